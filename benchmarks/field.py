@@ -1,6 +1,6 @@
 """Precision and recall of each rule over published results whose truth is known.
 
-The results are passed as folders; labels say what is true of them (docs/explanation/truth.md):
+The results are passed as folders; labels say what is true of them (benchmarks/TRUTH.md):
 
     .venv/bin/python benchmarks/field.py --labels tests/cases/field/labels.yaml FOLDER...
 """

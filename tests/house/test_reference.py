@@ -26,8 +26,11 @@ def commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Com
 
 
 PAGES = {
-    **{page: [f"make-{page}-page"] for page in ("frames", "cli", "findings", "volume-types")},
-    **{page: ["make-key-tables", page] for page in ("profile", "inventory", "prices")},
+    "volume-types": ["make-volume-types-page"],
+    **{
+        page: ["make-key-tables", page]
+        for page in ("profile", "profile/runs", "inventory", "prices")
+    },
 }
 
 
@@ -42,6 +45,28 @@ def test_page_is_current(root: Path, page: str) -> None:
     assert kept == done.stdout, f"run: .venv/bin/python scripts/{' '.join(PAGES[page])}"
 
 
+@pytest.mark.parametrize("name", ["frames", "cli", "findings"])
+def test_index_and_its_pages_are_current(root: Path, tmp_path: Path, name: str) -> None:
+    """The index and the pages in its folder equal what their script writes now; none is left."""
+    script = root / "scripts" / f"make-{name}-page"
+    environment = {k: v for k, v in os.environ.items() if k not in {"COLUMNS", "LINES"}}
+    subprocess.run([sys.executable, str(script), str(tmp_path)], check=True, env=environment)
+    kept, written = (
+        {
+            path.relative_to(folder): path.read_text(encoding="utf-8")
+            for path in (folder / f"{name}.md", *(folder / name).rglob("*"))
+        }
+        for folder in (root / "docs" / "reference", tmp_path)
+    )
+    assert kept == written, f"run: .venv/bin/python scripts/make-{name}-page"
+
+
+def test_no_page_is_too_long_to_read(root: Path) -> None:
+    """A page of the documentation has at most 2,000 words."""
+    pages = {page: len(page.read_text("utf-8").split()) for page in (root / "docs").rglob("*.md")}
+    assert {str(page): words for page, words in pages.items() if words > 2000} == {}
+
+
 def test_profile_index_is_current(root: Path) -> None:
     """The index of bundled profiles says what the profiles say."""
     script = root / "scripts" / "make-profile-index"
@@ -51,11 +76,12 @@ def test_profile_index_is_current(root: Path) -> None:
 
 
 def test_every_verb_has_help_and_a_place_in_the_page(root: Path) -> None:
-    """Each command says what it does, explains its options, and stands in cli.md."""
-    page = (root / "docs" / "reference" / "cli.md").read_text(encoding="utf-8")
+    """Each command says what it does, explains its options, and stands in a page of cli/."""
+    pages = (root / "docs" / "reference" / "cli").glob("*.md")
+    text = "".join(page.read_text(encoding="utf-8") for page in pages)
     silent = []
     for path, command in commands(cli, "volbench"):
-        assert f"## {path}\n" in page, path
+        assert path == "volbench" or f"## {path}\n" in text, path
         silent += [path] if not command.help else []
         options = [param for param in command.params if isinstance(param, click.Option)]
         silent += [f"{path} {option.opts[0]}" for option in options if not option.help]

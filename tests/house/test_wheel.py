@@ -53,7 +53,7 @@ def test_wheel_holds_code_profiles_and_licence(root: Path, wheel: Path) -> None:
     }
     assert profiles
     assert beside
-    pages = {f"volbench/{p.relative_to(root)}" for p in (root / "docs" / "reference").glob("*.md")}
+    pages = {f"volbench/{p.relative_to(root)}" for p in (root / "docs" / "reference").rglob("*.md")}
     assert modules | profiles | beside | pages | {"volbench/py.typed"} <= names
     assert any(name.endswith("/licenses/LICENSE") for name in names)
     assert any(name.endswith("/data/share/man/man1/volbench-run.1") for name in names)

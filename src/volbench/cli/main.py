@@ -142,14 +142,17 @@ def _as_options(arguments: list[str]) -> list[str]:
 def _help_page(names: Sequence[str]) -> str:
     """Return the page of the documentation that ``volbench help`` names; empty for a verb's help.
 
-    A page named like a verb has its ending: ``volbench help profile.md``.
+    A page named like a verb has its ending: ``volbench help profile.md``. The pages of an index
+    follow it.
     """
     from volbench.plan.bundled_files import bundled_folder
 
     if len(names) != 1 or names[0] in VERBS:
         return ""
-    pages = bundled_folder("docs").glob(f"*/{Path(names[0]).name.removesuffix('.md')}.md")
-    return next((page.read_text("utf-8") for page in pages), "")
+    name = Path(names[0]).name.removesuffix(".md")
+    docs = bundled_folder("docs")
+    pages = sorted([*docs.glob(f"*/{name}.md"), *docs.glob(f"*/{name}/*.md")])
+    return "\n".join(page.read_text("utf-8") for page in pages)
 
 
 def _print_origin(error: VolbenchError) -> None:

@@ -168,7 +168,7 @@ def _log_sums(view: RunView) -> Iterator[Observation]:
 
 
 @rule(
-    "fio merged unlike jobs",
+    "unlike jobs merged by fio",
     severity=Severity.NOTE,
     looks_at="Imported results of jobs with different options that ran under group_reporting.",
     why=(

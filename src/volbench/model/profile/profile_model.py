@@ -85,18 +85,18 @@ class JobSettings(Document):
     tool: Tool = Field(default=Tool.FIO, description="Program that does the I/O.")
     until: Until | None = Field(
         default=None,
-        description="End the job when its [IOPS are steady](#until-steady); `runtime` is the "
-        "deadline.",
+        description="End the job when its [IOPS are steady](profile/runs.md#until-steady); "
+        "`runtime` is the deadline.",
     )
     pause_before_s: Duration = Field(
         default=0.0,
         alias="pause_before",
-        description="[Idle time](#pauses) of the volume before the job, such as 5m.",
+        description="[Idle time](profile/runs.md#pauses) of the volume before the job, such as 5m.",
     )
     burst_runtime: BurstRuntime | None = Field(
         default=None,
-        description="[Run longer than declared burst credits last](#pauses); `runtime` is the "
-        "minimum.",
+        description="[Run longer than declared burst credits last](profile/runs.md#pauses); "
+        "`runtime` is the minimum.",
     )
     warming: Warming | None = Field(
         default=None,
@@ -149,7 +149,7 @@ class ProfileSettings(Document):
     )
     rounds: Rounds | None = Field(
         default=None,
-        description="[Repeat until steady](#rounds) instead of `repeat`.",
+        description="[Repeat until steady](profile/runs.md#rounds) instead of `repeat`.",
     )
     order: Order = Field(
         default=Order.LISTED, description="Order of the measured jobs within each repeat."
@@ -171,7 +171,8 @@ class ProfileSettings(Document):
     )
     latency_log: Boolean = Field(
         default=False,
-        description="Log a [latency histogram](#latencies-over-time) at every sample.",
+        description="Log a [latency histogram](profile/runs.md#latencies-over-time) at every "
+        "sample.",
     )
     cold_probe: Boolean = Field(
         default=False,
@@ -180,7 +181,7 @@ class ProfileSettings(Document):
     )
     start: Start = Field(
         default=Start.TOGETHER,
-        description="When the [clients](#clients) start each measured job.",
+        description="When the [clients](profile/runs.md#clients) start each measured job.",
     )
     stagger_s: Duration = Field(
         default=0.0,
@@ -192,11 +193,13 @@ class ProfileSettings(Document):
         default=1,
         ge=1,
         le=MAX_CLIENTS,
-        description="Processes that run the jobs in parallel, [spread over the hosts](#clients).",
+        description="Processes that run the jobs in parallel, "
+        "[spread over the hosts](profile/runs.md#clients).",
     )
     expect: Expect = Field(
         default_factory=dict,
-        description="[Expectations](#expectations) of the results: job to metric to bound.",
+        description="[Expectations](profile/expectations.md) of the results: job to metric to "
+        "bound.",
     )
 
 
