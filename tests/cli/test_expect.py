@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import xml.etree.ElementTree as ET
 from pathlib import Path
 
 import pytest
@@ -85,3 +86,70 @@ def test_nothing_expected_is_refused(campaign: Path, volbench: Volbench) -> None
     done = volbench("expect", campaign)
     assert done.returncode == 2
     assert "expect nothing" in done.stderr
+
+
+def test_run_and_measure_answer_at_their_end(
+    tmp_path: Path, scratch: Path, volbench: Volbench
+) -> None:
+    """--expect adds to the profile; the answers follow the results, and 10 is the exit code."""
+    (tmp_path / "wal.yaml").write_text(PROFILE + EXPECT)
+    run = ["run", tmp_path / "wal.yaml", "--on", scratch, "--yes"]
+    failed = volbench(*run, "--output", tmp_path / "a", "--expect", "reads.iops > 1e12")
+    assert failed.returncode == 10, failed.stderr
+    assert "fail    reads.iops > 1e12" in failed.stdout
+    assert "pass    wal.error = 0" in failed.stdout
+    events = volbench(
+        *run, "--output", tmp_path / "b", "--expect", "reads.fsync_p99 < 1s", "--events"
+    )
+    assert events.returncode == 11, events.stderr
+    results, error = (json.loads(line) for line in events.stdout.splitlines()[-2:])
+    assert [row["answer"] for row in results["expectations"]] == ["pass", "pass", "undecided"]
+    assert error["exit_code"] == 11
+    measured = ["measure", "--on", scratch, "--size", "1m", "--runtime", "1s", "--repeat", "1"]
+    passed = volbench(*measured, "--output", tmp_path / "c", "--expect", "randread-*.iops > 1")
+    assert passed.returncode == 0, passed.stderr
+    assert "no interval: 3 repeats give one" in passed.stdout
+
+
+def test_wrong_expectations_end_before_anything_runs(
+    tmp_path: Path, scratch: Path, volbench: Volbench
+) -> None:
+    """A job of no profile, and a bound that contradicts the profile's."""
+    (tmp_path / "wal.yaml").write_text(PROFILE + EXPECT)
+    run = ["run", tmp_path / "wal.yaml", "--on", scratch, "--output", tmp_path / "out", "--yes"]
+    for text, message in (
+        ("wla.iops > 1", "there is no job 'wla'"),
+        ("wal.fdatasync_p50 > 31s", "contradicts"),
+        ("p99 < 5", "has no unit"),
+    ):
+        done = volbench(*run, "--expect", text)
+        assert done.returncode == 2
+        assert message in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_file_of_expectations(campaign: Path, tmp_path: Path, volbench: Volbench) -> None:
+    """It has the form of the key in a profile, and its errors have line and column."""
+    file = tmp_path / "required.yaml"
+    file.write_text(EXPECT)
+    done = volbench("expect", campaign, "--expect", file, "--junit", tmp_path / "junit.xml")
+    assert done.returncode == 0, done.stderr
+    file.write_text(EXPECT.replace("error: 0", 'iops: "> 1e12"') + "  reads: {steady: yes}\n")
+    failed = volbench("expect", campaign, "--expect", file, "--junit", tmp_path / "junit.xml")
+    assert failed.returncode == 10
+    suite = ET.parse(tmp_path / "junit.xml").getroot()  # noqa: S314 - written by this test
+    assert {key: suite.get(key) for key in ("tests", "failures", "errors")} == {
+        "tests": "3",
+        "failures": "1",
+        "errors": "1",
+    }
+    cases = {str(case.get("name")): [part.tag for part in case] for case in suite}
+    assert cases == {
+        "wal.iops > 1e12 write": ["failure"],
+        "wal.fdatasync_p99 < 30s sync": ["system-out"],
+        "reads.steady = yes": ["error"],
+    }
+    file.write_text('expect:\n  wal: {speed: "> 3"}\n')
+    wrong = volbench("expect", campaign, "--expect", file)
+    assert wrong.returncode == 2
+    assert f"{file}:2:9: expect.wal.speed: there is no metric" in wrong.stderr

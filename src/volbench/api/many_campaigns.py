@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from volbench.analyse.compare.expected_bounds import Verdict as ExpectedBound
     from volbench.api.notebook import Chart, Findings, Verdicts
+    from volbench.model.frames.expectation import Expectation
     from volbench.model.profile.profile_settings import Rounds
 
 
@@ -265,7 +266,12 @@ class Dataset:
         finished = sum(note.state is RunState.FINISHED for note in self.runs.values())
         return Findings(self.frame("findings"), runs=finished)
 
-    def expect(self, *expectations: str) -> list[ExpectedBound]:
+    @property
+    def expects(self) -> bool:
+        """Whether a profile expects something of its results."""
+        return any(data.campaign.expect for data in self.names.values())
+
+    def expect(self, *expectations: str | Expectation) -> list[ExpectedBound]:
         """Return whether the results meet expectations.
 
         Args:
@@ -281,9 +287,8 @@ class Dataset:
         )
         from volbench.model.frames.expectation import check_expectations, parse_expectation  # noqa: PLC0415 - only where asked
 
-        given = [parse_expectation(text) for text in expectations]
-        plans = {name: data.campaign.expect for name, data in self.names.items()}
-        if not given and not any(plans.values()):
+        given = [parse_expectation(e) if isinstance(e, str) else e for e in expectations]
+        if not given and not self.expects:
             raise InputError(
                 "the profiles of these results expect nothing",
                 hint="say what you need, such as --expect 'p99 < 5ms'",
@@ -291,6 +296,7 @@ class Dataset:
         frames = ("summary", "verdicts", "aggregate", "findings")
         results = Measurements({name: self.frame(name) for name in frames})
         if not given:
+            plans = {name: data.campaign.expect for name, data in self.names.items()}
             return verdicts_on_plans(plans, results)
         check_expectations(given, results.jobs)
         return list(verdicts_of(given, results))

@@ -164,6 +164,7 @@ def resume(
     started: active runs on the other hosts are completed, and their results fetched.
     """
     from volbench.cli.execution import ask_secrets, confirm_destruction, execute, reported_errors
+    from volbench.cli.expect import refuse_unmet
     from volbench.cli.resumption import read_request
     from volbench.engine.campaign.campaign_state import is_left
     from volbench.engine.campaign.resume_plan import allow_anew, hosts_to_reach, resume_on
@@ -212,7 +213,7 @@ def resume(
             needing = plan.runs if settings.redo_steps else left
             secrets = ask_secrets(needing, settings.secrets) if may_go_on else {}
             settings = replace(settings, settle_only=not may_go_on, secrets=secrets)
-            execute(
+            verdicts = execute(
                 reached.hosts,
                 layout,
                 plan,
@@ -220,6 +221,7 @@ def resume(
                 table_output=table_output,
                 metrics=served,
             )
+            refuse_unmet(verdicts)
         if not may_go_on:
             reached.raise_absent(plan, read_history(layout.journal).states)
 

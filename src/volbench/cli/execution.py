@@ -35,6 +35,7 @@ from volbench.errors import InputError, RefusedError, VolbenchError
 from volbench.slices import load
 
 if TYPE_CHECKING:
+    from volbench.analyse.compare.expected_bounds import Verdict
     from volbench.engine.campaign.campaign_state import Settings
     from volbench.engine.campaign.prepare import CampaignRequest, Prepared
     from volbench.engine.hosts.connected_host import ConnectedHost
@@ -169,6 +170,14 @@ def start_options(*more: Decorator, execution: Sequence[Decorator] = ()) -> Deco
     return option_group("start", StartOptions, *usual, *more)
 
 
+@dataclass(frozen=True)
+class EndedCampaign:
+    """A campaign that has ended, and the answers to its expectations."""
+
+    layout: Layout
+    verdicts: Sequence[Verdict]
+
+
 def carry_out(
     hosts: Sequence[ConnectedHost],
     request: CampaignRequest,
@@ -176,7 +185,7 @@ def carry_out(
     start: StartOptions,
     table_output: TableOutput,
     host_keys: HostKeyPolicy | None = None,
-) -> Layout | None:
+) -> EndedCampaign | None:
     """Prepare a campaign; show its plan, or ask for confirmation, create its folder and run it.
 
     Args:
@@ -208,7 +217,7 @@ def carry_out(
             name_campaign(layout.root)
             if not start.detach:
                 plan = prepared.campaign
-                execute(
+                verdicts = execute(
                     prepared.hosts,
                     layout,
                     plan,
@@ -216,7 +225,7 @@ def carry_out(
                     table_output=table_output,
                     metrics=metrics,
                 )
-                return layout
+                return EndedCampaign(layout, verdicts)
         from volbench.cli.resumption import ResumeRequest, resume_in_background
         from volbench.execute.connect import HostKeyPolicy
 
@@ -256,11 +265,14 @@ def execute(
     settings: Settings,
     table_output: TableOutput,
     metrics: ListenersOf,
-) -> None:
+) -> Sequence[Verdict]:
     """Run a campaign with progress on standard error and its results on standard output.
 
     When the terminal is closed (SIGHUP) it goes on without one, and prints to its log. Its metrics
     are added to those that are served.
+
+    Returns:
+        The answers to the expectations of its profiles.
     """
     from volbench.cli.controller import logged_listener
     from volbench.engine.campaign.campaign_engine import run_campaign
@@ -279,10 +291,11 @@ def execute(
                     layout, campaign, hosts, settings=settings, listener=listener, stop=stop
                 )
         finally:
-            show_results(layout, table_output)
+            verdicts = show_results(layout, table_output)
             click.echo(f"campaign folder: {layout.root}", err=True)
     if any(run.extent for run in campaign.runs):
         _show_warmup(layout, campaign, table_output)
+    return verdicts
 
 
 @contextmanager
@@ -308,21 +321,30 @@ def _events(table_output: TableOutput) -> EventStream | None:
     return EventStream(sys.stdout, clock=time.monotonic)
 
 
-def show_results(layout: Layout, table_output: TableOutput) -> None:
-    """Print the results of finished runs; heavy libraries are imported only after the last run."""
+def show_results(layout: Layout, table_output: TableOutput) -> Sequence[Verdict]:
+    """Print the results of finished runs, and the answers to the expectations of their profiles.
+
+    Heavy libraries are imported only after the last run.
+    """
     from volbench.api.many_campaigns import open_campaigns
+    from volbench.present.tables.expectations_table import expectations_table
     from volbench.present.tables.results_table import result_tables
 
     opened = open_campaigns(layout.root)
     opened.store_tables()
     tables = result_tables(opened, opened.runs, is_brief=table_output.is_brief)
+    verdicts = opened.expect() if opened.expects else []
+    answers = expectations_table(verdicts)
     if (events := _events(table_output)) is None:
-        table_output.write(*tables)
-        return
+        table_output.write(*tables, *([answers] if verdicts else []))
+        return verdicts
     from volbench.present.tables.render_table import render_table
     from volbench.present.terminal.event_records import results_record
 
-    events.write(results_record(json.loads(render_table(tables[0], "json", width=None))))
+    rows = json.loads(render_table(tables[0], "json", width=None))
+    answered = json.loads(render_table(answers, "json", width=None))
+    events.write(results_record(rows, expectations=answered))
+    return verdicts
 
 
 def _show_warmup(layout: Layout, campaign: Campaign, table_output: TableOutput) -> None:

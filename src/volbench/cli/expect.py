@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.options import CAMPAIGNS, WHERE, examples
-from volbench.cli.output import TableOutput, table_options
+from volbench.cli.options import CAMPAIGNS, EXPECT, WHERE, examples
+from volbench.cli.output import TableOutput, binary_output, table_options
 from volbench.cli.verb_groups import VerbCommand
 from volbench.errors import FindingsError, UndecidedError
 from volbench.units import counted_noun
@@ -23,43 +23,52 @@ if TYPE_CHECKING:
     cls=VerbCommand,
     epilog=examples(
         "volbench expect results/quick --expect 'randread-qd1.p99 < 5ms'",
+        "volbench expect results/quick --expect requirements.yaml --junit expectations.xml",
         "volbench expect results/quick --expect 'iops >= 3000' --expect 'p99 < 10ms'",
     ),
 )
 @CAMPAIGNS
+@EXPECT
 @click.option(
-    "--expect",
-    "texts",
-    multiple=True,
-    metavar="[JOB.]METRIC<BOUND",
-    help="Expectation: a metric of one job or of all, with < <= > or >= and a bound in its "
-    "unit. Prefixes choose a direction: read_p99, write_iops, fdatasync_p99. Default: those of "
-    "the profiles.",
+    "--junit",
+    type=click.Path(allow_dash=True, path_type=Path),
+    metavar="FILE",
+    help="Also write the answers as JUnit XML, which CI systems show; - is standard output.",
 )
 @WHERE
 @table_options()
 def expect(
     campaigns: tuple[str | Path, ...],
-    texts: tuple[str, ...],
+    expectations: tuple[str, ...],
+    junit: Path | None,
     where: str,
     *,
     table_output: TableOutput,
 ) -> None:
     """Check the results in DIR against expectations: each passes, fails or is undecided.
 
-    The interval of the repeats decides; a single run is judged without one, and the output says so.
+    Without --expect, the expectations of the profiles are checked. The interval of the repeats
+    decides; a single run is judged without one, and the output says so.
     Exits with 10 if an expectation fails, and with 11 if one is undecided.
     """
+    from volbench.api.expectations import read_expectations
     from volbench.api.many_campaigns import open_campaigns
     from volbench.present.tables.expectations_table import expectations_table
 
-    verdicts = open_campaigns(*campaigns, where=where).expect(*texts)
+    verdicts = open_campaigns(*campaigns, where=where).expect(*read_expectations(expectations))
+    if junit is not None:
+        from volbench.present.tables.junit_report import junit_report
+
+        with binary_output(str(junit), default_name="expectations.xml") as sink:
+            sink.write(junit_report(verdicts))
     table_output.write(expectations_table(verdicts))
     refuse_unmet(verdicts)
 
 
 def refuse_unmet(verdicts: Sequence[Verdict]) -> None:
     """Raise if an expectation failed, or else if one is undecided."""
+    if not verdicts:
+        return
     from volbench.analyse.compare.expected_bounds import Answer
 
     answers = [verdict.answer for verdict in verdicts]

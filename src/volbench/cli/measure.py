@@ -14,8 +14,10 @@ import click
 
 from volbench.api.run_profiles import load_texts
 from volbench.cli.configuration import say_what_is_configured
-from volbench.cli.execution import StartOptions, carry_out, start_options
+from volbench.cli.execution import StartOptions, carry_out, reported_errors, start_options
+from volbench.cli.expect import refuse_unmet
 from volbench.cli.options import (
+    EXPECT,
     KEEP_FILES,
     SETTINGS,
     Quantity,
@@ -148,11 +150,13 @@ _WORKLOADS = option_group(
     help="Directory, device, file or NBD URI; several are compared with the first.",
 )
 @_WORKLOADS
+@EXPECT
 @start_options(execution=(KEEP_FILES,))
 @SETTINGS
 @table_options(has_output=False, has_events=True)
 def measure(
     targets: tuple[str, ...],
+    expectations: tuple[str, ...],
     *,
     workloads: Workloads,
     start: StartOptions,
@@ -166,6 +170,7 @@ def measure(
     """
     roles = _roles(targets)
     click.echo(f"Checking {', '.join(map(mask_text, targets))}", err=True)
+    from volbench.api.expectations import read_expectations, with_expected
     from volbench.engine.campaign.prepare import CampaignRequest
     from volbench.engine.hosts.connected_host import this_machine
     from volbench.plan.expansion.expand import Terms
@@ -173,21 +178,23 @@ def measure(
     say_what_is_configured()
     profile = _profile(roles, workloads, settings)
     request = CampaignRequest(
-        profiles=(profile,),
+        profiles=with_expected((profile,), read_expectations(expectations)),
         targets=roles,
         into=start.output or default_campaign_folder("measure"),
         terms=Terms(consent=start.consent, command=recorded_command(targets, start.output)),
     )
-    layout = carry_out([this_machine()], request, start=start, table_output=table_output)
-    if layout is not None:
+    ended = carry_out([this_machine()], request, start=start, table_output=table_output)
+    if ended is not None:
         from volbench.api.many_campaigns import open_campaigns
         from volbench.present.terminal.conclusion import conclusion
 
-        opened = open_campaigns(layout.root)
-        for line in conclusion(opened, folder=layout.root):
+        opened = open_campaigns(ended.layout.root)
+        for line in conclusion(opened, folder=ended.layout.root):
             table_output.note(line)
         for picture in _pictures(opened):
             table_output.note(f"Chart: {picture}")
+        with reported_errors(table_output):
+            refuse_unmet(ended.verdicts)
 
 
 def _pictures(opened: Dataset) -> Iterator[Path]:

@@ -253,6 +253,16 @@ SETTINGS = click.option(
     "profile (repeat=3, limits.iops=1100, limits.data=azure/P15); repeatable.",
 )
 
+EXPECT = click.option(
+    "--expect",
+    "expectations",
+    multiple=True,
+    metavar="[JOB.]METRIC<BOUND",
+    help="Expectation: a metric of one job or of all, with < <= > or >= and a bound in its unit "
+    "(reads.p99<5ms, write_iops>=3000, fdatasync_p99<10ms, steady=yes), or a YAML file of them; "
+    "repeatable. Exit code 10 if one fails, 11 if one is undecided.",
+)
+
 ALLOW_EXEC = headed(
     "Safety",
     flag("--allow-exec", "Accept options that run programs or leave the run's folder."),

@@ -11,12 +11,14 @@ import click
 
 from volbench.api.run_profiles import load_texts
 from volbench.cli.configuration import say_what_is_configured, targets_are_given
-from volbench.cli.execution import StartOptions, carry_out, start_options
+from volbench.cli.execution import StartOptions, carry_out, reported_errors, start_options
+from volbench.cli.expect import refuse_unmet
 from volbench.cli.hosts import POLICY, HostSelection, on_hosts, parse_policy
 from volbench.cli.options import (
     A_PROFILE,
     ALLOW_EXEC,
     DETACH,
+    EXPECT,
     KEEP_FILES,
     PRICES,
     READY_TIMEOUT,
@@ -95,6 +97,7 @@ if TYPE_CHECKING:
     show_default=True,
     help="After a failed run: continue with the next, or stop.",
 )
+@EXPECT
 @on_hosts
 @POLICY
 @with_placement
@@ -114,6 +117,7 @@ def run(
     repeat: int | None,
     seed: int | None,
     on_error: str,
+    expectations: tuple[str, ...],
     *,
     start: StartOptions,
     where: HostSelection,
@@ -123,6 +127,7 @@ def run(
     table_output: TableOutput,
 ) -> None:
     """Run PROFILEs (bundled names, YAML files or fio job files) into a campaign folder."""
+    from volbench.api.expectations import read_expectations, with_expected
     from volbench.engine.campaign.prepare import CampaignRequest
     from volbench.execute.local import LocalExecutor
     from volbench.model.campaign.planned_run import OnError
@@ -132,6 +137,7 @@ def run(
     executor, allow_exec = LocalExecutor(), start.allow_exec
     sources = texts_of(executor, profiles, like=like, allow_exec=allow_exec)
     loaded = load_texts(executor, sources, settings=settings, allow_exec=allow_exec)
+    loaded = with_expected(loaded, read_expectations(expectations))
     chosen, quorum = parse_policy(policy)
     names = "+".join(profile.name for profile in loaded)
     request = CampaignRequest(
@@ -163,9 +169,14 @@ def run(
             made = placement.hosts(request, yes=start.yes, stays=start.detach)
             request, hosts = stack.enter_context(made)
             start = replace(start, yes=True)  # it was asked before the hosts were made
-        carry_out(hosts, request, start=start, table_output=table_output, host_keys=where.host_keys)
+        ended = carry_out(
+            hosts, request, start=start, table_output=table_output, host_keys=where.host_keys
+        )
     if like is not None and not (start.dry_run or start.detach):
         click.echo(f"compare with: volbench compare {like} {request.into}", err=True)
+    if ended is not None:
+        with reported_errors(table_output):
+            refuse_unmet(ended.verdicts)
 
 
 def _check_roles(request: CampaignRequest) -> None:

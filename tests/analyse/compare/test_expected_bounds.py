@@ -208,7 +208,7 @@ def test_verdicts_can_be_required() -> None:
     known["verdicts"]["verdict"] = "noisy"
     assert verdict_on("steady=yes", known).answer is Answer.FAIL
     known["verdicts"]["verdict"] = "too-short"
-    assert verdict_on("steady=yes", known).reason == "too short to judge"
+    assert verdict_on("steady=yes", known).reason == "no verdict: the runs are too short"
 
 
 def test_completion_latency_stands_in_where_total_latency_is_not_reported() -> None:

@@ -134,6 +134,9 @@ def verdicts_of(
         lost = results.lost(expectation, campaign, profile)
         if rows.empty:
             kind = f"{expectation.direction} " if expectation.direction else ""
+            reason = f"no finished {kind}result"
+            if expectation.frame == "verdicts":
+                reason = "no verdict: the runs are too short"
             yield Verdict(
                 expectation,
                 expectation.job,
@@ -141,7 +144,7 @@ def verdicts_of(
                 Answer.UNDECIDED,
                 _NOTHING,
                 0,
-                f"no finished {kind}result",
+                reason,
             )
         for (label, direction), repeats in rows.groupby(["_label", "direction"], sort=False):
             job = str(repeats["job"].iloc[0])
@@ -177,7 +180,7 @@ def _verdict(
     elif _lacks_clients(rows):
         note = "some clients did not finish"
     elif column not in rows or rows[column].isna().any():
-        note = "too short to judge" if column == "steady" else "not reported"
+        note = "no verdict: the runs are too short" if column == "steady" else "not reported"
     elif column in {"steady", "snia_steady"}:
         answer, words = _by_verdict(expectation, rows[column])
         note = "" if answer is not Answer.UNDECIDED else "the repeats differ"

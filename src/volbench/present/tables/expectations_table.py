@@ -18,7 +18,7 @@ def expectations_table(verdicts: Sequence[Verdict]) -> Table[Verdict]:
         Column[Verdict]("expectation", lambda v: v.expectation.text, priority=IDENTITY),
         Column[Verdict]("job", lambda verdict: verdict.job, priority=2),
         Column[Verdict]("direction", lambda verdict: verdict.direction, priority=3),
-        Column[Verdict]("value", _measured, header="measured", priority=1, is_right=True),
+        Column[Verdict]("value", measured_words, header="measured", priority=1, is_right=True),
         Column[Verdict]("repeats", lambda verdict: str(verdict.repeats), priority=4, is_right=True),
         Column[Verdict](
             "reason", lambda verdict: verdict.reason, priority=1, is_folded=True, is_optional=True
@@ -36,7 +36,8 @@ def _words(verdict: Verdict, value: float) -> str:
     return format_latency(value) if column.endswith("_s") else format_count(value)
 
 
-def _measured(verdict: Verdict) -> str:
+def measured_words(verdict: Verdict) -> str:
+    """Return what was measured, with its interval if there is one."""
     interval = verdict.interval
     if verdict.words:
         return verdict.words

@@ -75,9 +75,11 @@ def error_record(error: VolbenchError) -> Record:
     }
 
 
-def results_record(rows: Sequence[Mapping[str, object]]) -> Record:
-    """Return the fields of the table of results."""
-    return {"event": "results", "runs": list(rows)}
+def results_record(
+    rows: Sequence[Mapping[str, object]], *, expectations: Sequence[Mapping[str, object]] = ()
+) -> Record:
+    """Return the fields of the table of results, and of the answers to expectations."""
+    return {"event": "results", "runs": list(rows), "expectations": list(expectations)}
 
 
 def _started(event: CampaignStarted) -> Record:

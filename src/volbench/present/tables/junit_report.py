@@ -1,0 +1,38 @@
+"""Answers to expectations as JUnit XML, which CI systems show as tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from xml.etree import ElementTree as ET
+
+from volbench.analyse.compare.expected_bounds import Answer, Verdict
+from volbench.present.formatting import printable
+from volbench.present.tables.expectations_table import measured_words
+
+# An undecided expectation is an error: the test could not be carried out
+_ELEMENTS = {Answer.FAIL: "failure", Answer.UNDECIDED: "error"}
+
+
+def junit_report(verdicts: Sequence[Verdict]) -> bytes:
+    """Return a test suite with a test case for each expectation, job and direction."""
+    answers = [verdict.answer for verdict in verdicts]
+    suite = ET.Element(
+        "testsuite",
+        name="volbench expect",
+        tests=str(len(answers)),
+        failures=str(answers.count(Answer.FAIL)),
+        errors=str(answers.count(Answer.UNDECIDED)),
+    )
+    for verdict in verdicts:
+        name = f"{verdict.expectation.text} {verdict.direction}".strip()
+        case = ET.SubElement(
+            suite, "testcase", classname=printable(verdict.job), name=printable(name)
+        )
+        message = ", ".join(filter(None, (measured_words(verdict), verdict.reason)))
+        if element := _ELEMENTS.get(verdict.answer):
+            ET.SubElement(case, element, message=printable(message))
+        else:
+            ET.SubElement(case, "system-out").text = printable(message)
+    ET.indent(suite)
+    text = ET.tostring(suite, encoding="unicode")
+    return f'<?xml version="1.0" encoding="utf-8"?>\n{text}\n'.encode()
