@@ -53,8 +53,8 @@ def test_a_missing_or_empty_file_is_refused_before_anything_runs(tmp_path: Path)
         done = call("measure", "--on", tmp_path / name, "--output", tmp_path / "out")
         assert done.returncode == 2
         assert done.stderr.startswith(f"Checking {tmp_path / name}\n")
-        assert f"{name} {problem}, so its size is unknown" in done.stderr
-        assert "--size 1g" in done.stderr
+        assert f"has no size, and {tmp_path / name} {problem}" in done.stderr
+        assert "--set size=1g" in done.stderr
         assert not (tmp_path / "out").exists()
     done = call("measure", "--on", tmp_path / "new.img", "--size", "4m", "--dry-run")
     assert done.returncode == 0, done.stderr

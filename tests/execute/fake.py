@@ -347,6 +347,16 @@ class ScriptedSnapshot(Snapshot):
         """Return the scripted digest of a device."""
         return self._executor.edges.get(self._executor.real_path(node), "") if size_bytes else ""
 
+    def open_error(self, path: str) -> str:
+        """Return no error: every scripted volume can be opened."""
+        del path
+        return ""
+
+    def create_error(self, folder: str) -> str:
+        """Return no error: files can be created in every scripted folder."""
+        del folder
+        return ""
+
     def exclusive_error(self, node: str) -> str:
         """Return the scripted error of an exclusive open."""
         return self._executor.exclusive_error(node)

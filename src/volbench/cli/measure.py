@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -39,7 +38,6 @@ from volbench.units import format_duration, parse_duration, parse_size
 
 if TYPE_CHECKING:
     from volbench.api.many_campaigns import Dataset
-    from volbench.model.campaign.planned_run import Volume
     from volbench.model.profile.profile_model import Profile
 
 
@@ -252,8 +250,6 @@ def _profile(roles: dict[str, str], workloads: Workloads, settings: tuple[str, .
 
     executor, names = LocalExecutor(), _names(roles)
     volumes = [find_volume(executor, role=role, target=target) for role, target in roles.items()]
-    for volume in volumes:
-        _check_readable(volume, size=workloads.size)
     scratch = {
         volume.role: {"size": workloads.size or "1g", "filename": "volbench-scratch"}
         for volume in volumes
@@ -289,30 +285,6 @@ def _profile(roles: dict[str, str], workloads: Workloads, settings: tuple[str, .
     except ProfileError as error:
         raise InputError(_PLACE.sub("--", error.message), hint=error.hint) from error
     return profile
-
-
-def _check_readable(volume: Volume, *, size: str) -> None:
-    """Refuse a file without content, and a volume that cannot be opened, before anything runs."""
-    from volbench.model.campaign.planned_run import VolumeKind
-
-    if volume.kind not in {VolumeKind.FILE, VolumeKind.DEVICE}:
-        return
-    path = Path(volume.target)
-    try:
-        with path.open("rb", buffering=0) as opened:
-            is_empty = not os.fstat(opened.fileno()).st_size  # 0 for a device too
-    except FileNotFoundError:
-        is_empty = True
-    except OSError as error:
-        raise InputError(
-            f"{path} cannot be opened: {error.strerror}",
-            hint=f"check who may read it, and whether it works: ls -l {path}",
-        ) from error
-    if is_empty and volume.kind is VolumeKind.FILE and not size:
-        raise InputError(
-            f"{path} {'is empty' if path.exists() else 'does not exist'}, so its size is unknown",
-            hint="name a device, a directory or an existing file, or add --size 1g to create it",
-        )
 
 
 def _jobs(workloads: Workloads) -> Iterator[tuple[str, dict[str, str]]]:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
 
+from tests.command_line import call
+from tests.engine.conftest import Disks, check_now
 from tests.fio.runs import run_on, section
 from volbench.engine.guard.preflight import check_job_files, check_memory
-from volbench.errors import FioError, InputError
+from volbench.engine.guard.run_guard import RunConsent
+from volbench.engine.guard.volume_targets import find_volume
+from volbench.errors import FioError, InputError, RefusedError
+from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Completed
+from volbench.fio.jobs.render_job import planned_files
 
 
 @pytest.mark.parametrize(
@@ -65,3 +75,93 @@ def test_a_rejected_job_is_found_among_many() -> None:
         check_job_files(host, runs)
     assert len(sizes) < 25
     assert max(sizes) > 100
+
+
+NOBODY = 65534
+
+
+@contextmanager
+def unprivileged() -> Iterator[None]:
+    """Work as an ordinary user, as whom the tests may run anyway."""
+    user = os.geteuid()
+    if not user:
+        os.seteuid(NOBODY)
+    try:
+        yield
+    finally:
+        if not user:
+            os.seteuid(0)
+
+
+@pytest.fixture
+def shared_folder() -> Iterator[Path]:
+    """Make a folder that every user can enter, but only its owner can write to."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        folder.chmod(0o755)
+        yield folder
+
+
+def problem_of(target: Path | str) -> str:
+    """Return what a run on a target as an ordinary user is refused for before it starts."""
+    executor = LocalExecutor()
+    volume = find_volume(executor, role="data", target=str(target))
+    run = run_on("/data", options={"size": "4096"}).model_copy(update={"volume": volume})
+    with unprivileged(), pytest.raises(RefusedError) as caught:
+        check_now(executor, run, RunConsent(campaign_dir="/"), files=planned_files(run))
+    assert caught.value.hint
+    return caught.value.message
+
+
+def test_a_file_that_may_not_be_read_is_refused(shared_folder: Path) -> None:
+    """Before three runs of fio fail with EACCES."""
+    file = shared_folder / "private.img"
+    file.touch(0o000)
+    assert problem_of(file) == f"{file} cannot be opened: Permission denied"
+
+
+def test_a_folder_that_may_not_be_written_to_is_refused(shared_folder: Path) -> None:
+    """Neither a new file nor those of a directory can be created there."""
+    shared_folder.chmod(0o555)
+    message = f"files cannot be created in {shared_folder}: Permission denied"
+    assert problem_of(shared_folder) == message
+    assert problem_of(shared_folder / "new.img") == message
+
+
+@pytest.mark.root
+def test_a_device_that_may_not_be_opened_is_refused(disks: Disks, shared_folder: Path) -> None:
+    """The node of a disk belongs to root, and ordinary users cannot even read it."""
+    image = shared_folder / "disk.img"
+    image.write_bytes(bytes(1 << 20))
+    device = disks.attach(image)
+    Path(device).chmod(0o600)
+    assert problem_of(device) == f"{device} cannot be opened: Permission denied"
+
+
+@pytest.mark.root
+def test_a_read_only_file_system_is_named(disks: Disks) -> None:
+    """Root may write everywhere, except where nobody can."""
+    device = disks.attach()
+    disks.format(device)
+    point = disks.mount(device, "-o", "ro")
+    executor = LocalExecutor()
+    volume = find_volume(executor, role="data", target=str(point))
+    run = run_on("/data", options={"size": "4096"}).model_copy(update={"volume": volume})
+    with pytest.raises(RefusedError, match="Read-only file system"):
+        check_now(executor, run, RunConsent(campaign_dir="/"), files=planned_files(run))
+
+
+def test_a_new_file_needs_a_size(tmp_path: Path) -> None:
+    """A job without a size on a missing file fails before any run; a later job may use the file."""
+    profile = tmp_path / "p.yaml"
+    image = tmp_path / "new.img"
+    text = "name: p\ndefaults: {runtime: 1s, time_based: 1}\njobs:\n  first: {rw: write%s}\n"
+    text += "  then: {rw: read}\n"
+    arguments = ("run", profile, "--on", image, "--output", tmp_path / "out", "--dry-run")
+    profile.write_text(text % "", encoding="utf-8")
+    done = call(*arguments, cwd=tmp_path)
+    assert done.returncode == 2
+    assert f"job first has no size, and {image} does not exist" in done.stderr
+    profile.write_text(text % ", size: 4m", encoding="utf-8")
+    done = call(*arguments, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr

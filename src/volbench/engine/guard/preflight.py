@@ -19,6 +19,7 @@ from volbench.model.profile.profile_model import Tool
 from volbench.model.profile.secret_values import without_references
 from volbench.model.results.provenance import HostFacts
 from volbench.plan.expansion.estimate import layout_bytes
+from volbench.plan.expansion.expand import missing_size
 from volbench.units import format_capacity
 
 _SERIAL = "serial:"
@@ -46,10 +47,24 @@ def check_campaign(
         _check_blocks(run, state)
         check_cpus(run, cpus=facts.cpus)
         check_memory(run, memory_bytes=facts.memory_bytes)
+        if run.volume.kind is VolumeKind.FILE and run.volume.target not in made:
+            _check_file_size(run, state)
         guard.check(run, state, ours=made.__contains__)
         made.update(path for path in planned_files(run) if _is_missing(path, state))
     if parsing is not None:
         parsing.result()
+
+
+def _check_file_size(run: Run, state: HostState) -> None:
+    """Check that a job whose file is new or empty says how large it is to be."""
+    seen = state.volumes[run.volume.target].stat
+    if (seen is None or not seen.size_bytes) and (has_none := missing_size(run)):
+        is_new = "does not exist" if seen is None else "is empty"
+        raise InputError(
+            f"job {run.job} {has_none}, and {run.volume.target} {is_new}",
+            hint="name a device, a directory or a file with content, or give the size of the new "
+            "file: --set size=1g",
+        )
 
 
 def _distinct(runs: Iterable[Run]) -> list[Run]:

@@ -62,7 +62,9 @@ def question_about(
     volume, details = run.volume, ["content"]
     if may_write(run):
         details.append("use")
-    if opened is not None and opened.edges:
+    if opened is None:
+        details.append("access")
+    elif opened.edges:
         details.append("edges")
     return VolumeQuestion(
         volume.target,
@@ -105,12 +107,14 @@ def check_run(
     seen = state.volumes[volume.target]
     if volume.kind is VolumeKind.DEVICE:
         _check_device(run, seen, consent if writing else None, opened=opened)
+        _check_access(seen)
         if writing and not consent.allow_shared_folder:
             check_not_shared(seen, user=state.user, by_sudo=consent.by_sudo)
         return
     check_place(volume, seen, writes=writing)
     if writing and not consent.allow_shared_folder:
         check_not_shared(seen, user=state.user, by_sudo=consent.by_sudo)
+    _check_access(seen)
     for path in files:
         file = state.files[path]
         check_file(volume, seen, path, file)
@@ -125,6 +129,12 @@ def may_write(run: Run) -> bool:
     """
     dd_writes = run.tool is Tool.DD and "of=/dev/null" not in dd_argv(run)
     return writes(run) or lays_out(run) or dd_writes
+
+
+def _check_access(seen: DescribedVolume) -> None:
+    """Check that a volume can be opened, or its files created, by the user who runs fio."""
+    if seen.access:
+        raise RefusedError(seen.access, hint="check its permissions, or run as another user")
 
 
 def _check_device(

@@ -131,7 +131,8 @@ class VolumeQuestion:
     allow: Sequence[str] = ()  # what may be overwritten, as the user named it
     folder: str = ""  # that must exist
     private_folder: str = ""  # of the campaign in a directory
-    # of a device: ``content``, ``edges`` (digest of its first and last MiB), ``use`` by others
+    # of a device: ``content``, ``edges`` (digest of its first and last MiB), ``use`` by others;
+    # of any volume: ``access``
     details: Sequence[str] = ()
 
 
@@ -221,6 +222,7 @@ class DescribedVolume(Frozen):
     real_mount_point: str
     parent: ParentFolder
     similar: tuple[str, ...]  # names of devices, for a path below /dev
+    access: str  # why it cannot be opened, or a missing file not created; empty if not asked
     unmounted: str  # mount point of /etc/fstab at or above it where nothing is mounted
     folder: RequiredFolder
     private_folder: FileIdentity | None

@@ -158,6 +158,21 @@ class Snapshot:
         except OSError:
             return ""
 
+    def open_error(self, path: str) -> str:
+        """Return the error of opening a file or device for reading; empty on success."""
+        try:
+            within(READ_S, _open_once, path)
+        except OSError as error:
+            return error.strerror or str(error)
+        return ""
+
+    def create_error(self, folder: str) -> str:
+        """Return the reason why no file can be created in a folder; empty if one can."""
+        if os.access(folder, os.W_OK | os.X_OK, effective_ids=True):
+            return ""
+        is_read_only = os.statvfs(folder).f_flag & os.ST_RDONLY
+        return os.strerror(errno.EROFS if is_read_only else errno.EACCES)
+
     def exclusive_error(self, node: str) -> str:
         """Return the error of opening a block device with O_EXCL; empty on success."""
         return held_device.exclusive_error(node)
@@ -190,6 +205,10 @@ def within(limit_s: float, work: "Callable[..., T]", *arguments: object) -> T:
     if results:
         return results[0]
     raise errors[0] if errors else OSError(errno.ETIMEDOUT, "no answer in {:g} s".format(limit_s))
+
+
+def _open_once(path: str) -> None:
+    os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
 
 
 def _read_device(node: str, offset: int, length: int) -> bytes:

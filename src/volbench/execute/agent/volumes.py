@@ -40,7 +40,7 @@ def describe_volumes(
         volumes: requests: ``target`` (absolute path); ``files`` that a run may use; ``allow``: what
             may be overwritten, as the user named it; ``folder`` that must exist;
             ``private_folder``; and ``details`` to add of a device: ``content``, ``edges`` (digest
-            of its first and last MiB), ``use`` (by others).
+            of its first and last MiB), ``use`` (by others); or of any volume ``access``.
         campaign_dir: whose disk must not be overwritten; it may not exist yet.
         space: paths whose free space is needed.
         flush_s: time to write back dirty pages of each volume before the look; 0 for no flush.
@@ -108,7 +108,7 @@ class _Describer:
         below /dev; ``unmounted``: mount point of fstab at or above it where nothing is mounted;
         ``folder``: kind of the required folder, and owner and mode of it and all its parents;
         ``private_folder``: its identity; ``files``: see `file`; ``device``: see `_device`, the
-        block device that it is or is on.
+        block device that it is or is on; ``access``: see `_access`.
         """
         snapshot = self._snapshot
         try:
@@ -144,6 +144,7 @@ class _Describer:
                 },
                 "similar": self._names() if real.startswith("/dev/") and not is_device else [],
                 "unmounted": unmounted_above(snapshot, target),
+                "access": self._access(target, stat, files) if "access" in details else "",
                 "folder": self._folder(folder),
                 "private_folder": _identity(snapshot.stat(private_folder, follow=False)),
                 "files": [self.file(path, allow) for path in files],
@@ -152,6 +153,18 @@ class _Describer:
             }
         except AgentError as error:
             return {"denied": error.message}
+
+    def _access(self, target: str, stat: "Stat | None", files: "list[str]") -> str:
+        """Return why a target cannot be opened, or a missing file not created; empty if it can."""
+        snapshot = self._snapshot
+        if stat is not None and stat.kind in ("file", "block"):
+            error = snapshot.open_error(target)
+            if error:
+                return "{} cannot be opened: {}".format(target, error)
+        missing = next((path for path in files if snapshot.stat(path) is None), "")
+        folder = snapshot.nearest(missing) if missing else ""
+        error = snapshot.create_error(folder) if folder else ""
+        return "files cannot be created in {}: {}".format(folder, error) if error else ""
 
     def _room_bytes(self, files: "list[str]") -> "int | None":
         missing = next((path for path in files if self._snapshot.stat(path) is None), "")

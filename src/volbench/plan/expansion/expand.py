@@ -59,20 +59,24 @@ _NEED_NO_SIZE = frozenset({"null", "cpuio", "filestat", "filedelete", "dircreate
 def check_sizes(runs: tuple[Run, ...]) -> None:
     """Refuse fio jobs without a size in a directory: their files are new, so they have none."""
     for run in runs:
-        if run.tool is not Tool.FIO or run.volume.kind is not VolumeKind.DIRECTORY:
-            continue
-        for options in map(run.effective, run.sections):
-            named = (options.get(name, "0") for name in ("size", "filesize", "io_size"))
-            has_size = any(value.strip("0%") and not value.endswith("%") for value in named)
-            is_open = any(name in options for name in ("fill_device", "fill_fs", "read_iolog"))
-            if not (has_size or is_open or options.get("ioengine") in _NEED_NO_SIZE):
-                is_zero = any(options.get(name) == "0" for name in ("size", "filesize"))
-                has_none = "has the size 0" if is_zero else "has no size"
-                raise InputError(
-                    f"job {run.job} {has_none}, and its files in {run.volume.target} are new",
-                    hint="write size: 1g, or --set size=1g; only a device or a file has a size "
-                    "of its own",
-                )
+        if run.volume.kind is VolumeKind.DIRECTORY and (has_none := missing_size(run)):
+            raise InputError(
+                f"job {run.job} {has_none}, and its files in {run.volume.target} are new",
+                hint="write size: 1g, or --set size=1g; only a device or a file has a size "
+                "of its own",
+            )
+
+
+def missing_size(run: Run) -> str:
+    """Return why a run cannot make a new file, such as ``has no size``; empty if it can."""
+    for options in map(run.effective, run.sections if run.tool is Tool.FIO else ()):
+        named = (options.get(name, "0") for name in ("size", "filesize", "io_size"))
+        has_size = any(value.strip("0%") and not value.endswith("%") for value in named)
+        is_open = any(name in options for name in ("fill_device", "fill_fs", "read_iolog"))
+        if not (has_size or is_open or options.get("ioengine") in _NEED_NO_SIZE):
+            is_zero = any(options.get(name) == "0" for name in ("size", "filesize"))
+            return "has the size 0" if is_zero else "has no size"
+    return ""
 
 
 def _writes(run: Run) -> bool | None:
