@@ -155,6 +155,7 @@ def test_p15_needs_no_size() -> None:
         burst_ios=2400 * 1800,
         burst_bandwidth_bytes_per_s=170e6,
         burst_bytes=45e6 * 1800,
+        time_percent=99.9,
     )
 
 

@@ -171,6 +171,7 @@ def _limits_rows(kind: VolumeType, limits: Limits) -> list[tuple[str, str]]:
         ("burst credits, I/Os", limits.burst_ios, format_count),
         ("burst bandwidth", limits.burst_bandwidth_bytes_per_s, rate_text),
         ("burst credits, bytes", limits.burst_bytes, format_capacity),
+        ("promised for", limits.time_percent, lambda value: f"{value:g} % of the time"),
     ):
         if value is not None:
             pairs.append((name, text(value)))

@@ -130,6 +130,8 @@ class VolumeType(Frozen):
     # duration of a burst from full buckets, where the provider documents this instead of the
     # credits
     burst_s: float | None = None
+    # percentage of the time for which the limits are promised; None where nothing is
+    time_percent: float | None = None
 
     @property
     def needs_size(self) -> bool:
@@ -170,6 +172,7 @@ def evaluate(kind: VolumeType, volume: VolumeOfType, *, writes: bool | None = No
         name=kind.name,
         iops=iops,
         bandwidth_bytes_per_s=bandwidth,
+        time_percent=tier.time_percent,
         **_burst(sized, "iops", "ios", base=iops),
         **_burst(sized, "bandwidth_bytes_per_s", "bytes", base=bandwidth),
     )

@@ -112,7 +112,10 @@ class WriteLimits(Document):
 
 
 _SOURCE_HINT = "add source: {title: ..., url: ...}, for it or for the whole file"
-_SAME = ("note", "burst_iops", "burst_ios", "burst_bandwidth", "burst_bytes", "burst_s")
+_SAME = (
+    *("note", "burst_iops", "burst_ios", "burst_bandwidth", "burst_bytes", "burst_s"),
+    "time_percent",
+)
 
 
 class TypeEntry(Document):
@@ -135,6 +138,12 @@ class TypeEntry(Document):
     burst_bytes: SizeRules = Field(default=(), description="Byte credits in a full bucket.")
     burst_s: Duration | None = Field(
         default=None, alias="burst_duration", description="Duration of a burst from full buckets."
+    )
+    time_percent: Number | None = Field(
+        default=None,
+        gt=0,
+        lt=100,
+        description="Percentage of the time for which the provider promises the limits.",
     )
     writes: WriteLimits = Field(
         default_factory=WriteLimits, description="Limits of writes that differ from reads."

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -46,7 +46,7 @@ _FILL = {"rw": "write", "bs": "1m", "iodepth": 8, "runtime": None, "time_based":
 
 
 # Where the loader found a problem, in the profile that stands for the options
-_PLACE = re.compile(r"^measure:\d+:\d+: (?:jobs\.[^.\n]+\.|defaults\.)", re.MULTILINE)
+_PLACE = re.compile(r"^<options>:\d+:\d+: (?:jobs\.[^.\n]+\.|defaults\.|)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,15 @@ def _checked_size(text: str) -> str:
     return text
 
 
+SIZE = click.option(
+    "--size",
+    default="",
+    type=Quantity("SIZE", _checked_size),
+    metavar="SIZE",
+    help="Size of the scratch file, or of the part of a device.  [default: 1g, or the whole "
+    "device]",
+)
+
 _WORKLOADS = option_group(
     "workloads",
     Workloads,
@@ -99,14 +108,7 @@ _WORKLOADS = option_group(
         metavar="N",
         help="Jobs in parallel.",
     ),
-    click.option(
-        "--size",
-        default="",
-        type=Quantity("SIZE", _checked_size),
-        metavar="SIZE",
-        help="Size of the scratch file, or of the part of a device.  [default: 1g, or the whole "
-        "device]",
-    ),
+    SIZE,
     click.option(
         "--runtime",
         "runtime_s",
@@ -166,7 +168,7 @@ def measure(
     With several targets, their runs alternate in random order, and each is compared with the first.
     In a directory, a scratch file is written once before it is read. The defaults take about 20 s.
     """
-    roles = _roles(targets)
+    roles = roles_of(targets)
     click.echo(f"Checking {', '.join(map(mask_text, targets))}", err=True)
     from volbench.api.expectations import read_expectations, with_expected
     from volbench.engine.campaign.prepare import CampaignRequest
@@ -174,7 +176,20 @@ def measure(
     from volbench.plan.expansion.expand import Terms
 
     say_what_is_configured()
-    profile = _profile(roles, workloads, settings)
+    profile = profile_on(
+        roles,
+        _jobs(workloads),
+        document={
+            "name": "measure",
+            "repeat": workloads.repeat,
+            "defaults": {
+                "ioengine": workloads.ioengine,
+                "runtime": format_duration(workloads.runtime_s).replace(" ", ""),
+            },
+        },
+        size=workloads.size,
+        settings=settings,
+    )
     request = CampaignRequest(
         profiles=with_expected((profile,), read_expectations(expectations)),
         targets=roles,
@@ -205,7 +220,7 @@ def _pictures(opened: Dataset) -> Iterator[Path]:
         yield Chart(plot).save(report_folder(opened) / f"{plot.name}.svg")
 
 
-def _roles(targets: tuple[str, ...]) -> dict[str, str]:
+def roles_of(targets: tuple[str, ...]) -> dict[str, str]:
     """Return role to target: ``data``, or ``a``, ``b``, ... for several."""
     for target in targets:
         role, sign, path = target.partition("=")
@@ -229,7 +244,7 @@ _LETTERS = "abcdefghijkl"
 _MAX_NAME_PARTS = 3  # Longer names are no easier to read than letters. Noticed by: test_measure.py
 
 
-def _names(roles: dict[str, str]) -> dict[str, str]:
+def _names(roles: Mapping[str, str]) -> dict[str, str]:
     """Return role to what job names end with: the end of its path that no other target has."""
     if len(roles) == 1:
         return dict.fromkeys(roles, "")
@@ -241,8 +256,22 @@ def _names(roles: dict[str, str]) -> dict[str, str]:
     return {role: f"-{role}" for role in roles}
 
 
-def _profile(roles: dict[str, str], workloads: Workloads, settings: tuple[str, ...]) -> Profile:
-    """Return the profile that the options stand for."""
+def profile_on(
+    roles: Mapping[str, str],
+    workloads: Iterable[tuple[str, Mapping[str, str]]],
+    *,
+    document: Mapping[str, Any],
+    size: str,
+    settings: Sequence[str],
+) -> Profile:
+    """Return the profile that options stand for: workloads on each target, in random order.
+
+    Args:
+        roles: role to target.
+        workloads: name and options of each.
+        document: more content of the profile, with its name.
+        size: of the scratch file in a directory, or of the part of a device; may be empty.
+    """
     from volbench.engine.guard.volume_targets import find_volume
     from volbench.execute.local import LocalExecutor
     from volbench.model.campaign.planned_run import VolumeKind
@@ -251,25 +280,24 @@ def _profile(roles: dict[str, str], workloads: Workloads, settings: tuple[str, .
     executor, names = LocalExecutor(), _names(roles)
     volumes = [find_volume(executor, role=role, target=target) for role, target in roles.items()]
     scratch = {
-        volume.role: {"size": workloads.size or "1g", "filename": "volbench-scratch"}
+        volume.role: {"size": size or "1g", "filename": "volbench-scratch"}
         for volume in volumes
         if volume.kind is VolumeKind.DIRECTORY
     }
-    document: dict[str, object] = {
-        "name": "measure",
-        "repeat": workloads.repeat,
+    content: dict[str, object] = {
         "order": "shuffled",
+        **document,
         "defaults": {
-            "ioengine": workloads.ioengine,
+            "ioengine": "libaio",
             "direct": 1,
             "refill_buffers": 1,
-            "runtime": format_duration(workloads.runtime_s).replace(" ", ""),
             "time_based": 1,
-            **({"size": workloads.size} if workloads.size else {}),
+            **document.get("defaults", {}),
+            **({"size": size} if size else {}),
         },
         "jobs": {
             f"{job}{names[role]}": {"role": role, **options, **scratch.get(role, {})}
-            for job, options in _jobs(workloads)
+            for job, options in workloads
             for role in roles
         },
     }
@@ -278,9 +306,9 @@ def _profile(roles: dict[str, str], workloads: Workloads, settings: tuple[str, .
             f"fill{names[role]}": {"role": role, **_FILL, **options}
             for role, options in scratch.items()
         }
-        document["phases"] = {"precondition": fills}
+        content["phases"] = {"precondition": fills}
     try:
-        sources = [(yaml_text(document), "measure")]
+        sources = [(yaml_text(content), "<options>")]
         (profile,) = load_texts(executor, sources, settings=settings, allow_exec=False)
     except ProfileError as error:
         raise InputError(_PLACE.sub("--", error.message), hint=error.hint) from error

@@ -219,10 +219,10 @@ class _FolderOrAddress(click.Path):
         return value if is_address(value) else super().convert(value, param, ctx)
 
 
-def campaigns_argument(metavar: str = "DIR...") -> Decorator:
+def campaigns_argument(metavar: str = "DIR...", *, required: bool = True) -> Decorator:
     """Return the argument for campaigns and what holds some at any depth: folders, addresses."""
     kind = _FolderOrAddress(exists=True, file_okay=False, path_type=Path)
-    return click.argument("campaigns", nargs=-1, required=True, type=kind, metavar=metavar)
+    return click.argument("campaigns", nargs=-1, required=required, type=kind, metavar=metavar)
 
 
 CAMPAIGN = click.argument("campaign", type=_CAMPAIGN_FOLDER, metavar="DIR", callback=remember)

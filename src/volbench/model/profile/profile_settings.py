@@ -107,6 +107,11 @@ class LimitNumbers(Document):
         default=None,
         description="Byte credits in a full bucket, such as 1t; they refill at `bandwidth`.",
     )
+    time_percent: Number | None = Field(
+        default=None,
+        lt=100,
+        description="Percentage of the time for which the limits are promised, such as 99.9.",
+    )
 
 
 class VolumeOfType(Frozen):

@@ -84,7 +84,7 @@ class LimitsDocument(LimitNumbers):
         return self
 
     def _check_type(self) -> None:
-        derived = [key for key in (*_BASES, "name") if key in self.document()]
+        derived = [key for key in (*_BASES, "time_percent", "name") if key in self.document()]
         if derived:
             faults = (
                 Fault(f"follows from the type {self.type}", "remove one of them", (key,), True)

@@ -1,0 +1,445 @@
+"""Audit of volumes: what they deliver of the limits that their provider promises.
+
+A limit is reached with enough I/Os in flight. Therefore only direct runs without a rate of their
+own count, and a volume falls short only if a deeper queue gains nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import numpy as np
+import pandas as pd
+
+from volbench.analyse.bottleneck.sustained_level import MAX_SAME_DISTANCE
+from volbench.analyse.compare.delivered_rate import (
+    Estimate,
+    mean_rate,
+    needed_for_share,
+    share_reached,
+)
+from volbench.analyse.compare.repeat_statistics import Interval
+from volbench.analyse.frames.disturbed import grey_rows
+from volbench.analyse.frames.job_frames import measured, with_latencies
+from volbench.analyse.frames.resample import Floats, interval_of, median
+from volbench.analyse.frames.workload_spec import workloads_of
+from volbench.analyse.time.change_points import find_changes
+from volbench.errors import InputError
+from volbench.model.campaign.planned_run import Run
+from volbench.model.profile.profile_settings import Limits
+from volbench.model.results.finding import WORDS, Cause, Severity
+from volbench.units import format_count, format_duration, format_percent, format_rate
+
+# Shortfall up to which a promise is kept: what the seconds of a throttle lose at their edges.
+# Noticed by: benchmarks/audit.py
+MARGIN = 0.01
+# Share of the promised rate from which a second counts as delivered: "within 10 percent of its
+# provisioned IOPS performance 99.9 percent of the time" (AWS, Provisioned IOPS SSD volumes).
+# Noticed by: test_promised_limits.py::test_seconds_within_ten_percent_are_delivered
+DELIVERED_SECOND = 0.9
+# Rate over the promised one from which credits or a cache answer, as for the finding host-cache.
+# Noticed by: test_promised_limits.py::test_a_burst_does_not_show_the_sustained_rate
+_MAX_ABOVE = 1.05
+# Block size from which bandwidth is measured, where no promise says which limit applies.
+# Noticed by: test_promised_limits.py::test_rates_are_reported_without_a_promise
+_MIN_LARGE_BYTES = 64 * 1024
+# Share of the seconds that the host disturbed from which the rest is not typical.
+# Noticed by: test_promised_limits.py::test_what_the_host_took_decides_nothing
+_MAX_DISTURBED = 0.5
+# Findings with which a rate is not that of the volume as it is sold
+_NOT_THE_VOLUME = frozenset(
+    {
+        *("cold-blocks", "never-written", "page-cache", "smaller-than-memory", "memory-volume"),
+        *("host-cache", "compressible", "cpu-bound", "cpu-throttled", "swapping", "shared-limit"),
+    }
+)
+# Causes of a level that more I/Os in flight would not change
+_LIMITS = frozenset({Cause.IOPS_LIMIT, Cause.BANDWIDTH_LIMIT})
+# Longer than a week nobody measures to decide.
+# Noticed by: test_promised_limits.py::test_a_rate_at_the_edge_is_not_worth_waiting_for
+_MAX_MORE_S = 7 * 86400.0
+
+
+class Outcome(StrEnum):
+    """Outcome of an audit, the worst first."""
+
+    FALLS_SHORT = "falls short"
+    UNDECIDED = "undecided"
+    DELIVERS = "delivers"
+    NOT_PROMISED = "no promise"
+
+
+@dataclass(frozen=True)
+class Promise:
+    """One of the limits of a volume; NaN for what is not declared."""
+
+    rate: float  # I/Os or bytes per second, sustained
+    burst: float  # the same, while credits last
+    credits: float  # I/Os or bytes in a full bucket
+    time_share: float  # share of the time for which it is promised
+    name: str  # volume type, or empty
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """What a volume delivers of one limit."""
+
+    campaign: str
+    host: str
+    volume: str
+    direction: str  # ``read`` or ``write``
+    is_iops: bool  # whether the limit is on IOPS, else on bandwidth
+    promise: Promise
+    rate: Interval  # mean rate with its 95 % interval
+    share: Interval  # of the seconds with 90 % of the promised rate; NaN without a promise
+    seconds: float  # measured and used
+    effective: float  # independent ones among them
+    causes: tuple[str, ...]  # of the level and of changes, in words
+    outcome: Outcome
+    reason: str  # of an undecided outcome; may be empty
+    time_outcome: Outcome  # for the share of time
+    more_s: float  # seconds more at this limit that would decide its share of time; NaN for none
+
+    @property
+    def shortfall(self) -> Interval:
+        """Missing share of the promised rate, with its interval; negative above the promise."""
+        low, middle, high = (
+            1 - end / self.promise.rate
+            for end in (self.rate.high, self.rate.estimate, self.rate.low)
+        )
+        return Interval(low, middle, high)
+
+    @property
+    def limit(self) -> str:
+        """Name of the limit, such as ``read IOPS``."""
+        return f"{self.direction} {'IOPS' if self.is_iops else 'bandwidth'}"
+
+    def words(self, rate: float) -> str:
+        """Return a rate with its unit."""
+        return f"{format_count(rate)} IOPS" if self.is_iops else format_rate(rate)
+
+
+@dataclass(frozen=True)
+class _Measure:
+    """Seconds of one run."""
+
+    run: str
+    depth: int  # I/Os in flight
+    block_bytes: float
+    rates: Floats  # rate of each interval that the host did not disturb
+    interval_s: float
+    disturbed: float  # share of intervals that the host disturbed
+
+
+Frames = Callable[[str], pd.DataFrame]
+_VOLUME = ["campaign", "host", "volume", "direction"]
+
+
+def deliveries(frame: Frames, plans: Mapping[str, Run]) -> list[Delivery]:
+    """Return what each volume delivers of each of its limits, the worst first.
+
+    Args:
+        frame: returns a frame by name.
+        plans: id of a run to its plan.
+
+    Raises:
+        InputError: no run measures a limit.
+    """
+    rows = measured(frame("summary"))
+    rows = rows[[_measures_a_limit(plans.get(run)) for run in rows["run"]]]
+    if rows.empty:
+        raise InputError(
+            "no finished run measures a limit of a volume",
+            hint="limits take direct runs without rate options and with two or more I/Os in flight,"
+            " as volbench audit --on makes them",
+        )
+    audited = _Audit(rows, frame, plans)
+    found = [
+        delivery
+        for _, of_volume in rows.groupby(_VOLUME, sort=False)
+        for delivery in audited.of_volume(of_volume)
+    ]
+    if not found:
+        raise InputError(
+            "the runs that measure a limit are too short: the second in which the queue fills is"
+            " left out",
+            hint="measure longer, with a series: runs of 10 s or more without sample: 0",
+        )
+    return sorted(found, key=_badness)
+
+
+def latencies(frame: Frames) -> pd.DataFrame:
+    """Return the rows of measured runs with one I/O in flight, with their latencies."""
+    rows = measured(frame("summary"))
+    alone = rows["iodepth"].fillna(1) * rows["numjobs"].fillna(1) == 1
+    return with_latencies(rows[alone], ("p50", "p99"))[0]
+
+
+def _badness(delivery: Delivery) -> tuple[int, float]:
+    short = delivery.shortfall.estimate
+    return [*Outcome].index(delivery.outcome), math.inf if math.isnan(short) else -short
+
+
+def _measures_a_limit(run: Run | None) -> bool:
+    """Return whether a run drives one direction of a volume alone, as fast as it can."""
+    if run is None or run.client:
+        return False
+    workloads = workloads_of(run)
+    one_direction = len({(work.reads, work.writes) for work in workloads}) == 1
+    return (
+        one_direction
+        and not any(work.is_paced or work.is_buffered or work.waits_for_sync for work in workloads)
+        and not any(work.reads and work.writes for work in workloads)
+        and _depth(run) > 1
+    )
+
+
+def _depth(run: Run) -> int:
+    return sum(work.depth * work.numjobs for work in workloads_of(run))
+
+
+class _Audit:
+    """Frames of audited runs."""
+
+    def __init__(self, rows: pd.DataFrame, frame: Frames, plans: Mapping[str, Run]) -> None:
+        runs = set(rows["run"])
+        series, device = (each[each["run"].isin(runs)] for each in map(frame, ("series", "device")))
+        series = series.reset_index(drop=True)
+        series["grey"] = grey_rows(series, device, rows)
+        self._series = dict(iter(series.groupby(["run", "direction"])))
+        verdicts = frame("verdicts").drop_duplicates(["run", "direction"])
+        self._causes = verdicts.set_index(["run", "direction"])["causes"].dropna().to_dict()
+        findings = frame("findings")
+        is_bad = findings["rule"].isin(list(_NOT_THE_VOLUME)) & (
+            findings["severity"] != Severity.NOTE.value
+        )
+        bad = findings[is_bad | (findings["severity"] == Severity.INVALID.value)]
+        self._findings = bad.groupby("run")["rule"].agg(list).to_dict()
+        self._plans = plans
+
+    def of_volume(self, rows: pd.DataFrame) -> Iterator[Delivery]:
+        """Yield what a volume delivers of its IOPS and of its bandwidth."""
+        runs = rows.sort_values("started_utc", kind="stable").drop_duplicates("run")
+        first = runs.iloc[0]
+        for is_iops in (True, False):
+            measures = [
+                measure
+                for run, block in zip(runs["run"], runs["block_bytes"], strict=True)
+                if _limits_iops(self._plans[run].limits, float(block)) is is_iops
+                and (measure := self._rates(run, first["direction"], float(block), is_iops=is_iops))
+            ]
+            # An I/O of the other size may count as several, or not reach the limit.
+            edge = min if is_iops else max
+            block = edge((measure.block_bytes for measure in measures), default=0.0)
+            measures = [each for each in measures if each.block_bytes == block]
+            if measures:
+                promise = _promise(self._plans[measures[0].run].limits, is_iops=is_iops)
+                yield self._delivery(first, measures, promise, is_iops=is_iops)
+
+    def _rates(
+        self, run: str, direction: str, block_bytes: float, *, is_iops: bool
+    ) -> _Measure | None:
+        """Return the seconds of a run without its first, in which the queue fills."""
+        rows = self._series.get((run, direction))
+        if rows is None:
+            return None
+        column = "iops" if is_iops else "bw_bytes_per_s"
+        by_time = rows.groupby("t_s").agg(rate=(column, "sum"), grey=("grey", "any")).iloc[1:]
+        rate = by_time["rate"].to_numpy(dtype=float)
+        grey = by_time["grey"].to_numpy(dtype=bool) & (rate > 0)
+        if not len(grey):
+            return None
+        disturbed = float(grey.mean())
+        if disturbed > _MAX_DISTURBED:  # too few are left: all count, and decide nothing
+            grey[:] = False
+        interval_s = interval_of(by_time.index.to_numpy(dtype=float))
+        depth = _depth(self._plans[run])
+        return _Measure(run, depth, block_bytes, rate[~grey], interval_s, disturbed)
+
+    def _delivery(
+        self, row: pd.Series, measures: Sequence[_Measure], promise: Promise, *, is_iops: bool
+    ) -> Delivery:
+        measures, is_burst = _without_burst(measures, promise)
+        deepest, gain = _saturating(measures)
+        mean = mean_rate([measure.rates for measure in deepest])
+        values = np.concatenate([measure.rates for measure in deepest])
+        share = share_reached(values, DELIVERED_SECOND * promise.rate)
+        seconds = sum(len(measure.rates) * measure.interval_s for measure in deepest)
+        causes = self._causes_of(deepest, str(row["direction"]))
+        outcome, reason = _outcome(mean, promise)
+        time_outcome, more_s = _of_time(share, promise, seconds)
+        if time_outcome is Outcome.FALLS_SHORT:
+            outcome, reason = Outcome.FALLS_SHORT, ""
+        if reason_against := self._reservation(deepest, gain, causes, outcome, promise):
+            outcome, reason = Outcome.UNDECIDED, reason_against
+        if is_burst:
+            outcome, reason = Outcome.UNDECIDED, _burst_words(mean.interval.estimate, promise)
+        elif outcome is Outcome.UNDECIDED and not reason:
+            reason = _more_words(_more_for_rate(mean, promise, seconds))
+        if math.isnan(promise.rate):
+            share = Estimate(Interval(math.nan, math.nan, math.nan), share.effective)
+        return Delivery(
+            campaign=str(row["campaign"]),
+            host=str(row["host"]),
+            volume=str(row["volume"]),
+            direction=str(row["direction"]),
+            is_iops=is_iops,
+            promise=promise,
+            rate=mean.interval,
+            share=share.interval,
+            seconds=seconds,
+            effective=mean.effective,
+            causes=tuple(WORDS[cause] for cause in causes if cause is not Cause.UNKNOWN),
+            outcome=outcome,
+            reason=reason,
+            time_outcome=time_outcome if outcome is Outcome.DELIVERS else outcome,
+            more_s=more_s,
+        )
+
+    def _causes_of(self, measures: Sequence[_Measure], direction: str) -> list[Cause]:
+        """Return the causes that runs have, those of most runs first."""
+        texts = [self._causes.get((measure.run, direction), "") for measure in measures]
+        names = [name for text in texts for name in str(text).split(", ") if name]
+        counts = pd.Series(names, dtype=object).value_counts(sort=False)
+        return [Cause(name) for name in counts.sort_values(ascending=False, kind="stable").index]
+
+    def _reservation(
+        self,
+        measures: Sequence[_Measure],
+        gain: float,
+        causes: Sequence[Cause],
+        outcome: Outcome,
+        promise: Promise,
+    ) -> str:
+        """Return why the rate is not what the volume could deliver; empty for no reason."""
+        if math.isnan(promise.rate):
+            return ""
+        rules = [rule for measure in measures for rule in self._findings.get(measure.run, ())]
+        disturbed = float(np.mean([measure.disturbed for measure in measures]))
+        is_short = outcome is Outcome.FALLS_SHORT
+        is_unsure = math.isnan(gain) and not _LIMITS & set(causes)
+        reasons = (
+            (rules, f"finding {', '.join(rules[:1])}: see volbench check"),
+            (
+                disturbed > _MAX_DISTURBED,
+                f"the host disturbed {format_percent(disturbed)} of the time",
+            ),
+            (is_short and Cause.CPU in causes, "the CPU of the host was the limit"),
+            (
+                is_short and gain > MAX_SAME_DISTANCE,
+                f"the deepest queue gained {format_percent(gain)}: a deeper one may gain more",
+            ),
+            (is_short and is_unsure, "one queue depth: a deeper queue may gain more"),
+        )
+        return next((reason for holds, reason in reasons if holds), "")
+
+
+def _limits_iops(limits: Limits, block_bytes: float) -> bool:
+    """Return whether blocks of a size meet the limit on IOPS before that on bandwidth."""
+    if limits.iops and limits.bandwidth_bytes_per_s:
+        return limits.iops * block_bytes <= limits.bandwidth_bytes_per_s
+    return block_bytes < _MIN_LARGE_BYTES
+
+
+def _promise(limits: Limits, *, is_iops: bool) -> Promise:
+    values = (
+        (limits.iops, limits.burst_iops, limits.burst_ios)
+        if is_iops
+        else (
+            limits.bandwidth_bytes_per_s,
+            limits.burst_bandwidth_bytes_per_s,
+            limits.burst_bytes,
+        )
+    )
+    rate, burst, full = (math.nan if value is None else float(value) for value in values)
+    share = limits.time_percent
+    return Promise(rate, burst, full, math.nan if share is None else share / 100, limits.name)
+
+
+def _without_burst(
+    measures: Sequence[_Measure], promise: Promise
+) -> tuple[Sequence[_Measure], bool]:
+    """Return runs without the seconds before credits ran out; whether credits lasted to the end."""
+    if math.isnan(promise.burst):
+        return measures, False
+    lengths = [len(measure.rates) for measure in measures]
+    values = np.concatenate([measure.rates for measure in measures])
+    changes = find_changes(np.arange(1.0, len(values) + 1), values)
+    ends = [change.t_s for change in changes if change.before > _MAX_ABOVE * promise.rate]
+    last = values[int(max((change.t_s for change in changes), default=0.0)) :]
+    if float(np.median(last)) > _MAX_ABOVE * promise.rate:
+        return measures, True
+    kept_from, parts, begin = int(max(ends, default=0.0)), [], 0
+    for measure, length in zip(measures, lengths, strict=True):
+        kept = measure.rates[max(0, kept_from - begin) :]
+        if len(kept):
+            parts.append(replace(measure, rates=kept))
+        begin += length
+    return parts, False
+
+
+def _saturating(measures: Sequence[_Measure]) -> tuple[Sequence[_Measure], float]:
+    """Return the runs whose queue is deep enough, and what the deepest queue gained.
+
+    The gain is relative to the next deepest queue; NaN for one depth.
+    """
+    by_depth: dict[int, list[Floats]] = {}
+    for measure in measures:
+        by_depth.setdefault(measure.depth, []).append(measure.rates)
+    # Medians: a stall at one of the depths is no gain of the other.
+    levels = {depth: median(np.concatenate(parts)) for depth, parts in by_depth.items()}
+    enough = (1 - MAX_SAME_DISTANCE) * max(levels.values())
+    deepest = [measure for measure in measures if levels[measure.depth] >= enough]
+    *_, before, last = [math.nan, *(levels[depth] for depth in sorted(levels))]
+    return deepest, last / before - 1 if before else math.nan
+
+
+def _outcome(mean: Estimate, promise: Promise) -> tuple[Outcome, str]:
+    """Return the outcome for a mean rate, and a reason where more time would not decide."""
+    if math.isnan(promise.rate):
+        return Outcome.NOT_PROMISED, ""
+    interval, edge = mean.interval, (1 - MARGIN) * promise.rate
+    if math.isnan(interval.low):
+        return Outcome.UNDECIDED, "too few seconds"
+    if interval.low >= edge:
+        return Outcome.DELIVERS, ""
+    return (Outcome.FALLS_SHORT if interval.high < edge else Outcome.UNDECIDED), ""
+
+
+def _more_for_rate(mean: Estimate, promise: Promise, seconds: float) -> float:
+    """Return how much longer it takes until the interval is narrow enough to decide."""
+    off = abs(mean.interval.estimate - (1 - MARGIN) * promise.rate)
+    reach = mean.interval.high - mean.interval.estimate
+    return seconds * ((reach / off) ** 2 - 1) if off else math.inf
+
+
+def _more_words(more_s: float) -> str:
+    if more_s > _MAX_MORE_S:
+        return "too near the limit of what counts as delivered to decide"
+    return f"about {format_duration(more_s)} more would decide"
+
+
+def _burst_words(rate: float, promise: Promise) -> str:
+    above = rate - promise.rate
+    if math.isnan(promise.credits):
+        return "burst credits: the sustained rate is seen once they are spent"
+    return (
+        "burst credits: the sustained rate is seen once they are spent, from full buckets after"
+        f" {format_duration(promise.credits / above)}"
+    )
+
+
+def _of_time(share: Estimate, promise: Promise, seconds: float) -> tuple[Outcome, float]:
+    """Return the outcome for a promised share of time, and the seconds that are missing."""
+    promised = promise.time_share
+    if math.isnan(promised) or math.isnan(promise.rate):
+        return Outcome.NOT_PROMISED, math.nan
+    if share.interval.high < promised:
+        return Outcome.FALLS_SHORT, math.nan
+    if share.interval.low >= promised:
+        return Outcome.DELIVERS, math.nan
+    missing = needed_for_share(promised) / share.effective - 1
+    return Outcome.UNDECIDED, seconds * missing if missing > 0 else math.nan

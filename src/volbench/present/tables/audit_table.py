@@ -1,0 +1,170 @@
+"""Page of an audit: what volumes deliver of what is promised, as a table and as a verdict."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from functools import partial
+
+import pandas as pd
+
+from volbench.analyse.compare.promised_limits import DELIVERED_SECOND, MARGIN, Delivery, Outcome
+from volbench.analyse.compare.repeat_statistics import Interval
+from volbench.analyse.frames.job_frames import plain_rows
+from volbench.present.formatting import MISSING, number, printable, text
+from volbench.present.tables.table import IDENTITY, Column, Table
+from volbench.units import format_duration, format_latency, percent
+
+
+def audit_table(found: Sequence[Delivery]) -> Table[Delivery]:
+    """Return a row for each limit of each volume, the worst first."""
+    several = {
+        name: len({getattr(delivery, name) for delivery in found}) > 1
+        for name in ("campaign", "host", "volume")
+    }
+    columns = (
+        *(
+            Column[Delivery](name, partial(_identity, name), priority=IDENTITY)
+            for name, differs in several.items()
+            if differs
+        ),
+        Column[Delivery]("limit", lambda each: each.limit, priority=IDENTITY),
+        Column[Delivery]("verdict", verdict_words, priority=IDENTITY, is_folded=True),
+        Column[Delivery]("promised", _promised, priority=1, is_right=True),
+        Column[Delivery]("delivered", _delivered, priority=1, is_right=True),
+        Column[Delivery]("time", _time, header="share of time", priority=3, is_right=True),
+        Column[Delivery]("bottleneck", _bottleneck, priority=4, is_folded=True),
+        Column[Delivery](
+            "reason", lambda each: each.reason, priority=1, is_folded=True, is_optional=True
+        ),
+    )
+    return Table("audit", columns, found, record=_record)
+
+
+def _identity(name: str, delivery: Delivery) -> str:
+    return str(getattr(delivery, name))
+
+
+def audit_notes(found: Sequence[Delivery], latencies: pd.DataFrame) -> Iterator[str]:
+    """Yield the verdict on each volume, its share of time, and its latency at queue depth 1."""
+    yield (
+        f"delivered: mean over all seconds with its 95 % interval. {100 * (1 - MARGIN):.0f} % of"
+        " the promised rate counts as delivered."
+    )
+    yield f"share of time: seconds with {100 * DELIVERED_SECOND:.0f} % of the promised rate."
+    for delivery in found:
+        yield from _of_time(delivery)
+    yield from _latency_lines(latencies)
+    worst: dict[tuple[str, str, str], Delivery] = {}
+    for delivery in found:  # the worst first
+        worst.setdefault((delivery.campaign, delivery.host, delivery.volume), delivery)
+    for delivery in worst.values():
+        yield _verdict_line(delivery, is_on_local=len({each.host for each in found}) == 1)
+
+
+def verdict_words(delivery: Delivery) -> str:
+    """Return the verdict, with the shortfall and its interval where there is one."""
+    if delivery.outcome is not Outcome.FALLS_SHORT:
+        return delivery.outcome.value
+    if delivery.shortfall.low <= MARGIN:  # the rate is as promised on average, not at all times
+        return f"{delivery.outcome.value} in time"
+    return f"{delivery.outcome.value} by {_percents(delivery.shortfall)}"
+
+
+def _percents(shares: Interval) -> str:
+    low, middle, high = (percent(max(0.0, end)) for end in _ends(shares))
+    return f"{middle} % [{low}, {high}]"
+
+
+def _ends(interval: Interval) -> tuple[float, float, float]:
+    return interval.low, interval.estimate, interval.high
+
+
+def _promised(delivery: Delivery) -> str:
+    rate = delivery.promise.rate
+    return MISSING if math.isnan(rate) else delivery.words(rate)
+
+
+def _delivered(delivery: Delivery) -> str:
+    return delivery.words(delivery.rate.estimate)
+
+
+def _time(delivery: Delivery) -> str:
+    return MISSING if math.isnan(delivery.share.low) else _percents(delivery.share)
+
+
+def _bottleneck(delivery: Delivery) -> str:
+    return "; ".join(delivery.causes) or MISSING
+
+
+def _of_time(delivery: Delivery) -> Iterator[str]:
+    """Yield what is known of a promised share of time."""
+    promised = delivery.promise.time_share
+    if math.isnan(promised):
+        return
+    claim = f"{delivery.limit}, {percent(promised)} % of the time:"
+    if delivery.time_outcome is Outcome.DELIVERS:
+        yield f"{claim} delivered, at least {percent(delivery.share.low)} %."
+    elif delivery.outcome is Outcome.DELIVERS:
+        more = delivery.more_s
+        enough = f"; about {format_duration(more)} more would decide" if more > 0 else ""
+        yield (
+            f"{claim} undecided after {format_duration(delivery.seconds)}"
+            f" ({delivery.effective:.0f} independent seconds){enough}."
+        )
+
+
+def _latency_lines(rows: pd.DataFrame) -> Iterator[str]:
+    groups = rows.groupby(["host", "volume", "direction", "block_bytes"], sort=False)
+    several = len(rows[["host", "volume"]].drop_duplicates()) > 1
+    for _, repeats in groups:
+        row = plain_rows(repeats.head(1))[0]
+        volume = f" of {text(row, 'host')} {text(row, 'volume')}" if several else ""
+        middle, tail = (float(repeats[name].median()) for name in ("p50", "p99"))
+        yield (
+            f"Latency at queue depth 1{volume}, {text(row, 'direction')} of"
+            f" {number(row, 'block_bytes') / 1024:g} KiB: median {format_latency(middle)},"
+            f" p99 {format_latency(tail)}."
+        )
+
+
+def _verdict_line(delivery: Delivery, *, is_on_local: bool) -> str:
+    """Return the verdict on a volume: that on its worst limit."""
+    where = delivery.volume if is_on_local else f"{delivery.host} {delivery.volume}"
+    name = f" ({delivery.promise.name})" if delivery.promise.name else ""
+    line = f"{printable(where)}{name}: {verdict_words(delivery)}"
+    if delivery.outcome is Outcome.NOT_PROMISED:
+        return f"{line}, {delivery.limit}. Name what is promised: --type azure/P15."
+    line += f", {delivery.direction} {_delivered(delivery)} of {_promised(delivery)}"
+    if delivery.outcome is Outcome.FALLS_SHORT and delivery.causes:
+        line += f"; bottleneck: {_bottleneck(delivery)}"
+    return f"{line}; {delivery.reason}." if delivery.reason else f"{line}."
+
+
+def _record(delivery: Delivery) -> dict[str, object]:
+    promise, rate, share = delivery.promise, delivery.rate, delivery.share
+    return {
+        "campaign": delivery.campaign,
+        "host": delivery.host,
+        "volume": delivery.volume,
+        "limit": delivery.limit,
+        "verdict": delivery.outcome.value,
+        "promised": promise.rate,
+        "type": promise.name,
+        "delivered": rate.estimate,
+        "delivered_low": rate.low,
+        "delivered_high": rate.high,
+        "shortfall_percent": 100 * delivery.shortfall.estimate,
+        "shortfall_low_percent": 100 * delivery.shortfall.low,
+        "shortfall_high_percent": 100 * delivery.shortfall.high,
+        "time_percent": 100 * share.estimate,
+        "time_low_percent": 100 * share.low,
+        "time_high_percent": 100 * share.high,
+        "promised_time_percent": 100 * promise.time_share,
+        "time_verdict": delivery.time_outcome.value,
+        "seconds": delivery.seconds,
+        "effective_seconds": delivery.effective,
+        "more_s": delivery.more_s,
+        "bottleneck": _bottleneck(delivery),
+        "reason": delivery.reason,
+    }
