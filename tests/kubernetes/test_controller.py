@@ -152,12 +152,28 @@ def test_submissions_that_the_controller_would_refuse_are_refused(desk: Desk, jo
         ((), ("--storage-class", "fast", *block), "would overwrite the raw volume"),
         ((), ("--storage-class", "fast", "--set", "bs=0"), "bs"),
         (("--service-account", "nobody"), (), "there is no service account nobody"),
+        (("--claim-class", "none"), ("--storage-class", "fast"), "has no storage class none"),
     ):
         submit = ("k8s", "submit", *_BOTH_IMAGES, *place, *own)
         refused = call(*submit, job, *IMAGE, "--size", "64Mi", *options)
         assert refused.returncode in {2, 3}, refused.stderr
         assert words in refused.stderr
     assert [item for item in desk.left() if "Lease" not in item] == []
+
+
+def test_a_controller_without_a_volume_has_no_results(desk: Desk, job: Path) -> None:
+    """Nobody waits for the volume of one that was cancelled before it started."""
+    own = ("--claim-class", "stuck")
+    name = submitted(desk, job, own=own)
+    place = ("--namespace", desk.api.namespace)
+    until(lambda: "ProvisioningFailed" in status(desk, name)["reason"])
+    assert call("k8s", "cancel", name, *place).returncode == 0
+    fetched = call("k8s", "fetch", name, *place, "-o", "back", cwd=desk.folder)
+    assert fetched.returncode == 7, fetched.stderr
+    assert f"the controller {name} has no results: it never had a volume" in fetched.stderr
+    assert f"delete configmap {name}" in fetched.stderr
+    controllers.remove_controller(desk.api, name)
+    until(lambda: desk.left() == [])
 
 
 def test_a_failed_campaign_is_not_repeated(desk: Desk, tmp_path: Path) -> None:

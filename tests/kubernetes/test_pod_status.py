@@ -97,6 +97,18 @@ def test_a_set_that_may_not_create_pods_is_reported() -> None:
     assert found == Pending('FailedCreate: pods "x" is forbidden: exceeded quota: q', is_final=True)
 
 
+def test_conflicts_of_components_are_no_reasons(capsys: pytest.CaptureFixture[str]) -> None:
+    """The later one tries again at once: nobody has to do anything."""
+    conflict = 'cannot update claim "c": the object has been modified; please apply your changes'
+    cluster = mock.create_autospec(Cluster, instance=True)
+    unscheduled = {"type": "PodScheduled", "status": "False", "message": conflict}
+    cluster.read.return_value = pod({"phase": "Pending", "conditions": [unscheduled]})
+    cluster.list.return_value = [warning("FailedUpdate", conflict)]
+    with pytest.raises(DeadlineError):
+        ready_pods(cluster, {"h": ("set-0", "claim")}, timeout_s=-1)
+    assert capsys.readouterr().err == "h: Pending: the container is being created\n"
+
+
 @pytest.mark.parametrize(
     ("times", "newest"),
     [

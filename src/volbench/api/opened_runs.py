@@ -83,7 +83,11 @@ def judged_tables(
         "aggregate": aggregate_rows(campaign, frame, on_failure=not_added),
         "findings": findings,
     }
-    return {name: table_of(name, table_rows) for name, table_rows in rows.items()}
+    labels = {"aggregate": campaign.label_names}
+    return {
+        name: table_of(name, table_rows, labels=labels.get(name, ()))
+        for name, table_rows in rows.items()
+    }
 
 
 def _facts(layout: Layout, run_id: str) -> VolumeFacts | None:

@@ -169,6 +169,14 @@ class Cluster:
                 return None
             raise
 
+    def require_storage_class(self, name: str) -> None:
+        """Refuse a storage class that does not exist."""
+        if self.read_if_allowed("StorageClass", name) is None:
+            raise InputError(
+                f"the cluster has no storage class {name}",
+                hint="list them: kubectl get storageclass; print some: volbench k8s storageclass",
+            )
+
     def list(self, kind: str, selector: str = "", *, fields: str = "") -> list[Manifest]:
         """Return the objects of a kind that a label selector and a field selector match."""
         query = [("labelSelector", selector)] if selector else []

@@ -269,6 +269,8 @@ class ControllerState:
 
 def submit_controller(cluster: Cluster, spec: ControllerSpec) -> None:
     """Create the objects of a controller; if one is refused, those before it are removed."""
+    if spec.claim_class:
+        cluster.require_storage_class(spec.claim_class)
     for manifest in controller_objects(spec):
         cluster.create(manifest, dry_run=True)
     uid = cluster.create(controller_objects(spec)[0])["metadata"]["uid"]
@@ -359,10 +361,17 @@ def fetch_campaign(cluster: Cluster, name: str, folder: Path) -> None:
             f"the controller {name} is {state.state}",
             hint=f"wait until it has ended: volbench k8s status {name}",
         )
+    claim = cluster.read("PersistentVolumeClaim", name) or {}
+    if claim.get("status", {}).get("phase") != "Bound":
+        raise ArchiveError(
+            f"the controller {name} has no results: it never had a volume",
+            hint=f"remove it: kubectl -n {cluster.namespace} delete configmap {name}",
+        )
     reader = f"{name}-fetch"
     cluster.create(reader_pod(job, owner["metadata"]["uid"]))
     try:
-        pods = ready_pods(cluster, {name: (reader, name)}, timeout_s=_READY_S)
+        wanted = {name: (reader, name)}
+        pods = ready_pods(cluster, wanted, timeout_s=_READY_S, more_time="; then try again")
         _fetch(cluster, name, pods[name], folder)
     finally:
         cluster.delete("Pod", reader, grace_s=0)

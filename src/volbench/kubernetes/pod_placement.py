@@ -113,12 +113,7 @@ class PodPlacement:
         for name in claims:
             _check_claim(cluster, name, mode=spec.volume_mode)
         for name in dict.fromkeys(classes):
-            if cluster.read_if_allowed("StorageClass", name) is None:
-                raise InputError(
-                    f"the cluster has no storage class {name}",
-                    hint="list them: kubectl get storageclass; print some: "
-                    "volbench k8s storageclass",
-                )
+            cluster.require_storage_class(name)
         for manifest in objects(spec):
             cluster.create(manifest, dry_run=True)
         return spec

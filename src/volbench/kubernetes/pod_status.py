@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -76,7 +77,7 @@ def why_pending(pod: Manifest | None, events: Sequence[Manifest]) -> Pending | N
     if conditions.get("Ready", {}).get("status") == "True":
         return None
     scheduled = conditions.get("PodScheduled", {})
-    if scheduled.get("status") == "False":
+    if scheduled.get("status") == "False" and not _is_conflict(scheduled):
         delay = _joined("FailedScheduling", scheduled.get("message", ""))
         claims = [event for event in events if event["reason"] == "ProvisioningFailed"]
         return Pending(_latest_warning(claims) or delay)
@@ -84,17 +85,25 @@ def why_pending(pod: Manifest | None, events: Sequence[Manifest]) -> Pending | N
 
 
 def ready_pods(
-    cluster: Cluster, wanted: Mapping[str, tuple[str, str]], *, timeout_s: float
+    cluster: Cluster,
+    wanted: Mapping[str, tuple[str, str]],
+    *,
+    timeout_s: float,
+    more_time: str = "; or wait longer: --pod-timeout",
 ) -> dict[str, Manifest]:
     """Wait until the pods of hosts are ready; print why they are not.
 
-    Each host is wanted with the names of its pod and its claim. Pods that a node rejects are
-    created again.
+    Pods that a node rejects are created again.
+
+    Args:
+        wanted: each host with the names of its pod and its claim.
+        timeout_s: longest wait.
+        more_time: how a user waits longer, for the end of a hint.
     """
     end_s = time.monotonic() + timeout_s
     ready: dict[str, Manifest] = {}
     printed: dict[str, str] = {}
-    rejected: dict[str, _RejectedPod] = {}
+    rejected: defaultdict[str, _RejectedPod] = defaultdict(_RejectedPod)
     while len(ready) < len(wanted):
         for host, (name, claim) in wanted.items():
             if host in ready:
@@ -104,21 +113,18 @@ def ready_pods(
             if pending is None and pod is not None:
                 ready[host] = pod
                 continue
-            if pod is not None and pending is not None and pending.is_rejected:
-                rejected.setdefault(name, _RejectedPod()).delete(cluster, pod)
-            if pod is None and name in rejected:
-                rejected[name].create(cluster)
-            elif pending is not None and printed.get(host) != pending.reason:
+            is_between = rejected[name].is_replaced(cluster, pod, pending)
+            if not is_between and pending is not None and printed.get(host) != pending.reason:
                 again = "; creating the pod again" if pending.is_rejected else ""
                 click.echo(f"{host}: Pending: {pending.reason}{again}", err=True)
                 printed[host] = pending.reason
-            hint = f"see: kubectl describe pod {name}"
+            hint = f"see: kubectl describe pod {name}" if pod else "see: kubectl get events"
             if pending is not None and pending.is_final:
                 raise TransportError(f"the pod of {host} cannot start: {pending.reason}", hint=hint)
             if time.monotonic() > end_s:
                 raise DeadlineError(
                     f"the pod of {host} is not ready: {printed.get(host, 'it was deleted')}",
-                    hint=f"{hint}; or wait longer: --pod-timeout",
+                    hint=hint + more_time,
                 )
         time.sleep(POLL_S if len(ready) < len(wanted) else 0)
     return ready
@@ -132,7 +138,19 @@ class _RejectedPod:
     _pause_s: float = 1.0
     _due_s: float = 0.0  # by the monotonic clock
 
-    def delete(self, cluster: Cluster, pod: Manifest) -> None:
+    def is_replaced(self, cluster: Cluster, pod: Manifest | None, pending: Pending | None) -> bool:
+        """Delete the pod if it is rejected, create the next one once it is due: each waits longer.
+
+        Return whether there is none for the moment.
+        """
+        if pod is not None and pending is not None and pending.is_rejected:
+            self._delete(cluster, pod)
+        if pod is None and self._manifest is not None and time.monotonic() >= self._due_s:
+            cluster.create(self._manifest)
+            self._manifest = None
+        return pod is None and self._due_s > 0
+
+    def _delete(self, cluster: Cluster, pod: Manifest) -> None:
         """Delete the pod, unless its StatefulSet does this."""
         metadata = pod["metadata"]
         if any(owner["kind"] == "StatefulSet" for owner in metadata.get("ownerReferences", ())):
@@ -146,19 +164,18 @@ class _RejectedPod:
         self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
         cluster.delete("Pod", metadata["name"], uid=metadata["uid"])
 
-    def create(self, cluster: Cluster) -> None:
-        """Create the next pod once it is due; each waits longer than the one before."""
-        if self._manifest is not None and time.monotonic() >= self._due_s:
-            cluster.create(self._manifest)
-            self._manifest = None
-
 
 def _warnings(cluster: Cluster, pod: str, claim: str) -> list[Manifest]:
     """Return the warnings about a pod, its claim and the set that creates it, oldest first."""
     events: list[Manifest] = []
     for name in dict.fromkeys(filter(None, (pod, claim, pod.rpartition("-")[0]))):
         events += cluster.list("Event", fields=f"involvedObject.name={name},type=Warning")
-    return sorted(events, key=_last_seen)
+    return sorted((event for event in events if not _is_conflict(event)), key=_last_seen)
+
+
+def _is_conflict(event: Manifest) -> bool:
+    """Return whether two components changed an object at once: the later one tries again."""
+    return "the object has been modified" in event.get("message", "")
 
 
 def _last_seen(event: Manifest) -> str:

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from volbench.analyse.frames.aggregate import aggregate_rows
+from volbench.model.campaign.host import Host
 from volbench.model.campaign.planned_run import Campaign, Run, Section, Volume, VolumeKind
 from volbench.model.frames.columns import AGGREGATE, Row
 from volbench.model.profile.profile_model import Start
@@ -34,6 +35,17 @@ def a_campaign(count: int, *, start: Start = Start.TOGETHER) -> Campaign:
         for n in range(count)
     )
     return Campaign(name="c", created_utc="", runs=runs, seed=1)
+
+
+def test_labels_that_all_clients_share_name_the_step() -> None:
+    """Such as the storage class of replicas; those in which they differ do not."""
+    hosts = tuple(
+        Host(name=f"vm{n}", labels={"storage_class": "fast", "volume": f"pv{n}"}) for n in (0, 1)
+    )
+    plan = a_campaign(2).model_copy(update={"hosts": hosts})
+    (row,) = aggregated(plan, frames(ran(0, [9.0] * 5), ran(1, [9.0] * 5)).__getitem__)
+    assert {name for name in row if name.startswith("label_")} == {"label_storage_class"}
+    assert row["label_storage_class"] == "fast"
 
 
 def ran(
@@ -118,7 +130,16 @@ def test_sums_are_over_the_time_that_all_share() -> None:
     assert row["bw_bytes_per_s"] == pytest.approx(1000 * BLOCK)
     assert (row["overlap_s"], row["start_skew_s"], row["end_skew_s"]) == (20, 10, 10)
     assert row["start_skew_bound_s"] == pytest.approx(0.001)
+    assert row["fairness"] == pytest.approx(1.0)
     assert set(row) <= {column.name for column in AGGREGATE}
+
+
+def test_fairness_falls_to_the_share_of_clients_that_get_something() -> None:
+    """Jain's index: 1 where all clients have the same rate, 1/n where one of n has everything."""
+    for rates, fairness in (((500.0, 500.0), 1.0), ((1000.0, 0.0), 0.5), ((300.0, 100.0), 0.8)):
+        clients = frames(*(ran(number, [rate] * 5) for number, rate in enumerate(rates)))
+        (row,) = aggregated(a_campaign(2), clients.__getitem__)
+        assert row["fairness"] == pytest.approx(fairness)
 
 
 def test_clients_that_never_meet_have_no_sum() -> None:

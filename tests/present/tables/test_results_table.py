@@ -300,3 +300,14 @@ def test_repeats_of_an_aggregate_have_rows_of_their_own() -> None:
     assert columns[:3] == ["repeat", "job", "direction"]
     columns = [column.name for column in used_columns(aggregate_table(rows[:1]))]
     assert columns[:2] == ["job", "direction"]
+
+
+def test_classes_in_an_aggregate_are_told_apart() -> None:
+    """Classes take turns in a step, so that the class alone distinguishes their rows."""
+    rows = [
+        {"job": "w", "direction": "write", "label_storage_class": name, "label_zone": "z"}
+        for name in ("fast", "slow")
+    ]
+    columns = [column.name for column in used_columns(aggregate_table(rows))]
+    assert columns[:3] == ["label_storage_class", "job", "direction"]
+    assert "label_zone" not in columns

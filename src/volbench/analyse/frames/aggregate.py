@@ -17,7 +17,7 @@ from volbench.analyse.frames.job_frames import is_of_kind, key_of, labels, measu
 from volbench.analyse.frames.resample import on_clock, spread_rows
 from volbench.analyse.frames.run_view import clock_bounds_s
 from volbench.model.campaign.planned_run import Campaign, Run
-from volbench.model.frames.columns import Row
+from volbench.model.frames.columns import LABEL_PREFIX, Row
 from volbench.model.profile.profile_model import Phase, Start
 
 # Columns of the histogram that charts read: the summary has what else identifies its rows
@@ -179,6 +179,7 @@ def _step_rows(campaign: Campaign, runs: Sequence[Run], frames: Frames) -> list[
     summary = frames["summary"]
     done = summary[(summary["status"] == "finished").fillna(value=False)]
     rows: list[Row] = []
+    labels = _common_labels(campaign, runs)
     for (group, direction), section in done.groupby(["group", "direction"], sort=False):
         step_frames = {
             name: frame[(frame["group"] == group) & (frame["direction"] == direction)]
@@ -194,6 +195,7 @@ def _step_rows(campaign: Campaign, runs: Sequence[Run], frames: Frames) -> list[
                 "step": first.step,
                 "repeat": first.repeat,
                 "direction": direction,
+                **labels,
                 "clients": len(section),
                 "clients_planned": len(runs) + campaign.clients_absent,
                 **_rates(step_frames, section),
@@ -201,6 +203,12 @@ def _step_rows(campaign: Campaign, runs: Sequence[Run], frames: Frames) -> list[
             }
         )
     return rows
+
+
+def _common_labels(campaign: Campaign, runs: Sequence[Run]) -> Row:
+    """Return the labels that all hosts of a step share, such as their storage class."""
+    common = set.intersection(*(set(campaign.labels_of(run).items()) for run in runs))
+    return {f"{LABEL_PREFIX}{name}": value for name, value in common}
 
 
 def _rates(frames: Frames, done: pd.DataFrame) -> Row:
@@ -222,13 +230,20 @@ def _rates(frames: Frames, done: pd.DataFrame) -> Row:
     if to_s > from_s:
         edges = np.array([from_s, to_s])
         sizes = on_clock(series, done, rate="bw_bytes_per_s", total="io_bytes")
-        sums["iops"] = _added(rows, "iops", edges)
-        sums["bw_bytes_per_s"] = _added(sizes, "bw_bytes_per_s", edges)
+        rates = _rates_of_clients(rows, "iops", edges)
+        sums["iops"] = float(rates.sum())
+        sums["bw_bytes_per_s"] = float(_rates_of_clients(sizes, "bw_bytes_per_s", edges).sum())
+        if squares := float((rates**2).sum()):
+            # Source: R. Jain et al., "A Quantitative Measure of Fairness", DEC-TR-301, 1984
+            sums["fairness"] = float(rates.sum()) ** 2 / (len(rates) * squares)
     return sums
 
 
-def _added(rows: pd.DataFrame, column: str, edges: np.ndarray) -> float:
-    return float(sum(spread_rows(series, column, edges)[0] for _, series in rows.groupby("run")))
+def _rates_of_clients(
+    rows: pd.DataFrame, column: str, edges: np.ndarray
+) -> npt.NDArray[np.float64]:
+    """Return the rate of each client between two edges."""
+    return np.array([spread_rows(own, column, edges)[0] for _, own in rows.groupby("run")])
 
 
 def _latencies(histogram: pd.DataFrame, done: pd.DataFrame) -> Row:

@@ -361,6 +361,11 @@ AGGREGATE: tuple[Column, ...] = (
     real(
         "bw_bytes_per_s", "bytes/s", "Sum over the clients; NaN if they never ran at the same time."
     ),
+    real(
+        "fairness",
+        "",
+        "Jain's index of the clients' IOPS: 1 if all are equal, 1/n if one of n has everything.",
+    ),
     real("lat_mean_s", "s", "Mean total latency of all I/Os, over the whole runs."),
     real("lat_p50_s", "s", "Median, from the clients' summed bins; to fio's resolution."),
     real("lat_p99_s", "s", "99th percentile, from the same bins."),

@@ -31,6 +31,7 @@ from volbench.present.formatting import (
     latency,
     number,
     pattern,
+    shown,
     size,
     skew,
     text,
@@ -454,6 +455,15 @@ AGGREGATE_COLUMNS: tuple[Column[Row], ...] = (
         "overlap_s", "overlap", priority=4, label="Overlap", help="time in which all of them ran"
     ),
     *(replace(column, help="") for column in _RATES),
+    Column(
+        "fairness",
+        lambda row: shown(row, "fairness", "{:.2f}".format),
+        is_right=True,
+        priority=3,
+        label="Fairness",
+        help="Jain's index of the clients' IOPS: 1 if all are equal, 1/n if one has everything",
+        value=lambda row: row.get("fairness"),
+    ),
     *(
         quantity(f"lat_{name}_s", f"lat {name}", priority=priority, label=f"Latency {name}")
         for name, priority in (("mean", 4), ("p99", 2), ("max", 5))
@@ -469,13 +479,22 @@ AGGREGATE_COLUMNS: tuple[Column[Row], ...] = (
 )
 
 
+def _label_columns(rows: Sequence[Row]) -> list[Column[Row]]:
+    """Return the labels of hosts that differ between steps; one of them tells steps apart."""
+    columns = [_identifying(name) for name in _differing(rows, _labels(rows))]
+    return [
+        replace(column, priority=IDENTITY if number == 0 else 4)
+        for number, column in enumerate(columns)
+    ]
+
+
 def aggregate_page_table(rows: Sequence[Row]) -> Table[Row]:
     """Return the aggregate over clients for the page of a report."""
     by_name = {column.name: column for column in AGGREGATE_COLUMNS}
     first = [by_name[name] for name in ("job", "repeat", "direction")]
     return Table(
         "aggregate",
-        [*first, *(column for column in AGGREGATE_COLUMNS[5:])],
+        [*first, *_label_columns(rows), *(column for column in AGGREGATE_COLUMNS[5:])],
         rows,
         title="Sums over the time in which all clients ran; latencies are of all their I/Os.",
     )
@@ -488,9 +507,12 @@ def aggregate_table(rows: Sequence[Row]) -> Table[Row]:
     return Table(
         "aggregate",
         [
-            column
-            for column in AGGREGATE_COLUMNS
-            if column.name in visible or not column.is_optional
+            *_label_columns(rows),
+            *(
+                column
+                for column in AGGREGATE_COLUMNS
+                if column.name in visible or not column.is_optional
+            ),
         ],
         rows,
         title="aggregate over clients",
