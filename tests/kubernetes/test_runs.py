@@ -225,13 +225,16 @@ def test_a_volume_that_ignores_the_group_of_the_pod_is_refused(desk: Desk, job: 
 
 
 def test_many_pods_write_to_one_volume(desk: Desk, job: Path) -> None:
-    """Each in a folder of its own; sharing the disk of that volume is no finding."""
+    """First one, then both, each in a folder of its own; sharing their disk is no finding."""
     many = ("--storage-class", "fast", "--access-mode", "ReadWriteMany", "--replicas", "2")
-    done = desk.run("c", str(job), *many, "--spread", "none", "--set", "runtime=2s")
+    counts = ("--client-counts", "1,2", "--set", "runtime=2s")
+    done = desk.run("c", str(job), *many, "--spread", "none", *counts)
     assert done.returncode == 0, done.stderr
     campaign = open_campaign(desk.folder / "c")
     assert len(set(campaign.summary()["label_persistent_volume"])) == 1
-    assert list(campaign.aggregate()["clients"]) == [2]
+    assert list(campaign.aggregate()["clients"]) == [1, 2]
+    assert list(campaign.aggregate()["job"]) == ["a-clients1", "a-clients2"]
+    assert (campaign.aggregate()["fairness"] > 0.5).all()
     assert "shared-limit" not in set(campaign.findings.frame["rule"])
 
 

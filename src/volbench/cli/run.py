@@ -48,6 +48,17 @@ if TYPE_CHECKING:
     from volbench.model.profile.profile_model import Job
 
 
+def _client_counts(text: str) -> tuple[int, ...]:
+    """Return the numbers of clients of a list such as ``1,2,4,8``."""
+    parts = text.split(",") if text else []
+    counts = tuple(int(part) for part in parts if part.isdecimal())
+    if len(counts) < len(parts) or len(set(counts)) < len(counts) or 0 in counts:
+        raise InputError(
+            f"{text!r} must be different numbers of clients from 1 on", hint="write it like 1,2,4,8"
+        )
+    return counts
+
+
 @click.command(
     "run",
     cls=VerbCommand,
@@ -85,6 +96,14 @@ if TYPE_CHECKING:
     help="Run the measured jobs N times.",
 )
 @click.option(
+    "--client-counts",
+    type=Quantity("LIST", _client_counts),
+    default="",
+    metavar="N,N...",
+    help="Run each measured job with so many of the clients in turn, such as 1,2,4,8: hosts, pods "
+    "(--replicas) or processes (--set clients=8). Default: all of them.",
+)
+@click.option(
     "--seed",
     type=click.IntRange(0, 2**31 - 1),
     metavar="N",
@@ -115,6 +134,7 @@ def run(
     targets: tuple[str, ...],
     settings: tuple[str, ...],
     repeat: int | None,
+    client_counts: tuple[int, ...],
     seed: int | None,
     on_error: str,
     expectations: tuple[str, ...],
@@ -146,6 +166,7 @@ def run(
         into=start.output or default_campaign_folder(names),
         terms=Terms(
             repeat=repeat,
+            client_counts=client_counts,
             seed=seed,
             on_error=OnError(on_error),
             consent=start.consent,

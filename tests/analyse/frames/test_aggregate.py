@@ -37,6 +37,19 @@ def a_campaign(count: int, *, start: Start = Start.TOGETHER) -> Campaign:
     return Campaign(name="c", created_utc="", runs=runs, seed=1)
 
 
+def test_a_single_client_of_several_has_a_row() -> None:
+    """Where steps have different numbers of clients, one is the first of them."""
+    plan = a_campaign(2)
+    alone = plan.runs[0].model_copy(update={"id": "r2", "step": 2})
+    several = plan.model_copy(update={"runs": (*plan.runs, alone)})
+    clients = frames(*(ran(number, [50.0] * 5) for number in range(3)))
+    rows = aggregated(several, clients.__getitem__)
+    assert [(row["step"], row["clients"], row["iops"]) for row in rows] == [
+        (1, 2, pytest.approx(100)),
+        (2, 1, pytest.approx(50)),
+    ]
+
+
 def test_labels_that_all_clients_share_name_the_step() -> None:
     """Such as the storage class of replicas; those in which they differ do not."""
     hosts = tuple(

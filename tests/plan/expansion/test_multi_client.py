@@ -145,6 +145,37 @@ def test_hosts_of_several_turns_have_steps_of_their_own() -> None:
     assert not any(run.in_turn for run in planned(text, *alike).runs)
 
 
+def test_measured_jobs_run_with_each_number_of_clients() -> None:
+    """One after another, in reverse in every second repeat; all clients prepare their files."""
+    clients = clients_of([Client(VM1, 0, folder()), Client(VM2, 0, folder())], 4)
+    terms = replace(TERMS, repeat=2, client_counts=(1, 2, 4))
+    plan = expand_clients([load(STORM)], clients, terms)
+    steps = [[*runs] for _, runs in itertools.groupby(plan.runs, key=lambda run: run.step)]
+    jobs = [f"boot-clients{count}" for count in (1, 2, 4, 4, 2, 1)]
+    assert [runs[0].job for runs in steps] == ["fill", *jobs]
+    assert [len(runs) for runs in steps] == [4, 1, 2, 4, 4, 2, 1]
+    assert {run.client_name for run in steps[2]} == {"vm01 client 1", "vm02 client 1"}
+    assert all(run.in_turn for run in plan.runs)
+    with pytest.raises(InputError, match="--client-counts 1,2,5: there are only 4 clients"):
+        expand_clients([load(STORM)], clients, replace(terms, client_counts=(1, 2, 5)))
+
+
+def test_classes_that_take_turns_have_each_number_of_clients() -> None:
+    """The numbers are those of a class, such as the replicas of a storage class."""
+    hosts = [
+        Client(VM1.model_copy(update={"name": f"h{number}", "turn": 1 + number // 2}), 0, folder())
+        for number in range(4)
+    ]
+    terms = replace(TERMS, client_counts=(1, 2))
+    plan = expand_clients([load(job("size: 1m, rw: read"))], hosts, terms)
+    assert [[run.host for run in plan.runs if run.step == step] for step in range(1, 5)] == [
+        ["h0"],
+        ["h2"],
+        ["h0", "h1"],
+        ["h2", "h3"],
+    ]
+
+
 def test_no_two_clients_read_the_same_offsets() -> None:
     """Seeds differ from client to client and from repeat to repeat, and stay with the seed."""
     clients = clients_of([Client(VM1, 0, folder()), Client(VM2, 0, folder())], 6)

@@ -166,7 +166,12 @@ def _steps(campaign: Campaign) -> list[list[Run]]:
         # Clients in turn share no time: sums over them would say nothing.
         if run.step and run.phase is Phase.MEASURED and run.start is not Start.SEQUENTIAL:
             steps.setdefault(run.step, []).append(run)
-    return [runs for runs in steps.values() if len(runs) + campaign.clients_absent > 1]
+    several = [runs for runs in steps.values() if len(runs) + campaign.clients_absent > 1]
+    clients = {(run.host, run.client) for runs in several for run in runs}
+    # with several numbers of clients, also the step of a single one
+    return [
+        runs for runs in steps.values() if any((run.host, run.client) in clients for run in runs)
+    ]
 
 
 def _by_step(frame: pd.DataFrame, step_of: Mapping[str, int]) -> dict[int, pd.DataFrame]:

@@ -146,6 +146,8 @@ class Terms:
     # names of the clients of the campaign that this one repeats: a client of another name has the
     # seeds of one that does not take part again
     clients_before: tuple[str, ...] = ()
+    # each measured job runs with so many of the clients, and so many; empty for all of them
+    client_counts: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

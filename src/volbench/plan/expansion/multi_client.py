@@ -180,20 +180,21 @@ def expand_clients(
         clients: clients in order of their starts; a single local client gives the plan of
             `expand`.
     """
-    if len(clients) == 1 and clients[0].host == Host(name=LOCAL) and not clients[0].number:
+    is_single = len(clients) == 1 and clients[0].host == Host(name=LOCAL)
+    if is_single and not clients[0].number and not terms.client_counts:
         campaign = expand(profiles, clients[0].volumes, clients[0].own_terms(terms))
         check_known_limits(campaign.runs)
         check_sizes(campaign.runs)
         return campaign
     _check(profiles, clients)
-    check_length(profiles, terms, clients=len(clients))
+    check_length(profiles, terms, clients=len(clients) * max(1, len(terms.client_counts)))
     root = root_seed(profiles, terms)
-    fleet = _Fleet(clients, terms.clients_before)
+    fleet = _Fleet(clients, terms)
     planned = [
-        (step, number)
+        (part, number)
         for number, client in enumerate(clients)
         for step in steps_of(profiles, client.volumes, client.own_terms(terms), root=root)
-        if fleet.takes_part(number, step)
+        for part in fleet.parts(number, step)
     ]
     places = sorted({(step.place, clients[number].host.turn) for step, number in planned})
     index = {place: at for at, place in enumerate(places, start=1)}
@@ -222,15 +223,23 @@ def expand_clients(
 class _Fleet:
     """The clients of a campaign: their names, seeds, and shares of volumes."""
 
-    def __init__(self, clients: Sequence[Client], before: Sequence[str]) -> None:
+    def __init__(self, clients: Sequence[Client], terms: Terms) -> None:
         self._clients = clients
+        self._counts, before = terms.client_counts, terms.clients_before
         self._hosts = len({client.host.name for client in clients})
         turns = Counter[int]()
         self._numbers = []  # of each client within its turn
         for client in clients:
             self._numbers.append(turns[client.host.turn])
             turns[client.host.turn] += 1
-        self._takes_turns = len(turns) > 1
+        _check_counts(self._counts, min(turns.values()))
+        self._ranks = dict[int, int]()  # of each client within its turn, from host to host
+        ranks = Counter[int]()
+        for number in sorted(range(len(clients)), key=lambda number: clients[number].number):
+            self._ranks[number] = ranks[clients[number].host.turn]
+            ranks[clients[number].host.turn] += 1
+        # files of clients that join later must not be laid out while the first ones are measured
+        self._takes_turns = len(turns) > 1 or bool(self._counts)
         most = max(client.number for client in clients)
         self._width = max(2, len(str(most)))
         self._shares: dict[str, list[Share]] = {}
@@ -246,7 +255,28 @@ class _Fleet:
             return suffix
         return f"{client.host.name}-{suffix}" if suffix else client.host.name
 
-    def takes_part(self, number: int, step: Step) -> bool:
+    def parts(self, number: int, step: Step) -> list[Step]:
+        """Return the steps of a client in place of one: a measured one for each number of clients.
+
+        Every second repeat takes the numbers in reverse, so that a volume that becomes slower or
+        faster with time does not look like an effect of their order.
+        """
+        if not self._takes_part(number, step):
+            return []
+        if not self._counts or step.job.phase is not Phase.MEASURED:
+            return [step]
+        in_order = self._counts if step.repeat % 2 else self._counts[::-1]
+        return [
+            replace(
+                step,
+                place=(step.place[0], place),
+                job=step.job.model_copy(update={"name": f"{step.job.name}-clients{count}"}),
+            )
+            for place, count in enumerate(in_order)
+            if self._ranks[number] < count
+        ]
+
+    def _takes_part(self, number: int, step: Step) -> bool:
         """Return whether a client takes part in a step: its first client warms a shared device."""
         share = self._share(number, step)
         own_files = share.volume.kind is VolumeKind.DIRECTORY
@@ -291,6 +321,15 @@ class _Fleet:
             shares.append(Share(client.volumes[role], before[key], totals[key], label))
             before[key] += 1
         return shares
+
+
+def _check_counts(counts: Sequence[int], most: int) -> None:
+    """Refuse numbers of clients that are not there."""
+    if max(counts, default=0) > most:
+        raise InputError(
+            f"--client-counts {','.join(map(str, counts))}: there are only {most} clients",
+            hint="add hosts, or pods by --replicas, or clients of one host by --set clients=N",
+        )
 
 
 def _check(profiles: Sequence[Profile], clients: Sequence[Client]) -> None:
