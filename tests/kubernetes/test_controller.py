@@ -163,10 +163,9 @@ def test_submissions_that_the_controller_would_refuse_are_refused(desk: Desk, jo
 
 def test_a_controller_without_a_volume_has_no_results(desk: Desk, job: Path) -> None:
     """Nobody waits for the volume of one that was cancelled before it started."""
-    own = ("--claim-class", "stuck")
-    name = submitted(desk, job, own=own)
+    name = submitted(desk, job, own=("--claim-class", "stuck"))
     place = ("--namespace", desk.api.namespace)
-    until(lambda: "ProvisioningFailed" in status(desk, name)["reason"])
+    until(lambda: "unbound" in status(desk, name)["reason"])
     assert call("k8s", "cancel", name, *place).returncode == 0
     fetched = call("k8s", "fetch", name, *place, "-o", "back", cwd=desk.folder)
     assert fetched.returncode == 7, fetched.stderr
