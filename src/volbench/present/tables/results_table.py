@@ -481,10 +481,9 @@ AGGREGATE_COLUMNS: tuple[Column[Row], ...] = (
 
 def _label_columns(rows: Sequence[Row]) -> list[Column[Row]]:
     """Return the labels of hosts that differ between steps; one of them tells steps apart."""
-    columns = [_identifying(name) for name in _differing(rows, _labels(rows))]
     return [
-        replace(column, priority=IDENTITY if number == 0 else 4)
-        for number, column in enumerate(columns)
+        replace(_identifying(name), priority=4 if place else IDENTITY)
+        for place, name in enumerate(_differing(rows, _labels(rows)))
     ]
 
 
@@ -504,16 +503,10 @@ def aggregate_table(rows: Sequence[Row]) -> Table[Row]:
     """Return the aggregate over clients, a row for each job, repeat and direction."""
     visible = {name for name in ("campaign", "profile") if len({row.get(name) for row in rows}) > 1}
     visible |= _identity(rows)
+    columns = [own for own in AGGREGATE_COLUMNS if own.name in visible or not own.is_optional]
     return Table(
         "aggregate",
-        [
-            *_label_columns(rows),
-            *(
-                column
-                for column in AGGREGATE_COLUMNS
-                if column.name in visible or not column.is_optional
-            ),
-        ],
+        [*_label_columns(rows), *columns],
         rows,
         title="aggregate over clients",
         notes=["sums over the time in which all clients ran; latencies of all their I/Os"],
