@@ -186,3 +186,18 @@ def test_jobs_of_different_length_keep_their_own_rates() -> None:
     (direction,) = merged.directions
     assert direction.iops == pytest.approx(7000 / 60)
     assert (direction.iops_parallel, direction.parallel_s) == (200.0, 10.0)
+
+
+def test_rates_of_entries_without_totals_are_added_up() -> None:
+    """Normal output with latencies disabled has rates and times only; shorter jobs count less."""
+    parts = [clone([10, 20], runtime_s=10.0), clone([30, 40], runtime_s=5.0)]
+    cut = [
+        replace(job, directions=(replace(write_of(job), total_ios=None, iops=iops),))
+        for job, iops in zip(parts, (1000.0, 600.0), strict=True)
+    ]
+    (merged,) = merge_jobs(cut)
+    whole = write_of(merged)
+    assert (whole.iops, whole.iops_parallel, whole.total_ios) == (1300.0, 1600.0, None)
+    unknown = replace(cut[1], directions=(replace(write_of(cut[1]), iops=None),))
+    (other,) = merge_jobs([cut[0], unknown])
+    assert write_of(other).iops is None

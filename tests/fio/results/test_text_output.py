@@ -155,3 +155,57 @@ def test_output_without_a_result() -> None:
     (found,) = read_text_output(text.replace("min=", "min=1.2.", 1))
     assert [bool(job.damage) for job in found.jobs] == [True, False]
     assert read_text_output("mix: 4k\n3;fio;4\n") == []
+
+
+ETCD = """\
+wal: (g=0): rw=write, bs=(R) 2300B-2300B, (W) 2300B-2300B, (T) 2300B-2300B, ioengine=sync, iodepth=1
+fio-3.28
+Starting 1 process
+wal: (groupid=0, jobs=1): err= 0: pid=25: Fri Sep  8 07:53:08 2023
+  write: IOPS=58, BW=132KiB/s (135kB/s)(21.0MiB/170299msec); 0 zone resets
+     lat (msec): min=2, max=31, avg= 9.81, stdev= 2.03
+    clat (msec): min=2, max=31, avg= 9.76, stdev= 2.02
+    clat percentiles (usec):
+     |  1.00th=[ 7712], 50.00th=[ 9152], 99.99th=[31360]
+     issued rwts: total=0,10029,0,0 short=10029,0,0,0 dropped=0,0,0,0
+"""
+
+
+def test_a_carry_that_fio_loses_is_no_contradiction() -> None:
+    """10,029 blocks of 2,300 bytes are 21.998 MiB, which fio prints as 21.0; 20.0 it would not."""
+    (job,) = _jobs(ETCD)
+    assert job.directions[0].io_bytes == 10029 * 2300
+    (other,) = _jobs(ETCD.replace("21.0MiB", "20.0MiB"))
+    assert other.directions[0].io_bytes == 20 << 20
+
+
+def test_a_percentile_is_not_above_a_maximum_that_is_rounded() -> None:
+    """31.36 ms are 31 with the digits of the maximum; 33 ms would be an error."""
+    (job,) = _jobs(ETCD)
+    assert job.directions[0].clat is not None
+    assert job.directions[0].clat.percentiles[99.99] == 0.031
+    (other,) = _jobs(ETCD.replace("31360", "33000"))
+    assert other.directions[0].clat is not None
+    assert other.directions[0].clat.percentiles[99.99] == 0.033
+
+
+@pytest.mark.parametrize("margin", ["", "    ", "> "])
+def test_a_quotation_may_lack_indentation(margin: str) -> None:
+    """Markdown editors indent all lines of an entry alike; the totals below are not its own."""
+    lines = [margin + line.strip() for line in ETCD.splitlines()]
+    totals = ["", "Run status group 0 (all jobs):", "  WRITE: bw=132KiB/s, io=21.0MiB"]
+    (job,) = _jobs("\n".join([*lines, *(margin + line for line in totals)]))
+    assert (job.directions[0].total_ios, job.directions[0].runtime_s) == (10029, 170.299)
+    assert job.directions[0].lat is not None
+    assert job.directions[0].lat.mean_s == pytest.approx(9.81e-3)
+
+
+def test_sections_that_differ_in_nothing_known_are_not_unlike() -> None:
+    """Fio merges them under the name of the first one; what the header lines tell is of all."""
+    header, rest = ETCD.split("\n", 1)
+    merged = rest.replace("jobs=1", "jobs=2")
+    (alike,) = _jobs("\n".join([header, header.replace("wal:", "log:"), merged]))
+    assert (alike.merged, alike.options["bs"], alike.options["numjobs"]) == ({}, "2300", "2")
+    unlike = header.replace("wal:", "log:").replace("iodepth=1", "iodepth=2")
+    (other,) = _jobs(f"{header}\n{unlike}\n{merged}")
+    assert [*other.merged] == ["wal", "log"]

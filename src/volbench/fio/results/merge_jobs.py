@@ -122,27 +122,36 @@ def _merge_direction(parts: list[DirectionResult]) -> DirectionResult | None:
     total_ios = _total([entry.total_ios for entry in parts])
     io_bytes = sum(entry.io_bytes for entry in parts)
     timed = runtime_s > 0 and parts[0].direction is not Direction.SYNC
+    counts = [_ios(entry) for entry in parts]
+    done = _combined(sum, counts)
     return DirectionResult(
         direction=parts[0].direction,
         io_bytes=io_bytes,
         total_ios=total_ios,
         runtime_s=runtime_s,
-        iops=total_ios / runtime_s if timed and total_ios is not None else None,
+        iops=done / runtime_s if timed and done is not None else None,
         bw_bytes_per_s=io_bytes / runtime_s if timed else None,
         iops_parallel=_combined(sum, [entry.iops for entry in parts]) if timed else None,
         bw_parallel_bytes_per_s=_combined(sum, [entry.bw_bytes_per_s for entry in parts]),
         parallel_s=min(entry.runtime_s for entry in parts),
         iops_min=_combined(sum, [entry.iops_min for entry in parts]),
         iops_max=_combined(sum, [entry.iops_max for entry in parts]),
-        lat=_merge_latency([(entry.lat, entry.total_ios) for entry in parts]),
-        clat=_merge_latency([(entry.clat, entry.total_ios) for entry in parts]),
-        slat=_merge_latency([(entry.slat, entry.total_ios) for entry in parts]),
+        lat=_merge_latency([(part.lat, ios) for part, ios in zip(parts, counts, strict=True)]),
+        clat=_merge_latency([(part.clat, ios) for part, ios in zip(parts, counts, strict=True)]),
+        slat=_merge_latency([(part.slat, ios) for part, ios in zip(parts, counts, strict=True)]),
     )
 
 
-def _merge_latency(parts: list[tuple[Latency | None, int | None]]) -> Latency | None:
+def _ios(entry: DirectionResult) -> float | None:
+    """Return the number of I/Os, from rate and time where normal output lacks it."""
+    if entry.total_ios is not None or entry.iops is None:
+        return entry.total_ios
+    return entry.iops * entry.runtime_s
+
+
+def _merge_latency(parts: list[tuple[Latency | None, float | None]]) -> Latency | None:
     """Return pooled latencies; before fio 3.18 the I/O count replaces the missing sample count."""
-    known = [(lat, lat.count or ios or 0) for lat, ios in parts if lat is not None]
+    known = [(lat, lat.count or round(ios or 0)) for lat, ios in parts if lat is not None]
     total = sum(count for _, count in known)
     if total == 0:
         return None

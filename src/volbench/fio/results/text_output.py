@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
@@ -36,30 +36,35 @@ _ENTRY = re.compile(
 )
 # The same in a quotation
 _INDENTED = re.compile(r"^([ \t>|]+)\S.*?: \(groupid=\d+, jobs=\d+\): err=", re.MULTILINE)
-_DIRECTION = re.compile(r"^\s+(read|write|trim|mixed)\s*: (.*)$")
+# Behind the last line of an entry; its lines may have lost their indentation in a quotation
+_END = re.compile(r"\s*(?:$|Run status group|Disk stats|fio-\d+\.\S+\s*$)")
+_DIRECTION = re.compile(r"^\s*(read|write|trim|mixed)\s*: (.*(?:IOPS|iops)=.*)$")
 _AMOUNT = re.compile(r"([\d.]+)\s*([KMGTP]?i?B)")
 _RUNTIME = re.compile(r"(?:/|runt=\s*)(\d+)msec")
 _IOPS = re.compile(rf"iops={_NUMBER}", re.IGNORECASE)
 _LATENCY = re.compile(
-    rf"^\s+(slat|clat|lat|sync) \((nsec|usec|msec|sec)\)\s*:"
+    rf"^\s*(slat|clat|lat|sync) \((nsec|usec|msec|sec)\)\s*:"
     rf" min={_NUMBER}, max={_NUMBER}, avg={_NUMBER}, stdev={_NUMBER}$"
 )
-_PERCENTILES = re.compile(r"^\s+(slat|clat|lat|sync) percentiles \((nsec|usec|msec|sec)\):")
+_PERCENTILES = re.compile(r"^\s*(slat|clat|lat|sync) percentiles \((nsec|usec|msec|sec)\):")
 _PERCENTILE = re.compile(r"([\d.]+)th=\[\s*>?=?\s*(\d+)\]")
 _WINDOWS = re.compile(
-    r"^\s+iops\s*: min=\s*([\d.]+), max=\s*([\d.]+), avg=\s*[\d.]+, stdev=\s*([\d.]+)"
+    r"^\s*iops\s*: min=\s*([\d.]+), max=\s*([\d.]+), avg=\s*[\d.]+, stdev=\s*([\d.]+)"
 )
-_CPU = re.compile(r"^\s+cpu\s*: usr=([\d.]+)%, sys=([\d.]+)%")
-_DEPTHS = re.compile(r"^\s+IO depths\s*:(.*)$")
+_CPU = re.compile(r"^\s*cpu\s*: usr=([\d.]+)%, sys=([\d.]+)%")
+_DEPTHS = re.compile(r"^\s*IO depths\s*:(.*)$")
 _SHARE = re.compile(r"(?:>=)?(\d+)=([\d.]+)%")
 # ``issued rwts: total=1,2,0,0``, and up to fio 2 ``issued    : total=r=1/w=2/d=0``
-_ISSUED = re.compile(r"^\s+issued\b.*?: total=(?:r=)?(\d+)[,/](?:w=)?(\d+)[,/](?:d=)?(\d+)")
-_ERRORS = re.compile(r"^\s+errors\s*: total=(\d+)")
+_ISSUED = re.compile(r"^\s*issued\b.*?: total=(?:r=)?(\d+)[,/](?:w=)?(\d+)[,/](?:d=)?(\d+)")
+_ERRORS = re.compile(r"^\s*errors\s*: total=(\d+)")
 _SECONDS = {"nsec": 1e-9, "usec": 1e-6, "msec": 1e-3, "sec": 1.0}
 _SCALE = {"k": 1e3, "M": 1e6, "G": 1e9}
 _TRANSFERS = (Direction.READ, Direction.WRITE, Direction.TRIM)
 # Rounding of fio's amounts, of at least three digits, is below this share
 _MAX_ROUNDING = 0.01
+_NO_FRACTION = re.compile(r"\d+\.0+(?!\d)")
+# A percentile, the middle of fio's bin, over the maximum that is the end of it
+_MAX_OVER_MAX = 1.01
 _DEPTH_CLASSES = (1, 2, 4, 8, 16, 32, 64)
 
 NORMAL, TERSE = "normal", "terse"
@@ -123,7 +128,7 @@ class _Entry:
 
     def read(self, lines: Iterator[str]) -> None:
         """Take the lines of the entry."""
-        block, kind, unit_s = _Block(""), "", 1.0
+        block, kind, unit_s, rounding_s = _Block(""), "", 1.0, 0.0
         for line in lines:
             if match := _DIRECTION.match(line):
                 block = self.blocks[Direction(match[1])] = _Block(match[2])
@@ -133,12 +138,17 @@ class _Entry:
                     block = self.blocks[Direction.SYNC] = _Block("")
                 unit_s = _SECONDS[match[2]]
                 low, high, mean, spread = (_scaled(text) * unit_s for text in match.groups()[2:])
+                rounding_s = _last_digit(match[4]) * unit_s
                 block.latencies[kind] = Latency(None, low, high, mean, spread)
             elif match := _PERCENTILES.match(line):
                 kind, unit_s = match[1], _SECONDS[match[2]]
             elif line.lstrip().startswith("|") and kind in block.latencies:
-                named = {float(p): int(value) * unit_s for p, value in _PERCENTILE.findall(line)}
                 before = block.latencies[kind]
+                most_s = _MAX_OVER_MAX * (before.max_s + rounding_s)
+                named = {float(p): int(value) * unit_s for p, value in _PERCENTILE.findall(line)}
+                named |= {
+                    p: before.max_s for p, value in named.items() if before.max_s < value < most_s
+                }
                 block.latencies[kind] = replace(before, percentiles=before.percentiles | named)
             elif match := _WINDOWS.match(line):
                 block.windows = match[1], match[2], match[3]
@@ -168,7 +178,7 @@ class _Entry:
                 yield DirectionResult(direction, 0, None, longest_s, None, None, lat=lat)
                 continue
             runtime, amount = _RUNTIME.search(block.about), _amount(block.about)
-            if runtime is None or amount is None:
+            if runtime is None or not amount:
                 continue
             runtime_s = int(runtime[1]) / 1000
             longest_s = max(longest_s, runtime_s)
@@ -177,10 +187,10 @@ class _Entry:
             if total == 0:
                 continue
             exact = (total or 0) * (block_bytes or 0)
-            io_bytes = exact if _is_rounded(exact, amount) else round(amount)
+            io_bytes = exact if _is_rounded(exact, *amount) else round(amount[0])
             iops = total / runtime_s if total and runtime_s else None
             printed = _IOPS.search(block.about)
-            if printed and (iops is None or not _is_rounded(iops, _scaled(printed[1]))):
+            if printed and (iops is None or not _is_rounded(iops, *_meanings(printed[1]))):
                 iops = _scaled(printed[1])
             low, high, spread = map(float, block.windows or ("nan",) * 3)
             yield DirectionResult(
@@ -199,17 +209,45 @@ class _Entry:
             )
 
 
-def _is_rounded(exact: float, printed: float) -> bool:
-    """Return whether a printed number may be a rounded or truncated form of an exact one."""
-    return abs(exact - printed) <= max(1.0, _MAX_ROUNDING * printed)
+def _is_rounded(exact: float, *meanings: float) -> bool:
+    """Return whether a printed number may be a rounded or truncated form of an exact one.
+
+    Args:
+        meanings: of the printed number.
+    """
+    return any(abs(exact - value) <= max(1.0, _MAX_ROUNDING * value) for value in meanings)
 
 
-def _amount(about: str) -> float | None:
-    """Return the bytes in ``(143MiB/2001msec)``, or in ``io=143MB`` before fio 2.16."""
+def _last_digit(text: str) -> float:
+    """Return the value of the last digit of a printed number, such as 100 for ``1.2k``."""
+    decimals = len(text.rstrip("kKMG").partition(".")[2])
+    return _scaled("1" + text[len(text.rstrip("kKMG")) :]) / 10.0**decimals
+
+
+def _meanings(text: str, scaled: Callable[[str], float] = _scaled) -> tuple[float, ...]:
+    """Return the numbers that a printed one stands for.
+
+    ``21.0`` is also 22: fio loses what it carries where 21.98 is rounded up (``num2str``).
+    """
+    if not _NO_FRACTION.match(text):
+        return (scaled(text),)
+    whole, _, rest = text.partition(".")
+    return scaled(text), scaled(f"{int(whole) + 1}.{rest}")
+
+
+def _amount(about: str) -> tuple[float, ...]:
+    """Return the bytes in ``(143MiB/2001msec)``, or in ``io=143MB`` before fio 2.16.
+
+    Returns:
+        what the number can mean, the most likely first; empty without it.
+    """
     is_new = "IOPS=" in about
     match = re.search(r"\(([^()]*)/\d+msec\)", about) if is_new else re.search(r"io=(\S+)", about)
     amount = _AMOUNT.search(match[1]) if match else None
-    return _bytes(amount[1], amount[2], is_decimal=is_new) if amount else None
+    if amount is None:
+        return ()
+    unit = amount[2]
+    return _meanings(amount[1], lambda number: _bytes(number, unit, is_decimal=is_new))
 
 
 def _normal_outputs(lines: list[str]) -> Iterator[RunOutput]:
@@ -236,7 +274,7 @@ def _normal_outputs(lines: list[str]) -> Iterator[RunOutput]:
             if jobs and has_totals and key not in jobs:
                 yield RunOutput(version, tuple(jobs.values()), form=NORMAL)
                 jobs, has_totals = {}, False
-            body = takewhile(lambda line: line.startswith(" "), lines[number + 1 :])
+            body = takewhile(_is_inside, lines[number + 1 :])
             group = {name: texts for (name, at), texts in options.items() if at == match["group"]}
             try:
                 jobs[key] = _job(match, body, group)
@@ -245,6 +283,10 @@ def _normal_outputs(lines: list[str]) -> Iterator[RunOutput]:
                 jobs[key] = _damaged(match["name"], match["group"], reason)
     if jobs:
         yield RunOutput(version, tuple(jobs.values()), form=NORMAL)
+
+
+def _is_inside(line: str) -> bool:
+    return not (_END.match(line) or _ENTRY.match(line) or _HEADER.match(line))
 
 
 def _damaged(name: str, group: str, reason: str) -> JobResult:
@@ -259,7 +301,7 @@ def _job(match: re.Match[str], body: Iterator[str], group: dict[str, dict[str, s
     """
     entry = _Entry()
     options = group.get(match["name"], {})
-    is_merged = int(match["jobs"]) > 1 and len(group) > 1
+    is_merged = int(match["jobs"]) > 1 and any(each != options for each in group.values())
     entry.read(body)
     block_bytes = int(options["bs"]) if "bs" in options and not is_merged else None
     several = {"numjobs": match["jobs"], "group_reporting": "1"} if int(match["jobs"]) > 1 else {}
