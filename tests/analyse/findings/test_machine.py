@@ -321,6 +321,35 @@ def test_a_run_without_a_stall_has_no_finding() -> None:
     assert found(a_view(), rule="stall") == []
 
 
+@pytest.mark.parametrize(
+    ("direction", "latency_s", "count"),
+    [("write", 1.5, 1), ("sync", 5.7, 1), ("sync", 0.9, 0), ("write", 0.9, 0)],
+)
+def test_the_only_io_in_flight_is_a_stall(direction: str, latency_s: float, count: int) -> None:
+    """While an fsync takes 5.7 s the job does nothing else; fio logs no series of syncs."""
+    run = a_run({"iodepth": "1"})
+    rows = [summary_row(run, iops=58.0), summary_row(run, direction="sync", iops=None)]
+    slow = {"lat_max_s": latency_s, "lat_mean_s": 0.017}
+    results = [row | slow if row["direction"] == direction else row for row in rows]
+    findings = found(a_view(run, series=[], summary=results), rule="stall")
+    assert [entry.severity for entry in findings] == [Severity.WARNING] * count
+    assert all("with no other I/O in flight" in entry.message for entry in findings)
+
+
+@pytest.mark.parametrize(
+    ("latency_s", "mean_s", "count"), [(3.1, 0.02, 1), (2.9, 0.02, 0), (3.1, 0.8, 0)]
+)
+def test_the_slowest_io_without_a_series_is_a_note(
+    latency_s: float, mean_s: float, count: int
+) -> None:
+    """One of 3 s in a minute; whether a deep queue did anything meanwhile is not recorded."""
+    run = a_run({"iodepth": "16"})
+    row = summary_row(run, lat_max_s=latency_s, lat_mean_s=mean_s)
+    findings = found(a_view(run, series=[], summary=[row]), rule="stall")
+    assert [entry.severity for entry in findings] == [Severity.NOTE] * count
+    assert found(a_view(run, summary=[row]), rule="stall") == []
+
+
 def test_a_requested_pause_is_a_note() -> None:
     """The chart shows nothing for two seconds in three, as the job wanted."""
     run = a_run({"thinktime": "2000000"})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pytest
 
 from tests.analyse.findings.conftest import a_run, a_view, found, percentile_rows, summary_row
@@ -13,15 +15,24 @@ def messages(
     slow_percent: float, slow_s: float, *, growth: float = 1.002, ios: int = 60_000
 ) -> list[str]:
     """Return what is said of I/Os of 60 us, some of which take longer; each kind widens."""
+    values = [
+        (number, (slow_s if number > 100 - slow_percent else 60e-6) * growth**number)
+        for number in NUMBERS
+    ]
+    return messages_of(values, ios=ios)
+
+
+def messages_of(values: Sequence[tuple[float, float]], *, ios: int = 60_000) -> list[str]:
+    """Return what is said of percentiles."""
     run = a_run()
     rows = [
         {
             **percentile_rows(run)[0],
             "latency": "clat",
             "percentile": float(number),
-            "value_s": (slow_s if number > 100 - slow_percent else 60e-6) * growth**number,
+            "value_s": value_s,
         }
-        for number in NUMBERS
+        for number, value_s in values
     ]
     view = a_view(run, percentiles=rows, summary=[summary_row(run, total_ios=ios)])
     return [entry.message for entry in found(view, rule="two-latencies")]
@@ -57,3 +68,15 @@ def test_two_large_groups_need_a_smaller_gap(
 ) -> None:
     """A factor of 5 is no tail where it separates a tenth of the I/Os or more."""
     assert len(messages(slow_percent, slow_s)) == count
+
+
+def test_one_percentile_may_lie_between_two_kinds() -> None:
+    """Ceph on hard disks: 60 % of the writes below 2 ms, 20 % from 137 ms, and p70 at 11 ms."""
+    values = [(20, 1.5e-3), (30, 1.6e-3), (60, 2e-3), (70, 10.7e-3), (80, 0.137), (90, 0.249)]
+    (message,) = messages_of([*values, (95, 0.27), (99, 0.333)])
+    assert message.startswith(
+        "At least 20 % of the writes took 137 ms or longer, at least 60 % 2 ms"
+    )
+    wide = [(60, 2e-3), (70, 8e-3), (80, 17e-3), (90, 70e-3), (95, 0.27), (99, 0.333)]
+    assert messages_of(wide) == []
+    assert messages_of([(20, 1e-3), (90, 1.1e-3), (95, 4e-3), (99, 12e-3), (99.9, 13e-3)]) == []

@@ -56,6 +56,12 @@ _MIN_DRIFT_OVER_REACH = 1.1
 _EDGE_S = 2.0
 # The same as a share of the run. Noticed by: test_steady.py::test_a_slow_start_is_a_note
 _EDGE_SHARE = 0.05
+# Share of the run from which its slowest I/O matters, whatever else completed.
+# Noticed by: test_machine.py::test_the_slowest_io_without_a_series_is_a_note
+_MIN_RUN_SHARE = 0.05
+# The same over the mean latency, which that of syncs raises.
+# Noticed by: test_machine.py::test_the_slowest_io_without_a_series_is_a_note
+_MIN_OVER_MEAN = 4.0
 # Share of the allowed time from which a run reached its deadline, as fio rounds.
 # Noticed by: test_steady.py::test_a_deadline_before_a_steady_rate_is_reported
 _MIN_DEADLINE_SHARE = 0.95
@@ -414,8 +420,9 @@ def _most(ratios: Iterable[float]) -> float:
         " as ten I/Os take on average, and four times the mean latency (a deep queue of large I/Os"
         " completes in batches). A series shows whole empty intervals only,"
         " so the longest stall is as long as the maximum latency, where that fits. With one I/O"
-        " in flight, also the longest latency. Jobs with pauses (thinktime, latency_target) get"
-        " a note. The five longest stalls are reported."
+        " in flight, also the longest latency, of syncs too. With more and without a series, the"
+        " longest latency is a note if it is 5 % of the runtime. Jobs with pauses (thinktime,"
+        " latency_target) get a note. The five longest stalls are reported."
     ),
     why=(
         "A stall blocks everything that uses the volume, and means and most percentiles hide"
@@ -451,19 +458,27 @@ def stall(view: RunView, _: Context) -> Iterator[Observation]:
             severity=Severity.NOTE if paused else None,
         )
     if not spans and not paused:
-        yield from _single_io(view, least_s=least_s)
+        yield from _slowest_io(view, least_s=least_s)
 
 
-def _single_io(view: RunView, *, least_s: float) -> Iterator[Observation]:
-    """Yield the longest I/O of a run with one I/O in flight: while it took, nothing completed."""
-    if sum(workload.numjobs * workload.depth for workload in view.workloads) > 1:
+def _slowest_io(view: RunView, *, least_s: float) -> Iterator[Observation]:
+    """Yield the longest I/O or sync: with one in flight nothing completed while it took."""
+    if sum(workload.numjobs * workload.depth for workload in view.workloads) == 1:
+        end, severity = " with no other I/O in flight", None
+    elif view.series.empty:
+        least_s = max(least_s, _MIN_RUN_SHARE * runtime_s(view))
+        end, severity = (
+            "; without a time series it is unknown whether others completed meanwhile",
+            Severity.NOTE,
+        )
+    else:
         return
-    for result in results_of(view):
+    for result in results_of(view, with_syncs=True):
         longest = result["lat_max_s"]
-        if longest >= least_s:  # never true for NaN
+        if longest >= max(least_s, _MIN_OVER_MEAN * result["lat_mean_s"]):  # never true for NaN
             yield Observation(
-                f"One {result.direction} took {format_latency(longest)} with no other I/O in"
-                " flight.",
-                {"stall_s": longest, "mean_iops": result["iops"]},
+                f"One {result.direction} took {format_latency(longest)}{end}.",
+                {"stall_s": longest, "mean_iops": total(view, "iops")},
                 result.direction,
+                severity=severity,
             )

@@ -425,9 +425,10 @@ _MIN_KIND_IOS = 100
     severity=Severity.NOTE,
     looks_at=(
         "Percentiles of each direction of a run with one section: two neighbours of which the upper"
-        " one is at least 8 times the lower one (4 times if at least 10 % are of each kind), while"
-        " the I/Os on either side differ by at most a factor of 3. At least 1 % and 100 of the I/Os"
-        " are of each kind. The thresholds are volbench's own."
+        " one is at least 8 times the lower one (4 times if at least 10 % are of each kind; then"
+        " one percentile may lie between two that differ by 8 times), while the I/Os on either side"
+        " differ by at most a factor of 3. At least 1 % and 100 of the I/Os are of each kind. The"
+        " thresholds are volbench's own."
     ),
     why=(
         "Some I/Os took another path: a cache answered them, or a disk, a retry or a flush delayed"
@@ -449,32 +450,43 @@ def two_latencies(view: RunView, _: Context) -> Iterator[Observation]:
         numbers, values = reported.percentile[of_kind][order], reported.value_s[of_kind][order]
         ios = total(view, "total_ios", direction=direction)
         gap = _gap(numbers, values)
-        if gap is None or not ios * (100 - numbers[gap + 1]) / 100 >= _MIN_KIND_IOS:
+        if gap is None or not ios * (100 - numbers[gap[1]]) / 100 >= _MIN_KIND_IOS:
             continue
-        fast_s, slow_s = float(values[gap]), float(values[gap + 1])
-        least, most = 100 - numbers[gap + 1], 100 - numbers[gap]
+        fast_s, slow_s = (float(values[index]) for index in gap)
+        most, least = (100 - float(numbers[index]) for index in gap)
+        slow = f"took {format_latency(slow_s)} or longer"
+        fast = f"{format_latency(fast_s)} or less"
         yield Observation(
-            f"{least:.3g} to {most:.3g} % of the {direction}s took {format_latency(slow_s)} or"
-            f" longer, the others {format_latency(fast_s)} or less.",
+            f"{least:.3g} to {most:.3g} % of the {direction}s {slow}, the others {fast}."
+            if gap[1] - gap[0] == 1
+            else f"At least {least:.3g} % of the {direction}s {slow}, at least {100 - most:.3g} %"
+            f" {fast}.",
             {"fast_s": fast_s, "slow_s": slow_s, "least_percent": least, "most_percent": most},
             direction,
         )
 
 
-def _gap(numbers: Floats, values: Floats) -> int | None:
-    """Return the place of the percentile below a gap between two kinds; None without one."""
-    for index in range(len(values) - 1):
-        below, above = numbers[index], numbers[index + 1]
-        if min(below, 100 - above) < _MIN_KIND_PERCENT or not values[index] > 0:
+def _gap(numbers: Floats, values: Floats) -> tuple[int, int] | None:
+    """Return the places of the percentiles around a gap between two kinds; None without one.
+
+    I/Os that were slow in part, as where some caches of several are full, may be between the two.
+    """
+    count = len(values)
+    pairs = [(low, low + step) for step in (1, 2) for low in range(count - step)]
+    for low, high in pairs:
+        below, above, is_next = numbers[low], numbers[high], high - low == 1
+        rarer = min(below, 100 - above)
+        least = _MIN_KIND_PERCENT if is_next else _MIN_MIDDLE_PERCENT
+        if rarer < least or not values[low] > 0:
             continue
         middle_below, middle_above = np.interp([below / 2, (above + 100) / 2], numbers, values)
-        is_middle = min(below, 100 - above) >= _MIN_MIDDLE_PERCENT
+        is_middle = is_next and rarer >= _MIN_MIDDLE_PERCENT
         ratio = _MIN_MIDDLE_RATIO if is_middle else _MIN_LATENCY_RATIO
-        is_gap = values[index + 1] >= ratio * values[index]
+        is_gap = values[high] >= ratio * values[low]
         are_kinds = (
-            values[index] <= _MAX_KIND_SPREAD * middle_below
-            and middle_above <= _MAX_KIND_SPREAD * values[index + 1]
+            values[low] <= _MAX_KIND_SPREAD * middle_below
+            and middle_above <= _MAX_KIND_SPREAD * values[high]
         )
         if is_gap and are_kinds:
-            return index
+            return low, high
     return None

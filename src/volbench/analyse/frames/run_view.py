@@ -201,10 +201,10 @@ class Result:
         return float(value) if isinstance(value, int | float) else math.nan
 
 
-def results_of(view: RunView) -> Iterator[Result]:
-    """Yield the rows of the summary that moved data; rows of fsync are left out."""
+def results_of(view: RunView, *, with_syncs: bool = False) -> Iterator[Result]:
+    """Yield the rows of the summary that moved data, and of fsync only if they are wanted."""
     for row in view.results:
-        if row["direction"] in _MOVING:
+        if row["direction"] in _MOVING or with_syncs:
             yield Result(str(row["group"]), str(row["direction"]), row)
 
 
