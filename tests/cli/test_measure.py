@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import volbench
-from tests.command_line import call
+from tests.command_line import Volbench, call
 from volbench.cli.measure import _names as names_of
 from volbench.cli.measure import measure
 
@@ -119,3 +119,34 @@ def test_bad_options_are_named(options: tuple[str, ...], message: str, tmp_path:
     assert done.returncode == 2
     assert message in done.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_a_disk_is_measured_for_an_application(
+    tmp_path: Path, scratch: Path, volbench: Volbench
+) -> None:
+    """The test for etcd is IBM's, with the threshold of etcd's FAQ; its scratch file is removed."""
+    out = tmp_path / "out"
+    arguments = ["measure", "--for", "etcd", "--on", scratch, "--yes", "--output", out]
+    done = volbench(*arguments, "--repeat", "1", "--set", "size=46000")
+    assert done.returncode in {0, 10}, done.stderr
+    assert "wal.fdatasync_p99 < 10ms" in done.stdout
+    job = next((out / "runs").glob("*/job.fio")).read_text()
+    for line in ("rw=write", "ioengine=sync", "direct=0", "bs=2300", "fdatasync=1", "size=46000"):
+        assert line in job.splitlines()
+    assert not list(scratch.rglob("*wal*"))
+
+
+@pytest.mark.parametrize(
+    ("more", "message"),
+    [
+        (("--bs", "4k"), "--bs cannot be used with --for: the profile etcd chooses it"),
+        (("--on", "/tmp"), "--for etcd measures one target"),
+    ],
+)
+def test_an_application_chooses_its_workload(
+    more: tuple[str, ...], message: str, scratch: Path, volbench: Volbench
+) -> None:
+    """Options of the workload are refused, not ignored."""
+    done = volbench("measure", "--for", "etcd", "--on", scratch, *more)
+    assert done.returncode == 2
+    assert message in done.stderr

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from volbench.cli.measure import APPLICATIONS
 from volbench.errors import InputError
 from volbench.plan.bundled_files import profile_names, read_profile
 
@@ -29,6 +30,7 @@ def test_the_promised_profiles_are_there() -> None:
         "snia-write-saturation",
         "cloud-lite",
         "burst-drain",
+        *APPLICATIONS,
     }
     assert promised <= set(profile_names())
 

@@ -87,6 +87,14 @@ SIZE = click.option(
     "device]",
 )
 
+# Parameters of the options that a bundled profile chooses instead
+_CHOSEN = frozenset(
+    {"patterns", "block_sizes", "iodepths", "numjobs", "size", "runtime_s", "ioengine", "repeat"}
+)
+
+# Bundled profiles of what an application does with its disk, for --for
+APPLICATIONS = ("elasticsearch", "etcd", "kafka", "postgresql", "prometheus", "vm-root-disk")
+
 _WORKLOADS = option_group(
     "workloads",
     Workloads,
@@ -138,6 +146,7 @@ _WORKLOADS = option_group(
         "volbench measure --on /mnt/data",
         "volbench measure --on /mnt/data --rw randread,randwrite --iodepth 1,32",
         "volbench measure --on /mnt/a --on /mnt/b --repeat 5",
+        "volbench measure --for etcd --on /var/lib/etcd",
         "volbench measure --on /dev/sdb --rw read --bs 1m --runtime 1m",
     ),
 )
@@ -149,6 +158,14 @@ _WORKLOADS = option_group(
     metavar="TARGET",
     help="Directory, device, file or NBD URI; several are compared with the first.",
 )
+@click.option(
+    "--for",
+    "application",
+    type=click.Choice(APPLICATIONS),
+    metavar="APPLICATION",
+    help=f"Measure what an application does instead, and whether the volume is good enough for it, "
+    f"where a threshold is published: {', '.join(APPLICATIONS)}.",
+)
 @_WORKLOADS
 @EXPECT
 @start_options(execution=(KEEP_FILES,))
@@ -156,6 +173,7 @@ _WORKLOADS = option_group(
 @table_options(has_output=False, has_events=True)
 def measure(
     targets: tuple[str, ...],
+    application: str | None,
     expectations: tuple[str, ...],
     *,
     workloads: Workloads,
@@ -176,20 +194,23 @@ def measure(
     from volbench.plan.expansion.expand import Terms
 
     say_what_is_configured()
-    profile = profile_on(
-        roles,
-        _jobs(workloads),
-        document={
-            "name": "measure",
-            "repeat": workloads.repeat,
-            "defaults": {
-                "ioengine": workloads.ioengine,
-                "runtime": format_duration(workloads.runtime_s).replace(" ", ""),
+    if application is not None:
+        profile = _application_profile(application, roles, settings)
+    else:
+        profile = profile_on(
+            roles,
+            _jobs(workloads),
+            document={
+                "name": "measure",
+                "repeat": workloads.repeat,
+                "defaults": {
+                    "ioengine": workloads.ioengine,
+                    "runtime": format_duration(workloads.runtime_s).replace(" ", ""),
+                },
             },
-        },
-        size=workloads.size,
-        settings=settings,
-    )
+            size=workloads.size,
+            settings=settings,
+        )
     request = CampaignRequest(
         profiles=with_expected((profile,), read_expectations(expectations)),
         targets=roles,
@@ -208,6 +229,37 @@ def measure(
             table_output.note(f"Chart: {picture}")
         with reported_errors(table_output):
             refuse_unmet(ended.verdicts)
+
+
+def _application_profile(
+    application: str, roles: dict[str, str], settings: tuple[str, ...]
+) -> Profile:
+    """Return the bundled profile of an application, which --repeat and --set can change."""
+    from volbench.execute.local import LocalExecutor
+    from volbench.plan.bundled_files import read_profile
+
+    if len(roles) > 1:
+        raise InputError(
+            f"--for {application} measures one target",
+            hint="measure each into a folder of its own, and compare: volbench compare DIR DIR",
+        )
+    context = click.get_current_context()
+    given = [
+        parameter.opts[0]
+        for parameter in context.command.params
+        if parameter.name in _CHOSEN
+        and context.get_parameter_source(parameter.name) is click.core.ParameterSource.COMMANDLINE
+    ]
+    others = [name for name in given if name != "--repeat"]
+    if others:
+        raise InputError(
+            f"{others[0]} cannot be used with --for: the profile {application} chooses it",
+            hint=f"change the profile with --set; see: volbench profile show {application}",
+        )
+    repeats = [f"repeat={context.params['repeat']}"] if given else []
+    sources = [read_profile(application)]
+    changes = [*repeats, *settings]
+    return load_texts(LocalExecutor(), sources, settings=changes, allow_exec=False)[0]
 
 
 def _pictures(opened: Dataset) -> Iterator[Path]:
