@@ -203,9 +203,18 @@ def test_consent_is_requested_before_a_volume_is_created(desk: Desk, job: Path) 
     assert desk.api.list("PersistentVolume") == before
 
 
-def test_a_memory_limit_that_ends_fio_is_named(desk: Desk, job: Path) -> None:
-    """The buffers of fio do not fit; its end is not only that of a signal."""
+def test_buffers_that_no_memory_limit_allows_are_refused(desk: Desk, job: Path) -> None:
+    """Before fio starts, by the limit of the pod: its node has enough."""
     large = ("--set", "bs=256m", "--set", "size=256m", "--pod-limit", "memory=160Mi")
+    done = desk.run("c", str(job), "--storage-class", "fast", *large)
+    assert done.returncode == 2, done.stderr
+    assert "needs 256 MiB of memory" in done.stderr
+    assert "may use only 160 MiB of memory here" in done.stderr
+
+
+def test_a_memory_limit_that_ends_fio_is_named(desk: Desk, job: Path) -> None:
+    """The buffers of fio hardly fit; its end is not only that of a signal."""
+    large = ("--set", "bs=156m", "--set", "size=156m", "--pod-limit", "memory=160Mi")
     done = desk.run("c", str(job), "--storage-class", "fast", *large)
     assert done.returncode in {4, 9}, done.stderr
     (words,) = {"160 MiB", "160Mi"} & {word for word in ("160 MiB", "160Mi") if word in done.stderr}

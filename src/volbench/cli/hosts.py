@@ -426,7 +426,7 @@ def _row(survey: HostSurvey) -> dict[str, str]:
     problems += [f"{role}: {problem}" for role, problem in survey.volume_problems.items()]
     cells = {}
     if survey.host is not None:
-        memory, clock = survey.host.memory_bytes, survey.clock
+        memory, clock = survey.host.usable_memory_bytes, survey.clock
         cells = {
             "fio": survey.host.fio_version,
             "kernel": survey.host.kernel,

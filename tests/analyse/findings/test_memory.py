@@ -175,6 +175,19 @@ def test_a_buffered_read_of_a_file_that_fits_in_memory_is_reported() -> None:
     (entry,) = found(a_view(small), rule="smaller-than-memory")
     assert entry.evidence["touched_bytes"] == GIB
     assert entry.evidence["memory_bytes"] == 16 * GIB
+    assert "the host has 16 GiB of memory" in entry.message
+
+
+@pytest.mark.parametrize(("limit_gib", "count"), [(2, 1), (1, 0)])
+def test_the_memory_limit_of_a_container_decides_what_fits(limit_gib: int, count: int) -> None:
+    """Page cache counts against the limit of a pod, however much memory its node has."""
+    view = a_view(a_run({**BUFFERED, "size": str(GIB)}, kind=VolumeKind.DIRECTORY))
+    assert view.host is not None
+    limited = view.host.model_copy(update={"memory_limit_bytes": limit_gib * GIB})
+    entries = found(replace(view, host=limited), rule="smaller-than-memory")
+    messages = [entry.message for entry in entries]
+    assert len(messages) == count
+    assert all("its container may use 2 GiB of memory" in message for message in messages)
 
 
 @pytest.mark.parametrize(

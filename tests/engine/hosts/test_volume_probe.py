@@ -54,6 +54,7 @@ class TestHost:
             "cpu_model": "",
             "cpus": 1,
             "memory_bytes": None,
+            "memory_limit_bytes": None,
             "fio_version": "",
             "virtualization": "",
             **dict.fromkeys(OF_PODS, ""),

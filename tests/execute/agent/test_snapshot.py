@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -83,6 +84,31 @@ def test_the_survey_of_a_machine_survives_json() -> None:
     assert json.loads(json.dumps(facts)) == facts
     assert facts["kernel"] == os.uname().release
     assert facts["boot_id"]
+
+
+@pytest.mark.root
+def test_the_memory_limit_of_a_cgroup_is_a_fact() -> None:
+    """What a container may use, beside the memory of its machine; a higher limit is none."""
+    root = Path("/sys/fs/cgroup/memory")
+    file = "memory.limit_in_bytes" if root.is_dir() else "memory.max"
+    if not root.is_dir():
+        (root.parent / "cgroup.subtree_control").write_text("+memory")
+    group = (root if root.is_dir() else root.parent) / f"volbench-{os.getpid()}"
+    group.mkdir()
+    program = "import json; from volbench.execute.agent.facts import survey; "
+    program += "print(json.dumps(survey()))"
+    enter = 'echo $$ >"$0/cgroup.procs" && exec "$@"'
+    try:
+        for limit_bytes, found in ((512 << 20, 512 << 20), (1 << 50, None)):
+            (group / file).write_text(str(limit_bytes))
+            argv = ["sh", "-c", enter, str(group), sys.executable, "-c", program]
+            done = subprocess.run(argv, check=True, capture_output=True, text=True)
+            facts = json.loads(done.stdout)
+            assert facts["memory_limit_bytes"] == found
+            assert facts["memory_bytes"] == survey()["memory_bytes"]
+    finally:
+        until(lambda: not (group / "cgroup.procs").read_text())
+        group.rmdir()
 
 
 @pytest.mark.root

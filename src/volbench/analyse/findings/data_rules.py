@@ -411,7 +411,7 @@ def _dirty(view: RunView) -> tuple[float, float]:
     "a buffered test that fits in memory",
     looks_at=(
         "Runs without `direct=1`: the size of all files or regions that they access against the"
-        " memory of the host."
+        " memory of the host, or the memory limit of the container."
     ),
     why=(
         "A file that fits in memory is read from memory after the first pass, so the result"
@@ -421,7 +421,7 @@ def _dirty(view: RunView) -> tuple[float, float]:
 )
 def smaller_than_memory(view: RunView, _: Context) -> Iterator[Observation]:
     """Yield that all that buffered sections touch fits in memory."""
-    memory = view.host.memory_bytes if view.host is not None else None
+    memory = view.host.usable_memory_bytes if view.host is not None else None
     buffered = [workload for workload in view.workloads if workload.is_buffered]
     if memory is None or not buffered:
         return
@@ -429,9 +429,10 @@ def smaller_than_memory(view: RunView, _: Context) -> Iterator[Observation]:
         min(workload.size_of("size", view.size_bytes), view.size_bytes) * workload.numjobs
         for workload in buffered
     )
+    has = "the host has" if memory == view.host.memory_bytes else "its container may use"
     if touched < memory:  # never true for NaN, an unknown size
         yield Observation(
-            f"The test touches {format_capacity(touched)}; the host has {format_capacity(memory)}"
+            f"The test touches {format_capacity(touched)}; {has} {format_capacity(memory)}"
             " of memory, so all of it can be cached.",
             {"touched_bytes": touched, "memory_bytes": float(memory)},
         )

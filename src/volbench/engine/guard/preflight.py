@@ -46,7 +46,7 @@ def check_campaign(
     for run in runs:
         _check_blocks(run, state)
         check_cpus(run, cpus=facts.cpus)
-        check_memory(run, memory_bytes=facts.memory_bytes)
+        check_memory(run, memory_bytes=facts.usable_memory_bytes)
         if run.volume.kind is VolumeKind.FILE and run.volume.target not in made:
             _check_file_size(run, state)
         guard.check(run, state, ours=made.__contains__)
@@ -221,8 +221,8 @@ def check_memory(run: Run, *, memory_bytes: int | None) -> None:
     if memory_bytes is not None and needed_bytes > memory_bytes:
         raise InputError(
             f"job {run.job} needs {format_capacity(needed_bytes)} of memory (numjobs x (iodepth x "
-            f"bs + lockmem)), but this machine has {format_capacity(memory_bytes)} of memory",
-            hint="decrease numjobs, iodepth, bs or lockmem",
+            f"bs + lockmem)), but may use only {format_capacity(memory_bytes)} of memory here",
+            hint="decrease numjobs, iodepth, bs or lockmem; a pod may have a limit (--pod-limit)",
         )
 
 

@@ -53,6 +53,7 @@ class Survey(Frozen):
     cpu_model: str
     cpus: Count
     memory_bytes: Count | None
+    memory_limit_bytes: Count | None = None
     virtualization: str
     fio: _Program
     dd: _Program
@@ -98,6 +99,7 @@ def probe_host(executor: Executor, *, survey: Survey | None = None) -> HostFacts
         cpu_model=survey.cpu_model,
         cpus=survey.cpus,
         memory_bytes=survey.memory_bytes,
+        memory_limit_bytes=survey.memory_limit_bytes,
         fio_version=survey.fio_version,
         virtualization=survey.virtualization,
     )

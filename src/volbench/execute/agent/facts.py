@@ -4,6 +4,7 @@ import re
 
 from volbench.execute.agent.agent_error import AgentError
 from volbench.execute.agent.block_devices import boot_id
+from volbench.execute.agent.kernel_sampler import cgroups
 from volbench.execute.agent.snapshot import Snapshot
 
 _CPU_MODEL = re.compile(r"^(?:model name|cpu model|Model|cpu)\s*:\s*(.+)$", re.MULTILINE)
@@ -23,14 +24,16 @@ def survey(folder: str = "", snapshot: "Snapshot | None" = None) -> "dict[str, o
 
     ``machine_id`` and ``hostname`` (to be digested: machine-id(5) is confidential); ``boot_id``;
     ``kernel``; ``os``; ``cpu_model``; ``cpus`` online; ``memory_bytes``, None if unknown;
-    ``virtualization``; ``fio`` and ``dd``: path, and what ``--version`` printed, with its status;
-    ``package_manager``: name of the first that is installed; ``user``: id of this user;
-    ``folder``: the path of the given folder with all symlinks resolved.
+    ``memory_limit_bytes`` of its cgroup, None without one; ``virtualization``; ``fio`` and ``dd``:
+    path, and what ``--version`` printed, with its status; ``package_manager``: name of the first
+    that is installed; ``user``: id of this user; ``folder``: the path of the given folder with all
+    symlinks resolved.
     """
     snapshot = snapshot or Snapshot()
     cpu_text = snapshot.text("/proc/cpuinfo")
     process = snapshot.stat("/proc/self")
     memory = _MEMORY.search(snapshot.text("/proc/meminfo"))
+    memory_bytes = None if memory is None else int(memory.group(1)) * 1024
     return {
         "machine_id": snapshot.text("/etc/machine-id").strip(),
         "hostname": snapshot.text("/proc/sys/kernel/hostname").strip(),
@@ -39,7 +42,8 @@ def survey(folder: str = "", snapshot: "Snapshot | None" = None) -> "dict[str, o
         "os": _first(_PRETTY_NAME, snapshot.text("/etc/os-release")),
         "cpu_model": _first(_CPU_MODEL, cpu_text),
         "cpus": _online(snapshot) or cpu_text.count("processor\t:") or 1,
-        "memory_bytes": None if memory is None else int(memory.group(1)) * 1024,
+        "memory_bytes": memory_bytes,
+        "memory_limit_bytes": _memory_limit(snapshot, memory_bytes),
         "virtualization": _virtualization(snapshot, cpu_text),
         "fio": _version(snapshot, "fio"),
         "dd": _version(snapshot, "dd"),
@@ -52,6 +56,17 @@ def survey(folder: str = "", snapshot: "Snapshot | None" = None) -> "dict[str, o
 def _first(pattern: "re.Pattern[str]", text: str) -> str:
     match = pattern.search(text)
     return "" if match is None else match.group(1).strip()
+
+
+def _memory_limit(snapshot: Snapshot, memory_bytes: "int | None") -> "int | None":
+    """Return the lowest memory limit of the cgroups of this process; None if it has more memory."""
+    limits = []
+    for folder in cgroups("memory"):
+        for name in ("/memory.max", "/memory.limit_in_bytes"):
+            text = snapshot.text(folder + name).strip()
+            if text.isdigit() and (memory_bytes is None or int(text) < memory_bytes):
+                limits.append(int(text))
+    return min(limits) if limits else None
 
 
 def _online(snapshot: Snapshot) -> int:

@@ -233,23 +233,31 @@ def _dirty_bytes(lines: "list[bytes]") -> float:
     return 1024.0 * sum(kilobytes) if len(kilobytes) == 2 else 0.0
 
 
-def _limited() -> "list[str]":
-    """Return cpu.stat of each cgroup of this process, up to the root, that has a CPU limit."""
-    paths = []
+def cgroups(controller: str) -> "list[str]":
+    """Return the folder of each cgroup of this process with a controller, up to the root."""
+    folders = []
     for line in read("/proc/self/cgroup").decode().splitlines():
         _, names, path = line.split(":", 2)
-        if names and "cpu" not in names.split(","):
+        if names and controller not in names.split(","):
             continue
-        roots = ["cpu" if names else ".", names or "unified"]
+        roots = [controller if names else ".", names or "unified"]
         root = "/sys/fs/cgroup/" + roots[os.access("/sys/fs/cgroup/" + roots[1], os.F_OK)]
         path = path.rstrip("/")
         while True:
-            quota = read(root + path + "/cpu.max") or read(root + path + "/cpu.cfs_quota_us")
-            if quota and quota[:1] not in b"m-":
-                paths.append(root + path + "/cpu.stat")
+            folders.append(root + path)
             if not path:
                 break
             path = path.rpartition("/")[0]
+    return folders
+
+
+def _limited() -> "list[str]":
+    """Return cpu.stat of each cgroup of this process, up to the root, that has a CPU limit."""
+    paths = []
+    for folder in cgroups("cpu"):
+        quota = read(folder + "/cpu.max") or read(folder + "/cpu.cfs_quota_us")
+        if quota and quota[:1] not in b"m-":
+            paths.append(folder + "/cpu.stat")
     return paths
 
 

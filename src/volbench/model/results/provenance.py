@@ -23,6 +23,7 @@ class HostFacts(Frozen):
     cpu_model: str = ""  # CPU model, as reported by the kernel
     cpus: Count = 1  # number of CPUs online
     memory_bytes: Count | None = None  # total memory
+    memory_limit_bytes: Count | None = None  # of the container or cgroup; None if there is no limit
     fio_version: str = ""  # such as ``fio-3.33``; empty without fio
     # ``none`` on bare metal, ``vm``, or the hypervisor's or container's name
     virtualization: str = ""
@@ -31,6 +32,11 @@ class HostFacts(Frozen):
     persistent_volume: str = ""  # of a pod, and the driver and name of its disk at the provider
     csi_driver: str = ""
     volume_handle: str = ""
+
+    @property
+    def usable_memory_bytes(self) -> int | None:
+        """Memory that programs and their page cache can have; None if unknown."""
+        return self.memory_bytes if self.memory_limit_bytes is None else self.memory_limit_bytes
 
 
 class BlockSample(Frozen):
