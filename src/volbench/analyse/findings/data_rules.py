@@ -421,15 +421,16 @@ def _dirty(view: RunView) -> tuple[float, float]:
 )
 def smaller_than_memory(view: RunView, _: Context) -> Iterator[Observation]:
     """Yield that all that buffered sections touch fits in memory."""
-    memory = view.host.usable_memory_bytes if view.host is not None else None
+    host = view.host
+    memory = None if host is None else host.usable_memory_bytes
     buffered = [workload for workload in view.workloads if workload.is_buffered]
-    if memory is None or not buffered:
+    if host is None or memory is None or not buffered:
         return
     touched = math.fsum(
         min(workload.size_of("size", view.size_bytes), view.size_bytes) * workload.numjobs
         for workload in buffered
     )
-    has = "the host has" if memory == view.host.memory_bytes else "its container may use"
+    has = "the host has" if memory == host.memory_bytes else "its container may use"
     if touched < memory:  # never true for NaN, an unknown size
         yield Observation(
             f"The test touches {format_capacity(touched)}; {has} {format_capacity(memory)}"
