@@ -133,6 +133,7 @@ def report_content(
         volumes=[facts_text(volume.model_dump()) for volume in opened.provenance.volumes],
         jobs={run.id: opened.job_text(run.id) for run in opened.campaign.runs},
         answer=_classes_compared(opened, prices),
+        expected=Dataset([opened]).expect() if opened.campaign.expect else (),
         figures=[_figure(plot) for plot in _plots(frames, charts)],
         lead=[
             _figure(plot, is_first=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 import pandas as pd
@@ -10,8 +11,11 @@ import pytest
 from tests.present.frames_by_kind import climbs, fleet, ladder, repeats, rounds, storms
 from tests.present.frames_for_plots import frames, result
 from tests.present.report.small_reports import content_of, parsed, row_of, run_of
+from volbench.analyse.compare.expected_bounds import Answer, Verdict
+from volbench.analyse.compare.repeat_statistics import Interval
 from volbench.model.campaign.planned_run import Imported
 from volbench.model.frames.columns import FRAMES
+from volbench.model.frames.expectation import parse_expectation
 from volbench.model.profile.profile_settings import Metric, Rounds, Track
 from volbench.present.formatting import records
 from volbench.present.plots.description import numbers
@@ -63,6 +67,25 @@ def test_the_page_begins_with_the_answer() -> None:
     places = ('class="verdict"', "<nav", 'id="filters"', 'id="findings"', 'id="results"')
     found = [html.index(place) for place in places]
     assert found == sorted(found)
+
+
+def test_expectations_are_answered_before_anything_else() -> None:
+    """The sentence counts them and names the first that failed; the table has them all."""
+    known = Interval(0.011, 0.012, 0.013)
+    unknown = Interval(math.nan, math.nan, math.nan)
+    wal, reads = parse_expectation("wal.fsync_p99 < 10ms"), parse_expectation("reads.steady=yes")
+    expected = [
+        Verdict(wal, "wal", "sync", Answer.FAIL, known, 3, ""),
+        Verdict(reads, "reads", "", Answer.UNDECIDED, unknown, 0, "no finished result"),
+    ]
+    html = render_report(replace(content([]), expected=expected))
+    words = "0 of 2 expectations are met, 1 failed (wal.fsync_p99 < 10ms: measured 12 ms [11 ms"
+    verdict = next(text for text in parsed(html).text("p") if words in text)
+    assert "1 is undecided. Up to" in verdict
+    cells = parsed(html).text("td")
+    assert {"fail", "undecided", "no finished result"} <= set(cells)
+    assert html.index('id="expectations-table"') < html.index('class="numbers"')
+    assert 'id="expectations-table"' not in render_report(content([]))
 
 
 def test_imported_results_are_not_called_planned() -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     from volbench.analyse.compare.comparison import Comparison
+    from volbench.analyse.compare.expected_bounds import Verdict
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class ReportContent:
     jobs: Mapping[str, str] = field(default_factory=dict)
     # what the campaign was made to answer, in sentences; empty for its key figures
     answer: Sequence[str] = ()
+    expected: Sequence[Verdict] = ()  # answers to the expectations of its profiles
     figures: Sequence[ReportFigure] = ()  # in the order they are shown
     lead: Sequence[ReportFigure] = ()  # one or two that answer first
     # rule to the chart of a run that it is about

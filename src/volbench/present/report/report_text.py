@@ -21,6 +21,7 @@ from volbench.present.plots.labels import shape
 from volbench.present.report.content import ReportContent
 from volbench.present.report.lead_charts import worst_warm_up
 from volbench.present.report.outcomes import REACHED, AgainstLimit, KeyNumber, Outcome
+from volbench.present.tables.expectations_table import expectation_words, expectations_page_table
 from volbench.present.tables.findings_table import findings_by_rule, invalid_runs
 from volbench.present.tables.table import Table
 from volbench.present.tables.volumes_table import collection_words, ranking_tables, workload_classes
@@ -150,7 +151,8 @@ class FirstScreen:
     place: str
     verdict: str
     badge: QualityBadge
-    tables: Sequence[Table[Any]] = ()  # of a collection: its workloads, and its volumes ranked
+    # answers to expectations; of a collection its workloads, and its volumes ranked
+    tables: Sequence[Table[Any]] = ()
     is_collection: bool = False  # of so many volumes that no single number stands for them
 
 
@@ -171,11 +173,12 @@ def first_screen(
         sentence = content.lead[0].description
     if content.answer:
         sentence = " ".join(content.answer)
+    expected = [expectations_page_table(content.expected)] if content.expected else []
     return FirstScreen(
         _place(content, rows["summary"]),
-        sentence,
+        " ".join(filter(None, (expectation_words(content.expected), sentence))),
         _badge(content, rows["findings"]),
-        ranking_tables(classes),
+        [*expected, *ranking_tables(classes)],
         is_collection=bool(classes),
     )
 

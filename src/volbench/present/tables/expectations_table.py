@@ -4,17 +4,53 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
-from volbench.analyse.compare.expected_bounds import Verdict
+from volbench.analyse.compare.expected_bounds import Answer, Verdict
 from volbench.present.formatting import MISSING
 from volbench.present.tables.table import IDENTITY, Column, Table
-from volbench.units import format_count, format_latency, format_rate
+from volbench.units import counted_noun, format_count, format_latency, format_rate
+
+_STYLES = {
+    Answer.PASS.value: "green",
+    Answer.FAIL.value: "red",
+    Answer.UNDECIDED.value: "yellow",
+}
+_ON_A_PAGE = ("expectation", "answer", "job", "direction", "value", "repeats", "reason")
+
+
+def expectations_page_table(verdicts: Sequence[Verdict]) -> Table[Verdict]:
+    """Return the table for a page, which has room for all columns."""
+    table = expectations_table(verdicts).with_columns(_ON_A_PAGE)
+    columns = [replace(column, label=column.heading.capitalize()) for column in table.columns]
+    return replace(table, columns=columns, title="Expectations")
+
+
+def expectation_words(verdicts: Sequence[Verdict]) -> str:
+    """Return how many expectations are met, failed and undecided, and the first that failed."""
+    if not verdicts:
+        return ""
+    by_answer = {answer: [v for v in verdicts if v.answer is answer] for answer in Answer}
+    failed, undecided = by_answer[Answer.FAIL], by_answer[Answer.UNDECIDED]
+    many = counted_noun(len(verdicts), "expectation")
+    met = len(by_answer[Answer.PASS])
+    parts = [f"{met} of {many} {'is' if met == 1 else 'are'} met"]
+    if failed:
+        first = failed[0]
+        parts.append(
+            f"{len(failed)} failed ({first.expectation.text}: measured {measured_words(first)})"
+        )
+    if undecided:
+        parts.append(f"{len(undecided)} {'is' if len(undecided) == 1 else 'are'} undecided")
+    return ", ".join(parts) + "."
 
 
 def expectations_table(verdicts: Sequence[Verdict]) -> Table[Verdict]:
     """Return a row for each expectation, job and direction, with its answer."""
     columns = (
-        Column[Verdict]("answer", lambda verdict: verdict.answer.value, priority=IDENTITY),
+        Column[Verdict](
+            "answer", lambda verdict: verdict.answer.value, priority=IDENTITY, styles=_STYLES
+        ),
         Column[Verdict]("expectation", lambda v: v.expectation.text, priority=IDENTITY),
         Column[Verdict]("job", lambda verdict: verdict.job, priority=2),
         Column[Verdict]("direction", lambda verdict: verdict.direction, priority=3),
