@@ -209,3 +209,15 @@ def test_sections_that_differ_in_nothing_known_are_not_unlike() -> None:
     unlike = header.replace("wal:", "log:").replace("iodepth=1", "iodepth=2")
     (other,) = _jobs(f"{header}\n{unlike}\n{merged}")
     assert [*other.merged] == ["wal", "log"]
+
+
+def test_sums_over_clients_are_results_of_their_own() -> None:
+    """They have no process ID, so a later one is another run; beside its clients it is left out."""
+    clients = ETCD[ETCD.index("wal: (groupid") :].replace("wal:", "All clients:")
+    clients = clients.replace("pid=25", "pid=0").replace("BW=132KiB/s (135kB/s)", "BW=132Ki (135k)")
+    later = clients.replace("07:53:08", "07:55:59").replace("10029", "9029")
+    read, write = clients + later, ETCD + clients
+    assert [job.directions[0].total_ios for job in _jobs(read)] == [10029, 9029]
+    assert [job.name for job in _jobs(write)] == ["wal"]
+    growing = clients.replace("07:53:08", "07:55:58")  # Not a whole runtime later: a longer report
+    assert [job.directions[0].total_ios for job in _jobs(clients + growing)] == [10029]

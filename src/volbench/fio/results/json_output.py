@@ -21,6 +21,7 @@ from volbench.fio.results.json_documents import (
     read_documents,
 )
 from volbench.model.results.result import (
+    SUM_OF_CLIENTS,
     Direction,
     DirectionResult,
     JobResult,
@@ -29,7 +30,6 @@ from volbench.model.results.result import (
 )
 
 _TRANSFERS = (Direction.READ, Direction.WRITE, Direction.TRIM, Direction.MIXED)
-_SUM_OF_CLIENTS = "All clients"
 # Shorter runtimes are too coarse to count jobs by. Noticed by:
 # tests/fio/results/test_json_output.py::test_jobs_of_a_group_are_counted_by_their_runtimes
 _MIN_COUNTED_S = 0.1
@@ -143,7 +143,7 @@ def _read_jobs(root: Fields, *, is_whole: bool) -> Iterator[JobResult]:
             job = _damaged(entry, error)
         if key == "jobs":
             yield job
-        elif job.name != _SUM_OF_CLIENTS:
+        elif job.name != SUM_OF_CLIENTS:
             yield replace(job, name=f"{job.hostname}:{job.name}")
 
 

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from itertools import takewhile
 
 from volbench.errors import OutputError
 from volbench.model.results.result import (
+    SUM_OF_CLIENTS,
     Direction,
     DirectionResult,
     JobResult,
@@ -32,7 +34,7 @@ _HEADER = re.compile(
 _STARTED = re.compile(r"^\S.*: \(g=\d+\): rw=", re.MULTILINE)
 _ENTRY = re.compile(
     r"^(?P<name>\S.*?): \(groupid=(?P<group>\d{1,9}), jobs=(?P<jobs>\d{1,9})\):"
-    r" err=\s*(?P<error>\d{1,9}).*?: pid=(?P<pid>\d+)"
+    r" err=\s*(?P<error>\d{1,9}).*?: pid=(?P<pid>\d+)(?:: (?P<time>.*\S))?"
 )
 # The same in a quotation
 _INDENTED = re.compile(r"^([ \t>|]+)\S.*?: \(groupid=\d+, jobs=\d+\): err=", re.MULTILINE)
@@ -73,7 +75,8 @@ NORMAL, TERSE = "normal", "terse"
 def read_text_output(text: str, *, path: str = "") -> list[RunOutput]:
     """Return the results in normal or terse output, one per process; none in any other text.
 
-    Of several reports of one job (``--status-interval``) the last one counts. Lines of terse output
+    Of several reports of one job (``--status-interval``) the last one counts, unless it began after
+    the one before: sums over clients have no process ID. Lines of terse output
     do not say whether they are of one process, so each is a result of its own.
     """
     margin = _INDENTED.search(text)
@@ -260,29 +263,53 @@ def _normal_outputs(lines: list[str]) -> Iterator[RunOutput]:
     started: dict[tuple[str, str], dict[str, str]] = {}
     version, has_totals = "", False
     jobs: dict[tuple[str, str], JobResult] = {}
+    ended: dict[tuple[str, str], datetime | None] = {}
     for number, line in enumerate(lines):
         if header := _HEADER.match(line):
             started[header["name"], header["group"]] = _header_options(header)
         elif named := _VERSION.fullmatch(line):
             if jobs:
-                yield RunOutput(version, tuple(jobs.values()), form=NORMAL)
+                yield _output(version, jobs)
             version, jobs, options, started, has_totals = named[1], {}, started, {}, False
         elif line.startswith("Run status group"):
             has_totals = True
         elif match := _ENTRY.match(line):
             key = match["name"], match["pid"]
-            if jobs and has_totals and key not in jobs:
-                yield RunOutput(version, tuple(jobs.values()), form=NORMAL)
+            if jobs and has_totals and key not in jobs and key[0] != SUM_OF_CLIENTS:
+                yield _output(version, jobs)
                 jobs, has_totals = {}, False
             body = takewhile(_is_inside, lines[number + 1 :])
             group = {name: texts for (name, at), texts in options.items() if at == match["group"]}
-            try:
-                jobs[key] = _job(match, body, group)
-            except ValueError as error:
-                reason = f"line {number + 1} of fio's normal output, or one below, has {error}"
-                jobs[key] = _damaged(match["name"], match["group"], reason)
+            job = _job(match, body, group, number=number + 1)
+            end = _time(match["time"])
+            if key in jobs and _is_later(job, end, before=ended[key]):
+                yield _output(version, jobs)
+                jobs, has_totals = {}, False
+            jobs[key], ended[key] = job, end
     if jobs:
-        yield RunOutput(version, tuple(jobs.values()), form=NORMAL)
+        yield _output(version, jobs)
+
+
+def _output(version: str, jobs: Mapping[tuple[str, str], JobResult]) -> RunOutput:
+    """Return the result of a process; the sums over its clients only where these are missing."""
+    own = [job for job in jobs.values() if job.name != SUM_OF_CLIENTS]
+    return RunOutput(version, tuple(own or jobs.values()), form=NORMAL)
+
+
+def _time(text: str | None) -> datetime | None:
+    """Return the time of a report, such as ``Fri Sep  8 07:53:08 2023``; None for any other."""
+    try:
+        return datetime.strptime(text or "", "%a %b %d %H:%M:%S %Y")  # noqa: DTZ007 - of no zone
+    except ValueError:
+        return None
+
+
+def _is_later(job: JobResult, end: datetime | None, *, before: datetime | None) -> bool:
+    """Return whether a job began after an earlier report of that name and process."""
+    longest_s = max((part.runtime_s for part in job.directions), default=0.0)
+    if end is None or before is None or not longest_s:
+        return False
+    return (end - before).total_seconds() >= longest_s
 
 
 def _is_inside(line: str) -> bool:
@@ -293,12 +320,25 @@ def _damaged(name: str, group: str, reason: str) -> JobResult:
     return JobResult(name, groupid=int(group), error=0, directions=(), damage=reason)
 
 
-def _job(match: re.Match[str], body: Iterator[str], group: dict[str, dict[str, str]]) -> JobResult:
-    """Return an entry: its first line, and those below it.
+def _job(
+    match: re.Match[str], body: Iterator[str], group: dict[str, dict[str, str]], *, number: int
+) -> JobResult:
+    """Return an entry, damaged where a line cannot be read.
 
     Args:
         group: options of the sections of its reporting group, all of them in it if it has several.
+        number: of its first line.
     """
+    try:
+        return _sound_job(match, body, group)
+    except ValueError as error:
+        reason = f"line {number} of fio's normal output, or one below, has {error}"
+        return _damaged(match["name"], match["group"], reason)
+
+
+def _sound_job(
+    match: re.Match[str], body: Iterator[str], group: dict[str, dict[str, str]]
+) -> JobResult:
     entry = _Entry()
     options = group.get(match["name"], {})
     is_merged = int(match["jobs"]) > 1 and any(each != options for each in group.values())

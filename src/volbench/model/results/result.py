@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+SUM_OF_CLIENTS = "All clients"  # fio's name of the entry with the sums over all others
+
 
 class Direction(StrEnum):
     """Direction of an I/O."""
