@@ -206,6 +206,32 @@ def test_a_report_is_written(aks: Path, tmp_path: Path, volbench: Volbench) -> N
     assert "test9" in page.read_text()
 
 
+def test_numbers_of_clients_are_measured_and_repeated(scratch: Path, tmp_path: Path) -> None:
+    """One client, then both, and again with --like; more than there are is refused."""
+    profile = tmp_path / "p.yaml"
+    profile.write_text("name: p\nclients: 2\njobs: {a: {rw: read}}\n")
+    run = ("run", profile, "--on", scratch, "--yes", *CALM)
+    refused = call(*run, "--client-counts", "1,3", "-o", tmp_path / "never")
+    assert refused.returncode == 2
+    assert "there are only 2 clients" in refused.stderr
+    for text in ("1,x", "0,1", "2,2"):
+        refused = call(*run, "--client-counts", text, "-o", tmp_path / "never")
+        assert refused.returncode == 2
+        assert "must be different numbers of clients" in refused.stderr
+    plans = []
+    first = (*run, "--client-counts", "2,1", "-o", tmp_path / "first")
+    for arguments in (first, ("run", "--like", tmp_path / "first", "--on", scratch, "--yes")):
+        planned = call(*arguments, "--dry-run", "--json")
+        assert planned.returncode == 0, planned.stderr
+        plans.append([run["run"] for run in json.loads(planned.stdout)])
+        if arguments is first:
+            done = call(*first)
+            assert done.returncode == 0, done.stderr
+    first_step = [f"001-a-clients2-r1-c0{client}" for client in (1, 2)]
+    assert plans[0] == [*first_step, "002-a-clients1-r1-c01"]
+    assert plans[0] == plans[1]
+
+
 def test_dd_bias_compares_dd_with_fio(scratch: Path, tmp_path: Path, volbench: Volbench) -> None:
     """Dd has bandwidth like fio, and no IOPS, latency or percentiles: those are missing, not 0."""
     out = tmp_path / "out"

@@ -76,8 +76,8 @@ def _client_counts(text: str) -> tuple[int, ...]:
     "--like",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Repeat the campaign in DIR: profiles, seed, order and repeats. Targets, hosts and "
-    "overwrite permissions are not copied.",
+    help="Repeat the campaign in DIR: profiles, seed, order, repeats and --client-counts. Targets, "
+    "hosts and overwrite permissions are not copied.",
 )
 @click.option(
     "--on",
@@ -217,7 +217,11 @@ def _check_roles(request: CampaignRequest) -> None:
 
 
 def _as_before(request: CampaignRequest, like: Path) -> CampaignRequest:
-    """Return a request with seeds and repeats of another campaign, unless it has its own."""
+    """Return a request with seeds, repeats and numbers of clients of another campaign.
+
+    Those that the request has itself stay.
+    """
+    from volbench.model.client_counts import split_count
     from volbench.store.archive import read_campaign
 
     plan = read_campaign(like)[1].campaign
@@ -230,8 +234,12 @@ def _as_before(request: CampaignRequest, like: Path) -> CampaignRequest:
         if profile.rounds is None and before.get(profile.name, profile.repeat) != profile.repeat
     }
     names = dict.fromkeys(run.id.partition(f"-r{run.repeat}-")[2] for run in plan.runs)
+    jobs = {job.name for profile in request.profiles for job in profile.jobs}
+    own = [split_count(run.job) for run in plan.runs if run.job not in jobs and run.repeat == 1]
     terms = replace(
         request.terms,
+        client_counts=request.terms.client_counts
+        or tuple(dict.fromkeys(count for _, count in own if count)),
         seed=plan.seed if request.terms.seed is None else request.terms.seed,
         repeat=max(repeats, default=None) if request.terms.repeat is None else request.terms.repeat,
         clients_before=tuple(name for name in names if name),

@@ -61,6 +61,15 @@ def test_wrong_expectations_are_refused(text: str, message: str) -> None:
     assert caught.value.hint
 
 
+def test_a_job_is_named_with_any_number_of_clients() -> None:
+    """An expectation of a profile holds for each number that it is run with, or for one of them."""
+    jobs = ["reads-clients1", "reads-clients8", "reads-clients"]
+    each, one = parse_expectation("reads.iops > 1"), parse_expectation("reads-clients8.iops > 1")
+    check_expectations([each, one], jobs)
+    assert [job for job in jobs if each.matches(job)] == ["reads-clients1", "reads-clients8"]
+    assert [job for job in jobs if one.matches(job)] == ["reads-clients8"]
+
+
 def test_an_unknown_job_is_refused() -> None:
     """A typing error must not pass silently."""
     with pytest.raises(InputError, match="there is no job 'raeds'") as caught:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -72,8 +73,8 @@ def ran(
             {
                 **same,
                 "status": "finished",
-                "total_ios": int(sum(iops)),
-                "io_bytes": int(sum(iops)) * BLOCK,
+                "total_ios": int(np.nansum(iops)),
+                "io_bytes": int(np.nansum(iops)) * BLOCK,
                 "runtime_s": float(len(iops)),
                 "lat_mean_s": 0.001 * (number + 1),
                 "lat_max_s": 0.01 * (number + 1),
@@ -153,6 +154,13 @@ def test_fairness_falls_to_the_share_of_clients_that_get_something() -> None:
         clients = frames(*(ran(number, [rate] * 5) for number, rate in enumerate(rates)))
         (row,) = aggregated(a_campaign(2), clients.__getitem__)
         assert row["fairness"] == pytest.approx(fairness)
+
+
+def test_rates_that_no_interval_holds_are_unknown() -> None:
+    """A run of a second has one interval without a rate: that is not a rate of 0."""
+    clients = frames(ran(0, [math.nan]), ran(1, [math.nan]))
+    (row,) = aggregated(a_campaign(2), clients.__getitem__)
+    assert not {"iops", "bw_bytes_per_s", "fairness"} & set(row)
 
 
 def test_clients_that_never_meet_have_no_sum() -> None:

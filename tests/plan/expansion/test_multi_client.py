@@ -160,6 +160,26 @@ def test_measured_jobs_run_with_each_number_of_clients() -> None:
         expand_clients([load(STORM)], clients, replace(terms, client_counts=(1, 2, 5)))
 
 
+@pytest.mark.parametrize(
+    ("options", "shared", "own"),
+    [
+        ("size: 1m, rw: read", "c01.a.0.0", "a.0.0"),
+        ("size: 1m, rw: read, filename: f", "c01-f", "f"),
+    ],
+)
+def test_each_number_of_clients_uses_the_same_files(options: str, shared: str, own: str) -> None:
+    """A volume has no room for a set of files for each number, and new ones would be laid out."""
+    terms = replace(TERMS, client_counts=(1, 2))
+    for clients, file in (
+        (clients_of([Client(VM1, 0, folder())], 2), shared),
+        ([Client(VM1, 0, folder()), Client(VM2, 0, folder())], own),
+    ):
+        plan = expand_clients([load(job(options))], clients, terms)
+        first = [planned_files(run) for run in plan.runs if run.client_name.endswith(("01", " 1"))]
+        assert len(first) == 2
+        assert all([name.rpartition("/")[2] for name in names] == [file] for names in first)
+
+
 def test_classes_that_take_turns_have_each_number_of_clients() -> None:
     """The numbers are those of a class, such as the replicas of a storage class."""
     hosts = [

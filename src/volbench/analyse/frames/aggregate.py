@@ -219,7 +219,8 @@ def _common_labels(campaign: Campaign, runs: Sequence[Run]) -> Row:
 def _rates(frames: Frames, done: pd.DataFrame) -> Row:
     """Return the sums over the time that all clients share, and how far apart their ends are."""
     series = frames["series"]
-    series = series[series["run"].isin(done["run"]) & series["utc"].notna()]
+    is_known = series["utc"].notna() & series["iops"].notna()
+    series = series[series["run"].isin(done["run"]) & is_known]
     if series["run"].nunique() < len(done):
         return {}
     rows = on_clock(series, done, rate="iops", total="total_ios")

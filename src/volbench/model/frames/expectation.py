@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from itertools import combinations
 
 from volbench.errors import InputError, did_you_mean
+from volbench.model.client_counts import split_count
 from volbench.model.frames.column_names import ALIASES, meaning_of
 from volbench.model.frames.columns import AGGREGATE, PERCENTILES, SUMMARY, VERDICTS, Column
 from volbench.units import parse_duration, parse_rate, parse_size
@@ -76,7 +77,7 @@ class Expectation:
 
     def matches(self, job: str) -> bool:
         """Return whether a job must keep the bound."""
-        return fnmatchcase(job, self.job)
+        return _is_named(job, self.job)
 
     def holds(self, value: float) -> bool:
         """Return whether a value keeps the bound."""
@@ -242,9 +243,14 @@ def check_expectations(expectations: Collection[Expectation], jobs: Collection[s
         )
 
 
+def _is_named(job: str, pattern: str) -> bool:
+    """Return whether a pattern names a job, or that job with any number of clients."""
+    return any(fnmatchcase(name, pattern) for name in (job, split_count(job)[0]))
+
+
 def unknown_job(job: str, jobs: Collection[str]) -> str:
     """Return the hint for a name or pattern that no job has; empty if one has it."""
-    if any(fnmatchcase(name, job) for name in jobs):
+    if any(_is_named(name, job) for name in jobs):
         return ""
     return did_you_mean(job, jobs, f"there are {', '.join(sorted(jobs))}")
 

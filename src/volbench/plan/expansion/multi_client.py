@@ -10,6 +10,7 @@ from operator import itemgetter
 from volbench.errors import InputError
 from volbench.model.campaign.host import LOCAL, Host, HostKind
 from volbench.model.campaign.planned_run import Campaign, Run, Volume, VolumeKind
+from volbench.model.client_counts import counted_job, split_count
 from volbench.model.profile.profile_model import Phase, Profile, Start, Tool
 from volbench.plan.expansion.expand import (
     EXAMPLE_BYTES,
@@ -96,6 +97,22 @@ def _with_own_files(run: Run, share: Share) -> Run:
             named = {"filename": ":".join(f"{share.label}-{name}" for name in names)}
         sections.append(section.model_copy(update={"options": section.options | named}))
     return run.model_copy(update={"sections": tuple(sections)})
+
+
+def _with_files_of_profile(run: Run) -> Run:
+    """Return a run whose files are those of its job with any number of clients."""
+    job, count = split_count(run.job)
+    if not count or run.volume.kind is not VolumeKind.DIRECTORY:
+        return run
+    format_ = _USUAL_FORMAT.replace("$jobname", job)
+    sections = tuple(
+        section
+        if section.name != run.job
+        or {"filename", "filename_format"} & run.effective(section).keys()
+        else section.model_copy(update={"options": section.options | {"filename_format": format_}})
+        for section in run.sections
+    )
+    return run.model_copy(update={"sections": sections})
 
 
 def _with_own_slice(run: Run, share: Share) -> Run:
@@ -270,7 +287,7 @@ class _Fleet:
             replace(
                 step,
                 place=(step.place[0], place),
-                job=step.job.model_copy(update={"name": f"{step.job.name}-clients{count}"}),
+                job=step.job.model_copy(update={"name": counted_job(step.job.name, count)}),
             )
             for place, count in enumerate(in_order)
             if self._ranks[number] < count
@@ -303,7 +320,8 @@ class _Fleet:
             "in_turn": self._takes_turns,
             "start_offset_s": offset_s if start is Start.STAGGERED else 0.0,
         }
-        return own_part(run.model_copy(update=of_client | started), self._share(number, step))
+        run = _with_files_of_profile(run.model_copy(update=of_client | started))
+        return own_part(run, self._share(number, step))
 
     def _share(self, number: int, step: Step) -> Share:
         """Return the client's share of its volume."""
