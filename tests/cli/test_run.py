@@ -210,7 +210,7 @@ def test_numbers_of_clients_are_measured_and_repeated(scratch: Path, tmp_path: P
     """One client, then both, and again with --like; more than there are is refused."""
     profile = tmp_path / "p.yaml"
     profile.write_text("name: p\nclients: 2\njobs: {a: {rw: read}}\n")
-    run = ("run", profile, "--on", scratch, "--yes", *CALM)
+    run: tuple[str | Path, ...] = ("run", profile, "--on", scratch, "--yes", *CALM)
     refused = call(*run, "--client-counts", "1,3", "-o", tmp_path / "never")
     assert refused.returncode == 2
     assert "there are only 2 clients" in refused.stderr
