@@ -45,6 +45,7 @@ ROLE = "data"
 UNKNOWN = "unknown"
 # A job with hundreds of files would make tables thousands of columns wide. Noticed by:
 # tests/importer/test_reported_options.py::test_many_files_get_one_short_name
+_MAX_PATH = 255  # Longest name of a file on most file systems
 _MAX_TARGET = 120
 _PLACES = frozenset({"filename", "directory", "read_iolog", "uri"})
 _NOT_OPTIONS = frozenset({"name", "description"})
@@ -166,8 +167,12 @@ def volume_of(sections: Mapping[str, ReportedOptions]) -> Volume:
 
 
 def _shortened(target: str) -> str:
-    """Return the name of many files in a length that fits a table; a digest keeps it unique."""
-    if len(target) <= _MAX_TARGET:
+    """Return the name of many files in a length that fits a table; a digest keeps it unique.
+
+    One path stays whole: volumes of a cluster often differ in its end alone.
+    """
+    is_list = ":" in target or "," in target
+    if len(target) <= (_MAX_TARGET if is_list else _MAX_PATH):
         return target
     digest = sha256(target.encode()).hexdigest()[:8]
     return f"{target[:_MAX_TARGET]}... ({len(target)} characters, {digest})"

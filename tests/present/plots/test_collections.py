@@ -8,7 +8,7 @@ import pytest
 from tests.analyse.compared_rows import no_findings, rows_of
 from tests.present.figure_texts import texts_outside
 from tests.present.frames_by_kind import Frames, fleet, repeats, two_ladders, two_sets, volumes
-from tests.present.frames_for_plots import bins, frames, intervals, sweep
+from tests.present.frames_for_plots import bins, frames, intervals, result, sweep
 from tests.present.plots.plot_parts import caption_of, the_mark, written
 from volbench.analyse.compare.comparison import Comparison, Question, compare
 from volbench.errors import InputError
@@ -16,7 +16,7 @@ from volbench.present.plots.chart import build_plot
 from volbench.present.plots.charts.ratio_maps import comparison_plot
 from volbench.present.plots.description import numbers
 from volbench.present.plots.kinds import Options
-from volbench.present.plots.labels import shortened
+from volbench.present.plots.labels import brief, shortened
 from volbench.present.plots.marks import Cells, Points
 from volbench.present.renderers.matplotlib import draw
 
@@ -186,3 +186,73 @@ def test_heat_maps_of_panels_share_one_scale_of_colours() -> None:
 def test_the_common_part_of_long_names_is_cut(names: list[str], short: list[str]) -> None:
     """What differs stays, and a number alone is no name."""
     assert list(shortened(names)) == short
+
+
+@pytest.mark.parametrize("kind", ["heatmap", "depth", "bars3d"])
+def test_long_volume_names_leave_room_for_the_data(kind: str) -> None:
+    """Titles and tables have the end of a name, in which volumes differ, and touch nothing."""
+    folder = "/mnt/a-very-long-mount-point/of-a-customer/with/many/levels/of/folders"
+    given = two_ladders()
+    summary = given["summary"]
+    ends = [f"/pvc-7d0c4e6a-{end}" for end in ("0", "1")]
+    parts = [summary.assign(volume=f"/{n}{folder}{end}") for n, end in enumerate(ends)]
+    for part, end in zip(parts, ends, strict=True):
+        part["run"] += end
+    plot = build_plot(kind, {**given, "summary": pd.concat(parts, ignore_index=True)})
+    figure = draw(plot)
+    assert texts_outside(figure) == []
+    assert float(figure.get_size_inches()[0]) < 14
+    if kind != "depth":
+        assert all(max(map(len, panel.title.split("\n"))) <= 48 for panel in plot.panels)
+
+
+def test_long_names_keep_the_end_that_tells_them_apart() -> None:
+    """A name that would no longer differ is cut less."""
+    names = [f"/mnt/{'x' * 60}/pvc-{n}" for n in range(3)]
+    assert [name[-5:] for name in brief(names)] == ["pvc-0", "pvc-1", "pvc-2"]
+    assert {len(name) for name in brief(names)} == {34}
+    middles = [f"{'a' * 30}{n}{'b' * 30}" for n in range(2)]
+    assert len({*brief(middles)}) == 2
+    assert brief(["short", "s"]) == ("short", "s")
+
+
+def test_a_name_of_nothing_is_not_cut() -> None:
+    """A volume may be unknown beside others."""
+    assert shortened(["", "/dev/sda", "/dev/sdb"]) == ("", "/dev/sda", "/dev/sdb")
+
+
+def test_rows_name_their_volume_where_several_have_rows() -> None:
+    """The names of jobs do not say that one ran on a floppy and the other on an SSD."""
+    rows = [
+        result("random", iops=4.0) | {"volume": "/dev/floppy"},
+        result("sequential") | {"volume": "/dev/ssd"},
+    ]
+    [panel] = build_plot("iops", frames(rows)).panels
+    assert [name.split("\n")[-1] for name in panel.y.categories] == [
+        "on /dev/floppy",
+        "on /dev/ssd",
+    ]
+
+
+def test_jobs_of_one_volume_each_are_no_fleet() -> None:
+    """A strip of one dot compares nothing."""
+    rows = [result(f"job-{n}") | {"volume": f"/dev/sd{n}"} for n in "ab"]
+    with pytest.raises(InputError, match="no job ran on several volumes"):
+        build_plot("fleet", frames(rows))
+
+
+def test_curves_of_fast_and_slow_volumes_share_logarithmic_axes() -> None:
+    """On a linear axis the slow ones would be a dot in a corner."""
+    plot = build_plot("knee", _sweeps())
+    assert {panel.x.scale for panel in plot.panels} == {"log"}
+    assert {panel.y.scale for panel in plot.panels} == {"log"}
+
+
+def test_bars_that_differ_much_are_logarithmic() -> None:
+    """A bar of 4 IOPS beside one of 1,500 is visible."""
+    rows = sweep(depths=(1, 16))
+    for row, iops in zip(rows, (4.0, 1500.0, 5.0, 1600.0), strict=False):
+        row["iops"] = iops
+    first = build_plot("depth", frames(rows)).panels[0]
+    assert first.y.scale == "log"
+    assert texts_outside(draw(build_plot("depth", frames(rows)))) == []

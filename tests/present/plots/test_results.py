@@ -127,9 +127,9 @@ def test_iops_are_described_with_their_extremes() -> None:
 def test_latency_points_hold_the_numbers() -> None:
     """Each percentile is a series of points on a logarithmic axis that names its kind."""
     [panel] = build_plot("latency", frames([result("a"), result("b", iops=500.0)])).panels
-    points = {mark.series: column(mark, mark.x) for mark in all_marks(panel, Points)}
-    assert points["p99"] == pytest.approx([0.006, 0.012])
-    assert points["max"] == pytest.approx([0.04, 0.08])
+    points = {mark.marker_of: column(mark, mark.x) for mark in all_marks(panel, Points)}
+    assert points["_p99"] == pytest.approx([0.006, 0.012])
+    assert points["_max"] == pytest.approx([0.04, 0.08])
     assert panel.x.scale == "log"
     assert panel.x.unit == "s"
     assert panel.x.label == "Total latency (logarithmic)"
@@ -140,7 +140,7 @@ def test_completion_latency_is_named() -> None:
     """Where fio reported completion latency alone, the axis says so."""
     [panel] = build_plot("latency", frames([result("a", lat_p99_s=None)])).panels
     assert panel.x.label == "Completion latency (logarithmic)"
-    [p99] = [mark for mark in all_marks(panel, Points) if mark.series == "p99"]
+    [p99] = [mark for mark in all_marks(panel, Points) if mark.marker_of == "_p99"]
     assert column(p99, p99.x) == pytest.approx([0.0054])
 
 
@@ -175,3 +175,22 @@ def test_bars_are_in_numeric_order() -> None:
     rows = [result(job) for job in ("qd16-x2", "other", "qd4-x2", "qd4-x1")]
     names = build_plot("iops", frames(rows)).panels[0].y.categories
     assert [name.split("\n")[0] for name in names] == ["qd4-x1", "qd4-x2", "qd16-x2", "other"]
+
+
+def test_latencies_have_the_colour_of_their_direction() -> None:
+    """Reads are blue and writes orange here as well; the percentiles differ in their shape."""
+    rows = [result("a", direction="read"), result("b", direction="write")]
+    plot = build_plot("latency", frames(rows))
+    [panel] = plot.panels
+    assert {mark.by for mark in all_marks(panel, Points)} == {"_series"}
+    assert {series.key for series in plot.series} >= {"read", "write", "p99"}
+
+
+def test_a_caption_explains_only_what_is_drawn() -> None:
+    """Single runs have no whiskers, and direct I/O needs no note on libaio's buffered I/O."""
+    single = frames([result("a") | {"cpu_usr": 1.0, "cpu_sys": 2.0}])
+    for kind in ("cpu", "ceiling"):
+        assert "whiskers" not in caption_of(build_plot(kind, single))
+    repeated = frames([result("a", repeat=n) | {"cpu_usr": 1.0, "cpu_sys": 2.0} for n in (1, 2)])
+    for kind in ("cpu", "ceiling"):
+        assert "whiskers" in caption_of(build_plot(kind, repeated))

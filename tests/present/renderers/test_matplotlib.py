@@ -2,19 +2,21 @@ from __future__ import annotations
 
 import io
 import xml.etree.ElementTree as ET
-from itertools import pairwise
+from dataclasses import replace
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
 import pytest
-from matplotlib.colors import to_hex
+from matplotlib.colors import to_hex, to_rgb
 from matplotlib.text import Text
 
 from tests.present.figure_texts import texts_outside
-from tests.present.frames_for_plots import aks, frames, intervals, result, sweep
+from tests.present.frames_for_plots import aks, bins, frames, intervals, result, sweep
 from volbench.errors import InputError, VolbenchError
 from volbench.present.plots.chart import build_plot
+from volbench.present.plots.colour_themes import theme_of
 from volbench.present.plots.kinds import MAX_LINES
 from volbench.present.renderers import PICTURE_FORMATS
 from volbench.present.renderers.matplotlib import draw, save, svg_text
@@ -194,3 +196,43 @@ def test_the_legend_is_beside_all_panels() -> None:
     assert len(names) == len(set(names)) == MAX_LINES + 1
     boxes = [axes.get_position() for axes in figure.axes]
     assert max(box.y1 for box in boxes) - min(box.y0 for box in boxes) > 0.75
+
+
+@pytest.mark.filterwarnings("error")
+def test_letters_without_a_font_are_said_once_in_the_caption() -> None:
+    """No library warning for each of them, and none where all letters are known."""
+    figure = draw(build_plot("iops", frames([result("\U00013000")])))
+    save(figure, io.BytesIO(), format="png")
+    assert any("no font here has" in text.get_text() for text in figure.texts)
+    known = draw(build_plot("iops", frames([result("\u0434\u0430\u043d\u043d\u044b\u0435")])))
+    assert not any("no font here has" in text.get_text() for text in known.texts)
+
+
+def test_ticks_do_not_touch_beside_a_legend() -> None:
+    """A legend makes panels narrower than they were when their ticks were chosen."""
+    row = result("read-of-a-volume-with-quite-a-long-name")
+    counts = {1e-3 * n: 10 ** (9 - n) for n in range(1, 9)}
+    plot = build_plot("hdr", frames([row], histogram=bins(row, counts)))
+    figure = draw(replace(plot, width_in=5.0))
+    figure.draw_without_rendering()
+    [axes] = figure.axes
+    boxes = [label.get_window_extent() for label in axes.get_xticklabels()]
+    assert len(boxes) > 2
+    assert all(left.x1 <= right.x0 for left, right in pairwise(boxes))
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_first_colours_of_a_theme_are_far_apart(theme: str) -> None:
+    """Two lines of one chart never look alike: no pair of the first seven is nearly equal."""
+    colours = [np.array(to_rgb(theme_of(theme).colours[f"palette-{n}"])) for n in range(7)]
+    distances = [np.abs(a - b).max() for a, b in combinations(colours, 2)]
+    assert min(distances) > 0.2
+
+
+@pytest.mark.parametrize("theme", ["light", "dark", "print"])
+def test_ordered_classes_have_steps_of_one_ramp(theme: str) -> None:
+    """More I/Os in flight are further from the paper."""
+    colours = theme_of(theme).colours
+    paper = np.mean(to_rgb(colours["paper"]))
+    contrasts = [abs(np.mean(to_rgb(colours[f"step-{n}"])) - paper) for n in range(7)]
+    assert contrasts == sorted(contrasts)

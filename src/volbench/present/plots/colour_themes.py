@@ -1,8 +1,9 @@
 """Light, dark and print: the colour of each role that plot descriptions name.
 
 The palette is that of Okabe and Ito (Color Universal Design, 2008), which people with any of the
-common colour deficiencies can distinguish; yellow is omitted because it fades on white. Seven
-darker colours follow (after Paul Tol's "muted" scheme, 2021), then both halves mixed with grey.
+common colour deficiencies can distinguish; yellow fades on white and is in the dark theme only, in
+place of a second blue. Seven darker colours follow (after Paul Tol's "muted" scheme, 2021), then
+both halves mixed with grey. Ordered classes have steps of one ramp.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from types import MappingProxyType
 
 from volbench.errors import InputError
 
+_STEPS = slice(2, 9)  # Colours of a ramp that stand out from paper, for ordered classes
 _ROLES = ("paper", "ink", "muted", "pale", "shade", "quiet", "hatch")
 _LIGHT = ("#ffffff", "#222222", "#666666", "#dddddd", "#eeeeee", "#f4f4f4", "#cccccc")
 _DARK = ("#15181d", "#e8e8e8", "#a9adb3", "#363b43", "#252a31", "#1e2228", "#3c424b")
 _PRINT = ("#ffffff", "#000000", "#333333", "#dddddd", "#eeeeee", "#f4f4f4", "#cccccc")
 _FURTHER = ("#882255", "#117733", "#332288", "#8c6d31", "#cc6677", "#7f9f3f", "#7a7a7a")
 _OKABE_ITO = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#222222")
-_ON_BLACK = ("#4aa8e0", "#d55e00", "#2cc295", "#cc79a7", "#e69f00", "#56b4e9", "#e8e8e8")
+_ON_BLACK = ("#4aa8e0", "#d55e00", "#2cc295", "#cc79a7", "#e69f00", "#f0e442", "#e8e8e8")
 _GREYS = ("#303030", "#8c8c8c", "#5e5e5e", "#b4b4b4", "#747474", "#cecece", "#000000")
 _FURTHER_ON_BLACK = ("#c94f8c", "#3fae5d", "#8a7ff0", "#b8923f", "#e08a97", "#a5c85a", "#9a9a9a")
 _FURTHER_HATCHES = ("\\\\\\\\", "++++", "oooo")  # Of each further seven greys
@@ -37,10 +39,13 @@ class Theme:
     is_grey: bool = False  # colour ramps are grey
 
 
-def _colours(roles: tuple[str, ...], palette: tuple[str, ...]) -> Mapping[str, str]:
+def _colours(
+    roles: tuple[str, ...], palette: tuple[str, ...], steps: tuple[str, ...]
+) -> Mapping[str, str]:
     palette = (*palette, *(_half_grey(colour) for colour in palette))
     places = {f"palette-{place}": colour for place, colour in enumerate(palette)}
     directions = {name: palette[place] for name, place in _MEANINGS.items()}
+    places |= {f"step-{place}": colour for place, colour in enumerate(steps)}
     return MappingProxyType({**dict(zip(_ROLES, roles, strict=True)), **places, **directions})
 
 
@@ -54,21 +59,6 @@ def _by_place(patterns: Mapping[int, str]) -> Mapping[str, str]:
     directions = {n: patterns[place] for n, place in _MEANINGS.items() if place in patterns}
     return {f"palette-{place}": pattern for place, pattern in patterns.items()} | directions
 
-
-THEMES: Mapping[str, Theme] = MappingProxyType(
-    {
-        "light": Theme(_colours(_LIGHT, (*_OKABE_ITO, *_FURTHER))),
-        "dark": Theme(_colours(_DARK, (*_ON_BLACK, *_FURTHER_ON_BLACK))),
-        "print": Theme(
-            _colours(_PRINT, (*_GREYS, *_GREYS)),
-            _by_place(
-                {1: "////", 2: "....", 3: "xxxx", 4: "----"}
-                | {place: _FURTHER_HATCHES[place // 7 - 1] for place in range(7, 28)}
-            ),
-            is_grey=True,
-        ),
-    }
-)
 
 # Ramps from pale to dark, between whose colours there are equal steps (ColorBrewer 2.0: Blues,
 # Oranges, Purples and Greys of nine classes)
@@ -94,6 +84,21 @@ RAMPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "grey": (
             *("#ffffff", "#f0f0f0", "#d9d9d9", "#bdbdbd", "#969696"),
             *("#737373", "#525252", "#252525", "#000000"),
+        ),
+    }
+)
+
+THEMES: Mapping[str, Theme] = MappingProxyType(
+    {
+        "light": Theme(_colours(_LIGHT, (*_OKABE_ITO, *_FURTHER), RAMPS["purple"][_STEPS])),
+        "dark": Theme(_colours(_DARK, (*_ON_BLACK, *_FURTHER_ON_BLACK), RAMPS["purple"][7:0:-1])),
+        "print": Theme(
+            _colours(_PRINT, (*_GREYS, *_GREYS), RAMPS["grey"][_STEPS]),
+            _by_place(
+                {1: "////", 2: "....", 3: "xxxx", 4: "----"}
+                | {place: _FURTHER_HATCHES[place // 7 - 1] for place in range(7, 28)}
+            ),
+            is_grey=True,
         ),
     }
 )

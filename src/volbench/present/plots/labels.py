@@ -44,6 +44,7 @@ DASHES: tuple[Dash, ...] = ("solid", "dashed", "dotted", "dashdot")
 _PART = re.compile(r"[^-_/., ]+[-_/., ]*|[-_/., ]+")  # Of a name, with its separator
 _WORD = re.compile(r"[^\W\d]")
 _MIN_CUT = 6  # Characters below which cutting a part makes no name easier to read
+_MAX_NAME = 34  # Characters of a name on one line
 TWO_LINES = 20  # Up to how many rows a label takes two lines
 
 
@@ -74,12 +75,25 @@ def shape(row: Row) -> str:
 def job_names(rows: Sequence[Row]) -> tuple[str, ...]:
     """Return a label for each row: job and workload, on one line if there are many rows."""
     names = [text(row, "label") for row in rows]
+    if max(map(len, names), default=0) > _MAX_NAME:
+        names = [*shortened(names)]
     if len(rows) <= TWO_LINES:
-        pairs = zip(names, rows, strict=True)
-        return tuple(f"{wrap_name(name)}\n{shape(row)}" for name, row in pairs)
+        triples = zip(names, rows, _places(rows), strict=True)
+        return tuple(f"{wrap_name(name)}\n{shape(row)}{place}" for name, row, place in triples)
     if max(map(len, names)) <= 24:
         return tuple(f"{name}   {shape(row)}" for name, row in zip(names, rows, strict=True))
     return tuple(wrap_name(name, columns=60) for name in names)
+
+
+def _places(rows: Sequence[Row]) -> list[str]:
+    """Return the end of each label that names its volume; empty where one volume has all rows."""
+    volumes = [text(row, "volume").replace("unknown", "") for row in rows]
+    is_named = any(
+        volume and volume in text(row, "label") for row, volume in zip(rows, volumes, strict=True)
+    )
+    if len({*volumes}) < 2 or is_named:
+        return [""] * len(rows)
+    return [volume and f"\non {volume}" for volume in brief(shortened(volumes))]
 
 
 def rows_height_in(names: Sequence[str]) -> float:
@@ -89,7 +103,7 @@ def rows_height_in(names: Sequence[str]) -> float:
     return len(names) * (gap_in + 0.16 * lines)
 
 
-def wrap_name(name: str, *, columns: int = 34) -> str:
+def wrap_name(name: str, *, columns: int = _MAX_NAME) -> str:
     """Return a long name on several lines, broken after its own separators where it has some."""
     if len(name) <= columns:
         return name
@@ -109,7 +123,7 @@ def wrap_name(name: str, *, columns: int = 34) -> str:
 def shortened(names: Sequence[str]) -> tuple[str, ...]:
     """Return names without the parts at their ends that all of them have in common."""
     parts = [_PART.findall(name) for name in names]
-    if len({*names}) < 2:
+    if len({*names}) < 2 or not all(parts):
         return tuple(names)
     room = min(map(len, parts)) - 1
     first = min(_common(parts), room)
@@ -122,6 +136,19 @@ def shortened(names: Sequence[str]) -> tuple[str, ...]:
     first *= len("".join(parts[0][:first])) >= _MIN_CUT
     cut = ("".join(each[first : len(each) - last]) for each in parts)
     return tuple(name.rstrip("-_/., ") if last else name for name in cut)
+
+
+def brief(names: Sequence[str], *, most: int = _MAX_NAME) -> tuple[str, ...]:
+    """Return names of at most some characters, cut in their middle, as long as all stay distinct.
+
+    Most volumes differ in their end, so that two thirds of what is kept are of it.
+    """
+    first = most // 3
+    cut = tuple(
+        name if len(name) <= most else f"{name[:first]}\u2026{name[first + 1 - most :]}"
+        for name in names
+    )
+    return cut if len({*cut}) == len({*names}) else brief(names, most=2 * most)
 
 
 def _common(parts: Sequence[Sequence[str]]) -> int:
@@ -142,7 +169,7 @@ def separating_names(heads: Sequence[Row], *, without: str = "") -> list[str]:
     columns = [[pattern(row) for row in heads]]
     for name in (*places, "rwmixread", "tool", "direct", "ioengine", *options):
         texts = [_separating_text(row, name) for row in heads]
-        columns.append([*shortened(texts)] if name in places else texts)
+        columns.append([*brief(shortened(texts))] if name in places else texts)
     columns = [texts for texts in columns if len({*texts}) > 1] or columns[:1]
     folders = [_separating_text(row, "import_folder") for row in heads]
     parts = [folder.split("/") for folder in folders]

@@ -70,6 +70,11 @@ MEAN_LATENCY = Metric("lat_mean_s", "Mean latency", "latency")
 P99_LATENCY = Metric("lat_p99_s", "p99 latency", "latency")
 
 
+def is_wide(values: pd.Series[float]) -> bool:
+    """Return whether values differ so much that only a logarithmic axis shows all of them."""
+    return bool(values.max() > LOG_AXIS_SPAN * values[values > 0].min())
+
+
 def log_limits(values: Sequence[float], *, room: tuple[float, float]) -> tuple[float, float]:
     """Return the ends of a logarithmic axis around positive values, at least a factor of 3 wide.
 

@@ -19,7 +19,7 @@ from volbench.analyse.frames.matched_workloads import named_by_workload
 from volbench.errors import InputError
 from volbench.model.frames.column_names import find_column
 from volbench.model.frames.columns import LABEL_PREFIX
-from volbench.present.formatting import printable, short_target
+from volbench.present.formatting import printable
 from volbench.present.plots.description import (
     COLUMN_FORMATS,
     FORMATS,
@@ -35,11 +35,12 @@ from volbench.present.plots.labels import (
     PALETTE_SIZE,
     PANEL,
     SHORT_NAMES,
+    brief,
     line_look,
     shortened,
     wrap_name,
 )
-from volbench.present.plots.marks import Cells, Mark
+from volbench.present.plots.marks import Cells, Mark, Way
 from volbench.present.plots.metrics import LOG_AXIS_SPAN
 from volbench.present.plots.picture import logarithmic
 from volbench.present.plots.selection import NOT_SHOWN, REST, not_shown
@@ -136,7 +137,7 @@ def crowded_parts(
     values = [str(rates.index[place]) for place in places]
     texts = summary[[*_JOINS]].assign(text=summary[column].astype(str))
     marked = _marked(frames, PANEL, texts)
-    names = shortened([short_target(value) for value in values])
+    names = brief(shortened(values))
     return [
         (name, {frame_name: _only(frame, value) for frame_name, frame in marked.items()})
         for name, value in zip(names, values, strict=True)
@@ -257,13 +258,14 @@ def _on_equal_scales(parts: Sequence[Sequence[Panel]]) -> list[list[Panel]]:
 
 def _on_one_scale(panels: Sequence[Panel]) -> Sequence[Panel]:
     """Return panels with logarithmic axes where one has them, or where their ends differ much."""
-    for way in ("x", "y"):
+    ways: tuple[Way, Way] = ("x", "y")
+    for way in ways:
         axes: list[Axis] = [getattr(panel, way) for panel in panels]
         tops = [axis.limits[1] for axis in axes if axis.scale == "linear" and axis.limits]
         is_log = any(axis.scale == "log" for axis in axes)
         if tops and min(tops) > 0 and (is_log or max(tops) > LOG_AXIS_SPAN * min(tops)):
             panels = [
-                logarithmic(panel) if axis.scale == "linear" else panel
+                logarithmic(panel, way) if axis.scale == "linear" else panel
                 for panel, axis in zip(panels, axes, strict=True)
             ]
     return panels

@@ -62,7 +62,7 @@ def build(rows: pd.DataFrame) -> Plot:
         series=(*labels.colour_series(rows), *shapes),
         legend="right",
         caption=(
-            "Points: medians; whiskers: min to max",
+            "Points: medians; whiskers: min to max" * bool((rows["repeats"] > 1).any()),
             "Sloping lines: equal block size",
             "Dashed: declared limits" * any(limits_near),
             "Labelled: the highest and the lowest result on each axis" * (shape != "job"),
@@ -111,9 +111,9 @@ def _extremes(rows: pd.DataFrame) -> Sequence[marks.AnyMark]:
     low = places.loc[[places["_x"].idxmin(), places["_y"].idxmin()]].drop_duplicates()
     low = low[~low.index.isin([*top.index, *right.index])]
     return [
-        marks.Texts(top, offset_pt=(0, 9), align="center", valign="bottom"),
+        marks.Texts(top, offset_pt=(-8, 0), align="right"),
         marks.Texts(right[~right.index.isin(top.index)], offset_pt=(6, -5), valign="top"),
-        marks.Texts(low, offset_pt=(0, -9), align="center", valign="top"),
+        marks.Texts(low, offset_pt=(8, -3)),
     ]
 
 

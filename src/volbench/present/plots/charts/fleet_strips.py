@@ -68,6 +68,10 @@ def read(frames: Frames, _: Options) -> _Fleet | str:
     key = ["label", "job", "direction", *extra, "member"]
     pooled = pool(rows, key, ["iops", "p99"], histogram=frames["histogram"], kind=kind)
     pooled = pooled.reset_index()[[*key, "iops", "p99"]].rename(columns={"p99": "lat_p99_s"})
+    dots = pooled[pooled["iops"].notna()].groupby(["label", "direction"], sort=False)["member"]
+    pooled = pooled[dots.transform("nunique").reindex(pooled.index) > 1].reset_index(drop=True)
+    if pooled.empty:
+        return f"no job ran on several {member}s"
     for metric, name in zip(("iops", "lat_p99_s"), ("outlier_iops", "outlier_p99"), strict=True):
         groups = pooled.groupby(["label", "direction"], sort=False)[metric]
         pooled[name] = groups.transform(_outliers).astype(bool)
@@ -206,9 +210,9 @@ def describe(fleet: _Fleet) -> str:
 
 FLEET = Kind(
     name="fleet",
-    title="The fleet, host by host",
+    title="Spread over the fleet",
     help="IOPS and p99 latency of every host as a strip of dots per job, outliers named.",
-    needs="several hosts, clients or volumes",
+    needs="jobs that several hosts, clients or volumes ran",
     read=read,
     build=build,
     describe=describe,

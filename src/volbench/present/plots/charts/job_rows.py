@@ -10,7 +10,7 @@ import pandas as pd
 
 from volbench.analyse.frames.aggregate import in_classes
 from volbench.analyse.frames.job_frames import key_of, per_job, with_latencies
-from volbench.present.formatting import Row, number, records, text
+from volbench.present.formatting import Row, flag, number, records, text
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series
 from volbench.present.plots.kinds import PER_JOB, Frames, Kind, Options
@@ -18,9 +18,9 @@ from volbench.present.plots.metrics import (
     BANDWIDTH,
     IOPS,
     LATENCY_KINDS,
-    LOG_AXIS_SPAN,
     Metric,
     declared,
+    is_wide,
     limits_across,
     rows_axis,
 )
@@ -35,11 +35,11 @@ _CPU = (Series("cpu_usr", "user", "palette-5"), Series("cpu_sys", "system", "pal
 _FULL = 100.0
 # From fast to slow; the key is the statistic
 _PERCENTILES = (
-    Series("p50", "median", "palette-5", "circle"),
-    Series("p90", "p90", "palette-0", "square"),
-    Series("p99", "p99", "palette-4", "diamond"),
-    Series("p999", "p99.9", "palette-1", "up"),
-    Series("max", "max", "palette-6", "cross"),
+    Series("p50", "median", "muted", "circle"),
+    Series("p90", "p90", "muted", "square"),
+    Series("p99", "p99", "muted", "diamond"),
+    Series("p999", "p99.9", "muted", "up"),
+    Series("max", "max", "muted", "cross"),
 )
 _STATISTICS = tuple(series.key for series in _PERCENTILES)
 
@@ -117,8 +117,9 @@ class _JobBars:
             caption=(note, fewer),
             every=self._data(every) if fewer else None,
         )
-        is_wide = rows[column].max() > LOG_AXIS_SPAN * rows[column][rows[column] > 0].min()
-        return replace(plot, panels=tuple(map(logarithmic, plot.panels))) if is_wide else plot
+        if is_wide(rows[column]):
+            return replace(plot, panels=tuple(map(logarithmic, plot.panels)))
+        return plot
 
     def _data(self, rows: pd.DataFrame) -> pd.DataFrame:
         column = self.metric.column
@@ -211,7 +212,7 @@ def build_cpu(rows: pd.DataFrame) -> Plot:
     )
     caption = (
         "CPU time of each process of the job, as a share of one CPU",
-        "Bars: medians; whiskers: min to max of the sum",
+        "Bars: medians; whiskers: min to max of the sum" * _is_repeated(rows),
         fewer,
     )
     x = Axis("CPU time, of one CPU", "percent", limits=(0, max(most * 1.15, 1.0)))
@@ -267,6 +268,8 @@ def build_latency(rows: pd.DataFrame) -> Plot:
     data = labels.identified(rows, [*_STATISTICS, "latency"]).rename(columns=columns)
     data = data.assign(
         _row=range(len(rows)),
+        _series=rows[labels.colour_column(rows)],
+        **{f"_{key}": key for key in _STATISTICS},
         _low=values.min(axis=1),
         _high=values.max(axis=1),
         _text=[format_latency(value) for value in rows["max"]],
@@ -274,7 +277,10 @@ def build_latency(rows: pd.DataFrame) -> Plot:
     parts = (
         marks.Whiskers(data, series="pale", width=5, has_caps=False),
         marks.Texts(data, x="max_s", y="_row", offset_pt=(8, 0), series="muted"),
-        *(marks.Points(data, series=key, x=column, y="_row") for key, column in columns.items()),
+        *(
+            marks.Points(data, by="_series", marker_of=f"_{key}", x=column, y="_row")
+            for key, column in columns.items()
+        ),
     )
     positive = values.where(values > 0)
     low, high = float(positive.min().min()), float(positive.max().max())
@@ -283,7 +289,12 @@ def build_latency(rows: pd.DataFrame) -> Plot:
     x = Axis(f"{rows['latency'].iloc[0].capitalize()} (logarithmic)", "latency", "log", ends)
     note = "Points: percentiles of the I/Os of all repeats" * _is_repeated(rows)
     return _rows_plot(
-        rows, x, parts, series=_PERCENTILES, caption=(note, fewer), every=every if fewer else None
+        rows,
+        x,
+        parts,
+        series=(*labels.colour_series(rows), *_PERCENTILES),
+        caption=(note, fewer),
+        every=every if fewer else None,
     )
 
 
@@ -323,7 +334,7 @@ LATENCY = Kind(
 _CLASSES = (1, 2, 4, 8, 16, 32, 64)  # Least I/Os in flight of each class of fio
 _CLASS_NAMES = ("1", "2 to 3", "4 to 7", "8 to 15", "16 to 31", "32 to 63", "64 and more")
 _IN_FLIGHT = tuple(
-    Series(f"in_flight_{least}", name, f"palette-{place}")
+    Series(f"in_flight_{least}", name, f"step-{place}")
     for place, (least, name) in enumerate(zip(_CLASSES, _CLASS_NAMES, strict=True))
 )
 _MAX_JOBS = 60  # Maximum number of jobs in one chart
@@ -382,7 +393,8 @@ def build_in_flight(rows: pd.DataFrame) -> Plot:
         series=tuple(each for each in _IN_FLIGHT if (rows[each.key] > 0).any()),
         caption=(
             "I/Os in flight at each submission, counted by each process of the job",
-            "libaio with direct=0 completes I/Os during submission, yet counts the full depth",
+            "libaio with direct=0 completes I/Os during submission, yet counts the full depth"
+            * any(flag(row, "direct") == "no" for row in records(rows)),
             fewer,
         ),
         rows=_in_flight_numbers(every),

@@ -17,7 +17,7 @@ from volbench.analyse.frames.job_frames import (
     with_latencies,
 )
 from volbench.analyse.frames.job_frames import grid as grid_points
-from volbench.present.formatting import number, pattern, printable, records
+from volbench.present.formatting import number, pattern, printable, records, text
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot
 from volbench.present.plots.kinds import Frames, Kind, Options
@@ -26,6 +26,7 @@ from volbench.present.plots.selection import worst
 from volbench.units import format_count, format_latency
 
 _ROW_IN, _TOWERS_IN = 0.36, 3.3
+_TITLE = 48  # Characters of a line over a grid
 _MAX_GRIDS, _MAX_TOWERS = 6, 4  # Access patterns in one chart of cells, and of towers
 
 
@@ -51,10 +52,14 @@ class Grid:
         """Return the panel of IOPS and that of latency, without marks."""
         name = printable(self.name)
         iops = Panel(
-            x=self.axis(self.x), y=self.axis(self.y), marks=(), title=f"IOPS, {name}", row=row
+            x=self.axis(self.x), y=self.axis(self.y), marks=(), title=_title("IOPS", name), row=row
         )
         latency = self.points["latency"].iloc[0]
-        return iops, replace(iops, title=f"Mean {latency}, {name}", column=1)
+        return iops, replace(iops, title=_title(f"Mean {latency}", name), column=1)
+
+
+def _title(quantity: str, name: str) -> str:
+    return labels.wrap_name(f"{quantity}, {name}", columns=_TITLE)
 
 
 def read_grids(frames: Frames, _: Options) -> Sequence[Grid] | str:
@@ -85,16 +90,12 @@ def _names(groups: list[pd.DataFrame], setting: list[str]) -> list[str]:
         for name in setting
         if name not in ("rw", "direction") and len({str(head[name]) for head in heads}) > 1
     ]
-    short = labels.SHORT_NAMES
-    return [
-        ", ".join(
-            [
-                pattern(head),
-                *(f"{short.get(n, n)} {head[n]}" for n in telling if head[n] is not None),
-            ]
-        )
-        for head in heads
-    ]
+    columns = [[pattern(head) for head in heads]]
+    for name in telling:
+        values = labels.brief(labels.shortened([text(head, name) for head in heads]))
+        option = labels.SHORT_NAMES.get(name, name)
+        columns.append([value and f"{option} {value}" for value in values])
+    return [", ".join(filter(None, parts)) for parts in zip(*columns, strict=True)]
 
 
 def _placed(points: pd.DataFrame, name: str, x: str, y: str) -> pd.DataFrame:
@@ -160,10 +161,12 @@ def _slowest(grids: Sequence[Grid], most: int) -> tuple[Sequence[Grid], str]:
 
 def build_towers(grids: Sequence[Grid]) -> Plot:
     """Draw a tower for each measured cell, from zero; cells without a result stay empty."""
-    looks = (("iops", "palette-0", "count"), ("mean_s", "palette-1", "latency"))
     grids, fewer = _slowest(grids, _MAX_TOWERS)
     panels = []
     for row, grid in enumerate(grids):
+        direction = grid.points["direction"].iloc[0]
+        rate = "write" if direction == "write" else "read"
+        looks = (("iops", rate, "count"), ("mean_s", "step-4", "latency"))
         for panel, (value, colour, written) in zip(grid.panels(row), looks, strict=True):
             top = float(grid.points[value].max(skipna=True) or 1.0)
             towers = marks.Bars3D(grid.points, value=value, series=colour)

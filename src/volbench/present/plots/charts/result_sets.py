@@ -16,10 +16,10 @@ from volbench.present.plots.metrics import (
     BANDWIDTH,
     IOPS,
     LATENCY_KINDS,
-    LOG_AXIS_SPAN,
     MEAN_LATENCY,
     P99_LATENCY,
     Metric,
+    is_wide,
 )
 from volbench.present.plots.picture import logarithmic
 from volbench.present.plots.selection import largest
@@ -134,8 +134,7 @@ def _names(rows: pd.DataFrame) -> dict[float, str]:
 
 def _scaled(panel: Panel, values: pd.Series[float]) -> Panel:
     """Return a panel with a logarithmic axis where values differ much."""
-    is_wide = values.max() > LOG_AXIS_SPAN * values[values > 0].min()
-    return logarithmic(panel) if is_wide else panel
+    return logarithmic(panel) if is_wide(values) else panel
 
 
 def _panel(data: pd.DataFrame, metric: Metric, y: Axis) -> Panel:

@@ -20,10 +20,10 @@ from volbench.present.plots.metrics import (
     IOPS,
     LATENCY_KINDS,
     LATENCY_LOGS,
-    LOG_AXIS_SPAN,
     MEAN_LATENCY,
     Metric,
     declared,
+    is_wide,
     limits_along,
     only_last_named,
     time_axis,
@@ -358,7 +358,7 @@ def _is_same_shape(rows: pd.DataFrame) -> bool:
 def _axis_of_lines(rows: pd.DataFrame, metric: Metric) -> Axis:
     """Return an axis that is logarithmic where lines differ much, but not for a stall in a line."""
     values, typical = rows[metric.column], rows.groupby("_line")[metric.column].median()
-    if typical.max() > LOG_AXIS_SPAN * typical[typical > 0].min():
+    if is_wide(typical):
         return metric.wide_axis(values, label=metric.label, room=1.06, log_room=1.3)
     return metric.axis(1.06 * float(values.max()))
 

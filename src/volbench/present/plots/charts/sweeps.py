@@ -31,9 +31,11 @@ from volbench.present.plots.metrics import (
     P99_LATENCY,
     Metric,
     declared,
+    is_wide,
     limits_along,
     only_last_named,
 )
+from volbench.present.plots.picture import logarithmic
 from volbench.present.plots.selection import REST, apart, largest, rest_series
 
 _LOADS = ("iodepth", "numjobs")
@@ -393,7 +395,8 @@ def _bar_panel(data: pd.DataFrame, metric: Metric, x: Axis, label: str) -> Panel
     )
     y = metric.axis(1.1 * float(data[high].max()), label=label)
     labelled = (texts,) if len(data) <= _MAX_TEXTS else ()
-    return Panel(x=x, y=y, marks=(bars, whiskers, *labelled))
+    panel = Panel(x=x, y=y, marks=(bars, whiskers, *labelled))
+    return logarithmic(panel) if is_wide(data[value]) else panel
 
 
 def _table(
@@ -407,7 +410,7 @@ def _table(
         for metric in _DEVIATIONS
     ]
     heads = tuple(labels.option_named(option, value) for value in values)
-    names = tuple(name for line in lines for name in (f"{line}: IOPS", "latency"))
+    names = tuple(name for line in labels.brief(lines) for name in (f"{line}: IOPS", "latency"))
     return marks.Table(
         heads, tuple(rows), names, tuple(line for line in lines for _ in _DEVIATIONS)
     )

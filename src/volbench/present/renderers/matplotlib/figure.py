@@ -12,6 +12,7 @@ import matplotlib as mpl
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 from volbench.errors import InputError, VolbenchError
 from volbench.present.formatting import printable
@@ -20,9 +21,17 @@ from volbench.present.plots.description import Panel, Plot
 from volbench.present.plots.marks import ReferenceLine
 from volbench.present.renderers import PICTURE_FORMATS
 from volbench.present.renderers.matplotlib.draw_marks import draw_mark
-from volbench.present.renderers.matplotlib.look import Looks, looks_of, points, set_scales, styled
+from volbench.present.renderers.matplotlib.look import (
+    Looks,
+    looks_of,
+    points,
+    set_scales,
+    styled,
+    without_letters,
+)
 from volbench.present.renderers.matplotlib.placement import legend_inside, place
 
+_BOXES = "Boxes are characters that no font here has: install Noto Sans CJK, or use --format html"
 _MARGINS_IN = 1.6  # Estimated width of labels in a column, before they are measured
 _CROWDED = 0.2  # Share of the axis below which the names of two lines would touch
 _LINE_IN = 0.17
@@ -52,7 +61,9 @@ def draw(plot: Plot, *, theme: str = "light", font_size: float | None = None) ->
             fontsize=points(12),
             fontweight="bold",
         )
-        caption = ". ".join(part.rstrip(".") for part in plot.caption if part)
+        written = "".join(text.get_text() for text in figure.findobj(Text))
+        boxes = _BOXES if without_letters(written) else ""
+        caption = ". ".join(part.rstrip(".") for part in (*plot.caption, boxes) if part)
         note = figure.text(
             0,
             0,
@@ -74,6 +85,9 @@ def _draw_panel(figure: Figure, plot: Plot, panel: Panel, looks: Looks) -> Axes:
     size = (width_in / plot.width_in, height_in / float(figure.get_size_inches()[1]))
     axes: Axes = figure.add_axes((0.1, 0.1, *size), projection="3d" if panel.z else None)
     axes.grid(visible=panel.has_grid)
+    if panel.z:
+        for upright in (axes.xaxis, axes.yaxis, axes.zaxis):  # type: ignore[attr-defined]  # of Axes3D
+            upright.set_pane_color(looks.theme.colours["quiet"])  # type: ignore[union-attr]  # same
     set_scales(axes, panel, width_in=width_in, height_in=height_in)
     if panel.background:
         _draw_background(axes, panel, looks)

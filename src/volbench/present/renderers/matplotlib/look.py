@@ -6,14 +6,17 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from textwrap import fill
 from types import MappingProxyType
 from typing import Any, Literal
+from warnings import catch_warnings, filterwarnings
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import Colormap, LinearSegmentedColormap
+from matplotlib.font_manager import fontManager, get_font
 from matplotlib.ticker import (
     FixedLocator,
     FuncFormatter,
@@ -48,7 +51,6 @@ MARKERS: Mapping[str, str] = MappingProxyType(
 )
 _SETTINGS: Mapping[Any, Any] = MappingProxyType(
     {
-        "font.family": "DejaVu Sans",  # travels with matplotlib, so charts are equal everywhere
         "font.size": 9.0,
         "axes.titlesize": 9.5,
         "axes.titlelocation": "left",
@@ -82,6 +84,31 @@ _COLOURED = MappingProxyType(
 )
 
 
+# DejaVu Sans travels with matplotlib, so that charts are equal everywhere. The others have letters
+# that it lacks: Chinese, Japanese and Korean on Linux, macOS and Windows.
+_FONTS = (
+    "DejaVu Sans",
+    *("Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans SC", "WenQuanYi Zen Hei"),
+    *("Droid Sans Fallback", "PingFang SC", "Hiragino Sans", "Microsoft YaHei", "Malgun Gothic"),
+)
+
+
+@cache
+def fonts() -> Mapping[str, frozenset[int]]:
+    """Return those of the fonts that are installed, with the code points of their letters."""
+    installed = {entry.name for entry in fontManager.ttflist}
+    paths = {name: fontManager.findfont(name) for name in _FONTS if name in installed}
+    return MappingProxyType(
+        {name: frozenset(get_font(path).get_charmap()) for name, path in paths.items()}
+    )
+
+
+def without_letters(text: str) -> bool:
+    """Return whether a text has printable characters that no installed font has."""
+    known = frozenset().union(*fonts().values())
+    return any(char.isprintable() and ord(char) not in known for char in text)
+
+
 _FONT_PT = 9.0  # Of most letters; the size of all others is in proportion to it
 
 
@@ -93,9 +120,11 @@ def points(size: float) -> float:
 @contextmanager
 def styled(theme: Theme | None = None, *, font_size: float = _FONT_PT) -> Iterator[None]:
     """Apply the style inside the context only."""
-    with mpl.rc_context():
+    with mpl.rc_context(), catch_warnings():
+        filterwarnings("ignore", message="Glyph .* missing from font")  # The caption says so
         mpl.rcdefaults()
         mpl.rcParams.update(_SETTINGS)
+        mpl.rcParams["font.family"] = [*fonts()]
         for name in ("font.size", "axes.titlesize", "axes.labelsize", "legend.fontsize"):
             mpl.rcParams[name] = _SETTINGS[name] * font_size / _FONT_PT
         if theme is not None:
@@ -208,7 +237,7 @@ def _set_categories(axes: Axes, way: Literal["x", "y"], axis: Axis) -> None:
 
 def _locator(axis: Axis, way: Literal["x", "y"], size_in: float) -> Locator:
     if axis.ticks:
-        return FixedLocator(_apart(axis, size_in) if way == "x" else list(axis.ticks))
+        return FixedLocator(ticks_apart(axis, size_in) if way == "x" else list(axis.ticks))
     if axis.scale in {"log", "log2", "symlog"}:
         low, high = axis.limits or (1.0, 10.0)
         return LogLocator(base=10, subs=_parts(high / low), numticks=15)
@@ -219,7 +248,7 @@ def _locator(axis: Axis, way: Literal["x", "y"], size_in: float) -> Locator:
     return MaxNLocator(nbins=count, steps=[1, 2, 2.5, 5, 10])
 
 
-def _apart(axis: Axis, size_in: float) -> list[float]:
+def ticks_apart(axis: Axis, size_in: float) -> list[float]:
     """Return the ticks whose texts do not touch, the first and as many others as have room."""
     if axis.limits is None:
         return list(axis.ticks)

@@ -20,7 +20,7 @@ from matplotlib.transforms import ScaledTranslation
 
 from volbench.present.plots.description import Panel, Plot, Series, data_marks
 from volbench.present.plots.marks import Areas, Bars, Lines, Mark, Points, series_of
-from volbench.present.renderers.matplotlib.look import MARKERS, Looks, points
+from volbench.present.renderers.matplotlib.look import MARKERS, Looks, points, ticks_apart
 
 _EDGE_IN = 0.12
 _GAP_IN = 0.14
@@ -164,6 +164,8 @@ def _set_positions(
                 height / height_in,
             )
         )
+        if panel.x.ticks and panel.x.scale != "category":
+            panel_axes.set_xticks(ticks_apart(panel.x, right - left))
 
 
 def _align_labels(plot: Plot, axes: Sequence[Axes], margins: Sequence[_Margins]) -> None:
