@@ -305,3 +305,21 @@ def test_sections_that_filters_do_not_affect_say_so(browser: Browser, comparison
     assert "Of all runs" in forest.first.evaluate(content)
     watched.close()
     assert watched.faults == []
+
+
+def test_a_menu_of_ten_thousand_values_stays_short(watched: Watched) -> None:
+    """It lists some of them, all that are chosen, and those that a search finds."""
+    page = watched.page
+    page.locator("#filters output", has_text="8 of 8 runs").wait_for()
+    listed = page.evaluate(
+        """() => {
+            const values = Array.from({ length: 10000 }, (_, n) => `job-${n}`);
+            const shown = (sought, chosen) =>
+                optionsOf("", values, sought, new Set(chosen)).map((own) => own.textContent.trim());
+            return [shown("", ["job-9000"]), shown("9999", [])];
+        }"""
+    )
+    assert len(listed[0]) == 202
+    assert listed[0][200:] == ["job-9000", "9,799 more: narrow the list"]
+    assert listed[1] == ["job-9999"]
+    assert watched.faults == []

@@ -2,6 +2,7 @@
 // Filters over all charts and tables, in a bar that stays in view.
 
 const MANY_VALUES = 12;
+const MOST_OPTIONS = 200; // a menu of thousands takes seconds to open
 
 /**
  * Called whenever filters have changed.
@@ -13,35 +14,49 @@ const filterListeners = [];
 function filterMenu([name, title, format]) {
   const values = runs.valuesOf(name);
   const count = made("span", { className: "chosen" });
-  const boxes = values.map((value) => made("input", { type: "checkbox", value }));
-  const labels = values.map((value, n) => made("label", {}, boxes[n], ` ${dimensionText(format, value)}`));
-  for (const box of boxes) {
-    box.addEventListener("change", () => changeView({ [name]: boxes.filter((own) => own.checked).map((own) => own.value) }));
-  }
-  const options = made("div", { className: "options" }, ...labels);
+  const search = made("input", { type: "search", placeholder: "narrow the list" });
+  search.setAttribute("aria-label", `Search in ${title}`);
+  const list = made("div");
+  const options = made("div", { className: "options" }, ...(values.length > MANY_VALUES ? [search] : []), list);
   options.setAttribute("role", "group");
   options.setAttribute("aria-label", title);
-  if (values.length > MANY_VALUES) options.prepend(searchField(title, labels));
   const menu = made("details", { className: "menu" }, made("summary", {}, `${title} `, count), options);
   menu.setAttribute("name", "filter");
+  const chosen = () => new Set(view.params.getAll(name));
+  const fill = () => list.replaceChildren(...optionsOf(format, values, search.value, chosen()));
+  search.addEventListener("input", fill);
+  menu.addEventListener("toggle", () => menu.open && values.length > MOST_OPTIONS && fill());
+  fill();
+  list.addEventListener("change", (event) => {
+    const box = /** @type {HTMLInputElement} */ (event.target);
+    const now = chosen();
+    if (box.checked) now.add(box.value);
+    else now.delete(box.value);
+    changeView({ [name]: values.filter((value) => now.has(value)) });
+  });
   viewers.push(() => {
-    const chosen = new Set(view.params.getAll(name));
-    for (const box of boxes) box.checked = chosen.has(box.value);
-    const picked = values.filter((value) => chosen.has(value));
+    const now = chosen();
+    for (const box of /** @type {NodeListOf<HTMLInputElement>} */ (list.querySelectorAll("input"))) box.checked = now.has(box.value);
+    const picked = values.filter((value) => now.has(value));
     count.textContent = picked.length === 1 ? dimensionText(format, picked[0]) : picked.length ? `${picked.length} of ${values.length}` : "all";
     menu.classList.toggle("active", picked.length > 0);
   });
   return menu;
 }
 
-/** @param {string} title @param {HTMLElement[]} labels */
-function searchField(title, labels) {
-  const field = made("input", { type: "search", placeholder: "narrow the list" });
-  field.setAttribute("aria-label", `Search in ${title}`);
-  field.addEventListener("input", () => {
-    for (const label of labels) label.hidden = !label.textContent?.toLowerCase().includes(field.value.toLowerCase());
+/**
+ * @param {string} format @param {string[]} values @param {string} sought @param {Set<string>} chosen
+ * @returns {HTMLElement[]} the first values with a text, those that are chosen, and how many are not listed
+ */
+function optionsOf(format, values, sought, chosen) {
+  const found = values.filter((value) => dimensionText(format, value).toLowerCase().includes(sought.toLowerCase()));
+  const listed = found.filter((value, n) => n < MOST_OPTIONS || chosen.has(value));
+  const labels = listed.map((value) => {
+    const box = made("input", { type: "checkbox", value, checked: chosen.has(value) });
+    return made("label", {}, box, ` ${dimensionText(format, value)}`);
   });
-  return field;
+  const rest = found.length - listed.length;
+  return rest ? [...labels, made("p", {}, `${rest.toLocaleString("en-US")} more: narrow the list`)] : labels;
 }
 
 /** @param {HTMLElement} bar */
