@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     cls=VerbCommand,
     epilog=examples(
         "volbench expect results/quick --expect 'randread-qd1.p99 < 5ms'",
-        "volbench expect results/quick --expect requirements.yaml --junit expectations.xml",
+        "volbench expect results/quick --expect needs.yaml --junit answers.xml",
         "volbench expect results/quick --expect 'iops >= 3000' --expect 'p99 < 10ms'",
     ),
 )
