@@ -294,7 +294,7 @@ class Dataset:
                 hint="say what you need, such as --expect 'p99 < 5ms'",
             )
         frames = ("summary", "verdicts", "aggregate", "findings")
-        results = Measurements({name: self.frame(name) for name in frames})
+        results = Measurements({name: self.frame(name) for name in frames}, in_rounds=self.rounds)
         if not given:
             plans = {name: data.campaign.expect for name, data in self.names.items()}
             return verdicts_on_plans(plans, results)

@@ -238,3 +238,13 @@ def test_sums_over_clients() -> None:
     known["aggregate"]["clients"] = [3, 2, 3]
     lost = verdict_on("aggregate_iops > 900", known)
     assert (lost.answer, lost.reason) == (Answer.UNDECIDED, "some clients did not finish")
+
+
+def test_the_last_five_rounds_are_the_measurement() -> None:
+    """Rounds before the window of SNIA's criterion are not steady yet, and are not judged."""
+    known = frames(8, iops=[100.0, 200.0, 500.0, 1000.0, 1001.0, 1002.0, 1003.0, 1004.0])
+    expectation = parse_expectation("iops > 900")
+    (all_of_them,) = verdicts_of([expectation], Measurements(known))
+    assert (all_of_them.answer, all_of_them.repeats) == (Answer.UNDECIDED, 8)
+    (steady,) = verdicts_of([expectation], Measurements(known, in_rounds=["p"]))
+    assert (steady.answer, steady.repeats) == (Answer.PASS, 5)

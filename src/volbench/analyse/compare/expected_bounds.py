@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -21,6 +21,7 @@ from volbench.analyse.frames.resample import Floats
 from volbench.analyse.time.steady_state import State
 from volbench.model.frames.expectation import Expectation
 from volbench.model.profile.expect_setting import Expect, expectations_in
+from volbench.model.profile.profile_settings import MIN_ROUNDS
 from volbench.model.results.finding import Severity
 from volbench.units import counted_noun
 
@@ -58,10 +59,13 @@ class Measurements:
 
     Args:
         frames: ``summary``, ``verdicts``, ``aggregate`` and ``findings`` of the same runs.
+        in_rounds: profiles that repeat until steady; their last rounds are the measurement.
     """
 
-    def __init__(self, frames: Mapping[str, pd.DataFrame]) -> None:
-        summary, findings = frames["summary"], frames["findings"]
+    def __init__(
+        self, frames: Mapping[str, pd.DataFrame], *, in_rounds: Collection[str] = ()
+    ) -> None:
+        summary, findings = _last_rounds(frames["summary"], in_rounds), frames["findings"]
         invalid = findings.loc[findings["severity"] == Severity.INVALID, ["run", "direction"]]
         self._invalid = {(str(run), direction) for run, direction in invalid.to_numpy(object)}
         rows = summary[summary["phase"] == "measured"]
@@ -114,6 +118,14 @@ class Measurements:
             if name:
                 wanted &= (rows[column] == name).fillna(value=False)
         return rows[wanted]
+
+
+def _last_rounds(summary: pd.DataFrame, in_rounds: Collection[str]) -> pd.DataFrame:
+    """Return a summary without the rounds before the window of the steady-state criterion."""
+    last = measured(summary).groupby(["campaign", "profile"])["repeat"].max().rename("_last")
+    first = summary.join(last, on=["campaign", "profile"])["_last"] - MIN_ROUNDS
+    is_early = summary["profile"].isin(list(in_rounds)) & (summary["repeat"] <= first)
+    return summary[~is_early.fillna(value=False).astype(bool)]
 
 
 def verdicts_of(
