@@ -232,9 +232,9 @@ def test_python_reports_too_few_repeats(folder: Path) -> None:
 def test_bad_input_in_python(folder: Path) -> None:
     """A percentage for a share, no second folder, and a metric that is none are told."""
     both = folder / "slow", folder / "fast"
-    with pytest.raises(InputError, match="tolerance 5 must be a share"):
+    with pytest.raises(InputError, match="tolerance 5 must be a fraction"):
         volbench.compare(*both, tolerance=5)
-    with pytest.raises(InputError, match=r"confidence 0\.05 must be a share from 0\.5"):
+    with pytest.raises(InputError, match=r"confidence 0\.05 must be a fraction from 0\.5"):
         volbench.compare(*both, confidence=0.05)
     with pytest.raises(InputError, match="nothing to compare with"):
         volbench.compare(folder / "slow")

@@ -80,7 +80,7 @@ def test_deadline_ends_a_run_that_is_late(
     )
     assert done.returncode == 9
     reason = volbench_package.open_campaign(out).runs["001-slow-r1"].reason
-    assert "was ended" in reason
+    assert "so it was stopped" in reason
     assert list(scratch.iterdir()) == []
 
 
@@ -201,8 +201,25 @@ def test_full_disk_on_the_controller_keeps_what_is_finished(
         (("plot", "zzzz", "."), "value for 'KIND': 'zzzz'", "iops, bandwidth, latency and "),
         (("run", "quick", "--on", "dta=/tmp"), "role 'dta'", "did you mean --on data=/tmp?"),
         (("measure", "--on", "dta=/tmp"), "names the role 'dta'", "write --on /tmp"),
-        (("show", "--fromat", "json", "."), "'--fromat'", "see volbench show --help"),
-        (("show",), "missing argument 'DIR...'", "see volbench show --help"),
+        (("show", "--fromat", "json", "."), "'--fromat'", "did you mean `--format`?"),
+        (("show", "--zzzz", "."), "'--zzzz'", "see volbench show --help"),
+        (("--on", "data"), "no such option '--on'", "volbench COMMAND --on"),
+        (("run", "quick", "--repeat", "0"), "--repeat must be between 1 and 10000, not 0", "see"),
+        (("run", "quick", "--seed", "x"), "--seed must be an integer, not 'x'", "see"),
+        (("plot", "iops", ".", "--width", "x"), "--width must be a number, not 'x'", "see"),
+        (("trend", ".", "--reference", "1"), "--reference must be at least 4, not 1", "see"),
+        (
+            ("show",),
+            "missing argument 'DIR...'",
+            "for example: volbench show results; see volbench",
+        ),
+        (
+            ("measure", "."),
+            "missing option '--on'",
+            "for example: volbench measure --on /mnt/data;",
+        ),
+        (("plot",), "missing argument 'KIND'", "for example: volbench plot"),
+        (("check", "not-there"), "there is no folder 'not-there'", "volbench list"),
         (("run", "disk.fio", "--on", "."), "disk.fio: No such file", "profile list"),
         (("warmup", "x", "--size", "5q"), "--size: '5q'", "use k, m, g"),
         (("price", ".", "--prices", "x", "--by", ","), "--by has no value", "--by COLUMN"),

@@ -290,8 +290,8 @@ class Dataset:
         given = [parse_expectation(e) if isinstance(e, str) else e for e in expectations]
         if not given and not self.expects:
             raise InputError(
-                "the profiles of these results expect nothing",
-                hint="say what you need, such as --expect 'p99 < 5ms'",
+                "the profiles of these results state no expectations",
+                hint="state one, such as --expect 'p99 < 5ms'",
             )
         frames = ("summary", "verdicts", "aggregate", "findings")
         results = Measurements({name: self.frame(name) for name in frames}, in_rounds=self.rounds)

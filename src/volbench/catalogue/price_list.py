@@ -52,7 +52,9 @@ def _amount(text: str) -> float:
 def _hours(text: str) -> float:
     hours = _amount(text)
     if not 0 < hours <= 744:
-        raise InputError(f"no month has {text} hours", hint="providers use 720, 730 or 744")
+        raise InputError(
+            f"a month does not have {text} hours", hint="providers use 720, 730 or 744"
+        )
     return hours
 
 

@@ -16,7 +16,7 @@ LOCAL_FILE = Path("volbench.toml")
 # Key to what it stands for
 KEYS = {
     "targets": "Role to device, file, directory or NBD URI, for run and measure.",
-    "inventory": "List of hosts, for run; --on on the command line leaves it out.",
+    "inventory": "List of hosts, for run; not used with --on.",
     "prices": "Price list, for price.",
     "image": "Container image with fio, for run --k8s and k8s render.",
     "results": "Folder in which new campaign folders are created.",

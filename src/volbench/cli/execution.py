@@ -64,7 +64,7 @@ def confirm_length(prepared: Prepared, *, bill: object | None, yes: bool) -> Non
         )
     if not is_confirmed:
         raise RefusedError(
-            "a long campaign was not confirmed; nothing was done",
+            "the campaign was not confirmed; nothing was run",
             hint="make it shorter with --set runtime=..., or leave out jobs with --set 'JOB='",
         )
 
@@ -116,7 +116,7 @@ def ask_secrets(runs: Iterable[Run], known: Mapping[str, str]) -> dict[str, str]
                 given = click.prompt(f"Password for {use}", hide_input=True, err=True, default="")
         if not given or not given.isprintable():
             raise InputError(
-                f"the password for {use} is not stored and was not given",
+                f"the password for {use} is missing",
                 hint=f"set the environment variable {variable}, or use a terminal to be asked",
             )
         secrets[variable] = given

@@ -81,8 +81,8 @@ _SHORT = {"summary", *DERIVED}  # Frames of a few rows for each run; the others 
     "--columns",
     "columns",
     metavar="NAME,...",
-    text="Only these columns, such as job,bs,iops,p99. Markdown and LaTeX have a short choice of "
-    "their own; every other format has all.",
+    text="Only these columns, such as job,bs,iops,p99. Default: a short selection for Markdown "
+    "and LaTeX, all columns for other formats.",
 )
 @click.option(
     "--sort",

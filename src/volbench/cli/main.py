@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import click
-from click.exceptions import NoArgsIsHelpError, NoSuchCommand
+from click.exceptions import MissingParameter, NoArgsIsHelpError, NoSuchCommand, NoSuchOption
 
 from volbench import __version__
 from volbench.cli.configuration import default_map, read_configuration
@@ -177,29 +177,85 @@ def _check_text(arguments: Sequence[str]) -> None:
             ) from None
 
 
+_MISSING_FOLDER = re.compile(r"Directory ('.*') does not exist")
+_RANGE = re.compile(r"'(--.*)': (\S+) is not in the range (?:(\d+)<=x<=(\d+)|x>=?(\d+))")
+_NOT_NUMBER = re.compile(r"'(--.*)': ('.*') is not a valid (integer|float)")
+
+
+def _number_message(message: str) -> str:
+    """Return click's message about a number in volbench's words; empty for any other."""
+    if wrong := _NOT_NUMBER.search(message):
+        kind = "an integer" if wrong[3] == "integer" else "a number"
+        return f"{wrong[1]} must be {kind}, not {wrong[2]}"
+    if beyond := _RANGE.search(message):
+        option, value, low, high, least = beyond.groups()
+        bounds = f"between {low} and {high}" if low else f"at least {least}"
+        return f"{option} must be {bounds}, not {value}"
+    return ""
+
+
 def _message(error: click.ClickException) -> str:
     """Return the message of a usage error in the style of volbench's own errors."""
+    if isinstance(error, NoSuchOption):
+        return f"no such option {error.option_name!r}"
     is_unknown = isinstance(error, NoSuchCommand)
     message = (error.message if is_unknown else error.format_message()).removesuffix(".")
+    if missing := _MISSING_FOLDER.search(message):
+        return f"there is no folder {missing[1]}"
+    if number := _number_message(message):
+        return number
+    if isinstance(error, MissingParameter):
+        message = message.partition(". Choose from")[0]
     if message.count(", ") > _MAX_CHOICES:
         message = message.partition(" is not one of ")[0]
     return message[:1].lower() + message[1:]
 
 
 def _hint(error: click.ClickException, arguments: Sequence[str]) -> str:
-    """Return the hint of a usage error: the nearest name, or the command that shows help."""
+    """Return the hint of a usage error: the nearest name, an example, or how to see the help."""
     context = error.ctx if isinstance(error, click.UsageError) else None
-    command = context.command_path if context else _called(arguments)
-    otherwise = f"see {command} --help"
-    if isinstance(error, NoSuchCommand) and context and isinstance(context.command, click.Group):
-        return did_you_mean(error.command_name, context.command.list_commands(context), otherwise)
-    kind = error.param.type if isinstance(error, click.BadParameter) and error.param else None
-    given = re.match("'(.*)' is not one of", error.message)
-    if isinstance(kind, click.Choice) and given and Path(given[1]).is_dir():
-        return f"the kind comes before the folders: {command} {kind.choices[0]} {given[1]}"
-    if isinstance(kind, click.Choice) and given:
-        return did_you_mean(given[1], [str(choice) for choice in kind.choices], _choices(kind))
+    otherwise = f"see {context.command_path if context else _called(arguments)} --help"
+    if _MISSING_FOLDER.search(error.message):
+        otherwise = "check its name; volbench list shows the campaigns of a folder"
+    if context is None:
+        return otherwise
+    match error:
+        case NoSuchOption():
+            return _option_hint(error.option_name, context, otherwise)
+        case MissingParameter():
+            return _example(context.command) + otherwise
+        case NoSuchCommand() if isinstance(context.command, click.Group):
+            known = context.command.list_commands(context)
+            return did_you_mean(error.command_name, known, otherwise)
+        case click.BadParameter(param=click.Parameter(type=click.Choice() as kind)):
+            return _choice_hint(error.message, kind, context, otherwise)
     return otherwise
+
+
+def _option_hint(name: str, context: click.Context, otherwise: str) -> str:
+    if context.command is cli:
+        return f"the command comes first: volbench COMMAND {name}"
+    options = (param for param in context.command.params if isinstance(param, click.Option))
+    return did_you_mean(name, (each for option in options for each in option.opts), otherwise)
+
+
+def _example(command: click.Command) -> str:
+    """Return the first example of a command's help, as the begin of a hint."""
+    lines = (line.strip() for line in (command.epilog or "").splitlines())
+    example = next((line for line in lines if line.startswith("volbench ")), "")
+    return f"for example: {example}; " if example else ""
+
+
+def _choice_hint(
+    message: str, kind: click.Choice[Any], context: click.Context, otherwise: str
+) -> str:
+    given = re.match("'(.*)' is not one of", message)
+    if given is None:
+        return otherwise
+    if Path(given[1]).is_dir():
+        first = f"{context.command_path} {kind.choices[0]} {given[1]}"
+        return f"the kind comes before the folders: {first}"
+    return did_you_mean(given[1], [str(choice) for choice in kind.choices], _choices(kind))
 
 
 def _called(arguments: Sequence[str]) -> str:

@@ -124,7 +124,7 @@ def _client_counts(text: str) -> tuple[int, ...]:
     "Hosts",
     flag(
         "--install-fio",
-        "Install fio where it is missing, by apt-get, dnf or apk, as root or by sudo -n.",
+        "Install fio on hosts that lack it, with apt-get, dnf or apk, as root or with sudo -n.",
     ),
 )
 @table_options(has_output=False, has_events=True)

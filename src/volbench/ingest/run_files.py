@@ -207,7 +207,7 @@ def verify_files(layout: Layout, campaign: Campaign, history: History) -> Verifi
         if state is not None and state.has_ended:
             _verify_run(layout, layout.run(run.id), history.checksums.get(run.id), verification)
         elif layout.run(run.id).status.exists():
-            reason = f"no entry says that {run.id} ended, but it has a status"
+            reason = f"the end of {run.id} is not recorded, but it has a status"
             _note(verification, layout, layout.journal, Change.CHANGED, reason)
     for role in campaign.cold_probe_roles:
         _verify_probe(layout, layout.probe(role), verification)
@@ -254,7 +254,7 @@ def _verify_run(
     if recorded is None:
         verification.unrecorded.append(folder.path.name)
     elif checksum(folder.status) != recorded:
-        _note(verification, layout, folder.status, Change.CHANGED, "not as the journal says")
+        _note(verification, layout, folder.status, Change.CHANGED, "differs from the journal")
     if isinstance(files, Mapping):
         _verify_listed(layout, folder.path, files, verification)
 

@@ -108,6 +108,13 @@ def _is_unplanned(path: Path) -> bool:
     return path in {layout.consent, layout.lock} or is_half_written(path)
 
 
+def why_unread(path: Path, error: OSError) -> str:
+    """Return why a file of a campaign folder cannot be read."""
+    if isinstance(error, FileNotFoundError):
+        return f"it has no {path.name}"
+    return f"{path.name} cannot be read: {error.strerror or error}"
+
+
 def read_campaign(root: Path) -> tuple[Layout, Archive]:
     """Open a campaign folder."""
     layout = Layout(root)
@@ -115,7 +122,7 @@ def read_campaign(root: Path) -> tuple[Layout, Archive]:
         content = content_of(layout.campaign)
     except OSError as error:
         raise ArchiveError(
-            f"{root} is not a campaign folder: {layout.campaign.name} cannot be read ({error})",
+            f"{root} is not a campaign folder: {why_unread(layout.campaign, error)}",
             hint="pass the --output folder of `volbench run`",
             path=str(root),
         ) from error
@@ -220,7 +227,7 @@ def _lock_campaign(layout: Layout) -> Iterator[None]:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise ArchiveError(
-                f"another volbench is running the campaign in {layout.root}",
+                f"another volbench process is running the campaign in {layout.root}",
                 hint="wait until it has ended",
                 path=str(layout.root),
             ) from error

@@ -26,6 +26,7 @@ from volbench.store.archive import (
     parse_campaign,
     plan_bytes,
     refuse_used,
+    why_unread,
 )
 from volbench.store.atomic_files import (
     content_of,
@@ -123,7 +124,7 @@ def _bytes_of(path: Path) -> bytes:
         return content_of(path)
     except OSError as error:
         raise ArchiveError(
-            f"{path.parent} is not a campaign folder: {path.name} cannot be read ({error})",
+            f"{path.parent} is not a campaign folder: {why_unread(path, error)}",
             hint="pass the --output folder of `volbench run`",
             path=str(path.parent),
         ) from error

@@ -79,7 +79,7 @@ def in_processes(
         except BrokenProcessPool as error:
             raise ArchiveError(
                 "a worker process was killed",
-                hint="check the kernel's log: there may have been too little memory",
+                hint="check the kernel log: the machine may have run out of memory",
             ) from error
         finally:
             pool.shutdown(wait=False, cancel_futures=True)

@@ -49,7 +49,7 @@ def test_expectations_are_read(
         ("bw > 125", "has no unit"),
         ("iodepth > 3", "there is no metric"),
         ("steady > 3", "is not a number"),
-        ("steady = no", "can be required only"),
+        ("steady = no", "can only be yes"),
         ("bottleneck = cpu", "there is no metric"),
         ("1ms < p99 < 5ms", "is not an expectation"),
     ],

@@ -284,4 +284,4 @@ def test_every_part_of_the_pin_counts(executor: LocalExecutor, disks: Disks, fie
         executor, volume.model_copy(update={"pin": pin})
     )
     unpinned = volume.model_copy(update={"pin": None})
-    assert "it was not identified then" in refusal(executor, unpinned)
+    assert "it was not identified when" in refusal(executor, unpinned)

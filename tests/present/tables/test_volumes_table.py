@@ -82,7 +82,9 @@ def test_workloads_with_one_volume_each_are_not_compared() -> None:
     rows = [{**row, "rw": rw} for row, rw in zip(of_volumes(3), patterns, strict=True)]
     classes = workload_classes(rows)
     assert ranking_tables(classes) == []
-    assert "Not compared: 3 workloads of one volume each." in collection_words(rows, classes)
+    assert "Not compared: 3 workloads measured on one volume only." in collection_words(
+        rows, classes
+    )
 
 
 def test_a_screen_ranks_a_few_and_says_how_many_more() -> None:

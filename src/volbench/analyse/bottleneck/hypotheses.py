@@ -369,7 +369,7 @@ def _credits(fall: Fall) -> Iterator[Point]:
     if fall.predicted_s is not None:
         yield -4, "the declared credits would end at a different level and time"
     if fall.stalls:
-        yield -3, "a throttle slows I/O and does not stop it"
+        yield -3, "throttling slows I/O but does not stop it"
     if fall.kind in LOCAL:
         yield -6, f"{fall.kind.value} has no burst credits"
     if fall.kind in REMOTE:
@@ -395,7 +395,7 @@ def _accepted(fall: Fall) -> Iterator[Point]:
     """Yield what the speed before a fall says about a cache."""
     bandwidth = fall.change.before * fall.rates.io_bytes
     if fall.before_s > _MAX_ACCEPTED_S:
-        yield -3, f"I/Os took {format_latency(fall.before_s)} before the fall: no cache is so slow"
+        yield -3, f"I/Os took {format_latency(fall.before_s)} before the fall: too slow for a cache"
     if bandwidth >= _MIN_MEMORY_BYTES_PER_S and fall.kind not in FLASH:
         yield 2, f"writes were accepted at {format_rate(bandwidth)}, the speed of memory or flash"
     elif fall.before_s <= _MAX_CACHED_S and fall.kind in REMOTE:
@@ -418,7 +418,7 @@ def _full_cache(fall: Fall) -> Iterator[Point]:
     if fall.kind in REMOTE:
         yield 1, f"it is {fall.kind.value}"
     if fall.kind in LOCAL:
-        yield -3, f"{fall.kind.value} has no write-back cache of a provider"
+        yield -3, f"{fall.kind.value} has no write-back cache"
     if fall.view.run.volume.kind is VolumeKind.NBD or fall.view.device.empty:
         yield 0, "the cache itself cannot be observed"
 
@@ -443,7 +443,7 @@ def _garbage_collection(fall: Fall) -> Iterator[Point]:
     yield from _tail(fall)
     yield from _no_flash(fall)
     if fall.stalls:
-        yield -1, "garbage collection slows a drive and does not stop it"
+        yield -1, "garbage collection slows a drive but does not stop it"
 
 
 def _tail(fall: Fall) -> Iterator[Point]:
@@ -471,7 +471,7 @@ def _slc_cache(fall: Fall) -> Iterator[Point]:
     yield 1, "writes fell"
     yield _evenness(fall)
     if fall.stalls:
-        yield -3, "an exhausted SLC cache slows a drive and does not stop it"
+        yield -3, "an exhausted SLC cache slows a drive but does not stop it"
     share = f"{100 * fall.change.ratio:.0f} % of the rate is left"
     if fall.change.ratio > _MAX_RATIO_HALF:
         yield -1, f"{share}, more than after most exhausted SLC caches"

@@ -355,7 +355,7 @@ def _why_it_rose(
     is_filled = earlier.has_filled(view)
     is_early = to_90_s <= _MAX_RAMP_S
     if is_early and kind is DeviceKind.UNKNOWN and view.run.imported is not None:
-        return Cause.RAMP_UP, ["it took seconds only"], ["blocks that warm up would look the same"]
+        return Cause.RAMP_UP, ["it took only seconds"], ["blocks that warm up would look the same"]
     if not (is_filled or kind in LOCAL or kind in FLASH):
         other = ["a ramp-up of the first seconds would look the same"] if is_early else []
         return Cause.WARMING, ["no earlier run is known to have written all its blocks"], other

@@ -104,7 +104,8 @@ def check_share(name: str, value: float, *, least: float) -> None:
     """Refuse a share that is not below 1: 5 is easily written for 5 %."""
     if not least <= value < 1:
         raise InputError(
-            f"{name} {value:g} must be a share from {least:g} to below 1", hint="write 5 % as 0.05"
+            f"{name} {value:g} must be a fraction from {least:g} to below 1",
+            hint="write 5 % as 0.05",
         )
 
 

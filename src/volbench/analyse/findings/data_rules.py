@@ -443,7 +443,7 @@ def smaller_than_memory(view: RunView, _: Context) -> Iterator[Observation]:
 
 
 @rule(
-    "the volume is memory",
+    "the volume is in memory",
     severity=Severity.INVALID,
     looks_at=(
         "The filesystem and the block device of the volume, and the devices below it: tmpfs,"

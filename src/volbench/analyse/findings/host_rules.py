@@ -209,14 +209,15 @@ def host_noise(view: RunView, _: Context) -> Iterator[Observation]:
         clean, every = float(iops[~flags].mean()) if not flags.all() else math.nan, iops.mean()
         off = abs(clean / every - 1) if every > 0 else math.nan
         without = f"without them {format_count(clean)} IOPS instead of {format_count(float(every))}"
+        share = f"{flags.sum()} of {len(t_s)}" if not flags.all() else f"All {len(t_s)}"
         if math.isnan(off):
-            result = "none is undisturbed, so the uncertainty of the result is unknown"
+            result = "the uncertainty of the result is unknown"
         elif off < _MIN_OFF:
             result = "they changed the result by less than 0.1 %"
         else:
             result = f"{without}, so the result is uncertain by {format_percent(off)}"
         yield Observation(
-            f"{flags.sum()} of {len(t_s)} intervals were disturbed by {several(by)}: {result}.",
+            f"{share} intervals were disturbed by {several(by)}: {result}.",
             {
                 "disturbed": float(flags.sum()),
                 "intervals": float(len(t_s)),
@@ -259,7 +260,9 @@ def cpu_bound(view: RunView, context: Context) -> Iterator[Observation]:
     rows, waits = host_rows_in_run(view), waits_for_cpu(view)
     if limited or len(rows) < _MIN_SAMPLES or waits < MIN_WAIT_PERCENT:
         return
-    waited = "" if math.isnan(waits) else f"; each job waited for a CPU {waits:.3g} % of the time"
+    # The tasks of a job wait at the same time: together for longer than the run.
+    share = f"{min(waits, 100):.3g} %"
+    waited = "" if math.isnan(waits) else f"; each job waited for a CPU {share} of the time"
     steal, worst = float(rows["steal_percent"].mean()), float(rows["steal_percent"].max())
     if steal >= _MIN_STEAL_PERCENT and not _had_enough(view, steal):
         yield Observation(

@@ -22,7 +22,7 @@ _LAST_BIN = "the last bin of fio"
 
 
 @rule(
-    "numbers of fio were left out",
+    "implausible numbers of fio were left out",
     looks_at=(
         "Latencies longer than the run, percentiles above the maximum or in fio's last bin (17.1 s"
         " in fio 3, 16.7 s in fio 2), and logs of at least 10 windows with less than 75 % or more"

@@ -73,7 +73,7 @@ def damaged_files(view: RunView, _: Context) -> Iterator[Observation]:
     """Yield the files that could not be read."""
     reasons = dict.fromkeys(str(row["damage"]) for row in view.results if row["damage"])
     if reasons:
-        lost = "The result is lost" if view.is_damaged else "A part of the result is lost"
+        lost = "The result is lost" if view.is_damaged else "Part of the result is lost"
         yield Observation(
             f"{lost}: {'; '.join(reasons)}.",
             {"series_rows": float(len(view.series)), "device_rows": float(len(view.device))},

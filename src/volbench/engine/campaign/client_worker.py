@@ -252,7 +252,7 @@ class Worker:
         self._is_idle, self._began_s = False, time.monotonic()
         if idle_s > run.pause_before_s + LATE_S:
             idle, planned = format_duration(round(idle_s)), format_duration(run.pause_before_s)
-            self._notify(f"{run.id}: the volume was idle for {idle}, not for {planned}")
+            self._notify(f"{run.id}: the volume was idle for {idle} instead of {planned}")
         return not stop.requested
 
     def _keeps_results_remote(self, run: Run, error: VolbenchError) -> bool:

@@ -62,7 +62,7 @@ class Reached:
             f"{error.message} ({left[name]} runs left there)" for name, error in self.absent.items()
         ]
         first = next(iter(self.absent))
-        without = "active runs on the other hosts are settled; continue without it: --policy"
+        without = "active runs on the other hosts are completed; continue without it: --policy"
         without = f"{without} best-effort; or " if self.hosts else ""
         raise TransportError(
             "; ".join(listed),

@@ -106,7 +106,7 @@ class Gate:
         self.open_for(executor, folder)
         go, ready = executor.read_files([f"{folder}/{GO}", f"{folder}/{READY}"])
         if (go or "").strip() == NEVER:
-            self._reason = "an earlier controller did not let it start"
+            self._reason = "an earlier controller revoked its start"
         else:
             self._at_s = self._time_of(go)
             if self._at_s is None:

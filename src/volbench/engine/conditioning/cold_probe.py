@@ -108,7 +108,7 @@ def probe_campaign(
         if role not in volumes or folder.result.exists():
             continue
         target = volumes[role].target
-        listener(Notice(f"probing {target}: is it cold?"))
+        listener(Notice(f"checking {target}: is it cold?"))
         try:
             probed = probe_cold(executor, volumes[role], folder, fio=fio, stop=stop)
         except StoppedError:

@@ -86,7 +86,11 @@ def check_identity(
             hint="attach it again, or plan a new campaign; lsblk lists the devices",
         )
     now = pin_of(target, seen)
-    problems = ["it was not identified then"] if pin is None else _changes(pin, now)
+    problems = (
+        ["it was not identified when the campaign was planned"]
+        if pin is None
+        else _changes(pin, now)
+    )
     if held is not None and held.number != seen.stat.rdev:
         problems.append("another device was opened")
     if pin is not None and not problems:

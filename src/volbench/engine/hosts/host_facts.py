@@ -15,6 +15,7 @@ from volbench.execute.protocol import Executor
 from volbench.fio.dd import parse_dd_version
 from volbench.fio.jobs.option_table import installed_table, shipped_table
 from volbench.fio.results.json_output import parse_version
+from volbench.model.campaign.host import LOCAL
 from volbench.model.frozen_model import Count, Frozen
 from volbench.model.profile.fio_options import OptionTable
 from volbench.model.results.provenance import HostFacts
@@ -148,9 +149,8 @@ def find_fio(executor: Executor, survey: Survey) -> InstalledFio:
     """
     path, version = survey.fio.path, survey.fio.stdout.strip()
     if not path:
-        raise FioError(
-            f"fio is not installed on {executor.host}", hint="install it: apt-get install fio"
-        )
+        where = "this machine" if executor.host == LOCAL else executor.host
+        raise FioError(f"fio is not installed on {where}", hint="install it: apt-get install fio")
     try:
         numbers = parse_version(version)
     except OutputError as error:

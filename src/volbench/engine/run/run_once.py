@@ -87,7 +87,7 @@ def judge(run: Run, folder: RunFolder, watched: Watched, *, version: str) -> tup
     reading = _read(run, folder, watched, version=version)
     problems = list(reading.problems)
     if watched.ending is Ending.DEADLINE:
-        problems.insert(0, f"still running after {watched.elapsed_s:.0f} s and was ended")
+        problems.insert(0, f"still running after {watched.elapsed_s:.0f} s, so it was stopped")
     if watched.exit_status is None:
         problems.insert(0, "cannot be ended: it may still be doing I/O")
     if run.extent and any(_MISMATCH in problem for problem in problems):

@@ -116,7 +116,7 @@ def read_tables(log: Log, form: Form, tally: Tally) -> Iterator[Ints]:
             unreadable += int(np.count_nonzero(table[0] < 0))
             if unreadable > _MAX_UNREADABLE:
                 raise OutputError(
-                    f"{log.name} has more than {_MAX_UNREADABLE:,} lines that are not of a log",
+                    f"{log.name} has more than {_MAX_UNREADABLE:,} lines that are not log lines",
                     hint="another program wrote it: remove it",
                     path=log.name,
                 )

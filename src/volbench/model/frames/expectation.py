@@ -194,7 +194,7 @@ def _bound(text: str, column: Column, relation: str) -> float:
     if column.dtype == "bool":
         if text.lower() not in {"yes", "true", "on", "1"}:
             raise InputError(
-                f"{column.name} can be required only, not {text!r}",
+                f"{column.name} can only be yes, not {text!r}",
                 hint=f"write {column.name}=yes, or remove it",
             )
         return 1.0

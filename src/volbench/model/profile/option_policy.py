@@ -402,7 +402,7 @@ def _without_effect(options: Mapping[str, str], own: Container[str]) -> Iterator
         if name in options and not any(other in options for other in others):
             yield f"{name} has no effect without {' or '.join(others)}"
     if "bssplit" in options and "bs" in options:
-        yield "bs has no effect on the block sizes beside bssplit, which lists them all"
+        yield "bs has no effect with bssplit, which lists all block sizes"
     pattern = (options.get("rw") or "read").partition(":")[0]
     for names, acts, reason in (
         (_OF_RANDOM, "rand" in pattern, "which is sequential"),
@@ -438,7 +438,7 @@ def _doubtful_jobs(options: Mapping[str, str]) -> Iterator[str]:
         return
     for name in ("rate", "rate_iops"):
         if name in options:
-            yield f"{name} applies to each of the {jobs} jobs, so all together have {jobs} times it"
+            yield f"{name} applies to each of the {jobs} jobs: {jobs} times as much in total"
     is_sequential = (options.get("rw") or "read").partition(":")[0] in {"read", "write"}
     if "filename" in options and is_sequential and not _is_on(options, "offset_increment"):
         yield (
@@ -460,4 +460,6 @@ def dd_conflicts(options: Mapping[str, str | None]) -> Iterator[Conflict]:
         message = "direct needs a bs that is a multiple of 512"
         yield Conflict(message, "use 4k, or remove direct", option="bs")
     if options.get("rw") == "read" and "if" in options:
-        yield Conflict("a reading dd takes the volume as its input", "remove if", option="if")
+        yield Conflict(
+            "a dd job that reads takes the volume as its input", "remove if", option="if"
+        )

@@ -72,7 +72,7 @@ class AxisEnd:
                 hint = "write it like 20k (IOPS), 500MB/s or 10ms"
                 raise InputError(f"{text!r} is not the end of an axis", hint=hint) from error
         if end.value <= 0:
-            raise InputError("the end of an axis is zero", hint="write it like 20k or 10ms")
+            raise InputError("an axis cannot end at zero", hint="write it like 20k or 10ms")
         return end
 
 

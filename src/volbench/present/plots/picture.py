@@ -42,7 +42,7 @@ def with_picture(plot: Plot, picture: Picture) -> Plot:
         unit = {"s": "a latency", "B/s": "a bandwidth"}.get(end.unit, "a count")
         panels = [_ended(panel, end) for panel in plot.panels]
         is_ended = any(new is not old for new, old in zip(panels, plot.panels, strict=True))
-        plot = _changed(plot, panels if is_ended else (), f"shows {unit}, as --y-max has it")
+        plot = _changed(plot, panels if is_ended else (), f"shows {unit}, the unit of --y-max")
     is_narrow = (picture.width_in or plot.width_in) < _NARROW_IN
     return replace(
         plot,

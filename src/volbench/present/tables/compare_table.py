@@ -273,9 +273,9 @@ def trends_table(trends: Trends) -> Table[Trend]:
 
 def trend_headline(trends: Trends) -> str:
     """Return how many workloads have which state over which time, in a sentence."""
-    campaigns = max(len(trend.campaigns) for trend in trends.rows)
+    campaigns = len({name for trend in trends.rows for name in trend.campaigns})
     dates = sorted(text[:10] for trend in trends.rows for text in trend.started_utc if text)
-    period = f", {dates[0]} to {dates[-1]}" if dates else ""
+    period = ", " + " to ".join(dict.fromkeys([dates[0], dates[-1]])) if dates else ""
     states = [trend.state for trend in trends.rows]
     counts = [_counted(state, states.count(state)) for state in State if state in states]
     return f"{counted_noun(campaigns, 'campaign')}{period}: {', '.join(counts)}."
@@ -283,7 +283,7 @@ def trend_headline(trends: Trends) -> str:
 
 def _counted(state: State, count: int) -> str:
     if state is State.TOO_FEW:
-        return f"{count} with {state.value}"
+        return f"{counted_noun(count, 'trend')} with {state.value}"
     return f"{count} {state.value}{'s' * (state is State.REGRESSION and count > 1)}"
 
 

@@ -138,11 +138,10 @@ def _plan_note(campaign: Campaign) -> str:
     from volbench.model.profile.profile_model import Phase  # noqa: PLC0415 - slow to import, and lists of profiles need none
 
     measured = sum(run.phase is Phase.MEASURED for run in campaign.runs)
-    parts = [
-        f"{counted_noun(len(campaign.runs), 'run')}, {measured} of them measured",
-        f"seed {campaign.seed}",
-    ]
-    return "; ".join(parts)
+    runs = counted_noun(len(campaign.runs), "run")
+    if measured < len(campaign.runs):
+        runs += f", {measured} of them measured"
+    return f"{runs}; seed {campaign.seed}"
 
 
 _VOLUME_TYPE = "volume_type"

@@ -308,13 +308,13 @@ _WORKLOAD: tuple[Column[Row], ...] = (
     ),
 )
 _RATES: tuple[Column[Row], ...] = (
-    quantity("iops", "IOPS", help="I/Os a second"),
+    quantity("iops", "IOPS", help="I/Os per second"),
     quantity(
         "bw_bytes_per_s",
         "bandwidth",
         priority=2,
         label="Bandwidth",
-        help="bytes a second, in powers of 1000",
+        help="bytes per second, in powers of 1000",
     ),
 )
 _STATUS: Column[Row] = Column("status", styles=STATE_STYLES, label="Status")

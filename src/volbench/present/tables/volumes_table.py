@@ -205,7 +205,9 @@ def _not_comparable(classes: Sequence[WorkloadClass], invalid: Collection[str]) 
     elsewhere = sum(group.elsewhere > 0 for group in classes)
     sentences = []
     if single:
-        sentences.append(f"Not compared: {counted_noun(single, 'workload')} of one volume each.")
+        sentences.append(
+            f"Not compared: {counted_noun(single, 'workload')} measured on one volume only."
+        )
     if elsewhere:
         sentences.append(
             f"In {counted_noun(elsewhere, 'workload')}, some volumes were measured at other"

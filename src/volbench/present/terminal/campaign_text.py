@@ -28,8 +28,8 @@ def estimate_words(estimate: Estimate, *, bill: object = None) -> str:
 def memory_words(volumes: Iterable[VolumeFacts]) -> str:
     """Return a line for each volume that is memory of its host; empty for none."""
     return "\n".join(
-        f"warning: {facts.target} is memory of the host ({facts.in_memory}): its rates are not"
-        " those of a disk, and every result will be marked invalid"
+        f"warning: {facts.target} is in the memory of the host ({facts.in_memory}): its rates are"
+        " not those of a disk, and every result will be marked invalid"
         for facts in volumes
         if facts.in_memory
     )

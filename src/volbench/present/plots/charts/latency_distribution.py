@@ -240,7 +240,7 @@ DISTRIBUTION = Kind(
     name="distribution",
     title="Latency distribution",
     frame_names=("summary", "histogram"),
-    help="Which share of the I/Os was faster than each latency, from fio's bins.",
+    help="Share of the I/Os that were faster than each latency, from fio's bins.",
     needs="latency bins (fio's json+)",
     read=read,
     build=build_distribution,
@@ -261,7 +261,7 @@ ECDF = replace(
     HDR,
     name="ecdf",
     title="Cumulative latency",
-    help="Which share of the I/Os was faster than each latency, on an even axis of shares.",
+    help="Share of the I/Os that were faster than each latency, on a linear axis.",
     build=build_ecdf,
 )
 
@@ -366,7 +366,7 @@ HISTOGRAM = Kind(
     name="histogram",
     title="Latency histogram",
     frame_names=("summary", "histogram", "shares"),
-    help="How many I/Os of each job took how long, on a logarithmic scale.",
+    help="Latency histogram of each job, on a logarithmic scale.",
     needs="a finished run of fio; with latency bins (json+) it is finer",
     read=read_histogram,
     build=build_histogram,
