@@ -160,6 +160,7 @@ def test_each_verb_has_examples(words: tuple[str, ...]) -> None:
         (["help", "run"], "Usage: volbench run"),
         (["help", "profile", "check"], "Usage: volbench profile check"),
         (["help", "findings"], "# Findings\n"),
+        (["help", "frames"], "# Frames\n"),
         (["help", "findings"], "## not-steady\n"),
         (["help", "profile"], "Usage: volbench profile"),
         (["help", "profile.md"], "## Keys"),
@@ -170,6 +171,8 @@ def test_help_is_a_verb_too(words: list[str], text: str) -> None:
     done = call(*words)
     assert done.returncode == 0, done.stderr
     assert text in done.stdout
+    if text.startswith("# "):
+        assert done.stdout.startswith(text)
 
 
 def test_help_on_an_unknown_word_suggests_the_nearest() -> None:

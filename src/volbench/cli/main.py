@@ -152,7 +152,7 @@ def _help_page(names: Sequence[str]) -> str:
         return ""
     name = Path(names[0]).name.removesuffix(".md")
     docs = bundled_folder("docs")
-    pages = sorted([*docs.glob(f"*/{name}.md"), *docs.glob(f"*/{name}/*.md")])
+    pages = [*docs.glob(f"*/{name}.md"), *sorted(docs.glob(f"*/{name}/*.md"))]
     return "\n".join(page.read_text("utf-8") for page in pages)
 
 

@@ -228,9 +228,11 @@ def test_space_is_checked_with_a_reserve() -> None:
     machine.free = needed + needed // 20 + RESERVE_BYTES
     check_room(machine, "/data/new", needed_bytes=needed)
     machine.free -= 1
-    with pytest.raises(RefusedError, match="/data/new needs 100m and a reserve of 69m") as caught:
+    with pytest.raises(
+        RefusedError, match="/data/new needs 100 MiB and a reserve of 69 MiB"
+    ) as caught:
         check_room(machine, "/data/new", needed_bytes=needed)
-    assert "room for 99m, see --set size" in caught.value.hint
+    assert "or write less: --set size=99m" in caught.value.hint
     machine.free = 0
     check_room(machine, "/data/new", needed_bytes=0)
 
@@ -239,7 +241,7 @@ def test_space_is_that_of_the_filesystem(executor: LocalExecutor, folder: Path) 
     """The room is looked up where the file will be, though its folders do not exist yet."""
     there = str(folder / "not" / "yet" / "file")
     check_room(executor, there, needed_bytes=1)
-    with pytest.raises(RefusedError, match="needs 1024t"):
+    with pytest.raises(RefusedError, match="needs 1024 TiB"):
         check_room(executor, there, needed_bytes=2**50)
 
 

@@ -209,7 +209,7 @@ def check_cpus(run: Run, *, cpus: int) -> None:
         if highest and highest >= cpus:
             raise InputError(
                 f"job {run.job} requests CPU {highest} (cpus_allowed={text}), but this machine "
-                f"has {cpus}, which fio counts from 0 to {cpus - 1}",
+                f"has only {'CPU 0' if cpus == 1 else f'the CPUs 0 to {cpus - 1}'}",
                 hint="choose one that exists with --set cpus_allowed=0, "
                 "or let fio use all with --set cpus_allowed=",
             )

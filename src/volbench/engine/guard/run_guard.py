@@ -201,10 +201,10 @@ def check_space(path: str, *, free_bytes: int, needed_bytes: int) -> None:
     reserve = RESERVE_BYTES + round(needed_bytes * RESERVE_SHARE)
     if needed_bytes and free_bytes < needed_bytes + reserve:
         fits = int((free_bytes - RESERVE_BYTES) / (1 + RESERVE_SHARE)) // _MIB * _MIB
-        less = f", or write less: there is room for {format_size(fits)}, see --set size"
+        less = f", or write less: --set size={format_size(fits)}"
         raise RefusedError(
-            f"{path} needs {format_size(needed_bytes)} and a reserve of {format_size(reserve)}, "
-            f"but only {format_size(free_bytes)} are free",
+            f"{path} needs {format_capacity(needed_bytes)} and a reserve of "
+            f"{format_capacity(reserve)}, but only {format_capacity(free_bytes)} are free",
             hint="free some space" + (less if fits >= _MIB else ""),
         )
 
