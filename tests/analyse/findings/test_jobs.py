@@ -22,6 +22,7 @@ from tests.analyse.findings.conftest import (
 from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.findings import find
 from volbench.analyse.findings.job_rules import needed_samples
+from volbench.model.campaign.planned_run import Imported
 from volbench.model.results.finding import Severity
 
 WARNING, NOTE = Severity.WARNING, Severity.NOTE
@@ -283,6 +284,20 @@ def test_a_run_of_a_few_seconds_is_reported() -> None:
     run = a_run({"runtime": "10s"})
     (entry,) = found(a_view(run, summary=[summary_row(run, runtime_s=10.0)]), rule="too-short")
     assert (entry.severity, entry.evidence["runtime_s"]) == (NOTE, 10)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "imported", "count"),
+    [(1.6, Imported(files=(), jobs=()), 1), (6.0, Imported(files=(), jobs=()), 0), (1.6, None, 0)],
+)
+def test_an_imported_run_of_a_few_seconds_is_reported(
+    seconds: float, imported: Imported | None, count: int
+) -> None:
+    """10 GiB at 6 GiB/s are 1.6 s, which many publish; a profile of one's own knows its size."""
+    run = a_run({"runtime": None, "time_based": None, "size": "10g"}, imported=imported)
+    row = summary_row(run, runtime_s=seconds)
+    findings = found(a_view(run, summary=[row]), rule="too-short")
+    assert [entry.severity for entry in findings] == [NOTE] * count
 
 
 def test_dd_reports_no_percentiles() -> None:

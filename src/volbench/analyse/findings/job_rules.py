@@ -259,6 +259,9 @@ _MAX_WARNED_PERCENTILE = 99.0
 # Runtime below which caches and bursts may be all that is seen.
 # Noticed by: test_jobs.py::test_a_run_of_a_few_seconds_is_reported
 _MIN_RUNTIME_S = 30.0
+# The same of imported runs whose size ended them, or that do not report what did.
+# Noticed by: test_jobs.py::test_an_imported_run_of_a_few_seconds_is_reported
+_MIN_IMPORTED_S = 5.0
 # Share of the runtime that fio may cut, as in the validation of its result.
 # Noticed by: test_jobs.py::test_a_time_based_job_that_ended_before_its_time
 _MIN_TIME_SHARE = 0.95
@@ -281,7 +284,7 @@ _OTHER_ENDS = (*_EARLY_ENDS, "fill_device", "read_iolog", "verify", "ramp_time")
         "I/Os of a direction against 10 / (1 - p) for each reported percentile p (1,000 for"
         " p99, 100,000 for p99.99), so that ten samples lie above it. It is a warning if p99 or"
         " a lower percentile has too few, otherwise a note. A time-based run of less than 30 s"
-        " is a note (volbench's own choice)."
+        " is a note, and any imported one of less than 5 s (volbench's own choice)."
     ),
     why=(
         "A percentile of too few samples varies between runs. A short run measures caches and"
@@ -296,11 +299,13 @@ def too_short(view: RunView, _: Context) -> Iterator[Observation]:
             reported = np.unique(percentiles_of(view, direction).percentile)
             yield from _percentiles(view, direction, reported.tolist())
     runtime = runtime_s(view)
-    if runtime < _MIN_RUNTIME_S and any(workload.is_time_based for workload in view.workloads):
+    is_time_based = any(workload.is_time_based for workload in view.workloads)
+    least_s = _MIN_RUNTIME_S if is_time_based else _MIN_IMPORTED_S if view.run.imported else 0.0
+    if runtime < least_s:
         yield Observation(
             f"The runtime was {format_duration(runtime)}: caches and burst credits of cloud volumes"
             " last longer.",
-            {"runtime_s": runtime, "least_s": _MIN_RUNTIME_S},
+            {"runtime_s": runtime, "least_s": least_s},
             severity=Severity.NOTE,
         )
 
