@@ -48,7 +48,7 @@ def test_wheel_holds_code_profiles_and_licence(root: Path, wheel: Path) -> None:
     profiles = {f"volbench/profiles/{path.name}" for path in (root / "profiles").glob("*.yaml")}
     beside = {
         f"volbench/{folder}/{path.name}"
-        for folder in ("prices", "storage-classes", "volume-types")
+        for folder in ("prices", "storage-classes", "volume-types", "machine-types")
         for path in (root / folder).glob("*.yaml")
     }
     assert profiles

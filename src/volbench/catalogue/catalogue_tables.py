@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from volbench.catalogue.machine_types import MachineType
 from volbench.catalogue.price_list import Price, Prices
 from volbench.catalogue.volume_type import Provision, Rule, Rules, VolumeType
 from volbench.errors import InputError, Problems, did_you_mean
@@ -56,6 +57,46 @@ def types_table(types: Mapping[str, VolumeType]) -> Table[VolumeType]:
         TYPE_COLUMNS,
         list(types.values()),
         record=lambda kind: kind.model_dump(mode="json"),
+    )
+
+
+def machines_table(machines: Mapping[str, MachineType]) -> Table[tuple[str, MachineType]]:
+    """Return a row for each machine type."""
+
+    def number(key: str, words: Words) -> Callable[[tuple[str, MachineType]], str]:
+        def cell(entry: tuple[str, MachineType]) -> str:
+            value = getattr(entry[1], key)
+            return MISSING if value is None else words(value)
+
+        return cell
+
+    keys = (
+        ("iops", "IOPS", format_count),
+        ("bandwidth_bytes_per_s", "bandwidth", rate_text),
+        ("burst_iops", "burst IOPS", format_count),
+        ("burst_bandwidth_bytes_per_s", "burst bandwidth", rate_text),
+        ("cached_iops", "cached IOPS", format_count),
+        ("cached_bandwidth_bytes_per_s", "cached bandwidth", rate_text),
+    )
+    columns = (
+        Column[tuple[str, MachineType]]("machine", lambda entry: entry[0], priority=IDENTITY),
+        *(
+            Column[tuple[str, MachineType]](
+                key,
+                number(key, words),
+                header=header,
+                priority=place,
+                is_right=True,
+                is_optional=True,
+            )
+            for place, (key, header, words) in enumerate(keys, start=1)
+        ),
+    )
+    return Table(
+        "machine-types",
+        columns,
+        list(machines.items()),
+        record=lambda entry: {"machine": entry[0], **entry[1].model_dump(mode="json")},
     )
 
 

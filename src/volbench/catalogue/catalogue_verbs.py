@@ -1,4 +1,4 @@
-"""volbench price, prices, volume-types and k8s storageclass."""
+"""volbench price, prices, volume-types, machine-types and k8s storageclass."""
 
 from __future__ import annotations
 
@@ -225,6 +225,43 @@ def types_schema() -> object:
     from volbench.model.document.document_model import document_schema
 
     return document_schema(TypesFile, title="volbench volume types")
+
+
+@click.group("machine-types", cls=VerbGroup)
+def machine_types() -> None:
+    """List the limits of machine types, and convert those that a provider's tool prints."""
+
+
+@machine_types.command("list", epilog=examples("volbench machine-types list"))
+@table_options()
+def list_machines(*, table_output: TableOutput) -> None:
+    """List the machine types: bundled ones, and those in ./machine-types."""
+    from volbench.catalogue.catalogue_tables import machines_table
+    from volbench.catalogue.machine_types import machine_types as known_machines
+
+    table_output.write(machines_table(known_machines()))
+
+
+@machine_types.command(
+    "convert",
+    epilog=examples("volbench machine-types convert listing.json > machine-types/aws.yaml"),
+)
+@click.argument("file", type=PATH)
+def convert_machines(file: Path) -> None:
+    """Print the file of machine types for FILE.
+
+    It has what `aws ec2 describe-instance-types` or `az vm list-skus` prints as JSON.
+    """
+    from datetime import UTC, datetime
+
+    from volbench.catalogue.machine_types import converted
+    from volbench.plan.bundled_files import read_text
+
+    text = read_text(file, what="listing of machine types", max_bytes=_MAX_LISTING_BYTES)
+    click.echo(converted(text, path=str(file), checked=f"{datetime.now(UTC):%Y-%m-%d}"), nl=False)
+
+
+_MAX_LISTING_BYTES = 1 << 28  # Every size in every region of Azure takes some 100 MB
 
 
 @click.command(

@@ -265,7 +265,7 @@ def catalogue(files: Sequence[Path] = ()) -> dict[str, VolumeType]:
     """
     types = dict(bundled_types())
     for folder in own_folders():
-        for path in _yaml_files(folder):
+        for path in yaml_files(folder):
             types |= read_types(path)
     types |= _ALSO.get()
     for path in files:
@@ -370,12 +370,12 @@ def known_limits(volume: VolumeOfType, *, writes: bool | None) -> Limits | None:
 def bundled_types() -> Mapping[str, VolumeType]:
     """Return the bundled types by name."""
     types: dict[str, VolumeType] = {}
-    for path in _yaml_files(bundled_folder(FOLDER)):
+    for path in yaml_files(bundled_folder(FOLDER)):
         types |= parse_types(path.read_text(encoding="utf-8"), path=path.name)
     return types
 
 
-def _yaml_files(folder: Path) -> Iterator[Path]:
+def yaml_files(folder: Path) -> Iterator[Path]:
     """Yield the YAML files of a folder, sorted by name; none if it does not exist."""
     entries: Iterable[Path] = folder.iterdir() if folder.is_dir() else ()
     for entry in sorted(entries, key=lambda entry: entry.name):

@@ -57,6 +57,10 @@ VERBS: dict[str, tuple[str, str]] = {
         "catalogue.catalogue_verbs:volume_types",
         "List and show the limits of volume types.",
     ),
+    "machine-types": (
+        "catalogue.catalogue_verbs:machine_types",
+        "List and convert the limits of machine types.",
+    ),
     "export": ("cli.export:export", "Write frames for spreadsheets, papers, Prometheus, Grafana."),
     "sql": ("object_storage.storage_verbs:sql", "Run SQL queries over many campaigns."),
     "plot": ("cli.plot:plot", "Draw a chart of campaigns."),

@@ -66,11 +66,12 @@ def read_named(name_or_path: str, *, folder: str, what: str) -> tuple[str, str]:
     return read_text(path, what=what), str(path)
 
 
-def read_text(path: Path, *, what: str) -> str:
+def read_text(path: Path, *, what: str, max_bytes: int = _MAX_BYTES) -> str:
     """Return the text of a user's file."""
     try:
-        if path.stat().st_size > _MAX_BYTES:
-            raise InputError(f"{path} is larger than 1 MiB", hint=f"a {what} is a short text")
+        if path.stat().st_size > max_bytes:
+            limit = f"{max_bytes >> 20} MiB"
+            raise InputError(f"{path} is larger than {limit}", hint=f"a {what} is a short text")
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise _unreadable(path, error, what=what) from error

@@ -84,6 +84,14 @@ def test_a_volume_at_its_limit_delivers() -> None:
     assert 2000 < found.more_s < 10_000
 
 
+def test_the_promise_of_a_machine_is_named() -> None:
+    """The machine's limit is the promise where it is the lower one."""
+    limits = Limits(iops=1000, name="azure/P30", machine="m", machine_limits=("iops",))
+    (found,) = audited(*both(level(1000, 60), limits=limits))
+    assert found.outcome is Outcome.DELIVERS
+    assert found.promise.name == "azure/P30, limited by the machine m"
+
+
 @pytest.mark.parametrize("share", [0.95, 0.8])
 def test_a_lower_limit_falls_short(share: float) -> None:
     """The shortfall is named with its interval, and what is the bottleneck."""

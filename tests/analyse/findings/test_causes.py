@@ -38,6 +38,16 @@ def test_a_declared_limit_is_a_note() -> None:
     assert "flat within 0.4 %" in entry.message
 
 
+def test_the_limit_of_a_machine_is_named() -> None:
+    """A fast volume on a small machine is throttled by the machine."""
+    limits = Limits(
+        iops=1280, name="azure/P30", machine="azure/Standard_B2s", machine_limits=("iops",)
+    )
+    (entry,) = found(over_time(level(1280), a_run(limits=limits)), rule="throttled")
+    expected = "1.28k IOPS of the machine azure/Standard_B2s, not of the azure/P30"
+    assert expected in entry.message
+
+
 def test_a_limit_below_the_declared_is_a_warning() -> None:
     """A flat 800 IOPS with all I/Os waiting alike is a cap, but not the one that was sold."""
     run = a_run(limits=Limits(iops=1100))

@@ -355,8 +355,10 @@ def _promise(limits: Limits, *, is_iops: bool) -> Promise:
         )
     )
     rate, burst, full = (math.nan if value is None else float(value) for value in values)
-    share = limits.time_percent
-    return Promise(rate, burst, full, math.nan if share is None else share / 100, limits.name)
+    share, name = limits.time_percent, limits.name
+    if ("iops" if is_iops else "bandwidth_bytes_per_s") in limits.machine_limits:
+        name = f"{name}, limited by the machine {limits.machine}".removeprefix(", ")
+    return Promise(rate, burst, full, math.nan if share is None else share / 100, name)
 
 
 def _without_burst(

@@ -109,12 +109,22 @@ def _throttled_at(view: RunView, explanation: Explanation, level: float) -> Obse
         severity = Severity.WARNING if is_less else Severity.NOTE
         beside = (
             f", {'only ' if is_less else ''}{format_percent(level / nearest)} of the declared"
-            f" {level_text(column, nearest)}"
+            f" {level_text(column, nearest)}{_of_machine(view, column)}"
         )
     claim = "Throttled" if explanation.is_certain else "Consistent with throttling"
     message = f"{claim} at {level_text(column, level)}{beside}"
     seen = observed(explanation, message, evidence, severity=severity)
     return replace(seen, direction=None) if len(directions(view)) > 1 else seen
+
+
+def _of_machine(view: RunView, column: str) -> str:
+    """Return whose limit it is, if it is not the volume's."""
+    limits = view.run.limits
+    field = "iops" if column == "iops" else "bandwidth_bytes_per_s"
+    if field not in limits.machine_limits:
+        return ""
+    beside = f", not of the {limits.name}" if limits.name else ""
+    return f" of the machine {limits.machine}{beside}"
 
 
 @rule(

@@ -112,6 +112,11 @@ class LimitNumbers(Document):
         lt=100,
         description="Percentage of the time for which the limits are promised, such as 99.9.",
     )
+    machine: str = Field(
+        default="",
+        description="Machine type, such as azure/Standard_B2s, whose limits apply where they are "
+        "lower.",
+    )
 
 
 class VolumeOfType(Frozen):
@@ -129,6 +134,8 @@ class Limits(LimitNumbers):
 
     name: str = ""  # volume type of the limits, such as ``aws/gp2``; may be empty
     wanted: VolumeOfType | None = None  # what the limits follow from, until its size is known
+    # fields that are limits of the machine, which are lower than those of the volume
+    machine_limits: tuple[str, ...] = ()
 
     def document(self) -> dict[str, object]:
         """Return the content of the limits in a profile."""
@@ -142,7 +149,8 @@ class Limits(LimitNumbers):
         known = {
             key: shortest(float(value)) for key, value in provisioned.items() if value is not None
         }
-        return {"type": self.name, **known}
+        machine = {"machine": self.machine} if self.machine else {}
+        return {"type": self.name, **known, **machine}
 
 
 class Until(Document):

@@ -29,17 +29,27 @@ from volbench.units import parse_duration
 # Returns the limits of a `VolumeOfType`, or None where its size is needed and unknown; see
 # `volbench.slices.load`
 LIMITS_OF_TYPE = "catalogue.volume_types:known_limits"
+# Returns limits of a volume with those of its machine, where they are lower
+WITHIN_MACHINE = "catalogue.machine_types:within_machine"
 
 
 def with_known_limits(run: Run) -> Run:
     """Return a run with evaluated limits, if the size of its volume is known."""
-    volume = run.limits.wanted
+    volume, machine = run.limits.wanted, run.limits.machine
     if volume is None:
-        return run
+        is_bound = not machine or run.limits.machine_limits
+        return run if is_bound else _with_limits(run, load(WITHIN_MACHINE)(run.limits))
     if volume.size_bytes is None and run.volume.pin is not None:
         volume = volume.model_copy(update={"size_bytes": run.volume.pin.size_bytes})
     limits = load(LIMITS_OF_TYPE)(volume, writes=_writes(run))
-    return run if limits is None else run.model_copy(update={"limits": limits})
+    if limits is None:
+        return run
+    limits = limits.model_copy(update={"machine": machine})
+    return _with_limits(run, load(WITHIN_MACHINE)(limits) if machine else limits)
+
+
+def _with_limits(run: Run, limits: Limits) -> Run:
+    return run.model_copy(update={"limits": limits})
 
 
 def check_known_limits(runs: tuple[Run, ...]) -> None:

@@ -21,6 +21,8 @@ from volbench.slices import load
 # Returns the `Limits` of a `VolumeOfType`, as far as they are known before its run; see
 # `volbench.slices.load`
 DECLARED_LIMITS = "catalogue.volume_types:declared_limits"
+# Returns a machine type by its name
+FIND_MACHINE = "catalogue.machine_types:find_machine"
 
 # A type with its provider; a rate such as 125MB/s begins with a digit
 _TYPE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*/[A-Za-z][A-Za-z0-9._-]*")
@@ -34,7 +36,7 @@ _BASES = {
 }
 
 _ABOVE_BASE = ("burst_iops", "burst_bandwidth")
-_OF_A_TYPE = ("size", "iops", "bandwidth")
+_OF_A_TYPE = ("size", "iops", "bandwidth", "machine")
 _HINT = 'write it like "aws/gp3 size=500g iops=6000 bandwidth=250MiB/s"'
 
 
@@ -72,9 +74,16 @@ class LimitsDocument(LimitNumbers):
 
     @model_validator(mode="after")
     def _can_be(self) -> Self:
-        content = self.model_dump(by_alias=True, exclude={"type", "name"}, exclude_none=True)
+        content = self.model_dump(
+            by_alias=True, exclude={"type", "name", "machine"}, exclude_none=True
+        )
         if wrong := [key for key, value in content.items() if value <= 0]:
             reject(*(Fault(f"must be above 0, not {content[key]:g}", at=(key,)) for key in wrong))
+        if self.machine:
+            try:
+                load(FIND_MACHINE)(self.machine)
+            except InputError as error:
+                reject(input_fault(error, at=("machine",)))
         if self.type:
             self._check_type()
         elif self.size_bytes is not None:
@@ -118,7 +127,7 @@ class LimitsDocument(LimitNumbers):
             bandwidth_bytes_per_s=self.bandwidth_bytes_per_s,
         )
         limits: Limits = load(DECLARED_LIMITS)(volume)
-        return limits
+        return limits.model_copy(update={"machine": self.machine})
 
 
 def by_role(value: Any) -> Any:  # noqa: ANN401 - a part of a file
