@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import time
 from collections.abc import Iterator
 from datetime import datetime
@@ -151,6 +152,7 @@ def test_a_block_volume_needs_consent(desk: Desk, job: Path, tmp_path: Path) -> 
     with image.open("wb") as file:
         file.truncate(32 * 1024**2)
     device = attach_loop(image)
+    os.chown(device, 0, 0)  # root in a pod may not open a device of somebody else
     block = ("--storage-class", "block", "--volume-mode", "Block", "--size", "32Mi")
     try:
         with block_volume(desk.api, device):
