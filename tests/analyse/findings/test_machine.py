@@ -322,12 +322,17 @@ def test_a_run_without_a_stall_has_no_finding() -> None:
 
 
 @pytest.mark.parametrize(
+    "options", [{"iodepth": "1"}, {"iodepth": "9", "ioengine": "psync"}], ids=["1", "psync"]
+)
+@pytest.mark.parametrize(
     ("direction", "latency_s", "count"),
     [("write", 1.5, 1), ("sync", 5.7, 1), ("sync", 0.9, 0), ("write", 0.9, 0)],
 )
-def test_the_only_io_in_flight_is_a_stall(direction: str, latency_s: float, count: int) -> None:
+def test_the_only_io_in_flight_is_a_stall(
+    options: dict[str, str | None], direction: str, latency_s: float, count: int
+) -> None:
     """While an fsync takes 5.7 s the job does nothing else; fio logs no series of syncs."""
-    run = a_run({"iodepth": "1"})
+    run = a_run(options)
     rows = [summary_row(run, iops=58.0), summary_row(run, direction="sync", iops=None)]
     slow = {"lat_max_s": latency_s, "lat_mean_s": 0.017}
     results = [row | slow if row["direction"] == direction else row for row in rows]

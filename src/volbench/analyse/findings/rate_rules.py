@@ -19,6 +19,7 @@ from volbench.analyse.frames.run_view import (
     runtime_s,
     total,
 )
+from volbench.analyse.frames.workload_spec import SYNCHRONOUS
 from volbench.analyse.time.rate_swings import Swing
 from volbench.analyse.time.run_rates import least_stall_s, stall_spans
 from volbench.analyse.time.steady_state import (
@@ -463,7 +464,11 @@ def stall(view: RunView, _: Context) -> Iterator[Observation]:
 
 def _slowest_io(view: RunView, *, least_s: float) -> Iterator[Observation]:
     """Yield the longest I/O or sync: with one in flight nothing completed while it took."""
-    if sum(workload.numjobs * workload.depth for workload in view.workloads) == 1:
+    in_flight = sum(
+        workload.numjobs * (1 if workload.engine in SYNCHRONOUS else workload.depth)
+        for workload in view.workloads
+    )
+    if in_flight == 1:
         end, severity = " with no other I/O in flight", None
     elif view.series.empty:
         least_s = max(least_s, _MIN_RUN_SHARE * runtime_s(view))
