@@ -58,6 +58,8 @@ def test_a_missing_or_empty_file_is_refused_before_anything_runs(tmp_path: Path)
         assert not (tmp_path / "out").exists()
     done = call("measure", "--on", tmp_path / "new.img", "--size", "4m", "--dry-run")
     assert done.returncode == 0, done.stderr
+    note = f"note: {tmp_path / 'new.img'} does not exist: the runs use a new file"
+    assert note in done.stderr.splitlines()
 
 
 def test_a_permission_to_overwrite_something_else_is_an_error(tmp_path: Path) -> None:

@@ -51,10 +51,9 @@ BILL = "catalogue.price_list:bill_of"
 
 def confirm_length(prepared: Prepared, *, bill: object | None, yes: bool) -> None:
     """Print time, bytes and cost of a campaign, and ask for confirmation if it is long."""
-    from volbench.present.terminal.campaign_text import estimate_words, memory_words
+    from volbench.present.terminal.campaign_text import estimate_words
 
-    if warning := memory_words(prepared.archive.provenance.volumes):
-        click.echo(warning, err=True)
+    _print_notes(prepared)
     click.echo(estimate_words(prepared.estimate, bill=bill), err=True)
     if yes or not prepared.estimate.is_long or not sys.stdin.isatty():
         return
@@ -67,6 +66,22 @@ def confirm_length(prepared: Prepared, *, bill: object | None, yes: bool) -> Non
             "the campaign was not confirmed; nothing was run",
             hint="make it shorter with --set runtime=..., or leave out jobs with --set 'JOB='",
         )
+
+
+def _print_notes(prepared: Prepared) -> None:
+    """Print what is unusual about the volumes: they are memory, or files that do not exist yet."""
+    from volbench.model.campaign.host import HostKind
+    from volbench.model.campaign.planned_run import VolumeKind
+    from volbench.present.terminal.campaign_text import memory_words
+
+    volumes = prepared.archive.provenance.volumes
+    if warning := memory_words(volumes):
+        click.echo(warning, err=True)
+    if any(host.kind is not HostKind.LOCAL for host in prepared.campaign.hosts):
+        return
+    for path in (facts.path for facts in volumes if facts.kind is VolumeKind.FILE):
+        if not Path(path).exists():
+            click.echo(f"note: {path} does not exist: the runs use a new file", err=True)
 
 
 def confirm_destruction(
@@ -245,15 +260,14 @@ def show_plan(prepared: Prepared, *, bill: object | None, table_output: TableOut
     """Print what would run, in order, with duration and bytes where known."""
     from volbench.plan.expansion.estimate import expected_s
     from volbench.present.tables.plan_tables import runs_table
-    from volbench.present.terminal.campaign_text import estimate_words, memory_words
+    from volbench.present.terminal.campaign_text import estimate_words
 
     runs = prepared.campaign.runs
     expected = {run.id: seconds for run in runs if (seconds := expected_s(run)) is not None}
     table_output.write(runs_table(prepared.campaign, expected_s=expected))
     for absent in prepared.campaign.absent:
         click.echo(f"left out: {absent.host}: {absent.reason}", err=True)
-    if warning := memory_words(prepared.archive.provenance.volumes):
-        click.echo(warning, err=True)
+    _print_notes(prepared)
     table_output.note(estimate_words(prepared.estimate, bill=bill))
 
 
