@@ -33,6 +33,10 @@ azure/premium-ssd-v2 1g - - 3000 125MB/s - - - -
 azure/premium-ssd-v2 8g 4000 1000MB/s 4000 1000MB/s - - - -
 azure/premium-ssd-v2 160g 80000 2000MB/s 80000 2000MB/s - - - -
 azure/premium-ssd-v2 64t - - 3000 125MB/s - - - -
+azure/ultra-disk 4g 4000 1000MB/s 4000 1000MB/s - - - -
+azure/ultra-disk 64g 64000 10000MB/s 64000 10000MB/s - - - -
+azure/ultra-disk 512g 400000 10000MB/s 400000 10000MB/s - - - -
+azure/ultra-disk 64t 100 1MB/s 100 1MB/s - - - -
 aws/gp2     1g     - -     100 128MiB/s 3000 5400000 - -
 aws/gp2     100g   - -     300 128MiB/s 3000 5400000 - -
 aws/gp2     170g   - -     510 128MiB/s 3000 5400000 - -
