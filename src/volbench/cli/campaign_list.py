@@ -33,7 +33,13 @@ def _parse_since(text: str) -> datetime:
                 f"{text!r} is not a date", hint="write it like --since 2026-11-20"
             ) from None
         return instant if instant.tzinfo else instant.replace(tzinfo=UTC)
-    return datetime.now(UTC) - timedelta(seconds=parse_duration(text))
+    try:
+        return datetime.now(UTC) - timedelta(seconds=parse_duration(text))
+    except InputError as error:
+        raise InputError(
+            f"{text!r} is neither a date nor a duration",
+            hint="write it like --since 2026-11-20 or --since 7d",
+        ) from error
 
 
 @click.command(

@@ -324,4 +324,4 @@ def reap(
     where = (
         f"{', '.join(host.name for host in reached.hosts)}" if reached.absent else "its machines"
     )
-    click.echo(f"{campaign} is removed from {where}", err=True)
+    click.echo(f"cleaned up {where}; the results in {campaign} are kept", err=True)

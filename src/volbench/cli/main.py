@@ -181,7 +181,8 @@ def _check_text(arguments: Sequence[str]) -> None:
             ) from None
 
 
-_MISSING_FOLDER = re.compile(r"Directory ('.*') does not exist")
+_MISSING_FOLDER = re.compile(r"(?:Directory|Path) ('.*') does not exist")
+_NOT_CHOSEN = re.compile(r"'(-?-?\w.*)': ('.*') is not one of (.*)")
 _RANGE = re.compile(r"'(--.*)': (\S+) is not in the range (?:(\d+)<=x<=(\d+)|x>=?(\d+))")
 _NOT_NUMBER = re.compile(r"'(--.*)': ('.*') is not a valid (integer|float)")
 
@@ -206,6 +207,9 @@ def _message(error: click.ClickException) -> str:
     message = (error.message if is_unknown else error.format_message()).removesuffix(".")
     if missing := _MISSING_FOLDER.search(message):
         return f"there is no folder {missing[1]}"
+    if (choice := _NOT_CHOSEN.search(message)) and choice[3].count(", ") < _MAX_CHOICES:
+        known = choice[3].replace("'", "")
+        return f"{choice[1]} must be one of {known}, not {choice[2]}"
     if number := _number_message(message):
         return number
     if isinstance(error, MissingParameter):
@@ -259,7 +263,8 @@ def _choice_hint(
     if Path(given[1]).is_dir():
         first = f"{context.command_path} {kind.choices[0]} {given[1]}"
         return f"the kind comes before the folders: {first}"
-    return did_you_mean(given[1], [str(choice) for choice in kind.choices], _choices(kind))
+    names = [str(choice) for choice in kind.choices]
+    return did_you_mean(given[1], names, _choices(kind) if len(names) > _MAX_CHOICES else otherwise)
 
 
 def _called(arguments: Sequence[str]) -> str:
