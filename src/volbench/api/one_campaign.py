@@ -45,7 +45,9 @@ if TYPE_CHECKING:
 _RAW = ("runs/*", "probe/*")
 _READ = tuple(name for name in FRAMES if name not in DERIVED)
 # Columns of the series that no rule reads
-_UNJUDGED = frozenset({"lat_p50_s", "lat_p99_s", "lat_p999_s", "lat_max_s"})
+_UNJUDGED = frozenset(
+    {"lat_p50_s", "lat_p99_s", "lat_p999_s", "lat_max_s", "clat_mean_s", "slat_mean_s"}
+)
 
 
 class RemoteCopy(Protocol):
