@@ -121,7 +121,7 @@ def test_volumes_without_a_price_are_refused(good: Path) -> None:
     [
         ("currency: EUR\n", "", ":1:1: currency", "is missing"),
         ("currency: EUR", "currency: euro", ":1:11: currency", "'euro'"),
-        ("hours_per_month: 720", "hours_per_month: 7200", ":2:18: hours_per_month", "no month has"),
+        ("hours_per_month: 720", "hours_per_month: 7200", ":2:18: hours_per_month", "7200 hours"),
         ("checked: 2026-11-21", "checked: soon", ":3:10: checked", "'soon'"),
         ("checked: 2026-11-21\n", "", ":6:3: flavors.small", "no date"),
         ("source: Price list of the lab\n", "", ":6:3: flavors.small", "no source"),
