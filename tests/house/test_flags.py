@@ -25,6 +25,7 @@ WITHOUT_TABLE = {
     "k8s submit",
     "lab schema",
     "lab up",
+    "machine-types convert",
     "prices check",
     "prices schema",
     "profile check",

@@ -96,7 +96,7 @@ def test_a_file_without_rows_is_rejected_after_a_few_megabytes() -> None:
     (series,) = reading_of([log_of("iops", 1, "x\n" * 1000 + row)], runtime_s=None).directions
     assert series.iops.tolist() == [5]
     for text in ("x\n" * 3_000_000 + row, row + "x\n" * 100_001):
-        with pytest.raises(OutputError, match=r"no line of a|are not of a log"):
+        with pytest.raises(OutputError, match=r"no line of a|lines that are not log lines"):
             reading_of([log_of("iops", 1, text)], runtime_s=None)
 
 

@@ -11,10 +11,12 @@ from tests.nightly_campaigns import WORKLOADS, dropping, summary_of
 from tests.present.tables.table_rows import ROW, of_volumes
 from volbench.analyse.compare.comparison import Comparison, Question, compare
 from volbench.analyse.compare.expected_bounds import Answer, Verdict
+from volbench.analyse.compare.promised_limits import Delivery, Outcome, Promise
 from volbench.analyse.compare.repeat_statistics import Interval
 from volbench.analyse.compare.workload_trends import TrendQuestion, find_trends
 from volbench.catalogue.catalogue_tables import (
     classes_table,
+    machines_table,
     market_table,
     price_lists_table,
     prices_table,
@@ -22,6 +24,7 @@ from volbench.catalogue.catalogue_tables import (
     type_table,
     types_table,
 )
+from volbench.catalogue.machine_types import machine_types
 from volbench.catalogue.price_list import load_prices, price_names
 from volbench.catalogue.price_performance import Market, Offer
 from volbench.catalogue.volume_types import catalogue, find_type, limits_of
@@ -45,6 +48,7 @@ from volbench.model.frames.expectation import parse_expectation
 from volbench.model.profile.profile_settings import Metric, Rounds, Track
 from volbench.plan.bundled_files import profile_index, profile_names
 from volbench.present.formatting import Row
+from volbench.present.tables.audit_table import audit_table
 from volbench.present.tables.compare_table import comparison_table, patterns_table, trends_table
 from volbench.present.tables.expectations_table import expectations_table
 from volbench.present.tables.findings_table import findings_table
@@ -273,6 +277,27 @@ def campaign_record(name: str) -> Row:
     }
 
 
+def delivery(host: str, direction: str) -> Delivery:
+    """Return the audit of a volume that falls short of its type and of its machine."""
+    return Delivery(
+        campaign="2026-premium-ssd",
+        host=host,
+        volume="/dev/disk/azure/scsi1/lun0",
+        direction=direction,
+        is_iops=True,
+        promise=Promise(5000, 30_000, 1e9, 0.999, "azure/P30 machine=azure/Standard_B2s"),
+        rate=Interval(4123.4, 4200.5, 4301.6),
+        share=Interval(0.2, 0.3, 0.4),
+        seconds=3600,
+        effective=123,
+        causes=("limited to 4.2k IOPS by the host", "another volume took a part"),
+        outcome=Outcome.FALLS_SHORT,
+        reason=LONG,
+        time_outcome=Outcome.UNDECIDED,
+        more_s=7320,
+    )
+
+
 def surveyed(name: str) -> dict[str, str]:
     """Return a surveyed host with long facts."""
     cells = {
@@ -339,6 +364,10 @@ TABLES: dict[str, Callable[[], Table[Any]]] = {
     "price lists": lambda: price_lists_table({LONG: load_prices(price_names()[0])}),
     "use": lambda: use_table([ROW, ROW | {"label": "randread-4k-iodepth-16 of aks-disk"}]),
     "types": lambda: types_table(catalogue(())),
+    "machines": lambda: machines_table(machine_types()),
+    "audit": lambda: audit_table(
+        [delivery(host, role) for host in NAMES for role in ("read", "write")]
+    ),
     "expectations": lambda: expectations_table(
         [
             Verdict(
