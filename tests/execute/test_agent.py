@@ -363,3 +363,22 @@ def test_removals_of_the_same_folder_do_not_hinder_each_other(
     monkeypatch.setattr(shutil, "rmtree", overtaken)
     files.remove_work_folder(str(tmp_path), str(tmp_path / "key"))
     assert not (tmp_path / "key").exists()
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("place", ["work", "work/key/001"])
+def test_root_refuses_a_work_folder_of_another_user(
+    tmp_path: Path, channel: WatchedChannel, place: str
+) -> None:
+    """Who owns it, or one that it is in, could put a link in the place of what root writes."""
+    folder = tmp_path / "work/key/001"
+    folder.mkdir(parents=True)
+    os.chown(tmp_path / place, 4711, 4711)
+    client = AgentClient(channel)
+    refused = f"{tmp_path / place} belongs to user 4711"
+    with pytest.raises(OperationError, match=refused):
+        client.ask(Request("write_files", {"files": {f"{folder}/job.fio": ""}}))
+    order = {"argv": ["true"], "cwd": str(folder), "stderr": f"{folder}/stderr", "longest_s": 9.0}
+    with pytest.raises(OperationError, match=refused):
+        client.ask(Request("launch", {**order, "control": f"{folder}/.stderr"}))
+    assert list(folder.iterdir()) == []

@@ -13,6 +13,7 @@ import zlib
 from collections.abc import Iterator
 
 from volbench.execute.agent.agent_error import AgentError, of_os_error
+from volbench.execute.agent.installed_program import Program
 
 SYSTEM_PATH = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 """Folders of system tools such as blkid; not in every unprivileged user's PATH."""
@@ -148,13 +149,39 @@ def which(program: str) -> "str | None":
 def write_files(files: "dict[str, str]") -> None:
     """Write small files atomically, creating their folders; a path that ends with / is a folder."""
     for path, text in files.items():
+        folder = os.path.dirname(path) or "."
         try:
-            os.makedirs(os.path.dirname(path) or ".", exist_ok=True)
+            refuse_foreign(folder)
+            os.makedirs(folder, exist_ok=True)
+            refuse_foreign(folder)  # somebody may have been faster
             if not path.endswith("/"):
                 write_file(path, text)
         except OSError as error:
             failure = of_os_error(error)
             raise AgentError(failure.kind, "{}: {}".format(path, failure.message)) from error
+
+
+def refuse_foreign(folder: str) -> None:
+    """Refuse a folder for the files of runs whose owner could lead root to other files.
+
+    That is another user than root and the user of sudo who owns it, or a folder that it is in. It
+    may not exist yet. On the controller's machine, the campaign folder itself is held instead.
+    """
+    if os.geteuid() or not Program.data:
+        return
+    trusted = (0, int(os.environ.get("SUDO_UID") or 0))
+    path = os.path.realpath(folder)
+    while True:
+        try:
+            owner = os.stat(path).st_uid
+        except FileNotFoundError:
+            owner = 0
+        if owner not in trusted:
+            reason = "{} belongs to user {}, who could redirect root".format(path, owner)
+            raise AgentError("refused", reason)
+        if path == "/":
+            return
+        path = os.path.dirname(path)
 
 
 def write_file(path: str, text: str) -> None:

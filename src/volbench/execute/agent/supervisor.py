@@ -27,7 +27,13 @@ import time
 
 from volbench.execute.agent import gate
 from volbench.execute.agent.agent_error import AgentError, of_os_error
-from volbench.execute.agent.files import OWN_FOLDER, search_path, which, write_files
+from volbench.execute.agent.files import (
+    OWN_FOLDER,
+    refuse_foreign,
+    search_path,
+    which,
+    write_files,
+)
 from volbench.execute.agent.installed_program import command
 from volbench.execute.agent.kernel_sampler import Sampler
 
@@ -86,6 +92,7 @@ def launch(  # noqa: PLR0913 - arguments of an operation, each by its name
     cwd, stderr, control = map(os.path.abspath, (cwd, stderr, control))
     if was_launched(control):
         return {"pid": pid_of(control), "earlier": True}
+    refuse_foreign(os.path.dirname(control))
     write_files(files or {})
     program = which(argv[0]) if "/" not in argv[0] else argv[0]
     if program is None or not os.path.exists(os.path.join(cwd, program)):
@@ -133,6 +140,7 @@ def _claim(control: str) -> "int | None":
             return None
         shutil.rmtree(gone)
     os.makedirs(control, exist_ok=True)
+    refuse_foreign(control)  # somebody may have been faster
     folder = tempfile.mkdtemp(prefix="start.", dir=control)
     for path in control, folder:  # root may have another umask than the login user
         os.chmod(path, 0o755)  # noqa: S103 - nothing in it is secret
