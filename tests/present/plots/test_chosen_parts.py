@@ -209,3 +209,26 @@ def test_a_ceiling_of_many_jobs_distinguishes_patterns_and_names_the_extremes() 
     [panel] = plot.panels
     texts = {str(name) for mark in all_marks(panel, Texts) for name in mark.data["_text"]}
     assert {"randread-9, write", "read-0, write"} <= texts
+
+
+@pytest.mark.parametrize("kind", ["latency", "sweep"])
+def test_a_caption_counts_percentiles_in_the_last_bin(kind: str) -> None:
+    """A percentile that fio cannot tell has no point, and the caption says why."""
+    rows = sweep()
+    rows[0] |= {"lat_p99_s": None, "impossible": "lat p99 and above > 17.1 s (the last bin of fio)"}
+    sentence = "No exact value to draw: percentiles in fio's last bin (> 17.1 s) of 1 result"
+    assert sentence in caption_of(build_plot(kind, frames(rows)))
+    assert "last bin" not in caption_of(build_plot(kind, frames(sweep())))
+
+
+def test_the_setting_in_a_caption_is_of_what_is_drawn() -> None:
+    """Volumes and depths of results that have no room are not in the caption."""
+    rows = [
+        result(f"job-{n}", iops=1e6 if n < 60 else 1.0)
+        | {"volume": f"/dev/sd{'a' if n < 60 else n}", "iodepth": 1 if n < 60 else 64}
+        for n in range(64)
+    ]
+    said = caption_of(build_plot("iops", frames(rows)))
+    assert "Showing 60 of 64 results" in said
+    assert "queue depth 1, " in said
+    assert "volumes" not in said

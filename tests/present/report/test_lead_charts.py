@@ -7,8 +7,9 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
+from tests.present.frames_for_plots import frames, sweep
 from volbench.present.report import lead_charts
-from volbench.present.report.lead_charts import _few_storms
+from volbench.present.report.lead_charts import _few_storms, lead_plots
 
 
 @pytest.mark.parametrize(("penalty", "leads"), [(0.09, False), (0.11, True)])
@@ -52,3 +53,16 @@ def test_many_parallel_steps_are_a_fleet(
     """Two storms lead a report, three do not."""
     monkeypatch.setattr(lead_charts, "storm_steps", lambda _: list(range(steps)))
     assert bool(_few_storms({"summary": pd.DataFrame()})) is leads
+
+
+def test_the_caption_counts_the_patterns_that_lead() -> None:
+    """Of eight grids over two options the first screen has room for two."""
+    rows = [
+        row | {"job": f"{row['job']}-{mix}", "group": f"{row['job']}-{mix}", "rwmixread": mix}
+        for mix in (20, 40, 60, 80)
+        for row in sweep(depths=(1, 4, 16), blocks=(4096, 16384, 65536))
+    ]
+    [plot, *_] = lead_plots(frames(rows))
+    assert plot.name == "heatmap"
+    assert len(plot.panels) == 4  # IOPS and latency of each
+    assert any("Showing 2 of 8 patterns" in sentence for sentence in plot.caption)

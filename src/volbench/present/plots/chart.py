@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import KEY, OPTIONS, key_of, left_out, measured
@@ -18,7 +19,7 @@ from volbench.errors import InputError
 from volbench.model.frames.columns import FRAMES, ON_DEMAND
 from volbench.model.results.finding import Severity
 from volbench.present.formatting import printable, short_target
-from volbench.present.plots.description import Plot
+from volbench.present.plots.description import Plot, frames_of
 from volbench.present.plots.kinds import ALWAYS_READ, KINDS, PER_JOB, Frames, Kind, Options
 from volbench.present.plots.labels import OPTION_WORDS, PALETTE_SIZE, option_named
 from volbench.present.plots.panels import by_columns, compose, crowded_parts, split
@@ -105,13 +106,33 @@ def _built(
         plot,
         name=kind.name,
         title=", ".join(text for text in named if text),
-        caption=caption(summary, [*counted, *plot.caption, others, _invalid(summary, findings)]),
+        caption=caption(
+            summary,
+            [*counted, *plot.caption, others, _invalid(summary, findings)],
+            drawn=_of_marks(plot, summary),
+        ),
     )
+
+
+def _of_marks(plot: Plot, summary: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows whose job has a mark; all of them where marks do not name their jobs."""
+    if any(series.key == REST for series in plot.series):
+        return summary
+    is_drawn = np.zeros(len(summary), dtype=bool)
+    for frame in frames_of(plot):
+        key = [name for name in key_of(summary) if name in frame]
+        if "job" in key:
+            of_rows, of_marks = (
+                pd.MultiIndex.from_frame(each[key].astype("str")) for each in (summary, frame)
+            )
+            is_drawn |= of_rows.isin(of_marks)
+    kept = summary[is_drawn]
+    return kept if len(measured(kept)) else summary
 
 
 def _apart(kind: Kind[Any], whole: Plot, frames: Frames, options: Options) -> Plot:
     """Return a plot of too many lines for one panel in several, with all of its numbers."""
-    parts, note = crowded_parts(whole, frames, kind.splits, options.lines)
+    parts, note = crowded_parts(whole, frames, kind.splits, options)
     fewer = replace(options, lines=min(options.lines, PALETTE_SIZE // max(1, len(parts))))
     plots, _ = _drawn(kind, parts, fewer)
     if len(plots) < 2:
@@ -187,14 +208,20 @@ _MAX_INVALID = 3  # Up to how many jobs with invalid runs are named
 _MAX_CAMPAIGNS = 6  # Up to how many campaigns are named
 
 
-def caption(summary: pd.DataFrame, sentences: Sequence[str]) -> tuple[str, ...]:
-    """Return the sentences of a caption: campaigns and setting, those given, runs left out."""
+def caption(
+    summary: pd.DataFrame, sentences: Sequence[str], *, drawn: pd.DataFrame | None = None
+) -> tuple[str, ...]:
+    """Return the sentences of a caption: campaigns and setting, those given, runs left out.
+
+    Args:
+        drawn: rows that the setting is of; None for all.
+    """
     campaigns = [printable(str(name)) for name in summary["campaign"].dropna().unique()]
     names = ", ".join(campaigns[:_MAX_CAMPAIGNS])
     if len(campaigns) > _MAX_CAMPAIGNS:
         names += f" and {len(campaigns) - _MAX_CAMPAIGNS} more"
     first = f"Campaign{'s' * (len(campaigns) > 1)} {names}"
-    parts = [first, setting(summary), *sentences]
+    parts = [first, setting(summary if drawn is None else drawn), *sentences]
     parts += [_not_shown(state, count) for state, count in left_out(summary).items()]
     return tuple(dict.fromkeys(part for part in parts if part))
 

@@ -49,6 +49,8 @@ class Options:
     latency: str = "lat"  # kind of the latencies over time, ``lat``, ``clat`` or ``slat``
     smooth_s: float = 0.0  # over which rates and mean latencies over time are moving averages
     volumes: int = 60  # that a ranking shows, the fastest and the slowest
+    # access patterns, mixes or volumes with panels of their own, where a kind shows as many
+    parts: int = 8
 
 
 @dataclass(frozen=True)

@@ -30,7 +30,7 @@ from volbench.present.plots.description import (
     frames_of,
     numbers,
 )
-from volbench.present.plots.kinds import Frames
+from volbench.present.plots.kinds import Frames, Options
 from volbench.present.plots.labels import (
     PALETTE_SIZE,
     PANEL,
@@ -101,14 +101,14 @@ def split(frames: Frames, columns: Sequence[str]) -> list[tuple[str, dict[str, p
 
 
 def crowded_parts(
-    plot: Plot, frames: Frames, columns: Sequence[str], most: int
+    plot: Plot, frames: Frames, columns: Sequence[str], options: Options
 ) -> tuple[list[tuple[str, dict[str, pd.DataFrame]]], str]:
     """Return the frames of a panel for each value of the column that separates lines best.
 
     Args:
         plot: all lines in one panel, with a row for each point.
         columns: candidates, the first of equals being the best.
-        most: lines of a panel.
+        options: with the lines of a panel, and the most panels.
 
     Returns:
         Names and frames, none if no column has several values of two lines or more, and a sentence
@@ -125,7 +125,7 @@ def crowded_parts(
     counts = {name: lines.groupby(name)[["label", "direction"]].value_counts() for name in columns}
     sizes = {name: sizes_of.groupby(level=name).size() for name, sizes_of in counts.items()}
     crowds = {
-        name: max(most, int(sizes_of.max()))
+        name: max(options.lines, int(sizes_of.max()))
         for name, sizes_of in sizes.items()
         if len(sizes_of) > 1 and sizes_of.median() > 1
     }
@@ -133,7 +133,11 @@ def crowded_parts(
         return [], ""
     column = min(crowds, key=lambda name: crowds[name])
     rates = rows.groupby(column)["iops"].median().sort_values(ascending=False, kind="stable")
-    places = np.linspace(0, len(rates) - 1, min(_MAX_CROWDED, len(rates))).round().astype(int)
+    places = (
+        np.linspace(0, len(rates) - 1, min(_MAX_CROWDED, options.parts, len(rates)))
+        .round()
+        .astype(int)
+    )
     values = [str(rates.index[place]) for place in places]
     texts = summary[[*_JOINS]].assign(text=summary[column].astype(str))
     marked = _marked(frames, PANEL, texts)

@@ -8,8 +8,11 @@ from typing import TypeVar
 import numpy as np
 import pandas as pd
 
-from volbench.analyse.frames.job_frames import COLOUR
+from volbench.analyse.frames.job_frames import COLOUR, measured
+from volbench.present.formatting import records
 from volbench.present.plots.description import Axis, Series
+from volbench.present.tables.results_table import lower_bound
+from volbench.units import counted_noun
 
 Part = TypeVar("Part")
 REST = "rest"  # Key of the series that shows what has no line of its own
@@ -27,6 +30,23 @@ def not_shown(drawn: int, total: int, what: str, criterion: str) -> str:
         return ""
     rest = total - drawn
     return f"{NOT_SHOWN}{drawn} of {total:,} {what}, {criterion}: --where shows the other {rest}"
+
+
+def in_last_bin(summary: pd.DataFrame, statistics: Iterable[str]) -> str:
+    """Return the sentence about percentiles without a value, in fio's last bin; "" for none.
+
+    Args:
+        statistics: that the chart shows, such as ``p99``.
+    """
+    found = [
+        {lower_bound(row, name) for name in statistics if name[0] == "p"} - {""}
+        for row in records(measured(summary).dropna(subset=["impossible"]))
+    ]
+    results = [bounds for bounds in found if bounds]
+    if not results:
+        return ""
+    count = counted_noun(len(results), "result")
+    return f"No exact value to draw: percentiles in fio's last bin ({min(results[0])}) of {count}"
 
 
 def largest(

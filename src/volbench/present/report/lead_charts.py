@@ -84,7 +84,8 @@ def _without(frames: Frames, invalid: Collection[str]) -> Frames:
 
 def _chart(kind: str, frames: Frames, options: Options) -> Plot | None:
     """Return a chart, if the frames have something for it."""
-    options = replace(options, volumes=_MAX_VOLUMES)
+    parts = 1 if kind == "warmup" else 2  # As many as `_cut` leaves, so that the caption is true
+    options = replace(options, volumes=_MAX_VOLUMES, parts=parts)
     return next(build_plots(KINDS[kind].frames_of(frames), [kind], options=options), None)
 
 

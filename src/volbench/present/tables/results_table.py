@@ -244,7 +244,7 @@ def _job(row: Row) -> str:
 _LAST_BIN = re.compile(r"\bc?lat p([\d.]+)( and above)? > ([\d.]+ s) \(the last bin")
 
 
-def _lower_bound(row: Row, statistic: str) -> str:
+def lower_bound(row: Row, statistic: str) -> str:
     """Return ``> 17.1 s`` for a percentile in the last bin of fio; empty for any other."""
     match = _LAST_BIN.search(text(row, "impossible"))
     percentile = STATISTICS[statistic].removeprefix("p")
@@ -259,7 +259,7 @@ def _latency_column(statistic: str) -> Column[Row]:
 
     def show(row: Row) -> str:
         statistic_of_row = latency(row, statistic)
-        if math.isnan(statistic_of_row.seconds) and (bound := _lower_bound(row, statistic)):
+        if math.isnan(statistic_of_row.seconds) and (bound := lower_bound(row, statistic)):
             return bound
         return format_latency(statistic_of_row.seconds) + "*" * statistic_of_row.is_completion
 

@@ -41,6 +41,7 @@ class Grid:
     x: str  # option along the x axis; `y` likewise
     y: str
     note: str = ""  # on jobs that are left out; empty for none
+    most: int = _MAX_GRIDS  # patterns in one chart
 
     def axis(self, option: str) -> Axis:
         """Return the axis of one of the options."""
@@ -62,7 +63,7 @@ def _title(quantity: str, name: str) -> str:
     return labels.wrap_name(f"{quantity}, {name}", columns=_TITLE)
 
 
-def read_grids(frames: Frames, _: Options) -> Sequence[Grid] | str:
+def read_grids(frames: Frames, chosen: Options) -> Sequence[Grid] | str:
     """Return a grid for each pattern in which two options vary."""
     options = swept_options(frames["summary"])
     if len(options) < 2:
@@ -77,7 +78,7 @@ def read_grids(frames: Frames, _: Options) -> Sequence[Grid] | str:
     setting = (*SETTING, FOLDER, "size_bytes", *(n for n in OPTIONS if n not in (x, y)))
     names = _names(groups, key_of(points, setting))
     return [
-        Grid(name, _placed(group, name, x, y), x, y, note)
+        Grid(name, _placed(group, name, x, y), x, y, note, chosen.parts)
         for name, group in zip(names, groups, strict=True)
     ]
 
@@ -154,6 +155,7 @@ def build_heatmap(grids: Sequence[Grid]) -> Plot:
 
 
 def _slowest(grids: Sequence[Grid], most: int) -> tuple[Sequence[Grid], str]:
+    most = min(most, grids[0].most)
     slowest = (float(grid.points["mean_s"].max()) for grid in grids)
     criterion = "those with the slowest cell"
     return worst(grids, slowest, most=most, what="patterns", criterion=criterion)

@@ -39,7 +39,7 @@ QUANTITIES: Mapping[Metric, Quantity] = {
     Metric.BW: BANDWIDTH,
     Metric.LAT_MEAN: MEAN_LATENCY,
 }
-_MAX_VARIABLES, _MAX_MIXES = 6, 8
+_MAX_VARIABLES = 6
 _BAND = 0.10  # Around the mean, as SNIA's PTS 2.0.2 draws it. Noticed by: test_conditioning.py
 _PANEL_IN = 1.8
 
@@ -56,6 +56,7 @@ class JudgedRounds:
     # depth 4``; empty where there are no such jobs
     settings: Mapping[str, str]
     hosts: int  # number of hosts whose rates are added up
+    most: int  # panels of mixes
 
     @property
     def sums(self) -> str:
@@ -87,7 +88,8 @@ def judge_rounds(frames: Frames, options: Options) -> JudgedRounds | str:
     matrix = window_matrix(rows, whole, profile=profile)
     names = {str(row["job"]): _cell_name(row) for _, row in matrix.iterrows()}
     settings, hosts = _settings(rows, matrix), len(rows["host"].unique())
-    return JudgedRounds(determined, cells.variables, names, matrix, settings, hosts)
+    known = (names, matrix, settings, hosts)
+    return JudgedRounds(determined, cells.variables, *known, options.parts)
 
 
 def _settings(rows: pd.DataFrame, matrix: pd.DataFrame) -> dict[str, str]:
@@ -139,7 +141,7 @@ def build_convergence(judged: JudgedRounds) -> Plot:
     drawn, fewer = worst(
         mixes,
         map(_range_over_rounds, mixes),
-        most=_MAX_MIXES,
+        most=judged.most,
         what="panels",
         criterion="those whose rounds differ most",
     )

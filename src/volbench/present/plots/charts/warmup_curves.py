@@ -45,7 +45,7 @@ def read(frames: Frames, options: Options) -> _WarmUps | str:
     drawn, curves_note = worst(
         climbs,
         (curve.penalty for curve in climbs),
-        most=_MAX_CURVES,
+        most=min(_MAX_CURVES, options.parts),
         what="volumes",
         criterion="those with the largest penalty for fresh blocks",
     )
