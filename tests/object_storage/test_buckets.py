@@ -297,7 +297,7 @@ def test_verbs_that_write_take_folders_only(address: str) -> None:
     for verb in ("resume", "verify", "status"):
         done = call(verb, address)
         assert done.returncode == 2
-        assert "does not exist" in done.stderr
+        assert "there is no folder" in done.stderr
 
 
 def test_an_uploaded_campaign_is_read(

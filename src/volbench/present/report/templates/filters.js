@@ -27,7 +27,7 @@ function filterMenu([name, title, format]) {
   search.addEventListener("input", fill);
   menu.addEventListener("toggle", () => menu.open && values.length > MOST_OPTIONS && fill());
   fill();
-  list.addEventListener("change", (event) => {
+  list.addEventListener("change", (/** @type {Event} */ event) => {
     const box = /** @type {HTMLInputElement} */ (event.target);
     const now = chosen();
     if (box.checked) now.add(box.value);
