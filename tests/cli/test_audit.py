@@ -72,6 +72,9 @@ def test_the_exit_code_follows_the_verdict(
     [
         ((), "name campaigns, or volumes with --on", "--type azure/P15"),
         (("out", "--on", "."), "exclude each other", "volbench audit --on"),
+        (("out", "--type", "azure/P15"), "--type has no effect on campaigns", "with --on"),
+        (("out", "--for", "1h"), "--for has no effect on campaigns", "with --on"),
+        (("out", "--set", "limits.iops=3k"), "--set has no effect on campaigns", "with --on"),
         (("--on", ".", "--for", "10s"), "10s is too short for an audit", "--for 10m"),
         (("--on", ".", "--type", "azure/P99"), "no volume type 'azure/P99'", "azure/P"),
         (("--on", ".", "--type", "azure/premium-ssd"), "depend on the size", "size="),

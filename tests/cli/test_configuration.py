@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -113,3 +114,14 @@ def test_the_table_of_defaults_fits(folder: Path, width: int) -> None:
     assert done.returncode == 0
     assert max(map(len, lines)) <= width
     assert {line.split()[0] for line in lines} >= {"key", "targets", "inventory", "results"}
+
+
+@pytest.mark.root
+def test_root_takes_no_file_of_another_user(folder: Path) -> None:
+    """Whoever owns it could choose which disk root measures and overwrites."""
+    file = folder / "volbench.toml"
+    file.write_text('targets = {data = "near"}\n')
+    os.chown(file, 65534, 65534)
+    done = call("run", "quick", "--dry-run", cwd=folder)
+    assert done.returncode == 3
+    assert f"{file} belongs to the user 65534" in done.stderr

@@ -7,6 +7,7 @@ from itertools import product
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from volbench.cli.configuration import say_what_is_configured
 from volbench.cli.execution import StartOptions, carry_out, start_options
@@ -122,7 +123,9 @@ def audit(
             hint="volbench audit --on /dev/sdb --type azure/P15, or volbench audit results/audit",
         )
     folders: Sequence[str | Path] = campaigns
-    if targets:
+    if campaigns:
+        _refuse_options_of_measuring()
+    else:
         from volbench.engine.campaign.prepare import CampaignRequest
         from volbench.engine.hosts.connected_host import this_machine
         from volbench.plan.expansion.expand import Terms
@@ -151,6 +154,25 @@ def audit(
             return
         folders = (ended.layout.root,)
     _show(folders, table_output)
+
+
+def _refuse_options_of_measuring() -> None:
+    """Refuse options that change nothing about campaigns that exist."""
+    context = click.get_current_context()
+    flags = {
+        "volume_type": "--type",
+        "audit_s": "--for",
+        "has_writes": "--write",
+        "size": "--size",
+        "settings": "--set",
+    }
+    for name, text in flags.items():
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise InputError(
+                f"{text} has no effect on campaigns that exist: they are judged by the limits of"
+                " their profiles and inventories",
+                hint="leave it out, or measure anew with --on",
+            )
 
 
 def _jobs(audit_s: float, *, has_writes: bool) -> Iterator[tuple[str, dict[str, str]]]:

@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from volbench.api.run_profiles import DEFAULT_RESULTS
-from volbench.errors import InputError, did_you_mean
+from volbench.errors import InputError, RefusedError, did_you_mean
 
 LOCAL_FILE = Path("volbench.toml")
 # Key to what it stands for
@@ -42,8 +42,20 @@ def read_configuration() -> dict[str, Default]:
     defaults: dict[str, Default] = {}
     for file in (user_file(), LOCAL_FILE):
         if file.is_file():
+            _refuse_foreign(file)
             defaults |= {key: Default(value, file) for key, value in _values(file)}
     return defaults
+
+
+def _refuse_foreign(file: Path) -> None:
+    """Refuse a file of another user, who could choose what root measures and overwrites."""
+    owner = file.stat().st_uid
+    trusted = {"0", os.environ.get("SUDO_UID")}
+    if os.geteuid() == 0 and str(owner) not in trusted:
+        raise RefusedError(
+            f"{file.absolute()} belongs to the user {owner}, who could choose what root measures",
+            hint="remove it, or work in another folder",
+        )
 
 
 def user_file() -> Path:

@@ -27,6 +27,7 @@ from volbench.plan.expansion.expand import (
     run_of,
     steps_of,
 )
+from volbench.units import counted_noun
 
 # Slices of a device begin at whole MiB, as partitions do (parted's optimal alignment). Noticed by:
 # tests/plan/expansion/test_multi_client.py::test_a_device_is_divided_into_separate_slices
@@ -344,8 +345,9 @@ class _Fleet:
 def _check_counts(counts: Sequence[int], most: int) -> None:
     """Refuse numbers of clients that are not there."""
     if max(counts, default=0) > most:
+        listed, verb = ",".join(map(str, counts)), "is" if most == 1 else "are"
         raise InputError(
-            f"--client-counts {','.join(map(str, counts))}: there are only {most} clients",
+            f"--client-counts {listed}: there {verb} only {counted_noun(most, 'client')}",
             hint="add hosts, or pods by --replicas, or clients of one host by --set clients=N",
         )
 

@@ -134,7 +134,7 @@ def _verdict_line(delivery: Delivery, *, is_on_local: bool) -> str:
     name = f" ({delivery.promise.name})" if delivery.promise.name else ""
     line = f"{printable(where)}{name}: {verdict_words(delivery)}"
     if delivery.outcome is Outcome.NOT_PROMISED:
-        return f"{line}, {delivery.limit}. Name what is promised: --type azure/P15."
+        return f"{line}, {delivery.limit}. Name the promise when you measure: --type azure/P15."
     line += f", {delivery.direction} {_delivered(delivery)} of {_promised(delivery)}"
     if delivery.outcome is Outcome.FALLS_SHORT and delivery.causes:
         line += f"; bottleneck: {_bottleneck(delivery)}"
