@@ -103,7 +103,7 @@ def test_contradictions_are_refused(first: str, second: str, *, is_refused: bool
 
 
 def frames(runs: int, **columns: object) -> dict[str, pd.DataFrame]:
-    """Return the frames of repeats of one job without verdicts, findings and several clients."""
+    """Return the frames of steady repeats of one job, without findings and several clients."""
     names = [f"r{number}" for number in range(runs)]
     identity = {"campaign": "c", "profile": "p", "host": "local", "volume": "/v", "job": "reads"}
     summary = pd.DataFrame(
@@ -111,11 +111,14 @@ def frames(runs: int, **columns: object) -> dict[str, pd.DataFrame]:
         | {name: [value] * runs for name, value in identity.items()}
         | {"group": ["reads"] * runs, "direction": ["read"] * runs}
         | {"phase": ["measured"] * runs, "status": ["finished"] * runs}
+        | {"client": [math.nan] * runs}
         | columns
     )
-    verdicts = summary.assign(verdict="steady", bottleneck="unknown", spread_percent=3.0)
+    verdicts = summary.drop(columns="client").assign(
+        verdict="steady", bottleneck="unknown", spread_percent=3.0
+    )
     nothing = pd.DataFrame(columns=["run", "severity", "direction"])
-    sums = summary.head(0).drop(columns=["run", "host", "volume"])
+    sums = summary.head(0).drop(columns=["run", "host", "volume", "client"])
     return {"summary": summary, "verdicts": verdicts, "findings": nothing, "aggregate": sums}
 
 
@@ -231,13 +234,51 @@ def test_sums_over_clients() -> None:
     """Clients are judged together; without one of them nothing is decided."""
     known = frames(3, iops=[400.0] * 3)
     assert verdict_on("aggregate_iops > 900", known).answer is Answer.FAIL  # of one client its own
-    sums = known["summary"].drop(columns=["run", "host", "volume"])
+    sums = known["summary"].drop(columns=["run", "host", "volume", "client"])
     known["aggregate"] = sums.assign(iops=1200.0, clients=3, clients_planned=3)
     assert verdict_on("aggregate_iops > 900", known).answer is Answer.PASS
     assert verdict_on("iops > 900", known).answer is Answer.FAIL
     known["aggregate"]["clients"] = [3, 2, 3]
     lost = verdict_on("aggregate_iops > 900", known)
     assert (lost.answer, lost.reason) == (Answer.UNDECIDED, "some clients did not finish")
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "value"),
+    [
+        ("iops >= 800", Answer.PASS, 800.0),
+        ("iops > 900", Answer.FAIL, 800.0),
+        ("iops <= 1100", Answer.PASS, 1100.0),
+        ("iops < 1000", Answer.FAIL, 1100.0),
+        ("error = 0", Answer.FAIL, 5.0),
+        ("error = 5", Answer.FAIL, 0.0),
+    ],
+)
+def test_clients_are_no_repeats(text: str, answer: Answer, value: float) -> None:
+    """Clients of a single repeat give no interval: the worst of them is its value."""
+    iops = [1000.0, 800.0, 1100.0, 1050.0]
+    known = frames(4, iops=iops, error=[0, 0, 5, 0], repeat=[1] * 4, client=[1, 2, 3, 4])
+    verdict = verdict_on(text, known)
+    assert (verdict.answer, verdict.interval.estimate, verdict.repeats) == (answer, value, 1)
+    assert math.isnan(verdict.interval.low)
+    assert verdict.reason == "no interval: 3 repeats give one, worst of 4 clients"
+
+
+def test_the_worst_client_of_each_repeat_is_judged() -> None:
+    """Three repeats of two clients have the interval of three values; all have to be steady."""
+    worst, best = [980.0, 1000.0, 1020.0], [5000.0, 6000.0, 7000.0]
+    clients, repeats = [1] * 3 + [2] * 3, [1, 2, 3] * 2
+    known = frames(6, iops=worst + best, repeat=repeats, client=clients)
+    verdict = verdict_on("iops > 900", known)
+    assert (verdict.answer, verdict.repeats) == (Answer.PASS, 3)
+    assert verdict.interval == answers("iops > 900", *worst).interval
+    assert verdict.reason == "worst of 2 clients"
+    steady = verdict_on("steady = yes", known)
+    assert (steady.answer, steady.repeats) == (Answer.PASS, 3)
+    known["verdicts"]["verdict"] = ["noisy"] + ["steady"] * 5
+    mixed = verdict_on("steady = yes", known)
+    assert (mixed.answer, mixed.words) == (Answer.UNDECIDED, "in 2 of 3")
+    assert mixed.reason == "the repeats differ, worst of 2 clients"
 
 
 def test_the_last_five_rounds_are_the_measurement() -> None:

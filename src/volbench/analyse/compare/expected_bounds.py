@@ -49,7 +49,7 @@ class Verdict:
     direction: str
     answer: Answer
     interval: Interval  # of the repeats; ends are NaN without one
-    repeats: int
+    repeats: int  # the clients of one job are one
     reason: str  # of an answer without an interval, or of none; may be empty
     words: str = ""  # what was measured, where it is not a number
 
@@ -74,14 +74,17 @@ class Measurements:
         finished = measured(summary)
         runs = finished.assign(_invalid=self._is_invalid(finished))
         verdicts = of_measured(frames["verdicts"], summary)
+        clients = finished.drop_duplicates("run").set_index("run")["client"]
         verdicts = verdicts.assign(
+            client=verdicts["run"].map(clients),
             _invalid=self._is_invalid(verdicts),
             steady=verdicts["verdict"].map(
                 lambda state: math.nan if state == State.TOO_SHORT else float(state == State.STEADY)
             ),
         )
         steps = runs.groupby(_STEP, dropna=False)["_invalid"].any().rename("_invalid")
-        sums = frames["aggregate"].assign(host="", volume="").join(steps, on=_STEP)
+        sums = frames["aggregate"].assign(host="", volume="", client=math.nan)
+        sums = sums.join(steps, on=_STEP)
         self.frames = {
             name: rows.assign(_label=labels(rows))
             for name, rows in (("summary", runs), ("verdicts", verdicts), ("aggregate", sums))
@@ -186,6 +189,8 @@ def _verdict(
 ) -> Verdict:
     """Return the verdict on the repeats of one job and direction."""
     column, note = _column_of(expectation, rows)
+    numbers = _repeat_numbers(expectation, rows)
+    repeats, clients = numbers.nunique(), int(numbers.value_counts().max())
     answer, interval, words = Answer.UNDECIDED, _NOTHING, ""
     if rows["_invalid"].fillna(value=False).any():
         note = "invalid result, see volbench check"
@@ -193,16 +198,41 @@ def _verdict(
         note = "some clients did not finish"
     elif column not in rows or rows[column].isna().any():
         note = "no verdict: the runs are too short" if column == "steady" else "not reported"
-    elif column in {"steady", "snia_steady"}:
-        answer, words = _by_verdict(expectation, rows[column])
-        note = "" if answer is not Answer.UNDECIDED else "the repeats differ"
     else:
-        values: Floats = rows[column].to_numpy(dtype=np.float64)
-        answer, interval, more = _by_number(expectation, values)
-        note = ", ".join(filter(None, (more, note)))
+        values = _worst_of_clients(expectation, rows[column], numbers)
+        if column in {"steady", "snia_steady"}:
+            answer, words = _by_verdict(expectation, values)
+            more = "" if answer is not Answer.UNDECIDED else "the repeats differ"
+        else:
+            answer, interval, more = _by_number(expectation, values)
+        worst = f"worst of {clients} clients" if clients > 1 else ""
+        note = ", ".join(filter(None, (more, note, worst)))
     if lost and answer is Answer.PASS:
         answer, note = Answer.UNDECIDED, f"{counted_noun(lost, 'run')} did not finish"
-    return Verdict(expectation, *name, answer, interval, len(rows), note, words)
+    return Verdict(expectation, *name, answer, interval, repeats, note, words)
+
+
+def _repeat_numbers(expectation: Expectation, rows: pd.DataFrame) -> pd.Series[int]:
+    """Return a number for each row, the same for the clients of a repeat."""
+    if expectation.frame == "aggregate":
+        return pd.Series(range(len(rows)), index=rows.index)
+    # Rows without a client, or of the same one, are never clients of one repeat.
+    nth = rows.groupby([*_STEP, "client"], dropna=False).cumcount()
+    return rows.groupby([*_STEP, nth], sort=False, dropna=False).ngroup()
+
+
+def _worst_of_clients(
+    expectation: Expectation, values: pd.Series, numbers: pd.Series[int]
+) -> Floats:
+    """Return a value for each repeat: the one of its clients that is worst for the bound."""
+    clients = values.astype("float64").groupby(numbers.to_numpy())
+    low, high = clients.min(), clients.max()
+    if expectation.relation == "=":
+        is_low = (low - expectation.bound).abs() > (high - expectation.bound).abs()
+        worst = low.where(is_low, high)
+    else:
+        worst = high if "<" in expectation.relation else low
+    return np.asarray(worst, dtype=np.float64)
 
 
 def _column_of(expectation: Expectation, rows: pd.DataFrame) -> tuple[str, str]:
@@ -221,7 +251,7 @@ def _lacks_clients(rows: pd.DataFrame) -> bool:
     return "clients" in rows and bool((rows["clients"] < rows["clients_planned"]).any())
 
 
-def _by_verdict(expectation: Expectation, values: pd.Series) -> tuple[Answer, str]:
+def _by_verdict(expectation: Expectation, values: Floats) -> tuple[Answer, str]:
     """Return the answer to a verdict that every repeat has to have."""
     held = [expectation.holds(float(value)) for value in values]
     answer = _all_or_none(held)
