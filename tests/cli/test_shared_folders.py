@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import Volbench
+from tests.importer.sources import JSON, put
 from volbench.errors import ArchiveError
 from volbench.store.held_folder import hold_folder, make_private_folder
 
@@ -220,6 +221,41 @@ def test_a_folder_that_is_not_the_one_that_was_made_is_not_written(tmp_path: Pat
         hold_folder(tmp_path / "out", made=made),
     ):
         pytest.fail("it was held")
+
+
+@pytest.mark.parametrize("name", ["impz", ".impz.importing"])
+@pytest.mark.parametrize("is_dangling", [True, False])
+def test_an_import_follows_no_planted_link(
+    tmp_path: Path, scratch: Path, volbench: Volbench, name: str, *, is_dangling: bool
+) -> None:
+    """Neither in the place of the campaign, nor in that of the folder where it is prepared."""
+    source = put(tmp_path / "in" / "a.json", JSON)
+    target = tmp_path / "elsewhere" / "newdir"
+    (target.parent if is_dangling else target).mkdir(parents=True)
+    scratch.chmod(0o1777)
+    (scratch / name).symlink_to(target)
+    os.chown(scratch / name, NOBODY, NOBODY, follow_symlinks=False)
+    done = volbench("import", source, "--output", scratch / "impz")
+    assert done.returncode == 7, done.stderr
+    assert f"{scratch / name} " in done.stderr
+    assert ("is a symbolic link" if name == "impz" else "Not a directory") in done.stderr
+    assert target.exists() != is_dangling
+    assert [path.name for path in tmp_path.glob("elsewhere/**/*")] == ["newdir"] * (not is_dangling)
+    assert [path.name for path in scratch.iterdir()] == [name]
+
+
+@pytest.mark.parametrize("name", ["impz", ".impz.importing"])
+def test_root_imports_into_no_folder_of_another_user(
+    tmp_path: Path, scratch: Path, volbench: Volbench, name: str
+) -> None:
+    """As for a run, the folder stays as it is."""
+    source = put(tmp_path / "in" / "a.json", JSON)
+    (scratch / name).mkdir()
+    os.chown(scratch / name, NOBODY, NOBODY)
+    done = volbench("import", source, "--output", scratch / "impz")
+    assert done.returncode == 3, done.stderr
+    assert f"{scratch / name} belongs to the user {NOBODY}" in done.stderr
+    assert list((scratch / name).iterdir()) == []
 
 
 @pytest.mark.parametrize("verb", [["report"], ["plot", "iops"]])

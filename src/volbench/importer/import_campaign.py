@@ -57,7 +57,8 @@ from volbench.store.archive import (
     hold_campaign,
     refuse_used,
 )
-from volbench.store.atomic_files import sync_folder, write_bytes_atomic
+from volbench.store.atomic_files import sync_folder, unwritable, write_bytes_atomic
+from volbench.store.held_folder import make_private_folder, refuse_foreign
 from volbench.store.journal import Journal, utc_now
 from volbench.store.layout import Layout
 from volbench.store.worker_processes import NOBODY, Tell
@@ -514,9 +515,13 @@ def staged_folder(target: Path) -> Iterator[Path]:
 
     Yields:
         A path that does not exist yet.
+
+    Raises:
+        RefusedError: another user owns one of the two folders, and this process runs as root.
+        ArchiveError: the target is in use, a symbolic link, or cannot be written.
     """
     refuse_used(target)
-    folder = target.resolve()
+    folder = target.parent.resolve() / target.name  # a link planted meanwhile is not followed
     if folder == Path.cwd() or folder.is_mount():
         raise ArchiveError(
             f"{target} cannot be replaced: it is the current folder or a mount point",
@@ -524,10 +529,12 @@ def staged_folder(target: Path) -> Iterator[Path]:
             path=str(target),
         )
     aside = folder.with_name(f".{folder.name}.importing")
-    fresh = aside / "whole"
     try:
-        aside.mkdir(parents=True, exist_ok=True)
-        with hold_campaign(Layout(aside), is_moved=True):
+        if folder.exists():
+            refuse_foreign(target, folder.lstat().st_uid)
+        layout = _private_layout(aside)
+        fresh = layout.root / "whole"
+        with hold_campaign(layout, is_moved=True):
             if fresh.exists():
                 shutil.rmtree(fresh)
             try:
@@ -543,6 +550,13 @@ def staged_folder(target: Path) -> Iterator[Path]:
             hint="check permissions and free space, or choose another folder with --output",
             path=str(target),
         ) from error
+
+
+def _private_layout(root: Path) -> Layout:
+    try:
+        return Layout(root, made=make_private_folder(root))
+    except OSError as error:
+        raise unwritable(root, error) from error
 
 
 def _sync_tree(root: Path) -> None:

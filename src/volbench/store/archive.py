@@ -86,6 +86,12 @@ def refuse_used(root: Path) -> None:
             hint="choose a folder outside of it with --output",
             path=str(root),
         )
+    if os.path.islink(str(root)):  # noqa: PTH114 - not the held folder
+        raise ArchiveError(
+            f"{root} is a symbolic link; a campaign is written only into the folder itself",
+            hint="name the folder that is meant, or a new one, with --output",
+            path=str(root),
+        )
     try:
         used = root.exists() and not all(map(_is_unplanned, root.iterdir()))
     except OSError as error:
