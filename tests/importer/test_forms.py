@@ -96,6 +96,15 @@ def test_the_same_job_run_twice_is_two_results() -> None:
     assert len(find_results(JSON + json.dumps(later, indent=1)).results) == 2
 
 
+NOISE = b'\x8f\0\x1b{\xfe\x02"\x00:'  # not UTF-8
+
+
+def _overwritten(text: str, damage: bytes) -> bytes:
+    """Return a text with damage from byte 2001 on."""
+    content = text.encode()
+    return content[:2000] + damage + content[2000 + len(damage) :]
+
+
 @pytest.mark.parametrize(
     ("name", "content", "reason", "line"),
     [
@@ -104,6 +113,20 @@ def test_the_same_job_run_twice_is_two_results() -> None:
         ("empty.json", "", "it is empty", 0),
         ("normal.txt", "w: (g=0): rw=randwrite, bs=4K\nfio-3.33\nStarting 1\n", "normal output", 0),
         ("terse.txt", "3;fio-3.33;w;0;0;1;2;3;4\n", "line 1 of fio's terse output", 0),
+        ("nul.json", _overwritten(JSON, b"\xff\xfe\0"), "byte 2001 is 0xff", 0),
+        ("start.json", b"\xff\xfe\0" + JSON.encode()[3:], "byte 1 is 0xff", 0),
+        ("nul.txt", _overwritten(JSON, b"\0"), "byte 2001 is 0x00", 0),
+        ("key.json", _overwritten(JSON, b"\xff"), "byte 2001 is 0xff", 0),
+        ("late.json", JSON.encode() + b" " * 99_999 + b"\0", "is 0x00, which is not text", 0),
+        ("nul.json.gz", gzip.compress(_overwritten(JSON, b"\0")), "byte 2001 is 0x00", 0),
+        ("bom.json", b"\xef\xbb\xbf" + _overwritten(JSON, b"\xff"), "byte 2004 is 0xff", 0),
+        ("utf-16.json", JSON.encode("utf-16") + b"\0\xdc", "is 0x00, which is not text", 0),
+        ("random.json", b'{"fio version":"fio-3.33","jobs":[' + NOISE, "byte 35 is 0x8f", 0),
+        ("long.json", b'{"fio version":"fio-3.33","jobs":[' + NOISE * 9999, "byte 35 is", 0),
+        ("entry.json", _overwritten(json.dumps(DOCUMENT["jobs"][0]), b"\0"), "is 0x00", 0),
+        ("normal.txt", b"w: (g=0): rw=randwrite, bs=4K\nfio-3.33\n\0\0", "byte 40 is 0x00", 0),
+        ("groups.txt", b"w: (groupid=0, jobs=1): err= 0: pid=1\n\xff", "byte 39 is 0xff", 0),
+        ("terse.txt", b"3;fio-3.33;w;0;0;1;\0;3;4\n", "byte 20 is 0x00", 0),
         ("odd.json", JSON.replace('"total_ios" : ', '"total_ios" : "x", "y": '), "total_ios", 0),
         ("ds.txt", "\r\nCommand Line: diskspd.exe -b4K\r\n\r\nInput:\r\n", "output of DISKSPD", 0),
         ("ds.xml", "<Results>\n <System>\n  <ComputerName>a", "output of DISKSPD", 0),
@@ -149,9 +172,11 @@ def test_other_files_are_counted_and_never_touched(tmp_path: Path) -> None:
     put(source / ".hidden.json", "{")
     put(source / "README.md", f"Example:\n\n```json\n{JSON}```\n")
     put(source / "packed.tar.gz", gzip.compress(b"\0" * 99))
+    put(source / "page.html", b'<pre>{"fio version" : "fio-3.33"}</pre>\0\xff')
+    put(source / "latin-1.txt", b"fio version 3.33 f\xfcr Bl\xf6cke\n")
     before = {path: path.stat().st_mtime_ns for path in sorted(source.rglob("*"))}
     intake, _ = take(source, into=tmp_path / "campaign")
-    assert (intake.others, intake.malformed, len(intake.runs)) == (6, (), 1)
+    assert (intake.others, intake.malformed, len(intake.runs)) == (8, (), 1)
     assert {path: path.stat().st_mtime_ns for path in sorted(source.rglob("*"))} == before
 
 

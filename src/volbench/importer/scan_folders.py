@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -15,7 +16,15 @@ from volbench.fio.results.embedded_results import find_results
 from volbench.model.profile.secret_values import mask_text
 from volbench.model.results.result import RunOutput
 from volbench.store.layout import Layout
-from volbench.store.log_files import EXTENSIONS, MAX_BYTES, decode, is_binary, is_packed, unpack
+from volbench.store.log_files import (
+    EXTENSIONS,
+    MAX_BYTES,
+    decode,
+    find_damage,
+    is_binary,
+    is_packed,
+    unpack,
+)
 from volbench.store.worker_processes import NOBODY, Tell
 
 _LOG = re.compile(
@@ -39,6 +48,12 @@ _OTHER_TOOLS = {
     ),
 }
 _PAGES_OF_TOOLS = frozenset({".html", ".xml"})
+# Marks of output of fio: JSON, one entry of its jobs, normal and terse
+_OF_FIO = re.compile(
+    r'"fio version"\s*:|"jobname"\s*:\s*"[^"\n]*",\s*"groupid"\s*:'
+    r"|^\S.*: \((?:g=\d+\): rw=|groupid=\d+, jobs=\d+\): err=)|^\d;fio-\d",
+    re.MULTILINE,
+)
 
 
 @dataclass(frozen=True)
@@ -200,15 +215,19 @@ def _log_of(source: Source) -> LogFile | None:
 def _result_of(source: Source) -> ResultFile | None:
     """Return the results in a file; None if it is another kind of file."""
     content = _content(source.path)
-    plain = b"" if content is None else unpack(content)
-    if content is None or is_binary(plain):
+    if content is None:
         return None
+    plain = unpack(content)
     is_page = source.path.suffix.lower() in _PAGES_OF_TOOLS
     if not plain.strip():
         if _RESULT_NAMES.search(source.inside.name):
             raise OutputError("it is empty", hint="see the messages of fio on stderr")
         return None
     text = decode(plain)
+    if not is_page:
+        _refuse_damage(plain, text[:_HEAD_BYTES])
+    if is_binary(plain):
+        return None
     _refuse_other_tools(text[:_HEAD_BYTES])
     if is_page:
         return None
@@ -218,6 +237,24 @@ def _result_of(source: Source) -> ResultFile | None:
     masked = mask_text(text)
     kept = None if masked == text else masked.encode()
     return ResultFile(source, sha256(kept or content).hexdigest(), results, kept)
+
+
+def _refuse_damage(content: bytes, head: str) -> None:
+    """Refuse output of fio with a byte that cannot be part of it: a number may be lost with it."""
+    # UTF-8 without a mark, whatever the first bytes are
+    if _OF_FIO.search(content[:_HEAD_BYTES].decode("latin-1")):
+        position = find_damage(content, encoding="utf-8")
+    elif _OF_FIO.search(head):
+        is_utf_16 = content.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
+        position = find_damage(content, encoding="utf-16" if is_utf_16 else "utf-8")
+    else:
+        return
+    if position is not None:
+        raise OutputError(
+            f"it contains output of fio, but byte {position + 1} is 0x{content[position]:02x},"
+            " which is not text",
+            hint="restore the file; unpack an archive, convert another encoding to UTF-8",
+        )
 
 
 def _refuse_other_tools(head: str) -> None:
@@ -230,7 +267,10 @@ def _refuse_other_tools(head: str) -> None:
 
 
 def _content(path: Path) -> bytes | None:
-    """Return the content of a file that may contain a result, of a page its head; else None."""
+    """Return the content of a file that may contain a result, else None.
+
+    Of pages and binary files it is the head.
+    """
     suffix = path.suffix.lower()
     if suffix in _TEXT_SUFFIXES - _PAGES_OF_TOOLS:
         return None
@@ -240,7 +280,7 @@ def _content(path: Path) -> bytes | None:
         with path.open("rb") as stream:
             head = stream.read(_HEAD_BYTES)
             if is_binary(head) and not is_packed(head):
-                return None
+                return head
             return head if suffix in _PAGES_OF_TOOLS else head + stream.read()
     except OSError as error:
         raise OutputError(f"it cannot be read: {error.strerror}") from error

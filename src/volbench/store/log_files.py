@@ -104,8 +104,21 @@ def is_packed(content: bytes) -> bool:
 
 def decode(content: bytes) -> str:
     """Decode text in UTF-8, or in UTF-16 with a byte order mark (PowerShell)."""
-    encoding = next((name for mark, name in _BOMS if content.startswith(mark)), "utf-8")
-    return content.decode(encoding, errors="replace")
+    return content.decode(_encoding(content), errors="replace")
+
+
+def find_damage(content: bytes, *, encoding: str) -> int | None:
+    """Return the offset of the first byte that is not text in UTF-8 or UTF-16; None if all are."""
+    nul = -1 if encoding == "utf-16" else content.find(b"\0")
+    try:
+        content[: nul if nul >= 0 else None].decode(encoding)
+    except UnicodeDecodeError as error:
+        return error.start
+    return nul if nul >= 0 else None
+
+
+def _encoding(content: bytes) -> str:
+    return next((name for mark, name in _BOMS if content.startswith(mark)), "utf-8")
 
 
 def is_binary(content: bytes) -> bool:
