@@ -13,7 +13,6 @@ import pwd
 import re
 import secrets
 import stat
-import threading
 import typing
 
 from volbench.execute.agent.agent_error import AgentError, of_os_error
@@ -29,8 +28,6 @@ _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 _reserved = {}  # type: dict[str, tuple[tuple[int, int], str]]
 """Files of the reservations of this process, with their identity and the campaign's work folder."""
-_reserving = threading.Lock()
-_END_S = 2.0  # A reservation that takes longer waits for a hung volume.
 
 
 def reserve(
@@ -49,17 +46,15 @@ def reserve(
         is locked or recorded. Else ``shared``: target to the keys of other campaigns on its file
         system.
     """
-    filesystems = {_filesystem(target): target for target in targets}
+    for device in devices:
+        with _noted("volbench-" + device, key, folder):
+            holder = take_lock(device, key)
+        if holder:
+            return {"device": device, "holder": holder}
     others = {}  # type: dict[str, list[str]]
-    with _reserving:
-        for device in devices:
-            with _noted("volbench-" + device, key, folder):
-                holder = take_lock(device, key)
-            if holder:
-                return {"device": device, "holder": holder}
-        for name, target in filesystems.items():
-            with _noted("volbench-{}.{}".format(name, key), key, folder):
-                others[target] = join_filesystem(name, key)
+    for name, target in {_filesystem(target): target for target in targets}.items():
+        with _noted("volbench-{}.{}".format(name, key), key, folder):
+            others[target] = join_filesystem(name, key)
     return {"shared": {target: keys for target, keys in others.items() if keys}}
 
 
@@ -78,7 +73,7 @@ def _noted(file: str, key: str, work_folder: str) -> "typing.Iterator[None]":
 
 
 def release_unused() -> bool:
-    """Take back the reservations of this process, which ends, unless a run of them is here.
+    """Take back the reservations of this process, unless a run of their campaign is here.
 
     Its controller is gone, or has given up this host, which was frozen meanwhile. One that comes
     back reserves anew, and what it made then has another identity.
@@ -86,7 +81,6 @@ def release_unused() -> bool:
     Returns:
         Whether there were some, and all were taken back.
     """
-    _reserving.acquire(timeout=_END_S)  # for good: nothing is reserved after it
     is_released = bool(_reserved)
     while _reserved:
         file, (identity, work_folder) = _reserved.popitem()
