@@ -72,31 +72,25 @@ def _noted(file: str, key: str, work_folder: str) -> "typing.Iterator[None]":
             _reserved[file] = identity, work_folder
 
 
-def release_unused() -> bool:
+def release_unused() -> None:
     """Take back the reservations of this process, unless a run of their campaign is here.
 
     Its controller is gone, or has given up this host, which was frozen meanwhile. One that comes
     back reserves anew, and what it made then has another identity.
-
-    Returns:
-        Whether there were some, and all were taken back.
     """
-    is_released = bool(_reserved)
     while _reserved:
         file, (identity, work_folder) = _reserved.popitem()
         try:
             if not work_folder or os.listdir(work_folder):
-                is_released = False
                 continue
             os.rmdir(work_folder)
         except OSError:  # there is none
             pass
         try:
             with _Folder(_base()) as folder:
-                is_released = folder.remove_exact(file, identity) and is_released
+                folder.remove_exact(file, identity)
         except AgentError:  # another user's
-            is_released = False
-    return is_released
+            pass
 
 
 def release(key: str, devices: "list[str]") -> None:
@@ -339,12 +333,10 @@ class _Folder:
         """Remove a file with a known content; a lock that another campaign took meanwhile stays."""
         self._remove_if(name, lambda moved: self.read(moved) == text)
 
-    def remove_exact(self, name: str, identity: "tuple[int, int]") -> bool:
-        """Remove a file if it has a known identity, and return whether it had."""
-        if self.identity(name) != identity:
-            return False
-        self._remove_if(name, lambda moved: self.identity(moved) == identity)
-        return True
+    def remove_exact(self, name: str, identity: "tuple[int, int]") -> None:
+        """Remove a file with a known identity."""
+        if self.identity(name) == identity:
+            self._remove_if(name, lambda moved: self.identity(moved) == identity)
 
     def _remove_if(self, name: str, is_meant: "typing.Callable[[str], bool]") -> None:
         """Remove a file; another one that took its place meanwhile is put back."""

@@ -213,8 +213,8 @@ def serve(early: "list[bytes]") -> None:
 
 def _leave(status: int) -> None:
     """End, without what a controller that is gone left unused."""
-    if locks.release_unused():  # else a run needs them, or the controller is back
-        files.remove_unused_folders()
+    locks.release_unused()
+    files.remove_unused_folders()
     os._exit(status)
 
 
