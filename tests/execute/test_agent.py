@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import stat
 import threading
 import time
@@ -14,7 +13,6 @@ import pytest
 
 from tests.waiting import until
 from volbench.errors import ConnectError, DeadlineError, TransportError
-from volbench.execute.agent import files
 from volbench.execute.agent_executor import AgentExecutor
 from volbench.execute.channels import (
     OnEnd,
@@ -347,22 +345,6 @@ def test_a_damaged_transfer_leaves_nothing(tmp_path: Path, parts: list[object]) 
             incoming.take(part)
     assert list((tmp_path / "home").iterdir()) == []
     assert [path.name for path in tmp_path.iterdir()] == ["home"]
-
-
-def test_removals_of_the_same_folder_do_not_hinder_each_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A file that another removal took first does not end this one early."""
-    (tmp_path / "key/run").mkdir(parents=True)
-    remove = shutil.rmtree
-
-    def overtaken(path: str) -> None:
-        monkeypatch.setattr(shutil, "rmtree", remove)
-        raise FileNotFoundError(path)
-
-    monkeypatch.setattr(shutil, "rmtree", overtaken)
-    files.remove_work_folder(str(tmp_path), str(tmp_path / "key"))
-    assert not (tmp_path / "key").exists()
 
 
 @pytest.mark.root

@@ -327,14 +327,11 @@ class Executor(Protocol):
             wait: whether to wait for the end; otherwise the next removal waits for this one too.
         """
 
-    def wait_when_unreachable(
-        self, *, unless: Callable[[], bool], is_hung: Callable[[], bool]
-    ) -> None:
+    def wait_when_unreachable(self, *, unless: Callable[[], bool]) -> None:
         """Extend the retry period for the case that the host becomes unreachable.
 
         Args:
             unless: polled between attempts; True ends the retries.
-            is_hung: polled while a request waits; True abandons it, and ends the retries.
         """
 
     def close(self) -> None:

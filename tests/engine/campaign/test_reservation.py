@@ -37,11 +37,9 @@ class Hung(LocalExecutor):
         """How long it has been silent."""
         return HUNG_S
 
-    def wait_when_unreachable(
-        self, *, unless: Callable[[], bool], is_hung: Callable[[], bool]
-    ) -> None:
+    def wait_when_unreachable(self, *, unless: Callable[[], bool]) -> None:
         """Note when to give up."""
-        self.unless = lambda: unless() or is_hung()
+        self.unless = unless
 
     def hang(self) -> None:
         """Repeat a request."""

@@ -99,9 +99,7 @@ def run_campaign(
         hosts = [host for host in hosts if host not in lost]
         workers = [worker for worker in workers if worker.host not in lost]
         for host in hosts:
-            host.executor.wait_when_unreachable(
-                unless=lambda: stop.requested, is_hung=lambda: attendance.is_over
-            )
+            host.executor.wait_when_unreachable(unless=lambda: stop.requested or attendance.is_over)
         try:
             with reported_silence(attendance, states.listener):
                 _run_all(campaign, workers, states)
@@ -156,7 +154,7 @@ def _on_each_bounded(
 
     for host in hosts:
         host.executor.wait_when_unreachable(
-            unless=lambda: context.stop.requested, is_hung=lambda: attendance.is_over
+            unless=lambda: context.stop.requested or attendance.is_over
         )
     with reported_silence(attendance, context.states.listener):
         return on_each(hosts, attended)

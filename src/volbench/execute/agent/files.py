@@ -278,31 +278,12 @@ def make_private_folder(parent: str, name: str, owner: "int | None" = None) -> "
             os.mkdir(path, 0o700)
             if owner is not None:
                 os.chown(path, owner, -1, follow_symlinks=False)
-            _made_folders.append((path, _identity(stat_in(path, follow=False))))
-            return [*_made_folders[-1]]
+            return [path, _identity(stat_in(path, follow=False))]
         except FileExistsError:
             continue
         except OSError as error:
             raise of_os_error(error) from error
     raise AssertionError
-
-
-_made_folders = []  # type: list[tuple[str, list[object]]]
-"""Private folders that this process made, with their identities."""
-
-
-def remove_unused_folders() -> None:
-    """Remove the private folders that this process made and that are empty.
-
-    Its controller is gone, and may never have heard of them; it makes another one where it needs
-    one.
-    """
-    for path, identity in _made_folders:
-        try:
-            if _identity(stat_in(path, follow=False)) == identity:
-                os.rmdir(path)
-        except OSError:  # it is used, or gone
-            pass
 
 
 def _identity(status: "dict[str, object]") -> "list[object]":
@@ -317,13 +298,12 @@ def remove_work_folder(base: str, path: str) -> None:
     parts = path.split("/")
     if not path.startswith(base + "/") or ".." in parts or os.path.normpath(path) == base:
         raise AgentError("refused", "it is not below {}".format(base))
-    while os.path.lexists(path):
-        try:
-            shutil.rmtree(path)
-        except FileNotFoundError:  # another removal got to one of its files first
-            pass
-        except OSError as error:
-            raise of_os_error(error) from error
+    try:
+        shutil.rmtree(path)
+    except FileNotFoundError:
+        pass
+    except OSError as error:
+        raise of_os_error(error) from error
     if os.path.basename(base) == ".volbench":
         try:
             os.rmdir(base)

@@ -22,7 +22,7 @@ import time
 import zlib
 from collections import deque
 
-from volbench.execute.agent import files, locks, run_command
+from volbench.execute.agent import run_command
 from volbench.execute.agent.agent_error import AgentError, of_os_error
 from volbench.execute.agent.installed_program import Program
 from volbench.execute.agent.operations import OPERATIONS
@@ -60,7 +60,7 @@ class Output:
                     view = view[os.write(self._descriptor, view) :]
             except OSError:
                 run_command.kill_all()
-                _leave(1)
+                os._exit(1)
 
 
 class Threads:
@@ -208,14 +208,7 @@ def serve(early: "list[bytes]") -> None:
     for line in sys.stdin.buffer:
         _take(line, output, threads, root)
     threads.end(_END_S)
-    _leave(0)
-
-
-def _leave(status: int) -> None:
-    """End, without what a controller that is gone left unused."""
-    locks.release_unused()
-    files.remove_unused_folders()
-    os._exit(status)
+    os._exit(0)
 
 
 def _take(line: bytes, output: Output, threads: Threads, root: RootAgent) -> None:
