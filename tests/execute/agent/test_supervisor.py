@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -39,7 +40,7 @@ def launch(folder: Path, *argv: str, **order: object) -> dict[str, object]:
     """Start a program in a folder."""
     order = {"longest_s": 30.0, **order}
     paths = {"cwd": str(folder), "stderr": str(folder / "err"), "control": str(folder / ".c")}
-    return supervisor.launch(argv=list(argv), **paths, **order)  # type: ignore[arg-type]  # orders of many types
+    return supervisor.launch(argv=list(argv), **{**paths, **order})  # type: ignore[arg-type]  # orders of many types
 
 
 def events(folder: Path, **known: object) -> list[Event]:
@@ -284,6 +285,17 @@ def test_attached_sampling_ends_with_its_controller(folder: Path) -> None:
     )
     until(lambda: not (folder / ".c").exists())
     os.killpg(pid, signal.SIGKILL)  # it was still there
+
+
+def test_a_start_that_fails_after_its_controller_is_gone_leaves_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A resume may have moved the folder of the run; nobody else removes the control folder."""
+    monkeypatch.setattr(supervisor, "ticks_of", lambda _pid: -1)  # of a process that is gone
+    monkeypatch.setattr(shutil, "rmtree", lambda *_, **__: None)  # of the controller
+    with pytest.raises(AgentError, match="cannot be written"):
+        launch(folder, "true", stderr=str(folder / "moved" / "err"), attached=True)
+    until(lambda: not (folder / ".c").exists(), patience_s=10)
 
 
 @pytest.mark.root

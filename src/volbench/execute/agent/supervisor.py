@@ -291,15 +291,17 @@ def main(_arguments: "list[str]") -> None:
     for number in (signal.SIGHUP, signal.SIGINT):
         signal.signal(number, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM, signal.SIGCHLD])
+    supervisor = _Supervisor(order)
     try:
-        _Supervisor(order).run()
+        supervisor.run()
     except AgentError as error:
         _reply(error.message)
-        os._exit(1)
     except OSError as error:
         _reply(error.strerror or str(error))
-        os._exit(1)
-    os._exit(0)
+    else:
+        os._exit(0)
+    supervisor.leave_if_alone()
+    os._exit(1)
 
 
 def _reply(text: str) -> None:
@@ -467,14 +469,20 @@ class _Supervisor:
             received = signal.sigtimedwait([signal.SIGTERM, signal.SIGCHLD], left_s)
             self._reap()
             self._check_deadline()
-            if self._controller and ticks_of(self._controller[0]) != self._controller[1]:
-                shutil.rmtree(self._control, ignore_errors=True)
+            if self.leave_if_alone():
                 return  # a resume ends the program
             if self._sampler is None:
                 continue
             if received is not None and received.si_signo == signal.SIGTERM and self._has_ended:
                 self._sampler.stop("cut off: stopped by the user")
             self._sampler.take_due()
+
+    def leave_if_alone(self) -> bool:
+        """Remove the control folder if the controller of an attached program is gone."""
+        is_alone = self._controller and ticks_of(self._controller[0]) != self._controller[1]
+        if is_alone:
+            shutil.rmtree(self._control, ignore_errors=True)
+        return bool(is_alone)
 
     def _reap(self) -> None:
         """Record the end of the program, if it has ended."""
