@@ -11,8 +11,8 @@ from typing import Any, Self
 from pydantic import Field, model_validator
 
 from volbench.catalogue.volume_type import TypeSource
-from volbench.catalogue.volume_types import Count, Day, Name, yaml_files
-from volbench.errors import InputError, nearest
+from volbench.catalogue.volume_types import Count, Day, Name, entry_of, yaml_files
+from volbench.errors import InputError
 from volbench.model.document.document_model import Document, Duration, Rate
 from volbench.model.document.located_errors import Fault, reject
 from volbench.model.document.yaml_text import read_document, yaml_text
@@ -85,15 +85,7 @@ def _bundled() -> Mapping[str, MachineType]:
 
 def find_machine(name: str) -> MachineType:
     """Return a machine type by name."""
-    known = machine_types()
-    if name in known:
-        return known[name]
-    by_case = {each.lower(): each for each in known}
-    near = by_case.get(name.lower()) or nearest(name, list(known))
-    raise InputError(
-        f"there is no machine type {name!r}",
-        hint=f"did you mean `{near}`?" if near else "see: volbench machine-types --help",
-    )
+    return entry_of(name, machine_types(), kind="machine type")
 
 
 def within_machine(limits: Limits) -> Limits:

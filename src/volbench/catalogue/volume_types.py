@@ -11,7 +11,7 @@ from datetime import date
 from functools import cache
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Generic, Self
+from typing import Annotated, Generic, Self, TypeVar
 
 from pydantic import AfterValidator, Field, GetJsonSchemaHandler, model_validator
 from pydantic.json_schema import JsonSchemaValue
@@ -64,6 +64,7 @@ Name = Annotated[Text, AfterValidator(_checked_name)]
 CountRules = Annotated[tuple[Rule[Count], ...], ONE_OR_MORE]
 RateRules = Annotated[tuple[Rule[Rate], ...], ONE_OR_MORE]
 SizeRules = Annotated[tuple[Rule[Size], ...], ONE_OR_MORE]
+_Entry = TypeVar("_Entry")
 
 
 class Limit(Document, Generic[Value]):
@@ -308,13 +309,18 @@ def parse_types(text: str, *, path: str) -> dict[str, VolumeType]:
 
 def find_type(name: str, types: Mapping[str, VolumeType]) -> VolumeType:
     """Return a type by name."""
-    if name in types:
-        return types[name]
-    by_case = {known.lower(): known for known in types}
-    near = by_case.get(name.lower()) or nearest(name, list(types))
+    return entry_of(name, types, kind="volume type")
+
+
+def entry_of(name: str, entries: Mapping[str, _Entry], *, kind: str) -> _Entry:
+    """Return the entry of a catalogue with a name."""
+    if name in entries:
+        return entries[name]
+    by_case = {known.lower(): known for known in entries}
+    near = by_case.get(name.lower()) or nearest(name, list(entries))
     raise InputError(
-        f"there is no volume type {name!r}",
-        hint=f"did you mean `{near}`?" if near else "see: volbench volume-types list",
+        f"there is no {kind} {name!r}",
+        hint=f"did you mean `{near}`?" if near else f"see: volbench {kind.replace(' ', '-')}s list",
     )
 
 
