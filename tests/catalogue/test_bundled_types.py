@@ -37,6 +37,35 @@ azure/ultra-disk 4g 4000 1000MB/s 4000 1000MB/s - - - -
 azure/ultra-disk 64g 64000 10000MB/s 64000 10000MB/s - - - -
 azure/ultra-disk 512g 400000 10000MB/s 400000 10000MB/s - - - -
 azure/ultra-disk 64t 100 1MB/s 100 1MB/s - - - -
+azure/E1 4g - - 500 60MB/s 600 180000 150MB/s 162e9
+azure/E2 8g - - 500 60MB/s 600 180000 150MB/s 162e9
+azure/E3 16g - - 500 60MB/s 600 180000 150MB/s 162e9
+azure/E4 32g - - 500 60MB/s 600 180000 150MB/s 162e9
+azure/E6 64g - - 500 60MB/s 600 180000 150MB/s 162e9
+azure/E10 128g - - 500 60MB/s 600 180000 150MB/s 162e9
+azure/E15 256g - - 500 60MB/s 600 180000 150MB/s 162e9
+azure/E20 512g - - 500 60MB/s 600 180000 150MB/s 162e9
+azure/E30 1t - - 500 60MB/s 1000 900000 250MB/s 342e9
+azure/E40 2t - - 500 60MB/s - - - -
+azure/E50 4t - - 500 60MB/s - - - -
+azure/E60 8t - - 2000 400MB/s - - - -
+azure/E70 16t - - 4000 600MB/s - - - -
+azure/E80 32767g - - 6000 750MB/s - - - -
+azure/standard-ssd 300g - - 500 60MB/s 600 180000 150MB/s 162e9
+azure/standard-ssd 32767g - - 6000 750MB/s - - - -
+azure/S4 32g - - 500 60MB/s - - - -
+azure/S6 64g - - 500 60MB/s - - - -
+azure/S10 128g - - 500 60MB/s - - - -
+azure/S15 256g - - 500 60MB/s - - - -
+azure/S20 512g - - 500 60MB/s - - - -
+azure/S30 1t - - 500 60MB/s - - - -
+azure/S40 2t - - 500 60MB/s - - - -
+azure/S50 4t - - 500 60MB/s - - - -
+azure/S60 8t - - 1300 300MB/s - - - -
+azure/S70 16t - - 2000 500MB/s - - - -
+azure/S80 32767g - - 2000 500MB/s - - - -
+azure/standard-hdd 1g - - 500 60MB/s - - - -
+azure/standard-hdd 32767g - - 2000 500MB/s - - - -
 aws/gp2     1g     - -     100 128MiB/s 3000 5400000 - -
 aws/gp2     100g   - -     300 128MiB/s 3000 5400000 - -
 aws/gp2     170g   - -     510 128MiB/s 3000 5400000 - -
@@ -75,6 +104,7 @@ gcp/hyperdisk-balanced 64t 160000 2400MiB/s 160000 2400MiB/s - - - -
 gcp/hyperdisk-throughput 2t - 20MiB/s 80 20MiB/s - - - -
 gcp/hyperdisk-throughput 32t - 2400MiB/s 9600 2400MiB/s - - - -
 gcp/hyperdisk-extreme 64g 128 - 128 32MiB/s - - - -
+gcp/hyperdisk-extreme 100g 120000 - 120000 5000MiB/s - - - -
 gcp/hyperdisk-extreme 64t 350000 - 350000 5000MiB/s - - - -
 """
 ROWS = [line.split() for line in CASES.strip().splitlines()]
@@ -153,6 +183,7 @@ def test_p15_needs_no_size() -> None:
     assert (found.iops, found.bandwidth_bytes_per_s) == (1100, 125e6)
     assert found == Limits(
         name="azure/P15",
+        checked="2026-11-21",
         iops=1100,
         bandwidth_bytes_per_s=125e6,
         burst_iops=3500,

@@ -170,6 +170,7 @@ def evaluate(kind: VolumeType, volume: VolumeOfType, *, writes: bool | None = No
     bandwidth = _sustained(sized, "bandwidth", provisioned=sized.bandwidth, writes=writes)
     return Limits(
         name=kind.name,
+        checked=tier.checked,
         iops=iops,
         bandwidth_bytes_per_s=bandwidth,
         time_percent=tier.time_percent,

@@ -361,7 +361,7 @@ def declared_limits(volume: VolumeOfType) -> Limits:
         limits = evaluate(kind, volume)
         if kind.is_one_for_all:
             return limits
-    return Limits(name=kind.name, wanted=volume)
+    return Limits(name=kind.name, wanted=volume, checked=kind.checked)
 
 
 def known_limits(volume: VolumeOfType, *, writes: bool | None) -> Limits | None:

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+import click
+
+from volbench.errors import InputError
 from volbench.kubernetes.cluster import Cluster, Manifest
 from volbench.kubernetes.cluster_spec import quantity_bytes
+from volbench.model.profile.profile_settings import Limits
+from volbench.slices import load
+
+# Returns the limits of a volume by its CSI driver and parameters; see `volbench.slices.load`
+_CLASS_LIMITS = "catalogue.class_limits:class_limits"
 
 _ZONE = "topology.kubernetes.io/zone"
+_PROVISIONER = "pv.kubernetes.io/provisioned-by"  # Absent where an administrator made the volume
 _MACHINE_TYPE = "node.kubernetes.io/instance-type"
 
 
@@ -38,15 +47,48 @@ class PodFacts:
             }
         return self._nodes[name]
 
+    def limits(self, facts: dict[str, Any]) -> Limits | None:
+        """Return the limits that the class and the volume of a claim ask for; None if unknown.
+
+        Args:
+            facts: of the pod and its claim.
+        """
+        name, volume = facts["storage_class"], self._volume(facts["persistent_volume"])
+        is_of_class = _PROVISIONER in volume.get("metadata", {}).get("annotations", {})
+        settings = (
+            self._cluster.read_if_allowed("StorageClass", name) if is_of_class else None
+        ) or {}
+        # The volume's own attributes are those that it was made with: the class may be a new one.
+        own = volume.get("spec", {}).get("csi", {}).get("volumeAttributes") or {}
+        parameters = {
+            key.lower(): str(value)
+            for given in (settings.get("parameters") or {}, own)
+            for key, value in given.items()
+        }
+        if not settings and "skuname" not in parameters:
+            return None
+        try:
+            limits: Limits | None = load(_CLASS_LIMITS)(
+                facts["csi_driver"],
+                parameters,
+                size_bytes=facts["volume_bytes"],
+                machine=facts["machine_type"],
+            )
+        except InputError as error:
+            click.echo(f"note: the storage class {name} gives no limits: {error.message}", err=True)
+            return None
+        origin = f"StorageClass {name}" if settings else f"volume {facts['persistent_volume']}"
+        return limits and limits.model_copy(update={"origin": origin})
+
+    def _volume(self, name: str) -> Manifest:
+        return (self._cluster.read_if_allowed("PersistentVolume", name) if name else None) or {}
+
     def _of_claim(self, name: str) -> dict[str, Any]:
         claim = (self._cluster.read("PersistentVolumeClaim", name) if name else None) or {}
         spec = claim.get("spec", {})
         volume_name = str(spec.get("volumeName", ""))
-        volume = (
-            self._cluster.read_if_allowed("PersistentVolume", volume_name) if volume_name else {}
-        )
         size = str(claim.get("status", {}).get("capacity", {}).get("storage", ""))
-        csi = (volume or {}).get("spec", {}).get("csi", {})
+        csi = self._volume(volume_name).get("spec", {}).get("csi", {})
         return {
             "storage_class": str(spec.get("storageClassName", "")),
             "claim_uid": str(claim.get("metadata", {}).get("uid", "")),

@@ -260,6 +260,7 @@ def wait_for_hosts(cluster: Cluster, spec: ClusterSpec, *, timeout_s: float) -> 
     for name, pod in planned.items():
         manifest = ready[name]
         described = facts.of(manifest, pod.claim)
+        limits = facts.limits(described) if pod.claim else None
         # the cluster may have chosen its default class
         labels = {"storage_class": described.pop("storage_class") or spec.unnamed_class}
         labels["node"] = manifest["spec"]["nodeName"]
@@ -282,6 +283,7 @@ def wait_for_hosts(cluster: Cluster, spec: ClusterSpec, *, timeout_s: float) -> 
                 volumes=role_paths(spec),
                 labels={key: label for key, label in labels.items() if label},
                 turn=pod.turn,
+                limits={next(iter(role_paths(spec))): limits} if limits else {},
                 pod=controller_pod,
             )
         )

@@ -210,6 +210,16 @@ def test_limits_of_a_host_come_before_those_of_the_profile() -> None:
     assert [run.limits.iops for run in runs if run.step == 2] == [1100, 7]
 
 
+def test_declared_limits_come_before_those_of_an_origin() -> None:
+    """What a storage class says applies only where nothing is declared."""
+    of_class = Limits(iops=500, origin="StorageClass fast")
+    host = VM1.model_copy(update={"limits": {"*": of_class}})
+    runs = planned(STORM, *clients_of([Client(host, 0, folder())], 1)).runs
+    assert {run.limits.iops for run in runs if run.step == 2} == {1100}
+    plain = planned(job("rw: read, size: 1m"), *clients_of([Client(host, 0, folder())], 1)).runs
+    assert {run.limits for run in plain} == {of_class}
+
+
 def test_shuffled_order_is_the_same_everywhere() -> None:
     """Clients meet at a barrier before each step, so all of them do the same job in it."""
     names = ", ".join(f"j{n}: {{rw: read, size: 1m}}" for n in range(8))

@@ -81,6 +81,7 @@ class Promise:
     credits: float  # I/Os or bytes in a full bucket
     time_share: float  # share of the time for which it is promised
     name: str  # volume type, or empty
+    source: str = ""  # what named the type, and when it was compared with the provider's page
 
 
 @dataclass(frozen=True)
@@ -358,7 +359,10 @@ def _promise(limits: Limits, *, is_iops: bool) -> Promise:
     share, name = limits.time_percent, limits.name
     if ("iops" if is_iops else "bandwidth_bytes_per_s") in limits.machine_limits:
         name = f"{name}, limited by the machine {limits.machine}".removeprefix(", ")
-    return Promise(rate, burst, full, math.nan if share is None else share / 100, name)
+    checked = f"catalogue checked on {limits.checked}" if limits.checked else ""
+    source = ", ".join(filter(None, (limits.origin or "as declared", checked)))
+    time_share = math.nan if share is None else share / 100
+    return Promise(rate, burst, full, time_share, name, source if rate > 0 else "")
 
 
 def _without_burst(

@@ -136,11 +136,16 @@ class Limits(LimitNumbers):
     wanted: VolumeOfType | None = None  # what the limits follow from, until its size is known
     # fields that are limits of the machine, which are lower than those of the volume
     machine_limits: tuple[str, ...] = ()
+    # what named the volume type, such as ``StorageClass gp3``; empty for a profile, an option or
+    # an inventory. Declared limits replace those of an origin.
+    origin: str = ""
+    checked: str = ""  # date when the catalogue was compared with the provider's page
 
     def document(self) -> dict[str, object]:
         """Return the content of the limits in a profile."""
         if self.wanted is None:
-            return super().document()
+            plain = self.model_copy(update={"origin": "", "checked": ""})
+            return super(Limits, plain).document()
         provisioned = {
             "size": self.wanted.size_bytes,
             "iops": self.wanted.iops,

@@ -44,7 +44,7 @@ def with_known_limits(run: Run) -> Run:
     limits = load(LIMITS_OF_TYPE)(volume, writes=_writes(run))
     if limits is None:
         return run
-    limits = limits.model_copy(update={"machine": machine})
+    limits = limits.model_copy(update={"machine": machine, "origin": run.limits.origin})
     return _with_limits(run, load(WITHIN_MACHINE)(limits) if machine else limits)
 
 
@@ -330,9 +330,13 @@ def _given(options: Mapping[str, str | None]) -> dict[str, str]:
 
 
 def run_of(step: Step, *, id_: str, volume: Volume, seed: int, limits: Limits | None = None) -> Run:
-    """Return the run of a step for a single client; the limits of its host take precedence."""
+    """Return the run of a step for a single client.
+
+    The limits of its host take precedence, unless they have an origin: then they are the default.
+    """
     profile, job, touch = step.profile, step.job, step.touch
-    declared = job.limits or profile.limits.get(job.role) or profile.limits.get("*") or Limits()
+    declared = job.limits or profile.limits.get(job.role) or profile.limits.get("*")
+    first, second = (declared, limits) if limits and limits.origin else (limits, declared)
     shared, sections = ({}, (touch.section,)) if touch else _options(profile, job)
     run = Run(
         id=id_,
@@ -346,7 +350,7 @@ def run_of(step: Step, *, id_: str, volume: Volume, seed: int, limits: Limits | 
         options=shared,
         sections=sections,
         note=job.note,
-        limits=limits or declared,
+        limits=first or second or Limits(),
         sample_s=profile.sample_s,
         device_sample_s=profile.device_sample_s,
         latency_log=profile.latency_log,

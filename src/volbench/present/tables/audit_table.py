@@ -52,6 +52,12 @@ def audit_notes(found: Sequence[Delivery], latencies: pd.DataFrame) -> Iterator[
         " the promised rate counts as delivered."
     )
     yield f"share of time: seconds with {100 * DELIVERED_SECOND:.0f} % of the promised rate."
+    for name, source in dict.fromkeys(
+        (each.promise.name or each.volume, each.promise.source)
+        for each in found
+        if each.promise.source
+    ):
+        yield f"Promise of {printable(name)}: {printable(source)}."
     for delivery in found:
         yield from _of_time(delivery)
     yield from _latency_lines(latencies)
@@ -151,6 +157,7 @@ def _record(delivery: Delivery) -> dict[str, object]:
         "verdict": delivery.outcome.value,
         "promised": promise.rate,
         "type": promise.name,
+        "source": promise.source,
         "delivered": rate.estimate,
         "delivered_low": rate.low,
         "delivered_high": rate.high,

@@ -1,0 +1,93 @@
+"""Limits of a volume from what Kubernetes says of it: its StorageClass and PersistentVolume."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from volbench.catalogue.machine_types import machine_types
+from volbench.catalogue.volume_type import GIB
+from volbench.catalogue.volume_types import declared_limits
+from volbench.errors import InputError
+from volbench.model.profile.profile_settings import Limits, VolumeOfType
+from volbench.units import parse_rate
+
+# CSI driver to its provider, the parameters that name the type, and the type without them
+_DRIVERS = {
+    "disk.csi.azure.com": ("azure", ("skuname", "storageaccounttype"), "StandardSSD_LRS"),
+    "ebs.csi.aws.com": ("aws", ("type",), "gp3"),
+    "ebs.csi.eks.amazonaws.com": ("aws", ("type",), "gp3"),
+    "pd.csi.storage.gke.io": ("gcp", ("type",), "pd-standard"),
+}
+_AZURE = {  # SKU without its redundancy, such as _LRS or _ZRS
+    "premium": "premium-ssd",
+    "premiumv2": "premium-ssd-v2",
+    "ultrassd": "ultra-disk",
+    "standardssd": "standard-ssd",
+    "standard": "standard-hdd",
+}
+# Parameters in lower case, as the drivers compare them; for bandwidth with the unit of a number.
+# Sources: driver-parameters.md of azuredisk-csi-driver, parameters.md of aws-ebs-csi-driver,
+# README.md of gcp-compute-persistent-disk-csi-driver
+_IOPS = ("diskiopsreadwrite", "iops", "provisioned-iops-on-create")
+_BANDWIDTH = {
+    "diskmbpsreadwrite": "MB/s",
+    "throughput": "MiB/s",
+    "provisioned-throughput-on-create": "MiB/s",
+}
+# What the driver asks for where the class of an Ultra Disk does not
+_OF_ULTRA_DISK = {"diskiopsreadwrite": "500", "diskmbpsreadwrite": "100"}
+# With these a disk has more than the limits of its type, which are then not known
+_RAISING = ("enablebursting", "enableperformanceplus")
+
+
+def class_limits(
+    driver: str, parameters: Mapping[str, str], *, size_bytes: int | None, machine: str
+) -> Limits | None:
+    """Return the limits of a volume of a CSI driver; None where they are not known.
+
+    Args:
+        driver: name of the driver, such as ``disk.csi.azure.com``.
+        parameters: of the StorageClass and of the volume.
+        size_bytes: capacity of the volume.
+        machine: type of the node's machine, as its provider names it; may be empty.
+
+    Raises:
+        InputError: no volume can have these parameters, or its type is not in the catalogue.
+    """
+    if driver not in _DRIVERS:
+        return None
+    provider, names, usual = _DRIVERS[driver]
+    given = {name.lower(): value.strip() for name, value in parameters.items()}
+    if any(given.get(name, "").lower() == "true" for name in _RAISING):
+        return None
+    kind = next((given[name] for name in names if given.get(name)), usual).lower()
+    if provider == "azure":
+        kind = _AZURE.get(kind.partition("_")[0], kind)
+    if kind == "ultra-disk":
+        given = _OF_ULTRA_DISK | given
+    if (per_gib := given.get("iopspergb")) and size_bytes is not None:  # of io1 and io2
+        given.setdefault("iops", str(_number(per_gib) * -(-size_bytes // GIB)))
+    iops = next((_number(given[name]) for name in _IOPS if given.get(name)), None)
+    rates = (
+        parse_rate(f"{given[name].removesuffix('i').removesuffix('M')}{unit}")
+        for name, unit in _BANDWIDTH.items()
+        if given.get(name)
+    )
+    volume = VolumeOfType(
+        type=f"{provider}/{kind}",
+        size_bytes=size_bytes,
+        iops=iops,
+        bandwidth_bytes_per_s=next(rates, None),
+    )
+    node = f"{provider}/{machine}"
+    is_known = node in machine_types()
+    return declared_limits(volume).model_copy(update={"machine": node if is_known else ""})
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdecimal()) or len(text) > _MAX_DIGITS:
+        raise InputError(f"{text!r} is not a number of IOPS")
+    return int(text)
+
+
+_MAX_DIGITS = 9  # As many IOPS no volume has; a longer text is a mistake
