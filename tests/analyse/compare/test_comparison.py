@@ -54,7 +54,7 @@ def test_too_few_repeats_are_reported() -> None:
     assert first.verdict is Verdict.FASTER
     assert (second.verdict, second.words) == (
         Verdict.TOO_FEW,
-        f"+{percent(second.ratio - 1)} % (not enough repeats: 2)",
+        f"{percent(second.ratio - 1)} % faster (not enough repeats: 2)",
     )
     assert second.interval is None
     assert 1.7 < second.ratio < 1.9

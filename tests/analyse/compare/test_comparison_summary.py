@@ -95,7 +95,7 @@ def test_interval_limits_beyond_10x_are_rounded(level: float, words: str) -> Non
         jobs(rates, repeats=1).assign(iops=list(rates.values())),
     )
     [answer] = headlines(found)
-    assert f"+0 % to {words} over 2 workloads (no interval)" in answer
+    assert f"0 % to {words} faster over 2 workloads (no interval)" in answer
 
 
 def test_values_are_medians_of_the_repeats() -> None:
@@ -113,7 +113,7 @@ def test_identical_rates_on_both_sides_are_questioned() -> None:
 
 
 def test_one_run_per_side_has_ratios_without_intervals() -> None:
-    """The geometric mean of 2, 1 and 1/2 is 1; no sentence claims a difference."""
+    """The geometric mean of 2, 1 and 1/2 is 1; every sentence says that no interval is known."""
     base = dict.fromkeys(("randread1", "randread2", "randread3"), 1000.0)
     changed = {"randread1": 2000.0, "randread2": 1000.0, "randread3": 500.0}
     exact = compared(
@@ -121,8 +121,37 @@ def test_one_run_per_side_has_ratios_without_intervals() -> None:
         jobs(changed, repeats=1).assign(iops=list(changed.values())),
     )
     [answer] = headlines(exact)
-    assert "-50 % to 2x over 3 workloads (no interval)" in answer
-    assert "faster" not in answer
+    assert answer.endswith(": 50 % slower to 2x faster over 3 workloads (no interval).")
     sentence = means_over_workloads(exact)[0].sentence
-    assert "geometric mean of 3 workloads +0 %, from -50 % to 2x; one run per side, no" in sentence
+    assert sentence.endswith(
+        "geometric mean of 3 workloads 0 %, range 50 % slower to 2x faster; one run per side, no"
+        " interval."
+    )
     assert not means_over_workloads(compared(jobs(base), jobs(changed, seed=2)))
+
+
+@pytest.mark.parametrize(
+    ("metric", "ratios", "words"),
+    [
+        ("p99", (2.7, 2.7), "2.7x slower"),
+        ("p99", (1.05, 2.7), "5.0 % to 2.7x slower"),
+        ("p99", (0.8, 1.3), "30 % slower to 20 % faster"),
+        ("iops", (0.4, 0.9), "10 % to 60 % slower"),
+        ("iops", (0.9, 12.0), "10 % slower to more than 10x faster"),
+    ],
+)
+def test_ratios_without_intervals_say_what_is_better(
+    metric: str, ratios: tuple[float, float], words: str
+) -> None:
+    """A factor of a latency and one of a rate mean opposite things."""
+    column = "iops" if metric == "iops" else "lat_p99_s"
+    base = dict.fromkeys(("randread1", "randread2"), 1000.0)
+    sides = {
+        "A": jobs(base, repeats=1).assign(**{column: [1.0, 1.0]}),
+        "B": jobs(base, repeats=1).assign(**{column: list(ratios)}),
+    }
+    findings = dict.fromkeys(sides, no_findings())
+    found = compare(sides, findings, Question(metrics=(metric,)))
+    [answer] = headlines(found)
+    assert answer.endswith(f": {words} over 2 workloads (no interval).")
+    assert found.rows[1].words.endswith(("slower (one run per side)", "faster (one run per side)"))

@@ -31,6 +31,7 @@ from volbench.analyse.compare.comparison_result import (
     Compared,
     Verdict,
     change_text,
+    change_words,
     together,
 )
 from volbench.analyse.compare.repeat_statistics import (
@@ -406,7 +407,7 @@ class WorkloadMean:
     """
 
     candidate: str  # what is compared with the base
-    metric: str  # name of the metric
+    measure: Measure  # the metric
     ratios: tuple[float, ...]  # of the workloads, candidate to base
     reason: str  # why there is no interval
 
@@ -419,9 +420,9 @@ class WorkloadMean:
     def sentence(self) -> str:
         """Mean, extremes and reason in a sentence."""
         return (
-            f"{self.candidate}, {self.metric}: geometric mean of {len(self.ratios)} workloads"
-            f" {change_text(self.mean)}, from {change_text(min(self.ratios))} to"
-            f" {change_text(max(self.ratios))}; {self.reason}, no interval."
+            f"{self.candidate}, {self.measure.name}: geometric mean of {len(self.ratios)} workloads"
+            f" {change_words(self.mean, self.measure)}, range"
+            f" {_range_words(self.ratios, self.measure)}; {self.reason}, no interval."
         )
 
 
@@ -434,7 +435,7 @@ def means_over_workloads(comparison: Comparison) -> list[WorkloadMean]:
             ratios = [row.ratio for row in of_measure if not math.isnan(row.ratio)]
             if len(ratios) < _MIN_WORKLOADS or any(row.interval for row in of_measure):
                 continue
-            means.append(WorkloadMean(candidate, measure.name, tuple(ratios), _reason(of_measure)))
+            means.append(WorkloadMean(candidate, measure, tuple(ratios), _reason(of_measure)))
     return means
 
 
@@ -507,7 +508,7 @@ def _end_text(ratio: float) -> str:
 def _of_one(row: Compared) -> str:
     interval = row.interval
     if interval is None:
-        known = "unknown" if math.isnan(row.ratio) else change_text(row.ratio)
+        known = "unknown" if math.isnan(row.ratio) else change_words(row.ratio, row.measure)
         return f"{known} for {row.kind} (no interval)"
     size = percent(abs(interval.estimate - 1))
     low, high = sorted(abs(end - 1) for end in (interval.low, interval.high))
@@ -528,7 +529,9 @@ def _of_several(rows: Sequence[Compared]) -> str:
     unknown = [row for row in rows if row.verdict is Verdict.TOO_FEW]
     if unknown:
         few = f"of {len(unknown)}" if len(unknown) < len(rows) else f"over {len(rows)}"
-        parts.append(f"{_range(unknown)} {few} workloads (no interval)")
+        ratios = [row.ratio for row in unknown if not math.isnan(row.ratio)]
+        named = _range_words(ratios, unknown[0].measure) if ratios else "unknown"
+        parts.append(f"{named} {few} workloads (no interval)")
     return f"{rows[0].kind}: {', '.join(parts)}"
 
 
@@ -538,6 +541,19 @@ def _range(rows: Sequence[Compared]) -> str:
         return "unknown"
     low, high = _end_text(ratios[0]), _end_text(ratios[-1])
     return low if low == high else f"{low} to {high}"
+
+
+def _range_words(ratios: Sequence[float], measure: Measure) -> str:
+    """Return the range of ratios: ``5 % to 2.7x slower``, or ``3 % slower to 4 % faster``."""
+    ends = sorted({min(ratios), max(ratios)}, key=lambda ratio: abs(math.log(ratio)))
+    if min(ratios) < 1 < max(ratios):  # the worse end first
+        ends.sort(reverse=not measure.more_is_better)
+    low, high = (
+        "more than " * (end > _MAX_END) + change_words(min(end, _MAX_END), measure)
+        for end in (ends[0], ends[-1])
+    )
+    word = high.rpartition(" ")[2]
+    return low if low == high else f"{low.removesuffix(f' {word}')} to {high}"
 
 
 def _joined(names: Sequence[str]) -> str:

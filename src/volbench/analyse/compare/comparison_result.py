@@ -142,7 +142,8 @@ class Compared:
         interval = self.interval
         if interval is None:
             known = not math.isnan(self.ratio)
-            return f"{change_text(self.ratio)} ({self.shortage})" if known else self.shortage
+            named = change_words(self.ratio, self.measure)
+            return f"{named} ({self.shortage})" if known else self.shortage
         if self.is_inconclusive:
             return "inconclusive: too noisy to detect even a 10x change"
         if self.verdict is Verdict.NOT_SHOWN:
@@ -194,8 +195,9 @@ class Together:
         """Number of workloads, their mean and the probability in a sentence."""
         return (
             f"{self.candidate}, {self.measure.name}: {self.beyond} of {len(self.ratios)} workloads"
-            f" are worse by more than {percent(self.tolerance)} % (geometric mean"
-            f" {change_text(self.mean)}), which is not chance (sign test, p = {self.p_value:.2g})"
+            f" are worse{f' by more than {percent(self.tolerance)} %' if self.tolerance else ''}"
+            f" (geometric mean {change_words(self.mean, self.measure)}), which is not chance"
+            f" (sign test, p = {self.p_value:.2g})"
         )
 
 
@@ -231,6 +233,13 @@ def signed_percent(share: float) -> str:
 def change_text(ratio: float) -> str:
     """Return a ratio to the base for people: ``+18 %``, or ``35x`` from twice the base."""
     return f"{signed_percent(ratio - 1)} %" if ratio < 2 else f"{ratio:.3g}x"
+
+
+def change_words(ratio: float, measure: Measure) -> str:
+    """Return a ratio to the base with its meaning: ``18 % faster``, ``35x slower`` or ``0 %``."""
+    size = change_text(ratio).lstrip("+-")
+    word = Verdict.FASTER if (ratio > 1) == measure.more_is_better else Verdict.SLOWER
+    return size if size == "0 %" else f"{size} {word.value}"
 
 
 def row_of(verdict: Compared) -> dict[str, object]:
