@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from functools import cache
 
+import pandas as pd
 import pytest
 
 from tests.present.figure_texts import texts_outside
@@ -118,6 +119,33 @@ def test_the_description_has_a_number(kind: str) -> None:
     assert "\n" not in sentence
     assert any(letter.isdigit() for letter in sentence)
     assert "nan" not in sentence
+
+
+def test_words_quote_no_number_that_a_finding_rejects(kind: str) -> None:
+    """Copies of all runs, a thousand times as fast and invalid, change no sentence."""
+    given = frames_of(kind)
+    valid = plot_of(kind)
+    false = {name: frame.copy() for name, frame in given.items()}
+    for frame in false.values():
+        if "run" in frame:
+            frame["run"] = "false-" + frame["run"]
+        for column in {"iops", "bw_bytes_per_s", "lat_p99_s"} & {*frame}:
+            frame[column] *= 1000
+    runs = false["summary"]["run"].unique()
+    findings = pd.DataFrame(
+        {"run": runs, "severity": "invalid", "direction": None, "rule": "cached", "message": ""}
+    )
+    both = {name: pd.concat([given[name], false[name]], ignore_index=True) for name in given}
+    plot = build_plot(kind, {**both, "findings": findings})
+    assert plot.description == valid.description
+    assert [panel.heading for panel in plot.panels][:1] == [valid.panels[0].heading]
+    assert any(text.startswith("Invalid results") for text in plot.caption)
+    only = {**false, "findings": findings}
+    if KINDS[kind].concludes:
+        with pytest.raises(InputError, match="every result is invalid"):
+            build_plot(kind, only)
+    else:
+        assert "has a valid result to quote." in build_plot(kind, only).description
 
 
 def test_small_multiples_of_every_kind(kind: str) -> None:

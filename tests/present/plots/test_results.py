@@ -96,18 +96,18 @@ def test_failed_runs_are_counted_in_the_caption() -> None:
     assert "1 run was interrupted and not shown" in plot.caption
 
 
-def test_invalid_runs_are_drawn_and_counted_in_the_caption() -> None:
-    """A bar of an invalid run looks like any other, so that the caption names its job."""
+def test_invalid_results_have_no_bar_and_are_counted_in_the_caption() -> None:
+    """The caption names their job; all of them are drawn where no other is left."""
     rows = [result("cached"), result("a"), result("b")]
     found = [
         {"run": row["run"], "severity": severity}
         for row, severity in zip(rows, ("invalid", "warning", "note"), strict=True)
     ]
-    given = {**frames(rows), "findings": pd.DataFrame(found)}
-    assert (
-        "Invalid results (see volbench check): 1 of 3 runs (cached)"
-        in build_plot("iops", given).caption
-    )
+    plot = build_plot("iops", {**frames(rows), "findings": pd.DataFrame(found)})
+    assert "Invalid results, not shown (see volbench check): 1 of 3 runs (cached)" in plot.caption
+    assert set(numbers(plot)["job"]) == {"a", "b"}
+    plot = build_plot("iops", {**frames(rows[:1]), "findings": pd.DataFrame(found)})
+    assert "Invalid results (see volbench check): 1 of 1 run (cached)" in plot.caption
     assert not any("nvalid" in text for text in build_plot("iops", frames(rows)).caption)
 
 

@@ -223,6 +223,8 @@ def find_trends(
         summary: of all campaigns; with its options (`run_facts.with_options`) these are compared.
     """
     rows, remarks = _kept(summary, findings, question)
+    if rows.empty:
+        raise _no_trend(remarks)
     by = [find_column(name, list(rows.columns)) for name in question.by]
     measures = [known_latency(m, rows) for m in find_measures(question.metrics, rows)]
     starts, dated = _starts(rows)
@@ -238,15 +240,19 @@ def find_trends(
         if (trend := _trend(group, key, by, measure, starts, question)) is not None
     ]
     if not trends:
-        raise ComparisonError(
-            "there is no trend to show" + "".join(f"; {remark}" for remark in remarks),
-            hint="only finished, measured runs that match --where and report the metric are used",
-        )
+        raise _no_trend(remarks)
     share = FALSE_ALARMS / max(1, sum(not trend.shortage for trend in trends))
     done = [_with_facts(_with_limits(trend, share), facts or {}) for trend in trends]
     if not dated:
         remarks.append("some campaigns have no start time: all are sorted by name")
     return Trends(tuple(done), (*remarks, *_missing(trends, list(starts))))
+
+
+def _no_trend(remarks: Sequence[str]) -> ComparisonError:
+    return ComparisonError(
+        "there is no trend to show" + "".join(f"; {remark}" for remark in remarks),
+        hint="only finished, measured runs that match --where and report the metric are used",
+    )
 
 
 def _kept(

@@ -17,13 +17,12 @@ import pandas as pd
 from volbench.analyse.frames.job_frames import KEY, OPTIONS, key_of, left_out, measured
 from volbench.errors import InputError
 from volbench.model.frames.columns import FRAMES, ON_DEMAND
-from volbench.model.results.finding import Severity
 from volbench.present.formatting import printable, short_target
 from volbench.present.plots.description import Plot, frames_of
 from volbench.present.plots.kinds import ALWAYS_READ, KINDS, PER_JOB, Frames, Kind, Options
 from volbench.present.plots.labels import OPTION_WORDS, PALETTE_SIZE, option_named
 from volbench.present.plots.panels import by_columns, compose, crowded_parts, split
-from volbench.present.plots.selection import REST
+from volbench.present.plots.selection import REST, invalid_in, valid_frames
 from volbench.units import counted_noun, format_duration, format_size
 
 _DEFAULTS = Options()
@@ -86,15 +85,19 @@ def _built(
     is_by: bool,
 ) -> Plot | str:
     """Return the description of all parts, or why none of them has anything to show."""
+    every, parts = parts, [(name, drawable(kind, frames)) for name, frames in parts]
     plots, reason = _drawn(kind, parts, options)
     if not plots:
-        return reason
+        left = any(len(measured(frames["summary"])) for _, frames in parts)
+        is_invalid = not left and any(len(measured(frames["summary"])) for _, frames in every)
+        return "every result is invalid (see volbench check)" if is_invalid else reason
     plot = compose(plots) if len(parts) > 1 else plots[0][1]
     if kind.splits and not is_by and any(series.key == REST for series in plot.series):
         plot = _apart(kind, plot, parts[0][1], options)
     summary, findings = (
-        pd.concat([frames[name] for _, frames in parts], ignore_index=True) for name in ALWAYS_READ
+        pd.concat([frames[name] for _, frames in every], ignore_index=True) for name in ALWAYS_READ
     )
+    shown = pd.concat([frames["summary"] for _, frames in parts], ignore_index=True)
     counted = [pooled(frames["summary"]) for _, frames in parts if kind.is_pooled]
     empty = len(parts) - len(plots)
     others = f"{empty} more panels have no data" if empty else ""
@@ -108,10 +111,18 @@ def _built(
         title=", ".join(text for text in named if text),
         caption=caption(
             summary,
-            [*counted, *plot.caption, others, _invalid(summary, findings)],
-            drawn=_of_marks(plot, summary),
+            [*counted, *plot.caption, others, _invalid(summary, findings, shown)],
+            drawn=_of_marks(plot, shown),
         ),
     )
+
+
+def drawable(kind: Kind[Any], frames: Frames) -> Frames:
+    """Return the frames that a chart may draw: no invalid result while there are others."""
+    if kind.draws_invalid:
+        return frames
+    valid = valid_frames(frames)
+    return valid if kind.concludes or len(measured(valid["summary"])) else frames
 
 
 def _of_marks(plot: Plot, summary: pd.DataFrame) -> pd.DataFrame:
@@ -134,7 +145,7 @@ def _apart(kind: Kind[Any], whole: Plot, frames: Frames, options: Options) -> Pl
     """Return a plot of too many lines for one panel in several, with all of its numbers."""
     parts, note = crowded_parts(whole, frames, kind.splits, options)
     fewer = replace(options, lines=min(options.lines, PALETTE_SIZE // max(1, len(parts))))
-    plots, _ = _drawn(kind, parts, fewer)
+    plots, _ = _drawn(kind, parts, fewer, is_described=False)
     if len(plots) < 2:
         return whole
     plot = compose(plots)
@@ -147,17 +158,34 @@ def _apart(kind: Kind[Any], whole: Plot, frames: Frames, options: Options) -> Pl
 
 
 def _drawn(
-    kind: Kind[Any], parts: Sequence[tuple[str, Frames]], options: Options
+    kind: Kind[Any],
+    parts: Sequence[tuple[str, Frames]],
+    options: Options,
+    *,
+    is_described: bool = True,
 ) -> tuple[list[tuple[str, Plot]], str]:
     """Return the plots of the parts that have anything to show, or why none has."""
-    read = [(name, _read(kind, frames, options)) for name, frames in parts]
-    plots = [
-        (name, replace(kind.build(data), description=kind.describe(data)))
-        for name, data in read
-        if not isinstance(data, str)
-    ]
-    reason = str(read[0][1]) if read else "no measured run has a result"
-    return plots, "" if plots else reason
+    plots, reasons = [], []
+    for name, frames in parts:
+        data = _read(kind, frames, options)
+        if isinstance(data, str):
+            reasons.append(data)
+            continue
+        plot = kind.build(data)
+        words = _described(kind, frames, data, options) if is_described else ""
+        plots.append((name, replace(plot, description=words)))
+    return plots, "" if plots else next(iter(reasons), "no measured run has a result")
+
+
+def _described(kind: Kind[Any], frames: Frames, data: object, options: Options) -> str:
+    """Return the main numbers of a chart in a sentence, none of them of an invalid result."""
+    valid = valid_frames(frames)
+    if valid is not frames:
+        data = _read(kind, valid, options)
+    if isinstance(data, str):
+        runs = measured(frames["summary"])["run"].nunique()
+        return f"None of {counted_noun(runs, 'run')} has a valid result to quote."
+    return kind.describe(data)
 
 
 def _read(kind: Kind[Any], frames: Frames, options: Options) -> object:
@@ -226,17 +254,19 @@ def caption(
     return tuple(dict.fromkeys(part for part in parts if part))
 
 
-def _invalid(summary: pd.DataFrame, findings: pd.DataFrame) -> str:
+def _invalid(summary: pd.DataFrame, findings: pd.DataFrame, shown: pd.DataFrame) -> str:
     """Return how many measured runs have an invalid number, and of which jobs; "" for none."""
     rows = measured(summary)
-    invalid = findings[findings["severity"] == Severity.INVALID.value]["run"]
-    invalid_rows = rows[rows["run"].isin(invalid)]
+    invalid_rows = rows[rows["run"].isin(invalid_in(findings))]
     if invalid_rows.empty:
         return ""
+    is_shown = invalid_rows["run"].isin(shown["run"]).any()
     jobs = [printable(str(job)) for job in invalid_rows["job"].dropna().unique()]
     named = f" ({', '.join(jobs)})" if len(jobs) <= _MAX_INVALID else ""
     count = f"{invalid_rows['run'].nunique()} of {counted_noun(rows['run'].nunique(), 'run')}"
-    return f"Invalid results (see volbench check): {count}{named}"
+    return (
+        f"Invalid results{'' if is_shown else ', not shown'} (see volbench check): {count}{named}"
+    )
 
 
 def _not_shown(state: str, count: int) -> str:

@@ -107,6 +107,11 @@ class Kind(Generic[Data]):
     is_pooled: bool = False  # a mark represents all repeats of a job; the caption counts them
     needs_results: bool = True  # `read` is only called when a measured run has finished
     in_report: bool = False  # shown in every report
+    # invalid results are among its marks, for it shows what happened; only its words leave them out
+    draws_invalid: bool = False
+    # its marks are conclusions, which invalid results do not allow: others are drawn as a last
+    # resort
+    concludes: bool = False
     # end of the title where jobs do not differ in one or two options, such as ``per job``; where
     # they do, the title says ``by`` these. Empty for titles without either.
     by_options: str = ""

@@ -9,8 +9,10 @@ import numpy as np
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import COLOUR, measured
+from volbench.model.results.finding import Severity
 from volbench.present.formatting import records
 from volbench.present.plots.description import Axis, Series
+from volbench.present.plots.kinds import Frames
 from volbench.present.tables.results_table import lower_bound
 from volbench.units import counted_noun
 
@@ -18,6 +20,25 @@ Part = TypeVar("Part")
 REST = "rest"  # Key of the series that shows what has no line of its own
 NOT_SHOWN = "Showing "  # Beginning of the sentence about what is left out
 _WORKLOAD = ["job", "group", "direction"]
+
+
+def invalid_in(findings: pd.DataFrame) -> pd.Series[str]:
+    """Return the runs whose result a finding calls invalid."""
+    return findings.loc[findings["severity"] == Severity.INVALID.value, "run"]
+
+
+def valid_frames(frames: Frames) -> Frames:
+    """Return frames without the runs that have an invalid result; themselves if none has."""
+    findings = frames.get("findings")
+    if findings is None or findings.empty:
+        return frames
+    invalid = invalid_in(findings)
+    if not frames["summary"]["run"].isin(invalid).any():
+        return frames
+    return {
+        name: frame[~frame["run"].isin(invalid)].reset_index(drop=True) if "run" in frame else frame
+        for name, frame in frames.items()
+    }
 
 
 def not_shown(drawn: int, total: int, what: str, criterion: str) -> str:

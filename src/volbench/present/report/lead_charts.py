@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from dataclasses import replace
 
 import pandas as pd
@@ -14,12 +14,13 @@ from volbench.analyse.time.warmup_curve import Curve, curves
 from volbench.model.profile.profile_model import Phase
 from volbench.model.results.finding import Severity
 from volbench.present.formatting import number, records, text
-from volbench.present.plots.chart import build_plots
+from volbench.present.plots.chart import build_plots, drawable
 from volbench.present.plots.charts.warmup_curves import MIN_PENALTY
 from volbench.present.plots.description import Plot, numbers
 from volbench.present.plots.kinds import KINDS, Frames, Options
 from volbench.present.plots.marks import Span
-from volbench.present.tables.findings_table import STYLES, invalid_runs
+from volbench.present.plots.selection import valid_frames
+from volbench.present.tables.findings_table import STYLES
 from volbench.present.tables.volumes_table import is_collection
 
 _DEFAULTS = Options()
@@ -30,14 +31,6 @@ _PLACE = ("campaign", "host", "profile", "volume", "block_bytes")
 _HEIGHT_IN = 3.4  # Of the panels together, so that title, verdict and chart share the first screen
 _MAX_STORMS = 2  # More parallel steps are a fleet. Noticed by: test_lead_charts.py
 _SWEPT = ("iodepth", "numjobs", "block_bytes")
-_RATES = {
-    "ranking",
-    "heatmap",
-    "knee",
-    "iops",
-    "bandwidth",
-}  # Kinds whose marks are results of jobs
-
 _MIN_KNEE_POINTS = 3  # Two points have no knee. Noticed by: test_first_screen.py
 # Values of both options from which a sweep is a grid, not lines. Noticed by: test_lead_charts.py
 _MIN_GRID = 3
@@ -55,7 +48,6 @@ def lead_plots(frames: Frames, options: Options = _DEFAULTS) -> list[Plot]:
         options: with the rounds of its profiles; none for a plan without.
     """
     runs = set(measured(frames["summary"])["run"]) if "summary" in frames else set()
-    invalid = invalid_runs(records(frames["findings"])) if "findings" in frames else ()
     for kind, narrow, rows in _CANDIDATES:
         if kind == "iops" and len(runs) == 1:
             series = _series(frames, *runs)
@@ -64,7 +56,7 @@ def lead_plots(frames: Frames, options: Options = _DEFAULTS) -> list[Plot]:
         if kind == "convergence" and not options.rounds:
             continue
         needed = KINDS[kind].frames_of(frames)
-        narrowed = narrow(_without(needed, invalid) if kind in _RATES else needed)
+        narrowed = narrow(drawable(KINDS[kind], needed) if "summary" in needed else needed)
         if not narrowed:
             continue
         plot = _chart(kind, narrowed, options)
@@ -73,13 +65,6 @@ def lead_plots(frames: Frames, options: Options = _DEFAULTS) -> list[Plot]:
             second = [] if kind in {"storm", "warmup"} else _changed(frames, is_sweep=is_sweep)
             return [_noted(_cut(plot, rows), narrowed, frames), *second]
     return []
-
-
-def _without(frames: Frames, invalid: Collection[str]) -> Frames:
-    """Leave out runs with an invalid number, as the headline numbers do, while others are left."""
-    rows = frames["summary"]
-    kept = rows[~rows["run"].isin(list(invalid))]
-    return {**frames, "summary": kept} if len(measured(kept)) else frames
 
 
 def _chart(kind: str, frames: Frames, options: Options) -> Plot | None:
@@ -104,7 +89,8 @@ def worst_warm_up(frames: Frames) -> Curve | None:
         return None
     if is_collection(frames["summary"]) or not _is_of_warm_up(frames["summary"]):
         return None
-    climbs = curves(frames["summary"], frames["series"], frames.get("verdicts"))
+    valid = valid_frames(frames)
+    climbs = curves(valid["summary"], valid["series"], valid.get("verdicts"))
     worst = max(climbs, key=lambda curve: curve.penalty, default=None)
     return worst if worst and worst.penalty >= MIN_PENALTY else None
 

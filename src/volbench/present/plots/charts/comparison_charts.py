@@ -378,5 +378,6 @@ TREND = Kind(
     read=read_trends,
     build=build_trends,
     describe=describe_trends,
+    concludes=True,
     frame_names=("summary", "findings"),
 )

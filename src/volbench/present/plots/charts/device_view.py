@@ -303,5 +303,6 @@ DEVICE = Kind(
     read=read,
     build=build,
     describe=describe,
+    draws_invalid=True,
     in_report=True,
 )

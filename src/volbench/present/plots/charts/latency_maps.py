@@ -125,4 +125,5 @@ LATENCY_MAP = Kind(
     read=read,
     build=build,
     describe=describe,
+    draws_invalid=True,
 )

@@ -13,7 +13,6 @@ from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
 from volbench.present.plots.kinds import Frames, Kind, Options
 from volbench.present.plots.metrics import IOPS, log_limits, rows_axis
 from volbench.present.plots.selection import not_shown
-from volbench.present.tables.findings_table import invalid_runs
 from volbench.present.tables.volumes_table import MIN_VOLUMES, WorkloadClass, workload_classes
 from volbench.units import counted_noun
 
@@ -49,8 +48,7 @@ class _Ranked:
 
 def read_ranking(frames: Frames, chosen: Options) -> _Ranked | str:
     """Return the workloads that several volumes ran."""
-    invalid = invalid_runs(records(frames["findings"]))
-    classes = workload_classes(records(frames["summary"]), invalid)
+    classes = workload_classes(records(frames["summary"]))
     ranked = [ranking for ranking in classes if len(ranking.volumes) > 1]
     if not ranked:
         return f"no ranking: it needs a workload that several of {MIN_VOLUMES} volumes or more ran"
@@ -136,4 +134,5 @@ RANKING = Kind(
     build=build_ranking,
     describe=describe_ranking,
     is_pooled=True,
+    concludes=True,
 )

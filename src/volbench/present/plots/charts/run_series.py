@@ -14,7 +14,7 @@ from volbench.analyse.frames.run_view import is_partial
 from volbench.present.formatting import printable
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
-from volbench.present.plots.kinds import Frames, Kind, Options
+from volbench.present.plots.kinds import ALWAYS_READ, Frames, Kind, Options
 from volbench.present.plots.metrics import (
     BANDWIDTH,
     IOPS,
@@ -33,6 +33,7 @@ from volbench.present.plots.selection import (
     largest,
     rest_series,
     unsteadiness,
+    valid_frames,
 )
 from volbench.units import counted_noun, format_count, format_duration, format_latency
 
@@ -228,6 +229,7 @@ SERIES = Kind(
     read=read_series,
     build=build_series,
     describe=describe_series,
+    draws_invalid=True,
     in_report=True,
 )
 
@@ -259,7 +261,8 @@ def read_lines(frames: Frames, chosen: Options) -> _Runs | str:
     )
     is_part = labels.PANEL in rows
     heads = rows[["run", "group", "direction"]].assign(_line=line).drop_duplicates()
-    numbers = {} if is_part else _numbers_of(heads, frames["summary"])
+    of_results = {name: frames[name] for name in ALWAYS_READ}
+    numbers = {} if is_part else _numbers_of(heads, valid_frames(of_results)["summary"])
     return _Runs(measures, whole, chosen.lines, is_part, numbers)
 
 
@@ -399,4 +402,5 @@ LINES = Kind(
     read=read_lines,
     build=build_lines,
     describe=describe_lines,
+    draws_invalid=True,
 )

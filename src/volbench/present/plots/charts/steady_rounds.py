@@ -349,6 +349,7 @@ CONVERGENCE = Kind(
     read=judge_rounds,
     build=build_convergence,
     describe=describe,
+    concludes=True,
 )
 WINDOW = replace(
     CONVERGENCE,
@@ -439,4 +440,5 @@ MIXES = Kind(
     read=read_mixes,
     build=build_mixes,
     describe=describe_mixes,
+    concludes=True,
 )

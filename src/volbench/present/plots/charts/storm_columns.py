@@ -326,6 +326,7 @@ STORM = Kind(
     read=read,
     build=build,
     describe=describe,
+    concludes=True,
     in_report=True,
 )
 

@@ -284,6 +284,7 @@ WARMUP = Kind(
     read=read,
     build=build,
     describe=describe,
+    concludes=True,
     needs_results=False,
     in_report=True,
 )

@@ -83,11 +83,14 @@ function differences(first, second) {
   });
 }
 
+/** @param {number} row @returns {boolean} */
+const isInvalid = (row) => runs.value("severity", row) === "invalid";
+
 /** @param {number[][]} sides @returns {Node[]} */
 function invalidText(sides) {
-  const counts = sides.map((rows) => rows.filter((row) => runs.value("severity", row) === "invalid").length);
+  const counts = sides.map((rows) => rows.filter(isInvalid).length);
   if (!counts.some(Boolean)) return [];
-  return [made("p", {}, made("span", { className: "badge invalid" }, "invalid"), ` ${counts[0]} of ${sides[0].length} results of the baseline and ${counts[1]} of ${sides[1].length} of the other side have a number that does not measure what it claims to.`)];
+  return [made("p", {}, made("span", { className: "badge invalid" }, "invalid"), ` ${counts[0]} of ${sides[0].length} results of the baseline and ${counts[1]} of ${sides[1].length} of the other side are invalid and left out.`)];
 }
 
 /**
@@ -96,7 +99,8 @@ function invalidText(sides) {
  * @param {string} other
  */
 function comparisonContent(base, other) {
-  const sides = [base, other].map((query) => rowsOfSide(query).filter((row) => runs.value("direction", row) !== "sync"));
+  const every = [base, other].map((query) => rowsOfSide(query).filter((row) => runs.value("direction", row) !== "sync"));
+  const sides = every.map((rows) => rows.filter((row) => !isInvalid(row)));
   const differing = differences(sides[0], sides[1]);
   const [first, second] = sides.map((rows) => groupedBy(rows, WORKLOAD.filter((name) => !differing.includes(name))));
   const shared = [...first.keys()].filter((key) => second.has(key));
@@ -116,8 +120,8 @@ function comparisonContent(base, other) {
   return [
     made("p", {}, made("strong", {}, "Baseline: "), nameOfSide(base), made("br"), made("strong", {}, "Compared with it: "), nameOfSide(other)),
     ...(differing.length ? [made("p", {}, `They differ in ${differing.map((name) => differenceText(name, sides)).join(", ")}; everything else is matched.`)] : []),
-    made("p", { className: "verdict" }, ratios.length ? `${mean.toFixed(2)} times the IOPS of the baseline${ratios.length > 1 ? ` (geometric mean of ${ratios.length} workloads)` : ""}.` : "No workload is in both."),
-    ...invalidText(sides),
+    made("p", { className: "verdict" }, ratios.length ? `${mean.toFixed(2)} times the IOPS of the baseline${ratios.length > 1 ? ` (geometric mean of ${ratios.length} workloads)` : ""}.` : "No workload has a valid result on both sides."),
+    ...invalidText(every),
     ...(lines.length ? [plainTable("Medians of each workload that both have; in brackets the results of the baseline and of the other side", ["Workload", ...heads], lines)] : []),
     made("p", { className: "soft" }, `${rest ? `${rest} workload${rest === 1 ? " is" : "s are"} in only one of them. ` : ""}These are ratios of medians without an interval: volbench compare judges whether a difference is significant.`),
   ];
