@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import stat
 import threading
 import time
@@ -13,6 +14,7 @@ import pytest
 
 from tests.waiting import until
 from volbench.errors import ConnectError, DeadlineError, TransportError
+from volbench.execute.agent import files
 from volbench.execute.agent_executor import AgentExecutor
 from volbench.execute.channels import (
     OnEnd,
@@ -364,3 +366,19 @@ def test_root_refuses_a_work_folder_of_another_user(
     with pytest.raises(OperationError, match=refused):
         client.ask(Request("launch", {**order, "control": f"{folder}/.stderr"}))
     assert list(folder.iterdir()) == []
+
+
+def test_removals_of_the_same_folder_do_not_hinder_each_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that another removal took first does not end this one early."""
+    (tmp_path / "key/run").mkdir(parents=True)
+    remove = shutil.rmtree
+
+    def overtaken(path: str) -> None:
+        monkeypatch.setattr(shutil, "rmtree", remove)
+        raise FileNotFoundError(path)
+
+    monkeypatch.setattr(shutil, "rmtree", overtaken)
+    files.remove_work_folder(str(tmp_path), str(tmp_path / "key"))
+    assert not (tmp_path / "key").exists()

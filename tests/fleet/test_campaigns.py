@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import time
@@ -16,7 +17,7 @@ import pytest
 import volbench
 from tests.fleet.desk import Desk, check_clean, check_once, ended, fios
 from tests.fleet.hosts import Fleet, fleet
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 from volbench.store.log_files import open_log
 
 pytestmark = pytest.mark.root
@@ -107,6 +108,30 @@ def test_the_controller_is_killed_while_it_starts_runs(desk: Desk, later_s: floa
     process.communicate()
     ended(desk.start("resume", desk.out))
     check_once(desk)
+    check_clean(desk.fleet.hosts)
+
+
+def test_two_resumes_of_copies_do_not_share_runs(desk: Desk) -> None:
+    """At the same time, one goes on and the other is told where; later, it blames no run."""
+    desk.prepare()
+    process = desk.run()
+    until(lambda: desk.started(3))
+    process.kill()
+    process.communicate()
+    desks = [desk, Desk(desk.folder, desk.fleet, name="copy")]
+    shutil.copytree(desk.out, desks[1].out)
+    resumes = [each.start("resume", each.out) for each in desks]
+    said = [resume.communicate(timeout=3 * PATIENCE_S)[0] for resume in resumes]
+    refused = [resume.returncode for resume in resumes].index(7)
+    first, second = desks[1 - refused], desks[refused]
+    assert f"{second.out} is a copy of {first.out}, where another volbench" in said[refused]
+    assert resumes[1 - refused].returncode == 0, said
+    check_once(first)
+    check_clean(desk.fleet.hosts)
+    later = ended(second.start("resume", second.out), status=9)
+    assert "has fetched its results" in " ".join(later.split())
+    assert set(second.states()) == {"finished", "interrupted"}
+    check_once(first)
     check_clean(desk.fleet.hosts)
 
 

@@ -69,9 +69,11 @@ def test_two_copies_of_a_campaign_are_not_run_at_a_time(
             hold_copies(second, archive.campaign.key),
         ):
             pass
+    killed = tmp_path / "state/volbench/running" / archive.campaign.key
+    killed.write_text("/the/longer/path/of/a/controller/that/was/killed" * 9)
     with hold_copies(second, archive.campaign.key):
-        pass
-    assert list((tmp_path / "state/volbench/running").iterdir()) == []
+        assert killed.read_text() == str(second.root)
+    assert list(killed.parent.iterdir()) == []
 
 
 def test_campaign_of_a_controller_killed_before_its_plan_is_planned_again(

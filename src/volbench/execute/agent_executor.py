@@ -16,7 +16,7 @@ from typing import NoReturn
 from volbench.errors import DeadlineError, RefusedError, TransportError, VolbenchError
 from volbench.execute.agent.operations import AS_ROOT
 from volbench.execute.channels import PATIENCE_S, Channel, Patience
-from volbench.execute.client import AgentClient, Request
+from volbench.execute.client import AgentClient, Request, Standing
 from volbench.execute.detached_process import DetachedProcess
 from volbench.execute.incoming_folder import IncomingFolder
 from volbench.execute.protocol import (
@@ -232,16 +232,38 @@ class AgentExecutor(AgentHost):
         """Seconds since the last response of the host."""
         return self.client.silent_s
 
-    def wait_when_unreachable(self, *, unless: Callable[[], bool]) -> None:
+    def wait_when_unreachable(
+        self, *, unless: Callable[[], bool], is_hung: Callable[[], bool] | None = None
+    ) -> None:
         """Extend the retry period for the case that the host becomes unreachable."""
-        patience = Patience(tries=10_000, begin_within_s=PATIENCE_S, unless=unless)
-        self.client.patience = patience
+        self.client.patience = Patience(
+            tries=10_000,
+            begin_within_s=PATIENCE_S,
+            unless=unless if is_hung is None else lambda: unless() or is_hung(),
+            is_hung=is_hung,
+        )
 
     def carry_out(
         self, operation: str, arguments: Mapping[str, object], *, within_s: float
     ) -> object:
         """Ask the agent; see `AgentHost.ask`."""
-        return self.client.ask(self.request(operation, arguments, within_s))
+        request = self.request(operation, arguments, within_s)
+        if operation == "release":
+            self.client.standing = None
+        answer = self.client.ask(request)
+        if operation == "reserve":
+            self.client.standing = Standing(request, self._check_reserved)
+        return answer
+
+    def _check_reserved(self, answer: object) -> None:
+        """Refuse to go on with a host whose locks another campaign took while it was away."""
+        match answer:
+            case {"device": str(number), "holder": str(holder)}:
+                raise RefusedError(
+                    f"another campaign ({holder}) locked the device {number} on {self.host} while "
+                    "the connection was lost",
+                    hint="resume this campaign when the other one has ended",
+                )
 
     def request(self, operation: str, arguments: Mapping[str, object], within_s: float) -> Request:
         """Return the request of an operation, with the rights that it needs."""

@@ -220,6 +220,8 @@ class Patience:
     longest_s: float = 4.0  # upper limit of a wait
     # called after each attempt; True ends the retries
     unless: Callable[[], bool] = field(default=lambda: False)
+    # called every other second while a request waits; True abandons it
+    is_hung: Callable[[], bool] | None = None
 
     def wait_s(self, number: int) -> float:
         """Return the wait after an attempt (from 1): random, from half to all of its maximum."""

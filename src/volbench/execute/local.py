@@ -105,7 +105,9 @@ class LocalBase:
     def remove_work_folder(self, path: str, *, wait: bool = True) -> None:
         """Do nothing: the directory belongs to the controller."""
 
-    def wait_when_unreachable(self, *, unless: Callable[[], bool]) -> None:
+    def wait_when_unreachable(
+        self, *, unless: Callable[[], bool], is_hung: Callable[[], bool] | None = None
+    ) -> None:
         """Do nothing: the host is always reachable."""
 
     @property

@@ -99,6 +99,7 @@ class Supervision:
     sampling: Mapping[str, object] | None = None  # what to sample beside it; None for nothing
     # files for `Process.first_line`; the first appears when the program begins
     followed: Sequence[str] = ()
+    is_temporary: bool = False  # whether its folder is removed soon after its end
 
 
 class Process(Protocol):
@@ -327,11 +328,14 @@ class Executor(Protocol):
             wait: whether to wait for the end; otherwise the next removal waits for this one too.
         """
 
-    def wait_when_unreachable(self, *, unless: Callable[[], bool]) -> None:
+    def wait_when_unreachable(
+        self, *, unless: Callable[[], bool], is_hung: Callable[[], bool] | None = None
+    ) -> None:
         """Extend the retry period for the case that the host becomes unreachable.
 
         Args:
             unless: polled between attempts; True ends the retries.
+            is_hung: polled also while a request waits; True abandons it, and ends the retries.
         """
 
     def close(self) -> None:

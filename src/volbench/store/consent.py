@@ -158,6 +158,7 @@ def hold_copies(layout: Layout, key: str) -> Iterator[None]:
             if not (path.exists() and path.samefile(f"/proc/self/fd/{descriptor}")):
                 continue  # it was removed by the controller that held it
             try:
+                file.truncate()  # a controller that was killed left its folder
                 file.write(str(layout.root.resolve()))
                 file.flush()
                 yield

@@ -37,9 +37,11 @@ class Hung(LocalExecutor):
         """How long it has been silent."""
         return HUNG_S
 
-    def wait_when_unreachable(self, *, unless: Callable[[], bool]) -> None:
+    def wait_when_unreachable(
+        self, *, unless: Callable[[], bool], is_hung: Callable[[], bool] | None = None
+    ) -> None:
         """Note when to give up."""
-        self.unless = unless
+        self.unless = unless if is_hung is None else lambda: unless() or is_hung()
 
     def hang(self) -> None:
         """Repeat a request."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -151,3 +153,26 @@ def test_planted_folders_are_refused_by_name(folder: Path) -> None:
     with pytest.raises(AgentError, match=f"{folder}/volbench-fs-8:1.ours belongs to user nobody"):
         locks.join_filesystem("fs-8:1", "ours")
     assert [path for path in folder.rglob("*") if path.is_file()] == []
+
+
+def test_the_end_of_the_agent_waits_for_a_reservation_under_way(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a thread reserves while the agent ends is taken back as well."""
+    monkeypatch.setattr(locks, "_reserved", {})
+    monkeypatch.setattr(locks, "_reserving", threading.Lock())
+    begun, take_lock = threading.Event(), locks.take_lock
+
+    def take_slowly(device: str, key: str) -> str:
+        begun.set()
+        time.sleep(0.2)
+        return take_lock(device, key)
+
+    monkeypatch.setattr(locks, "take_lock", take_slowly)
+    work = str(folder / "work")
+    thread = threading.Thread(target=locks.reserve, args=("k", [DEVICE], [], work))
+    thread.start()
+    begun.wait()
+    locks.release_unused()
+    thread.join()
+    assert list(folder.iterdir()) == []

@@ -154,7 +154,7 @@ def _on_each_bounded(
 
     for host in hosts:
         host.executor.wait_when_unreachable(
-            unless=lambda: context.stop.requested or attendance.is_over
+            unless=lambda: context.stop.requested, is_hung=lambda: attendance.is_over
         )
     with reported_silence(attendance, context.states.listener):
         return on_each(hosts, attended)

@@ -2,9 +2,10 @@
 
 Those of pods are stored in the cluster, as the pods of one node share its devices.
 
-Controllers see each other's locks. A lock outlives its controller, because runs may continue
-without one; a resume of the same campaign takes over its lock. File systems may be shared: each
-campaign there prints a note about the others.
+Controllers see each other's locks. A lock outlives its controller while runs continue without one;
+a resume of the same campaign takes over its lock. Where there is no run, the agent of a host takes
+its locks back as soon as it finds its controller gone, which may have given the host up. File
+systems may be shared: each campaign there prints a note about the others.
 """
 
 from __future__ import annotations
@@ -41,7 +42,10 @@ def reserve_host(executor: Executor, campaign: Campaign) -> Mapping[str, list[st
     targets = [] if _is_local(executor, campaign) else _file_targets(executor, campaign)
     if executor.shared_locks is None:
         with _refusing(executor):
-            answer = executor.ask("reserve", key=key, devices=list(devices), targets=targets)
+            folder = executor.work_folder("", name=key) if executor.is_remote else ""
+            answer = executor.ask(
+                "reserve", key=key, devices=list(devices), targets=targets, folder=folder
+            )
     else:
         answer = _reserve_shared(executor, executor.shared_locks, campaign, list(devices), targets)
     reserved = parse_answer(_Reserved, answer, host=executor.host)

@@ -9,6 +9,7 @@ import shutil
 import stat as modes
 import struct
 import tempfile
+import typing
 import zlib
 from collections.abc import Iterator
 
@@ -278,12 +279,29 @@ def make_private_folder(parent: str, name: str, owner: "int | None" = None) -> "
             os.mkdir(path, 0o700)
             if owner is not None:
                 os.chown(path, owner, -1, follow_symlinks=False)
-            return [path, _identity(stat_in(path, follow=False))]
+            _made_folders.append((path, _identity(stat_in(path, follow=False))))
+            return [*_made_folders[-1]]
         except FileExistsError:
             continue
         except OSError as error:
             raise of_os_error(error) from error
     raise AssertionError
+
+
+_made_folders: "list[tuple[str, typing.Any]]" = []
+"""Private folders that this process made, with their identities."""
+
+
+def remove_unused_folders() -> None:
+    """Remove the private folders that this process made and that are empty.
+
+    Its controller is gone, and may never have heard of them; it makes another where it needs one.
+    """
+    for path, identity in _made_folders:
+        try:
+            remove_exact(path, identity)
+        except OSError:  # it is on a volume that failed
+            pass
 
 
 def _identity(status: "dict[str, object]") -> "list[object]":
@@ -298,12 +316,13 @@ def remove_work_folder(base: str, path: str) -> None:
     parts = path.split("/")
     if not path.startswith(base + "/") or ".." in parts or os.path.normpath(path) == base:
         raise AgentError("refused", "it is not below {}".format(base))
-    try:
-        shutil.rmtree(path)
-    except FileNotFoundError:
-        pass
-    except OSError as error:
-        raise of_os_error(error) from error
+    while os.path.lexists(path):
+        try:
+            shutil.rmtree(path)
+        except FileNotFoundError:  # another removal got to one of its files first
+            pass
+        except OSError as error:
+            raise of_os_error(error) from error
     if os.path.basename(base) == ".volbench":
         try:
             os.rmdir(base)

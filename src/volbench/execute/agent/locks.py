@@ -7,11 +7,13 @@ removed is refused, with its path and owner. A lock is void after a restart, and
 its device has gone to another disk, which the kernel's number of the attachment tells.
 """
 
+import contextlib
 import os
 import pwd
 import re
 import secrets
 import stat
+import threading
 import typing
 
 from volbench.execute.agent.agent_error import AgentError, of_os_error
@@ -25,27 +27,82 @@ _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def reserve(key: str, devices: "list[str]", targets: "list[str]") -> "dict[str, object]":
+_reserved = {}  # type: dict[str, tuple[tuple[int, int], str]]
+"""Files of the reservations of this process, with their identity and the campaign's work folder."""
+_reserving = threading.Lock()
+_END_S = 2.0  # A reservation that takes longer waits for a hung volume.
+
+
+def reserve(
+    key: str, devices: "list[str]", targets: "list[str]", folder: str = ""
+) -> "dict[str, object]":
     """Lock devices for a campaign, and record that it uses the file systems of some targets.
 
     Args:
         key: of the campaign.
         devices: major and minor of each device, such as ``8:0``.
         targets: files and directories, which may not exist yet.
+        folder: work folder of the campaign; see `release_unused`.
 
     Returns:
         ``device`` that another campaign holds and its ``holder``, see `take_lock`; nothing after it
         is locked or recorded. Else ``shared``: target to the keys of other campaigns on its file
         system.
     """
-    for device in devices:
-        holder = take_lock(device, key)
-        if holder:
-            return {"device": device, "holder": holder}
+    filesystems = {_filesystem(target): target for target in targets}
     others = {}  # type: dict[str, list[str]]
-    for name, target in {_filesystem(target): target for target in targets}.items():
-        others[target] = join_filesystem(name, key)
+    with _reserving:
+        for device in devices:
+            with _noted("volbench-" + device, key, folder):
+                holder = take_lock(device, key)
+            if holder:
+                return {"device": device, "holder": holder}
+        for name, target in filesystems.items():
+            with _noted("volbench-{}.{}".format(name, key), key, folder):
+                others[target] = join_filesystem(name, key)
     return {"shared": {target: keys for target, keys in others.items() if keys}}
+
+
+@contextlib.contextmanager
+def _noted(file: str, key: str, work_folder: str) -> "typing.Iterator[None]":
+    """Note a file that the block makes or finds; what the campaign made before is made anew."""
+    with _Folder(_base()) as folder:
+        held = folder.read(file)
+        boot = _boot(file[len("volbench-") :].partition(".")[0])
+        if held in (boot, boot + " " + key) and not folder.foreign_owner(file):
+            folder.replace(file, held)
+        yield
+        identity = folder.identity(file)
+        if identity is not None:
+            _reserved[file] = identity, work_folder
+
+
+def release_unused() -> bool:
+    """Take back the reservations of this process, which ends, unless a run of them is here.
+
+    Its controller is gone, or has given up this host, which was frozen meanwhile. One that comes
+    back reserves anew, and what it made then has another identity.
+
+    Returns:
+        Whether there were some, and all were taken back.
+    """
+    _reserving.acquire(timeout=_END_S)  # for good: nothing is reserved after it
+    is_released = bool(_reserved)
+    while _reserved:
+        file, (identity, work_folder) = _reserved.popitem()
+        try:
+            if not work_folder or os.listdir(work_folder):
+                is_released = False
+                continue
+            os.rmdir(work_folder)
+        except OSError:  # there is none
+            pass
+        try:
+            with _Folder(_base()) as folder:
+                is_released = folder.remove_exact(file, identity) and is_released
+        except AgentError:  # another user's
+            is_released = False
+    return is_released
 
 
 def release(key: str, devices: "list[str]") -> None:
@@ -276,8 +333,27 @@ class _Folder:
         except OSError as error:
             raise of_os_error(error) from error
 
+    def identity(self, name: str) -> "tuple[int, int] | None":
+        """Return inode and time of change of a file; None if there is none."""
+        try:
+            status = os.lstat(name, dir_fd=self.descriptor)
+        except OSError:
+            return None
+        return status.st_ino, status.st_mtime_ns
+
     def remove_void(self, name: str, text: str) -> None:
         """Remove a file with a known content; a lock that another campaign took meanwhile stays."""
+        self._remove_if(name, lambda moved: self.read(moved) == text)
+
+    def remove_exact(self, name: str, identity: "tuple[int, int]") -> bool:
+        """Remove a file if it has a known identity, and return whether it had."""
+        if self.identity(name) != identity:
+            return False
+        self._remove_if(name, lambda moved: self.identity(moved) == identity)
+        return True
+
+    def _remove_if(self, name: str, is_meant: "typing.Callable[[str], bool]") -> None:
+        """Remove a file; another one that took its place meanwhile is put back."""
         moved = ".volbench-" + secrets.token_hex(12)
         flow = {"src_dir_fd": self.descriptor, "dst_dir_fd": self.descriptor}
         try:
@@ -288,7 +364,7 @@ class _Folder:
             return
         except OSError as error:
             raise of_os_error(error) from error
-        if self.read(moved) != text:
+        if not is_meant(moved):
             try:
                 os.link(moved, name, follow_symlinks=False, **flow)
             except FileExistsError:  # a third campaign was faster

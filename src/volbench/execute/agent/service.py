@@ -1,6 +1,7 @@
 """Service of the agent: requests in, replies out, one JSON line each, many at a time.
 
     {"id": 7, "op": "stat", "args": {"path": "/"}}       request
+    {"id": 7, "at": 2.5, "within": 60.0, ...}            ... sent at a time, given up after seconds
     {"id": 7, "root": true, ...}                         ... for the agent that runs as root
     {"id": 7, "cancel": true}                            ends an operation that yields parts
     {"id": 7, "part": ...}                               part of a result
@@ -13,16 +14,18 @@ An operation that is a generator yields parts until its end; None only asks whet
 
 import base64
 import json
+import math
 import os
 import re
 import subprocess
 import sys
 import threading
 import time
+import typing
 import zlib
 from collections import deque
 
-from volbench.execute.agent import run_command
+from volbench.execute.agent import files, locks, run_command
 from volbench.execute.agent.agent_error import AgentError, of_os_error
 from volbench.execute.agent.installed_program import Program
 from volbench.execute.agent.operations import OPERATIONS
@@ -31,6 +34,8 @@ _MAX_THREADS = 64  # A hung volume holds a thread for each request about it; idl
 _STACK_BYTES = 512 * 1024  # 64 threads of 8 MiB each would count against limits of memory.
 _PLAIN_BYTES = 1024  # Below, compression gains less than base64 loses.
 _END_S = 2.0  # Killed programs end at once; their temporary files are removed meanwhile.
+_GONE_S = 5.0  # Longer than the end of this process takes.
+_EXPIRING = ("launch", "write_files")  # What removes or releases something is never too late.
 _FINAL = re.compile(rb'\{"id":(\d+),"(?!part)')
 _SUDO = re.compile(r"^sudo: (.*)$", re.MULTILINE)
 _ROOT_LOADER = "import sys,zlib;p=sys.stdin.buffer.read({});early=[];exec(zlib.decompress(p))"
@@ -60,7 +65,7 @@ class Output:
                     view = view[os.write(self._descriptor, view) :]
             except OSError:
                 run_command.kill_all()
-                os._exit(1)
+                _leave(1)
 
 
 class Threads:
@@ -72,6 +77,17 @@ class Threads:
         self._idle = 0
         self._count = 0
         self.cancelled = set()  # type: set[int]
+        self._least_s = math.inf
+
+    def delay_s(self, sent_s: float) -> float:
+        """Return how much longer a request took to arrive than the fastest one.
+
+        Args:
+            sent_s: by a clock of the controller that never jumps.
+        """
+        lag_s = time.monotonic() - sent_s
+        self._least_s = min(self._least_s, lag_s)
+        return lag_s - self._least_s
 
     def submit(
         self, output: Output, number: int, name: str, arguments: "dict[str, object]"
@@ -208,7 +224,14 @@ def serve(early: "list[bytes]") -> None:
     for line in sys.stdin.buffer:
         _take(line, output, threads, root)
     threads.end(_END_S)
-    os._exit(0)
+    _leave(0)
+
+
+def _leave(status: int) -> None:
+    """End, without what a controller that is gone left unused."""
+    if locks.release_unused():  # else a run needs them, or the controller is back
+        files.remove_unused_folders()
+    os._exit(status)
 
 
 def _take(line: bytes, output: Output, threads: Threads, root: RootAgent) -> None:
@@ -216,6 +239,26 @@ def _take(line: bytes, output: Output, threads: Threads, root: RootAgent) -> Non
     number = request["id"]
     if "z" in request:
         request = json.loads(zlib.decompress(base64.b64decode(request["z"])).decode())
+    arguments = (request, number, line, output, threads, root)
+    is_late = "at" in request and threads.delay_s(request["at"]) > request["within"]
+    if is_late and request["op"] in _EXPIRING:
+        # The controller has given it up: the end of its stream follows, and of this process. A
+        # controller whose clock stood still waits for it a little longer.
+        timer = threading.Timer(_GONE_S, _carry_out, arguments)
+        timer.daemon = True
+        timer.start()
+    else:
+        _carry_out(*arguments)
+
+
+def _carry_out(
+    request: "dict[str, typing.Any]",
+    number: int,
+    line: bytes,
+    output: Output,
+    threads: Threads,
+    root: RootAgent,
+) -> None:
     if request.get("cancel"):
         threads.cancelled.add(number)
         root.cancel(number, line)

@@ -1,0 +1,146 @@
+"""Hosts that were given up while they stood still: when they are back, they clean up themselves."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.fleet.desk import Desk, check_clean, ended, gate_has
+from tests.fleet.hosts import RealHost, fleet
+from tests.fleet.ways import executor_for
+from tests.waiting import until
+from volbench.engine.hosts.host_facts import survey_machine
+from volbench.errors import RefusedError, TransportError
+from volbench.execute.agent_executor import AgentExecutor
+from volbench.execute.channels import Patience
+from volbench.execute.client import Request
+
+pytestmark = pytest.mark.root
+
+NUMBER = "4094:7"
+"""No device has this number."""
+
+
+@pytest.fixture(name="desk")
+def _desk(tmp_path: Path) -> Iterator[Desk]:
+    with fleet(2, tmp_path / "f") as found:
+        yield Desk(tmp_path, found)
+
+
+def reserve(machine: AgentExecutor, key: str, *, within_s: float = 60.0) -> object:
+    """Lock a device for a campaign, as the engine does."""
+    folder = machine.work_folder("", name=key)
+    return machine.ask(
+        "reserve", within_s=within_s, key=key, devices=[NUMBER], targets=["/var/tmp"], folder=folder
+    )
+
+
+def locks(host: RealHost) -> str:
+    """Return the locks and records on a host."""
+    return host.run("sh", "-c", "ls -d /run/lock/volbench-* /tmp/volbench-* 2>/dev/null || true")
+
+
+def agents(host: RealHost) -> list[str]:
+    """Return the agents on a host."""
+    reported = host.run("ps", "-ww", "-eo", "args=").splitlines()
+    return [line for line in reported if "python3" in line]
+
+
+@pytest.mark.parametrize("is_begun", [False, True])
+def test_a_host_frozen_while_it_is_reserved_is_free_again(desk: Desk, is_begun: bool) -> None:  # noqa: FBT001 - a parameter
+    """Its agent carries out what it still had to, and takes it back where no run needs it."""
+    (host, _) = desk.fleet.hosts
+    with executor_for(desk.fleet, host) as machine:
+        survey_machine(machine)
+        reserve(machine, "k")
+        machine.make_private_folder("/var/tmp", "volbench-k")
+        if is_begun:
+            machine.write_files({machine.work_folder("", name="k/001") + "/job.fio": ""})
+        host.freeze()
+        try:
+            machine.client.patience = Patience(tries=1)
+            with pytest.raises(TransportError, match="reserve did not end in 1 s"):
+                reserve(machine, "k", within_s=1.0)
+        finally:
+            machine.close()
+            host.freeze(thaw=True)
+        until(lambda: agents(host) == [])
+    assert (locks(host) != "") == is_begun
+    left = [path.name for path in (host.folder / "vartmp").iterdir()]
+    assert left == (["volbench-k"] if is_begun else [])
+
+
+def test_a_reservation_survives_a_broken_connection(desk: Desk) -> None:
+    """The next connection makes it anew, unless another campaign was faster."""
+    (host, _) = desk.fleet.hosts
+    with executor_for(desk.fleet, host) as machine, executor_for(desk.fleet, host) as other:
+        survey_machine(machine)
+        assert reserve(machine, "k") == {"shared": {}}
+        host.kill_sshd()
+        host.start_sshd()
+        until(lambda: agents(host) == [])
+        assert locks(host) == ""
+        assert machine.ask("lock_holder", name=NUMBER) == "k"
+        host.kill_sshd()
+        host.start_sshd()
+        assert reserve(other, "l") == {"shared": {}}
+        with pytest.raises(RefusedError, match=r"another campaign \(l\) locked the device 4094:7"):
+            machine.ask("lock_holder", name=NUMBER)
+
+
+def test_a_launch_that_was_given_up_starts_nothing(desk: Desk) -> None:
+    """It reached the host, and its agent reads it after the thaw, when nobody waits for it."""
+    (host, _) = desk.fleet.hosts
+    with executor_for(desk.fleet, host) as machine:
+        survey_machine(machine)
+        folder = machine.work_folder("", name="k/001")
+        paths = {"cwd": folder, "stderr": f"{folder}/stderr", "control": f"{folder}/.stderr"}
+        more = {"argv": ["sleep", "600"], "longest_s": 600.0, "files": {f"{folder}/": ""}}
+        host.freeze()
+        try:
+            machine.client.post(Request("launch", {**paths, **more}, timeout_s=0.5))
+            time.sleep(1.0)
+        finally:
+            machine.close()
+            host.freeze(thaw=True)
+        until(lambda: agents(host) == [])
+    assert not (host.folder / "root/.volbench").exists()
+
+
+def test_probe_leaves_nothing_on_a_host_that_froze(desk: Desk) -> None:
+    """The supervisor of its rehearsal removes the work folder when nobody does."""
+    desk.prepare()
+    host = desk.fleet[1]
+    process = desk.start("probe", "--inventory", "fleet.yaml")
+    until(lambda: any((host.folder / "root/.volbench").glob("rehearsal-*/.*/end")))
+    host.freeze()
+    process.kill()
+    process.communicate()
+    host.freeze(thaw=True)
+    until(lambda: not (host.folder / "root/.volbench").exists())
+    until(lambda: agents(host) == [])
+
+
+def test_a_campaign_leaves_nothing_on_a_host_that_froze(desk: Desk) -> None:
+    """The other host goes on without it; when it is back, nothing waits for a reap."""
+    desk.prepare(runtime="2s", jobs=["a"])
+    process = desk.run("--policy", "best-effort", "--ready-timeout", "4s")
+    until(lambda: any(entry["kind"] == "in-use" for entry in desk.journal()))
+    desk.fleet[1].freeze()
+    begun = time.monotonic()
+    try:
+        printed, _ = process.communicate(timeout=150)
+    finally:
+        desk.fleet[1].freeze(thaw=True)
+    assert "vm1" in printed
+    assert desk.states()[0] == "finished", printed
+    assert time.monotonic() - begun < 60, printed  # not a deadline of a minute for each request
+    if desk.states()[1] == "running" and gate_has(desk.fleet[1], "ready"):
+        ended(desk.start("resume", desk.out))  # it froze after the launch of its run
+    until(lambda: agents(desk.fleet[1]) == [])
+    assert locks(desk.fleet[1]) == "", printed
+    assert list((desk.fleet[1].folder / "vartmp").iterdir()) == [], printed
+    check_clean(desk.fleet.hosts)
