@@ -125,3 +125,8 @@ def test_root_takes_no_file_of_another_user(folder: Path) -> None:
     done = call("run", "quick", "--dry-run", cwd=folder)
     assert done.returncode == 3
     assert f"{file} belongs to the user 65534" in done.stderr
+    os.chown(file, 0, 0)
+    file.chmod(0o666)
+    done = call("run", "quick", "--dry-run", cwd=folder)
+    assert done.returncode == 3
+    assert f"{file} is writable for all" in done.stderr

@@ -197,7 +197,16 @@ def test_root_refuses_a_results_folder_of_another_user(
     done = volbench("run", profile, "--on", scratch, *output, cwd=tmp_path)
     assert done.returncode == 3, done.stderr
     assert "belongs to" in done.stderr
+    os.chown(folder, 0, NOBODY)
+    for mode in (0o775, 0o777):
+        folder.chmod(mode)
+        done = volbench("run", profile, "--on", scratch, *output, cwd=tmp_path)
+        assert done.returncode == 3, done.stderr
+        assert "can be written by other users" in " ".join(done.stderr.split())
     assert list(folder.iterdir()) == []
+    folder.chmod(0o1777)  # in it, campaigns are safe; as the folder of one it is not
+    done = volbench("run", profile, "--on", scratch, *output, cwd=tmp_path)
+    assert done.returncode == (3 if output else 0), done.stderr
 
 
 def test_a_link_in_the_place_of_a_new_campaign_folder_is_not_followed(tmp_path: Path) -> None:
@@ -269,6 +278,11 @@ def test_root_writes_no_report_into_a_campaign_of_another_user(
     done = volbench(*verb, out)
     assert done.returncode == 3, done.stderr
     assert "belongs to the user 65534" in done.stderr
+    os.chown(out, 0, 0)
+    out.chmod(0o777)
+    done = volbench(*verb, out)
+    assert done.returncode == 3, done.stderr
+    assert "can be written by other users" in " ".join(done.stderr.split())
     assert not (out / "report").exists()
     done = volbench(*verb, out, "--output", tmp_path / "mine.html")
     assert done.returncode == 0, done.stderr

@@ -358,8 +358,32 @@ def test_root_refuses_a_work_folder_of_another_user(
     folder = tmp_path / "work/key/001"
     folder.mkdir(parents=True)
     os.chown(tmp_path / place, 4711, 4711)
+    check_refused(channel, folder, f"{tmp_path / place} belongs to user 4711")
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(
+    ("group", "mode"), [(0, 0o777), (4711, 0o770), (4711, 0o1770), (0, 0o1777), (0, 0o770)]
+)
+@pytest.mark.parametrize("place", ["work", "work/key/001"])
+def test_root_refuses_a_work_folder_that_others_can_write_to(
+    tmp_path: Path, channel: WatchedChannel, place: str, group: int, mode: int
+) -> None:
+    """Whoever can rename files in it could do as its owner; a sticky folder prevents that."""
+    folder = tmp_path / "work/key/001"
+    folder.mkdir(parents=True)
+    os.chown(tmp_path / place, 0, group)
+    (tmp_path / place).chmod(mode)
+    if mode & stat.S_ISVTX or (group, mode) == (0, 0o770):
+        AgentClient(channel).ask(Request("write_files", {"files": {f"{folder}/job.fio": ""}}))
+        assert (folder / "job.fio").exists()
+    else:
+        check_refused(channel, folder, f"{tmp_path / place} can be written by other users")
+
+
+def check_refused(channel: WatchedChannel, folder: Path, refused: str) -> None:
+    """Check that root's agent neither writes to a folder nor starts a program in it."""
     client = AgentClient(channel)
-    refused = f"{tmp_path / place} belongs to user 4711"
     with pytest.raises(OperationError, match=refused):
         client.ask(Request("write_files", {"files": {f"{folder}/job.fio": ""}}))
     order = {"argv": ["true"], "cwd": str(folder), "stderr": f"{folder}/stderr", "longest_s": 9.0}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,11 +50,12 @@ def read_configuration() -> dict[str, Default]:
 
 def _refuse_foreign(file: Path) -> None:
     """Refuse a file of another user, who could choose what root measures and overwrites."""
-    owner = file.stat().st_uid
-    trusted = {"0", os.environ.get("SUDO_UID")}
-    if os.geteuid() == 0 and str(owner) not in trusted:
+    status = file.stat()
+    is_foreign = str(status.st_uid) not in {"0", os.environ.get("SUDO_UID")}
+    if os.geteuid() == 0 and (is_foreign or status.st_mode & stat.S_IWOTH):
+        reason = f"belongs to the user {status.st_uid}" if is_foreign else "is writable for all"
         raise RefusedError(
-            f"{file.absolute()} belongs to the user {owner}, who could choose what root measures",
+            f"{file.absolute()} {reason}, who could choose what root measures",
             hint="remove it, or work in another folder",
         )
 

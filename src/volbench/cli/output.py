@@ -98,7 +98,7 @@ def report_folder(dataset: Dataset) -> Path:
     from volbench.store.held_folder import refuse_foreign
 
     opened = next(iter(dataset.names.values()))
-    refuse_foreign(opened.path, opened.path.stat().st_uid)
+    refuse_foreign(opened.path, opened.path.stat())
     folder = opened.report_folder
     make_output_folder(folder)
     return folder

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import stat
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -14,6 +13,7 @@ from threading import Thread
 from volbench.errors import RefusedError, TransportError
 from volbench.execute.agent import supervisor
 from volbench.execute.agent.agent_error import AgentError
+from volbench.execute.agent.files import place_of_others
 from volbench.execute.agent.held_device import HeldDevice
 from volbench.execute.agent.operations import OPERATIONS
 from volbench.execute.agent.watch import watch
@@ -21,7 +21,6 @@ from volbench.execute.agent_executor import AgentHost
 from volbench.execute.protocol import ClockReading, OperationError, Supervision
 from volbench.execute.pushed_process import PushedProcess, launch_arguments
 
-_WRITABLE_BY_OTHERS = stat.S_IWGRP | stat.S_IWOTH
 _ALL_USERS = ["0", "0", "4294967295"]
 """Content of uid_map outside user namespaces."""
 _OUTSIDE = 65534
@@ -40,18 +39,12 @@ def temporary_folder() -> str:
         return str(folder)
     everybody = Path("/proc/self/uid_map").read_text(encoding="ascii").split() == _ALL_USERS
     trusted = {0} if everybody else {0, _OUTSIDE}
-    for place in (folder, *folder.parents):
-        status = place.stat()
-        # In a sticky folder nobody but its owner can rename files of other users.
-        is_open = status.st_mode & _WRITABLE_BY_OTHERS and not status.st_mode & stat.S_ISVTX
-        if is_open or status.st_uid not in trusted:
-            whose = (
-                "can be written by other users" if is_open else f"belongs to user {status.st_uid}"
-            )
-            raise RefusedError(
-                f"{place} {whose}, who could replace the files that root makes in TMPDIR={given}",
-                hint="use a folder in which only root can rename files: TMPDIR=/tmp",
-            )
+    place, reason = place_of_others(str(folder), trusted)
+    if place:
+        raise RefusedError(
+            f"{place} {reason}, who could replace the files that root makes in TMPDIR={given}",
+            hint="use a folder in which only root can rename files: TMPDIR=/tmp",
+        )
     return str(folder)
 
 

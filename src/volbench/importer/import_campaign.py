@@ -531,7 +531,7 @@ def staged_folder(target: Path) -> Iterator[Path]:
     aside = folder.with_name(f".{folder.name}.importing")
     try:
         if folder.exists():
-            refuse_foreign(target, folder.lstat().st_uid)
+            refuse_foreign(target, folder.lstat())
         layout = _private_layout(aside)
         fresh = layout.root / "whole"
         with hold_campaign(layout, is_moved=True):

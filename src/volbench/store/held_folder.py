@@ -58,7 +58,7 @@ def make_private_folder(path: Path) -> Identity:
     try:
         status = os.fstat(descriptor)
         if not (is_new and status.st_uid == _NOBODY):
-            refuse_foreign(path, status.st_uid)
+            refuse_foreign(path, status)
         os.fchmod(descriptor, 0o700)
     finally:
         os.close(descriptor)
@@ -77,27 +77,35 @@ def checked_results_folder(path: Path) -> Path:
         RefusedError: it belongs to neither this user nor root, nor to the user of sudo.
     """
     trusted = {"0", str(os.geteuid()), os.environ.get("SUDO_UID")}
-    if path.exists() and (owner := str(path.stat().st_uid)) not in trusted:
+    if not path.exists():
+        return path
+    status = path.stat()
+    is_open = os.geteuid() == 0 and _others_write(status) and not status.st_mode & stat.S_ISVTX
+    if is_open or str(status.st_uid) not in trusted:
         raise RefusedError(
-            f"the folder for results, {path}, belongs to the user {owner}, who could replace"
-            " campaigns in it",
+            f"the folder for results, {path}, {_whose(status)}, who could replace campaigns in it",
             hint="choose a folder for this campaign with --output",
         )
     return path
 
 
-def refuse_foreign(path: Path, owner: int, *, others_write: bool = False) -> None:
+def refuse_foreign(path: Path, status: os.stat_result) -> None:
     """Refuse a folder in which another user could plant links, if this process runs as root.
 
     An ordinary user decides alone whose folders to trust; root's files are everybody's.
     """
-    if os.geteuid() != 0 or (owner == 0 and not others_write):
+    if os.geteuid() != 0 or (status.st_uid == 0 and not _others_write(status)):
         return
-    reason = f"belongs to the user {owner}" if owner else "can be written by other users"
     raise RefusedError(
-        f"{path} {reason}, who could redirect root to other files while it writes there",
+        f"{path} {_whose(status)}, who could redirect root to other files while it writes there",
         hint="choose another place with --output, or run volbench as that user",
     )
+
+
+def _whose(status: os.stat_result) -> str:
+    if _others_write(status):
+        return "can be written by other users"
+    return f"belongs to the user {status.st_uid}"
 
 
 def _others_write(status: os.stat_result) -> bool:
@@ -126,7 +134,7 @@ def hold_folder(
     try:
         status = os.fstat(descriptor)
         if made is None:
-            refuse_foreign(path, status.st_uid, others_write=_others_write(status))
+            refuse_foreign(path, status)
         elif made != (status.st_dev, status.st_ino):
             raise _moved(path)
         _held.setdefault(str(path), []).append(descriptor)

@@ -11,7 +11,7 @@ import struct
 import tempfile
 import typing
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from volbench.execute.agent.agent_error import AgentError, of_os_error
 from volbench.execute.agent.installed_program import Program
@@ -163,25 +163,46 @@ def write_files(files: "dict[str, str]") -> None:
 
 
 def refuse_foreign(folder: str) -> None:
-    """Refuse a folder for the files of runs whose owner could lead root to other files.
+    """Refuse a folder for the files of runs where another user could lead root to other files.
 
-    That is another user than root and the user of sudo who owns it, or a folder that it is in. It
-    may not exist yet. On the controller's machine, the campaign folder itself is held instead.
+    Those are all but root and the user of sudo, with their groups. The folder may not exist yet. On
+    the controller's machine, the campaign folder itself is held instead.
     """
     if os.geteuid() or not Program.data:
         return
-    trusted = (0, int(os.environ.get("SUDO_UID") or 0))
-    path = os.path.realpath(folder)
+    users, groups = ((0, int(os.environ.get("SUDO_" + kind) or 0)) for kind in ("UID", "GID"))
+    place, reason = place_of_others(os.path.realpath(folder), users, groups)
+    if place:
+        raise AgentError("refused", "{} {}, who could redirect root".format(place, reason))
+
+
+def place_of_others(
+    path: str, users: "Iterable[int]", groups: "Iterable[int]" = ()
+) -> "tuple[str, str]":
+    """Return the lowest folder of a path in which others can rename files, and why they can.
+
+    Args:
+        path: absolute, without symbolic links; its last parts may not exist yet.
+        users: ids of the owners that are trusted.
+        groups: ids of the groups that may write.
+
+    Returns:
+        Empty texts if there is none.
+    """
     while True:
         try:
-            owner = os.stat(path).st_uid
+            status = os.stat(path)
         except FileNotFoundError:
-            owner = 0
-        if owner not in trusted:
-            reason = "{} belongs to user {}, who could redirect root".format(path, owner)
-            raise AgentError("refused", reason)
+            pass
+        else:
+            if status.st_uid not in users:
+                return path, "belongs to user {}".format(status.st_uid)
+            by_group = status.st_mode & modes.S_IWGRP and status.st_gid not in groups
+            # In a sticky folder nobody but its owner can rename files of other users.
+            if (by_group or status.st_mode & modes.S_IWOTH) and not status.st_mode & modes.S_ISVTX:
+                return path, "can be written by other users"
         if path == "/":
-            return
+            return "", ""
         path = os.path.dirname(path)
 
 
