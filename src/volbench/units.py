@@ -119,6 +119,19 @@ def parse_rate(text: str | float) -> float:
     return float(number * base ** _BINARY[letter])
 
 
+def parse_count(text: str) -> float:
+    """Return a number such as ``3000``, ``3k``, ``1.5M`` or ``1e6``; prefixes are SI.
+
+    Raises:
+        InputError: it is not one.
+    """
+    match = re.fullmatch(r"(\d+(?:\.\d+)?(?:e[+-]?\d+)?)\s*([kKMG]?)", text.strip(), re.ASCII)
+    number = float(match[1]) if match else math.inf
+    if match is None or not math.isfinite(number):
+        raise InputError(f"{text!r} is not a number", hint="write it like 3000 or 3k (1k = 1000)")
+    return number * {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}[match[2].replace("K", "k")]
+
+
 def parse_price(text: str | None) -> tuple[float, str]:
     """Return amount and currency of a price such as ``0.35 USD``; NaN and empty for None.
 

@@ -41,7 +41,7 @@ def test_expectations_pass_fail_and_exit_with_10(campaign: Path, volbench: Volbe
     assert (row["answer"], row["job"], row["direction"], row["repeats"]) == (
         "pass",
         "wal",
-        "sync",
+        "fdatasync",
         3,
     )
     assert row["value_low"] <= row["value"] <= row["value_high"] < row["bound"]
@@ -60,6 +60,8 @@ def test_expectations_without_a_result_are_undecided(campaign: Path, volbench: V
     done = volbench("expect", campaign, "--expect", "reads.fsync_p99 < 10ms")
     assert done.returncode == 11
     assert "no finished sync result" in done.stdout
+    other = volbench("expect", campaign, "--expect", "wal.fsync_p99 < 10ms")
+    assert (other.returncode, "measured fdatasync, not fsync" in other.stdout) == (11, True)
     assert "1 of 1 expectation is undecided" in done.stderr
 
 
@@ -98,6 +100,10 @@ def test_run_and_measure_answer_at_their_end(
     assert failed.returncode == 10, failed.stderr
     assert "fail    reads.iops > 1e12" in failed.stdout
     assert "pass    wal.error = 0" in failed.stdout
+    assert failed.stdout.startswith("answer")
+    shown = volbench("show", tmp_path / "a")
+    assert shown.stdout.startswith("answer")
+    assert json.loads(volbench("show", tmp_path / "a", "--json").stdout)[0]["run"]
     events = volbench(
         *run, "--output", tmp_path / "b", "--expect", "reads.fsync_p99 < 1s", "--events"
     )
@@ -144,9 +150,16 @@ def test_a_file_of_expectations(campaign: Path, tmp_path: Path, volbench: Volben
         "errors": "1",
     }
     cases = {str(case.get("name")): [part.tag for part in case] for case in suite}
+    by_name = {str(case.get("name")): case for case in suite}
+    case = by_name["wal.iops > 1e12 write"]
+    assert case.get("classname") == "out.wal"
+    assert float(str(case.get("time"))) > 0
+    (failure,) = case
+    assert "expected > 1e12" in str(failure.get("message"))
+    assert str(failure.get("message")) in str(failure.text)
     assert cases == {
         "wal.iops > 1e12 write": ["failure"],
-        "wal.fdatasync_p99 < 30s sync": ["system-out"],
+        "wal.fdatasync_p99 < 30s fdatasync": ["system-out"],
         "reads.steady = yes": ["error"],
     }
     file.write_text('expect:\n  wal: {speed: "> 3"}\n')

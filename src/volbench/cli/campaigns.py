@@ -229,11 +229,13 @@ def resume(
 def _show_end(layout: Layout, plan: Campaign, history: History, table_output: TableOutput) -> None:
     """Print the results of a campaign that holds nothing on its hosts; no host is contacted."""
     from volbench.cli.execution import reported_errors, show_results
+    from volbench.cli.expect import refuse_unmet
     from volbench.engine.campaign.campaign_engine import check_finished, outcome_of
 
     with reported_errors(table_output):
-        show_results(layout, table_output)
+        verdicts = show_results(layout, table_output)
         check_finished(outcome_of(plan, history.states), layout.root, total=len(plan.runs))
+        refuse_unmet(verdicts)
 
 
 def _parse_steps(texts: Sequence[str], campaign: Campaign) -> frozenset[int]:

@@ -336,7 +336,7 @@ def _events(table_output: TableOutput) -> EventStream | None:
 
 
 def show_results(layout: Layout, table_output: TableOutput) -> Sequence[Verdict]:
-    """Print the results of finished runs, and the answers to the expectations of their profiles.
+    """Print the answers to the expectations of the profiles, and the results of finished runs.
 
     Heavy libraries are imported only after the last run.
     """
@@ -350,7 +350,7 @@ def show_results(layout: Layout, table_output: TableOutput) -> Sequence[Verdict]
     verdicts = opened.expect() if opened.expects else []
     answers = expectations_table(verdicts)
     if (events := _events(table_output)) is None:
-        table_output.write(*tables, *([answers] if verdicts else []))
+        table_output.write(*tables, lead=[answers] if verdicts else [])
         return verdicts
     from volbench.present.tables.render_table import render_table
     from volbench.present.terminal.event_records import results_record

@@ -223,7 +223,7 @@ def measure(
         from volbench.present.terminal.conclusion import conclusion
 
         opened = open_campaigns(ended.layout.root)
-        for line in conclusion(opened, folder=ended.layout.root):
+        for line in conclusion(opened, folder=ended.layout.root, expected=ended.verdicts):
             table_output.note(line)
         for picture in _pictures(opened):
             table_output.note(f"Chart: {picture}")
@@ -234,15 +234,14 @@ def measure(
 def _application_profile(
     application: str, roles: dict[str, str], settings: tuple[str, ...]
 ) -> Profile:
-    """Return the bundled profile of an application, which --repeat and --set can change."""
+    """Return the bundled profile of an application, which --repeat and --set can change.
+
+    Of several targets each has all of its jobs, and its expectations.
+    """
     from volbench.execute.local import LocalExecutor
+    from volbench.model.profile.profile_model import Order
     from volbench.plan.bundled_files import read_profile
 
-    if len(roles) > 1:
-        raise InputError(
-            f"--for {application} measures one target",
-            hint="measure each into a folder of its own, and compare: volbench compare DIR DIR",
-        )
     context = click.get_current_context()
     given = [
         parameter.opts[0]
@@ -259,7 +258,18 @@ def _application_profile(
     repeats = [f"repeat={context.params['repeat']}"] if given else []
     sources = [read_profile(application)]
     changes = [*repeats, *settings]
-    return load_texts(LocalExecutor(), sources, settings=changes, allow_exec=False)[0]
+    profile = load_texts(LocalExecutor(), sources, settings=changes, allow_exec=False)[0]
+    if len(roles) == 1:
+        return profile
+    ends = _names(roles)
+    jobs = [
+        job.model_copy(update={"name": f"{job.name}{end}", "role": role})
+        for role, end in ends.items()
+        for job in profile.jobs
+    ]
+    expect = {f"{job}{end}": profile.expect[job] for end in ends.values() for job in profile.expect}
+    changed = {"jobs": tuple(jobs), "expect": expect, "order": Order.SHUFFLED}
+    return profile.model_copy(update=changed)
 
 
 def _pictures(opened: Dataset) -> Iterator[Path]:

@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -152,16 +152,23 @@ class TableOutput:
         return is_plain and not self.columns and not self.sort
 
     def write(
-        self, *tables: Table[Any], text: Callable[[int | None, bool], str] | None = None
+        self,
+        *tables: Table[Any],
+        text: Callable[[int | None, bool], str] | None = None,
+        lead: Sequence[Table[Any]] = (),
     ) -> None:
-        """Print tables one after the other; CSV, JSON and Markdown have the first alone."""
+        """Print tables one after the other; CSV, JSON and Markdown have the first alone.
+
+        Args:
+            lead: printed before them, for people only.
+        """
         width, colour = self._width(), self._has_colour()
         if self.sort:
             tables = (tables[0].sorted_by(self.sort), *tables[1:])
         if text is not None and self.is_for_people and not (self.columns or self.sort):
             content = text(width, colour)
         else:
-            content = self._rendered(tables, width=width, colour=colour)
+            content = self._rendered(tables, lead, width=width, colour=colour)
         if self.output == "-":
             click.echo(content, nl=False, color=colour)
             return
@@ -173,10 +180,17 @@ class TableOutput:
         """Print a note below a table, or to stderr for the other formats."""
         click.echo(text, err=not self.is_for_people)
 
-    def _rendered(self, tables: tuple[Table[Any], ...], *, width: int | None, colour: bool) -> str:
+    def _rendered(
+        self,
+        tables: tuple[Table[Any], ...],
+        lead: Sequence[Table[Any]],
+        *,
+        width: int | None,
+        colour: bool,
+    ) -> str:
         from volbench.present.tables.render_table import render_table
 
-        printed = tables if self.is_for_people and not self.columns else tables[:1]
+        printed = (*lead, *tables) if self.is_for_people and not self.columns else tables[:1]
         return "\n".join(
             render_table(
                 table,

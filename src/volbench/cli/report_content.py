@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import click
 import pandas as pd
-from pandas.api.types import union_categoricals
 
 from volbench import __version__
 from volbench.analyse.bottleneck.use_method import use_rows
@@ -184,7 +183,6 @@ def multi_campaign_content(dataset: Dataset) -> MultiCampaignContent:
     from volbench.present.plots.charts.ratio_maps import comparison_plot
 
     frames = {name: dataset.frame(name) for name in ("summary", "findings")}
-    frames["histogram"] = _bins_of_all(dataset)
     figures = [_figure(plot) for plot in build_plots(frames, _COMPARED)]
     verdict, leading = _trend(dataset) if len(dataset.names) > _PAIR else ("", [])
     try:
@@ -198,27 +196,6 @@ def multi_campaign_content(dataset: Dataset) -> MultiCampaignContent:
         leading = [*leading, _figure(comparison_plot(comparison), is_first=not leading)]
     verdict = verdict or _first_of(headlines(comparison))
     return MultiCampaignContent(frames, comparison, figures=[*leading, *figures], verdict=verdict)
-
-
-def _bins_of_all(dataset: Dataset) -> pd.DataFrame:
-    """Return the latency bins of all campaigns, with the columns that charts read."""
-    parts = []
-    for name, opened in dataset.names.items():
-        bins = _read(opened, "histogram", BINS)
-        bins["run"] = bins["run"].astype("category").cat.rename_categories(f"{name}/{{}}".format)
-        parts.append(bins)
-    texts = {
-        name: union_categoricals([_categories(bins[name]) for bins in parts])
-        for name in BINS
-        if not pd.api.types.is_numeric_dtype(parts[0][name])
-    }
-    return pd.concat(parts, ignore_index=True).assign(**texts)
-
-
-def _categories(texts: pd.Series) -> pd.Categorical:
-    """Return texts as categories of one type, also where a campaign has none."""
-    codes = texts.astype("category").cat
-    return pd.Categorical.from_codes(codes.codes, codes.categories.astype(str))
 
 
 def _first_of(sentences: Sequence[str]) -> str:

@@ -84,11 +84,14 @@ def show(
 def _show_results(
     opened: Dataset, table_output: TableOutput, *, each: bool, by: Sequence[str]
 ) -> None:
+    from volbench.present.tables.expectations_table import expectations_table
     from volbench.present.tables.results_table import result_tables
     from volbench.present.terminal.campaign_text import came_from
 
     is_brief = table_output.is_brief and not each
-    table_output.write(*result_tables(opened, _selected(opened), is_brief=is_brief, by=by))
+    answers = [expectations_table(opened.expect())] if opened.expects and not by else []
+    tables = result_tables(opened, _selected(opened), is_brief=is_brief, by=by)
+    table_output.write(*tables, lead=answers)
     if table_output.format in {"json", "csv"}:
         return
     for data in opened.names.values():

@@ -82,6 +82,7 @@ def measured_columns(section: Section, run: Run, job: JobResult, direction: Dire
     options = _effective_options(run, section)
     return {
         "direction": direction.direction.value,
+        "sync_calls": _sync_calls(options) if direction.direction is Direction.SYNC else None,
         **({} if run.extent is None else {"numjobs": job.members}),
         "block_bytes": _block_bytes(options, direction.direction),
         "runtime_s": direction.runtime_s,
@@ -271,6 +272,12 @@ def _read_percent(options: Mapping[str, str]) -> int | None:
 
 def _integer(text: str) -> int | None:
     return int(text) if text.isdecimal() else None
+
+
+def _sync_calls(options: Mapping[str, str]) -> str | None:
+    """Return the calls that fio adds up under ``sync``; None if their options are unknown."""
+    names = ("fsync", "fdatasync", "sync_file_range")
+    return ", ".join(name for name in names if options.get(name, "0") != "0") or None
 
 
 def _block_bytes(options: Mapping[str, str], direction: Direction) -> int | None:

@@ -4,12 +4,23 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
 
-from volbench.analyse.compare.expected_bounds import Answer, Measurements, Verdict, verdicts_of
+from volbench.analyse.compare.expected_bounds import (
+    Answer,
+    Measurements,
+    Verdict,
+    repeats_to_decide,
+    verdicts_of,
+)
+from volbench.analyse.compare.repeat_statistics import location_interval
 from volbench.errors import InputError
 from volbench.model.frames.expectation import check_expectations, parse_expectation
+from volbench.model.results.finding import Cause
+
+TRIALS = 300
 
 
 @pytest.mark.parametrize(
@@ -24,6 +35,13 @@ from volbench.model.frames.expectation import check_expectations, parse_expectat
         ("cpu_usr < 50%", "*", "", "cpu_usr", 50.0),
         ("aggregate_write_iops > 5", "*", "write", "iops", 5.0),
         ("a-b_1.read_lat_mean <= 100us", "a-b_1", "read", "lat_mean_s", 1e-4),
+        ("iops >= 3k", "*", "", "iops", 3000.0),
+        ("iops >= 1.5M", "*", "", "iops", 1.5e6),
+        ("mixed_iops >= 3k", "*", "mixed", "iops", 3000.0),
+        ("aggregate_mixed_bw > 1GB/s", "*", "mixed", "bw_bytes_per_s", 1e9),
+        ("drift_percent > -5%", "*", "", "drift_percent", -5.0),
+        ("bottleneck = volume|machine", "*", "", "bottleneck", 1.0),
+        ("verdict = steady", "*", "", "verdict", 1.0),
     ],
 )
 def test_expectations_are_read(
@@ -50,7 +68,16 @@ def test_expectations_are_read(
         ("iodepth > 3", "there is no metric"),
         ("steady > 3", "is not a number"),
         ("steady = no", "can only be yes"),
-        ("bottleneck = cpu", "there is no metric"),
+        ("bottleneck = disk", "bottleneck is never 'disk'"),
+        ("bottleneck > volume", "is not a number"),
+        ("mixed_p99 < 5ms", "cannot be added"),
+        ("iops >= -5", "always true"),
+        ("p99 < -5ms", "never true"),
+        ("p99 < 0ms", "never true"),
+        ("iops >= 0", "always true"),
+        ("iops >= 3 k k", "is not a number"),
+        ("iops >= 3ms", "is not a number"),
+        ("bw > 3k", "has no unit"),
         ("1ms < p99 < 5ms", "is not an expectation"),
     ],
 )
@@ -68,6 +95,13 @@ def test_a_job_is_named_with_any_number_of_clients() -> None:
     check_expectations([each, one], jobs)
     assert [job for job in jobs if each.matches(job)] == ["reads-clients1", "reads-clients8"]
     assert [job for job in jobs if one.matches(job)] == ["reads-clients8"]
+
+
+def test_the_causes_of_a_bottleneck_are_those_of_findings() -> None:
+    """Each can be required; what only disturbs a run for a while is not a bottleneck."""
+    fleeting = {Cause.UNKNOWN, Cause.STALL, Cause.NEIGHBOUR, Cause.HOST_NOISE, Cause.RAMP_UP}
+    for cause in set(Cause) - fleeting:
+        assert parse_expectation(f"bottleneck = {cause}").accepted == (cause.value,)
 
 
 def test_an_unknown_job_is_refused() -> None:
@@ -89,6 +123,10 @@ def test_an_unknown_job_is_refused() -> None:
         ("aggregate_iops > 3000", "iops < 2000", False),
         ("reads.iops > 3000", "writes.iops < 2000", False),
         ("error = 0", "error > 3", True),
+        ("iops >= 5", "iops < 3", True),
+        ("bottleneck = volume", "bottleneck = host|none", True),
+        ("bottleneck = volume", "bottleneck = iops-limit", False),
+        ("mixed_iops > 3000", "iops < 2000", False),
     ],
 )
 def test_contradictions_are_refused(first: str, second: str, *, is_refused: bool) -> None:
@@ -102,6 +140,17 @@ def test_contradictions_are_refused(first: str, second: str, *, is_refused: bool
             check_expectations(order, ["reads", "writes"])
 
 
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [("iosp", "iops"), ("fdatasnyc_p99", "fdatasync_p99"), ("bottlneck", "bottleneck")],
+)
+def test_an_unknown_metric_hints_at_the_nearest(name: str, near: str) -> None:
+    """Also with the prefix of a direction or a sync."""
+    with pytest.raises(InputError) as caught:
+        parse_expectation(f"{name} < 5ms")
+    assert f"did you mean `{near}`?" in caught.value.hint
+
+
 def frames(runs: int, **columns: object) -> dict[str, pd.DataFrame]:
     """Return the frames of steady repeats of one job, without findings and several clients."""
     names = [f"r{number}" for number in range(runs)]
@@ -111,14 +160,17 @@ def frames(runs: int, **columns: object) -> dict[str, pd.DataFrame]:
         | {name: [value] * runs for name, value in identity.items()}
         | {"group": ["reads"] * runs, "direction": ["read"] * runs}
         | {"phase": ["measured"] * runs, "status": ["finished"] * runs}
-        | {"client": [math.nan] * runs}
+        | {"client": [math.nan] * runs, "runtime_s": [10.0] * runs}
+        | {"sync_calls": [None] * runs}
         | columns
     )
     verdicts = summary.drop(columns="client").assign(
-        verdict="steady", bottleneck="unknown", spread_percent=3.0
+        verdict="steady", bottleneck="unknown", limited_by=None, spread_percent=3.0
     )
     nothing = pd.DataFrame(columns=["run", "severity", "direction"])
-    sums = summary.head(0).drop(columns=["run", "host", "volume", "client"])
+    sums = summary.head(0).drop(
+        columns=["run", "host", "volume", "client", "runtime_s", "sync_calls"]
+    )
     return {"summary": summary, "verdicts": verdicts, "findings": nothing, "aggregate": sums}
 
 
@@ -159,10 +211,25 @@ def test_an_undecided_result_names_the_repeats_needed() -> None:
     scatter = (900.0, 1000.0, 1100.0)
     few = answers("iops > 950", *scatter)
     assert few.answer is Answer.UNDECIDED
-    assert few.reason == "about 17 more repeats would decide"
-    assert answers("iops > 950", *scatter * 7).answer is Answer.PASS
+    assert few.reason == "about 46 more repeats would decide"
+    assert answers("iops > 950", *scatter * 17).answer is Answer.PASS
     close = answers("iops > 998", *scatter)
     assert close.reason == "more than 100 repeats would be needed"
+
+
+@pytest.mark.parametrize("repeats", [3, 5, 10])
+def test_the_advised_repeats_decide_in_most_cases(repeats: int) -> None:
+    """Of results that are undecided, at least 3 in 4 are decided by as many repeats as advised."""
+    rng = np.random.default_rng(29)
+    decided: list[bool] = []
+    while len(decided) < TRIALS:
+        distance = math.exp(rng.uniform(math.log(0.3), math.log(3)))  # in standard deviations
+        few = np.exp(rng.normal(distance, 1.0, repeats))
+        more = repeats_to_decide(few, 1.0)
+        if more is not None and not location_interval(few).excludes(1.0):
+            every = np.append(few, np.exp(rng.normal(distance, 1.0, more)))
+            decided.append(location_interval(every).excludes(1.0))
+    assert np.mean(decided) >= 0.75
 
 
 def test_a_single_run_has_no_interval() -> None:
@@ -230,11 +297,67 @@ def test_completion_latency_stands_in_where_total_latency_is_not_reported() -> N
     assert (verdict.answer, verdict.reason) == (Answer.PASS, "completion latency")
 
 
+def test_the_sync_that_was_measured_is_named() -> None:
+    """Syncs of fdatasync do not answer for fsync; where both were called, for neither."""
+    known = frames(
+        3, lat_p99_s=[0.002, 0.0021, 0.0022], direction=["sync"] * 3, sync_calls=["fdatasync"] * 3
+    )
+    passed = verdict_on("fdatasync_p99 < 10ms", known)
+    assert (passed.answer, passed.direction) == (Answer.PASS, "fdatasync")
+    assert verdict_on("sync_p99 < 10ms", known).answer is Answer.PASS
+    other = verdict_on("fsync_p99 < 10ms", known)
+    assert (other.answer, other.reason) == (Answer.UNDECIDED, "measured fdatasync, not fsync")
+    known["summary"]["sync_calls"] = "fsync, fdatasync"
+    assert verdict_on("fsync_p99 < 10ms", known).answer is Answer.UNDECIDED
+    known["summary"]["sync_calls"] = None
+    assert verdict_on("fsync_p99 < 10ms", known).reason == "measured an unreported sync"
+
+
+def test_the_bottleneck_can_be_required() -> None:
+    """By where it is or by its cause; an unknown one decides nothing."""
+    known = frames(3, iops=[1000.0] * 3)
+    unknown = verdict_on("bottleneck = volume", known)
+    assert unknown.reason == "the bottleneck of some runs is unknown"
+    known["verdicts"] = known["verdicts"].assign(bottleneck="iops-limit", limited_by="machine")
+    failed = verdict_on("bottleneck = volume|none", known)
+    assert (failed.answer, failed.words) == (Answer.FAIL, "iops-limit")
+    for text in ("bottleneck = machine", "bottleneck = iops-limit", "bottleneck = none|machine"):
+        assert verdict_on(text, known).answer is Answer.PASS
+    assert verdict_on("verdict = steady|noisy", known).answer is Answer.PASS
+    assert verdict_on("verdict = drifting", known).answer is Answer.FAIL
+
+
+def test_reads_and_writes_are_added_up() -> None:
+    """A mix of 700 and 300 IOPS is 1,000; without one direction's number there is no sum."""
+    iops = [700.0, 710.0, 690.0, 300.0, 310.0, 290.0]
+    known = frames(6, iops=iops, repeat=[1, 2, 3] * 2, run=["r1", "r2", "r3"] * 2)
+    known["summary"]["direction"] = ["read"] * 3 + ["write"] * 3
+    verdict = verdict_on("mixed_iops >= 900", known)
+    assert (verdict.answer, verdict.direction, verdict.repeats) == (Answer.PASS, "mixed", 3)
+    assert verdict.interval.estimate == 1000.0
+    known["summary"].loc[0, "iops"] = math.nan
+    assert verdict_on("mixed_iops >= 900", known).reason == "not reported"
+    sums = known["summary"].drop(columns=["run", "host", "volume", "client", "runtime_s"])
+    sums = sums.drop(columns="sync_calls").assign(iops=iops, clients=2, clients_planned=2)
+    known["aggregate"] = sums
+    assert verdict_on("aggregate_mixed_iops >= 900", known).interval.estimate == 1000.0
+
+
+def test_the_largest_of_all_repeats_is_the_maximum() -> None:
+    """One I/O of 2 s breaks `max < 1s`, whatever the other repeats had."""
+    known = frames(5, lat_max_s=[0.1, 0.1, 0.1, 2.0, 0.1])
+    verdict = verdict_on("max < 1s", known)
+    assert (verdict.answer, verdict.interval.estimate) == (Answer.FAIL, 2.0)
+    assert verdict.reason == "largest of 5"
+
+
 def test_sums_over_clients() -> None:
     """Clients are judged together; without one of them nothing is decided."""
     known = frames(3, iops=[400.0] * 3)
     assert verdict_on("aggregate_iops > 900", known).answer is Answer.FAIL  # of one client its own
-    sums = known["summary"].drop(columns=["run", "host", "volume", "client"])
+    sums = known["summary"].drop(
+        columns=["run", "host", "volume", "client", "runtime_s", "sync_calls"]
+    )
     known["aggregate"] = sums.assign(iops=1200.0, clients=3, clients_planned=3)
     assert verdict_on("aggregate_iops > 900", known).answer is Answer.PASS
     assert verdict_on("iops > 900", known).answer is Answer.FAIL
@@ -261,7 +384,8 @@ def test_clients_are_no_repeats(text: str, answer: Answer, value: float) -> None
     verdict = verdict_on(text, known)
     assert (verdict.answer, verdict.interval.estimate, verdict.repeats) == (answer, value, 1)
     assert math.isnan(verdict.interval.low)
-    assert verdict.reason == "no interval: 3 repeats give one, worst of 4 clients"
+    interval = "" if text.startswith("error") else "no interval: 3 repeats give one, "
+    assert verdict.reason == f"{interval}worst of 4 clients"
 
 
 def test_the_worst_client_of_each_repeat_is_judged() -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import numpy as np
 import pandas as pd
 import pytest
 
-from tests.present.frames_for_plots import bins, frames, result
+from tests.present.frames_for_plots import frames, result
 from volbench.analyse.frames.job_frames import grid, inseparable, per_job, places_of, sweep
 from volbench.present.plots.chart import build_plot
 
@@ -83,27 +82,13 @@ def test_grids_of_drives_are_separate() -> None:
     assert sorted(points.groupby("line")["iops"].min()) == [72.0, 9090.0]
 
 
-def test_percentiles_of_repeats_are_merged_from_bins() -> None:
-    """Ninety-nine fast I/Os and a hundred slow ones have their p99 among the slow ones."""
-    rows = [result("a", repeat=n, p99=p99) for n, p99 in ((1, 0.001), (2, 0.1))]
-    given = frames(
-        [{name: value for name, value in row.items() if name != "p99"} for row in rows],
-        histogram=[*bins(rows[0], {0.001: 900}), *bins(rows[1], {0.1: 50})],
-    )
-    summary = given["summary"].assign(p99=[0.001, 0.1])
-    pooled = per_job(summary, ["p99"], histogram=given["histogram"])
-    merged = float(pooled["p99"].iloc[0])
-    assert merged in set(given["histogram"]["bin_s"])
-    assert merged == pytest.approx(0.1, rel=0.5)
-    assert (pooled["p99_low"].iloc[0], pooled["p99_high"].iloc[0]) == (0.001, 0.1)
-
-
-def test_percentiles_without_bins_are_left_out() -> None:
-    """The percentiles of two repeats are not averaged; that of a single one stays."""
-    summary = frames([result("a"), result("a", repeat=2), result("b")])["summary"]
-    pooled = per_job(summary.assign(p99=[0.1, 0.3, 0.2]), ["p99"]).set_index("job")["p99"]
-    assert np.isnan(pooled["a"])
-    assert pooled["b"] == 0.2
+def test_percentiles_of_repeats_are_their_median() -> None:
+    """As in tables, comparisons and expectations, with their ends; that of a single one stays."""
+    summary = frames([result("a"), result("a", repeat=2), result("a", repeat=3), result("b")])
+    rows = summary["summary"].assign(p99=[0.1, 0.3, 0.15, 0.2])
+    pooled = per_job(rows, ["p99"]).set_index("job")
+    assert dict(pooled["p99"]) == {"a": 0.15, "b": 0.2}
+    assert (pooled["p99_low"]["a"], pooled["p99_high"]["a"]) == (0.1, 0.3)
 
 
 @pytest.mark.parametrize("are_categories", [False, True])

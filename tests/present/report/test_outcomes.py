@@ -37,3 +37,20 @@ def test_a_sum_of_reads_and_writes_names_both() -> None:
     assert iops.value == "48.7k"
     assert iops.phrase == "48.7k IOPS (42.4k reads + 6.3k writes)"
     assert iops.source.endswith("; 42.4k reads + 6.3k writes")
+
+
+def test_buffered_writes_are_headlined_by_their_syncs() -> None:
+    """The p99 of writes into memory says nothing of the volume; one after a direct write does."""
+    run = run_of(1, "a")
+    for is_direct, value, name in (
+        (False, "4 ms", "p99 latency, through the page cache, fdatasync"),
+        (True, "20 us", "p99 latency, direct I/O, total latency"),
+    ):
+        writes = row_of(run, direction="write", rw="write", direct=is_direct, lat_p99_s=2e-5)
+        syncs = {**writes, "direction": "sync", "lat_p99_s": 0.004, "sync_calls": "fdatasync"}
+        for row in (writes, syncs):
+            row["lat_max_s"] = 1.0
+        numbers = key_numbers(job_outcomes([writes, {**syncs, "iops": None}]))
+        assert [(each.value, each.label) for each in numbers if "p99" in each.label] == [
+            (value, name)
+        ]

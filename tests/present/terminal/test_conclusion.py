@@ -8,6 +8,9 @@ from pathlib import Path
 import pandas as pd
 
 from tests.present.frames_for_plots import Row, frames, result
+from volbench.analyse.compare.expected_bounds import Answer, Verdict
+from volbench.analyse.compare.repeat_statistics import Interval
+from volbench.model.frames.expectation import parse_expectation
 from volbench.present.terminal.conclusion import conclusion
 
 _ADVICE = "Fill the volume first: volbench run --fill."
@@ -63,9 +66,32 @@ def sentences(
 
 
 def test_a_valid_measurement_has_its_rate() -> None:
-    """The median of the repeats, with their range."""
+    """The median of the repeats, with the interval that expectations are judged by."""
     first, *_ = sentences()
-    assert "96.2k IOPS (median of 3" in first
+    assert "96.2k IOPS (median of 3, 95 % CI 96.2k to 96.2k)" in first
+
+
+def test_the_answer_and_the_sync_come_first() -> None:
+    """Buffered writes end in memory: their p99 is not what an application waits for."""
+    wal = {"rw": "write", "direct": False}
+    rows = [
+        {**result("wal", repeat=n, iops=900.0, direction="write", **wal), "lat_p99_s": 2e-5}
+        for n in (1, 2, 3)
+    ]
+    rows += [
+        {**row, "direction": "sync", "iops": None, "lat_p99_s": 0.004, "sync_calls": "fdatasync"}
+        for row in rows
+    ]
+    made = frames(rows)
+    columns = ["run", "rule", "severity", "message", "advice"]
+    made["findings"] = pd.DataFrame([], columns=columns)
+    made["verdicts"] = pd.DataFrame([], columns=["run", "direction", "verdict", "level_iops"])
+    expectation = parse_expectation("wal.fdatasync_p99 < 10ms")
+    interval = Interval(0.003, 0.004, 0.005)
+    passed = Verdict(expectation, "wal", "fdatasync", Answer.PASS, interval, 3, "")
+    first, second, *_ = conclusion(Campaign(made), folder=Path("out"), expected=[passed])
+    assert first == "Pass: wal.fdatasync_p99 < 10ms (measured 4 ms [3 ms, 5 ms])."
+    assert second.endswith("fdatasync p99 4 ms.")
 
 
 def test_an_invalid_measurement_has_a_hint_instead_of_a_rate() -> None:

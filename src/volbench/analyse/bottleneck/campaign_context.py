@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 
 from volbench.analyse.bottleneck.bottleneck import explain
+from volbench.analyse.bottleneck.hypotheses import is_near
 from volbench.analyse.bottleneck.sustained_level import Level, sustained_level
 from volbench.analyse.bottleneck.volume_context import Earlier
 from volbench.analyse.frames.disturbed import clean_rate_per_s, disturbed
@@ -36,7 +37,8 @@ from volbench.analyse.time.steady_state import (
 from volbench.model.campaign.planned_run import Run, Volume, VolumeKind
 from volbench.model.frames.columns import Row
 from volbench.model.profile.profile_model import Phase, Start
-from volbench.model.results.finding import Explanation
+from volbench.model.profile.profile_settings import Limits
+from volbench.model.results.finding import Cause, Explanation
 
 Shape = tuple[int, int]  # Queue depth and block size of a run
 
@@ -377,7 +379,8 @@ def _rows(view: RunView, direction: str, context: Context) -> Sequence[Row]:
                     explanation
                     for explanation in context.explanations(view)
                     if explanation.direction == direction
-                ]
+                ],
+                view.run.limits,
             ),
         },
     )
@@ -424,15 +427,34 @@ def _snia(judged: Snia) -> Row:
     }
 
 
-def _explained(explanations: Sequence[Explanation]) -> Row:
+def _explained(explanations: Sequence[Explanation], limits: Limits) -> Row:
     if not explanations:
-        return {"bottleneck": None, "bottleneck_level": None, "causes": None, "explanation": None}
+        names = ("bottleneck", "limited_by", "bottleneck_level", "causes", "explanation")
+        return dict.fromkeys(names)
     return {
+        "limited_by": _limited_by(explanations[0], limits),
         "causes": ", ".join(dict.fromkeys(each.cause.value for each in explanations)),
         "bottleneck": explanations[0].cause.value,
         "bottleneck_level": explanations[0].level,
         "explanation": " | ".join(explanation.text for explanation in explanations),
     }
+
+
+_LIMITED_BY = {
+    Cause.CPU: "host",
+    Cause.HOST_NOISE: "host",
+    Cause.LATENCY: "none",
+    Cause.UNKNOWN: None,
+}
+
+
+def _limited_by(level: Explanation, limits: Limits) -> str | None:
+    """Return where a bottleneck is; None if it is unknown."""
+    field_of = {Cause.IOPS_LIMIT: "iops", Cause.BANDWIDTH_LIMIT: "bandwidth_bytes_per_s"}
+    name = field_of.get(level.cause, "")
+    if name in limits.machine_limits and is_near(level.level, getattr(limits, name)):
+        return "machine"
+    return _LIMITED_BY.get(level.cause, "volume")
 
 
 def _percent(share: float) -> float | None:

@@ -191,21 +191,22 @@ def location_interval(
     volumes: Sequence[Hashable] | None = None,
     confidence: float = CONFIDENCE,
 ) -> Interval:
-    """Return the pseudomedian of repeats with its confidence interval.
+    """Return the median of repeats, as tables and charts show it, with a confidence interval.
 
     Args:
         volumes: volume of each value; the interval then generalises to similar volumes.
 
     Returns:
-        The pseudomedian (on logarithms); ends are NaN with fewer than 3 repeats of one volume.
+        The interval is that of the mean of the logarithms, widened where the median is outside it.
+        Ends are NaN with fewer than 3 repeats of one volume, and where a value is not above 0.
     """
     group = Group(values, volumes)
-    if not group.repeats or (group.values <= 0).any():
-        raise InputError("an interval needs values above 0")
-    units = group.by_repeat() if group.volumes <= 1 else group.by_each_volume()
-    estimate = math.exp(pseudomedian(units))
-    if group.volumes <= 1 and group.repeats < MIN_REPEATS:
+    if not group.repeats:
+        raise InputError("an interval needs values")
+    estimate = group.median
+    if (group.volumes <= 1 and group.repeats < MIN_REPEATS) or (group.values <= 0).any():
         return Interval(math.nan, estimate, math.nan, confidence)
+    units = group.by_repeat() if group.volumes <= 1 else group.by_each_volume()
     error = math.sqrt(float(units.var(ddof=1)) / len(units))
     half = student_quantile(len(units) - 1, (1 + confidence) / 2) * error
     centre = float(units.mean())

@@ -2,8 +2,8 @@
 
 Only true repeats are pooled: the same workload on the same volume of the same host, in the same
 campaign, unless ``--by`` says otherwise. The importer gives results of different folders different
-names. Percentiles of several repeats are merged from their latency bins; where a repeat has none,
-they are left out. No function here changes a frame that it is given, and NaN stays "unknown".
+names. Several repeats are shown by their median, as in tables, comparisons and expectations. No
+function here changes a frame that it is given, and NaN stays "unknown".
 """
 
 from __future__ import annotations
@@ -42,24 +42,18 @@ def pool(
     rows: pd.DataFrame,
     key: Sequence[str],
     columns: Sequence[str],
-    *,
-    histogram: pd.DataFrame | None = None,
-    kind: str = "lat",
 ) -> pd.DataFrame:
     """Pool rows that are equal in their key.
 
     Args:
-        columns: numeric columns to pool; percentiles are named as in `PERCENTILES`.
-        histogram: latency bins of the runs; None for none.
-        kind: of the latency of percentiles, ``lat`` or ``clat``.
+        columns: numeric columns to pool.
 
     Returns:
         A row for each key, indexed by it, in the order of appearance: ``repeats`` (rows with a
         value of the first of `columns`, int) and for each column its median under its own name,
         its minimum under ``<column>_low`` and its maximum under ``<column>_high`` (float); of
         ``max`` the maximum; NaN where some of the rows have a value of the first column only: the
-        p99 of 21 rows does not belong beside the IOPS of 147. The percentiles of several rows are
-        those of all their I/Os together, NaN where bins lack.
+        p99 of 21 rows does not belong beside the IOPS of 147.
     """
     floats = rows.astype(dict.fromkeys(columns, "float64"))
     groups = floats.groupby(list(key), sort=False, dropna=False)
@@ -70,14 +64,6 @@ def pool(
         pooled[column] = pooled[f"{column}_high"] if column == "max" else groups[column].median()
         lacks = groups[column].count() < pooled["repeats"]
         pooled.loc[lacks, [column, f"{column}_low", f"{column}_high"]] = np.nan
-    named = [column for column in columns if column in PERCENTILES]
-    if named:
-        things = floats.assign(_thing=groups.ngroup())
-        merged = merged_percentiles(things, histogram, kind=kind, names=named)
-        several = groups.size().gt(1).to_numpy()
-        for column in named:
-            values = merged[column].reindex(range(len(pooled))).to_numpy(dtype=float)
-            pooled[column] = np.where(several, values, pooled[column])
     return pooled
 
 
@@ -308,14 +294,8 @@ def labels(frame: pd.DataFrame) -> pd.Series[str]:
 def per_job(
     summary: pd.DataFrame,
     columns: Sequence[str],
-    *,
-    histogram: pd.DataFrame | None = None,
-    kind: str = "lat",
 ) -> pd.DataFrame:
     """Pool the repeats of each job and direction.
-
-    Args:
-        kind: of the latency of percentiles, ``lat`` or ``clat``.
 
     Returns:
         A row for each combination of `key_of` among the finished measured runs, in the order of
@@ -332,7 +312,7 @@ def per_job(
     for name in ("campaign", "host", "volume"):
         if name in pooled:  # the first of several would pass for all of them
             pooled[name] = pooled[name].where(groups[name].nunique(dropna=False).le(1))
-    values = pool(rows, key, columns, histogram=histogram, kind=kind)
+    values = pool(rows, key, columns)
     return pooled.join(values).reset_index()
 
 
@@ -401,9 +381,6 @@ def sweep(
     summary: pd.DataFrame,
     option: str,
     columns: Sequence[str],
-    *,
-    histogram: pd.DataFrame | None = None,
-    kind: str = "lat",
 ) -> pd.DataFrame:
     """Return the points along a swept option.
 
@@ -413,7 +390,7 @@ def sweep(
         0, in the order of appearance) and what `pool` returns. Lines that cannot be
         distinguished are left out.
     """
-    return _lines_of(_swept(summary, [option]), [option], columns, histogram, kind)
+    return _lines_of(_swept(summary, [option]), [option], columns)
 
 
 def grid(summary: pd.DataFrame, options: tuple[str, str], columns: Sequence[str]) -> pd.DataFrame:
@@ -423,7 +400,7 @@ def grid(summary: pd.DataFrame, options: tuple[str, str], columns: Sequence[str]
         As `sweep`, but ``line`` numbers the grids: sets of jobs, equal in everything else, in
         which both options have at least two values. Points may be missing from a grid.
     """
-    return _lines_of(_swept(summary, list(options)), list(options), columns, None, "lat")
+    return _lines_of(_swept(summary, list(options)), list(options), columns)
 
 
 def inseparable(summary: pd.DataFrame, options: Sequence[str]) -> str:
@@ -455,15 +432,13 @@ def _lines_of(
     rows: pd.DataFrame,
     options: list[str],
     columns: Sequence[str],
-    histogram: pd.DataFrame | None,
-    kind: str,
 ) -> pd.DataFrame:
     """Return pooled points of lines."""
     rows = rows[rows["line"] >= 0]
     rows = rows.assign(line=pd.factorize(rows["line"])[0])
     key = ["line", *key_of(rows, _fixed(*options)), FOLDER, "size_bytes", *options]
     limits = rows.groupby(key, sort=False, dropna=False)[["limit_iops", "limit_bw_bytes_per_s"]]
-    pooled = pool(rows, key, columns, histogram=histogram, kind=kind)
+    pooled = pool(rows, key, columns)
     points = limits.first().join(pooled).reset_index()
     return points.sort_values(["line", *options], ignore_index=True)
 

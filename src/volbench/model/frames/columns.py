@@ -141,6 +141,11 @@ SUMMARY: tuple[Column, ...] = (
     text("tool", "`fio` or `dd`."),
     text("direction", "`read`, `write`, `trim` or `sync` (latency of fsync and similar)."),
     text(
+        "sync_calls",
+        "Calls whose latency a row of syncs has: `fsync`, `fdatasync` or `sync_file_range`, joined"
+        " by `, `; missing elsewhere, and where they are not reported.",
+    ),
+    text(
         "rw",
         "Access pattern (fio's `rw`), such as `randwrite`; `mixed` for unlike jobs that fio merged"
         " (group_reporting), which `note` lists.",
@@ -328,6 +333,11 @@ VERDICTS: tuple[Column, ...] = (
     real("snia_range_percent", "%", "Range of the last five rounds over their mean; at most 20."),
     real("snia_slope_percent", "%", "Slope of the last five rounds over their mean; at most 10."),
     text("bottleneck", "`iops-limit`, `bandwidth-limit`, `latency`, `cpu`, `unknown` ..."),
+    text(
+        "limited_by",
+        "Where the bottleneck is: `volume`, `machine` (a declared limit of its type), `host`, or"
+        " `none` where nothing is saturated; missing where it is unknown.",
+    ),
     real("bottleneck_level", "", "Level of the bottleneck: 1/s for IOPS, bytes/s for bandwidth."),
     text("causes", "Causes of the level and of changes, the bottleneck first; joined by `, `."),
     text("explanation", "Verdict and bottleneck explained, with evidence for and against."),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,16 +12,31 @@ from volbench.errors import InputError, did_you_mean
 from volbench.model.client_counts import split_count
 from volbench.model.frames.column_names import ALIASES, meaning_of
 from volbench.model.frames.columns import AGGREGATE, PERCENTILES, SUMMARY, VERDICTS, Column
-from volbench.units import parse_duration, parse_rate, parse_size
+from volbench.units import parse_count, parse_duration, parse_rate, parse_size
 
 ALL_JOBS = "*"
 AGGREGATED = "aggregate"  # Prefix of a metric that is summed over the clients of a step
-_SYNC = "sync"
-# Prefix of a metric to the direction of its rows; syncs are those of fsync and fdatasync
+SYNC = "sync"
+MIXED = "mixed"  # All directions together, as with fio's unified_rw_reporting=mixed
+SYNC_CALLS = ("fdatasync", "fsync")
+# Prefix of a metric to the direction of its rows
 _DIRECTIONS = {
-    **dict.fromkeys(("fdatasync", "fsync", _SYNC), _SYNC),
-    **{name: name for name in ("read", "write", "trim")},
+    **dict.fromkeys((*SYNC_CALLS, SYNC), SYNC),
+    **{name: name for name in ("read", "write", "trim", MIXED)},
 }
+# Columns that can be added over directions
+_ADDED = ("iops", "iops_overall", "bw_bytes_per_s", "bw_overall_bytes_per_s")
+# Verdicts to their values: of a bottleneck where it is, or its cause (a level of `Cause`)
+SIDES = ("volume", "machine", "host", "none")
+_VALUES = {
+    "bottleneck": (
+        *(*SIDES, "iops-limit", "bandwidth-limit", "latency", "cpu", "credits", "cache-full"),
+        *("write-cliff", "slc-cache", "thermal", "data-reduction", "warming", "recovery"),
+    ),
+    "verdict": ("steady", "drifting", "stepped", "noisy"),
+}
+# Columns whose values may be below 0
+_SIGNED = frozenset({"drift_percent", "snia_slope_percent", "start_late_s", "clock_offset_s"})
 # Numbers of the summary and of the verdicts that are chosen, not measured
 _CHOSEN = frozenset(
     {
@@ -48,7 +62,7 @@ _VERDICTS = {
     name: column
     for name, column in {**_measured(*VERDICTS), _STEADY.name: _STEADY}.items()
     if name not in _SUMMARY
-} | {column.name: column for column in VERDICTS if column.name == "snia_steady"}
+} | {column.name: column for column in VERDICTS if column.name in {"snia_steady", *_VALUES}}
 _AGGREGATE = _measured(*AGGREGATE)
 
 # Statistics of a latency, none above the next
@@ -70,10 +84,13 @@ class Expectation:
     metric: str  # as written, such as ``fdatasync_p99``
     written_bound: str  # relation and bound as written, such as ``< 10ms``
     frame: str  # ``summary``, ``verdicts`` or ``aggregate``
-    direction: str  # ``read``, ``write``, ``trim`` or ``sync``; empty for each but sync
+    # ``read``, ``write``, ``trim``, ``sync``, or their sum ``mixed``; empty for each but sync
+    direction: str
     column: str  # of the frame
     relation: str  # ``<``, ``<=``, ``>``, ``>=`` or ``=``
-    bound: float  # in the unit of the column; 1 for yes
+    bound: float  # in the unit of the column; 1 for yes, and for one of the `accepted`
+    accepted: tuple[str, ...] = ()  # values of a text
+    sync_call: str = ""  # ``fsync`` or ``fdatasync``; empty where any sync is meant
 
     def matches(self, job: str) -> bool:
         """Return whether a job must keep the bound."""
@@ -89,6 +106,10 @@ class Expectation:
 
     def contradicts(self, other: Expectation) -> bool:
         """Return whether no result can keep both, of one job and direction."""
+        if self.accepted and self.column == other.column:
+            both = {*self.accepted, *other.accepted}
+            is_alike = both <= {*SIDES} or not both & {*SIDES}
+            return is_alike and not {*self.accepted} & {*other.accepted}
         if self.relation == other.relation == "=":
             return self.column == other.column and self.bound != other.bound
         low, high = (self, other) if ">" in self.relation else (other, self)
@@ -160,6 +181,11 @@ def _read(job: str, metric: str, relation: str, bound: str) -> Expectation:
     prefix, _, rest = name.partition("_")
     direction = _DIRECTIONS.get(prefix, "") if rest else ""
     frame, column = _column(rest if direction else name, is_aggregated=is_aggregated)
+    if direction == MIXED and column.name not in _ADDED:
+        raise InputError(
+            f"{column.name} of reads and writes cannot be added",
+            hint="mixed_iops and mixed_bw are sums; require others by direction, such as read_p99",
+        )
     return Expectation(
         text=f"{'' if job == ALL_JOBS else f'{job}.'}{metric} {relation} {bound}",
         job=job,
@@ -170,6 +196,8 @@ def _read(job: str, metric: str, relation: str, bound: str) -> Expectation:
         column=column.name,
         relation=relation,
         bound=_bound(bound, column, relation),
+        accepted=_values(bound) if column.name in _VALUES else (),
+        sync_call=prefix if prefix in SYNC_CALLS else "",
     )
 
 
@@ -183,14 +211,23 @@ def _column(name: str, *, is_aggregated: bool) -> tuple[str, Column]:
             return frame, columns[meant]
     known = [column for columns in frames.values() for column in columns]
     known += [alias for alias, column in ALIASES.items() if column in known]
+    known += [f"{direction}_{metric}" for direction in _DIRECTIONS for metric in known]
     usual = "metrics are iops, bw, p99, max, steady and others: volbench help profile.md"
     raise UnknownMetricError(f"there is no metric {name!r}", hint=did_you_mean(name, known, usual))
 
 
 def _bound(text: str, column: Column, relation: str) -> float:
     """Return a bound in the unit of a column."""
-    if column.dtype == "bool" and relation != "=":
-        raise InputError(f"{column.name} is not a number", hint=f"write it like {column.name}=yes")
+    accepted = _VALUES.get(column.name, ("yes",) if column.dtype == "bool" else ())
+    if accepted and relation != "=":
+        hint = f"write it like {column.name}={accepted[0]}"
+        raise InputError(f"{column.name} is not a number", hint=hint)
+    if column.name in _VALUES:
+        for value in _values(text):
+            if value not in accepted:
+                hint = did_you_mean(value, accepted, f"it is one of {', '.join(accepted)}")
+                raise InputError(f"{column.name} is never {value!r}", hint=hint)
+        return 1.0
     if column.dtype == "bool":
         if text.lower() not in {"yes", "true", "on", "1"}:
             raise InputError(
@@ -202,7 +239,18 @@ def _bound(text: str, column: Column, relation: str) -> float:
         raise _NoRelationError(
             f"{column.name} is measured and never exactly {text}", hint="use <, <=, > or >="
         )
-    return _number(text, column)
+    bound = _number(text, column)
+    if column.name not in _SIGNED and (bound < 0 or (bound == 0 and relation in {"<", ">="})):
+        always = "never" if relation.startswith("<") else "always"
+        raise InputError(
+            f"{column.name} {relation} {text} is {always} true: it is not negative",
+            hint="a bound is above 0",
+        )
+    return bound
+
+
+def _values(text: str) -> tuple[str, ...]:
+    return tuple(value.strip().lower() for value in text.split("|"))
 
 
 def _number(text: str, column: Column) -> float:
@@ -211,17 +259,15 @@ def _number(text: str, column: Column) -> float:
         "bytes": parse_size,
         "s": parse_duration,
     }
-    read = readers.get(column.unit, float)
-    if column.unit in {"s", "bytes/s"} and text.replace(".", "").isdecimal():
+    digits = text.rstrip("kKmMgGtT") if column.unit == "bytes/s" else text
+    if column.unit in {"s", "bytes/s"} and digits.replace(".", "").isdecimal():
         unit = "ms" if column.unit == "s" else "MB/s"
         raise InputError(f"{text!r} has no unit", hint=f"write it like {text}{unit}")
-    try:
-        bound = float(read(text.removesuffix("%").strip() if column.unit == "%" else text))
-    except ValueError:
-        bound = math.nan
-    if not math.isfinite(bound):
-        raise InputError(f"{text!r} is not a number", hint="write it like 3000")
-    return bound
+    is_negative = text.startswith("-")
+    plain = text.removeprefix("-").strip()
+    read = readers.get(column.unit, parse_count)
+    bound = read(plain.removesuffix("%").strip() if column.unit == "%" else plain)
+    return -bound if is_negative else bound
 
 
 def check_expectations(expectations: Collection[Expectation], jobs: Collection[str]) -> None:
@@ -262,7 +308,7 @@ def contradictions(
     for first, second in combinations(expectations, 2):
         directions = {first.direction, second.direction}
         is_same = first.frame == second.frame and (
-            len(directions) == 1 or ("" in directions and _SYNC not in directions)
+            len(directions) == 1 or ("" in directions and not directions & {SYNC, MIXED})
         )
         if (
             is_same

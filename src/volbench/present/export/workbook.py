@@ -110,7 +110,7 @@ def _points(frames: Mapping[str, pd.DataFrame]) -> tuple[list[list[object]], str
     """Return a row for each job and direction, in people's units, and the kind of latency."""
     results, kind = with_latencies(frames["summary"], ("p50", "p99", "mean"))
     columns = ["iops", "bw_bytes_per_s", "mean", "p50", "p99"]
-    pooled = per_job(results, columns, histogram=frames.get("histogram"), kind=kind)
+    pooled = per_job(results, columns)
     several = pooled.groupby("label")["direction"].transform("nunique") > 1
     names = pooled["label"].where(~several, pooled["label"] + ", " + pooled["direction"])
     rows: list[list[object]] = []

@@ -6,14 +6,13 @@ The names of the kinds cost no import: a kind is imported when it is first neede
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from volbench.errors import InputError
 from volbench.slices import is_present, load
-from volbench.units import parse_duration, parse_rate
+from volbench.units import parse_count, parse_duration, parse_rate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -25,8 +24,7 @@ Frames = Mapping[str, "pd.DataFrame"]
 Data = TypeVar("Data")
 PER_JOB = "per job"
 MAX_LINES = 7  # Lines of one panel that an eye can tell apart, unless a reader asks for more
-_COUNT = re.compile(r"(\d+(?:\.\d+)?)([kMG]?)")
-_THOUSANDS = {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}
+_COUNT_ENDS = frozenset("0123456789kMG")
 # Percentile that a reader asks for to the statistic of a column
 STATISTICS = {"50": "p50", "99": "p99", "99.9": "p999", "max": "max"}
 # Frames that title and caption need, whatever the kind reads
@@ -63,8 +61,8 @@ class AxisEnd:
     @classmethod
     def parse(cls, text: str) -> AxisEnd:
         """Return the end that a text such as ``20k``, ``10ms`` or ``500MB/s`` names."""
-        if match := _COUNT.fullmatch(text):
-            end = cls(float(match[1]) * _THOUSANDS[match[2]], "")
+        if text[-1:] in _COUNT_ENDS:
+            end = cls(parse_count(text), "")
         elif text.endswith("/s"):
             end = cls(parse_rate(text), "B/s")
         else:

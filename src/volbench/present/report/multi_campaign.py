@@ -85,12 +85,11 @@ def verdicts_table(comparison: Comparison) -> Table[Compared]:
 
 def pooled_by_campaign(frames: Mapping[str, pd.DataFrame]) -> dict[str, dict[str, Row]]:
     """Return job and direction to campaign to what its repeats are pooled to."""
-    with_p99, kind = with_latencies(frames["summary"], ("p99",))
-    bins = frames.get("histogram")
+    with_p99, _ = with_latencies(frames["summary"], ("p99",))
     by_job: dict[str, dict[str, Row]] = {}
     for campaign, rows in with_p99[with_p99["direction"] != "sync"].groupby("campaign", sort=False):
         runs = measured(rows).groupby(key_of(rows), sort=False, dropna=False)["run"].agg(list)
-        pooled = per_job(rows, list(METRICS), histogram=bins, kind=kind)
+        pooled = per_job(rows, list(METRICS))
         for row, run_numbers in zip(records(pooled), runs, strict=True):
             name = f"{text(row, 'label')}, {text(row, 'direction')}"
             by_job.setdefault(name, {})[str(campaign)] = {**row, "runs": run_numbers}

@@ -14,6 +14,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from volbench.model.campaign.planned_run import RunState
+from volbench.model.frames.expectation import SYNC
 from volbench.model.profile.profile_model import Phase
 from volbench.present.formatting import Row, latency, number, text
 from volbench.present.plots.labels import shape
@@ -98,7 +99,7 @@ def job_outcomes(rows: Sequence[Row], *, invalid: Collection[str] = ()) -> list[
             measured
             and text(row, "run") not in invalid
             and row.get("status") == RunState.FINISHED.value
-            and row.get("direction") != "sync"
+            and (row.get("direction") != SYNC or text(row, "run") in by_run)  # Syncs come last
         ):
             by_run.setdefault(text(row, "run"), []).append(row)
     by_job: dict[tuple[str, ...], list[list[Row]]] = {}
@@ -108,9 +109,16 @@ def job_outcomes(rows: Sequence[Row], *, invalid: Collection[str] = ()) -> list[
     return [_outcome(runs) for runs in by_job.values()]
 
 
-def _outcome(runs: Sequence[Sequence[Row]]) -> Outcome:
+def _outcome(every: Sequence[Sequence[Row]]) -> Outcome:
     """Return one job's outcome from the rows of each of its repeats."""
+    runs = [[row for row in rows if row.get("direction") != SYNC] for rows in every]
+    syncs = [[row for row in rows if row.get("direction") == SYNC] for rows in every]
     first = runs[0][0]
+    # Buffered writes end in memory: what an application waits for is the sync.
+    is_buffered = all(
+        _bypasses_cache(row) is False and row.get("direction") == "write" for row in runs[0]
+    )
+    tails = syncs if is_buffered and all(syncs) else runs
     return Outcome(
         job=text(first, "job"),
         role=text(first, "role"),
@@ -118,8 +126,8 @@ def _outcome(runs: Sequence[Sequence[Row]]) -> Outcome:
         direct=all(_bypasses_cache(row) is True for rows in runs for row in rows),
         iops=_median(sum(number(row, "iops") for row in rows) for rows in runs),
         bw_bytes_per_s=_median(sum(number(row, "bw_bytes_per_s") for row in rows) for rows in runs),
-        p99_s=_one_of(max(latency(row, "p99").seconds for row in rows) for rows in runs),
-        p99_of=latency(first, "p99").column,
+        p99_s=_median(max(latency(row, "p99").seconds for row in rows) for rows in tails),
+        p99_of=_p99_of(tails[0][0]),
         limit_iops=number(first, "limit_iops"),
         limit_bw_bytes_per_s=number(first, "limit_bw_bytes_per_s"),
         repeats=len(runs),
@@ -128,6 +136,13 @@ def _outcome(runs: Sequence[Sequence[Row]]) -> Outcome:
         by_iops=_by_direction(runs, "iops"),
         by_bw_bytes_per_s=_by_direction(runs, "bw_bytes_per_s"),
     )
+
+
+def _p99_of(row: Row) -> str:
+    """Return what a p99 is of: the column of its latency, or the calls of a sync."""
+    if row.get("direction") == SYNC:
+        return text(row, "sync_calls") or SYNC
+    return latency(row, "p99").column
 
 
 def _by_direction(runs: Sequence[Sequence[Row]], column: str) -> dict[str, float]:
@@ -150,12 +165,6 @@ def _median(values: Iterable[float]) -> float:
     """Return the median of the known values, NaN for none."""
     known = [value for value in values if not math.isnan(value)]
     return statistics.median(known) if known else math.nan
-
-
-def _one_of(values: Iterable[float]) -> float:
-    """Return the middle one of the known values: percentiles are not averaged."""
-    known = [value for value in values if not math.isnan(value)]
-    return statistics.median_high(known) if known else math.nan
 
 
 def key_numbers(outcomes: Sequence[Outcome]) -> list[KeyNumber]:
@@ -201,8 +210,8 @@ def _of_one_kind(
     if not kinds:
         return [], name
     [(kind, _)] = kinds.most_common(1)
-    word = "completion" if kind.startswith("clat") else "total"
-    return [pair for pair in ranked if pair[1].p99_of == kind], f"{name}, {word} latency"
+    words = {"clat_p99_s": ", completion latency", "lat_p99_s": ", total latency"}
+    return [pair for pair in ranked if pair[1].p99_of == kind], name + words.get(kind, f", {kind}")
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from volbench.analyse.compare.expected_bounds import Answer, Verdict
+from volbench.model.frames.expectation import ALL_JOBS
 from volbench.present.formatting import MISSING
 from volbench.present.tables.table import IDENTITY, Column, Table
 from volbench.units import counted_noun, format_count, format_latency, format_rate
@@ -16,6 +17,7 @@ _STYLES = {
     Answer.FAIL.value: "red",
     Answer.UNDECIDED.value: "yellow",
 }
+_MAX_NAMED = 2  # Expectations in a sentence. Noticed by: test_first_screen.py
 _ON_A_PAGE = ("expectation", "answer", "job", "direction", "value", "repeats", "reason")
 
 
@@ -27,22 +29,29 @@ def expectations_page_table(verdicts: Sequence[Verdict]) -> Table[Verdict]:
 
 
 def expectation_words(verdicts: Sequence[Verdict]) -> str:
-    """Return how many expectations are met, failed and undecided, and the first that failed."""
+    """Return the answer of all expectations together, with the first numbers that decide it."""
     if not verdicts:
         return ""
-    by_answer = {answer: [v for v in verdicts if v.answer is answer] for answer in Answer}
-    failed, undecided = by_answer[Answer.FAIL], by_answer[Answer.UNDECIDED]
-    many = counted_noun(len(verdicts), "expectation")
-    met = len(by_answer[Answer.PASS])
-    parts = [f"{met} of {many} {'is' if met == 1 else 'are'} met"]
-    if failed:
-        first = failed[0]
-        parts.append(
-            f"{len(failed)} failed ({first.expectation.text}: measured {measured_words(first)})"
-        )
-    if undecided:
-        parts.append(f"{len(undecided)} {'is' if len(undecided) == 1 else 'are'} undecided")
-    return ", ".join(parts) + "."
+    answers = [verdict.answer for verdict in verdicts]
+    worst = next(each for each in (Answer.FAIL, Answer.UNDECIDED, Answer.PASS) if each in answers)
+    deciding = [verdict for verdict in verdicts if verdict.answer is worst]
+    named = [_in_words(verdict) for verdict in deciding[:_MAX_NAMED]]
+    more = len(deciding) - len(named)
+    sentence = f"{worst.value.capitalize()}: {', '.join(named)}{f' and {more} more' * bool(more)}."
+    if worst is Answer.PASS:
+        return sentence
+    met, many = answers.count(Answer.PASS), counted_noun(len(verdicts), "expectation")
+    return f"{sentence} {met} of {many} {'is' if met == 1 else 'are'} met."
+
+
+def _in_words(verdict: Verdict) -> str:
+    """Return an expectation with its job, what was measured, and why it has no answer."""
+    text, name = verdict.expectation.text, verdict.job
+    job = "" if name in {verdict.expectation.job, ALL_JOBS} else f"{name}: "
+    found = measured_words(verdict)
+    parts = [] if found == MISSING else [f"measured {found}"]
+    parts += [verdict.reason] if verdict.reason and verdict.answer is Answer.UNDECIDED else []
+    return f"{job}{text} ({', '.join(parts)})"
 
 
 def expectations_table(verdicts: Sequence[Verdict]) -> Table[Verdict]:
@@ -87,6 +96,7 @@ def _record(verdict: Verdict) -> dict[str, object]:
     expectation, interval = verdict.expectation, verdict.interval
     return {
         "expectation": expectation.text,
+        "campaign": verdict.campaign,
         "job": verdict.job,
         "direction": verdict.direction,
         "metric": expectation.column,

@@ -22,15 +22,28 @@ def junit_report(verdicts: Sequence[Verdict]) -> bytes:
         tests=str(len(answers)),
         failures=str(answers.count(Answer.FAIL)),
         errors=str(answers.count(Answer.UNDECIDED)),
+        skipped="0",
+        time=f"{sum(verdict.runtime_s for verdict in verdicts):.3f}",
     )
     for verdict in verdicts:
         name = f"{verdict.expectation.text} {verdict.direction}".strip()
+        # Systems group tests by the part before the last full stop.
+        place = ".".join(filter(None, (verdict.campaign, verdict.job)))
         case = ET.SubElement(
-            suite, "testcase", classname=printable(verdict.job), name=printable(name)
+            suite,
+            "testcase",
+            classname=printable(place),
+            name=printable(name),
+            time=f"{verdict.runtime_s:.3f}",
         )
-        message = ", ".join(filter(None, (measured_words(verdict), verdict.reason)))
+        expected = f"expected {verdict.expectation.written_bound}"
+        measured = f"measured {measured_words(verdict)}"
+        message = ", ".join(filter(None, (measured, expected, verdict.reason)))
         if element := _ELEMENTS.get(verdict.answer):
-            ET.SubElement(case, element, message=printable(message))
+            detail = ET.SubElement(
+                case, element, message=printable(message), type=verdict.answer.value
+            )
+            detail.text = printable(f"{place}: {name}: {message}")
         else:
             ET.SubElement(case, "system-out").text = printable(message)
     ET.indent(suite)

@@ -12,13 +12,17 @@ from typing import Protocol
 import pandas as pd
 
 from volbench.analyse.compare.comparison import Question, compare, headlines
+from volbench.analyse.compare.expected_bounds import Verdict
+from volbench.analyse.compare.repeat_statistics import location_interval
 from volbench.analyse.frames.job_frames import measured, plain_rows, pool, with_latencies
 from volbench.analyse.time.steady_state import State
 from volbench.errors import ComparisonError
+from volbench.model.frames.expectation import SYNC
 from volbench.model.frames.metadata import FACTS, Source
 from volbench.model.results.finding import Severity
-from volbench.present.formatting import Row, number, pattern, printable, text
+from volbench.present.formatting import Row, flag, number, pattern, printable, text
 from volbench.present.plots.labels import SHORT_NAMES, option_named, option_text, shape
+from volbench.present.tables.expectations_table import expectation_words
 from volbench.units import counted_noun, format_count, format_latency, format_percent, format_rate
 
 
@@ -39,18 +43,24 @@ _NEAR = 0.9  # Share of the highest rate behind a knee. Noticed by: test_conclus
 _NOT_JUDGED = "not judged"  # So short that the run has no verdict at all
 
 
-def conclusion(dataset: Results, *, folder: Path) -> list[str]:
-    """Return the comparison of volumes, a line for each workload or sweep, then the warnings."""
+def conclusion(dataset: Results, *, folder: Path, expected: Sequence[Verdict] = ()) -> list[str]:
+    """Return the conclusion, a fact to a line.
+
+    The answers to expectations come first, then the comparison of volumes, each workload or sweep,
+    and the warnings.
+    """
     rows = measured(dataset.frame("summary")).sort_values(_ORDER, kind="stable")
     findings = dataset.frame("findings")
     invalid = findings[findings["severity"] == Severity.INVALID.value]
     valid = rows[~rows["run"].isin(invalid["run"])]
     lines = [
         *_rejected(rows, invalid),
-        *_results(valid, dataset.frame("histogram"), dataset.frame("verdicts")),
+        *_results(valid, dataset.frame("verdicts")),
         *_reservations(dataset, rows, folder),
     ]
-    return [*_comparison(dataset), *lines] if len(set(rows["volume"])) > 1 else lines
+    answers = filter(None, [expectation_words(expected)])
+    compared = _comparison(dataset) if len(set(rows["volume"])) > 1 else []
+    return [*answers, *compared, *lines]
 
 
 def _rejected(rows: pd.DataFrame, invalid: pd.DataFrame) -> Iterator[str]:
@@ -76,36 +86,54 @@ class _Workload:
     row: Row  # of one of them
     iops: pd.Series
     bw_bytes_per_s: float
-    tail_s: float  # p99 of all their I/Os
+    tail_s: float  # p99, or that of the syncs which buffered writes wait for
+    tail_of: str  # name of these syncs; empty for that of the I/Os
     end_iops: float  # at the end of those whose rate changed; NaN for none
+
+    @property
+    def tail(self) -> str:
+        """The p99, with the name of the syncs it is of."""
+        return f"{self.tail_of} p99 {format_latency(self.tail_s)}".strip()
 
     @property
     def sentence(self) -> str:
         """IOPS, bandwidth and p99."""
         count, is_changing = len(self.iops), not math.isnan(self.end_iops)
+        interval = location_interval(self.iops.to_numpy(dtype=float))
         ends = f"{format_count(self.iops.min())} to {format_count(self.iops.max())}"
+        if not math.isnan(interval.low):
+            low, high = format_count(interval.low), format_count(interval.high)
+            ends = f"{format_percent(interval.confidence)} CI {low} to {high}"
         changing = f"; the rate changed, at the end it was {format_count(self.end_iops)} IOPS"
         return (
             f"{_name(self.row)}:"
-            f" {format_count(self.iops.median())} IOPS{' on average' * is_changing}"
+            f" {format_count(interval.estimate)} IOPS{' on average' * is_changing}"
             f"{f' (median of {count}, {ends})' * (count > 1)}{changing * is_changing},"
             f" {format_rate(self.bw_bytes_per_s)},"
-            f" p99{' of all I/Os' * (count > 1)} {format_latency(self.tail_s)}."
+            f" {self.tail}."
         )
 
 
-def _results(rows: pd.DataFrame, histogram: pd.DataFrame, verdicts: pd.DataFrame) -> Iterator[str]:
+def _results(rows: pd.DataFrame, verdicts: pd.DataFrame) -> Iterator[str]:
     """Yield a sentence for each workload; one for all of those that sweep an option."""
     if rows.empty:
         return
-    rows, kind = with_latencies(rows, ("p99",))
-    tails = pool(rows, _WORKLOAD, ["p99"], histogram=histogram, kind=kind)["p99"]
+    rows, _ = with_latencies(rows, ("p99",))
+    tails = pool(rows, _WORKLOAD, ["p99"])["p99"]
+    syncs = rows[rows["direction"] == SYNC]
     changed = verdicts[verdicts["verdict"].isin([State.STEPPED, State.DRIFTING])]
     sweeps: dict[tuple[str, ...], list[_Workload]] = {}
     for index, (_, group) in enumerate(rows.groupby(_WORKLOAD, sort=False)):
         row, iops = plain_rows(group.head(1))[0], group["iops"].dropna()
         if iops.empty:
             continue
+        tail_s, tail_of = float(tails.iloc[index]), ""
+        waited = syncs[
+            syncs["run"].isin(group["run"]) & (syncs["group"].fillna("") == text(row, "group"))
+        ]
+        if len(waited) and flag(row, "direct") == "no" and row["direction"] == "write":
+            tail_s = float(waited["p99"].median(skipna=False))
+            tail_of = text(plain_rows(waited.head(1))[0], "sync_calls") or SYNC
         ends = changed[
             changed["run"].isin(group["run"]) & (changed["direction"] == row["direction"])
         ]["level_iops"]
@@ -113,7 +141,8 @@ def _results(rows: pd.DataFrame, histogram: pd.DataFrame, verdicts: pd.DataFrame
             row,
             iops,
             float(group["bw_bytes_per_s"].median()),
-            float(tails.iloc[index]),
+            tail_s,
+            tail_of,
             float(ends.median()) if len(ends) else math.nan,
         )
         sweeps.setdefault((text(row, "volume"), pattern(row), text(row, "direct")), []).append(
@@ -146,15 +175,14 @@ def _sweep_sentence(workloads: Sequence[_Workload], options: Sequence[str]) -> s
     sentence = (
         f"{_name({**best.row, **dict.fromkeys(options)})}, {', '.join(ranges)}:"
         f" {' to '.join(dict.fromkeys(ends))} IOPS, highest at {setting(best)}"
-        f" ({format_rate(best.bw_bytes_per_s)}, p99 {format_latency(best.tail_s)})"
+        f" ({format_rate(best.bw_bytes_per_s)}, {best.tail})"
     )
     if widest is not best and "block_bytes" in options:
         sentence += f"; {format_rate(widest.bw_bytes_per_s)} at {setting(widest)}"
     near = next(each for each in workloads if each.iops.median() >= _NEAR * best.iops.median())
     if near is not best and "block_bytes" not in options:
         share = format_percent(near.iops.median() / best.iops.median())
-        p99 = format_latency(near.tail_s)
-        sentence += f"; {setting(near)} reaches {share} of that at p99 {p99}"
+        sentence += f"; {setting(near)} reaches {share} of that at {near.tail}"
     changing = sum(not math.isnan(each.end_iops) for each in workloads)
     if changing:
         sentence += f"; the rate changed during {changing} of {len(workloads)} workloads"

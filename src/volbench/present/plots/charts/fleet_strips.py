@@ -66,7 +66,7 @@ def read(frames: Frames, _: Options) -> _Fleet | str:
     rows = rows.assign(member=before + rows[member].astype(str), label=_job_names(rows))
     extra = [COLOUR] if COLOUR in rows else []
     key = ["label", "job", "direction", *extra, "member"]
-    pooled = pool(rows, key, ["iops", "p99"], histogram=frames["histogram"], kind=kind)
+    pooled = pool(rows, key, ["iops", "p99"])
     pooled = pooled.reset_index()[[*key, "iops", "p99"]].rename(columns={"p99": "lat_p99_s"})
     dots = pooled[pooled["iops"].notna()].groupby(["label", "direction"], sort=False)["member"]
     pooled = pooled[dots.transform("nunique").reindex(pooled.index) > 1].reset_index(drop=True)
@@ -124,7 +124,7 @@ def build(fleet: _Fleet) -> Plot:
         width_in=12,
         series=labels.colour_series(rows),
         caption=(
-            f"Dots: the median of a {fleet.member}'s repeats; p99 is over all I/Os of the repeats",
+            f"Dots: the median of a {fleet.member}'s repeats",
             "Grey: interquartile range; bar: median",
             *_named(strips, fleet.member),
             fewer,

@@ -249,7 +249,7 @@ CPU = Kind(
 def read_latency(frames: Frames, _: Options) -> pd.DataFrame | str:
     """Return a row per job and direction with each percentile and ``latency``, the kind's name."""
     summary, kind = with_latencies(frames["summary"], _STATISTICS)
-    pooled = per_job(summary, _STATISTICS, histogram=frames["histogram"], kind=kind)
+    pooled = per_job(summary, _STATISTICS)
     rows = labels.side_by_side(pooled)
     known = rows[rows[list(_STATISTICS)].notna().any(axis=1)].reset_index(drop=True)
     if not (known[list(_STATISTICS)] > 0).any(axis=None):
@@ -329,7 +329,6 @@ LATENCY = Kind(
     read=read_latency,
     build=build_latency,
     describe=describe_latency,
-    frame_names=("summary", "histogram"),
     is_pooled=True,
     in_report=True,
 )

@@ -111,7 +111,7 @@ def read_ratios(frames: Frames, _: Options) -> Ratios | str:
     if len(sets) < 2:
         return "only one set of results: name two folders, or a column of two values (--by)"
     rated = summary[summary["direction"] != "sync"]
-    rows = per_job(rated, ["iops", "p99"], histogram=frames["histogram"], kind=kind)
+    rows = per_job(rated, ["iops", "p99"])
     base = str(sets[0])
     by_set = {str(name): set_rows for name, set_rows in rows.groupby(COLOUR, sort=False)}
     shared = [name for name in ("host", "volume") if name in rows and _is_shared(by_set, name)]
@@ -326,6 +326,5 @@ RATIOS = Kind(
     read=read_ratios,
     build=build_ratios,
     describe=describe_ratios,
-    frame_names=("summary", "histogram"),
     is_pooled=True,
 )

@@ -49,7 +49,7 @@ def read(frames: Frames, _: Options) -> pd.DataFrame | str:
     if sets > _MAX_SETS:
         return f"{sets} sets are too many to compare (at most {_MAX_SETS}): choose with --where"
     rated = summary[summary["direction"] != "sync"]
-    rows = labels.side_by_side(_pooled(frames, rated, kind))
+    rows = labels.side_by_side(per_job(rated, [IOPS.column, BANDWIDTH.column, "mean", "p99"]))
     return _placed(rows.assign(latency=LATENCY_KINDS[kind]).rename(columns=_RENAMED))
 
 
@@ -71,11 +71,6 @@ def _most_different(rows: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     criterion = "those with the largest difference between the sets"
     kept, fewer = largest(differences, "ratio", most=most, what="jobs", criterion=criterion)
     return _placed(rows[job.isin(kept["place"])]), fewer
-
-
-def _pooled(frames: Frames, rated: pd.DataFrame, kind: str) -> pd.DataFrame:
-    columns = [IOPS.column, BANDWIDTH.column, "mean", "p99"]
-    return per_job(rated, columns, histogram=frames["histogram"], kind=kind)
 
 
 def _ends(metric: Metric) -> tuple[str, str, str]:
@@ -171,6 +166,5 @@ SETS = Kind(
     read=read,
     build=build,
     describe=describe,
-    frame_names=("summary", "histogram"),
     is_pooled=True,
 )

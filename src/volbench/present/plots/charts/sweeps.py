@@ -94,9 +94,7 @@ def sweep_points(
         statistic, and ``latency``, the name of the latency's kind.
     """
     summary, kind = with_latencies(frames["summary"], tuple(statistics))
-    points = sweep(
-        summary, option, [*columns, *statistics], histogram=frames["histogram"], kind=kind
-    )
+    points = sweep(summary, option, [*columns, *statistics])
     heads = records(points.drop_duplicates("line").sort_values("line"))
     named = points["line"].map(dict(enumerate(labels.separating_names(heads, without=option))))
     renamed = {name: f"lat_{name}_s" for name in statistics}
@@ -208,7 +206,6 @@ SWEEP = Kind(
     read=read_sweep,
     build=build_sweep,
     describe=describe_sweep,
-    frame_names=("summary", "histogram"),
     is_pooled=True,
     in_report=True,
 )
@@ -316,7 +313,6 @@ KNEE = Kind(
     read=read_knee,
     build=build_knee,
     describe=describe_knee,
-    frame_names=("summary", "histogram"),
     is_pooled=True,
 )
 
