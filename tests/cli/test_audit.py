@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 import volbench as api
 from tests.command_line import Volbench
+from tests.loopback_fleet import loopback_fleet
 from volbench.cli.audit import _WORKLOADS
+from volbench.engine.campaign.prepare import CampaignRequest
+from volbench.engine.hosts.connected_host import ConnectedHost
+from volbench.execute.local import LocalExecutor
+from volbench.kubernetes.pod_placement import PodPlacement
+from volbench.model.campaign.host import Host
+from volbench.model.profile.profile_settings import Limits
 
 PROFILE = """
 name: bounded
@@ -31,7 +40,17 @@ def test_an_audit_measures_and_ends_with_a_verdict(
 ) -> None:
     """Seven workloads on a directory that a file is written to first; no promise, no failure."""
     done = volbench(
-        *("audit", "--on", scratch, "--for", "1m", "--size", "4m", "--output", tmp_path / "out"),
+        *(
+            "audit",
+            "--on",
+            scratch,
+            "--for",
+            "1m",
+            "--scratch-size",
+            "4m",
+            "--output",
+            tmp_path / "out",
+        ),
         *("--set", "runtime=3s", "--set", "repeat=1", "--set", "ioengine=null", "--yes"),
     )
     assert done.returncode == 0, done.stderr
@@ -71,7 +90,10 @@ def test_the_exit_code_follows_the_verdict(
     ("arguments", "message", "hint"),
     [
         ((), "name campaigns, or volumes with --on", "--type azure/P15"),
-        (("out", "--on", "."), "exclude each other", "volbench audit --on"),
+        (("out", "--on", "."), "campaigns exclude --on", "volbench audit --on"),
+        (("--inventory", "fleet.yaml"), "vm1 has no volume data", "volumes: {data: /dev/sdb}"),
+        (("--inventory", "fleet.yaml", "--on", ".", "--on", "out"), "takes one --on", "volumes:"),
+        (("--on", ".", "--scratch-size", "0"), "0 is not a size", "1g"),
         (("out", "--type", "azure/P15"), "--type has no effect on campaigns", "with --on"),
         (("out", "--for", "1h"), "--for has no effect on campaigns", "with --on"),
         (("out", "--set", "limits.iops=3k"), "--set has no effect on campaigns", "with --on"),
@@ -85,6 +107,7 @@ def test_bad_input_is_refused_before_anything_runs(
 ) -> None:
     """Exit code 2, with what to do instead."""
     (tmp_path / "out").mkdir()
+    (tmp_path / "fleet.yaml").write_text("hosts: {vm1: {address: local}}")
     done = volbench("audit", *arguments)
     assert done.returncode == 2
     assert message in done.stderr
@@ -104,3 +127,50 @@ def test_runs_without_a_series_are_refused(
     done = volbench("audit", "out")
     assert done.returncode == 2
     assert "too short" in done.stderr
+
+
+# Leaves out four of the seven workloads
+FEW = [
+    *("--scratch-size", "4m", "--set", "runtime=3s", "--set", "repeat=1", "--set", "ioengine=null"),
+    *(f"--set={job}=" for job in ("randread-4k-qd1", "randread-4k-qd16", "read-1m-qd4")),
+    *("--set", "read-1m-qd16=", "--yes", "--allow-shared-folder", "--json"),
+]
+
+
+def test_a_fleet_is_audited_with_its_own_limits(tmp_path: Path, volbench: Volbench) -> None:
+    """Each host has the promise of the inventory; the worst volume comes first."""
+    with loopback_fleet(tmp_path, "vm0", "vm1") as fleet:
+        text = fleet.inventory.read_text().replace("volumes:", "limits: {iops: 10}, volumes:", 1)
+        head, _, tail = text.rpartition("volumes:")
+        fleet.inventory.write_text(f"{head}limits: {{iops: 1000000000000}}, volumes:{tail}")
+        done = volbench("audit", "--inventory", fleet.inventory, "--output", "out", *FEW)
+    assert done.returncode in {10, 11}, done.stderr
+    rows = json.loads(done.stdout[done.stdout.rindex("[\n") :])
+    promised = [(row["host"], row["promised"]) for row in rows if row["limit"] == "read IOPS"]
+    assert promised == [("vm1", 1e12), ("vm0", 10)]
+
+
+def test_pods_are_audited_by_their_storage_class(
+    tmp_path: Path, scratch: Path, volbench: Volbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pods' volumes are directories, and the limits those of their class."""
+    limits = Limits(iops=1e12, name="azure/premium-ssd-v2", origin="StorageClass fast")
+    host = Host(name="fast", volumes={"data": str(scratch)}, limits={"data": limits})
+
+    @contextmanager
+    def made(
+        _placement: PodPlacement, request: CampaignRequest, **_options: bool
+    ) -> Iterator[tuple[CampaignRequest, list[ConnectedHost]]]:
+        assert request.targets == {}
+        yield request, [ConnectedHost(host, LocalExecutor())]
+
+    monkeypatch.setattr(PodPlacement, "hosts", made)
+    done = volbench(
+        *("audit", "--k8s", "--storage-class", "fast", "--size", "1Gi", "--image", "example/fio:1"),
+        *("--output", tmp_path / "out", *FEW),
+    )
+    assert done.returncode in {10, 11}, done.stderr
+    rows = json.loads(done.stdout[done.stdout.rindex("[\n") :])
+    (row,) = (row for row in rows if row["limit"] == "read IOPS")
+    assert (row["host"], row["type"], row["promised"]) == ("fast", "azure/premium-ssd-v2", 1e12)
+    assert row["source"] == "StorageClass fast"

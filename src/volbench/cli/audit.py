@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 from click.core import ParameterSource
 
 from volbench.cli.configuration import say_what_is_configured
 from volbench.cli.execution import StartOptions, carry_out, start_options
-from volbench.cli.measure import SIZE, profile_on, roles_of
+from volbench.cli.hosts import POLICY, HostSelection, on_hosts, parse_policy
+from volbench.cli.measure import parse_scratch_size, profile_on, roles_of
 from volbench.cli.options import (
     KEEP_FILES,
+    READY_TIMEOUT,
     SETTINGS,
     VOLUME_TYPES,
     Quantity,
     campaigns_argument,
     examples,
     flag,
+    option_group,
 )
 from volbench.cli.output import (
     TableOutput,
@@ -27,9 +33,14 @@ from volbench.cli.output import (
     recorded_command,
     table_options,
 )
+from volbench.cli.provisioned_hosts import Placement, with_placement
 from volbench.cli.verb_groups import VerbCommand
 from volbench.errors import FindingsError, InputError, UndecidedError
 from volbench.units import parse_duration
+
+if TYPE_CHECKING:
+    from volbench.engine.campaign.prepare import CampaignRequest
+    from volbench.engine.hosts.connected_host import ConnectedHost
 
 # Share of the time for each workload: pattern, block size and queue depth. Two deep queues show
 # that a deeper one gains nothing, and a short run at a low depth where the limit begins.
@@ -57,6 +68,50 @@ def _parse_audit_s(content: str) -> float:
     return seconds
 
 
+@dataclass(frozen=True)
+class _Promised:
+    """What is audited: promise, time, and workloads."""
+
+    volume_type: str  # empty where numbers, an inventory or a storage class say it
+    audit_s: float  # of all runs on a target
+    has_writes: bool
+    scratch_size: str  # empty for 1 GiB, or the whole of a device
+    settings: tuple[str, ...]
+
+
+_PROMISED = option_group(
+    "promised",
+    _Promised,
+    click.option(
+        "--type",
+        "volume_type",
+        default="",
+        metavar="TYPE",
+        help="Volume type that is promised, such as azure/P15 or 'aws/gp3 size=500g iops=6000'; or"
+        " declare numbers: --set limits.iops=3000. Default: limits of the inventory, or of the"
+        " storage class.",
+    ),
+    click.option(
+        "--for",
+        "audit_s",
+        type=Quantity("TIME", _parse_audit_s),
+        default="10m",
+        show_default=True,
+        help="Time of all runs on each target.",
+    ),
+    flag("--write", "Measure writes too. On a device they destroy all data.", "has_writes"),
+    click.option(
+        "--scratch-size",
+        default="",
+        type=Quantity("SIZE", parse_scratch_size),
+        metavar="SIZE",
+        help="Size of the scratch file, or of the part of a device.  [default: 1g, or the whole "
+        "device]",
+    ),
+    SETTINGS,
+)
+
+
 @click.command(
     "audit",
     cls=VerbCommand,
@@ -64,6 +119,8 @@ def _parse_audit_s(content: str) -> float:
         "volbench audit --on /dev/sdb --type azure/P15",
         "volbench audit --on /mnt/data --type 'aws/gp3 size=500g iops=6000' --for 1h",
         "volbench audit --on /mnt/data --set limits.iops=3000 --write",
+        "volbench audit --inventory fleet.yaml",
+        "volbench audit --k8s --storage-class premium-v2 --size 250Gi",
         "volbench audit results/audit",
     ),
 )
@@ -73,87 +130,137 @@ def _parse_audit_s(content: str) -> float:
     "targets",
     multiple=True,
     metavar="TARGET",
-    help="Directory, device, file or NBD URI to measure, instead of campaigns in DIR.",
+    help="Directory, device, file or NBD URI to measure, instead of campaigns in DIR. With an"
+    " inventory: one target, the same on each host.",
 )
-@click.option(
-    "--type",
-    "volume_type",
-    default="",
-    metavar="TYPE",
-    help="Volume type that is promised, such as azure/P15 or 'aws/gp3 size=500g iops=6000'; or"
-    " declare numbers: --set limits.iops=3000.",
-)
-@click.option(
-    "--for",
-    "audit_s",
-    type=Quantity("TIME", _parse_audit_s),
-    default="10m",
-    show_default=True,
-    help="Time of all runs on each target.",
-)
-@flag("--write", "Measure writes too. On a device they destroy all data.", "has_writes")
-@SIZE
-@start_options(execution=(KEEP_FILES,))
-@SETTINGS
+@_PROMISED
+@start_options(execution=(KEEP_FILES, READY_TIMEOUT))
 @VOLUME_TYPES
+@on_hosts
+@POLICY
+@with_placement
 @table_options(has_output=False, has_events=True)
 def audit(
     campaigns: tuple[str | Path, ...],
     targets: tuple[str, ...],
-    volume_type: str,
-    audit_s: float,
-    size: str,
-    settings: tuple[str, ...],
     *,
-    has_writes: bool,
+    promised: _Promised,
     start: StartOptions,
+    where: HostSelection,
+    policy: str,
+    placement: Placement | None,
     table_output: TableOutput,
 ) -> None:
     """Measure whether volumes deliver the limits that are promised: IOPS, bandwidth, for how long.
 
-    Reads only, unless --write is given. With DIR instead of --on, campaigns that exist are judged:
+    Reads only, unless --write is given. With --inventory, the volumes of its hosts are measured at
+    the same time, and with --k8s those of new pods. With DIR, campaigns that exist are judged:
     their direct runs of one direction with several I/Os in flight. Exits with 10 if a volume falls
     short of a limit, and with 11 if that is undecided.
     """
-    if bool(campaigns) == bool(targets):
+    is_new = bool(targets or where.inventory or placement)
+    if bool(campaigns) == is_new:
         raise InputError(
-            "name campaigns, or volumes with --on"
-            if not targets
-            else "campaigns and --on exclude each other",
+            "campaigns exclude --on, --inventory and --k8s"
+            if campaigns
+            else "name campaigns, or volumes with --on",
             hint="volbench audit --on /dev/sdb --type azure/P15, or volbench audit results/audit",
         )
     folders: Sequence[str | Path] = campaigns
     if campaigns:
         _refuse_options_of_measuring()
     else:
-        from volbench.engine.campaign.prepare import CampaignRequest
-        from volbench.engine.hosts.connected_host import this_machine
-        from volbench.plan.expansion.expand import Terms
-
-        roles = roles_of(targets)
         say_what_is_configured()
-        profile = profile_on(
-            roles,
-            _jobs(audit_s, has_writes=has_writes),
-            document={
-                "name": "audit",
-                "repeat": _REPEATS,
-                **({"limits": volume_type} if volume_type else {}),
-            },
-            size=size,
-            settings=settings,
-        )
-        request = CampaignRequest(
-            profiles=(profile,),
-            targets=roles,
-            into=start.output or default_campaign_folder("audit"),
-            terms=Terms(consent=start.consent, command=recorded_command(targets, start.output)),
-        )
-        ended = carry_out([this_machine()], request, start=start, table_output=table_output)
+        with ExitStack() as stack:
+            hosts: Sequence[ConnectedHost] = ()
+            if placement is None:
+                hosts = stack.enter_context(where.connected())
+                roles, directories = _looked_at(hosts, targets, is_fleet=bool(where.inventory))
+            else:
+                roles = {_ROLE: _ROLE}
+                directories = roles if placement.has_directories else ()
+            request = _request(roles, directories, promised, start)
+            kind, quorum = parse_policy(policy)
+            request = replace(request, terms=replace(request.terms, policy=kind, quorum=quorum))
+            if placement is not None or where.inventory:
+                own = {role: target for role, target in request.targets.items() if targets}
+                request = replace(request, targets=own)
+            if placement is not None and start.dry_run:
+                placement.show_plan(request, table_output)
+                return
+            if placement is not None:
+                made = placement.hosts(request, yes=start.yes, stays=False)
+                request, hosts = stack.enter_context(made)
+                start = replace(start, yes=True)  # it was asked before the hosts were made
+            ended = carry_out(
+                hosts, request, start=start, table_output=table_output, host_keys=where.host_keys
+            )
         if ended is None:
             return
         folders = (ended.layout.root,)
     _show(folders, table_output)
+
+
+_ROLE = "data"
+
+
+def _looked_at(
+    hosts: Sequence[ConnectedHost], targets: tuple[str, ...], *, is_fleet: bool
+) -> tuple[dict[str, str], Collection[str]]:
+    """Return role to target, and the roles in directories, which are the same on each host."""
+    from volbench.engine.guard.volume_targets import find_volume
+    from volbench.model.campaign.planned_run import VolumeKind
+
+    roles = roles_of(targets)
+    if is_fleet and len(targets) > 1:
+        raise InputError(
+            "--inventory takes one --on",
+            hint=f"name the volume of each host: volumes: {{{_ROLE}: ...}}",
+        )
+    kinds: dict[str, set[bool]] = {}
+    for host in hosts:
+        for role, target in (roles or {_ROLE: host.host.volumes.get(_ROLE, "")}).items():
+            if not target:
+                raise InputError(
+                    f"{host.host.name} has no volume {_ROLE}",
+                    hint=f"write it in the inventory, volumes: {{{_ROLE}: /dev/sdb}}, or use --on",
+                )
+            volume = find_volume(host.executor, role=role, target=target)
+            kinds.setdefault(role, set()).add(volume.kind is VolumeKind.DIRECTORY)
+    if any(len(found) > 1 for found in kinds.values()):
+        raise InputError(
+            "some hosts have a directory and others a device or a file",
+            hint="audit them in turn with --limit",
+        )
+    return roles or {_ROLE: _ROLE}, [role for role, found in kinds.items() if True in found]
+
+
+def _request(
+    roles: dict[str, str], directories: Collection[str], promised: _Promised, start: StartOptions
+) -> CampaignRequest:
+    from volbench.engine.campaign.prepare import CampaignRequest
+    from volbench.plan.expansion.expand import Terms
+
+    profile = profile_on(
+        roles,
+        _jobs(promised.audit_s, has_writes=promised.has_writes),
+        document={
+            "name": "audit",
+            "repeat": _REPEATS,
+            **({"limits": promised.volume_type} if promised.volume_type else {}),
+        },
+        size=promised.scratch_size,
+        settings=promised.settings,
+        directories=directories,
+    )
+    return CampaignRequest(
+        profiles=(profile,),
+        targets=roles,
+        into=start.output or default_campaign_folder("audit"),
+        terms=Terms(
+            consent=start.consent, command=recorded_command(tuple(roles.values()), start.output)
+        ),
+    )
 
 
 def _refuse_options_of_measuring() -> None:
@@ -163,7 +270,7 @@ def _refuse_options_of_measuring() -> None:
         "volume_type": "--type",
         "audit_s": "--for",
         "has_writes": "--write",
-        "size": "--size",
+        "scratch_size": "--scratch-size",
         "settings": "--set",
     }
     for name, text in flags.items():

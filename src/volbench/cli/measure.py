@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -71,17 +71,17 @@ def _parse_runtime(text: str) -> float:
     return seconds
 
 
-def _checked_size(text: str) -> str:
+def parse_scratch_size(text: str) -> str:
     """Return a size as it was written; fio's option takes a percentage of a device, too."""
     if text and not re.fullmatch(r"[1-9]\d?%|100%", text) and parse_size(text) < 1:
-        raise InputError(f"{text} is not a size to measure", hint="write it like --size 1g")
+        raise InputError(f"{text} is not a size to measure", hint="write it like 1g")
     return text
 
 
 SIZE = click.option(
     "--size",
     default="",
-    type=Quantity("SIZE", _checked_size),
+    type=Quantity("SIZE", parse_scratch_size),
     metavar="SIZE",
     help="Size of the scratch file, or of the part of a device.  [default: 1g, or the whole "
     "device]",
@@ -325,11 +325,13 @@ def profile_on(
     document: Mapping[str, Any],
     size: str,
     settings: Sequence[str],
+    directories: Collection[str] | None = None,
 ) -> Profile:
     """Return the profile that options stand for: workloads on each target, in random order.
 
     Args:
         roles: role to target.
+        directories: roles whose target is a directory; None to look at the targets here.
         workloads: name and options of each.
         document: more content of the profile, with its name.
         size: of the scratch file in a directory, or of the part of a device; may be empty.
@@ -340,11 +342,13 @@ def profile_on(
     from volbench.model.document.yaml_text import yaml_text
 
     executor, names = LocalExecutor(), _names(roles)
-    volumes = [find_volume(executor, role=role, target=target) for role, target in roles.items()]
+    if directories is None:
+        volumes = (find_volume(executor, role=role, target=roles[role]) for role in roles)
+        directories = {each.role for each in volumes if each.kind is VolumeKind.DIRECTORY}
     scratch = {
-        volume.role: {"size": size or "1g", "filename": "volbench-scratch"}
-        for volume in volumes
-        if volume.kind is VolumeKind.DIRECTORY
+        role: {"size": size or "1g", "filename": "volbench-scratch"}
+        for role in roles
+        if role in directories
     }
     content: dict[str, object] = {
         "order": "shuffled",

@@ -31,6 +31,10 @@ _KNOWN_OPTIONS = ("--storage-class", "--pod-timeout", "--pod-request", "--pod-li
 class Placement(Protocol):
     """Hosts that are made for a new campaign."""
 
+    @property
+    def has_directories(self) -> bool:
+        """Whether the volumes of the hosts are directories, not devices."""
+
     def hosts(
         self, request: CampaignRequest, *, yes: bool, stays: bool
     ) -> AbstractContextManager[tuple[CampaignRequest, list[ConnectedHost]]]:

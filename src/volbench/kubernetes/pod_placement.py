@@ -60,6 +60,11 @@ class PodPlacement:
     address: ClusterAddress
     timeout_s: float  # longest wait until they are ready
 
+    @property
+    def has_directories(self) -> bool:
+        """Whether the volumes of the pods are directories, not devices."""
+        return not self.spec.is_block
+
     @contextmanager
     def hosts(
         self, request: CampaignRequest, *, yes: bool, stays: bool

@@ -144,8 +144,7 @@ class Limits(LimitNumbers):
     def document(self) -> dict[str, object]:
         """Return the content of the limits in a profile."""
         if self.wanted is None:
-            plain = self.model_copy(update={"origin": "", "checked": ""})
-            return super(Limits, plain).document()
+            return super(Limits, self.model_copy(update={"origin": ""})).document()
         provisioned = {
             "size": self.wanted.size_bytes,
             "iops": self.wanted.iops,

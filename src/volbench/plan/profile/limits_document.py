@@ -56,6 +56,9 @@ class LimitsDocument(LimitNumbers):
     name: Text = Field(
         default="", description="Name of the volume type, for limits given as numbers."
     )
+    checked: Text = Field(
+        default="", description="Date of the limits, for those given as numbers: 2026-01-31."
+    )
 
     @model_validator(mode="before")
     @classmethod
@@ -75,7 +78,7 @@ class LimitsDocument(LimitNumbers):
     @model_validator(mode="after")
     def _can_be(self) -> Self:
         content = self.model_dump(
-            by_alias=True, exclude={"type", "name", "machine"}, exclude_none=True
+            by_alias=True, exclude={"type", "name", "machine", "checked"}, exclude_none=True
         )
         if wrong := [key for key, value in content.items() if value <= 0]:
             reject(*(Fault(f"must be above 0, not {content[key]:g}", at=(key,)) for key in wrong))
@@ -93,7 +96,9 @@ class LimitsDocument(LimitNumbers):
         return self
 
     def _check_type(self) -> None:
-        derived = [key for key in (*_BASES, "time_percent", "name") if key in self.document()]
+        derived = [
+            key for key in (*_BASES, "time_percent", "name", "checked") if key in self.document()
+        ]
         if derived:
             faults = (
                 Fault(f"follows from the type {self.type}", "remove one of them", (key,), True)

@@ -53,9 +53,9 @@ def audit_notes(found: Sequence[Delivery], latencies: pd.DataFrame) -> Iterator[
     )
     yield f"share of time: seconds with {100 * DELIVERED_SECOND:.0f} % of the promised rate."
     for name, source in dict.fromkeys(
-        (each.promise.name or each.volume, each.promise.source)
+        (each.promise.name, each.promise.source)
         for each in found
-        if each.promise.source
+        if each.promise.name and each.promise.source
     ):
         yield f"Promise of {printable(name)}: {printable(source)}."
     for delivery in found:
