@@ -101,8 +101,15 @@ def test_listings_of_providers_become_files() -> None:
     [
         ('{"InstanceTypes": [', "list.json:1:20: not JSON"),
         ("{}", "lists no machine types"),
-        ('[{"name": "x"}]', "entry 1 cannot be read: KeyError: 'resourceType'"),
-        ('{"InstanceTypes": [7]}', "entry 1 cannot be read: TypeError"),
+        ('[{"name": "x"}]', "entry 1 is not a machine type as az vm list-skus"),
+        ('{"InstanceTypes": [7]}', "entry 1 is not a machine type as aws ec2"),
+        (
+            json.dumps(AZURE).replace('"160"', '"-5"'),
+            "Standard_B1ls.iops: must be at least 0, not -5",
+        ),
+        (json.dumps(AZURE).replace('"160"', '"1e400"'), "entry 2 is not a machine type as az vm"),
+        (json.dumps(AWS).replace("81.25", "1e400"), "m5d.large.bandwidth: 'infMB/s' is not a rate"),
+        (json.dumps(AWS).replace("m5d.", "m5d\\u001b"), r"'m5d\x1blarge' is not a valid name"),
         ("[]", "has no machine type with limits"),
     ],
 )

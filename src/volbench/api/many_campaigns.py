@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from volbench.analyse.compare.expected_bounds import Verdict as ExpectedBound
+    from volbench.analyse.compare.promised_limits import Delivery
     from volbench.api.notebook import Chart, Findings, Verdicts
     from volbench.model.frames.expectation import Expectation
     from volbench.model.profile.profile_settings import Rounds
@@ -300,6 +301,17 @@ class Dataset:
             return verdicts_on_plans(plans, results)
         check_expectations(given, results.jobs)
         return list(verdicts_of(given, results))
+
+    def audit(self) -> list[Delivery]:
+        """Return what volumes deliver of their declared limits, the worst first.
+
+        Raises:
+            InputError: no run measures a limit.
+        """
+        from volbench.analyse.compare.promised_limits import deliveries  # noqa: PLC0415 - brings pandas
+
+        plans = {name: note.run for name, note in self.runs.items() if note.run is not None}
+        return deliveries(self.frame, plans)
 
     def plot(
         self,

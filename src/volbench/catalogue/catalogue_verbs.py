@@ -257,7 +257,8 @@ def convert_machines(file: Path) -> None:
     from volbench.catalogue.machine_types import converted
     from volbench.plan.bundled_files import read_text
 
-    text = read_text(file, what="listing of machine types", max_bytes=_MAX_LISTING_BYTES)
+    what = "listing of machine types"
+    text = read_text(file, what=what, max_bytes=_MAX_LISTING_BYTES, form="JSON")
     click.echo(converted(text, path=str(file), checked=f"{datetime.now(UTC):%Y-%m-%d}"), nl=False)
 
 

@@ -137,14 +137,12 @@ def converted(text: str, *, path: str, checked: str) -> str:
     for number, entry in enumerate(entries, start=1):
         try:
             machines |= dict(read(entry))
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise InputError(
-                f"{path}: entry {number} cannot be read: {type(error).__name__}: {error}",
-                hint=_COMMANDS,
-            ) from error
+        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            message = f"{path}: entry {number} is not a machine type as {command} prints it"
+            raise InputError(message, hint=_COMMANDS) from error
     if not machines:
         raise InputError(f"{path} has no machine type with limits of its volumes", hint=_COMMANDS)
-    return yaml_text(
+    text = yaml_text(
         {
             "provider": "aws" if is_aws else "azure",
             "checked": checked,
@@ -152,6 +150,12 @@ def converted(text: str, *, path: str, checked: str) -> str:
             "machines": machines,
         }
     )
+    try:
+        parse_machines(text, path=path)
+    except InputError as error:
+        what = error.message.rpartition("machines.")[2].splitlines()[0]
+        raise InputError(f"{path}: not a machine type: {what}", hint=_COMMANDS) from error
+    return text
 
 
 _AWS, _AZURE = "aws ec2 describe-instance-types", "az vm list-skus --resource-type virtualMachines"

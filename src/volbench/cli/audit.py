@@ -54,6 +54,7 @@ _WORKLOADS = (
     ("", "1m", 16, 0.15),
     ("", "1m", 64, 0.15),
 )
+AUDIT = "audit"  # Name of its profile, by which the report knows it
 _REPEATS = 3  # For an interval; at three times, so that other load on the volume differs
 _MIN_AUDIT_S = 60.0  # So that each run of a deep queue lasts 3 s
 
@@ -245,7 +246,7 @@ def _request(
         roles,
         _jobs(promised.audit_s, has_writes=promised.has_writes),
         document={
-            "name": "audit",
+            "name": AUDIT,
             "repeat": _REPEATS,
             **({"limits": promised.volume_type} if promised.volume_type else {}),
         },
@@ -300,13 +301,12 @@ def _jobs(audit_s: float, *, has_writes: bool) -> Iterator[tuple[str, dict[str, 
 
 def _show(folders: Sequence[str | Path], table_output: TableOutput) -> None:
     """Print the page, and raise what the exit code says."""
-    from volbench.analyse.compare.promised_limits import Outcome, deliveries, latencies
+    from volbench.analyse.compare.promised_limits import Outcome, latencies
     from volbench.api.many_campaigns import open_campaigns
     from volbench.present.tables.audit_table import audit_notes, audit_table
 
     dataset = open_campaigns(*folders)
-    plans = {name: note.run for name, note in dataset.runs.items() if note.run is not None}
-    found = deliveries(dataset.frame, plans)
+    found = dataset.audit()
     table_output.write(audit_table(found))
     for line in audit_notes(found, latencies(dataset.frame)):
         table_output.note(line)

@@ -16,6 +16,7 @@ from volbench.analyse.bottleneck.use_method import use_rows
 from volbench.analyse.frames.aggregate import BINS
 from volbench.api.many_campaigns import Dataset
 from volbench.api.one_campaign import CampaignData
+from volbench.cli.audit import AUDIT
 from volbench.errors import ComparisonError, InputError
 from volbench.model.frames.columns import FRAMES
 from volbench.model.frames.metadata import FACTS, Source
@@ -45,6 +46,7 @@ from volbench.units import counted_noun
 
 if TYPE_CHECKING:
     from volbench.analyse.compare.comparison import Comparison
+    from volbench.analyse.compare.promised_limits import Delivery
 
 
 # Results up to which a report has a bar and a series of each; more are unreadable on a page, so
@@ -133,6 +135,7 @@ def report_content(
         jobs={run.id: opened.job_text(run.id) for run in opened.campaign.runs},
         answer=_classes_compared(opened, prices),
         expected=Dataset([opened]).expect() if opened.campaign.expect else (),
+        audited=_audited(opened),
         figures=[_figure(plot) for plot in _plots(frames, charts)],
         lead=[
             _figure(plot, is_first=True)
@@ -144,6 +147,16 @@ def report_content(
         read_pieces=partial(_pieces, opened),
         count_rows=partial(_count_rows, opened),
     )
+
+
+def _audited(opened: CampaignData) -> Sequence[Delivery]:
+    """Return what the volumes of an audit deliver; nothing for other campaigns."""
+    if {run.profile for run in opened.campaign.runs} != {AUDIT}:
+        return ()
+    try:
+        return Dataset([opened]).audit()
+    except InputError:  # it was stopped before it measured a limit
+        return ()
 
 
 _CLASS = "storage_class"  # Label of pods

@@ -66,7 +66,7 @@ def read_named(name_or_path: str, *, folder: str, what: str) -> tuple[str, str]:
     return read_text(path, what=what), str(path)
 
 
-def read_text(path: Path, *, what: str, max_bytes: int = _MAX_BYTES) -> str:
+def read_text(path: Path, *, what: str, max_bytes: int = _MAX_BYTES, form: str = "YAML") -> str:
     """Return the text of a user's file."""
     try:
         if path.stat().st_size > max_bytes:
@@ -74,9 +74,13 @@ def read_text(path: Path, *, what: str, max_bytes: int = _MAX_BYTES) -> str:
             raise InputError(f"{path} is larger than {limit}", hint=f"a {what} is a short text")
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise _unreadable(path, error, what=what) from error
+        raise _unreadable(path, error, what=what, form=form) from error
 
 
-def _unreadable(path: Path, error: OSError | UnicodeDecodeError, *, what: str) -> InputError:
+def _unreadable(
+    path: Path, error: OSError | UnicodeDecodeError, *, what: str, form: str = "YAML"
+) -> InputError:
     reason = error.strerror if isinstance(error, OSError) else str(error)
-    return InputError(f"{path} cannot be read: {reason}", hint=f"a {what} is a YAML file in UTF-8")
+    return InputError(
+        f"{path} cannot be read: {reason}", hint=f"a {what} is a {form} file in UTF-8"
+    )

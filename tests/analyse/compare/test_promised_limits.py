@@ -157,11 +157,14 @@ def test_a_deeper_queue_that_gains_decides_nothing() -> None:
 
 def test_what_makes_a_result_doubtful_decides_nothing() -> None:
     """Reads of cold blocks, and invalid results, show nothing of the limit."""
-    for rule, severity in (("cold-blocks", "warning"), ("io-errors", "invalid")):
+    for rule, severity, reason in (
+        ("cold-blocks", "warning", "cold blocks: warm up the volume first"),
+        ("io-errors", "invalid", "finding io-errors: see volbench check"),
+    ):
         finding: Row = {"rule": rule, "severity": severity, "message": "m"}
         (found,) = audited(*both(level(500, 60)), finding=finding)
         assert found.outcome is Outcome.UNDECIDED
-        assert found.reason == f"finding {rule}: see volbench check"
+        assert found.reason == reason
     finding = {"rule": "throttled", "severity": "warning", "message": "m"}
     (found,) = audited(*both(level(500, 60)), finding=finding)
     assert found.outcome is Outcome.FALLS_SHORT

@@ -11,7 +11,9 @@ import pytest
 from tests.present.frames_by_kind import climbs, fleet, ladder, repeats, rounds, storms
 from tests.present.frames_for_plots import frames, result
 from tests.present.report.small_reports import content_of, parsed, row_of, run_of
+from tests.present.tables.declared_tables import delivery
 from volbench.analyse.compare.expected_bounds import Answer, Verdict
+from volbench.analyse.compare.promised_limits import Outcome
 from volbench.analyse.compare.repeat_statistics import Interval
 from volbench.model.campaign.planned_run import Imported
 from volbench.model.frames.columns import FRAMES
@@ -23,6 +25,7 @@ from volbench.present.plots.kinds import Frames, Options
 from volbench.present.plots.marks import Points, Span
 from volbench.present.report import ReportContent, finding_plots, lead_plots, render_report
 from volbench.present.report.outcomes import job_outcomes, key_numbers
+from volbench.present.tables.audit_table import audit_words
 from volbench.present.tables.findings_table import findings_by_rule
 
 VERDICT_COLUMNS = [column.name for column in FRAMES["verdicts"]]
@@ -86,6 +89,18 @@ def test_expectations_are_answered_before_anything_else() -> None:
     assert {"fail", "undecided", "no finished result"} <= set(cells)
     assert html.index('id="expectations-table"') < html.index('class="numbers"')
     assert 'id="expectations-table"' not in render_report(content([]))
+
+
+def test_an_audit_begins_with_its_verdicts() -> None:
+    """The worst volume is named after the number of each verdict; the table has all limits."""
+    short, fine = delivery("vm02", "read"), delivery("vm01", "read")
+    fine = replace(fine, outcome=Outcome.DELIVERS)
+    html = render_report(replace(content([]), audited=[short, fine]))
+    verdict = next(text for text in parsed(html).text("p") if text.startswith("2 volumes: "))
+    assert "1 delivers. The worst: vm02 " in verdict
+    assert html.index('id="audit-table"') < html.index('class="numbers"')
+    (alone,) = audit_words([fine]).splitlines()
+    assert alone.startswith(f"{fine.volume}")
 
 
 def test_imported_results_are_not_called_planned() -> None:

@@ -49,13 +49,16 @@ _MIN_LARGE_BYTES = 64 * 1024
 # Share of the seconds that the host disturbed from which the rest is not typical.
 # Noticed by: test_promised_limits.py::test_what_the_host_took_decides_nothing
 _MAX_DISTURBED = 0.5
-# Findings with which a rate is not that of the volume as it is sold
-_NOT_THE_VOLUME = frozenset(
-    {
-        *("cold-blocks", "never-written", "page-cache", "smaller-than-memory", "memory-volume"),
-        *("host-cache", "compressible", "cpu-bound", "cpu-throttled", "swapping", "shared-limit"),
-    }
-)
+# Findings with which a rate is not that of the volume as it is sold, and what would decide; with
+# none the page of the finding says it
+_NOT_THE_VOLUME = {
+    "host-cache": "above the limit: turn off host caching, measure more than the cache holds (a"
+    " larger size), or declare the higher limit",
+    "cold-blocks": "cold blocks: warm up the volume first",
+    "never-written": "blocks that were never written: write the whole volume first",
+    **dict.fromkeys(("page-cache", "smaller-than-memory", "memory-volume", "compressible"), ""),
+    **dict.fromkeys(("cpu-bound", "cpu-throttled", "swapping", "shared-limit"), ""),
+}
 # Causes of a level that more I/Os in flight would not change
 _LIMITS = frozenset({Cause.IOPS_LIMIT, Cause.BANDWIDTH_LIMIT})
 # Longer than a week nobody measures to decide.
@@ -323,7 +326,7 @@ class _Audit:
         is_short = outcome is Outcome.FALLS_SHORT
         is_unsure = math.isnan(gain) and not _LIMITS & set(causes)
         reasons = (
-            (rules, f"finding {', '.join(rules[:1])}: see volbench check"),
+            (rules, _finding_words(*rules[:1])),
             (
                 disturbed > _MAX_DISTURBED,
                 f"the host disturbed {format_percent(disturbed)} of the time",
@@ -336,6 +339,10 @@ class _Audit:
             (is_short and is_unsure, "one queue depth: a deeper queue may gain more"),
         )
         return next((reason for holds, reason in reasons if holds), "")
+
+
+def _finding_words(rule: str = "") -> str:
+    return _NOT_THE_VOLUME.get(rule) or f"finding {rule}: see volbench check"
 
 
 def _limits_iops(limits: Limits, block_bytes: float) -> bool:
@@ -409,7 +416,7 @@ def _outcome(mean: Estimate, promise: Promise) -> tuple[Outcome, str]:
         return Outcome.NOT_PROMISED, ""
     interval, edge = mean.interval, (1 - MARGIN) * promise.rate
     if math.isnan(interval.low):
-        return Outcome.UNDECIDED, "too few seconds"
+        return Outcome.UNDECIDED, "too few seconds for an interval: measure longer"
     if interval.low >= edge:
         return Outcome.DELIVERS, ""
     return (Outcome.FALLS_SHORT if interval.high < edge else Outcome.UNDECIDED), ""

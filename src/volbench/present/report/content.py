@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from volbench.analyse.compare.comparison import Comparison
     from volbench.analyse.compare.expected_bounds import Verdict
+    from volbench.analyse.compare.promised_limits import Delivery
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,7 @@ class ReportContent:
     # what the campaign was made to answer, in sentences; empty for its key figures
     answer: Sequence[str] = ()
     expected: Sequence[Verdict] = ()  # answers to the expectations of its profiles
+    audited: Sequence[Delivery] = ()  # what the volumes of an audit deliver, the worst first
     figures: Sequence[ReportFigure] = ()  # in the order they are shown
     lead: Sequence[ReportFigure] = ()  # one or two that answer first
     # rule to the chart of a run that it is about

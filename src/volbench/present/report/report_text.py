@@ -21,6 +21,7 @@ from volbench.present.plots.labels import shape
 from volbench.present.report.content import ReportContent
 from volbench.present.report.lead_charts import worst_warm_up
 from volbench.present.report.outcomes import REACHED, AgainstLimit, KeyNumber, Outcome
+from volbench.present.tables.audit_table import audit_page_table, audit_words
 from volbench.present.tables.expectations_table import expectation_words, expectations_page_table
 from volbench.present.tables.findings_table import findings_by_rule, invalid_runs
 from volbench.present.tables.table import Table
@@ -151,7 +152,8 @@ class FirstScreen:
     place: str
     verdict: str
     badge: QualityBadge
-    # answers to expectations; of a collection its workloads, and its volumes ranked
+    # answers to expectations; deliveries of an audit; of a collection its workloads, and its
+    # volumes ranked
     tables: Sequence[Table[Any]] = ()
     is_collection: bool = False  # of so many volumes that no single number stands for them
 
@@ -173,12 +175,15 @@ def first_screen(
         sentence = content.lead[0].description
     if content.answer:
         sentence = " ".join(content.answer)
+    if content.audited:
+        sentence = audit_words(content.audited)
     expected = [expectations_page_table(content.expected)] if content.expected else []
+    audited = [audit_page_table(content.audited)] if content.audited else []
     return FirstScreen(
         _place(content, rows["summary"]),
         " ".join(filter(None, (expectation_words(content.expected), sentence))),
         _badge(content, rows["findings"]),
-        [*expected, *ranking_tables(classes)],
+        [*expected, *audited, *ranking_tables(classes)],
         is_collection=bool(classes),
     )
 

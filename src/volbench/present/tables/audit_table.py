@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 import pandas as pd
@@ -31,7 +33,7 @@ def audit_table(found: Sequence[Delivery]) -> Table[Delivery]:
         Column[Delivery]("limit", lambda each: each.limit, priority=IDENTITY),
         Column[Delivery]("verdict", verdict_words, priority=IDENTITY, is_folded=True),
         Column[Delivery]("promised", _promised, priority=1, is_right=True),
-        Column[Delivery]("delivered", _delivered, priority=1, is_right=True),
+        Column[Delivery]("delivered", _with_interval, priority=1, is_right=True, is_folded=True),
         Column[Delivery]("time", _time, header="share of time", priority=3, is_right=True),
         Column[Delivery]("bottleneck", _bottleneck, priority=4, is_folded=True),
         Column[Delivery](
@@ -39,6 +41,13 @@ def audit_table(found: Sequence[Delivery]) -> Table[Delivery]:
         ),
     )
     return Table("audit", columns, found, record=_record)
+
+
+def audit_page_table(found: Sequence[Delivery]) -> Table[Delivery]:
+    """Return the table for a page, which has room for all columns."""
+    table = audit_table(found)
+    columns = [replace(column, label=column.heading.capitalize()) for column in table.columns]
+    return replace(table, columns=columns, title="Promised and delivered")
 
 
 def _identity(name: str, delivery: Delivery) -> str:
@@ -61,11 +70,32 @@ def audit_notes(found: Sequence[Delivery], latencies: pd.DataFrame) -> Iterator[
     for delivery in found:
         yield from _of_time(delivery)
     yield from _latency_lines(latencies)
+    worst = _by_volume(found)
+    for delivery in worst:
+        yield _verdict_line(delivery, is_on_local=len({each.host for each in found}) == 1)
+    if len(worst) > 1:
+        yield f"{_counted(worst)}."
+
+
+def audit_words(found: Sequence[Delivery]) -> str:
+    """Return the verdict on the worst volume; of several volumes first the number of each."""
+    worst = _by_volume(found)
+    line = _verdict_line(worst[0], is_on_local=len({each.host for each in found}) == 1)
+    return line if len(worst) == 1 else f"{_counted(worst)}. The worst: {line}"
+
+
+def _by_volume(found: Sequence[Delivery]) -> list[Delivery]:
+    """Return the worst limit of each volume, the worst first."""
     worst: dict[tuple[str, str, str], Delivery] = {}
     for delivery in found:  # the worst first
         worst.setdefault((delivery.campaign, delivery.host, delivery.volume), delivery)
-    for delivery in worst.values():
-        yield _verdict_line(delivery, is_on_local=len({each.host for each in found}) == 1)
+    return list(worst.values())
+
+
+def _counted(worst: Sequence[Delivery]) -> str:
+    counts = Counter(delivery.outcome.value for delivery in worst)
+    of_each = ", ".join(f"{counts[name]} {name}" for name in Outcome if counts[name])
+    return f"{len(worst)} volumes: {of_each}"
 
 
 def verdict_words(delivery: Delivery) -> str:
@@ -93,6 +123,13 @@ def _promised(delivery: Delivery) -> str:
 
 def _delivered(delivery: Delivery) -> str:
     return delivery.words(delivery.rate.estimate)
+
+
+def _with_interval(delivery: Delivery) -> str:
+    rate = delivery.rate
+    if math.isnan(rate.high) or not rate.estimate:
+        return _delivered(delivery)
+    return f"{_delivered(delivery)} ± {percent(rate.high / rate.estimate - 1)} %"
 
 
 def _time(delivery: Delivery) -> str:
@@ -135,7 +172,6 @@ def _latency_lines(rows: pd.DataFrame) -> Iterator[str]:
 
 
 def _verdict_line(delivery: Delivery, *, is_on_local: bool) -> str:
-    """Return the verdict on a volume: that on its worst limit."""
     where = delivery.volume if is_on_local else f"{delivery.host} {delivery.volume}"
     name = f" ({delivery.promise.name})" if delivery.promise.name else ""
     line = f"{printable(where)}{name}: {verdict_words(delivery)}"
