@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from volbench.analyse.compare.comparability import value_text
 from volbench.analyse.compare.comparison import Comparison, Question
 from volbench.analyse.compare.comparison import compare as compare_sides
+from volbench.analyse.compare.comparison_groups import ARM
 from volbench.analyse.compare.repeat_statistics import CONFIDENCE
 from volbench.analyse.compare.workload_trends import (
     TOLERANCE,
@@ -94,6 +96,10 @@ def compare_folders(
         InputError: there is one folder and nothing to compare within it, or a folder twice.
         ComparisonError: they cannot be compared.
     """
+    opened = dict(zip(_side_names(folders), map(open_campaigns, folders), strict=True))
+    facts = {name: select(dataset.facts(), where) for name, dataset in opened.items()}
+    if len(folders) == 1 and not question.between and all(map(_has_arms, facts.values())):
+        question = replace(question, between=ARM)
     if not folders or (len(folders) < 2 and not question.between):
         raise InputError(
             "there is nothing to compare with",
@@ -104,13 +110,16 @@ def compare_folders(
             "--base names a value of --between",
             hint="without --between, the base is the first folder",
         )
-    opened = dict(zip(_side_names(folders), map(open_campaigns, folders), strict=True))
     return compare_sides(
-        {name: select(dataset.facts(), where) for name, dataset in opened.items()},
+        facts,
         {name: dataset.frame("findings") for name, dataset in opened.items()},
         question,
         bins=lambda name: opened[name].frame("histogram"),
     )
+
+
+def _has_arms(rows: pd.DataFrame) -> bool:
+    return ARM in rows and len(rows[ARM].dropna().unique()) > 1
 
 
 def trend(

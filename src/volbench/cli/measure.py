@@ -362,7 +362,12 @@ def profile_on(
             **({"size": size} if size else {}),
         },
         "jobs": {
-            f"{job}{names[role]}": {"role": role, **options, **scratch.get(role, {})}
+            f"{job}{names[role]}": {
+                "role": role,
+                **({"arm": names[role].removeprefix("-")} if len(roles) > 1 else {}),
+                **options,
+                **scratch.get(role, {}),
+            }
             for job, options in workloads
             for role in roles
         },

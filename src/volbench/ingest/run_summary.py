@@ -72,6 +72,8 @@ def planned_columns(campaign: Campaign, outcome: Outcome, section: Section) -> R
         "note": run.note or None,
         "start_offset_s": run.start_offset_s if run.step else None,
         "client": run.client or None,
+        "arm": run.arm or None,
+        "block": run.block or None,
         "import_folder": run.imported.folder if run.imported else None,
         **_labels(campaign, run),
     }

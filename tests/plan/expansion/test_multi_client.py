@@ -126,7 +126,7 @@ def test_measured_jobs_are_staggered_and_preparation_is_not() -> None:
 
 
 def test_hosts_of_several_turns_have_steps_of_their_own() -> None:
-    """Those of a turn share a step, and their delays; the next turn comes after them."""
+    """Those of a turn share a step, and their delays; turns alternate from block to block."""
     hosts = [Host(name=name, turn=turn) for name, turn in [("a", 1), ("b", 1), ("c", 2)]]
     text = f"{job('rw: read, size: 1m')}start: staggered\nstagger: 5s\n"
     runs = planned(text, *(Client(host, 0, folder()) for host in hosts), repeat=2).runs
@@ -135,10 +135,10 @@ def test_hosts_of_several_turns_have_steps_of_their_own() -> None:
         ("b", 1, 5.0),
         ("c", 2, 0.0),
     ]
-    assert [(run.host, run.step) for run in runs if run.repeat == 2] == [
-        ("a", 3),
-        ("b", 3),
-        ("c", 4),
+    assert [(run.host, run.step, run.block) for run in runs if run.repeat == 2] == [
+        ("c", 3, 2),
+        ("a", 4, 2),
+        ("b", 4, 2),
     ]
     assert all(run.in_turn for run in runs)
     alike = [Client(Host(name=name, turn=1), 0, folder()) for name in "ab"]

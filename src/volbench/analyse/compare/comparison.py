@@ -22,6 +22,7 @@ from volbench.analyse.compare.comparability import (
     without_invalid,
 )
 from volbench.analyse.compare.comparison_groups import (
+    ARM,
     groups_of,
     lay_out_cells,
     repeats_of,
@@ -38,9 +39,11 @@ from volbench.analyse.compare.repeat_statistics import (
     CONFIDENCE,
     ONE_RUN,
     Group,
+    are_blocked,
     contrast,
     holm,
     shortage,
+    unpaired_contrast,
 )
 from volbench.analyse.frames.job_frames import latency_column, left_out, measured
 from volbench.analyse.frames.run_facts import STEADY, fact_columns, stack, steadiness_remarks
@@ -174,6 +177,9 @@ def compare(
         between = column
     else:
         between = ""
+    if between == ARM:  # what differs between arms is what is compared
+        varying = rows.groupby(["side", "job", "group"])[facts].nunique().max()
+        allowed += [name for name in facts if varying[name] <= 1]
     rows, unmatched = lay_out_cells(rows, by=by, between=between, base=base)
     remarks += unmatched
     comparability = check_comparable(
@@ -190,8 +196,31 @@ def compare(
     ]
     groups = [groups_of(part) for part in repeats]
     compared = list(_compared(rows, measures, groups, by, base, warnings))
-    remarks += _copies(compared)
+    remarks += [*_copies(compared), *_drifts(compared)]
     return replace(_judged(compared, question, remarks), comparability=comparability)
+
+
+# Significance of a drift that is worth a remark, over all comparisons together.
+# Noticed by: test_blocks.py::test_the_drift_that_an_unpaired_comparison_may_hide_is_reported
+_DRIFT_ALPHA = 0.05
+
+
+def _drifts(compared: Sequence[Compared]) -> Iterator[str]:
+    """Yield the largest drift within a side of comparisons that are not paired, in one sentence."""
+    found = [
+        (drift, side, row)
+        for row in compared
+        if row.contrast and not row.contrast.units
+        for side, group in ((row.base, row.base_group), (row.candidate, row.candidate_group))
+        if (drift := group.drift(_DRIFT_ALPHA / (2 * len(compared)))) is not None
+    ]
+    if found:
+        drift, side, row = max(found, key=lambda each: abs(each[0]))
+        yield (
+            f"not paired: {row.label} {row.direction} {row.measure.name} drifted by"
+            f" {change_text(math.exp(drift))} over the repeats of {side}, which may hide or feign a"
+            " difference; measure both sides in blocks of one campaign"
+        )
 
 
 def _copies(compared: Sequence[Compared]) -> Iterator[str]:
@@ -324,6 +353,7 @@ def _comparison(
     **attributes: Any,  # noqa: ANN401 - of the result, by name
 ) -> Compared:
     missing = shortage(base_group, candidate_group)
+    is_paired = not missing and are_blocked(base_group, candidate_group)
     return Compared(
         measure=measure,
         base_group=base_group,
@@ -331,6 +361,9 @@ def _comparison(
         contrast=None
         if missing
         else contrast(base_group, candidate_group, resolution=measure.resolution),
+        unpaired=unpaired_contrast(base_group, candidate_group, resolution=measure.resolution)
+        if is_paired
+        else None,
         shortage=missing,
         **attributes,
     )

@@ -20,8 +20,9 @@ _MAX_NAMED = 5
 ADDED = ("iops", "bw_bytes_per_s", *STEADY)  # Columns that are summed over the clients of a volume
 _LATENCIES = ("lat_", "clat_", "slat_")
 _CPU = ("cpu_usr", "cpu_sys")
+ARM = "arm"  # Column of the variants that one plan compares
 # What is equal in all rows of a repeat
-_REPEAT = ["cell", "side", "origin", "campaign", STEP, VOLUME_KEY]
+_REPEAT = ["cell", "side", "origin", "campaign", STEP, "block", VOLUME_KEY]
 
 
 def sides_between(rows: pd.DataFrame, column: str, *, base: str) -> tuple[pd.DataFrame, str]:
@@ -74,7 +75,10 @@ def lay_out_cells(
             "n/a" if pd.isna(value) else value_text(name, _plain(value)) for value in rows[name]
         ]
     keys = [f"by_{name}" for name in by]
-    labels = workload_labels(rows, "side", ignored=between, apart=keys, by_name=True)
+    if between == ARM:
+        labels = _without_arm(rows)
+    else:
+        labels = workload_labels(rows, "side", ignored=between, apart=keys, by_name=True)
     by_job = _with_cells(rows.assign(label=labels), by, base)
     remarks = [] if between else _renamed(by_job)
     alone = by_job[~by_job["shared"]]
@@ -90,6 +94,15 @@ def lay_out_cells(
             hint="choose another base with --base, or compare folders of one profile",
         )
     return kept, remarks
+
+
+def _without_arm(rows: pd.DataFrame) -> pd.Series[str]:
+    """Return the workload of each row's job, and its section where that has another name."""
+    labels = []
+    for job, group, arm in zip(rows["job"], rows["group"], rows[ARM], strict=True):
+        workload = str(job).removesuffix(f"-{arm}")
+        labels.append(workload if group in (None, job) else f"{workload}/{group}")
+    return pd.Series(labels, index=rows.index, dtype="str")
 
 
 def _with_cells(rows: pd.DataFrame, by: Sequence[str], base: str) -> pd.DataFrame:
@@ -155,13 +168,14 @@ def repeats_of(
         bins: returns the latency bins of all rows, or None; called where several are merged.
 
     Returns:
-        ``cell``, ``side``, ``origin``, ``campaign``, `STEP`, `VOLUME_KEY`, ``clients`` (rows of
-        the repeat) and ``value``, NaN where it is left out.
+        ``cell``, ``side``, ``origin``, ``campaign``, `STEP`, ``block``, `VOLUME_KEY`, ``clients``
+        (rows of the repeat), ``started_utc`` and ``value``, NaN where it is left out.
     """
     known = rows.assign(value=values.astype(float)).dropna(subset=["value"])
     grouped = known.groupby(_REPEAT, sort=False, dropna=False)
     known = known.assign(_thing=grouped.ngroup())
-    repeats = grouped.size().rename("clients").reset_index()
+    repeats = grouped.agg(clients=("value", "size"), started_utc=("started_utc", "min"))
+    repeats = repeats.reset_index()
     repeats["value"] = _of_all_clients(known, column, bins).reindex(range(len(repeats))).to_numpy()
     return repeats
 
@@ -217,7 +231,13 @@ def groups_of(repeats: pd.DataFrame) -> dict[tuple[str, str], Group]:
     )
     return {
         (str(cell), str(side)): Group(
-            group["value"].to_numpy(dtype=float), group[VOLUME_KEY].tolist()
+            group["value"].to_numpy(dtype=float),
+            group[VOLUME_KEY].tolist(),
+            blocks=[
+                None if pd.isna(block) else (campaign, int(block))
+                for campaign, block in zip(group["campaign"], group["block"], strict=True)
+            ],
+            starts=group["started_utc"].tolist(),
         )
         for (cell, side), group in repeats.groupby(keys, sort=False)
     }

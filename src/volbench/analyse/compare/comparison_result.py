@@ -57,6 +57,7 @@ class Compared:
     base_group: Group  # repeats of the base; candidate_group: of the candidate
     candidate_group: Group
     contrast: Contrast | None  # None with too few repeats
+    unpaired: Contrast | None = None  # without the blocks; None where blocks are not used
     shortage: str = ""  # reason for a missing contrast
     level: float = 0.95  # confidence at which this one comparison is judged, after Holm
     simultaneous: float = 0.95  # Bonferroni's level, at which all intervals hold together
@@ -70,6 +71,12 @@ class Compared:
     def interval(self) -> Interval | None:
         """The ratio, candidate over base, at the level at which it is judged."""
         return self.contrast.interval(self.level) if self.contrast else None
+
+    @property
+    def design(self) -> str:
+        """What is paired: ``10 blocks``, ``3 same volumes``, or ``unpaired``."""
+        units = self.contrast.units if self.contrast else 0
+        return f"{units} {self.contrast.unit}" if self.contrast and units else "unpaired"
 
     @property
     def ratio(self) -> float:
@@ -246,6 +253,7 @@ def row_of(verdict: Compared) -> dict[str, object]:
     """Return a comparison as plain values for other programs: base SI units, None for unknown."""
     interval = verdict.interval
     wide = verdict.contrast.interval(verdict.simultaneous) if verdict.contrast else None
+    unpaired = verdict.unpaired.interval(verdict.level) if verdict.unpaired else None
     return {
         "job": verdict.label,
         "direction": verdict.direction,
@@ -257,10 +265,13 @@ def row_of(verdict: Compared) -> dict[str, object]:
         **_side(verdict.base_group, "base"),
         **_side(verdict.candidate_group, "candidate"),
         "unit_compared": verdict.contrast.unit if verdict.contrast else None,
+        "design": verdict.design,
         "ratio": None if math.isnan(verdict.ratio) else verdict.ratio,
         "ratio_low": interval.low if interval else None,
         "ratio_high": interval.high if interval else None,
         "confidence": verdict.level if interval else None,
+        "unpaired_low": unpaired.low if unpaired else None,
+        "unpaired_high": unpaired.high if unpaired else None,
         "simultaneous_low": wide.low if wide else None,
         "simultaneous_high": wide.high if wide else None,
         "simultaneous_confidence": verdict.simultaneous if wide else None,

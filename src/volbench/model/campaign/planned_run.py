@@ -147,6 +147,9 @@ class Run(Frozen):
     volume: Volume  # the volume under test
     phase: Phase = Phase.MEASURED  # precondition, warmup or measured
     repeat: Count = 1  # 1-based
+    arm: str = ""  # variant of the job; empty for jobs without variants
+    # number of the block of arms that it belongs to, from 1; 0 for runs outside blocks
+    block: Count = 0
     tool: Tool = Tool.FIO  # fio or dd
     host: str = "local"  # ``local`` for this machine
     seed: Count = 0  # seed of fio's random offsets

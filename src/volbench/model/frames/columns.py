@@ -226,6 +226,8 @@ SUMMARY: tuple[Column, ...] = (
     real("clock_bound_s", "s", "Maximum error of clock_offset_s."),
     whole("client", "", "Index among the clients on its host, from 1; missing for one."),
     text("import_folder", "Folder of an imported result, without labels and repeat numbers."),
+    text("arm", "Variant of the job that the run belongs to; missing for jobs without variants."),
+    whole("block", "", "Block of arms measured next to each other, from 1; missing without arms."),
 )
 
 LABEL_PREFIX = "label_"  # Prefix of the columns that contain labels of hosts

@@ -56,7 +56,7 @@ class Phase(StrEnum):
 
 
 class Order(StrEnum):
-    """Order of the measured runs within one repeat."""
+    """Order of the measured jobs within one repeat, and of the arms within one block."""
 
     LISTED = "listed"
     SHUFFLED = "shuffled"
@@ -82,6 +82,10 @@ class JobSettings(Document):
 
     role: Name = Field(default="data", description="Role of the volume the job works on.")
     note: Text = Field(default="", description="Remark for the report and the job file.")
+    arm: Name | None = Field(
+        default=None,
+        description="[Variant](profile/runs.md#variants) that the job belongs to; its name ends with it.",
+    )
     tool: Tool = Field(default=Tool.FIO, description="Program that does the I/O.")
     until: Until | None = Field(
         default=None,
@@ -115,6 +119,11 @@ class Job(JobSettings):
     # several fio sections that run in parallel; empty for the usual single one
     sections: dict[str, Options] = Field(default_factory=dict)
     limits: Limits | None = None  # limits of the job; None for those of the profile
+
+    @property
+    def workload(self) -> str:
+        """Name without the arm: jobs of one workload form a block in each repeat."""
+        return self.name.removesuffix(f"-{self.arm}")
 
     always_dumped: ClassVar[tuple[str, ...]] = ("role",)
 
@@ -152,7 +161,9 @@ class ProfileSettings(Document):
         description="[Repeat until steady](profile/runs.md#rounds) instead of `repeat`.",
     )
     order: Order = Field(
-        default=Order.LISTED, description="Order of the measured jobs within each repeat."
+        default=Order.LISTED,
+        description="Order of the measured jobs within each repeat. Arms alternate in "
+        "[blocks](profile/runs.md#blocks) (A B, B A); `shuffled` draws their order too.",
     )
     seed: Nullable[Annotated[Integer, Field(ge=0, le=MAX_SEED)]] = Field(
         default=None,

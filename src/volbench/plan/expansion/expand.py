@@ -8,6 +8,7 @@ import random
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from volbench.errors import InputError
 from volbench.model.campaign.host import Policy
@@ -129,6 +130,10 @@ def credits_last_s(limits: Limits) -> float | None:
 
 
 _SEED_LIMIT = 2**31
+Arm = TypeVar("Arm")
+
+# Default file names of fio (fio HOWTO, filename_format)
+USUAL_FORMAT = "$jobname.$jobnum.$filenum"
 
 # Assumed size of a volume to warm in plans that are only checked or displayed
 EXAMPLE_BYTES = 1 << 30
@@ -170,18 +175,25 @@ class Step:
     job: Job  # the job
     repeat: int  # 1-based
     touch: Touch | None  # its part of a warm-up; None for other jobs
+    block: int = 0  # number of its block, from 1; 0 for preparation
 
     @property
     def label(self) -> str:
         """Name in IDs, such as ``boot`` or ``fill-write-01of16``."""
         return self.touch.label if self.touch else self.job.name
 
+    @property
+    def workload(self) -> str:
+        """Label without the arm: arms of a block read and write at the same random offsets."""
+        return self.touch.label if self.touch else self.job.workload
+
 
 def expand(profiles: Sequence[Profile], volumes: Mapping[str, Volume], terms: Terms) -> Campaign:
     """Return a campaign that runs profiles one after another.
 
     For each profile, the preconditions run once, followed by the warm-ups and the measured jobs of
-    each repeat, listed or shuffled within the repeat.
+    each repeat, listed or shuffled within the repeat. The arms of a workload are a block: they
+    run one after another, in an order that is balanced over the repeats, or drawn for each.
     """
     check_length(profiles, terms, clients=1)
     root = root_seed(profiles, terms)
@@ -192,7 +204,7 @@ def expand(profiles: Sequence[Profile], volumes: Mapping[str, Volume], terms: Te
             step,
             id_=f"{index:0{width}d}-{step.label}-r{step.repeat}",
             volume=volumes[step.job.role],
-            seed=derive(root, step.profile.name, step.label, str(step.repeat)),
+            seed=derive(root, step.profile.name, step.workload, str(step.repeat)),
         )
         for index, step in enumerate(planned, start=1)
     )
@@ -215,16 +227,22 @@ def steps_of(
     profiles: Sequence[Profile], volumes: Mapping[str, Volume], terms: Terms, *, root: int
 ) -> list[Step]:
     """Return the steps of a client, in order."""
-    jobs = [
-        (profile, job, number)
+    blocks = [
+        (profile, jobs, number)
         for profile in profiles
-        for job, number in _ordered(profile, repeats_of(profile, terms), root)
+        for jobs, number in _ordered(profile, repeats_of(profile, terms), root)
     ]
-    return [
-        Step((ordinal, number_in_job), profile, job, number, touch)
-        for ordinal, (profile, job, number) in enumerate(jobs)
-        for number_in_job, touch in enumerate(_touches(profile, job, volumes, terms))
-    ]
+    steps, ordinal, block = list[Step](), 0, 0
+    for profile, jobs, number in blocks:
+        block += jobs[0].phase is Phase.MEASURED
+        for job in jobs:
+            own = block if job.phase is Phase.MEASURED else 0
+            steps += [
+                Step((ordinal, number_in_job), profile, job, number, touch, own)
+                for number_in_job, touch in enumerate(_touches(profile, job, volumes, terms))
+            ]
+            ordinal += 1
+    return steps
 
 
 def campaign_of(
@@ -270,14 +288,33 @@ def repeats_of(profile: Profile, terms: Terms) -> int:
     return profile.rounds.max_rounds
 
 
-def _ordered(profile: Profile, repeats: int, root: int) -> Iterator[tuple[Job, int]]:
+def _ordered(profile: Profile, repeats: int, root: int) -> Iterator[tuple[Sequence[Job], int]]:
+    """Yield the jobs of each block, and the repeat that it belongs to."""
     by_phase = {phase: [job for job in profile.jobs if job.phase is phase] for phase in Phase}
-    yield from ((job, 1) for job in by_phase[Phase.PRECONDITION])
+    arms: dict[str, list[Job]] = {}
+    for job in by_phase[Phase.MEASURED]:
+        arms.setdefault(job.workload if job.arm else job.name, []).append(job)
+    yield from (([job], 1) for job in by_phase[Phase.PRECONDITION])
     for number in range(1, repeats + 1):
-        measured = list(by_phase[Phase.MEASURED])
+        blocks = [balanced(jobs, number - 1 + place) for place, jobs in enumerate(arms.values())]
         if profile.order is Order.SHUFFLED:
-            random.Random(f"{root}/{profile.name}/{number}").shuffle(measured)  # noqa: S311 - an order, no secret
-        yield from ((job, number) for job in [*by_phase[Phase.WARMUP], *measured])
+            draw = random.Random(f"{root}/{profile.name}/{number}")  # noqa: S311 - an order, no secret
+            draw.shuffle(blocks)
+            for jobs in blocks:
+                draw.shuffle(jobs)
+        yield from (([job], number) for job in by_phase[Phase.WARMUP])
+        yield from ((jobs, number) for jobs in blocks)
+
+
+def balanced(arms: Sequence[Arm], block: int) -> list[Arm]:
+    """Return the order of arms in a block, from 0: A B, B A, B A, A B for two arms.
+
+    Each arm has each place equally often over twice as many blocks as arms, so that a volume that
+    becomes slower or faster with time favours none of them.
+    """
+    start = block // 2 % len(arms)
+    turned = [*arms[start:], *arms[:start]]
+    return turned if block % 2 == 0 else turned[::-1]
 
 
 def _touches(
@@ -357,8 +394,26 @@ def run_of(step: Step, *, id_: str, volume: Volume, seed: int, limits: Limits | 
         until=job.until,
         pause_before_s=job.pause_before_s,
         extent=touch.extent if touch else None,
+        arm=job.arm or "",
+        block=step.block if job.arm else 0,
     )
+    run = with_files_of(run, job.workload) if job.arm else run
     return with_burst_runtime(with_known_limits(run), job.burst_runtime)
+
+
+def with_files_of(run: Run, job: str) -> Run:
+    """Return a run whose files in a directory are named after another job, unless it names them."""
+    if run.tool is Tool.DD or run.volume.kind is not VolumeKind.DIRECTORY:
+        return run
+    format_ = USUAL_FORMAT.replace("$jobname", job)
+    sections = tuple(
+        section
+        if section.name != run.job
+        or {"filename", "filename_format"} & run.effective(section).keys()
+        else section.model_copy(update={"options": section.options | {"filename_format": format_}})
+        for section in run.sections
+    )
+    return run.model_copy(update={"sections": sections})
 
 
 def derive(root: int, *names: str) -> int:

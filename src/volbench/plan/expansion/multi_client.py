@@ -14,8 +14,10 @@ from volbench.model.client_counts import counted_job, split_count
 from volbench.model.profile.profile_model import Phase, Profile, Start, Tool
 from volbench.plan.expansion.expand import (
     EXAMPLE_BYTES,
+    USUAL_FORMAT,
     Step,
     Terms,
+    balanced,
     campaign_of,
     check_known_limits,
     check_length,
@@ -26,15 +28,13 @@ from volbench.plan.expansion.expand import (
     root_seed,
     run_of,
     steps_of,
+    with_files_of,
 )
 from volbench.units import counted_noun
 
 # Slices of a device begin at whole MiB, as partitions do (parted's optimal alignment). Noticed by:
 # tests/plan/expansion/test_multi_client.py::test_a_device_is_divided_into_separate_slices
 ALIGNMENT_BYTES = 1 << 20
-
-# Default file names of fio (fio HOWTO, filename_format)
-_USUAL_FORMAT = "$jobname.$jobnum.$filenum"
 
 # Options that a job cannot have on a shared device, with the reason
 _OWN: dict[str, str] = {
@@ -90,9 +90,7 @@ def _with_own_files(run: Run, share: Share) -> Run:
     sections = []
     for section in run.sections:
         options = run.effective(section)
-        named = {
-            "filename_format": f"{share.label}.{options.get('filename_format', _USUAL_FORMAT)}"
-        }
+        named = {"filename_format": f"{share.label}.{options.get('filename_format', USUAL_FORMAT)}"}
         if "filename" in options:
             names = options["filename"].split(":")
             named = {"filename": ":".join(f"{share.label}-{name}" for name in names)}
@@ -103,17 +101,7 @@ def _with_own_files(run: Run, share: Share) -> Run:
 def _with_files_of_profile(run: Run) -> Run:
     """Return a run whose files are those of its job with any number of clients."""
     job, count = split_count(run.job)
-    if not count or run.volume.kind is not VolumeKind.DIRECTORY:
-        return run
-    format_ = _USUAL_FORMAT.replace("$jobname", job)
-    sections = tuple(
-        section
-        if section.name != run.job
-        or {"filename", "filename_format"} & run.effective(section).keys()
-        else section.model_copy(update={"options": section.options | {"filename_format": format_}})
-        for section in run.sections
-    )
-    return run.model_copy(update={"sections": sections})
+    return with_files_of(run, job) if count else run
 
 
 def _with_own_slice(run: Run, share: Share) -> Run:
@@ -214,8 +202,15 @@ def expand_clients(
         for step in steps_of(profiles, client.volumes, client.own_terms(terms), root=root)
         for part in fleet.parts(number, step)
     ]
-    places = sorted({(step.place, clients[number].host.turn) for step, number in planned})
-    index = {place: at for at, place in enumerate(places, start=1)}
+    turns = sorted({client.host.turn for client in clients})
+    places = sorted(
+        {(step.place, clients[number].host.turn): step for step, number in planned}.items(),
+        key=lambda item: (
+            item[0][0],
+            balanced(turns, item[1].repeat - 1 if item[1].block else 0).index(item[0][1]),
+        ),
+    )
+    index = {place: at for at, (place, _) in enumerate(places, start=1)}
     runs = tuple(
         fleet.run(step, number, index=at, count=len(places), root=root)
         for at, number, step in sorted(
@@ -310,11 +305,13 @@ class _Fleet:
             id_=f"{index:0{index_width(count)}d}-{step.label}-r{step.repeat}-{name}",
             volume=client.volumes[step.job.role],
             seed=derive(
-                root, step.profile.name, step.label, str(step.repeat), self._seeded_as[name]
+                root, step.profile.name, step.workload, str(step.repeat), self._seeded_as[name]
             ),
             limits=client.host.limits.get(step.job.role) or client.host.limits.get("*"),
         )
         of_client = {"host": client.host.name, "client": client.number, "step": index}
+        if self._hosts > 1:
+            of_client["block"] = step.block
         offset_s = self._numbers[number] * step.profile.stagger_s
         started = {
             "start": start,

@@ -11,6 +11,7 @@ from typing import Annotated, ClassVar, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from volbench.errors import nearest
+from volbench.model.document.document_model import Document
 from volbench.model.document.located_errors import Fault, Location, reject, suggestion
 from volbench.model.profile.expect_setting import expect_faults
 from volbench.model.profile.option_policy import (
@@ -255,6 +256,22 @@ class JobDocument(JobSettings):
         )
 
 
+class VariantDocument(Document):
+    """A variant: options that take precedence over those of each measured job."""
+
+    gathered: ClassVar[str] = "options"
+
+    role: Name | None = Field(
+        default=None, description="Role of the volume, if the variant works on another one."
+    )
+    options: WrittenOptions = Field(default_factory=dict)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _may_change_nothing(cls, value: object) -> object:
+        return may_be_empty(value)
+
+
 @dataclass(frozen=True)
 class Origin:
     """A job with its location in the file."""
@@ -272,6 +289,20 @@ class Origin:
             if name in options and not is_other_section:
                 return (*place, options[name].key), True
         return self.place, self.on_key
+
+    def variant(self, name: str, document: VariantDocument) -> Origin:
+        """Return the job as an arm of its workload."""
+        job = self.job.model_copy(
+            update={
+                "name": f"{self.job.name}-{name}",
+                "arm": name,
+                "role": document.role or self.job.role,
+                "options": {**self.job.options, **canonical_options(document.options)},
+            }
+        )
+        return replace(
+            self, job=job, options=((("variants", name), document.options), *self.options)
+        )
 
 
 Jobs = Annotated[dict[Name, JobDocument], Field(min_length=1)]
@@ -291,6 +322,11 @@ class ProfileDocument(ProfileSettings):
     jobs: Jobs | None = Field(default=None, description="Measured [jobs](#jobs) by name.")
     matrix: MatrixDocument | None = Field(
         default=None, description="A measured job for each [combination](#matrix) of values."
+    )
+    variants: dict[Name, VariantDocument] = Field(
+        default_factory=dict,
+        description="[Variants](profile/runs.md#variants) of each measured job: name to fio "
+        "options, compared in blocks.",
     )
     phases: dict[Phase, Jobs] = Field(
         default_factory=dict,
@@ -325,7 +361,15 @@ class ProfileDocument(ProfileSettings):
                 for index, entry in enumerate(matrix.include)
             ]
         order = list(Phase)
-        return sorted(origins, key=lambda origin: order.index(origin.job.phase))
+        origins.sort(key=lambda origin: order.index(origin.job.phase))
+        return [each for origin in origins for each in self._varied(origin)]
+
+    def _varied(self, origin: Origin) -> Iterator[Origin]:
+        if not self.variants or origin.job.phase is not Phase.MEASURED:
+            yield origin
+            return
+        for name, document in self.variants.items():
+            yield origin.variant(name, document)
 
     def _listed(
         self, jobs: Mapping[str, JobDocument], phase: Phase, place: Location
@@ -375,6 +419,7 @@ def _job_faults(document: ProfileDocument) -> Iterator[Fault]:
     origins = document.origins
     if not any(origin.job.phase is Phase.MEASURED for origin in origins):
         yield Fault("no job is measured", "add jobs", at=("jobs",))
+    yield from _arm_faults(document)
     yield from _matrix_fault(document)
     places: dict[str, Origin] = {}
     for origin in origins:
@@ -387,6 +432,19 @@ def _job_faults(document: ProfileDocument) -> Iterator[Fault]:
             hint = "rename one"
             yield Fault(f"a job {name} already exists: {other}", hint, origin.place, origin.on_key)
         places.setdefault(name, origin)
+
+
+def _arm_faults(document: ProfileDocument) -> Iterator[Fault]:
+    """Yield a lone variant, and arms that the names of their jobs do not show."""
+    if len(document.variants) == 1:
+        yield Fault("one variant has nothing to be compared with", "add another", ("variants",))
+    for origin in document.origins:
+        job = origin.job
+        if job.arm and not job.name.endswith(f"-{job.arm}"):
+            hint = f"name the job {job.name}-{job.arm}, or remove arm"
+            yield Fault("is not the end of the job's name", hint, (*origin.place, "arm"), True)
+        elif job.arm and job.phase is not Phase.MEASURED:
+            yield Fault("is only possible for measured jobs", "", (*origin.place, "arm"), True)
 
 
 def _matrix_fault(document: ProfileDocument) -> Iterator[Fault]:

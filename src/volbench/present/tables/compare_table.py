@@ -173,8 +173,13 @@ def notes(comparison: Comparison, *, is_brief: bool = False) -> list[str]:
     means = means_over_workloads(comparison)
     lines += [mean.sentence for mean in means] if len(means) <= MAX_MEANS or not is_brief else []
     units = {row.contrast.unit for row in tested if row.contrast}
-    if "repeats" in units:
+    if units & {"repeats", "blocks"}:
         lines.append("n = 1 volume per side: does not generalise to the volume type.")
+    if "blocks" in units:
+        lines.append(
+            "Paired: the ratio in each block, whose runs were next to each other, is one value;"
+            " a drift from block to block cancels out."
+        )
     if any(row.warnings for row in comparison.rows):
         lines.append("! marks a run with data-quality warnings; see volbench check.")
     return lines
@@ -217,6 +222,7 @@ def _columns(rows: Sequence[Compared]) -> list[Column[Compared]]:
             lambda row: row.candidate_group,
         ),
         Column("repeats", _repeats, priority=3, is_right=True),
+        *_design_columns(rows),
         Column(
             "verdict",
             lambda row: row.words + (" !" if row.warnings else ""),
@@ -228,6 +234,23 @@ def _columns(rows: Sequence[Compared]) -> list[Column[Compared]]:
             is_sorted_as_number=True,
         ),
     ]
+
+
+def _design_columns(rows: Sequence[Compared]) -> list[Column[Compared]]:
+    """Return what is paired, and what the same runs show without it; nothing without blocks."""
+    if not any(row.unpaired for row in rows):
+        return []
+    return [
+        Column("design", lambda row: row.design, priority=4),
+        Column("unpaired", _unpaired_interval, priority=5, is_right=True),
+    ]
+
+
+def _unpaired_interval(row: Compared) -> str:
+    if row.unpaired is None:
+        return MISSING
+    interval = row.unpaired.interval(row.level)
+    return " to ".join(change_text(end) for end in (interval.low, interval.high))
 
 
 def _value_column(
