@@ -10,7 +10,7 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -30,6 +30,7 @@ from volbench.plan.expansion.expand import balanced
 RATIO = 1.02
 SEED = 7  # odd seeds only; even ones chose the method
 RUN_S = 5.0
+DIFFERENCE = np.array([0.0, math.log(RATIO)])
 
 
 @dataclass(frozen=True)
@@ -143,7 +144,7 @@ def judged(
     found = dict.fromkeys(false, 0)
     for _ in range(trials):
         logs = draw(rng)
-        equal, differing = groups(logs, places), groups(logs + [0, math.log(RATIO)], places)
+        equal, differing = groups(logs, places), groups(logs + DIFFERENCE, places)
         for name, method in METHODS.items():
             tallies[name].add(method(*differing), method(*equal))
         for name, test in (("sign test", signs), ("signed ranks", ranks)):
@@ -154,9 +155,36 @@ def judged(
     }
 
 
-def simulated(name: str, noise: dict[str, float], drift: float, blocks: int) -> Design | None:
-    """Return a design on a simulated volume; None is never returned."""
-    raise NotImplementedError(name, noise, drift, blocks)
+NOISES: dict[str, dict[str, object]] = {
+    "jitter 5 %, correlated over 1 s": {"jitter": "5%"},
+    "jitter 20 %, correlated over 10 s": {"jitter": {"size": "20%", "memory": "10s"}},
+    "neighbours": {"neighbour": {"share": "30%", "for": "2s", "every": "8s"}},
+}
+
+
+def on_volume(
+    noise: dict[str, object], *, blocks: int, drift: float
+) -> Callable[[np.random.Generator], Floats]:
+    """Return what draws a campaign on a new simulated volume that drifts over the campaign."""
+    design = Design("", blocks, 0.0)
+    minutes = 2 * blocks * RUN_S / 60
+    load = Load("read", 4096, 16, RUN_S)
+
+    def draw(rng: np.random.Generator) -> Floats:
+        document = {
+            "name": "volume",
+            "size": "1g",
+            "seed": int(rng.integers(1 << 30)),
+            "service": {"read": "1ms", "write": "1ms", "slots": 16},
+            "drift": f"{100 * drift / minutes}%",
+            "noise": noise,
+        }
+        volume = VirtualVolume(Scenario.model_validate(document))
+        rates = [sum(tick.ios for tick in volume.run(load).ticks) for _ in range(2 * blocks)]
+        logs: Floats = np.log(rates)[design.places]
+        return logs
+
+    return draw
 
 
 def row(name: str, tallies: dict[str, Tally], counts: dict[str, int], trials: int) -> str:
@@ -171,3 +199,30 @@ def row(name: str, tallies: dict[str, Tally], counts: dict[str, int], trials: in
     cells.append(f"{float(np.median(tallies['t without order'].widths)) / width:.2g}")
     cells += [f"{100 * count / trials:.1f}" for count in counts.values()]
     return "| " + " | ".join(cells) + " |"
+
+
+def main() -> None:
+    """Print a Markdown table for drawn and for simulated volumes."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--trials", type=int, default=2000)
+    parser.add_argument("--simulated-trials", type=int, default=200)
+    options = parser.parse_args()
+    columns = ["design", "held", "false", "typical width", "unpaired is wider by"]
+    columns += ["unpaired: held", "false", "t without order: held", "false", "is wider by"]
+    columns += ["sign test: false", "signed ranks: false", "sign test: found", "ranks: found"]
+    print("| " + " | ".join(columns) + " |")
+    print("|" + " --- |" * len(columns))
+    for design in DESIGNS:
+        found = judged(design.draw, design.places, options.trials)
+        print(row(design.name, *found, options.trials), flush=True)
+    trials = options.simulated_trials
+    for name, noise in NOISES.items():
+        for blocks, drift in ((5, 0.0), (5, 0.2), (10, 0.0), (10, 0.2)):
+            places = Design("", blocks, 0.0).places
+            found = judged(on_volume(noise, blocks=blocks, drift=drift), places, trials)
+            text = f"simulated: {name}, {blocks} blocks, drift {100 * drift:.0f} %"
+            print(row(text, *found, trials), flush=True)
+
+
+if __name__ == "__main__":
+    main()
