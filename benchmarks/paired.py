@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
+from benchmarks.virtual_volume import Load, VirtualVolume
 from scipy.stats import binomtest, t, wilcoxon
 
-from benchmarks.virtual_volume import Load, VirtualVolume
 from volbench.analyse.compare.repeat_statistics import (
     Floats,
     Group,
