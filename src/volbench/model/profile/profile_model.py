@@ -84,7 +84,7 @@ class JobSettings(Document):
     note: Text = Field(default="", description="Remark for the report and the job file.")
     arm: Name | None = Field(
         default=None,
-        description="[Variant](profile/runs.md#variants) that the job belongs to; its name ends with it.",
+        description="[Variant](profile/runs.md#variants) of the job, with which its name ends.",
     )
     tool: Tool = Field(default=Tool.FIO, description="Program that does the I/O.")
     until: Until | None = Field(
