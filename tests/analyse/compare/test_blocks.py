@@ -62,7 +62,7 @@ def test_campaigns_without_blocks_compare_as_before() -> None:
     """The same values without block numbers give the unpaired interval, and no new column."""
     base, candidate = in_blocks(1000, seed=1), in_blocks(1030, seed=2)
     paired = compared(base, candidate)
-    plain = compared(base.assign(block=[None] * 8), candidate.assign(block=pd.NA))
+    plain = compared(base.assign(block=math.nan), candidate.assign(block=math.nan))
     (row,) = plain.rows
     assert row.design == "unpaired"
     assert row.contrast == paired.rows[0].unpaired
@@ -129,14 +129,14 @@ def test_a_line_agrees_with_the_reference() -> None:
 def test_the_drift_that_an_unpaired_comparison_may_hide_is_reported() -> None:
     """The side and the size of the drift are named; noise alone is no drift."""
     base, candidate = (
-        in_blocks(1000, seed=seed, drift=drift).assign(block=[None] * 8)
+        in_blocks(1000, seed=seed, drift=drift).assign(block=math.nan)
         for seed, drift in ((1, 0.3), (2, 0.0))
     )
     remarks = [text for text in compared(base, candidate).remarks if "drifted" in text]
     assert len(remarks) == 1
     assert remarks[0].startswith("not paired: reads read iops drifted by +3")
     assert "over the repeats of A" in remarks[0]
-    still = compared(candidate, in_blocks(1000, seed=4).assign(block=[None] * 8))
+    still = compared(candidate, in_blocks(1000, seed=4).assign(block=math.nan))
     assert not any("drifted" in text for text in still.remarks)
 
 
