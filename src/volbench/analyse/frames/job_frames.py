@@ -269,8 +269,14 @@ def of_measured(frame: pd.DataFrame, summary: pd.DataFrame) -> pd.DataFrame:
     return frame[frame["run"].isin(measured(summary)["run"])].reset_index(drop=True)
 
 
+# Columns that distinguish equal jobs, and what joins their values to a name
+_PLACES = (("campaign", ", "), ("profile", " of "), ("host", " on "), ("volume", " on "))
+
+
 def labels(frame: pd.DataFrame) -> pd.Series[str]:
     """Return a name for each row: its job, and whatever else distinguishes equal jobs.
+
+    What distinguishes two of them is in every name, so that all names of a chart are alike.
 
     Returns:
         Texts with the frame's index, such as ``test1``, ``oltp/log`` (fio's section) or
@@ -280,14 +286,9 @@ def labels(frame: pd.DataFrame) -> pd.Series[str]:
     names = frame["job"].where(plain, frame["job"] + "/" + frame["group"].fillna(""))
     if BY in frame:
         return (names + ", " + frame[BY]).where(frame[BY] != names, names).astype(str)
-    campaigns = frame.assign(name=names).groupby("name", dropna=False)["campaign"]
-    names = names.where(
-        campaigns.transform("nunique") < 2, names + ", " + frame["campaign"].fillna("?")
-    )
-    several = frame.assign(name=names)
-    for column, joint in (("profile", " of "), ("host", " on "), ("volume", " on ")):
-        distinct = several.groupby("name", dropna=False)[column].transform("nunique")
-        names = names.where(distinct < 2, names + joint + frame[column].fillna("?"))
+    for column, joint in _PLACES:
+        if (frame.groupby(names, dropna=False)[column].nunique() > 1).any():
+            names += joint + frame[column].fillna("?")
     return names.astype(str)
 
 
