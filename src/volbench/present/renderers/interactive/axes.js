@@ -153,7 +153,7 @@ function axisModel(axis, ticker, looks, { way, letters, isNamed, lengthPx }) {
   const own = model(isLog(axis) ? "LogAxis" : "LinearAxis", {
     ticker,
     formatter,
-    axis_label: axis.label ? plain(axis.label) : null,
+    axis_label: axis.label ? plain(way === "y" ? inLines(axis.label, lengthPx / 6) : axis.label) : null,
     axis_label_text_font_style: "normal",
     axis_label_text_font_size: "12px",
     major_label_text_font_size: "11.5px",
@@ -171,6 +171,13 @@ function axisModel(axis, ticker, looks, { way, letters, isNamed, lengthPx }) {
   });
   return own;
 }
+
+/**
+ * Return a title of an axis in lines of so many letters, as far as its words allow.
+ * @param {string} title
+ * @param {number} letters
+ */
+const inLines = (title, letters) => title.replace(new RegExp(`(.{1,${Math.max(1, Math.floor(letters))}})(?: |$)`, "g"), "$1\n").trimEnd();
 
 /** @param {string[]} names that stand beside each other */
 function widthOf(names) {

@@ -185,6 +185,7 @@ function drawPanel(chart, panel, widthPx) {
   const { plot, looks } = chart;
   const height = heightOf(plot, panel);
   const ends = { x: endsOf(panel.x, valuesAlong(panel, "x")), y: endsOf(panel.y, valuesAlong(panel, "y")) };
+  ends.x = withTexts(panel, ends.x, widthPx);
   const ranges = { x: rangeOf(panel.x, ends.x), y: rangeOf(panel.y, ends.y) };
   const share = () => model("Range1d", { start: 0, end: 1 });
   const figure = model("Plot", {
@@ -230,14 +231,36 @@ function addAxes({ plot, isNarrow }, { panel, figure, looks, ends }, size) {
   for (const way of /** @type {const} */ (["x", "y"])) {
     const axis = panel[way];
     const ticker = tickerOf(axis, ends[way], Math.max(3, Math.floor(size[way] / (way === "x" ? 110 : 45))));
-    const letters = Math.max(8, Math.floor(Math.min(NAMES_PX, size.x * 0.4) / LETTER_PX));
-    const room = { way, letters, isNamed: way === "x" || isNamed, lengthPx: size.x };
+    const room = { way, letters: nameLetters(size.x), isNamed: way === "x" || isNamed, lengthPx: size[way] };
     figure.add_layout(axisModel(axis, ticker, looks, room), way === "x" ? "below" : "left");
     if (axis.scale === "category" || panel.has_grid === false) continue;
     const grid = model("Grid", { dimension: way === "x" ? 0 : 1, ticker, level: "underlay" });
     looks.paint(grid, { grid_line_color: "pale" });
     figure.add_layout(grid);
   }
+}
+
+/** @param {number} widthPx of a panel @returns {number} most letters of a name at its left */
+const nameLetters = (widthPx) => Math.max(8, Math.floor(Math.min(NAMES_PX, widthPx * 0.4) / LETTER_PX));
+
+/**
+ * Return the ends of an x axis with room for the texts at the right of bars: a phone has little.
+ * @param {any} panel
+ * @param {[number, number]} ends
+ * @param {number} widthPx
+ * @returns {[number, number]}
+ */
+function withTexts(panel, ends, widthPx) {
+  if (panel.y.scale !== "category" || panel.x.inverted) return ends;
+  const [to, from] = isLog(panel.x) ? [Math.log, Math.exp] : [Number, Number];
+  const [start, end] = ends.map(to);
+  const frameWidth = widthPx - (nameLetters(widthPx) + 2) * LETTER_PX;
+  const marks = panel.marks.filter((/** @type {any} */ mark) => mark.type === "Texts" && mark.align === "left" && !inPanel(mark, "x"));
+  const needed = marks.flatMap((/** @type {any} */ mark) => groupedRows(mark, "").flatMap(({ rows }) => numbersOf(mark, mark.x, rows).map((value, n) => {
+    const textPx = mark.offset_pt[0] * PX_PER_PT + String(mark.table.get(mark.text)[rows[n]] ?? "").length * 1.2 * LETTER_PX;
+    return start + (to(value) - start) / (1 - Math.min(0.6, textPx / frameWidth));
+  })));
+  return [ends[0], from(needed.filter(Number.isFinite).reduce((/** @type {number} */ a, /** @type {number} */ b) => Math.max(a, b), end))];
 }
 
 /**
