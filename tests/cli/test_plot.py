@@ -121,6 +121,15 @@ def test_all_charts_of_real_runs(results: Path, tmp_path: Path) -> None:
     assert "not a folder" in str(refused.exception)
 
 
+def test_latencies_over_time_have_files_of_their_own(results: Path, tmp_path: Path) -> None:
+    """Each kind of latency over time, and each average, is another chart."""
+    for choice in ((), ("--latency", "clat"), ("--smooth", "1s"), ("--latency", "clat")):
+        done = invoke("plot", "series", results / "one", "--output", tmp_path, *choice)
+        assert done.exit_code == 0, done.exception
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert names == ["series-1s.svg", "series-clat.svg", "series.svg"]
+
+
 def test_only_the_picture_is_written_to_standard_output(results: Path) -> None:
     """With `-` nothing but the picture is written; with --csv - nothing but the numbers."""
     shown = invoke("plot", "iops", results / "one", "--output", "-")

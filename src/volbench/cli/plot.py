@@ -317,7 +317,13 @@ def plot(
     options = replace(options, latency=latency, smooth_s=smooth_s)
     is_campaign = [campaign.address for campaign in dataset.names.values()] == [str(campaigns[0])]
     folder = report_folder(dataset) if is_campaign and not chart.output else Path()
-    plots = _plots(kind, frames, chart=chart, options=options)
+    chosen = (latency, options.statistic, f"{smooth_s:g}s")
+    usual = ("lat", "mean", "0s")
+    ending = "".join(f"-{own}" for own in chosen if own not in usual)
+    plots = (
+        replace(plot, name=plot.name + ending) if plot.name in {"series", "lines"} else plot
+        for plot in _plots(kind, frames, chart=chart, options=options)
+    )
     if chart.format == "html":
         chart.write_page([*plots], folder=folder, name=", ".join([*dataset.names][:3]))
         return

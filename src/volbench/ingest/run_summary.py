@@ -9,9 +9,9 @@ from numbers import Real
 import numpy as np
 
 from volbench.analyse.frames.workload_spec import bypasses_page_cache
-from volbench.fio.results.merge_jobs import BINS, BINS_FIO2, bin_edges_ns, bin_mid_ns
+from volbench.fio.results.merge_jobs import bin_edges_ns
 from volbench.model.campaign.planned_run import Campaign, Run, Section, VolumeKind
-from volbench.model.frames.columns import LABEL_PREFIX, MIXED, PERCENTILES, Row
+from volbench.model.frames.columns import LABEL_PREFIX, LAST_BINS_S, MIXED, PERCENTILES, Row
 from volbench.model.profile.profile_model import Tool
 from volbench.model.results.result import Direction, DirectionResult, JobResult, Latency
 from volbench.store.parquet_tables import Block
@@ -34,8 +34,6 @@ _MAX_OUTSIDE_WINDOWS = 2.0
 # A percentile is the middle of its bin, at most 0.8 % above a maximum in it (stat.h of fio).
 # Windows count whole I/Os, which is as little. Noticed by: tests/ingest/test_field_results.py
 _TOP = 1.01
-# The last bins of fio 3 and fio 2, which hold all longer latencies too
-_LAST_NS = frozenset({bin_mid_ns(BINS - 1), bin_mid_ns(BINS_FIO2 - 1) * 1000})
 _LATENCIES = ("lat", "clat", "slat")
 _POSITION = {Direction.READ: 0, Direction.WRITE: 1, Direction.TRIM: 2}
 
@@ -196,7 +194,7 @@ def _without_impossible_percentiles(name: str, latency: Latency) -> tuple[Latenc
         top, max_s = above[0], latency.max_s
         remark = f"{name} p{top:g} of {known[top]:.3g} s above the maximum of {max_s:.3g} s"
         return replace(latency, percentiles={}, bins={}), remark
-    last = [percentile for percentile in known if round(known[percentile] * 1e9) in _LAST_NS]
+    last = [percentile for percentile in known if round(known[percentile], 9) in LAST_BINS_S]
     if not last or latency.max_s <= known[last[0]] * _TOP:
         at_most = {number: min(value, latency.max_s) for number, value in known.items()}
         return replace(latency, percentiles=at_most), ""

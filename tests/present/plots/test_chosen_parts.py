@@ -211,7 +211,7 @@ def test_a_ceiling_of_many_jobs_distinguishes_patterns_and_names_the_extremes() 
     assert {"randread-9, write", "read-0, write"} <= texts
 
 
-@pytest.mark.parametrize("kind", ["latency", "sweep"])
+@pytest.mark.parametrize("kind", ["latency", "sweep", "knee"])
 def test_a_caption_counts_percentiles_in_the_last_bin(kind: str) -> None:
     """A percentile that fio cannot tell has no point, and the caption says why."""
     rows = sweep()

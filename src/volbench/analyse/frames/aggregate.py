@@ -13,7 +13,14 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from volbench.analyse.frames.job_frames import is_of_kind, key_of, labels, measured, places_of
+from volbench.analyse.frames.job_frames import (
+    is_of_kind,
+    key_of,
+    labels,
+    measured,
+    percentiles_of_bins,
+    places_of,
+)
 from volbench.analyse.frames.resample import on_clock, spread_rows
 from volbench.analyse.frames.run_view import clock_bounds_s
 from volbench.model.campaign.planned_run import Campaign, Run
@@ -128,7 +135,7 @@ Frames = Mapping[str, pd.DataFrame]
 # fio stamps in whole milliseconds, so that up to one is missing between two of its instants.
 # Noticed by: test_aggregate.py
 _STAMP_S = 0.001
-_PERCENTILES = {"lat_p50_s": 0.5, "lat_p99_s": 0.99, "lat_p999_s": 0.999}
+_PERCENTILES = ("p50", "p99", "p999")
 
 
 def aggregate_rows(
@@ -264,7 +271,8 @@ def _latencies(histogram: pd.DataFrame, done: pd.DataFrame) -> Row:
     mine = histogram[(histogram["latency"] == kind) & histogram["run"].isin(done["run"])]
     bins = mine.groupby("bin_s")["count"].sum().sort_index()
     if len(bins):
-        reached = bins.cumsum() / bins.sum()
-        for name, share in _PERCENTILES.items():
-            latencies[name] = float(reached.index[int(np.searchsorted(reached.to_numpy(), share))])
+        for name, value_s in zip(
+            _PERCENTILES, percentiles_of_bins(bins, _PERCENTILES), strict=True
+        ):
+            latencies[f"lat_{name}_s"] = value_s
     return latencies

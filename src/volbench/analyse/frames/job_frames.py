@@ -8,7 +8,8 @@ function here changes a frame that it is given, and NaN stays "unknown".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from volbench.analyse.frames.resample import Floats
-from volbench.model.frames.columns import PERCENTILES
+from volbench.model.frames.columns import LAST_BINS_S, PERCENTILES
 
 # Identity of a measured thing; its repeats are pooled
 KEY = ("campaign", "profile", "host", "volume", "job", "group", "direction")
@@ -95,17 +96,24 @@ def merged_percentiles(
         complete = known.index[known.eq(wanted.reindex(known.index))]
         counts = bins.groupby(["_thing", "bin_s"])["count"].sum()
         things = {
-            int(str(thing)): _percentiles(group.droplevel(0), names)
+            int(str(thing)): percentiles_of_bins(group.droplevel(0), names)
             for thing, group in counts[counts.index.isin(complete, level=0)].groupby(level=0)
         }
     return pd.DataFrame.from_dict(things, orient="index", columns=list(names), dtype="float64")
 
 
-def _percentiles(counts: pd.Series, names: Sequence[str]) -> list[float]:
-    """Return the midpoint of the first bin that reaches each percentile, as fio does."""
+def percentiles_of_bins(counts: pd.Series, names: Iterable[str]) -> list[float]:
+    """Return the midpoint of the first bin that reaches each percentile, as fio does.
+
+    It is NaN in fio's last bin, which has no end.
+
+    Args:
+        counts: I/Os by the midpoint of their bin in seconds, ascending.
+    """
     reached = counts.cumsum().to_numpy(dtype=float) / float(counts.sum())
     shares = [PERCENTILES[name] / 100 - 1e-12 for name in names]
-    return [float(counts.index[place]) for place in np.searchsorted(reached, shares)]
+    middles = [float(counts.index[place]) for place in np.searchsorted(reached, shares)]
+    return [math.nan if round(middle, 9) in LAST_BINS_S else middle for middle in middles]
 
 
 def is_of_kind(bins: pd.DataFrame, kind: str) -> npt.NDArray[np.bool_]:
@@ -287,7 +295,7 @@ def labels(frame: pd.DataFrame) -> pd.Series[str]:
     if BY in frame:
         return (names + ", " + frame[BY]).where(frame[BY] != names, names).astype(str)
     for column, joint in _PLACES:
-        if (frame.groupby(names, dropna=False)[column].nunique() > 1).any():
+        if frame.groupby(names, dropna=False)[column].nunique().max() > 1:
             names += joint + frame[column].fillna("?")
     return names.astype(str)
 

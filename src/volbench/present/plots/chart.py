@@ -7,6 +7,7 @@ runs; it never says more than all of them have in common, so that it holds for a
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -22,10 +23,11 @@ from volbench.present.plots.description import Plot, frames_of
 from volbench.present.plots.kinds import ALWAYS_READ, KINDS, PER_JOB, Frames, Kind, Options
 from volbench.present.plots.labels import OPTION_WORDS, PALETTE_SIZE, option_named
 from volbench.present.plots.panels import by_columns, compose, crowded_parts, split
-from volbench.present.plots.selection import REST, invalid_in, valid_frames
+from volbench.present.plots.selection import REST, in_last_bin, invalid_in, valid_frames
 from volbench.units import counted_noun, format_duration, format_size
 
 _DEFAULTS = Options()
+_PERCENTILE = re.compile(r"(?:lat_)?(p\d+)_s")  # Column of a chart
 
 
 def build_plot(
@@ -111,10 +113,22 @@ def _built(
         title=", ".join(text for text in named if text),
         caption=caption(
             summary,
-            [*counted, *plot.caption, others, _invalid(summary, findings, shown)],
+            [
+                *counted,
+                *plot.caption,
+                others,
+                "" if "series" in kind.frame_names else in_last_bin(shown, _percentiles(plot)),
+                _invalid(summary, findings, shown),
+            ],
             drawn=_of_marks(plot, shown),
         ),
     )
+
+
+def _percentiles(plot: Plot) -> set[str]:
+    """Return the percentiles of results among the columns of the marks, such as ``p99``."""
+    columns = {str(name) for frame in frames_of(plot) for name in frame}
+    return {match[1] for name in columns if (match := _PERCENTILE.fullmatch(name))}
 
 
 def drawable(kind: Kind[Any], frames: Frames) -> Frames:

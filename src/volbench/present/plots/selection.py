@@ -60,7 +60,7 @@ def in_last_bin(summary: pd.DataFrame, statistics: Iterable[str]) -> str:
         statistics: that the chart shows, such as ``p99``.
     """
     found = [
-        {lower_bound(row, name) for name in statistics if name[0] == "p"} - {""}
+        {lower_bound(row, name) for name in statistics} - {""}
         for row in records(measured(summary).dropna(subset=["impossible"]))
     ]
     results = [bounds for bounds in found if bounds]

@@ -25,7 +25,7 @@ from volbench.present.plots.metrics import (
     rows_axis,
 )
 from volbench.present.plots.picture import logarithmic
-from volbench.present.plots.selection import in_last_bin, largest
+from volbench.present.plots.selection import largest
 from volbench.units import counted_noun, format_latency, format_percent
 
 _MAX_RESULTS = 60  # Maximum number of rows in one chart
@@ -254,8 +254,7 @@ def read_latency(frames: Frames, _: Options) -> pd.DataFrame | str:
     known = rows[rows[list(_STATISTICS)].notna().any(axis=1)].reset_index(drop=True)
     if not (known[list(_STATISTICS)] > 0).any(axis=None):
         return "no latency: no run reported any (dd does not measure it)"
-    note = in_last_bin(summary, _STATISTICS)
-    return known.assign(latency=LATENCY_KINDS[kind], _in_last_bin=note)
+    return known.assign(latency=LATENCY_KINDS[kind])
 
 
 def build_latency(rows: pd.DataFrame) -> Plot:
@@ -288,16 +287,13 @@ def build_latency(rows: pd.DataFrame) -> Plot:
     span = max(high / low, 3.0)
     ends = (low / span**0.04, low * span**1.14)  # with room for the text at the right
     x = Axis(f"{rows['latency'].iloc[0].capitalize()} (logarithmic)", "latency", "log", ends)
-    notes = (
-        "Points: percentiles of the I/Os of all repeats" * _is_repeated(rows),
-        rows["_in_last_bin"].iloc[0],
-    )
+    note = "Points: percentiles of the I/Os of all repeats" * _is_repeated(rows)
     return _rows_plot(
         rows,
         x,
         parts,
         series=(*labels.colour_series(rows), *_PERCENTILES),
-        caption=(*notes, fewer),
+        caption=(note, fewer),
         every=every if fewer else None,
     )
 

@@ -36,7 +36,7 @@ from volbench.present.plots.metrics import (
     only_last_named,
 )
 from volbench.present.plots.picture import logarithmic
-from volbench.present.plots.selection import REST, apart, in_last_bin, largest, rest_series
+from volbench.present.plots.selection import REST, apart, largest, rest_series
 
 _LOADS = ("iodepth", "numjobs")
 _HIGHEST_IOPS = "those with the highest IOPS"
@@ -53,7 +53,6 @@ class Sweep:
     option: str  # that is swept
     metrics: Sequence[Metric]  # that have any value
     note: str = ""  # on jobs that are left out; empty for none
-    in_last_bin: str = ""  # sentence about percentiles without a value; likewise
     most: int = MAX_LINES  # lines with a colour of their own
 
     @property
@@ -114,14 +113,7 @@ def read_sweep(frames: Frames, chosen: Options) -> Sweep | str:
     latency = replace(P99_LATENCY, label=f"p99 of {points['latency'].iloc[0]}")
     metrics = [m for m in (*rates, latency) if points[m.column].notna().any()]
     return (
-        Sweep(
-            points,
-            options[0],
-            metrics,
-            note,
-            in_last_bin(frames["summary"], ["p99"]),
-            chosen.lines,
-        )
+        Sweep(points, options[0], metrics, note, chosen.lines)
         if metrics
         else "the sweep has no results"
     )
@@ -157,7 +149,7 @@ def build_sweep(swept: Sweep) -> Plot:
         grid(only_last_named(panels), height_in=_SWEEP_IN),
         series=(*labels.line_series(swept.lines), *rest_series(rest["label"].nunique(), "lines")),
         legend="right",
-        caption=(fewer, swept.note, swept.in_last_bin),
+        caption=(fewer, swept.note),
         rows=labels.identified(every, columns) if fewer else None,
         shared_x=True,
     )
@@ -229,8 +221,7 @@ def read_knee(frames: Frames, chosen: Options) -> Sweep | str:
         replace(P99_LATENCY, label=f"p99 of {named}"),
     )
     metrics = [m for m in latencies if points[m.column].notna().any()]
-    last = in_last_bin(frames["summary"], ["p99"])
-    return Sweep(points.assign(knee=knee), options[0], metrics, note, last, chosen.lines)
+    return Sweep(points.assign(knee=knee), options[0], metrics, note, chosen.lines)
 
 
 def build_knee(swept: Sweep) -> Plot:
@@ -255,7 +246,6 @@ def build_knee(swept: Sweep) -> Plot:
             "Ringed: the knee, where IOPS / mean latency has its maximum (Kleinrock's power)",
             fewer,
             swept.note,
-            swept.in_last_bin,
         ),
         rows=every if fewer else None,
     )
