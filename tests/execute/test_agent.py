@@ -172,6 +172,13 @@ def test_an_old_python_is_refused() -> None:
         AgentClient(ScriptedChannel("MARK old 3.5"), python="/opt/python").ask(Request("clock"))
 
 
+def test_an_agent_that_was_killed_is_called_so() -> None:
+    """As by the kernel, where the memory limit of a container is too small for Python."""
+    killed = ScriptedChannel("MARK ready 3.11", end=ProgramEnd(137, ""))
+    with pytest.raises(TransportError, match=r"its agent was killed, as when memory runs out$"):
+        AgentClient(killed).ask(Request("clock"))
+
+
 def test_a_login_shell_that_runs_nothing_is_quoted() -> None:
     """The user sees what it printed."""
     end = ProgramEnd(1, "This account is currently not available.\n")

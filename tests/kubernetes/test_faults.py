@@ -102,6 +102,18 @@ def test_a_pod_deleted_mid_run_is_lost(desk: Desk, job: Path) -> None:
     resume_after_loss(desk)
 
 
+def test_a_pod_that_exceeds_its_deadline_is_lost(desk: Desk, job: Path) -> None:
+    """Its run has not failed: the reason is the cluster's, and a resume repeats it."""
+    long = ("--set", "runtime=30s", "--deadline", "12s")
+    done = desk.run("c", str(job), "--storage-class", "fast", *long)
+    assert done.returncode == 4, done.stderr
+    assert "the run in its pod is lost: DeadlineExceeded" in done.stderr
+    (state,) = read_history(desk.folder / "c" / "journal.jsonl").states.values()
+    assert state is RunState.INTERRUPTED
+    reaped = call("reap", desk.folder / "c")
+    assert reaped.returncode == 0, reaped.stderr
+
+
 def resume_after_loss(desk: Desk) -> None:
     """Check that a resume says and records what was lost before it repeats it."""
     done = call("resume", desk.folder / "c")

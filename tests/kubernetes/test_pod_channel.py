@@ -14,6 +14,7 @@ from websocket import ABNF
 
 from volbench.errors import ConnectError, VolbenchError
 from volbench.execute.channels import ProgramEnd
+from volbench.kubernetes.manifests import ENDING_STATUS
 from volbench.kubernetes.pod_executor import PodStream, program_end
 
 EXITED = {
@@ -41,6 +42,14 @@ def test_a_program_that_was_not_started_may_be_started_again(message: str) -> No
     """A node out of reach, or one that has just been restarted, answers later."""
     with pytest.raises(ConnectError, match=message) as caught:
         program_end("h", status(message=message), b"")
+    assert caught.value.sent is False
+
+
+def test_nothing_is_started_in_a_pod_that_ends() -> None:
+    """The agent would find fio killed, without the reason that the cluster has a moment later."""
+    cause = {"reason": "ExitCode", "message": str(ENDING_STATUS)}
+    with pytest.raises(ConnectError, match="being stopped") as caught:
+        program_end("h", status(details={"causes": [cause]}), b"")
     assert caught.value.sent is False
 
 

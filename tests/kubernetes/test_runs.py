@@ -275,6 +275,21 @@ def test_a_claim_that_exists_is_measured_and_stays(desk: Desk, job: Path, mine: 
         refused = run_on(desk, "c", job, *wrong)
         assert refused.returncode == 2, refused.stderr
         assert words in refused.stderr
+    for name, access, words in (
+        ("dying", "ReadWriteOnce", "the claim dying is being deleted"),
+        ("read", "ReadOnlyMany", "the claim read has the access mode ReadOnlyMany"),
+    ):
+        spec = claim_spec("64Mi", "fast", accessModes=[access])
+        claim = make_object("PersistentVolumeClaim", name, labels={}, spec=spec)
+        claim["metadata"]["finalizers"] = ["example.com/held"]
+        desk.api.create(claim)
+        if name == "dying":
+            desk.api.delete("PersistentVolumeClaim", name)
+        refused = run_on(desk, "c", job, "--claim", name)
+        desk.api.patch("PersistentVolumeClaim", name, {"metadata": {"finalizers": None}})
+        desk.api.delete("PersistentVolumeClaim", name)
+        assert refused.returncode == 2, refused.stderr
+        assert words in refused.stderr
     done = run_on(desk, "c", job, "--claim", mine)
     assert done.returncode == 0, done.stderr
     summary = open_campaign(desk.folder / "c").summary()

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
+import subprocess
 from pathlib import Path
+
+import pytest
 
 from tests.command_line import call
 from tests.kubernetes.conftest import Desk, kill, wait_for_run
@@ -61,6 +65,48 @@ def test_a_live_campaign_is_left_alone(desk: Desk, job: Path) -> None:
     assert states(copy) == before
 
 
+SKEWED = """
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+int clock_gettime(clockid_t id, struct timespec *now) {
+    int result = syscall(SYS_clock_gettime, id, now);
+    if (id == CLOCK_REALTIME) now->tv_sec += SKEW_S;
+    return result;
+}
+"""
+
+
+def test_a_controller_whose_clock_is_wrong_is_not_taken_for_dead(
+    desk: Desk, job: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seen from another machine, only its lease says that it lives: by the server's clock."""
+    library = desk.folder / "skewed.so"
+    compiler = ["cc", "-shared", "-fPIC", "-DSKEW_S=-150", "-o", str(library), "-xc", "-"]
+    subprocess.run(compiler, input=SKEWED, text=True, check=True)
+    with monkeypatch.context() as patch:
+        patch.setenv("LD_PRELOAD", str(library))
+        process = desk.start("c", str(job), "--storage-class", "fast", "--set", "runtime=8s")
+    wait_for_run(desk)
+    name = campaign_name(desk)
+    seen_from_another_machine(desk, name)
+    refused = call("k8s", "reap", name, "--namespace", desk.api.namespace)
+    assert refused.returncode == 9, refused.stderr
+    (age_s,) = re.findall(r"last seen (\d+) s ago", refused.stderr)
+    assert int(age_s) < 100
+    _, errors = process.communicate(timeout=90)
+    assert process.returncode == 0, errors
+
+
+def seen_from_another_machine(desk: Desk, name: str) -> None:
+    """Let the lease of a campaign name a process of another machine."""
+    notes = (desk.api.read("Lease", name) or {})["metadata"]["annotations"]
+    described = json.loads(notes["volbench.io/controller"])
+    described["process"]["boot_id"] = "of another machine"
+    notes["volbench.io/controller"] = json.dumps(described)
+    desk.api.patch("Lease", name, {"metadata": {"annotations": notes}})
+
+
 def test_a_copy_does_not_go_on_where_the_original_did(desk: Desk, job: Path) -> None:
     """It says whose the runs are, and calls none of them failed; the original goes on."""
     long = ("--set", "runtime=6s", "--repeat", "2")
@@ -80,18 +126,38 @@ def test_a_copy_does_not_go_on_where_the_original_did(desk: Desk, job: Path) -> 
     assert done.returncode == 0, done.stderr
 
 
+def test_a_campaign_removed_during_the_wait_for_its_lease_is_not_resumed(
+    desk: Desk, job: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No pod is waited for that nobody will create, and no lease stays behind."""
+    process = desk.start("c", str(job), "--storage-class", "fast", "--set", "runtime=60s")
+    wait_for_run(desk)
+    kill(process)
+    copy = desk.folder / "copy"
+    shutil.copytree(desk.folder / "c", copy)
+    take = CampaignLease.take
+
+    def late(lease: CampaignLease, *, waits: bool = True) -> None:
+        monkeypatch.setattr(CampaignLease, "take", take)
+        done = call("reap", desk.folder / "c")
+        assert done.returncode == 0, done.stderr
+        take(lease, waits=waits)
+
+    monkeypatch.setattr(CampaignLease, "take", late)
+    refused = call("resume", copy)
+    assert refused.returncode == 4, refused.stderr
+    assert "nothing of volbench-" in refused.stderr
+    assert desk.api.list("Lease") == []
+
+
 def test_a_controller_that_lost_its_lease_leaves_the_runs_alone(desk: Desk, job: Path) -> None:
     """It was frozen for so long that another took over: once awake it ends as if it were killed."""
     process = desk.start("c", str(job), "--storage-class", "fast", "--set", "runtime=60s")
     wait_for_run(desk)
     name, uid = campaign_name(desk), desk.pod()["metadata"]["uid"]
     os.kill(process.pid, signal.SIGSTOP)
-    notes = (desk.api.read("Lease", name) or {})["metadata"]["annotations"]
-    described = json.loads(notes["volbench.io/controller"])
-    described["process"]["boot_id"] = "of another machine"
-    notes["volbench.io/controller"] = json.dumps(described)
-    old = {"renewTime": "2026-01-01T00:00:00.000000Z"}
-    desk.api.patch("Lease", name, {"metadata": {"annotations": notes}, "spec": old})
+    seen_from_another_machine(desk, name)
+    desk.api.patch("Lease", name, {"spec": {"renewTime": "2026-01-01T00:00:00.000000Z"}})
     other = CampaignLease(desk.api, name, desk.folder)
     other.take()
     os.kill(process.pid, signal.SIGCONT)

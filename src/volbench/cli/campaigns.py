@@ -230,11 +230,12 @@ def _show_end(layout: Layout, plan: Campaign, history: History, table_output: Ta
     """Print the results of a campaign that holds nothing on its hosts; no host is contacted."""
     from volbench.cli.execution import reported_errors, show_results
     from volbench.cli.expect import refuse_unmet
-    from volbench.engine.campaign.campaign_engine import check_finished, outcome_of
+    from volbench.engine.campaign.campaign_engine import check_finished, has_pods, outcome_of
 
     with reported_errors(table_output):
         verdicts = show_results(layout, table_output)
-        check_finished(outcome_of(plan, history.states), layout.root, total=len(plan.runs))
+        end, are_kept = outcome_of(plan, history.states), not has_pods(plan)
+        check_finished(end, layout.root, total=len(plan.runs), are_hosts_kept=are_kept)
         refuse_unmet(verdicts)
 
 

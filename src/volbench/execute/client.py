@@ -45,6 +45,7 @@ _CLOCK_SPACING_S = 0.01  # So that readings do not wait for one another on the w
 _MAX_LINE_BYTES = 128 * 1024**2  # Twice what the agent reads of a program or a file.
 _MAX_PREAMBLE_BYTES = 65_536  # A greeting has a few kB. Noticed by: tests/execute/test_agent.py
 _PLAIN_BYTES = 1024  # As in `agent.service`.
+_KILLED = 128 + 9  # exit status of what SIGKILL ended
 _UNUSABLE = re.compile(  # Python 2 knows no -I.
     r"not found|no such file|cannot execute|permission denied|unknown option", re.IGNORECASE
 )
@@ -374,9 +375,9 @@ class Session:
         if isinstance(end, VolbenchError):
             self._fail(end)
         elif self.is_ready:
-            self._fail(
-                connection_lost(self.host, f"its agent ended {end.stderr[-300:]}", sent=True)
-            )
+            how = "was killed, as when memory runs out" if end.status == _KILLED else "ended"
+            reason = f"its agent {how} {end.stderr[-300:]}".rstrip()
+            self._fail(connection_lost(self.host, reason, sent=True))
         else:
             self._fail(self._not_started(end))
 

@@ -48,6 +48,7 @@ PATIENCE_S = 120.0
 _DENIAL_S = 20.0
 _RETRY_S = 1.0
 _DENIED = re.compile(r'\bUser "[^"]*" cannot ')  # by the rules of RBAC, not by admission
+_NO_NAMESPACE = re.compile(r'^namespaces "[^"]*" not found|namespace \S+ because it is being term')
 _SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 _PROTOCOLS = ("v5.channel.k8s.io", "v4.channel.k8s.io")
 _STREAMS = ("stdin", "stdout", "stderr")
@@ -370,7 +371,12 @@ class Cluster:
                 sent=method != "GET",
             )
         hint = ""
-        if "exceeded quota" in reason:
+        if _NO_NAMESPACE.search(reason):
+            hint = "name another one with --namespace; list them: kubectl get namespaces"
+        elif "must specify limits" in reason or "must specify requests" in reason:
+            hint = "give the pods what the quota counts, such as --pod-limit cpu=4 --pod-limit "
+            hint += "memory=8Gi --pod-request cpu=4; a limit that throttles fio is reported"
+        elif "exceeded quota" in reason:
             hint = f"see what is left: kubectl -n {self.namespace} describe resourcequota"
         elif status == 403:
             hint = "this is a policy of the cluster, not a missing permission: change the options"

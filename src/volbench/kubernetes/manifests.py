@@ -41,11 +41,15 @@ _NO_EVICTION = {
 
 # Idles until SIGTERM; as process 1 its `wait` also collects the ends of detached programs. A pod
 # that is evicted while fio runs stays for a moment: only as long as there is a pod does the cluster
-# know why it ends.
+# know why it ends. Nothing is started in it then: it would find fio killed, and not know why.
+_ENDING = "/tmp/volbench-ending"  # noqa: S108 - a volume of the pod
 WAIT = (
-    "end() { kill $!; wait $!; kill -9 -1 && sleep 3; exit 0; }; "
+    f"rm -f {_ENDING}; end() {{ kill $!; wait $!; touch {_ENDING}; "
+    "kill -9 -1 && sleep 3; exit 0; }; "
     "trap end TERM; while :; do sleep 60 & wait $!; done"
 )
+ENDING_STATUS = 143  # Exit status of what is started in a pod that ends
+START = ("sh", "-c", f'test ! -e {_ENDING} || exit {ENDING_STATUS}; exec "$@"', "sh")
 
 
 def rendered_objects(spec: ClusterSpec) -> list[Manifest]:

@@ -32,7 +32,7 @@ from volbench.execute.channels import (
 from volbench.execute.protocol import ClockReading
 from volbench.kubernetes.cluster import Cluster, open_cluster
 from volbench.kubernetes.leases import LeaseLocks
-from volbench.kubernetes.manifests import WORK_MOUNT
+from volbench.kubernetes.manifests import ENDING_STATUS, START, WORK_MOUNT
 from volbench.kubernetes.pod_status import why_ended
 from volbench.model.campaign.host import Host, Pod
 
@@ -80,7 +80,7 @@ class PodChannel:
         try:
             socket = self._cluster.open_exec(
                 self._pod.name,
-                argv,
+                [*START, *argv],
                 container=self._pod.container,
                 timeout_s=min(within_s, _CONNECT_S),
             )
@@ -211,6 +211,8 @@ def program_end(host: str, status: bytes, stderr: bytes) -> ProgramEnd:
             raise connection_lost(host, "its stream ended", sent=True)
         causes = (answer.get("details") or {}).get("causes") or []
         codes = [cause["message"] for cause in causes if cause.get("reason") == "ExitCode"]
+        if codes and int(codes[0]) == ENDING_STATUS:
+            raise _not_started(host, "its container is being stopped")
         if codes:
             return ProgramEnd(int(codes[0]), text)
         message = str(answer.get("message", ""))

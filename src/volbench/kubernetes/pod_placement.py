@@ -132,6 +132,17 @@ def _check_claim(cluster: Cluster, name: str, *, mode: str) -> None:
             f"there is no claim {name} in the namespace {cluster.namespace}",
             hint=f"list them: kubectl -n {cluster.namespace} get pvc",
         )
+    if claim.get("status", {}).get("phase") == "Lost" or "deletionTimestamp" in claim["metadata"]:
+        trouble = "being deleted" if "deletionTimestamp" in claim["metadata"] else "Lost"
+        raise InputError(
+            f"the claim {name} is {trouble}",
+            hint=f"see why: kubectl -n {cluster.namespace} describe pvc {name}",
+        )
+    if claim["spec"]["accessModes"] == ["ReadOnlyMany"] and mode == "Filesystem":
+        raise InputError(
+            f"the claim {name} has the access mode ReadOnlyMany: files cannot be laid out on it",
+            hint="name a claim with ReadWriteOnce or ReadWriteMany",
+        )
     own_mode = claim["spec"].get("volumeMode", "Filesystem")
     if own_mode != mode:
         raise InputError(

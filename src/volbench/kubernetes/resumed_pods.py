@@ -42,21 +42,31 @@ def revived_pods(
     with PodConnections() as connections, ExitStack() as stack:
         for campaign, pod in {host.pod.campaign: host.pod for host in hosts if host.pod}.items():
             cluster = connections.cluster(pod)
-            if cluster.read("ConfigMap", campaign) is None:
-                raise TransportError(
-                    f"nothing of {campaign} is left in the namespace {cluster.namespace}: it was "
-                    "removed, or another copy of this folder has finished it",
-                    hint=f"what has finished here is kept: volbench show {root}; for the rest, run "
-                    "the campaign again",
-                )
+            _require_objects(cluster, campaign, root)
             cluster.patience_s = PATIENCE_S
             stack.enter_context(held_lease(cluster, campaign, root))
+            try:
+                _require_objects(cluster, campaign, root)
+            except TransportError:  # removed while this controller waited for the lease
+                cluster.delete("Lease", campaign)
+                raise
             stack.enter_context(removed_at_end(cluster, campaign, root))
         revival = _Revival(root, timeout_s)
         yield [
             revival.host(connections.cluster(host.pod), host, host.pod) if host.pod else host
             for host in hosts
         ]
+
+
+def _require_objects(cluster: Cluster, campaign: str, root: Path) -> None:
+    """Check that the objects of a campaign are there."""
+    if cluster.read("ConfigMap", campaign) is None:
+        raise TransportError(
+            f"nothing of {campaign} is left in the namespace {cluster.namespace}: it was "
+            "removed, or another copy of this folder has finished it",
+            hint=f"what has finished here is kept: volbench show {root}; for the rest, run "
+            "the campaign again",
+        )
 
 
 @contextmanager

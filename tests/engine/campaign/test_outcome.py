@@ -26,6 +26,16 @@ def test_states_without_runs_are_not_mentioned(
     with pytest.raises(CampaignError) as caught:
         check_finished(CampaignEnded((), failed, left, ()), Path("c"), total=4)
     assert caught.value.message == message
+    assert ("--retry-failed" in caught.value.hint) is bool(failed)
+
+
+@pytest.mark.parametrize(("left", "hint"), [((), "run the campaign again"), (("b",), "resume c")])
+def test_runs_whose_pods_are_removed_are_not_resumed(left: tuple[str, ...], hint: str) -> None:
+    """Pods stay only while runs are left to do in them."""
+    end = CampaignEnded((), ("a",), left, ())
+    with pytest.raises(CampaignError) as caught:
+        check_finished(end, Path("c"), total=4, are_hosts_kept=False)
+    assert hint in caught.value.hint
 
 
 def test_the_only_run_is_counted_in_the_singular() -> None:

@@ -325,7 +325,7 @@ def _conclude(context: CampaignContext) -> None:
             f"stopped: {len(end.finished)} of {counted_noun(total, 'run')} finished and kept",
             hint=f"continue with: volbench resume {root}",
         )
-    check_finished(end, root, total=total)
+    check_finished(end, root, total=total, are_hosts_kept=not has_pods(campaign))
 
 
 def outcome_of(campaign: Campaign, states: Mapping[str, RunState]) -> CampaignEnded:
@@ -339,20 +339,26 @@ def outcome_of(campaign: Campaign, states: Mapping[str, RunState]) -> CampaignEn
     return CampaignEnded(finished, failed, left, ids(RunState.NOT_NEEDED))
 
 
-def check_finished(end: CampaignEnded, root: Path, *, total: int) -> None:
+def has_pods(campaign: Campaign) -> bool:
+    """Return whether hosts of a campaign are pods: they are removed once no run is left."""
+    return any(host.pod for host in campaign.hosts)
+
+
+def check_finished(
+    end: CampaignEnded, root: Path, *, total: int, are_hosts_kept: bool = True
+) -> None:
     """Check that no run of a campaign failed or is left."""
     if not (end.failed or end.left):
         return
     failed = f"{len(end.failed)} of {counted_noun(total, 'run')} failed"
     left = f"{len(end.left)} of {counted_noun(total, 'run')} unfinished"
+    repeat = f"repeat them: volbench resume {root} --retry-failed"
+    if not (are_hosts_kept or end.left):
+        repeat = "its pods and volumes are removed: to repeat them, run the campaign again"
     raise CampaignError(
         ", ".join(text for text, runs in ((failed, end.failed), (left, end.left)) if runs),
         hint=f"inspect them: volbench show {root}; "
-        + (
-            f"repeat them: volbench resume {root} --retry-failed"
-            if end.failed
-            else f"continue with: volbench resume {root}"
-        ),
+        + (repeat if end.failed else f"continue with: volbench resume {root}"),
         finished=end.finished,
     )
 
