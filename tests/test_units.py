@@ -170,3 +170,12 @@ def test_invalid_prices_are_refused(text: str) -> None:
     """A price is told in words that can be mended."""
     with pytest.raises(InputError, match="not a price"):
         parse_price(text)
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "text"),
+    [(2300, "2300"), (1000, "1000"), (4096, "4k"), (1536, "1.5k"), (12636.2, "12.3k")],
+)
+def test_block_sizes_are_shown_as_fio_takes_them(size_bytes: float, text: str) -> None:
+    """2.246k is a block size that nobody wrote; a mean of sizes is rounded."""
+    assert format_size(size_bytes) == text

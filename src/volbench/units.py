@@ -147,13 +147,19 @@ def parse_price(text: str | None) -> tuple[float, str]:
 
 
 def format_size(size_bytes: float) -> str:
-    """Return a size in fio's binary units: ``4k``, ``64m``, ``1.5g``, ``100``."""
+    """Return a size in fio's binary units: ``4k``, ``64m``, ``1.5g``, ``2300``.
+
+    Whole bytes below 1m that three digits of a unit would round, such as block sizes, stay bytes.
+    """
     value = float(size_bytes)
     for suffix in ("", "k", "m", "g"):
         if value < 1024:
-            return f"{value:.4g}{suffix}"
+            text = _digits(value)
+            if suffix == "k" and size_bytes == int(size_bytes) != float(text) * 1024:
+                return str(int(size_bytes))
+            return f"{text}{suffix}"
         value /= 1024
-    return f"{value:.4g}t"
+    return f"{_digits(value)}t"
 
 
 def format_capacity(size_bytes: float) -> str:

@@ -157,8 +157,53 @@ def test_several_disks_are_measured_for_an_application(
     }
 
 
-def test_an_application_chooses_its_workload(scratch: Path, volbench: Volbench) -> None:
+@pytest.mark.parametrize(
+    ("option", "message"),
+    [
+        ("--bs", "--bs cannot be used with --for: the profile etcd chooses it"),
+        ("--size", "hint: change the profile with --set size=VALUE;"),
+    ],
+)
+def test_an_application_chooses_its_workload(
+    option: str, message: str, scratch: Path, volbench: Volbench
+) -> None:
     """Options of the workload are refused, not ignored."""
-    done = volbench("measure", "--for", "etcd", "--on", scratch, "--bs", "4k")
+    done = volbench("measure", "--for", "etcd", "--on", scratch, option, "4k")
     assert done.returncode == 2
-    assert "--bs cannot be used with --for: the profile etcd chooses it" in done.stderr
+    assert message in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("there", "name"),
+    [("data2/", "dta2"), ("data2/", "data3"), ("disk.img", "dsik.img"), ("Data/", "data")],
+)
+def test_a_new_file_with_a_name_that_may_be_misspelt_is_refused(
+    tmp_path: Path, there: str, name: str
+) -> None:
+    """A typo must not measure another disk; --allow-destroy names a new file on purpose."""
+    path = tmp_path / there
+    path.mkdir() if there.endswith("/") else path.write_bytes(bytes(4096))
+    arguments = ("measure", "--on", tmp_path / name, "--size", "4m", "--dry-run")
+    done = call(*arguments)
+    assert done.returncode == 3
+    assert f"{tmp_path / name} does not exist, but {tmp_path}/{there} does" in done.stderr
+    assert f"--allow-destroy {tmp_path / name}" in done.stderr
+    assert call(*arguments, "--allow-destroy", tmp_path / name).returncode == 0
+
+
+@pytest.mark.parametrize(("there", "name"), [("a.img", "b.img"), ("disk1.img", "disk2.img")])
+def test_a_new_file_beside_others_is_made(tmp_path: Path, there: str, name: str) -> None:
+    """Another file of a series, or of one letter, is no typo."""
+    (tmp_path / there).write_bytes(bytes(4096))
+    assert call("measure", "--on", tmp_path / name, "--size", "4m", "--dry-run").returncode == 0
+
+
+def test_a_permission_may_be_a_relative_path(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """--allow-destroy takes the path that --on takes."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "disk.img").write_bytes(bytes(4 << 20))
+    arguments = ("measure", "--on", "disk.img", "--rw", "randwrite", "--dry-run")
+    assert call(*arguments).returncode == 3
+    assert call(*arguments, "--allow-destroy", "disk.img").returncode == 0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 from pathlib import Path
 
@@ -131,6 +132,16 @@ def test_export_to_a_closed_pipe_is_quiet(campaign: Path) -> None:
     )
     assert done.stdout == "c"
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("arguments", ["show nowhere", "profile list", "help findings"])
+def test_a_closed_pipe_ends_a_command_as_sigpipe_does(arguments: str) -> None:
+    """`volbench ... 2>&1 | head` has the exit status of other tools, whatever is printed."""
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([*COMMAND, *arguments.split()], stdout=write, stderr=write, check=False)
+    os.close(write)
+    assert done.returncode == 128 + signal.SIGPIPE
 
 
 def test_summary_as_json(campaign: Path, volbench: Volbench) -> None:

@@ -247,3 +247,15 @@ def test_results_keep_their_folder_of_origin(tmp_path: Path) -> None:
         "hdd-a": "in/hdd",
         "ssd-a": "in/ssd",
     }
+
+
+def test_renamed_jobs_are_announced(tmp_path: Path) -> None:
+    """Who looks for the name that fio printed must find it."""
+    put(tmp_path / "in" / "gp2" / "fio.json", RANDREAD)
+    put(tmp_path / "in" / "gp3" / "fio.json", RANDREAD)
+    put(tmp_path / "in" / "b.json", JSON)
+    imported, _ = take(tmp_path / "in", into=tmp_path / "c")
+    [remark] = [each.message for each in imported.remarks if "renamed" in each.message]
+    assert remark.startswith("jobs were renamed for valid, unique names: 'FIOJOB' in ")
+    assert remark.endswith("gp3/fio.json is 'gp3'")
+    assert "'mix'" not in remark

@@ -34,7 +34,12 @@ from volbench.present.plots.kinds import ALWAYS_READ, KINDS, Options
 from volbench.present.renderers import format_of
 from volbench.present.report.content import ReportContent
 from volbench.present.report.lead_charts import lead_plots
-from volbench.present.report.outcomes import against_limits, job_outcomes, key_numbers
+from volbench.present.report.outcomes import (
+    against_limits,
+    client_outcomes,
+    job_outcomes,
+    key_numbers,
+)
 from volbench.present.report.report_text import first_screen
 from volbench.present.tables.compare_table import comparison_table
 from volbench.present.tables.findings_table import (
@@ -404,9 +409,11 @@ def overview(opened: Opened) -> Overview:
     """Return the first screen of a campaign's report, and its results."""
     frames = {name: opened.frame(name) for name in FRAMES}
     content = ReportContent(opened.campaign.name, opened.campaign, opened.runs, frames)
-    rows = {name: records(frames[name]) for name in ("summary", "findings", "verdicts")}
+    names = ("summary", "findings", "verdicts", "aggregate")
+    rows = {name: records(frames[name]) for name in names}
     outcomes = job_outcomes(rows["summary"], invalid=invalid_runs(rows["findings"]))
-    first = first_screen(content, rows, key_numbers(outcomes), against_limits(outcomes))
+    key = key_numbers(client_outcomes(outcomes, rows["aggregate"]))
+    first = first_screen(content, rows, key, against_limits(outcomes))
     return Overview(
         title=content.title,
         place=first.place,

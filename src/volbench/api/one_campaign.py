@@ -203,11 +203,13 @@ class CampaignData:
         from volbench.analyse.frames.run_facts import (  # noqa: PLC0415 - brings pandas
             with_facts,
             with_steady,
+            with_sums,
         )
 
         summary = with_steady(self.frame("summary"), self.frame("verdicts"))
         version = self.provenance.volbench_version
-        return with_facts(summary, self.context().views, volbench_version=version)
+        rows = with_facts(summary, self.context().views, volbench_version=version)
+        return with_sums(rows, self.frame("aggregate"))
 
     def plot(
         self,

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import os
 import re
 import sys
 from collections.abc import Sequence
@@ -15,7 +14,7 @@ from click.exceptions import MissingParameter, NoArgsIsHelpError, NoSuchCommand,
 
 from volbench import __version__
 from volbench.cli.configuration import default_map, read_configuration
-from volbench.cli.verb_groups import LazyGroup
+from volbench.cli.verb_groups import LazyGroup, end_quietly
 from volbench.errors import InputError, VolbenchError, did_you_mean
 
 # Seam: verb to its reference (see `volbench.slices.load`) and its short help. A module is imported
@@ -98,8 +97,13 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     Exit codes: 0 success, 2 bad input, 3 refused, and so on as in `volbench help errors`.
     """
     gc.set_threshold(_COLLECTED_AT)
-    given = sys.argv[1:] if arguments is None else arguments
-    given = _as_options(given)
+    try:
+        _run(_as_options(sys.argv[1:] if arguments is None else arguments))
+    except BrokenPipeError:
+        end_quietly()
+
+
+def _run(given: list[str]) -> NoReturn:
     try:
         _check_text(given)
         configuration = (
@@ -126,9 +130,6 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     except (click.Abort, KeyboardInterrupt):
         click.echo("volbench: stopped", err=True)
         sys.exit(130)
-    except BrokenPipeError:
-        # The reader of a pipe, such as `head`, has what it wanted.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(0)
 
 

@@ -253,7 +253,8 @@ def _application_profile(
     if others:
         raise InputError(
             f"{others[0]} cannot be used with --for: the profile {application} chooses it",
-            hint=f"change the profile with --set; see: volbench profile show {application}",
+            hint=f"change the profile with --set {others[0].removeprefix('--')}=VALUE; see: "
+            f"volbench profile show {application}",
         )
     repeats = [f"repeat={context.params['repeat']}"] if given else []
     sources = [read_profile(application)]

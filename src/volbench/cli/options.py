@@ -291,6 +291,11 @@ ALLOW_SHARED_FOLDER = flag(
 def _consent(**values: Any) -> object:  # noqa: ANN401 - click passes options by name
     from volbench.model.campaign.planned_run import Consent
 
+    # as targets are recorded; HOST:DEVICE and NBD URIs have a colon
+    given = values["allow_destroy"]
+    values["allow_destroy"] = tuple(
+        name if ":" in name or not name else str(Path(name).absolute()) for name in given
+    )
     return Consent(**values)
 
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import re
 import shlex
+import signal
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stderr
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, NoReturn, TextIO
 
 import click
 from click.shell_completion import CompletionItem
@@ -154,6 +155,13 @@ class VerbGroup(click.Group):
         return super().get_command(ctx, cmd_name.lower())
 
 
+def end_quietly() -> NoReturn:
+    """End as SIGPIPE ends other tools: the reader of a pipe, such as `head`, has what it wanted."""
+    for stream in (sys.stdout, sys.stderr):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    sys.exit(128 + signal.SIGPIPE)
+
+
 class LazyGroup(click.Group):
     """A group that imports a verb's module only when that verb is used.
 
@@ -193,6 +201,8 @@ class LazyGroup(click.Group):
         except VolbenchError as error:
             complete_hint(error)
             raise
+        except BrokenPipeError:  # click would exit with 1
+            end_quietly()
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Return the verbs that begin with what was typed, without importing them."""

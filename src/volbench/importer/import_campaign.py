@@ -34,7 +34,7 @@ from volbench.importer.run_drafts import (
     unreported_flags,
     volume_of,
 )
-from volbench.importer.run_names import parse_labels, parse_pattern
+from volbench.importer.run_names import parse_labels, parse_pattern, renamed_jobs
 from volbench.importer.scan_folders import ScanResult, scan
 from volbench.ingest.run_files import STATUS_FORMAT
 from volbench.model.campaign.planned_run import (
@@ -404,6 +404,8 @@ def _remarks(drafts: Sequence[Draft], unmatched: Sequence[Draft]) -> list[Proble
         )
         for draft in unmatched
     ]
+    if renamed := renamed_jobs([draft.naming for draft in drafts]):
+        remarks.append(Problem(renamed))
     for draft in drafts:
         path = draft.file.source.shown
         for section in draft.reported.values():

@@ -115,6 +115,7 @@ _GENERIC = re.compile(
 )
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
 _MAX_LENGTH = 80
+_MAX_NAMED = 3  # Renamed jobs in a note; `volbench show` lists all
 
 
 @dataclass
@@ -243,6 +244,19 @@ def _number_repeats(namings: Sequence[Naming]) -> None:
             sorted(group, key=lambda naming: naming.repeat or 0), start=1
         ):
             naming.repeat = number
+
+
+def renamed_jobs(namings: Iterable[Naming]) -> str:
+    """Return which jobs have another name than fio gave them, in words; empty for none."""
+    names = [
+        f"{naming.jobname!r} in {naming.source} is {naming.job!r}"
+        for naming in namings
+        if naming.job != naming.jobname
+    ]
+    if not names:
+        return ""
+    more = f" and {len(names) - _MAX_NAMED:,} more" if len(names) > _MAX_NAMED else ""
+    return f"jobs were renamed for valid, unique names: {', '.join(names[:_MAX_NAMED])}{more}"
 
 
 def plain(text: str) -> str:

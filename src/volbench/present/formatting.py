@@ -156,9 +156,7 @@ def latency(row: Row, statistic: str) -> Statistic:
 
 def pattern(row: Row) -> str:
     """Return the access pattern, with the direction if the pattern does not imply it."""
-    rw, direction = text(row, "rw"), text(row, "direction")
-    if not rw:
-        return direction or MISSING
+    rw, direction = text(row, "rw") or MISSING, text(row, "direction")
     return rw if not direction or rw.endswith(direction) else f"{rw}, {direction}"
 
 

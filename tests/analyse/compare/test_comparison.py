@@ -390,3 +390,16 @@ def test_an_undetectable_difference_has_no_percentage() -> None:
     base = pd.concat([rows_of(800, volumes=("a",)), rows_of(8000, volumes=("b",), seed=3)])
     entry = only(compared(base, rows_of(1000, volumes=("c",), seed=2)))
     assert entry.words == "inconclusive: too noisy to detect even a 10x change"
+
+
+def test_the_sum_of_clients_is_that_of_the_aggregate() -> None:
+    """A table and a comparison show one number; where there is no sum, none is made up."""
+    both = clients_of(2)
+    sums = both.assign(aggregate_clients=2.0, aggregate_iops=150.0)
+    found = compared(both, sums)
+    assert only(found).candidate_group.median == 150
+    sums.loc[sums["repeat"] == 1, "aggregate_iops"] = math.nan
+    remark = next(text for text in compared(both, sums).remarks if text.startswith("iops: "))
+    assert remark.startswith("iops: 1 of 10 repeats of several clients left out: no time is known")
+    others = both.assign(aggregate_clients=3.0, aggregate_iops=150.0)
+    assert not any(text.startswith("iops: ") for text in compared(both, others).remarks)

@@ -63,7 +63,7 @@ def test_the_page_begins_with_the_answer() -> None:
     assert "/data" in page.text("p")[0]
     assert "40 runs of 40 jobs" in page.text("p")[0]
     verdict = next(words for words in page.text("p") if words.startswith("Up to"))
-    assert "1k IOPS and 4.1 MB/s" in verdict
+    assert "1k IOPS (one run) and 4.1 MB/s" in verdict
     assert "20 of 40 jobs reached the declared limit" in verdict
     assert "100 % of the declared limit" in page.text("dd")
     assert "Data quality: 1 of 40 runs affected" in page.text("a")
@@ -281,7 +281,8 @@ def test_the_answer_of_a_single_job_compares_it_with_nothing() -> None:
     row = row_of(run, iops=500.0, bw_bytes_per_s=2_048_000.0, lat_p99_s=0.003, direct=True)
     page = parsed(render_report(content_of((run,), [row])))
     assert any(
-        words.startswith("500 IOPS, 2.05 MB/s, 3 ms p99 latency") for words in page.text("p")
+        words.startswith("500 IOPS (one run), 2.05 MB/s, 3 ms p99 latency")
+        for words in page.text("p")
     )
     assert not [words for words in page.text("dt") if words.startswith(("Highest", "Lowest"))]
 

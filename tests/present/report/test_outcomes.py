@@ -5,7 +5,12 @@ from __future__ import annotations
 import pytest
 
 from tests.present.report.small_reports import row_of, run_of
-from volbench.present.report.outcomes import against_limits, job_outcomes, key_numbers
+from volbench.present.report.outcomes import (
+    against_limits,
+    client_outcomes,
+    job_outcomes,
+    key_numbers,
+)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +40,7 @@ def test_a_sum_of_reads_and_writes_names_both() -> None:
     writes = row_of(run, direction="write", rw="randrw", iops=6_300.0)
     iops = key_numbers(job_outcomes([reads, writes]))[0]
     assert iops.value == "48.7k"
-    assert iops.phrase == "48.7k IOPS (42.4k reads + 6.3k writes)"
+    assert iops.phrase == "48.7k IOPS (42.4k reads + 6.3k writes; one run)"
     assert iops.source.endswith("; 42.4k reads + 6.3k writes")
 
 
@@ -54,3 +59,23 @@ def test_buffered_writes_are_headlined_by_their_syncs() -> None:
         assert [(each.value, each.label) for each in numbers if "p99" in each.label] == [
             (value, name)
         ]
+
+
+def test_a_headline_number_says_how_many_repeats_it_is_of() -> None:
+    """The range of repeats, or that there was a single one, is beside the median."""
+    rows = [row_of(run_of(number, "a"), iops=iops) for number, iops in ((1, 900.0), (2, 1000.0))]
+    [single] = [number.phrase for number in key_numbers(job_outcomes(rows[:1]))[:1]]
+    assert single == "900 IOPS (one run)"
+    assert key_numbers(job_outcomes(rows))[0].phrase == "950 IOPS (median of 2, 900 to 1k)"
+
+
+def test_headline_numbers_of_several_clients_are_their_sums() -> None:
+    """The aggregate table and the answer show one number; without a sum it is that of a client."""
+    outcomes = job_outcomes([row_of(run_of(number, "a"), iops=500.0) for number in (1, 2)])
+    step = {"job": "a", "direction": "read", "clients": 2, "step": 1, "lat_p99_s": 0.01}
+    [iops, tail] = key_numbers(client_outcomes(outcomes, [{**step, "iops": 990.0}]))
+    assert iops.phrase == "990 IOPS of 2 clients (one run)"
+    assert (tail.value, tail.source[:3]) == ("10 ms", "a: ")
+    [iops, *_] = key_numbers(client_outcomes(outcomes, [{**step, "iops": None}]))
+    assert iops.phrase == "500 IOPS per client (median of 2, 500)"
+    assert client_outcomes(outcomes, []) == outcomes

@@ -19,6 +19,7 @@ from volbench.present.tables.hosts_tables import facts_table, facts_text
 from volbench.present.tables.plan_tables import profile_summary, profile_table, runs_table
 from volbench.present.tables.render_table import render_table, used_columns
 from volbench.present.tables.results_table import (
+    aggregate_page_table,
     aggregate_table,
     in_numeric_order,
     results_page_table,
@@ -311,3 +312,19 @@ def test_classes_in_an_aggregate_are_told_apart() -> None:
     columns = [column.name for column in used_columns(aggregate_table(rows))]
     assert columns[:3] == ["label_storage_class", "job", "direction"]
     assert "label_zone" not in columns
+
+
+def test_an_aggregate_says_why_sums_are_missing() -> None:
+    """Short runs leave no interval in fio's logs, and clients may run one after another."""
+    row = {"job": "w", "direction": "write", "repeat": 1, "clients": 2, "clients_planned": 2}
+    rows: list[dict[str, object]] = [
+        {**row, "iops": 500.0, "overlap_s": 5.0},
+        {**row, "iops": None, "overlap_s": None},
+        {**row, "iops": None, "overlap_s": 0.0},
+        {**row, "iops": None, "direction": "sync"},
+    ]
+    notes = aggregate_table(rows).notes
+    assert notes[1] == "1 row without a sum (n/a): the clients never ran at the same time."
+    assert notes[2].startswith("1 row without a sum (n/a): the run of a client is too short for ")
+    assert aggregate_page_table(rows).title.endswith(notes[2])
+    assert len(aggregate_table(rows[:1]).notes) == 1

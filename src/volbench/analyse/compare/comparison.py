@@ -124,9 +124,10 @@ class Comparison:
     comparability: Comparability = field(default_factory=Comparability)
 
 
-_UNMERGED = (
-    "{}: {} of {} repeats of several clients left out: their percentiles need the latency bins of"
-    " every client"
+_UNMERGED = "{}: {} of {} repeats of several clients left out: {}"
+_NO_BINS = "their percentiles need the latency bins of every client"
+_NO_SUM = (
+    "no time is known in which all clients ran, so there is no aggregate; use a longer runtime"
 )
 Bins = Callable[[str], pd.DataFrame]  # Returns the latency bins (the histogram frame) of a side
 
@@ -318,7 +319,8 @@ def _repeats(
 def _unmerged(measure: Measure, repeats: pd.DataFrame) -> list[str]:
     """Return how many repeats of several clients have no value of a metric, in one sentence."""
     lost = int(repeats["value"].isna().sum())
-    return [_UNMERGED.format(measure.name, lost, len(repeats))] if lost else []
+    reason = _NO_BINS if measure.is_latency else _NO_SUM
+    return [_UNMERGED.format(measure.name, lost, len(repeats), reason)] if lost else []
 
 
 def known_latency(measure: Measure, rows: pd.DataFrame) -> Measure:

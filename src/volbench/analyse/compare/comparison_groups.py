@@ -158,9 +158,11 @@ def repeats_of(
 ) -> pd.DataFrame:
     """Return one value for each repeat; clients that ran at one time are one repeat.
 
-    Rates of clients are summed. Of latencies, the mean is that of all I/Os, the percentiles are
-    those of their added bins, and minimum and maximum are those of all; CPU time is the mean of
-    the clients. Other statistics of several clients are left out, as are percentiles without bins.
+    Rates of clients are summed. Where a repeat has all clients of its step, the sum is that of the
+    aggregate, over the time in which all ran, and without such a time it is left out. Of latencies,
+    the mean is that of all I/Os, the percentiles are those of their added bins, and minimum and
+    maximum are those of all; CPU time is the mean of the clients. Other statistics of several
+    clients are left out, as are percentiles without bins.
 
     Args:
         rows: with ``cell``, ``side``, `VOLUME_KEY`, `STEP` and what identifies a run's result.
@@ -186,7 +188,12 @@ def _of_all_clients(
     """Return the value of each ``_thing``; none where several values give no value for all."""
     values = known.groupby("_thing")["value"]
     if column in ADDED:
-        return values.sum()
+        added = values.sum()
+        if (aggregate := f"aggregate_{column}") not in known:
+            return added
+        step = known.groupby("_thing")[[aggregate, "aggregate_clients"]].first().astype(float)
+        is_whole = values.size().gt(1) & values.size().eq(step["aggregate_clients"])
+        return added.mask(is_whole, step[aggregate])
     if column in _CPU:
         return values.mean()
     single = values.first().where(values.size().eq(1))

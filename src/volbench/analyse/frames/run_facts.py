@@ -97,6 +97,7 @@ def option_columns(rows: pd.DataFrame) -> list[str]:
         *_SUMMARY,
         *FACTS,
         *STEADY,
+        *SUMS,
         VOLUME_KEY,
         STEP,
         _OPTIONS_KNOWN,
@@ -196,6 +197,10 @@ _OF_VOLUME = {
 STEADY = STEADY_IOPS, STEADY_BW = "steady_iops", "steady_bw_bytes_per_s"
 
 
+_SUMMED = ("clients", "iops", "bw_bytes_per_s")
+SUMS = tuple(f"aggregate_{name}" for name in _SUMMED)  # Columns that `with_sums` adds
+
+
 def with_steady(rows: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
     """Add the steady rates to rows of the summary.
 
@@ -212,6 +217,20 @@ def with_steady(rows: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:
     share = level / rows["iops"].astype("float64").to_numpy()
     bandwidth = share * rows["bw_bytes_per_s"].astype("float64").to_numpy()
     return rows.assign(**{STEADY_IOPS: level, STEADY_BW: bandwidth})
+
+
+def with_sums(rows: pd.DataFrame, aggregate: pd.DataFrame) -> pd.DataFrame:
+    """Add the aggregate over the clients of each step: `SUMS`, missing without several clients.
+
+    Args:
+        rows: with `STEP`, as `with_facts` returns them.
+        aggregate: the frame; its rates are missing where no time is known in which all ran.
+    """
+    steps = aggregate["step"].astype(str) + "/" + aggregate["repeat"].astype(str)
+    named = aggregate.rename(columns={name: f"aggregate_{name}" for name in _SUMMED})
+    keys = [STEP, "group", "direction"]
+    sums = named.assign(**{STEP: steps})[[*keys, *SUMS]]
+    return rows.merge(sums.drop_duplicates(keys), on=keys, how="left").set_axis(rows.index)
 
 
 def steadiness_remarks(rows: pd.DataFrame, columns: Sequence[str]) -> list[str]:

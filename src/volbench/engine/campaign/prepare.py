@@ -232,7 +232,9 @@ def _probe(host: ConnectedHost, request: CampaignRequest) -> _ProbedHost:
     if request.install_fio and Tool.FIO in request.tools:
         survey = install_missing_fio(executor, survey)
     ready = ready_host(host, request.tools, survey)
-    examined = examine_targets(executor, request.targets_of(host.host))
+    allowed = request.terms.consent.allow_destroy
+    new = {*host.host.allow_destroy, *(path.removeprefix(f"{host.name}:") for path in allowed)}
+    examined = examine_targets(executor, request.targets_of(host.host), new=new)
     volumes = {role: volume for role, (volume, _) in examined.items()}
     pod = host.host.pod
     of_pod = {"machine_type", "zone", "persistent_volume", "csi_driver", "volume_handle"}

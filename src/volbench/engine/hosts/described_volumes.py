@@ -221,7 +221,9 @@ class DescribedVolume(Frozen):
     room_bytes: Count | None  # free space for the first missing file; None if all exist
     real_mount_point: str
     parent: ParentFolder
-    similar: tuple[str, ...]  # names of devices, for a path below /dev
+    # for a path below /dev, names of devices; for a missing path, those beside it, directories
+    # with / at the end
+    similar: tuple[str, ...]
     access: str  # why it cannot be opened, or a missing file not created; empty if not asked
     unmounted: str  # mount point of /etc/fstab at or above it where nothing is mounted
     folder: RequiredFolder

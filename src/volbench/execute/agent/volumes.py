@@ -21,6 +21,8 @@ from volbench.execute.agent.mounts import (
 from volbench.execute.agent.signatures import read_content, read_whole
 from volbench.execute.agent.snapshot import Snapshot, Stat, parent_of
 
+_MAX_NAMES = 2000  # In a folder whose names are listed beside a missing path: a trade-off
+
 _CHOSEN = re.compile(r"\[(.+)\]")
 _IN_MEMORY = ("tmpfs", "ramfs")
 
@@ -104,8 +106,9 @@ class _Describer:
         ``nearest``: the path or its nearest existing parent, with its ``mount`` and ``free_bytes``;
         ``room_bytes``: free space for the first of the files that does not exist;
         ``real_mount_point``: of the resolved path; ``parent``: folder of the resolved path, its
-        kind, mount point and nearest existing parent; ``similar``: names of devices, for a path
-        below /dev; ``unmounted``: mount point of fstab at or above it where nothing is mounted;
+        kind, mount point and nearest existing parent; ``similar``: names of devices for a path
+        below /dev, and what is beside a path that does not exist; ``unmounted``: mount point of
+        fstab at or above it where nothing is mounted;
         ``folder``: kind of the required folder, and owner and mode of it and all its parents;
         ``private_folder``: its identity; ``files``: see `file`; ``device``: see `_device`, the
         block device that it is or is on; ``access``: see `_access`.
@@ -142,7 +145,7 @@ class _Describer:
                     "mount_point": self._mount_point(parent),
                     "nearest": snapshot.nearest(parent),
                 },
-                "similar": self._names() if real.startswith("/dev/") and not is_device else [],
+                "similar": [] if is_device else self._similar(real, parent, stat),
                 "unmounted": unmounted_above(snapshot, target),
                 "access": self._access(target, stat, files) if "access" in details else "",
                 "folder": self._folder(folder),
@@ -178,8 +181,15 @@ class _Describer:
         mount = mount_of(self._snapshot, path)
         return "" if mount is None else mount.mount_point
 
-    def _names(self) -> "list[str]":
-        return [name.replace("!", "/") for name in self._snapshot.names("/sys/class/block")]
+    def _similar(self, real: str, parent: str, stat: "Stat | None") -> "list[str]":
+        """Return names of devices, or those in the folder of a missing path, directories with /."""
+        if real.startswith("/dev/"):
+            return [name.replace("!", "/") for name in self._snapshot.names("/sys/class/block")]
+        names = self._snapshot.names(parent) if stat is None else []
+        if len(names) > _MAX_NAMES:
+            return []
+        kinds = {name: self._kind(parent + "/" + name) for name in names}
+        return [name + "/" * (kind == "directory") for name, kind in kinds.items()]
 
     def _newest_mount(self, number: "tuple[int, int] | None") -> "Mount | None":
         mounts = reversed(read_mounts(self._snapshot))

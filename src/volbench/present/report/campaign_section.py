@@ -17,6 +17,7 @@ from volbench.present.report.outcomes import (
     AgainstLimit,
     KeyNumber,
     against_limits,
+    client_outcomes,
     job_outcomes,
     key_numbers,
     limits_table,
@@ -109,6 +110,7 @@ def campaign_section(
     rows, findings, _, aggregate = of_frame.values()
     outcomes = job_outcomes(rows, invalid=invalid_runs(findings))
     limits = against_limits(outcomes)
+    outcomes = client_outcomes(outcomes, aggregate)
     key = key_numbers(outcomes)
     first = first_screen(content, of_frame, key, limits)
     return CampaignSection(

@@ -11,7 +11,7 @@ import math
 import statistics
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from volbench.model.campaign.planned_run import RunState
 from volbench.model.frames.expectation import SYNC
@@ -19,7 +19,7 @@ from volbench.model.profile.profile_model import Phase
 from volbench.present.formatting import Row, latency, number, text
 from volbench.present.plots.labels import shape
 from volbench.present.tables.table import Column, Source, Table
-from volbench.units import format_count, format_latency, format_percent, format_rate
+from volbench.units import counted_noun, format_count, format_latency, format_percent, format_rate
 
 # From this share on a declared limit counts as reached: throttles let through a little less than
 # they name. A trade-off. Noticed by: tests/present/report/test_outcomes.py
@@ -52,6 +52,15 @@ class Outcome:
     # direction to its median rates, of a job that has several: what tables and charts show
     by_iops: Mapping[str, float] = field(default_factory=dict)
     by_bw_bytes_per_s: Mapping[str, float] = field(default_factory=dict)
+    iops_ends: tuple[float, ...] = ()  # lowest and highest of several repeats
+    clients: str = ""  # whose sum it is, such as `` of 3 clients`` or `` per client``
+
+    @property
+    def repeats_words(self) -> str:
+        """How many repeats the IOPS are of, and their range."""
+        low, high = map(format_count, self.iops_ends)
+        ends = low if low == high else f"{low} to {high}"
+        return f"median of {self.repeats}, {ends}" if self.repeats > 1 else "one run"
 
 
 @dataclass(frozen=True)
@@ -119,12 +128,15 @@ def _outcome(every: Sequence[Sequence[Row]]) -> Outcome:
         _bypasses_cache(row) is False and row.get("direction") == "write" for row in runs[0]
     )
     tails = syncs if is_buffered and all(syncs) else runs
+    iops = [sum(number(row, "iops") for row in rows) for rows in runs]
+    known = [value for value in iops if not math.isnan(value)]
     return Outcome(
         job=text(first, "job"),
         role=text(first, "role"),
         setting=shape({**first, "direction": ""}),
         direct=all(_bypasses_cache(row) is True for rows in runs for row in rows),
-        iops=_median(sum(number(row, "iops") for row in rows) for rows in runs),
+        iops=_median(iops),
+        iops_ends=(min(known), max(known)) if known else (),
         bw_bytes_per_s=_median(sum(number(row, "bw_bytes_per_s") for row in rows) for rows in runs),
         p99_s=_median(max(latency(row, "p99").seconds for row in rows) for rows in tails),
         p99_of=_p99_of(tails[0][0]),
@@ -143,6 +155,42 @@ def _p99_of(row: Row) -> str:
     if row.get("direction") == SYNC:
         return text(row, "sync_calls") or SYNC
     return latency(row, "p99").column
+
+
+_RATES_OF = ("by_iops", "by_bw_bytes_per_s")
+_OF_SUMS = ("iops", "bw_bytes_per_s", "repeats", "iops_ends", *_RATES_OF)
+
+
+def client_outcomes(outcomes: Sequence[Outcome], aggregate: Sequence[Row]) -> list[Outcome]:
+    """Return the outcomes of jobs that several clients ran at one time as sums over the clients.
+
+    Args:
+        outcomes: of each client.
+        aggregate: rows of that frame; where a job has no sum, all outcomes stay those of clients.
+    """
+    settings = {outcome.job: outcome for outcome in outcomes}
+    by_job: dict[tuple[str, int], dict[int, list[Row]]] = {}
+    for row in aggregate:
+        job, clients = text(row, "job"), int(number(row, "clients"))
+        if job in settings and row.get("direction") != "sync" and number(row, "iops") >= 0:
+            by_job.setdefault((job, clients), {}).setdefault(int(number(row, "step")), []).append(
+                row
+            )
+    if {job for job, _ in by_job} != {*settings}:  # sums of some jobs beside clients of others
+        is_shared = {text(row, "job") for row in aggregate}
+        of = {True: " per client", False: ""}
+        return [replace(each, clients=of[each.job in is_shared]) for each in outcomes]
+    return [
+        replace(
+            settings[job],
+            **{name: getattr(sums, name) for name in _OF_SUMS},
+            # that of syncs is not in a sum of reads and writes
+            p99_s=sums.p99_s if settings[job].p99_of[-2:] in {"", "_s"} else settings[job].p99_s,
+            clients=f" of {counted_noun(clients, 'client')}",
+        )
+        for (job, clients), steps in by_job.items()
+        for sums in [_outcome(list(steps.values()))]
+    ]
 
 
 def _by_direction(runs: Sequence[Sequence[Row]], column: str) -> dict[str, float]:
@@ -186,7 +234,7 @@ def key_numbers(outcomes: Sequence[Outcome]) -> list[KeyNumber]:
             ranked, name = _of_one_kind(ranked, name)
         if ranked:
             score, winner = max(ranked, key=lambda pair: pair[0])
-            source = f"{winner.job}: {winner.setting}"
+            source = f"{winner.job}: {winner.setting}{',' * bool(winner.clients)}{winner.clients}"
             if len(ranked) < len(chosen):
                 source += f"; {len(ranked)} of {len(chosen)} jobs report it"
             value = measure.text(measure.sign * score)
@@ -196,7 +244,9 @@ def key_numbers(outcomes: Sequence[Outcome]) -> list[KeyNumber]:
             limit = getattr(winner, f"limit_{measure.column}", math.nan)
             used = format_percent(measure.sign * score / limit) if limit > 0 else ""
             share = f"{used} of the declared limit" * bool(used)
-            phrase = value + measure.unit + f" ({parts})" * bool(parts)
+            repeats = winner.repeats_words if measure.column == "iops" else ""
+            remarks = "; ".join(filter(None, (parts, repeats)))
+            phrase = value + measure.unit + winner.clients + f" ({remarks})" * bool(remarks)
             phrase = phrase if len(outcomes) == 1 or measure.sign > 0 else ""
             numbers.append(KeyNumber(name, value, source, share, phrase, len(outcomes)))
     return numbers

@@ -311,7 +311,7 @@ def _steady(verdicts: Sequence[Row]) -> list[str]:
     is_short = "too-short" in judged
     judged = [verdict for verdict in judged if verdict not in {"", "too-short"}]
     if not judged:
-        return ["too short to judge whether it is steady"] * is_short
+        return ["the runs are too short to judge whether they are steady"] * is_short
     steady = judged.count("steady")
     if len(judged) == 1:
         return ["steady" if steady else "not steady"]

@@ -495,7 +495,12 @@ def aggregate_page_table(rows: Sequence[Row]) -> Table[Row]:
         "aggregate",
         [*first, *_label_columns(rows), *(column for column in AGGREGATE_COLUMNS[5:])],
         rows,
-        title="Sums over the time in which all clients ran; latencies are of all their I/Os.",
+        title=" ".join(
+            (
+                "Sums over the time in which all clients ran; latencies are of all their I/Os.",
+                *_missing_sums(rows),
+            )
+        ),
     )
 
 
@@ -509,8 +514,30 @@ def aggregate_table(rows: Sequence[Row]) -> Table[Row]:
         [*_label_columns(rows), *columns],
         rows,
         title="aggregate over clients",
-        notes=["sums over the time in which all clients ran; latencies of all their I/Os"],
+        notes=[
+            "sums over the time in which all clients ran; latencies of all their I/Os",
+            *_missing_sums(rows),
+        ],
     )
+
+
+def _missing_sums(rows: Sequence[Row]) -> list[str]:
+    """Return why rows of the aggregate have no sum, in sentences."""
+    missing = [
+        row for row in rows if math.isnan(number(row, "iops")) and row.get("direction") != "sync"
+    ]
+    apart = sum(number(row, "overlap_s") == 0 for row in missing)
+    reasons = {
+        "the clients never ran at the same time": apart,
+        "the run of a client is too short for an interval of its logs; use a longer runtime": (
+            len(missing) - apart
+        ),
+    }
+    return [
+        f"{counted_noun(count, 'row')} without a sum (n/a): {reason}."
+        for reason, count in reasons.items()
+        if count
+    ]
 
 
 def frame_table(name: str, rows: Sequence[Row]) -> Table[Row]:
