@@ -77,7 +77,7 @@ def sql(
     from volbench.object_storage.sql_query import plain_answer
     from volbench.present.export.frame_export import export_frame, file_name
     from volbench.present.formatting import records
-    from volbench.present.tables.results_table import frame_table
+    from volbench.present.tables.table import frame_table
 
     answer = plain_answer(_answer(query, places or ["."], limits=limits))
     if table_output.format == "table" and table_output.output == "-":

@@ -67,13 +67,12 @@ from volbench.present.tables.plan_tables import (
 )
 from volbench.present.tables.results_table import (
     aggregate_table,
-    frame_table,
     groups_table,
     states_table,
     summary_table,
 )
 from volbench.present.tables.rounds_table import rounds_tables
-from volbench.present.tables.table import Table
+from volbench.present.tables.table import Table, frame_table
 from volbench.present.tables.use_table import use_table
 from volbench.present.tables.volumes_table import (
     ranking_table,

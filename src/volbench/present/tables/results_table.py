@@ -495,12 +495,7 @@ def aggregate_page_table(rows: Sequence[Row]) -> Table[Row]:
         "aggregate",
         [*first, *_label_columns(rows), *(column for column in AGGREGATE_COLUMNS[5:])],
         rows,
-        title=" ".join(
-            (
-                "Sums over the time in which all clients ran; latencies are of all their I/Os.",
-                *_missing_sums(rows),
-            )
-        ),
+        title=f"S{_sums_note(rows)[1:]}.",
     )
 
 
@@ -514,48 +509,17 @@ def aggregate_table(rows: Sequence[Row]) -> Table[Row]:
         [*_label_columns(rows), *columns],
         rows,
         title="aggregate over clients",
-        notes=[
-            "sums over the time in which all clients ran; latencies of all their I/Os",
-            *_missing_sums(rows),
-        ],
+        notes=[_sums_note(rows)],
     )
 
 
-def _missing_sums(rows: Sequence[Row]) -> list[str]:
-    """Return why rows of the aggregate have no sum, in sentences."""
-    missing = [
-        row for row in rows if math.isnan(number(row, "iops")) and row.get("direction") != "sync"
-    ]
-    apart = sum(number(row, "overlap_s") == 0 for row in missing)
-    reasons = {
-        "the clients never ran at the same time": apart,
-        "the run of a client is too short for an interval of its logs; use a longer runtime": (
-            len(missing) - apart
-        ),
-    }
-    return [
-        f"{counted_noun(count, 'row')} without a sum (n/a): {reason}."
-        for reason, count in reasons.items()
-        if count
-    ]
-
-
-def frame_table(name: str, rows: Sequence[Row]) -> Table[Row]:
-    """Return a frame unchanged; its first column identifies the row."""
-    columns: list[Column[Row]] = [
-        Column(
-            key,
-            header=key,
-            priority=IDENTITY if index == 0 else 1 + index,
-            is_right=all(_is_number(row.get(key)) for row in rows),
-        )
-        for index, key in enumerate(dict.fromkeys(key for row in rows for key in row))
-    ]
-    return Table(name, columns, rows)
-
-
-def _is_number(value: object) -> bool:
-    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
+def _sums_note(rows: Sequence[Row]) -> str:
+    """Return what the rates of the aggregate are, and why some are missing; syncs have none."""
+    note = "sums over the time in which all clients ran; latencies of all their I/Os"
+    rates = [number(row, "iops") for row in rows if row.get("direction") != "sync"]
+    if not any(map(math.isnan, rates)):
+        return note
+    return f"{note}; n/a: runs too short for a common interval, or not at the same time"
 
 
 MAX_RANKED = 3  # Volumes of a workload that are ranked on a screen; the report ranks all
