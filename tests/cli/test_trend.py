@@ -95,6 +95,22 @@ def test_the_report_of_many_nights_begins_with_the_trend(nights: Path) -> None:
     assert content.comparison is None
 
 
+def test_trends_of_too_few_campaigns_are_counted_not_shown(tmp_path: Path) -> None:
+    """A report of three nights opens with no trend; a workload of the last two has no row."""
+    content = multi_campaign_content(open_campaigns(make_nights(tmp_path / "three", 3)))
+    assert "trend" not in [figure.kind for figure in content.figures]
+    assert not content.verdict.startswith("3 campaigns")
+    first, second = WORKLOADS[:2]
+    folder = make_nights(tmp_path / "new", 9, workloads=[first])
+    make_nights(tmp_path / "late", 2, workloads=[second])
+    done = trend(folder, tmp_path / "late", "--metric", "iops", "--json")
+    states = [row["state"] for row in json.loads(done.stdout)["trends"]]
+    assert states == ["stable", "too few campaigns"]
+    shown = trend(folder, tmp_path / "late", "--metric", "iops").stdout
+    assert "Not listed: 1 trend with too few campaigns." in shown
+    assert not any(line.startswith("randwrite") for line in shown.splitlines())
+
+
 def test_python_has_the_same_rows(nights: Path) -> None:
     """`volbench.trend` returns a row for each workload and metric."""
     found = volbench.trend(nights, metric="iops")

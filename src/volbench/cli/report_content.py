@@ -232,7 +232,7 @@ def _compared(dataset: Dataset) -> Comparison:
 
 
 def _trend(dataset: Dataset) -> tuple[str, list[ReportFigure]]:
-    """Return the sentence and the chart of a trend; what refuses one refuses the comparison too."""
+    """Return the sentence and the chart of trends; nothing for too few campaigns."""
     from volbench.analyse.compare.workload_trends import State, TrendQuestion
     from volbench.api.compare_campaigns import dataset_trends
     from volbench.present.plots.charts.comparison_charts import trend_plot
@@ -242,8 +242,9 @@ def _trend(dataset: Dataset) -> tuple[str, list[ReportFigure]]:
         trends = dataset_trends(dataset, TrendQuestion())
     except ComparisonError:  # the comparison tells the reason
         return "", []
-    is_known = any(trend.state is not State.TOO_FEW for trend in trends.rows)
-    return trend_headline(trends) * is_known, [_figure(trend_plot(trends), is_first=True)]
+    if all(trend.state is State.TOO_FEW for trend in trends.rows):
+        return "", []
+    return trend_headline(trends), [_figure(trend_plot(trends), is_first=True)]
 
 
 def _plots(frames: Frames, charts: Sequence[str]) -> Iterator[Plot]:

@@ -32,7 +32,11 @@ class Campaign:
 
 
 def sentences(
-    *, invalid: tuple[int, ...] = (), stepped: bool = False, level_iops: float = 301.0
+    *,
+    invalid: tuple[int, ...] = (),
+    two_kinds: tuple[int, ...] = (),
+    stepped: bool = False,
+    level_iops: float = 301.0,
 ) -> list[str]:
     """Return the conclusion of three reads; some invalid, or all of them falling to a level."""
     rows = [
@@ -49,6 +53,11 @@ def sentences(
         }
         for n in invalid
     ]
+    findings += [
+        {"run": rows[n - 1]["run"], "direction": "read", "rule": "two-latencies"}
+        | {"severity": "note", "message": "33 % of the reads took 60 us or less."}
+        for n in two_kinds
+    ]
     verdicts: list[Row] = [
         {
             "run": row["run"],
@@ -59,7 +68,7 @@ def sentences(
         for row in rows
     ]
     made = frames(rows)
-    columns = ["run", "rule", "severity", "message", "advice"]
+    columns = ["run", "direction", "rule", "severity", "message", "advice"]
     made["findings"] = pd.DataFrame(findings, columns=columns)
     made["verdicts"] = pd.DataFrame(verdicts)
     return conclusion(Campaign(made), folder=Path("out"))
@@ -83,7 +92,7 @@ def test_the_answer_and_the_sync_come_first() -> None:
         for row in rows
     ]
     made = frames(rows)
-    columns = ["run", "rule", "severity", "message", "advice"]
+    columns = ["run", "direction", "rule", "severity", "message", "advice"]
     made["findings"] = pd.DataFrame([], columns=columns)
     made["verdicts"] = pd.DataFrame([], columns=["run", "direction", "verdict", "level_iops"])
     expectation = parse_expectation("wal.fdatasync_p99 < 10ms")
@@ -92,6 +101,13 @@ def test_the_answer_and_the_sync_come_first() -> None:
     first, second, *_ = conclusion(Campaign(made), folder=Path("out"), expected=[passed])
     assert first == "Pass: wal.fdatasync_p99 < 10ms (measured 4 ms [3 ms, 5 ms])."
     assert second.endswith("fdatasync p99 4 ms.")
+
+
+def test_two_kinds_of_latency_are_named() -> None:
+    """Neither the mean nor the p99 of a workload stands for both; invalid runs do not count."""
+    text = " ".join(sentences(two_kinds=(1, 2), invalid=(2,)))
+    assert "two kinds of latency in 1 of 2 runs. 33 % of the reads took 60 us or less." in text
+    assert "two kinds" not in " ".join(sentences())
 
 
 def test_an_invalid_measurement_has_a_hint_instead_of_a_rate() -> None:
@@ -131,7 +147,7 @@ def of_sweep(*cells: tuple[int, int, float]) -> str:
         for place, (bs, depth, iops) in enumerate(cells)
     ]
     made = frames(rows)
-    columns = ["run", "rule", "severity", "message", "advice"]
+    columns = ["run", "direction", "rule", "severity", "message", "advice"]
     made["findings"] = pd.DataFrame([], columns=columns)
     made["verdicts"] = pd.DataFrame([], columns=["run", "direction", "verdict", "level_iops"])
     lines = conclusion(Campaign(made), folder=Path("out"))

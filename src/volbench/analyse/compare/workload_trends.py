@@ -133,6 +133,12 @@ class Trends:
     rows: tuple[Trend, ...]
     remarks: tuple[str, ...]
 
+    @property
+    def judged(self) -> tuple[Trend, ...]:
+        """Those of enough campaigns; all of them where none is."""
+        enough = tuple(trend for trend in self.rows if trend.state is not State.TOO_FEW)
+        return enough or self.rows
+
 
 def record_of(trend: Trend) -> dict[str, object]:
     """Return a trend as plain values for other programs: base SI units, None for unknown."""

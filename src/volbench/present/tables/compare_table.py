@@ -280,9 +280,12 @@ def _repeats(row: Compared) -> str:
 def trends_table(trends: Trends) -> Table[Trend]:
     """Return a row for each workload and metric, the worse ones first."""
     order = list(State)
-    rows = sorted(trends.rows, key=lambda trend: order.index(trend.state))
+    rows = sorted(trends.judged, key=lambda trend: order.index(trend.state))
+    every = sorted(trends.rows, key=lambda trend: order.index(trend.state))
     answer = trend_headline(trends)
     notes = [*_trend_notes(trends), *trends.remarks]
+    if len(rows) < len(every):
+        notes.append(f"Not listed: {_counted(State.TOO_FEW, len(every) - len(rows))}.")
     return Table(
         "trend",
         _trend_columns(rows),
@@ -290,7 +293,7 @@ def trends_table(trends: Trends) -> Table[Trend]:
         record=record_of,
         title=answer,
         notes=notes,
-        document={"summary": answer, "trends": [record_of(row) for row in rows], "remarks": notes},
+        document={"summary": answer, "trends": [record_of(row) for row in every], "remarks": notes},
     )
 
 

@@ -40,6 +40,7 @@ _WORKLOAD = ["volume", "job", "group", "direction"]
 _ORDER = ["role", "rw", "direction", "block_bytes", "iodepth", "numjobs", "job"]
 _MIN_SWEEP = 3  # Two settings are a pair. Noticed by: test_conclusion.py
 _NEAR = 0.9  # Share of the highest rate behind a knee. Noticed by: test_conclusion.py
+_TWO_LATENCIES = "two-latencies"  # Rule on I/Os of two kinds
 _NOT_JUDGED = "not judged"  # So short that the run has no verdict at all
 
 
@@ -56,6 +57,7 @@ def conclusion(dataset: Results, *, folder: Path, expected: Sequence[Verdict] = 
     lines = [
         *_rejected(rows, invalid),
         *_results(valid, dataset.frame("verdicts")),
+        *_two_latencies(valid, findings),
         *_reservations(dataset, rows, folder),
     ]
     answers = filter(None, [expectation_words(expected)])
@@ -77,6 +79,20 @@ def _rejected(rows: pd.DataFrame, invalid: pd.DataFrame) -> Iterator[str]:
             f" {printable(first['message']).removesuffix('.')}."
             f" What to do: {printable(first['advice'])}"
         )
+
+
+def _two_latencies(rows: pd.DataFrame, findings: pd.DataFrame) -> Iterator[str]:
+    """Yield each workload whose I/Os are of two kinds of latency: no mean stands for both."""
+    found = findings[findings["rule"] == _TWO_LATENCIES]
+    for _, group in rows.groupby(_WORKLOAD, sort=False):
+        row = plain_rows(group.head(1))[0]
+        mine = found[found["run"].isin(group["run"]) & (found["direction"] == row["direction"])]
+        if len(mine):
+            runs = counted_noun(group["run"].nunique(), "run")
+            yield (
+                f"{_name(row)}: two kinds of latency in {mine['run'].nunique()} of {runs}."
+                f" {printable(mine.iloc[0]['message'])}"
+            )
 
 
 @dataclass(frozen=True)

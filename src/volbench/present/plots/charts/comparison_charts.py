@@ -226,7 +226,7 @@ def read_trends(frames: Frames, _: Options) -> Trends | str:
 
 def build_trends(trends: Trends) -> Plot:
     """Draw a panel for each workload and metric, the worse ones first."""
-    rows = _worst_first(trends.rows)
+    rows = _worst_first(trends.judged)
     starts = sorted({pair for t in rows for pair in zip(t.started_utc, t.campaigns, strict=True)})
     places = _places_of(starts)
     axis = _dates_axis(starts, places)
@@ -353,7 +353,7 @@ def _trend_panel(trend: Trend, places: dict[str, float]) -> Panel:
             marks.Lines(data, y="level", group="_level", series="level", width=1.6),
             marks.Points(outside, y="value", series="outside", size=6),
         ),
-        title=labels.wrap_name(printable(f"{name}: {trend_words(trend)}"), columns=76),
+        title=labels.wrap_name(printable(f"{name}: {trend_words(trend)}"), columns=60),
     )
 
 
