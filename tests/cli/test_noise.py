@@ -1,0 +1,57 @@
+"""The verb noise on a real folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from tests.real import measure
+from volbench.cli.main import cli
+from volbench.errors import ComparisonError, InputError
+
+
+def test_equal_arms_give_a_floor_and_a_chart(tmp_path: Path) -> None:
+    """Five blocks are measured; the folder can be evaluated again, by noise and by compare."""
+    scratch, folder, chart = tmp_path / "scratch", tmp_path / "noise", tmp_path / "noise.svg"
+    scratch.mkdir()
+    command = ["noise", "--on", scratch, "--for", "40s", "--size", "4m", "--set", "runtime=1s"]
+    command += ["--output", folder, "--detect", "5%", "--chart", chart]
+    done = CliRunner().invoke(cli, [*map(str, command)], env={"COLUMNS": "120"})
+    assert done.exit_code == 0, done.output
+    assert "Noise floor: the smallest difference" in done.output
+    assert "iops: 5 % needs " in done.output
+    assert "joined in each block" in chart.read_text(encoding="utf-8")
+    again = CliRunner().invoke(cli, ["noise", str(folder), "--json"])
+    iops, p99 = json.loads(again.stdout)
+    assert (iops["metric"], p99["metric"]) == ("iops", "lat_p99_s")
+    assert iops["blocks"] == 5
+    assert iops["detectable_3_percent"] > iops["detectable_30_percent"] > 0
+    wide = CliRunner().invoke(cli, ["compare", str(folder), "--wide"])
+    assert "5 blocks" in wide.output
+
+
+def test_a_time_without_room_for_five_blocks_is_refused(tmp_path: Path) -> None:
+    """Less would not know its own noise."""
+    done = CliRunner().invoke(cli, ["noise", "--on", str(tmp_path), "--for", "30s"])
+    assert isinstance(done.exception, InputError)
+    assert done.exception.hint == "write --for 40s or more"
+
+
+def test_a_campaign_without_arms_has_no_floor(tmp_path: Path) -> None:
+    """What is missing is named."""
+    folder = measure(tmp_path, "plain")
+    done = CliRunner().invoke(cli, ["noise", str(folder)])
+    assert isinstance(done.exception, InputError | ComparisonError)
+    none = CliRunner().invoke(cli, ["noise"])
+    assert isinstance(none.exception, InputError)
+    assert "name a target" in none.exception.message
+
+
+@pytest.mark.parametrize("share", ["0", "200%"])
+def test_shares_are_checked(tmp_path: Path, share: str) -> None:
+    """A difference of nothing needs no blocks, and of twice as much is no share."""
+    done = CliRunner().invoke(cli, ["noise", str(tmp_path), "--detect", share])
+    assert done.exit_code != 0
