@@ -79,7 +79,9 @@ def parse_size(text: str | float) -> int:
     if size >= _BEYOND:
         raise InputError(f"{text!r} is too large", hint="fio takes up to 8191p")
     if size.denominator != 1:
-        raise InputError(f"{text!r} is not a whole number of bytes", hint="write it in bytes")
+        raise InputError(
+            f"{text!r} is not a whole number of bytes", hint="write it like 1.5g or 1536"
+        )
     return int(size)
 
 

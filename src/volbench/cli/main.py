@@ -184,6 +184,7 @@ def _check_text(arguments: Sequence[str]) -> None:
 
 
 _MISSING_FOLDER = re.compile(r"(?:Directory|Path) ('.*') does not exist")
+_A_FILE = re.compile(r"Directory ('.*') is a file")
 _NOT_CHOSEN = re.compile(r"'(-?-?\w.*)': ('.*') is not one of (.*)")
 _RANGE = re.compile(r"'(--.*)': (\S+) is not in the range (?:(\d+)<=x<=(\d+)|x>=?(\d+))")
 _NOT_NUMBER = re.compile(r"'(--.*)': ('.*') is not a valid (integer|float)")
@@ -209,6 +210,8 @@ def _message(error: click.ClickException) -> str:
     message = (error.message if is_unknown else error.format_message()).removesuffix(".")
     if missing := _MISSING_FOLDER.search(message):
         return f"there is no folder {missing[1]}"
+    if wrong := _A_FILE.search(message):
+        return f"{wrong[1]} is a file, not a folder"
     if (choice := _NOT_CHOSEN.search(message)) and choice[3].count(", ") < _MAX_CHOICES:
         known = choice[3].replace("'", "")
         return f"{choice[1]} must be one of {known}, not {choice[2]}"
@@ -225,7 +228,9 @@ def _hint(error: click.ClickException, arguments: Sequence[str]) -> str:
     """Return the hint of a usage error: the nearest name, an example, or how to see the help."""
     context = error.ctx if isinstance(error, click.UsageError) else None
     otherwise = f"see {context.command_path if context else _called(arguments)} --help"
-    if _MISSING_FOLDER.search(error.message):
+    if _A_FILE.search(error.message):
+        otherwise = "name the folder of a campaign; volbench import reads results of fio"
+    elif _MISSING_FOLDER.search(error.message):
         otherwise = "check its name; volbench list shows the campaigns of a folder"
     if context is None:
         return otherwise

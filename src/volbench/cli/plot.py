@@ -155,8 +155,8 @@ def _list_kinds(context: click.Context, option: click.Parameter, value: object) 
     "plot",
     cls=VerbCommand,
     epilog=examples(
-        "volbench plot --list",
         "volbench plot iops results/quick",
+        "volbench plot --list",
         "volbench plot sets results/before results/after --by volume_type",
         "volbench plot sweep results --by volume_type,zone --output sweep.png",
     ),

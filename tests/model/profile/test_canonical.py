@@ -222,3 +222,16 @@ def test_dd_options_that_name_another_file_are_refused(name: str, raw: object) -
     with pytest.raises(InputError) as caught:
         check_dd_option(name, raw)
     assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    ("text", "suggestion"),
+    [("random", "`read`"), ("ranread", "`randread`"), ("wrte", "`write`"), ("rantrim", "randtrim")],
+)
+def test_a_misspelt_pattern_is_never_answered_with_a_more_destructive_one(
+    text: str, suggestion: str
+) -> None:
+    """Who meant to read must not be led to a trim, which erases the volume."""
+    with pytest.raises(InputError) as caught:
+        canonical(_option("rw"), text)
+    assert suggestion in caught.value.hint

@@ -269,9 +269,15 @@ def _floats(option: Option, text: str) -> str:
 def _choice(option: Option, text: str) -> str:
     if text.partition(":")[0] in option.choices:
         return text
+    # a misspelt read is never answered with a pattern that writes or trims
+    near = [name for name in option.choices if all(w in text or w not in name for w in ("w", "tr"))]
     raise InputError(
         f"must be one of {', '.join(option.choices)}, not {text!r}",
-        hint=did_you_mean(text.partition(":")[0], option.choices, "choose one of them"),
+        hint=did_you_mean(
+            text.partition(":")[0],
+            near if option.name == "rw" else option.choices,
+            "choose one of them",
+        ),
     )
 
 
