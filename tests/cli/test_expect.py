@@ -166,3 +166,10 @@ def test_a_file_of_expectations(campaign: Path, tmp_path: Path, volbench: Volben
     wrong = volbench("expect", campaign, "--expect", file)
     assert wrong.returncode == 2
     assert f"{file}:2:9: expect.wal.speed: there is no metric" in wrong.stderr
+    for content, message in (
+        ('wla: {iops: "> 3"}', f"{file}:2:9: 'wla.iops > 3': there is no job 'wla'"),
+        ('wal: {iops: "> 5", read_iops: "< 3"}', f"{file}:2:22: 'wal.read_iops < 3' contradicts"),
+    ):
+        file.write_text(f"expect:\n  {content}\n")
+        wrong = volbench("expect", campaign, "--expect", file)
+        assert (wrong.returncode, message in wrong.stderr) == (2, True), wrong.stderr

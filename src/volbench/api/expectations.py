@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,7 +37,10 @@ def read_expectations(texts: Sequence[str]) -> list[Expectation]:
 
 
 def _read_file(path: Path) -> list[Expectation]:
-    from volbench.model.document.located_errors import validate  # noqa: PLC0415 - slow to import
+    from volbench.model.document.located_errors import (  # noqa: PLC0415 - slow to import
+        place,
+        validate,
+    )
     from volbench.model.document.yaml_text import parse_document  # noqa: PLC0415 - same
     from volbench.model.profile.expect_setting import (  # noqa: PLC0415 - same
         ExpectFile,
@@ -49,7 +53,13 @@ def _read_file(path: Path) -> list[Expectation]:
     node = parse_document(text, problems, what="a file of expectations", needs="the key expect")
     document = None if node is None else validate(ExpectFile, node, problems)
     problems.raise_if_any()
-    return [] if document is None else list(expectations_in(document.expect))
+    if node is None or document is None:
+        return []
+    located = []
+    for expectation in expectations_in(document.expect):
+        line, column, _ = place(node, ("expect", expectation.job, expectation.metric), on_key=True)
+        located.append(replace(expectation, place=f"{path}:{line}:{column}: "))
+    return located
 
 
 def with_expected(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from itertools import combinations
 
@@ -91,6 +91,8 @@ class Expectation:
     bound: float  # in the unit of the column; 1 for yes, and for one of the `accepted`
     accepted: tuple[str, ...] = ()  # values of a text
     sync_call: str = ""  # ``fsync`` or ``fdatasync``; empty where any sync is meant
+    # in a file, such as ``needs.yaml:2:3: ``; empty for those of options
+    place: str = field(default="", compare=False)
 
     def matches(self, job: str) -> bool:
         """Return whether a job must keep the bound."""
@@ -281,11 +283,14 @@ def check_expectations(expectations: Collection[Expectation], jobs: Collection[s
     """
     for expectation in expectations:
         if hint := unknown_job(expectation.job, jobs):
-            message = f"{expectation.text!r}: there is no job {expectation.job!r}"
-            raise InputError(message, hint=hint)
+            raise InputError(
+                f"{expectation.place}{expectation.text!r}: there is no job {expectation.job!r}",
+                hint=hint,
+            )
     for first, second in contradictions(expectations, jobs):
         raise InputError(
-            f"{second.text!r} contradicts {first.text!r}", hint="no result can meet both"
+            f"{second.place}{second.text!r} contradicts {first.text!r}",
+            hint="no result can meet both",
         )
 
 
