@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -83,6 +84,18 @@ def test_a_profile_says_what_is_expected(tmp_path: Path, scratch: Path, volbench
     assert given.returncode == 0, given.stderr
 
 
+def test_nothing_has_finished_yet(campaign: Path, tmp_path: Path, volbench: Volbench) -> None:
+    """A campaign whose controller was killed at once decides nothing, and is no error."""
+    killed = tmp_path / "killed"
+    shutil.copytree(campaign, killed, ignore=shutil.ignore_patterns("tables", "*-r*"))
+    first, *_ = (campaign / "journal.jsonl").read_text().splitlines(keepends=True)
+    (killed / "journal.jsonl").write_text(first)
+    expected = ["--expect", "wal.iops > 1", "--expect", "wal.aggregate_mixed_iops > 1"]
+    done = volbench("expect", killed, *expected)
+    assert done.returncode == 11, done.stderr
+    assert "2 of 2 expectations are undecided" in done.stderr
+
+
 def test_nothing_expected_is_refused(campaign: Path, volbench: Volbench) -> None:
     """A gate without a condition would always be open."""
     done = volbench("expect", campaign)
@@ -151,17 +164,19 @@ def test_a_file_of_expectations(campaign: Path, tmp_path: Path, volbench: Volben
     }
     cases = {str(case.get("name")): [part.tag for part in case] for case in suite}
     by_name = {str(case.get("name")): case for case in suite}
-    case = by_name["wal.iops > 1e12 write"]
+    case = by_name["wal.iops > 1e12"]
     assert case.get("classname") == "out.wal"
     assert float(str(case.get("time"))) > 0
     (failure,) = case
     assert "expected > 1e12" in str(failure.get("message"))
     assert str(failure.get("message")) in str(failure.text)
     assert cases == {
-        "wal.iops > 1e12 write": ["failure"],
-        "wal.fdatasync_p99 < 30s fdatasync": ["system-out"],
+        "wal.iops > 1e12": ["failure"],
+        "wal.fdatasync_p99 < 30s": ["system-out"],
         "reads.steady = yes": ["error"],
     }
+    piped = volbench("expect", campaign, "--expect", "wal.iops > 1", "--junit", "-")
+    assert ET.fromstring(piped.stdout).get("tests") == "1"  # noqa: S314 - same
     file.write_text('expect:\n  wal: {speed: "> 3"}\n')
     wrong = volbench("expect", campaign, "--expect", file)
     assert wrong.returncode == 2

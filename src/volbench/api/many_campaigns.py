@@ -16,6 +16,7 @@ from volbench.api.one_campaign import CampaignData, open_campaign
 from volbench.errors import InputError
 from volbench.model.campaign.planned_run import RunNote, RunState
 from volbench.model.frames.columns import FRAMES, LABEL_PREFIX
+from volbench.model.profile.profile_model import Phase
 from volbench.present.formatting import printable
 from volbench.slices import load
 from volbench.store.layout import Layout, is_address
@@ -299,7 +300,9 @@ class Dataset:
         if not given:
             plans = {name: data.campaign.expect for name, data in self.names.items()}
             return verdicts_on_plans(plans, results)
-        check_expectations(given, results.jobs)
+        campaigns = [data.campaign for data in self.names.values()]
+        planned = [run for campaign in campaigns for run in campaign.runs]
+        check_expectations(given, {run.job for run in planned if run.phase is Phase.MEASURED})
         return list(verdicts_of(given, results))
 
     def audit(self) -> list[Delivery]:

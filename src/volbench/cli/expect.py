@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     "--junit",
     type=click.Path(allow_dash=True, path_type=Path),
     metavar="FILE",
-    help="Also write the answers as JUnit XML, which CI systems show; - is standard output.",
+    help="Also write the answers as JUnit XML, which CI systems show; - prints it alone.",
 )
 @WHERE
 @table_options()
@@ -61,7 +61,8 @@ def expect(
 
         with binary_output(str(junit), default_name="expectations.xml") as sink:
             sink.write(junit_report(verdicts))
-    table_output.write(expectations_table(verdicts))
+    if str(junit) != "-":
+        table_output.write(expectations_table(verdicts))
     refuse_unmet(verdicts)
 
 

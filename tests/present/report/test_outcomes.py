@@ -56,9 +56,9 @@ def test_buffered_writes_are_headlined_by_their_syncs() -> None:
         for row in (writes, syncs):
             row["lat_max_s"] = 1.0
         numbers = key_numbers(job_outcomes([writes, {**syncs, "iops": None}]))
-        assert [(each.value, each.label) for each in numbers if "p99" in each.label] == [
-            (value, name)
-        ]
+        (tail,) = (each for each in numbers if "p99" in each.label)
+        assert (tail.value, tail.label) == (value, name)
+        assert tail.phrase == ("20 us p99 latency" if is_direct else "fdatasync p99 4 ms")
 
 
 def test_a_headline_number_says_how_many_repeats_it_is_of() -> None:

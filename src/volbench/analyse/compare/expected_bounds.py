@@ -77,7 +77,6 @@ class Measurements:
         self._invalid = {(str(run), direction) for run, direction in invalid.to_numpy(object)}
         rows = summary[summary["phase"] == "measured"]
         self.unfinished = rows[rows["status"].isin(["failed", "interrupted", "damaged"])]
-        self.jobs = {str(job) for job in rows["job"].dropna().unique()}
         finished = measured(summary)
         runs = finished.assign(_invalid=self._is_invalid(finished))
         verdicts = of_measured(frames["verdicts"], summary)
@@ -94,7 +93,11 @@ class Measurements:
         )
         verdicts["runtime_s"] = verdicts["run"].map(finished.groupby("run")["runtime_s"].max())
         sums = frames["aggregate"].assign(host="", volume="", client=math.nan)
-        sums = sums.join(steps, on=_STEP)
+        # pandas cannot join empty frames of Arrow texts.
+        if sums.empty or steps.empty:
+            sums = sums.assign(_invalid=False, runtime_s=math.nan, sync_calls="")
+        else:
+            sums = sums.join(steps, on=_STEP)
         self.frames = {
             name: rows.assign(_label=labels(rows))
             for name, rows in (("summary", runs), ("verdicts", verdicts), ("aggregate", sums))
@@ -158,6 +161,8 @@ def _mixed(rows: pd.DataFrame, column: str) -> pd.DataFrame:
 
 def _last_rounds(summary: pd.DataFrame, in_rounds: Collection[str]) -> pd.DataFrame:
     """Return a summary without the rounds before the window of the steady-state criterion."""
+    if not in_rounds or measured(summary).empty:
+        return summary
     last = measured(summary).groupby(["campaign", "profile"])["repeat"].max().rename("_last")
     first = summary.join(last, on=["campaign", "profile"])["_last"] - MIN_ROUNDS
     is_early = summary["profile"].isin(list(in_rounds)) & (summary["repeat"] <= first)
@@ -184,7 +189,7 @@ def verdicts_of(
             kind = f"{expectation.direction} " if expectation.direction else ""
             reason = f"no finished {kind}result"
             if expectation.frame == "verdicts":
-                reason = "no verdict: the runs are too short"
+                reason = "no verdict: no series of the rate, or too short"
             yield Verdict(
                 expectation,
                 expectation.job,

@@ -247,6 +247,8 @@ def key_numbers(outcomes: Sequence[Outcome]) -> list[KeyNumber]:
             repeats = winner.repeats_words if measure.column == "iops" else ""
             remarks = "; ".join(filter(None, (parts, repeats)))
             phrase = value + measure.unit + winner.clients + f" ({remarks})" * bool(remarks)
+            if measure.sign < 0 and "_" not in winner.p99_of:
+                phrase = f"{winner.p99_of} p99 {value}"
             phrase = phrase if len(outcomes) == 1 or measure.sign > 0 else ""
             numbers.append(KeyNumber(name, value, source, share, phrase, len(outcomes)))
     return numbers

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from volbench.analyse.compare.expected_bounds import Answer, Verdict
@@ -35,7 +35,8 @@ def expectation_words(verdicts: Sequence[Verdict]) -> str:
     answers = [verdict.answer for verdict in verdicts]
     worst = next(each for each in (Answer.FAIL, Answer.UNDECIDED, Answer.PASS) if each in answers)
     deciding = [verdict for verdict in verdicts if verdict.answer is worst]
-    named = [_in_words(verdict) for verdict in deciding[:_MAX_NAMED]]
+    name = verdict_names(verdicts)
+    named = [f"{name(v)} ({_in_words(v)})" for v in deciding[:_MAX_NAMED]]
     more = len(deciding) - len(named)
     sentence = f"{worst.value.capitalize()}: {', '.join(named)}{f' and {more} more' * bool(more)}."
     if worst is Answer.PASS:
@@ -44,14 +45,28 @@ def expectation_words(verdicts: Sequence[Verdict]) -> str:
     return f"{sentence} {met} of {many} {'is' if met == 1 else 'are'} met."
 
 
+def verdict_names(verdicts: Sequence[Verdict]) -> Callable[[Verdict], str]:
+    """Return the name of a verdict: its expectation, with job and direction where it has others."""
+    directions: dict[tuple[str, str], set[str]] = {}
+    for verdict in verdicts:
+        place = (verdict.expectation.text, verdict.job)
+        directions.setdefault(place, set()).add(verdict.direction)
+
+    def name(verdict: Verdict) -> str:
+        text, job = verdict.expectation.text, verdict.job
+        of_job = "" if job in {verdict.expectation.job, ALL_JOBS} else f"{job}: "
+        one_of = f" ({verdict.direction})" if len(directions[text, job]) > 1 else ""
+        return f"{of_job}{text}{one_of}"
+
+    return name
+
+
 def _in_words(verdict: Verdict) -> str:
-    """Return an expectation with its job, what was measured, and why it has no answer."""
-    text, name = verdict.expectation.text, verdict.job
-    job = "" if name in {verdict.expectation.job, ALL_JOBS} else f"{name}: "
+    """Return what was measured, and why there is no answer."""
     found = measured_words(verdict)
     parts = [] if found == MISSING else [f"measured {found}"]
     parts += [verdict.reason] if verdict.reason and verdict.answer is Answer.UNDECIDED else []
-    return f"{job}{text} ({', '.join(parts)})"
+    return ", ".join(parts)
 
 
 def expectations_table(verdicts: Sequence[Verdict]) -> Table[Verdict]:
@@ -60,10 +75,10 @@ def expectations_table(verdicts: Sequence[Verdict]) -> Table[Verdict]:
         Column[Verdict](
             "answer", lambda verdict: verdict.answer.value, priority=IDENTITY, styles=_STYLES
         ),
-        Column[Verdict]("expectation", lambda v: v.expectation.text, priority=IDENTITY),
+        Column[Verdict]("expectation", verdict_names(verdicts), priority=IDENTITY),
         Column[Verdict]("job", lambda verdict: verdict.job, priority=2),
         Column[Verdict]("direction", lambda verdict: verdict.direction, priority=3),
-        Column[Verdict]("value", measured_words, header="measured", priority=1, is_right=True),
+        Column[Verdict]("value", measured_words, header="measured", is_right=True, is_folded=True),
         Column[Verdict]("repeats", lambda verdict: str(verdict.repeats), priority=4, is_right=True),
         Column[Verdict](
             "reason", lambda verdict: verdict.reason, priority=1, is_folded=True, is_optional=True

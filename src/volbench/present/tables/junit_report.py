@@ -7,14 +7,18 @@ from xml.etree import ElementTree as ET
 
 from volbench.analyse.compare.expected_bounds import Answer, Verdict
 from volbench.present.formatting import printable
-from volbench.present.tables.expectations_table import measured_words
+from volbench.present.tables.expectations_table import measured_words, verdict_names
 
 # An undecided expectation is an error: the test could not be carried out
 _ELEMENTS = {Answer.FAIL: "failure", Answer.UNDECIDED: "error"}
 
 
 def junit_report(verdicts: Sequence[Verdict]) -> bytes:
-    """Return a test suite with a test case for each expectation, job and direction."""
+    """Return a test suite with a test case for each expectation, job and direction.
+
+    GitLab shows class, name, time and the text of a failure; Jenkins and the actions of GitHub also
+    its message. Times are those of the judged runs.
+    """
     answers = [verdict.answer for verdict in verdicts]
     suite = ET.Element(
         "testsuite",
@@ -25,10 +29,12 @@ def junit_report(verdicts: Sequence[Verdict]) -> bytes:
         skipped="0",
         time=f"{sum(verdict.runtime_s for verdict in verdicts):.3f}",
     )
+    names = verdict_names(verdicts)
     for verdict in verdicts:
-        name = f"{verdict.expectation.text} {verdict.direction}".strip()
+        name = names(verdict)
         # Systems group tests by the part before the last full stop.
-        place = ".".join(filter(None, (verdict.campaign, verdict.job)))
+        job = verdict.job.replace(f", {verdict.campaign}", "")
+        place = ".".join(filter(None, (verdict.campaign, job)))
         case = ET.SubElement(
             suite,
             "testcase",
