@@ -157,10 +157,9 @@ def _raised(mark: AnyMark, way: Way, low: float) -> AnyMark:
         return _from(mark, low)
     if isinstance(mark, Texts) and (mark.x_in if way == "x" else mark.y_in) == "data":
         at = mark.data[mark.x if way == "x" else mark.y].astype(float).clip(lower=low)
-        data = mark.data.assign(_at=at)
-        return (
-            replace(mark, data=data, x="_at") if way == "x" else replace(mark, data=data, y="_at")
-        )
+        place = f"_{way}_raised"  # Of its own: both axes may be logarithmic
+        data = mark.data.assign(**{place: at})
+        return replace(mark, data=data, **{way: place})  # type: ignore[arg-type]  # x or y
     return mark
 
 

@@ -310,7 +310,7 @@ KNEE = Kind(
 # Metric to the column of its standard deviation
 _DEVIATIONS = {IOPS: "iops_stddev", MEAN_LATENCY: "lat_stddev_s"}
 _GROUP = 0.82  # Width of a group of bars, as a share of its slot
-_MAX_TEXTS = 14  # Bars of a panel that have room for their value above them
+_MAX_TEXTS = 9  # Bars of a panel that have room for their value above them
 _PANEL_IN, _ROW_IN = 2.0, 0.2
 _CHARACTER_IN = 0.085  # Width of a character in the table, with what the legend takes from it
 
