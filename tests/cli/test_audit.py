@@ -12,6 +12,7 @@ import pytest
 import volbench as api
 from tests.command_line import Volbench
 from tests.loopback_fleet import loopback_fleet
+from tests.metadata_service import azure, service
 from volbench.cli.audit import _WORKLOADS
 from volbench.engine.campaign.prepare import CampaignRequest
 from volbench.engine.hosts.connected_host import ConnectedHost
@@ -93,6 +94,9 @@ def test_the_exit_code_follows_the_verdict(
         (("out", "--on", "."), "campaigns exclude --on", "volbench audit --on"),
         (("--inventory", "fleet.yaml"), "vm1 has no volume data", "volumes: {data: /dev/sdb}"),
         (("--inventory", "fleet.yaml", "--on", ".", "--on", "out"), "takes one --on", "volumes:"),
+        (("--on", ".", "--limits-from", "clod"), "'clod' is unknown", "--limits-from cloud"),
+        (("--on", ".", "--limits-from", "cloud=ftp://h"), "is unknown", "--limits-from cloud"),
+        (("--on", ".", "--limits-from", "cloud=http://127.0.0.1:9"), "no metadata", "leave out"),
         (("--on", ".", "--scratch-size", "0"), "0 is not a size", "1g"),
         (("out", "--type", "azure/P15"), "--type has no effect on campaigns", "with --on"),
         (("out", "--for", "1h"), "--for has no effect on campaigns", "with --on"),
@@ -174,3 +178,18 @@ def test_pods_are_audited_by_their_storage_class(
     (row,) = (row for row in rows if row["limit"] == "read IOPS")
     assert (row["host"], row["type"], row["promised"]) == ("fast", "azure/premium-ssd-v2", 1e12)
     assert row["source"] == "StorageClass fast"
+
+
+def test_the_metadata_service_is_asked_with_the_option_only(
+    tmp_path: Path, scratch: Path, volbench: Volbench
+) -> None:
+    """The machine's limits are the promise of a directory on a disk that is not described."""
+    with service(azure()) as endpoint:
+        done = volbench(
+            *("audit", "--on", scratch, "--limits-from", f"cloud={endpoint}"),
+            *("--output", tmp_path / "out", *FEW),
+        )
+    assert done.returncode in {10, 11}, done.stderr
+    rows = json.loads(done.stdout[done.stdout.rindex("[\n") :])
+    assert {row["promised"] for row in rows} == {1280, 15e6}
+    assert {row["source"] for row in rows} == {"metadata service of azure"}

@@ -84,6 +84,45 @@ def class_limits(
     return declared_limits(volume).model_copy(update={"machine": node if is_known else ""})
 
 
+# Type of a disk in the metadata of Google Cloud to its volume type
+_GCP = {"PERSISTENT-BALANCED": "pd-balanced", "PERSISTENT-SSD": "pd-ssd"}
+
+
+def disk_limits(
+    provider: str,
+    machine: str,
+    *,
+    type: str = "",  # noqa: A002 - as the metadata service calls it
+    size_gib: int = 0,
+    iops: int = 0,
+    bytes_per_s: int = 0,
+) -> Limits | None:
+    """Return the limits of a disk that a metadata service describes; None where none is known.
+
+    Those of the machine remain where the disk is not described, as by AWS, or where its provisioned
+    performance is not.
+    """
+    node = f"{provider}/{machine}"
+    of_machine = Limits(machine=node) if node in machine_types() else None
+    kind = _GCP.get(type, type)
+    is_open = kind.startswith("PremiumV2") or (kind.startswith("UltraSSD") and not iops)
+    if (
+        provider == "aws"
+        or not kind
+        or is_open
+        or (provider == "gcp" and kind not in _GCP.values())
+    ):
+        return of_machine
+    provisioned = {
+        "diskiopsreadwrite": str(iops or ""),
+        "diskmbpsreadwrite": f"{bytes_per_s / 1e6:g}" if bytes_per_s else "",
+    }
+    driver = "disk.csi.azure.com" if provider == "azure" else "pd.csi.storage.gke.io"
+    parameters = {"skuname": kind, "type": kind, **provisioned}
+    limits = class_limits(driver, parameters, size_bytes=size_gib * GIB or None, machine=machine)
+    return limits or of_machine
+
+
 def _number(text: str) -> int:
     if not (text.isascii() and text.isdecimal()) or len(text) > _MAX_DIGITS:
         raise InputError(f"{text!r} is not a number of IOPS")

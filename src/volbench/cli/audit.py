@@ -18,6 +18,7 @@ from volbench.cli.hosts import POLICY, HostSelection, on_hosts, parse_policy
 from volbench.cli.measure import parse_scratch_size, profile_on, roles_of
 from volbench.cli.options import (
     KEEP_FILES,
+    LIMITS_FROM,
     READY_TIMEOUT,
     SETTINGS,
     VOLUME_TYPES,
@@ -77,6 +78,7 @@ class _Promised:
     audit_s: float  # of all runs on a target
     has_writes: bool
     scratch_size: str  # empty for 1 GiB, or the whole of a device
+    metadata_endpoint: str  # empty to ask no metadata service
     settings: tuple[str, ...]
 
 
@@ -109,6 +111,7 @@ _PROMISED = option_group(
         help="Size of the scratch file, or of the part of a device.  [default: 1g, or the whole "
         "device]",
     ),
+    LIMITS_FROM,
     SETTINGS,
 )
 
@@ -258,6 +261,7 @@ def _request(
         profiles=(profile,),
         targets=roles,
         into=start.output or default_campaign_folder("audit"),
+        metadata_endpoint=promised.metadata_endpoint,
         terms=Terms(
             consent=start.consent, command=recorded_command(tuple(roles.values()), start.output)
         ),

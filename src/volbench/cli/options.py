@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import click
 from click.shell_completion import CompletionItem
@@ -365,6 +366,30 @@ def _add_volume_types(
 
 
 # Profiles and inventories read by a verb with this option may name these types
+def _endpoint(text: str) -> str:
+    """Return the address of ``cloud`` or ``cloud=URL``."""
+    if not text:
+        return ""
+    kind, _, address = text.partition("=")
+    parts = urlsplit(address or _METADATA_ENDPOINT)
+    is_address = parts.scheme == "http" and parts.hostname and not (parts.path or parts.query)
+    if kind != "cloud" or not is_address:
+        raise InputError(f"{text!r} is unknown", hint="write --limits-from cloud")
+    return parts.geturl()
+
+
+# Of AWS, Azure and Google Cloud: link-local, so that it never leaves the machine
+_METADATA_ENDPOINT = "http://169.254.169.254"
+LIMITS_FROM = click.option(
+    "--limits-from",
+    "metadata_endpoint",
+    type=Quantity("SOURCE", _endpoint),
+    default="",
+    metavar="cloud[=URL]",
+    help="Ask the cloud's metadata service on each host for the machine type and the disks, and"
+    " take their limits where none are declared. URL: its address, if it is another one.",
+)
+
 VOLUME_TYPES = click.option(
     "--volume-types",
     multiple=True,

@@ -20,6 +20,7 @@ from volbench.cli.options import (
     DETACH,
     EXPECT,
     KEEP_FILES,
+    LIMITS_FROM,
     PRICES,
     READY_TIMEOUT,
     SETTINGS,
@@ -88,6 +89,7 @@ def _client_counts(text: str) -> tuple[int, ...]:
 )
 @start_options(PRICES, DETACH, ALLOW_EXEC, execution=(KEEP_FILES, READY_TIMEOUT))
 @SETTINGS
+@LIMITS_FROM
 @VOLUME_TYPES
 @click.option(
     "--repeat",
@@ -138,6 +140,7 @@ def run(
     seed: int | None,
     on_error: str,
     expectations: tuple[str, ...],
+    metadata_endpoint: str,
     *,
     start: StartOptions,
     where: HostSelection,
@@ -175,6 +178,7 @@ def run(
             quorum=quorum,
         ),
         install_fio=install_fio,
+        metadata_endpoint=metadata_endpoint,
     )
     if targets_are_given(click.get_current_context()):
         _check_roles(request)

@@ -12,6 +12,7 @@ from volbench import __version__
 from volbench.engine.conditioning.volume_warmup import sizes_of
 from volbench.engine.guard.preflight import check_campaign
 from volbench.engine.guard.volume_targets import examine_targets, is_nbd_uri
+from volbench.engine.hosts.cloud_limits import cloud_limits
 from volbench.engine.hosts.connected_host import (
     Clock,
     ConnectedHost,
@@ -56,6 +57,8 @@ class CampaignRequest:
     into: Path  # the campaign folder to create
     terms: Terms = field(default_factory=Terms)  # as given by the user
     install_fio: bool = False  # install fio on hosts where it is missing
+    # address of the metadata service that is asked for limits; empty to ask none
+    metadata_endpoint: str = ""
 
     @property
     def tools(self) -> set[Tool]:
@@ -141,7 +144,7 @@ def prepare(hosts: Sequence[ConnectedHost], request: CampaignRequest) -> Prepare
     probed = {result.host.name: result for result in results if isinstance(result, _ProbedHost)}
     planned = clients_of(
         [
-            Client(host.host, 0, result.volumes, result.sizes_bytes)
+            Client(result.host.host, 0, result.volumes, result.sizes_bytes)
             if isinstance(result, _ProbedHost)
             else Client(host.host, 0, {})
             for host, result in zip(hosts, results, strict=True)
@@ -236,6 +239,12 @@ def _probe(host: ConnectedHost, request: CampaignRequest) -> _ProbedHost:
     new = {*host.host.allow_destroy, *(path.removeprefix(f"{host.name}:") for path in allowed)}
     examined = examine_targets(executor, request.targets_of(host.host), new=new)
     volumes = {role: volume for role, (volume, _) in examined.items()}
+    if request.metadata_endpoint:
+        facts = [each for _, each in examined.values()]
+        found = cloud_limits(executor, request.metadata_endpoint, facts)
+        own = host.host.limits
+        limits = own if "*" in own else {**found, **own}
+        ready = replace(ready, host=ready.host.model_copy(update={"limits": limits}))
     pod = host.host.pod
     of_pod = {"machine_type", "zone", "persistent_volume", "csi_driver", "volume_handle"}
     return _ProbedHost(

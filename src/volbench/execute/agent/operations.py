@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 from volbench.execute.agent import (
     block_reads,
+    cloud_metadata,
     facts,
     files,
     held_device,
@@ -38,6 +39,7 @@ OPERATIONS: "dict[str, Callable[..., object]]" = {
     "lock_holder": locks.lock_holder,
     "fetch_folder": files.fetch_folder,
     "survey": facts.survey,
+    "cloud_machine": cloud_metadata.cloud_machine,
     "describe_volumes": volumes.describe_volumes,
     "describe_files": volumes.describe_files,
     "file_identities": volumes.file_identities,

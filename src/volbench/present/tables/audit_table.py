@@ -66,7 +66,7 @@ def audit_notes(found: Sequence[Delivery], latencies: pd.DataFrame) -> Iterator[
         for each in found
         if each.promise.name and each.promise.source
     ):
-        yield f"Promise of {printable(name)}: {printable(source)}."
+        yield f"Source of the promise ({printable(name)}): {printable(source)}."
     for delivery in found:
         yield from _of_time(delivery)
     yield from _latency_lines(latencies)
