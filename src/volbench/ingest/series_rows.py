@@ -12,7 +12,13 @@ from statistics import fmean
 
 import numpy as np
 
-from volbench.analyse.frames.kernel_counters import Sample, SampleReader, disk_rates, host_rates
+from volbench.analyse.frames.kernel_counters import (
+    Sample,
+    SampleReader,
+    disk_rates,
+    exceeded_shares,
+    host_rates,
+)
 from volbench.fio.logs.direction_series import DirectionSeries
 from volbench.fio.logs.log_rows import BadRows, Log, Recording
 from volbench.fio.logs.section_logs import MAX_WINDOWS, parse_log_name, read_series
@@ -180,6 +186,7 @@ def _row(before: Sample, now: Sample, device: str, *, page_bytes: int) -> Row | 
         errors, later = before.io_errors.get(device), now.io_errors.get(device)
         if errors is not None and later is not None and later >= errors:
             row["io_errors"] = later - errors
+        row |= exceeded_shares(before, now, device, interval_s=interval_s)
     return row
 
 

@@ -192,6 +192,15 @@ def _stolen(rates: Sequence[float], samples: Sequence[Row]) -> RunView:
     return ran(rates, {"iodepth": "64"}, limits=PROMISED, device=rows)
 
 
+def test_what_the_device_reports_comes_first() -> None:
+    """An EBS volume says itself that the instance was the limit."""
+    told = {"instance_iops_exceeded_percent": 98.0, "volume_iops_exceeded_percent": 0.0}
+    (found,) = audited(_stolen(level(800, 60), [{"t_s": t + 1.0, **told} for t in range(60)]))
+    assert found.causes[0] == (
+        "limit of the instance in IOPS, reported by the device for 98 % of the time"
+    )
+
+
 def test_rates_are_reported_without_a_promise() -> None:
     """Small blocks measure IOPS, large ones bandwidth, each with an interval and no verdict."""
     found = audited(

@@ -24,6 +24,7 @@ from volbench.analyse.compare.delivered_rate import (
 from volbench.analyse.compare.repeat_statistics import Interval
 from volbench.analyse.frames.disturbed import grey_rows
 from volbench.analyse.frames.job_frames import measured, with_latencies
+from volbench.analyse.frames.kernel_counters import EXCEEDED
 from volbench.analyse.frames.resample import Floats, interval_of, median
 from volbench.analyse.frames.workload_spec import workloads_of
 from volbench.analyse.time.change_points import find_changes
@@ -61,6 +62,18 @@ _NOT_THE_VOLUME = {
 }
 # Causes of a level that more I/Os in flight would not change
 _LIMITS = frozenset({Cause.IOPS_LIMIT, Cause.BANDWIDTH_LIMIT})
+_KINDS = ("IOPS", "bandwidth")
+# Column of an EBS device to the limit it is about
+_REPORTED = dict(
+    zip(
+        EXCEEDED,
+        (f"limit of the {where} in {what}" for where in ("volume", "instance") for what in _KINDS),
+        strict=True,
+    )
+)
+# Time above a limit from which it is the bottleneck: requests are delayed most of the time.
+# Noticed by: test_promised_limits.py::test_what_the_device_reports_comes_first
+_MIN_REPORTED_PERCENT = 50.0
 # Longer than a week nobody measures to decide.
 # Noticed by: test_promised_limits.py::test_a_rate_at_the_edge_is_not_worth_waiting_for
 _MAX_MORE_S = 7 * 86400.0
@@ -213,6 +226,7 @@ class _Audit:
         series, device = (each[each["run"].isin(runs)] for each in map(frame, ("series", "device")))
         series = series.reset_index(drop=True)
         series["grey"] = grey_rows(series, device, rows)
+        self._exceeded = device.groupby("run")[[*_REPORTED]].mean()
         self._series = dict(iter(series.groupby(["run", "direction"])))
         verdicts = frame("verdicts").drop_duplicates(["run", "direction"])
         self._causes = verdicts.set_index(["run", "direction"])["causes"].dropna().to_dict()
@@ -296,12 +310,22 @@ class _Audit:
             share=share.interval,
             seconds=seconds,
             effective=mean.effective,
-            causes=tuple(WORDS[cause] for cause in causes if cause is not Cause.UNKNOWN),
+            causes=(
+                *self._reported(deepest),
+                *(WORDS[cause] for cause in causes if cause is not Cause.UNKNOWN),
+            ),
             outcome=outcome,
             reason=reason,
             time_outcome=time_outcome if outcome is Outcome.DELIVERS else outcome,
             more_s=more_s,
         )
+
+    def _reported(self, measures: Sequence[_Measure]) -> Iterator[str]:
+        """Yield the limits that the device itself says were reached most of the time."""
+        shares = self._exceeded.reindex([measure.run for measure in measures]).mean()
+        for column, words in _REPORTED.items():
+            if shares[column] > _MIN_REPORTED_PERCENT:
+                yield f"{words}, reported by the device for {shares[column]:.0f} % of the time"
 
     def _causes_of(self, measures: Sequence[_Measure], direction: str) -> list[Cause]:
         """Return the causes that runs have, those of most runs first."""

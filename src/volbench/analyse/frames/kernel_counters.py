@@ -23,6 +23,16 @@ _MAX_COUNT_DIGITS = 18
 _MAX_TIME_S = 253_402_300_800.0  # Year 10000, beyond which no date can be written
 _WAIT_FIELDS = 3
 _THROTTLE_FIELDS = 3
+_EBS_FIELDS = 7
+
+
+# Columns of the device frame for the first four counters of an EBS volume, in their order
+EXCEEDED = (
+    "volume_iops_exceeded_percent",
+    "volume_bw_exceeded_percent",
+    "instance_iops_exceeded_percent",
+    "instance_bw_exceeded_percent",
+)
 
 
 @dataclass(frozen=True)
@@ -55,6 +65,8 @@ class Sample:
     # nanoseconds that the tool's tasks ran and waited for a CPU; None when unknown
     tool_ns: tuple[int, int] | None = None
     io_errors: dict[str, int] = field(default_factory=dict)  # failed requests by kernel name
+    # microseconds above the limits of an EBS volume and of the instance, by kernel name
+    exceeded_us: dict[str, tuple[int, ...]] = field(default_factory=dict)
     # for each CPU limit of the sampler's cgroup and its parents: enforcement periods, those in
     # which it throttled, and microseconds throttled, of all CPUs together
     throttling: list[tuple[int, int, int]] = field(default_factory=list)
@@ -144,6 +156,8 @@ def _take(sample: Sample, fields: list[str]) -> None:
         sample.tool_ns = int(numbers[1]), int(numbers[2])
     elif name == "throttle" and len(numbers) == _THROTTLE_FIELDS:
         sample.throttling.append((int(numbers[0]), int(numbers[1]), int(numbers[2])))
+    elif name == "ebs" and len(fields) == _EBS_FIELDS and len(numbers) >= len(EXCEEDED):
+        sample.exceeded_us[fields[1]] = tuple(map(int, fields[2 : 2 + len(EXCEEDED)]))
     elif name == "ioerr" and len(fields) == _ERROR_FIELDS:
         _take_errors(sample, fields)
 
@@ -208,6 +222,15 @@ def disk_rates(before: Disk, now: Disk, *, interval_s: float) -> dict[str, float
         "queue_depth": queue / 1000 / interval_s,
         "active_percent": min(100.0, busy / 10 / interval_s),
     }
+
+
+def exceeded_shares(
+    before: Sample, now: Sample, device: str, *, interval_s: float
+) -> dict[str, float]:
+    """Return the time above each limit of an EBS volume, in percent; empty if not reported."""
+    pairs = zip(before.exceeded_us.get(device, ()), now.exceeded_us.get(device, ()), strict=False)
+    shares = (min(100.0, _since(*pair) / 1e4 / interval_s) for pair in pairs)
+    return dict(zip(EXCEEDED, shares, strict=False))
 
 
 def host_rates(

@@ -9,6 +9,8 @@ Documentation/admin-guide/sysctl/vm.rst of Linux), or sooner when many pages are
 import os
 import time
 
+from volbench.execute.agent import nvme_log
+
 _FILES = ("/proc/stat", "/proc/diskstats", "/proc/meminfo", "/proc/vmstat", "/proc/pressure/io")
 _TOOLS = (b"fio", b"dd")
 _LINES = (b"cpu ", b"Dirty:", b"Writeback:", b"pswpin ", b"pswpout ", b"some ", b"full ")
@@ -56,6 +58,7 @@ class Sampler:
         )
         paths = {name: "/sys/class/block/{}/device/ioerr_cnt".format(name) for name in devices}
         self._errors = {name: path for name, path in paths.items() if os.access(path, os.R_OK)}
+        self._volumes = nvme_log.ebs_namespaces(devices)
         self._limited = _limited()
         self._tool = _Tool()
         self._tail = _Tail(is_followed=is_tail_followed)
@@ -104,6 +107,13 @@ class Sampler:
             count = read(path).strip()
             if count:
                 lines.append(b"ioerr %s %s" % (name.encode(), count))
+        for name in list(self._volumes):
+            counts = nvme_log.counters(nvme_log.read_page(name))
+            if counts:
+                lines.append(" ".join(map(str, ("ebs", name, *counts))).encode())
+            else:
+                self._volumes.remove(name)
+                self._write(b"\n! ebs %s: damaged page, no longer read\n" % name.encode())
         lines += [b"cpu-" + line for line in read("/proc/pressure/cpu").splitlines()[:1]]
         lines += self._tool.waits()
         for path in self._limited:
