@@ -6,6 +6,7 @@ import math
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -17,12 +18,12 @@ from volbench.analyse.compare.comparison import (
     known_latency,
     values_of_measure,
 )
+from volbench.analyse.compare.level_changes import find_level_changes
 from volbench.analyse.compare.repeat_statistics import student_quantile
 from volbench.analyse.frames.job_frames import left_out, measured
 from volbench.analyse.frames.matched_workloads import workload_labels
-from volbench.analyse.frames.resample import Floats
+from volbench.analyse.frames.resample import Floats, median
 from volbench.analyse.frames.run_facts import option_columns
-from volbench.analyse.time.change_points import find_changes
 from volbench.errors import ComparisonError
 from volbench.model.frames.column_names import Measure, find_column
 from volbench.model.frames.columns import LABEL_PREFIX
@@ -67,6 +68,7 @@ class LevelChange:
     place: int  # first campaign of the new level, counted from 0 among the workload's own
     before: float  # median of the level before
     after: float  # median of the level after
+    found: int  # campaign after which it was found; never before
     # what else differs between the two campaigns, such as ``kernel: 6.1 -> 6.8``
     facts: tuple[str, ...] = ()
 
@@ -165,6 +167,7 @@ def record_of(trend: Trend) -> dict[str, object]:
             {
                 "campaign": trend.campaigns[change.place],
                 "started_utc": trend.started_utc[change.place] or None,
+                "found_campaign": trend.campaigns[change.found],
                 "before": change.before,
                 "after": change.after,
                 "facts": list(change.facts),
@@ -179,9 +182,16 @@ Facts = Mapping[str, Mapping[str, str]]
 # Campaigns after which a longer reference hardly narrows the limits.
 # Noticed by: test_workload_trends.py::test_the_reference_period_can_be_chosen
 MAX_REFERENCE = 50
-# Probability that an unchanged campaign is beyond a limit on the worse side, for all workloads.
+# Probability that an unchanged campaign is beyond a limit on the worse side, for all workloads: one
+# in 27 years of nights.
 # Noticed by: test_workload_trends.py::test_limits_are_computed_from_moving_ranges
-FALSE_ALARMS = 0.01
+FALSE_ALARMS = 1e-4
+# The same in the first weeks, in which so rare an event has no useful limit.
+# Noticed by: test_workload_trends.py::test_five_campaigns_are_enough
+EARLY_FALSE_ALARMS = 0.01
+# Campaigns of a reference period that is no longer an early one.
+# Noticed by: test_workload_trends.py::test_limits_are_computed_from_moving_ranges
+_LONG_REFERENCE = 10
 # Relative change for the worse that is accepted by default: less is within the noise of cloud
 # volumes.
 # Noticed by: test_workload_trends.py::test_five_percent_are_tolerated
@@ -247,8 +257,8 @@ def find_trends(
     ]
     if not trends:
         raise _no_trend(remarks)
-    share = FALSE_ALARMS / max(1, sum(not trend.shortage for trend in trends))
-    done = [_with_facts(_with_limits(trend, share), facts or {}) for trend in trends]
+    judged = max(1, sum(not trend.shortage for trend in trends))
+    done = [_with_facts(_with_limits(trend, judged), facts or {}) for trend in trends]
     if not dated:
         remarks.append("some campaigns have no start time: all are sorted by name")
     return Trends(tuple(done), (*remarks, *_missing(trends, list(starts))))
@@ -319,8 +329,10 @@ def _trend(
     names = list(starts)
     campaigns = tuple(names[int(str(place))] for place in medians.index)
     numbers = np.asarray(medians, dtype=np.float64)
-    changes = _changes(numbers, question.tolerance)
-    reference = _reference(len(numbers), question.reference, changes)
+    started_utc = tuple(starts[name] for name in campaigns)
+    changes = _changes(numbers, started_utc, measure, question.tolerance)
+    first = changes[0].place if changes else len(numbers)
+    reference = reference_length(len(numbers), question.reference, first)
     return Trend(
         label=str(label),
         direction=str(direction),
@@ -330,7 +342,7 @@ def _trend(
         },
         measure=measure,
         campaigns=campaigns,
-        started_utc=tuple(starts[name] for name in campaigns),
+        started_utc=started_utc,
         results=numbers,
         reference=reference,
         limits=None,
@@ -340,18 +352,43 @@ def _trend(
     )
 
 
-def _changes(values: Floats, tolerance: float) -> tuple[LevelChange, ...]:
-    """Return the change points, each campaign a sample; fewer than eight have none."""
-    t_s = np.arange(1.0, len(values) + 1)
-    changes = find_changes(t_s, values, block_s=1.0, least_step=tolerance / 2 or 0.01)
-    return tuple(LevelChange(round(change.t_s), change.before, change.after) for change in changes)
+def _changes(
+    values: Floats, started_utc: Sequence[str], measure: Measure, tolerance: float
+) -> tuple[LevelChange, ...]:
+    """Return the changes of level with the medians around them."""
+    days = None
+    if all(started_utc):
+        days = np.asarray(pd.to_datetime(list(started_utc), utc=True).day_of_week, dtype=np.int64)
+    found = find_level_changes(
+        _logs(values),
+        days=days,
+        worse=-1 if measure.more_is_better else 1,
+        least_step=tolerance or 0.01,
+    )
+    bounds = [0, *(change.place for change in found), len(values)]
+    levels = [median(values[first:last]) for first, last in pairwise(bounds)]
+    return tuple(
+        LevelChange(change.place, before, after, change.found)
+        for change, (before, after) in zip(found, pairwise(levels), strict=True)
+    )
 
 
-def _reference(count: int, wanted: int | None, changes: Sequence[LevelChange]) -> int:
-    """Return the length of the reference period: it ends before the first change."""
+def _logs(values: Floats) -> Floats:
+    floor = _FLOOR * median(values) or 1e-12
+    logs: Floats = np.log(np.maximum(values, floor))
+    return logs
+
+
+def reference_length(count: int, wanted: int | None, changed: int) -> int:
+    """Return the length of the reference period: it ends before the first change.
+
+    Args:
+        count: number of campaigns.
+        wanted: length that was asked for; None to choose.
+        changed: place of the first change; `count` for none.
+    """
     usual = max(MIN_REFERENCE, min(USUAL_REFERENCE, count - 1), count // 2)
-    chosen = wanted or min(MAX_REFERENCE, usual)
-    return min(chosen, count, changes[0].place if changes else count)
+    return min(wanted or min(MAX_REFERENCE, usual), count, changed)
 
 
 def _shortage(count: int, reference: int) -> str:
@@ -366,19 +403,29 @@ def _shortage(count: int, reference: int) -> str:
     return ""
 
 
-def _with_limits(trend: Trend, share: float) -> Trend:
-    """Return a trend with limits that an unchanged campaign exceeds on one side with `share`."""
+def limits_of(reference: Floats, rows: int, resolution: float) -> tuple[float, float, float]:
+    """Return the lower limit, the centre and the upper limit of campaigns behind a reference.
+
+    Args:
+        reference: results of the reference period.
+        rows: number of trends that share the probability of a false alarm.
+        resolution: relative resolution of the metric.
+    """
+    logs = _logs(reference)
+    count = len(logs)
+    share = (FALSE_ALARMS if count >= _LONG_REFERENCE else EARLY_FALSE_ALARMS) / rows
+    scatter = float(np.abs(np.diff(logs)).mean()) / _NEIGHBOURS
+    width = student_quantile(_FREEDOM * (count - 1), 1 - share) * math.sqrt(1 + 1 / count)
+    half = max(width * scatter, math.log1p(resolution))
+    low, centre, high = (math.exp(float(logs.mean()) + side * half) for side in (-1, 0, 1))
+    return low, centre, high
+
+
+def _with_limits(trend: Trend, rows: int) -> Trend:
     if trend.shortage:
         return trend
     reference = trend.results[: trend.reference]
-    floor = _FLOOR * float(np.median(reference)) or 1e-12
-    logs = np.log(np.maximum(reference, floor))
-    count = len(logs)
-    scatter = float(np.abs(np.diff(logs)).mean()) / _NEIGHBOURS
-    width = student_quantile(_FREEDOM * (count - 1), 1 - share) * math.sqrt(1 + 1 / count)
-    half = max(width * scatter, math.log1p(trend.measure.resolution))
-    low, centre, high = (math.exp(float(logs.mean()) + side * half) for side in (-1, 0, 1))
-    return replace(trend, limits=Limits(low, centre, high))
+    return replace(trend, limits=Limits(*limits_of(reference, rows, trend.measure.resolution)))
 
 
 def _with_facts(trend: Trend, facts: Facts) -> Trend:

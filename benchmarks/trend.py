@@ -1,0 +1,187 @@
+"""How soon a change of level is found over nights, and how often one that is not there: a table.
+
+Each night both tools see the series up to that night. A change is found when its first night is
+reported at most two nights too early, in the night itself or later. A false alarm is any first
+report of a change for the worse, or a night outside the limits, in a year without one. Seeds are
+fixed and odd. Apache Otava is run with its defaults if it is installed (`pip install
+apache-otava`); with --tolerance, both ignore smaller changes.
+
+    .venv/bin/python benchmarks/trend.py --series 100
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+try:
+    from otava.analysis import compute_change_points
+except ImportError:
+    compute_change_points = None
+
+from volbench.analyse.compare.level_changes import FoundChange, find_level_changes
+from volbench.analyse.compare.workload_trends import limits_of, reference_length
+from volbench.analyse.frames.resample import Floats
+
+YEAR = 350
+MAX_EARLY = 2  # nights by which the first bad night may be named too early
+AFTER = 14  # nights behind a shift
+FIRST, LAST = 40, 100  # nights of the shift
+MIN_OTAVA = 10  # values below which its test refuses its own candidates
+
+
+@dataclass(frozen=True)
+class Design:
+    """Nights without a shift."""
+
+    name: str
+    noise: float = 0.05  # deviation of the logarithms
+    weekend: float = 0.0  # added on two days of seven
+    missing: float = 0.0  # share of the nights
+    linked: float = 0.0  # correlation of neighbours
+    bad: float = 0.0  # share of nights that are a third slower
+    hosts: float = 0.0  # difference of a second host, which takes over in night 20
+
+    def draw(self, rng: np.random.Generator, nights: int) -> tuple[Floats, np.ndarray]:
+        """Return logarithms and weekdays."""
+        noise = rng.standard_normal(nights)
+        for night in range(1, nights):
+            noise[night] *= np.sqrt(1 - self.linked**2)
+            noise[night] += self.linked * noise[night - 1]
+        days = np.arange(nights) % 7
+        logs = self.noise * noise + self.weekend * (days >= 5)
+        logs -= 0.4 * (rng.random(nights) < self.bad)
+        logs[20:] += self.hosts
+        return logs, days
+
+    def kept(self, rng: np.random.Generator, nights: int) -> np.ndarray:
+        """Return which nights have results."""
+        return rng.random(nights) >= self.missing
+
+
+DESIGNS = (
+    *(Design(f"noise {noise} %", noise / 100) for noise in (2, 5, 10, 20)),
+    Design("noise 5 %, weekends 10 % faster", weekend=0.1),
+    Design("noise 5 %, a fifth of the nights missing", missing=0.2),
+    Design("noise 5 %, host 10 % faster from night 20", hosts=0.1),
+    Design("noise 5 %, neighbours correlated by 0.3", linked=0.3),
+    Design("noise 5 %, one night in 50 a third slower", bad=0.02),
+)
+SHIFTS = (0.02, 0.05, 0.10, 0.20)
+
+Found = Sequence[tuple[int, int]]
+"""First night of the new level, and the night in which it was reported, of each change."""
+
+
+def is_worse(logs: Floats, change: FoundChange) -> bool:
+    """Return whether the nights of a change are below all before."""
+    new = logs[change.place : change.found + 1]
+    return bool(np.median(new) < np.median(logs[: change.place]))
+
+
+def own(logs: Floats, days: np.ndarray, tolerance: float) -> Found:
+    """Return what volbench reports: changes for the worse, and nights outside the limits."""
+    changes = find_level_changes(logs, days=days, worse=-1, least_step=tolerance or 0.01)
+    found = [(change.place, change.found) for change in changes if is_worse(logs, change)]
+    for count in range(5, len(logs) + 1):
+        first = next((change.place for change in changes if change.found < count), count)
+        reference = reference_length(count, None, first)
+        if 4 <= reference < count:
+            low, _, _ = limits_of(np.exp(logs[:reference]), rows=1, resolution=0.0)
+            beyond = np.exp(logs[count - 1]) < low
+            if beyond and all(abs(place - count + 1) > AFTER for place, _ in found):
+                found.append((count - 1, count - 1))
+    return found
+
+
+def otava(logs: Floats, _days: np.ndarray, tolerance: float) -> Found:
+    """Return what Otava reports as new for the worse: farther than 3 nights from all before."""
+    values, seen, found = np.exp(logs), [], []
+    for count in range(MIN_OTAVA, len(values) + 1):
+        try:
+            changes, _ = compute_change_points(list(values[:count]), min_magnitude=tolerance)
+        except ValueError:  # a window with one value on a side
+            continue
+        for change in changes:
+            if all(abs(change.index - place) > 3 for place in seen):
+                seen.append(change.index)
+                if change.stats.mean_2 < change.stats.mean_1:
+                    found.append((change.index, count - 1))
+    return found
+
+
+Tool = Callable[[Floats, np.ndarray, float], Found]
+
+
+def false_alarms(tool: Tool, design: Design, series: int, tolerance: float) -> float:
+    """Return the mean number of reports for the worse in a year without a shift."""
+    count = 0
+    for seed in range(1, 2 * series, 2):
+        rng = np.random.default_rng(seed)
+        logs, days = design.draw(rng, YEAR)
+        kept = design.kept(rng, YEAR)
+        count += len(tool(logs[kept], days[kept], tolerance))
+    return count / series
+
+
+def delays(tool: Tool, design: Design, shift: float, series: int, tolerance: float) -> Floats:
+    """Return the number of nights at the new level until it was found; infinite for not found."""
+    nights = []
+    for seed in range(1, 2 * series, 2):
+        rng = np.random.default_rng(seed)
+        at = int(rng.integers(FIRST, LAST))
+        logs, days = design.draw(rng, at + AFTER)
+        logs[at:] += np.log1p(-shift)
+        kept = design.kept(rng, at + AFTER)
+        place = int(np.count_nonzero(kept[:at]))
+        found = [
+            night - place + 1
+            for first, night in tool(logs[kept], days[kept], tolerance)
+            if night >= place and first >= place - MAX_EARLY
+        ]
+        nights.append(min(found, default=np.inf))
+    return np.array(nights, dtype=float)
+
+
+def real(path: Path, tools: dict[str, Tool], tolerance: float) -> None:
+    """Print what each tool reports of a CSV file with a value a line in its column ``value``."""
+    logs = np.log(pd.read_csv(path)["value"].to_numpy(dtype=float))
+    for name, tool in tools.items():
+        print(f"{path.name}: {name}: {list(tool(logs, np.arange(len(logs)) % 7, tolerance))}")
+
+
+def main() -> None:
+    """Print a Markdown row for each design and tool."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--series", type=int, default=100)
+    parser.add_argument("--tolerance", type=float, default=0.0)
+    parser.add_argument("--otava-series", type=int, default=10, help="it takes a minute a year")
+    parser.add_argument("--only", default="", help="designs whose name has this")
+    parser.add_argument("--real", type=Path, nargs="*", default=[], help="CSV files of nights")
+    options = parser.parse_args()
+    tools: dict[str, Tool] = {"volbench": own}
+    if compute_change_points is not None:
+        tools["Otava"] = otava
+    for path in options.real:
+        real(path, tools, options.tolerance)
+    shifts = " | ".join(f"{100 * shift:.0f} %" for shift in SHIFTS)
+    print(f"| nights | tool | false alarms a year | {shifts} |\n|" + " --- |" * 7)
+    for design in DESIGNS:
+        if options.only not in design.name:
+            continue
+        for name, tool in tools.items():
+            series = options.series if tool is own else options.otava_series
+            cells = [f"{false_alarms(tool, design, series, options.tolerance):.2f}"]
+            for shift in SHIFTS:
+                nights = delays(tool, design, shift, series, options.tolerance)
+                cells.append(f"{100 * np.mean(nights <= 3):.0f} / {100 * np.mean(nights <= 7):.0f}")
+            print(f"| {design.name} | {name} | " + " | ".join(cells) + " |", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,162 @@
+"""Changes of level over campaigns, each found from the campaigns up to that moment only.
+
+A search of the whole series would move and withdraw changes as campaigns are added. Here the
+campaigns are replayed in order: what was found on one night stays as it was on every later one.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from volbench.analyse.compare.repeat_statistics import student_quantile
+from volbench.analyse.frames.resample import Floats, median
+
+Days = npt.NDArray[np.int64]
+"""Weekdays, 0 to 6."""
+
+# Probability of a change for the worse, in each comparison of an unchanged series. Up to seven are
+# made a night; they are alike, and together give 0.7 false alarms in 350 nights.
+# Noticed by: test_level_changes.py::test_a_year_has_less_than_one_false_alarm
+_WORSE = 8e-4
+# For the better: it is not urgent, and a false one makes the return to normal a false alarm.
+# Noticed by: test_level_changes.py::test_a_rise_needs_more_evidence
+_BETTER = 1e-4
+# Campaigns of the new level that are compared with all before them: few find large changes soon,
+# many find small ones at all. One campaign never is a level.
+# Noticed by: test_level_changes.py::test_small_changes_take_longer
+_LENGTHS = np.array([2, 3, 4, 6, 10, 20, 40])
+# Campaigns of the old level: three are a level, with a wide interval.
+# Noticed by: test_workload_trends.py::test_a_reference_period_ends_at_a_change
+_MIN_BEFORE = 3
+# Standard deviations to which an outlier counts: two of them are no new level beside three normal
+# nights. Noticed by: test_level_changes.py::test_single_bad_nights_are_not_a_level
+_CLIP = 3.0
+# Share of the change by which the median of the new level must differ as well.
+# Noticed by: test_level_changes.py::test_single_bad_nights_are_not_a_level
+_MIN_MEDIAN_SHARE = 0.6
+# Smallest relative scatter: less is the resolution of a measurement.
+# Noticed by: test_level_changes.py::test_equal_values_have_a_scatter
+_MIN_SCATTER = 1e-3
+_WEEK = 7  # Days. Noticed by: test_level_changes.py::test_a_weekly_pattern_is_learned
+# Campaigns from which a weekly pattern is looked for: three weeks.
+# Noticed by: test_level_changes.py::test_a_weekly_pattern_is_learned
+_MIN_WEEKLY = 3 * _WEEK
+# Mean squares of the medians of days over those within, at which no pattern is left: chance gives
+# 1.6 in the mean. Noticed by: test_level_changes.py::test_a_weekly_pattern_is_learned
+_MAX_CHANCE = 2.0
+# Standard errors by which an autocorrelation is reduced: that of white noise is above zero in half
+# of all series.
+# Noticed by: test_level_changes.py::test_slow_noise_is_not_a_change
+_SHRINK = 0.3
+_MAX_LINKED = 0.9  # an autocorrelation that still has a mean. Noticed by: as _SHRINK
+
+
+@dataclass(frozen=True)
+class FoundChange:
+    """A change of level in a series."""
+
+    place: int  # first value of the new level
+    found: int  # value at which it was found
+
+
+def find_level_changes(
+    logs: Floats, *, days: Days | None, worse: int, least_step: float
+) -> tuple[FoundChange, ...]:
+    """Return the changes of level, in order; those of the first n values never depend on others.
+
+    Args:
+        logs: natural logarithms, a value a campaign.
+        days: weekday of each, 0 to 6; None if unknown.
+        worse: sign of a change for the worse.
+        least_step: smallest change, as a share of the larger level.
+    """
+    changes: list[FoundChange] = []
+    start, old = 0, np.empty(0)
+    for count in range(_MIN_BEFORE + 2, len(logs) + 1):
+        level = logs[start:count]
+        known = None if days is None else days[:count]
+        place = _split(level, old, known, len(changes), worse, least_step)
+        if place:
+            old = np.concatenate([old, level[:place] - median(level[:place])])
+            start += place
+            changes.append(FoundChange(start, count - 1))
+    return tuple(changes)
+
+
+def _split(
+    level: Floats, old: Floats, days: Days | None, changes: int, worse: int, least_step: float
+) -> int:
+    """Return where the present level changes; 0 for nowhere.
+
+    Args:
+        level: logarithms since the last change.
+        old: residuals of all levels before it, which share its scatter.
+        changes: number of those levels.
+    """
+    before = len(level) - _LENGTHS
+    before = before[before >= _MIN_BEFORE]
+    if not len(before):
+        return 0
+    raw, lost = _without_week(np.concatenate([old, level - median(level)]), days)
+    residuals = _clipped(raw)
+    past, now = residuals[: len(old)], residuals[len(old) :]
+    after = len(now) - before
+    sums, squares = (np.concatenate([[0.0], part.cumsum()]) for part in (now, now**2))
+    means, ends = sums[before] / before, (sums[-1] - sums[before]) / after
+    freedom = np.maximum(1, len(level) - 2 + max(0, len(past) - changes) - lost)
+    power = squares[-1] - before * means**2 - after * ends**2 + past @ past
+    scatter = np.maximum(np.sqrt(power / freedom), _MIN_SCATTER) * _inflation(residuals[:-4])
+    steps = ends - means
+    limits = [student_quantile(float(freedom), 1 - share) for share in (_WORSE, _BETTER)]
+    strengths = np.abs(steps) / scatter / np.sqrt(1 / before + 1 / after)
+    strengths /= np.where(np.sign(steps) == worse, *limits)
+    for n in np.argsort(-strengths):
+        if strengths[n] <= 1:
+            break
+        # an outlier counts to its limit above, and by its place here
+        step = (median(raw[len(old) + before[n] :]) - means[n]) * np.sign(steps[n])
+        if step >= max(_MIN_MEDIAN_SHARE * abs(steps[n]), -math.log1p(-least_step)):
+            return int(before[n])
+    return 0
+
+
+def _scale(residuals: Floats) -> float:
+    return max(1.4826 * median(np.abs(residuals)), _MIN_SCATTER)
+
+
+def _clipped(residuals: Floats) -> Floats:
+    limit = _CLIP * _scale(residuals)
+    return np.clip(residuals, -limit, limit)
+
+
+def _without_week(residuals: Floats, days: Days | None) -> tuple[Floats, int]:
+    """Return residuals without the effects of weekdays, and the degrees of freedom that they cost.
+
+    The effects are reduced by the share that chance explains (James and Stein 1961).
+    """
+    if days is None or len(days) < _MIN_WEEKLY:
+        return residuals, 0
+    effects = np.array([median(residuals[days == day]) for day in range(_WEEK)])
+    effects = np.nan_to_num(effects)  # no campaign on that day
+    counts = np.bincount(days, minlength=_WEEK)
+    effects -= counts @ effects / len(days)
+    between = float(counts @ effects**2)
+    within = float(np.sum(_clipped(residuals - effects[days]) ** 2))
+    chance = _MAX_CHANCE * (_WEEK - 1) * within / max(1, len(days) - _WEEK)
+    if between <= chance:
+        return residuals, 0
+    return residuals - (1 - chance / between) * effects[days], _WEEK - 1
+
+
+def _inflation(residuals: Floats) -> float:
+    """Return the factor by which autocorrelation widens the error of a mean."""
+    power = float(residuals @ residuals)
+    if not power:
+        return 1.0
+    linked = float(residuals[1:] @ residuals[:-1]) / power - _SHRINK / math.sqrt(len(residuals))
+    linked = min(max(linked, 0.0), _MAX_LINKED)
+    return math.sqrt((1 + linked) / (1 - linked))
