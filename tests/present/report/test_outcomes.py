@@ -67,6 +67,9 @@ def test_a_headline_number_says_how_many_repeats_it_is_of() -> None:
     [single] = [number.phrase for number in key_numbers(job_outcomes(rows[:1]))[:1]]
     assert single == "900 IOPS (one run)"
     assert key_numbers(job_outcomes(rows))[0].phrase == "950 IOPS (median of 2, 900 to 1k)"
+    rows.append(row_of(run_of(3, "a"), iops=950.0))
+    words = "950 IOPS (median of 3, 95 % CI 833 to 1.08k)"
+    assert key_numbers(job_outcomes(rows))[0].phrase == words
 
 
 def test_headline_numbers_of_several_clients_are_their_sums() -> None:

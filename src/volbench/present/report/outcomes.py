@@ -19,6 +19,7 @@ from volbench.model.profile.profile_model import Phase
 from volbench.present.formatting import Row, latency, number, text
 from volbench.present.plots.labels import shape
 from volbench.present.tables.table import Column, Source, Table
+from volbench.present.terminal.conclusion import range_words
 from volbench.units import counted_noun, format_count, format_latency, format_percent, format_rate
 
 # From this share on a declared limit counts as reached: throttles let through a little less than
@@ -52,15 +53,13 @@ class Outcome:
     # direction to its median rates, of a job that has several: what tables and charts show
     by_iops: Mapping[str, float] = field(default_factory=dict)
     by_bw_bytes_per_s: Mapping[str, float] = field(default_factory=dict)
-    iops_ends: tuple[float, ...] = ()  # lowest and highest of several repeats
+    iops_range: str = ""  # interval of several repeats, in words
     clients: str = ""  # whose sum it is, such as `` of 3 clients`` or `` per client``
 
     @property
     def repeats_words(self) -> str:
-        """How many repeats the IOPS are of, and their range."""
-        low, high = map(format_count, self.iops_ends)
-        ends = low if low == high else f"{low} to {high}"
-        return f"median of {self.repeats}, {ends}" if self.repeats > 1 else "one run"
+        """How many repeats the IOPS are of, and their interval."""
+        return f"median of {self.repeats}, {self.iops_range}" if self.repeats > 1 else "one run"
 
 
 @dataclass(frozen=True)
@@ -136,7 +135,7 @@ def _outcome(every: Sequence[Sequence[Row]]) -> Outcome:
         setting=shape({**first, "direction": ""}),
         direct=all(_bypasses_cache(row) is True for rows in runs for row in rows),
         iops=_median(iops),
-        iops_ends=(min(known), max(known)) if known else (),
+        iops_range=range_words(known) if known else "",
         bw_bytes_per_s=_median(sum(number(row, "bw_bytes_per_s") for row in rows) for rows in runs),
         p99_s=_median(max(latency(row, "p99").seconds for row in rows) for rows in tails),
         p99_of=_p99_of(tails[0][0]),
@@ -158,7 +157,7 @@ def _p99_of(row: Row) -> str:
 
 
 _RATES_OF = ("by_iops", "by_bw_bytes_per_s")
-_OF_SUMS = ("iops", "bw_bytes_per_s", "repeats", "iops_ends", *_RATES_OF)
+_OF_SUMS = ("iops", "bw_bytes_per_s", "repeats", "iops_range", *_RATES_OF)
 
 
 def client_outcomes(outcomes: Sequence[Outcome], aggregate: Sequence[Row]) -> list[Outcome]:

@@ -115,19 +115,24 @@ class _Workload:
     def sentence(self) -> str:
         """IOPS, bandwidth and p99."""
         count, is_changing = len(self.iops), not math.isnan(self.end_iops)
-        interval = location_interval(self.iops.to_numpy(dtype=float))
-        ends = f"{format_count(self.iops.min())} to {format_count(self.iops.max())}"
-        if not math.isnan(interval.low):
-            low, high = format_count(interval.low), format_count(interval.high)
-            ends = f"{format_percent(interval.confidence)} CI {low} to {high}"
+        ends = range_words(self.iops.to_list())
         changing = f"; the rate changed, at the end it was {format_count(self.end_iops)} IOPS"
         return (
             f"{_name(self.row)}:"
-            f" {format_count(interval.estimate)} IOPS{' on average' * is_changing}"
+            f" {format_count(self.iops.median())} IOPS{' on average' * is_changing}"
             f"{f' (median of {count}, {ends})' * (count > 1)}{changing * is_changing},"
             f" {format_rate(self.bw_bytes_per_s)},"
             f" {self.tail}."
         )
+
+
+def range_words(iops: Sequence[float]) -> str:
+    """Return the interval of repeats that expectations are judged by; of a few, their ends."""
+    interval = location_interval(iops)
+    if not math.isnan(interval.low):
+        low, high = format_count(interval.low), format_count(interval.high)
+        return f"{format_percent(interval.confidence)} CI {low} to {high}"
+    return " to ".join(dict.fromkeys(map(format_count, (min(iops), max(iops)))))
 
 
 def _results(rows: pd.DataFrame, verdicts: pd.DataFrame) -> Iterator[str]:
