@@ -180,6 +180,14 @@ def test_charts_and_columns_are_selected(watched: Watched, by: str) -> None:
     assert marks == [16, 16]
 
 
+def test_names_of_bars_have_what_tells_them_apart(watched: Watched) -> None:
+    """The name of a job is not beside its queue depth, where no two jobs share one."""
+    watched.drawn("#explorer-drawing")
+    choice = "{show: 'iops', against: 'iodepth', colour: 'direction', pool: 'repeats'}"
+    drawn = f"barPlot(pooledRows({choice}), {choice}).plot.panels[0].y.categories"
+    assert sorted(set(watched.page.evaluate(drawn))) == ["1", "2", "4", "8"]
+
+
 def test_the_theme_is_chosen_by_key(watched: Watched) -> None:
     """T goes round: light, dark, and the system's again; charts follow."""
     page = watched.page

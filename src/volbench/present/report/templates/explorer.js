@@ -147,7 +147,8 @@ function barPlot(every, { show, against, colour, pool }) {
   const least = every.length > MOST_BARS ? every.map((own) => own.value).sort((a, b) => b - a)[MOST_BARS - 1] : -Infinity;
   const pools = every.filter((own) => own.value >= least).slice(0, MOST_BARS);
   const candidates = pool === "all" ? [] : ["campaign", "job", "host", "volume", "phase", ...(pool === "none" ? ["repeat"] : [])];
-  const differing = candidates.filter((name) => name !== against && new Set(pools.map((own) => runs.value(name, own.rows[0]))).size > 1);
+  const count = (/** @type {string[]} */ names) => new Set(pools.map((own) => barName(own, against, names))).size;
+  const differing = candidates.reduce((kept, name) => (count([...kept, name]) > count(kept) ? [...kept, name] : kept), /** @type {string[]} */ ([]));
   const names = pools.map((own) => barName(own, against, differing));
   const table = tableOfPools(pools, show);
   const top = Math.max(...pools.map((own) => own.high), 0);
