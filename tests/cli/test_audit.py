@@ -91,7 +91,7 @@ def test_the_exit_code_follows_the_verdict(
     ("arguments", "message", "hint"),
     [
         ((), "name campaigns, or volumes with --on", "--type azure/P15"),
-        (("out", "--on", "."), "campaigns exclude --on", "volbench audit --on"),
+        (("out", "--on", "."), "campaigns cannot be combined with --on", "volbench audit --on"),
         (("--inventory", "fleet.yaml"), "vm1 has no volume data", "volumes: {data: /dev/sdb}"),
         (("--inventory", "fleet.yaml", "--on", ".", "--on", "out"), "takes one --on", "volumes:"),
         (("--on", ".", "--limits-from", "clod"), "'clod' is unknown", "--limits-from cloud"),

@@ -129,4 +129,4 @@ def test_root_takes_no_file_of_another_user(folder: Path) -> None:
     file.chmod(0o666)
     done = call("run", "quick", "--dry-run", cwd=folder)
     assert done.returncode == 3
-    assert f"{file} is writable for all" in done.stderr
+    assert f"{file} is writable by everyone" in done.stderr

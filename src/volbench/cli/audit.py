@@ -65,7 +65,7 @@ def _parse_audit_s(content: str) -> float:
     seconds = parse_duration(content)
     if seconds < _MIN_AUDIT_S:
         raise InputError(
-            f"{content} is too short for an audit", hint="take a minute or more: --for 10m"
+            f"{content} is too short for an audit", hint="measure for a minute or more: --for 10m"
         )
     return seconds
 
@@ -165,7 +165,7 @@ def audit(
     is_new = bool(targets or where.inventory or placement)
     if bool(campaigns) == is_new:
         raise InputError(
-            "campaigns exclude --on, --inventory and --k8s"
+            "campaigns cannot be combined with --on, --inventory or --k8s"
             if campaigns
             else "name campaigns, or volumes with --on",
             hint="volbench audit --on /dev/sdb --type azure/P15, or volbench audit results/audit",

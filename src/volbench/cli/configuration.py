@@ -53,7 +53,7 @@ def _refuse_foreign(file: Path) -> None:
     status = file.stat()
     is_foreign = str(status.st_uid) not in {"0", os.environ.get("SUDO_UID")}
     if os.geteuid() == 0 and (is_foreign or status.st_mode & stat.S_IWOTH):
-        reason = f"belongs to the user {status.st_uid}" if is_foreign else "is writable for all"
+        reason = f"belongs to the user {status.st_uid}" if is_foreign else "is writable by everyone"
         raise RefusedError(
             f"{file.absolute()} {reason}, who could choose what root measures",
             hint="remove it, or work in another folder",

@@ -102,8 +102,8 @@ def _client_counts(text: str) -> tuple[int, ...]:
     type=Quantity("LIST", _client_counts),
     default="",
     metavar="N,N...",
-    help="Run each measured job with so many of the clients in turn, such as 1,2,4,8: hosts, pods "
-    "(--replicas) or processes (--set clients=8). Default: all of them.",
+    help="Run each measured job with these numbers of clients in turn, such as 1,2,4,8. Clients "
+    "are hosts, pods (--replicas) or processes (--set clients=8). Default: all of them.",
 )
 @click.option(
     "--seed",

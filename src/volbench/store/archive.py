@@ -89,7 +89,7 @@ def refuse_used(root: Path) -> None:
     if os.path.islink(str(root)):  # noqa: PTH114 - not the held folder
         raise ArchiveError(
             f"{root} is a symbolic link; a campaign is written only into the folder itself",
-            hint="name the folder that is meant, or a new one, with --output",
+            hint="name the intended folder, or a new one, with --output",
             path=str(root),
         )
     try:

@@ -219,8 +219,8 @@ def _drifts(compared: Sequence[Compared]) -> Iterator[str]:
         drift, side, row = max(found, key=lambda each: abs(each[0]))
         yield (
             f"not paired: {row.label} {row.direction} {row.measure.name} drifted by"
-            f" {change_text(math.exp(drift))} over the repeats of {side}, which may hide or feign a"
-            " difference; measure both sides in blocks of one campaign"
+            f" {change_text(math.exp(drift))} over the repeats of {side}, which may hide a"
+            " difference or look like one; measure both sides in blocks of one campaign"
         )
 
 

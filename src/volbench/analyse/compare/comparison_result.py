@@ -203,8 +203,8 @@ class Together:
         return (
             f"{self.candidate}, {self.measure.name}: {self.beyond} of {len(self.ratios)} workloads"
             f" are worse{f' by more than {percent(self.tolerance)} %' if self.tolerance else ''}"
-            f" (geometric mean {change_words(self.mean, self.measure)}), which is not chance"
-            f" (sign test, p = {self.p_value:.2g})"
+            f" (geometric mean {change_words(self.mean, self.measure)}), which is unlikely to be"
+            f" chance (sign test, p = {self.p_value:.2g})"
         )
 
 

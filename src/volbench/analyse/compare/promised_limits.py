@@ -170,8 +170,8 @@ def deliveries(frame: Frames, plans: Mapping[str, Run]) -> list[Delivery]:
     if rows.empty:
         raise InputError(
             "no finished run measures a limit of a volume",
-            hint="limits take direct runs without rate options and with two or more I/Os in flight,"
-            " as volbench audit --on makes them",
+            hint="use direct runs without rate options and with two or more I/Os in flight,"
+            " such as those of volbench audit --on",
         )
     audited = _Audit(rows, frame, plans)
     found = [
