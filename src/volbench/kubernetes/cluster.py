@@ -84,6 +84,7 @@ KINDS = {
     "ServiceAccount": Kind("api/v1", "serviceaccounts"),
     "StatefulSet": Kind("apis/apps/v1", "statefulsets"),
     "StorageClass": Kind("apis/storage.k8s.io/v1", "storageclasses", False),
+    "VolumeAttachment": Kind("apis/storage.k8s.io/v1", "volumeattachments", False),
 }
 
 

@@ -142,12 +142,12 @@ def _flag(name: str, text: str) -> Any:  # noqa: ANN401 - the same
     return option(name, default=False, is_flag=True, help=text)
 
 
-def spec_options(spec: Any) -> list[Decorator]:  # noqa: ANN401 - a class with fields by `option`
-    """Return the options of the command line that describe a specification, by its fields."""
+def spec_options(spec: Any, *, without: Collection[str] = ()) -> list[Decorator]:  # noqa: ANN401 - a class with fields by `option`
+    """Return the options that describe a specification, by its fields, but for some options."""
     return [
         click.option(described.metadata["name"], described.name, **described.metadata["attributes"])
         for described in fields(spec)
-        if described.metadata
+        if described.metadata and described.metadata["name"] not in without
     ]
 
 

@@ -28,14 +28,15 @@ from volbench.cli.options import (
 from volbench.cli.output import TableOutput, binary_output, table_options
 from volbench.cli.verb_groups import LazyGroup, VerbCommand
 from volbench.errors import InputError
+from volbench.kubernetes.cluster import ClusterAddress
 from volbench.kubernetes.cluster_spec import ClusterSpec, spec_options
 from volbench.kubernetes.controllers import ControllerSpec
-from volbench.kubernetes.pod_options import ADDRESS, DESCRIPTION
+from volbench.kubernetes.pod_options import ADDRESS, DESCRIPTION, TIMED_ADDRESS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from volbench.kubernetes.cluster import Cluster, ClusterAddress
+    from volbench.kubernetes.cluster import Cluster
     from volbench.present.formatting import Row
     from volbench.present.tables.table import Table
 
@@ -62,6 +63,7 @@ _VERBS = {
     "cancel": "End a controller and remove the pods of its campaign.",
     "fetch": "Copy the campaign folder of a controller.",
     "reap": "Remove what interrupted campaigns left on a cluster.",
+    "lifecycle": "Time the steps in the life of volumes: provision to removal.",
     "render": "Print the manifests that run --k8s would apply.",
     "role": "Print the minimum access rights that campaigns need.",
 }
@@ -381,6 +383,84 @@ def render(
     spec = spec.for_roles({job.role for profile in loaded for job in profile.jobs})
     with binary_output(output, default_name="manifests.yaml") as sink:
         sink.write(yaml_documents(rendered_objects(spec)).encode())
+
+
+# Options that make no sense for volumes that live for seconds
+_NOT_IN_LIVES = (
+    "--claim",
+    "--access-mode",
+    "--os-disk",
+    "--ephemeral",
+    "--replicas",
+    "--spread",
+    "--parallel-classes",
+    "--deadline",
+    "--keep",
+)
+
+
+@click.command(
+    "lifecycle",
+    cls=VerbCommand,
+    epilog=examples(
+        "volbench k8s lifecycle --storage-class managed-csi --size 4Gi --count 20",
+        "volbench k8s lifecycle --storage-class a --storage-class b --size 4Gi --at-once 10",
+    ),
+)
+@click.option(
+    "--count",
+    default=5,
+    show_default=True,
+    type=click.IntRange(1, 1000),
+    metavar="N",
+    help="Volumes of each storage class.",
+)
+@click.option(
+    "--at-once",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1, 100),
+    metavar="N",
+    help="Volumes of one class that live at the same time; classes take turns.",
+)
+@flag("--each", "A row for each volume instead of percentiles.")
+@click.option(
+    "--chart", type=PATH, metavar="FILE", help="Draw the median of each step: SVG, PNG or PDF."
+)
+@option_group(
+    "described", dict, *spec_options(ClusterSpec, without=_NOT_IN_LIVES), heading="Kubernetes"
+)
+@TIMED_ADDRESS
+@table_options()
+def lifecycle(
+    *,
+    count: int,
+    at_once: int,
+    each: bool,
+    chart: Path | None,
+    described: dict[str, Any],
+    timed_address: tuple[str, float],
+    table_output: TableOutput,
+) -> None:
+    """Time the steps in the life of new volumes.
+
+    They are provision, attach, start, first I/O, detach and delete. Each volume gets a claim and a
+    pod that writes 4 KiB to it. All of them are removed.
+    """
+    from volbench.kubernetes.lifecycle import measure_lives
+    from volbench.kubernetes.lifecycle_tables import draw_lives, lives_table, steps_table
+
+    classes = tuple(dict.fromkeys(described.pop("storage_classes")))
+    if not classes:
+        raise InputError("the storage class is missing", hint="list them: kubectl get storageclass")
+    name, (context, timeout_s) = f"volbench-{secrets.token_hex(5)}", timed_address
+    with ClusterAddress(context, described.pop("namespace")).opened() as cluster:
+        described |= {"storage_classes": classes, "namespace": cluster.namespace}
+        spec = ClusterSpec(campaign=name, **described)
+        lives = measure_lives(cluster, spec, count=count, at_once=at_once, timeout_s=timeout_s)
+    table_output.write(lives_table(lives) if each else steps_table(lives))
+    if chart is not None:
+        draw_lives(lives, chart)
 
 
 @click.command(

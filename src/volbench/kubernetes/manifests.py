@@ -391,7 +391,7 @@ _NAMESPACED = (
 # The same for the whole cluster: lost nodes, reclaim policies, volumes that stay behind
 _CLUSTER = (
     ("", ("nodes", "persistentvolumes"), ("get",)),
-    ("storage.k8s.io", ("storageclasses",), ("get",)),
+    ("storage.k8s.io", ("storageclasses", "volumeattachments"), ("get",)),
 )
 
 

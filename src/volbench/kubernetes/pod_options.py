@@ -75,6 +75,17 @@ ADDRESS = option_group(
     "address", ClusterAddress, _NAMESPACE, _CONTEXT, _KUBECONFIG, heading="Kubernetes"
 )
 
+# The context and the longest wait for a step of a verb with a namespace of its own, as
+# `timed_address`
+TIMED_ADDRESS = option_group(
+    "timed_address",
+    lambda context, pod_timeout_s: (context, pod_timeout_s),
+    _CONTEXT,
+    _KUBECONFIG,
+    _POD_TIMEOUT,
+    heading="Kubernetes",
+)
+
 # Fields of a `ClusterSpec`, as the keyword `described`
 DESCRIPTION = option_group("described", dict, *spec_options(ClusterSpec), heading="Kubernetes")
 

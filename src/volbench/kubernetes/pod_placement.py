@@ -81,7 +81,7 @@ class PodPlacement:
             name, cluster.patience_s = spec.campaign, PATIENCE_S
             stack.enter_context(held_lease(cluster, name, request.into, is_handed_on=stays))
             stack.enter_context(removed_at_end(cluster, name, request.into, stays=stays))
-            stack.enter_context(_ended_by_sigterm())
+            stack.enter_context(ended_by_sigterm("stopped before the campaign began"))
             create_objects(cluster, spec)
             click.echo(f"created {name} in the namespace {cluster.namespace}", err=True)
             hosts = wait_for_hosts(cluster, spec, timeout_s=self.timeout_s)
@@ -224,14 +224,14 @@ def check_consent(spec: ClusterSpec, campaign: Campaign, consent: Consent) -> bo
 
 
 @contextmanager
-def _ended_by_sigterm() -> Iterator[None]:
+def ended_by_sigterm(message: str) -> Iterator[None]:
     """Let SIGTERM end the block by an error, so that what was made is removed.
 
-    Once the campaign runs, it has a handler of its own.
+    Once a campaign runs, it has a handler of its own.
     """
 
     def stop(_number: int, _frame: object) -> None:
-        raise StoppedError("stopped before the campaign began")
+        raise StoppedError(message)
 
     before = signal.signal(signal.SIGTERM, stop)
     try:

@@ -1,0 +1,236 @@
+"""Life of volumes on a cluster: how long each step takes, from the claim to its removal.
+
+A step ends when the API shows its end, which is looked for every 0.1 s: times that the API itself
+records have whole seconds only. The first I/O is timed in the pod.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from hashlib import sha256
+
+import click
+
+from volbench.errors import DeadlineError, RefusedError
+from volbench.kubernetes.cluster import PATIENCE_S, Cluster, Manifest
+from volbench.kubernetes.cluster_spec import ClusterSpec
+from volbench.kubernetes.leases import held_lease
+from volbench.kubernetes.manifests import CAMPAIGN_LABEL, WAIT, objects, role_paths
+from volbench.kubernetes.pod_placement import ended_by_sigterm
+from volbench.kubernetes.pod_status import has_ended, ready_pods
+from volbench.kubernetes.removal import remove_campaign
+from volbench.units import counted_noun
+
+STEPS = ("provision", "attach", "start", "first I/O", "detach", "delete")
+# Some twenty requests a second: an API server takes hundreds. It is the resolution of all steps but
+# the first I/O. Noticed by: tests/kubernetes/test_lifecycle.py::test_classes_take_turns
+LOOK_S = 0.1
+_PRINTED = re.compile(r"^first I/O (\d+\.\d+)$", re.MULTILINE)
+# Writes 4 KiB and waits until they are durable; the start of Python is not part of the time.
+_FIRST_IO = """\
+import os, sys, time
+begun = time.monotonic()
+target = os.open(sys.argv[1], os.O_CREAT | os.O_WRONLY)
+os.write(target, bytes(4096))
+os.fsync(target)
+print(f"first I/O {time.monotonic() - begun:.6f}", flush=True)
+"""
+
+Objects = Mapping[str, Manifest]  # by name
+
+
+@dataclass
+class VolumeLife:
+    """A volume from its claim to its removal."""
+
+    storage_class: str
+    claim: Manifest
+    pod: Manifest
+    at_s: dict[str, float] = field(default_factory=dict)  # event to its monotonic time
+    first_io_s: float | None = None  # duration of the first durable write
+    volume: Manifest = field(default_factory=dict)  # its PersistentVolume, as far as it may be read
+    node: str = ""
+
+    def durations_s(self) -> dict[str, float | None]:
+        """Return the duration of each step; None for a step that the cluster does not have."""
+        at_s = self.at_s
+        placed_s, attached_s = max(at_s["bound"], at_s["scheduled"]), at_s.get("attached")
+        begun_s = placed_s if attached_s is None else attached_s
+        durations = (
+            at_s["bound"] - at_s["created"],
+            None if attached_s is None else max(0.0, attached_s - placed_s),
+            max(0.0, at_s["running"] - begun_s),
+            self.first_io_s,
+            at_s["detached"] - at_s["stopped"],
+            at_s["deleted"] - at_s["released"],
+        )
+        return dict(zip(STEPS, durations, strict=True))
+
+    def create(self, cluster: Cluster) -> None:
+        """Ask for the volume, and for a pod that uses it."""
+        self._note("created")
+        for manifest in (self.claim, self.pod):
+            cluster.create(manifest)
+
+    def has_worked(self, cluster: Cluster, claims: Objects, pods: Objects) -> bool:
+        """Note the events up to the first I/O; return whether that is done."""
+        claim, pod = claims.get(_name(self.claim), {}), pods.get(_name(self.pod), {})
+        if has_ended(pod):
+            self.raise_reason(cluster)
+        if claim.get("status", {}).get("phase") == "Bound" and not self.volume:
+            self._note("bound")
+            name = claim["spec"]["volumeName"]
+            found = cluster.read_if_allowed("PersistentVolume", name) or {}
+            self.volume = {"metadata": {"name": name}, **found}
+        self.node = pod.get("spec", {}).get("nodeName", "")
+        if self.node:
+            self._note("scheduled")
+            if self._attachment(cluster).get("status", {}).get("attached"):
+                self._note("attached")
+        for container in pod.get("status", {}).get("containerStatuses", ()):
+            if "running" in container.get("state", {}):
+                self._note("running")
+                if printed := _PRINTED.search(cluster.logs(_name(self.pod))):
+                    self.first_io_s = float(printed.group(1))
+        return self.first_io_s is not None
+
+    def stop(self, cluster: Cluster) -> None:
+        """Delete the pod."""
+        self._note("stopped")
+        cluster.delete("Pod", _name(self.pod))
+
+    def is_detached(self, cluster: Cluster, _claims: Objects, pods: Objects) -> bool:
+        """Note the end of the pod and of the attachment; return whether both are gone."""
+        if _name(self.pod) in pods or self._attachment(cluster):
+            return False
+        return self._note("detached")
+
+    def release(self, cluster: Cluster) -> None:
+        """Delete the claim."""
+        self._note("released")
+        cluster.delete("PersistentVolumeClaim", _name(self.claim))
+
+    def is_deleted(self, cluster: Cluster, claims: Objects, _pods: Objects) -> bool:
+        """Note the removal of the volume; return whether it is gone."""
+        name = _name(self.volume)
+        if _name(self.claim) in claims or cluster.read_if_allowed("PersistentVolume", name):
+            return False
+        return self._note("deleted")
+
+    def raise_reason(self, cluster: Cluster) -> None:
+        """Raise why the pod is not ready; return if it is."""
+        wanted = {self.storage_class: (_name(self.pod), _name(self.claim))}
+        ready_pods(cluster, wanted, timeout_s=0)
+
+    def _note(self, event: str) -> bool:
+        self.at_s.setdefault(event, time.monotonic())
+        return True
+
+    def _attachment(self, cluster: Cluster) -> Manifest:
+        """Return the attachment of the volume to the node; empty if there is none.
+
+        Its name: GetAttachmentName in pkg/volume/csi/csi_attacher.go of Kubernetes 1.34.
+        """
+        csi = self.volume.get("spec", {}).get("csi")
+        if not csi or ("attached" not in self.at_s and "running" in self.at_s):
+            return {}  # a driver that attaches nothing
+        key = f"{csi['volumeHandle']}{csi['driver']}{self.node}"
+        name = f"csi-{sha256(key.encode()).hexdigest()}"
+        return cluster.read_if_allowed("VolumeAttachment", name) or {}
+
+
+def _name(manifest: Manifest) -> str:
+    return str(manifest.get("metadata", {}).get("name", ""))
+
+
+def measure_lives(
+    cluster: Cluster, spec: ClusterSpec, *, count: int, at_once: int, timeout_s: float
+) -> list[VolumeLife]:
+    """Let volumes of each storage class live, and return their lives; nothing of them is left.
+
+    Args:
+        spec: image, size and storage classes; each class once.
+        count: number of volumes of each class.
+        at_once: number of volumes of one class that live at the same time; classes take turns.
+        timeout_s: longest wait for each step.
+
+    Raises:
+        RefusedError: a class retains its volumes.
+        TransportError: a pod cannot start, or a step has not ended in time.
+    """
+    for name in spec.storage_classes:
+        cluster.require_storage_class(name)
+        found = cluster.read_if_allowed("StorageClass", name) or {}
+        if found.get("reclaimPolicy") == "Retain":
+            raise RefusedError(
+                f"the storage class {name} retains its volumes: {count} disks would be left",
+                hint="make a copy of the class with reclaimPolicy: Delete, and measure that",
+            )
+    rounds = [min(at_once, count - first) for first in range(0, count, at_once)]
+    lives: list[VolumeLife] = []
+    with ExitStack() as stack:
+        stack.enter_context(ended_by_sigterm("stopped; no step was measured to the end"))
+        cluster.patience_s = PATIENCE_S
+        stack.enter_context(held_lease(cluster, spec.campaign))
+        stack.callback(remove_campaign, cluster, spec.campaign)
+        owner_uid = cluster.create(objects(spec)[0])["metadata"]["uid"]
+        for number, volumes in enumerate(rounds, 1):
+            for name in random.sample(spec.storage_classes, len(spec.storage_classes)):
+                what = counted_noun(volumes, "volume")
+                click.echo(f"[{number}/{len(rounds)}] {name}: {what}", err=True)
+                first = len(lives)
+                planned = _planned(spec, name, owner_uid, range(first, first + volumes))
+                _live(cluster, spec.campaign, planned, timeout_s=timeout_s)
+                lives += planned
+    return lives
+
+
+def _planned(
+    spec: ClusterSpec, storage_class: str, owner_uid: str, numbers: range
+) -> list[VolumeLife]:
+    """Return volumes of a class, by their numbers in the campaign, with pods that write to them."""
+    same = replace(spec, storage_classes=(storage_class,) * numbers.stop)
+    _, *made = objects(same, owner_uid=owner_uid)
+    path = role_paths(spec)["data"] + ("" if spec.is_block else "/.volbench-first-io")
+    lives = []
+    for number in numbers:
+        claim, pod = made[2 * number : 2 * number + 2]
+        (container,) = pod["spec"]["containers"]
+        script = f'python3 -c "$0" "$1" || exit 1; {WAIT}'
+        container["command"] = ["sh", "-c", script, _FIRST_IO, path]
+        container["terminationMessagePolicy"] = "FallbackToLogsOnError"
+        lives.append(VolumeLife(storage_class, claim, pod))
+    return lives
+
+
+def _live(cluster: Cluster, campaign: str, lives: list[VolumeLife], *, timeout_s: float) -> None:
+    """Let volumes live at the same time, step by step."""
+    steps: tuple[tuple[Callable[..., None], Callable[..., bool]], ...] = (
+        (VolumeLife.create, VolumeLife.has_worked),
+        (VolumeLife.stop, VolumeLife.is_detached),
+        (VolumeLife.release, VolumeLife.is_deleted),
+    )
+    for begin, has_ended_now in steps:
+        for life in lives:
+            begin(life, cluster)
+        waiting, end_s = list(lives), time.monotonic() + timeout_s
+        while waiting:
+            claims, pods = (
+                {_name(item): item for item in cluster.list(kind, f"{CAMPAIGN_LABEL}={campaign}")}
+                for kind in ("PersistentVolumeClaim", "Pod")
+            )
+            waiting = [each for each in waiting if not has_ended_now(each, cluster, claims, pods)]
+            if waiting and time.monotonic() > end_s:
+                if begin is VolumeLife.create:
+                    waiting[0].raise_reason(cluster)
+                raise DeadlineError(
+                    f"the step after {begin.__name__} of {_name(waiting[0].claim)} has not ended "
+                    f"within {timeout_s:g} s",
+                    hint="see: kubectl get events; or wait longer: --pod-timeout",
+                )
+            time.sleep(LOOK_S if waiting else 0)
