@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from hashlib import sha256
 from typing import Any
 from unittest.mock import Mock
@@ -11,6 +12,7 @@ import pytest
 
 from tests.command_line import call
 from tests.kubernetes.conftest import IMAGE, Desk
+from volbench.errors import DeadlineError
 from volbench.kubernetes.lifecycle import LOOK_S, STEPS, VolumeLife
 from volbench.kubernetes.lifecycle_tables import lives_plot, lives_table, steps_table
 from volbench.present.plots.description import numbers
@@ -126,3 +128,18 @@ def test_volumes_that_cannot_live_are_explained(
     done = call("k8s", "lifecycle", *place, "--storage-class", storage_class, *options)
     assert done.returncode == status, done.stderr
     assert words in done.stderr
+    assert done.stdout == ""
+
+
+def test_volumes_before_an_error_are_shown(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interruption in the last round costs that round only."""
+
+    def fail(*_: object, **__: object) -> Iterator[VolumeLife]:
+        yield life("fast")
+        raise DeadlineError("too late")
+
+    monkeypatch.setattr("volbench.kubernetes.lifecycle.measure_lives", fail)
+    place = ("--namespace", desk.api.namespace, *IMAGE, "--size", "64Mi")
+    done = call("k8s", "lifecycle", *place, "--storage-class", "fast")
+    assert done.returncode == 4, done.stderr
+    assert "provision" in done.stdout

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from volbench.kubernetes.cluster import Cluster
+    from volbench.kubernetes.lifecycle import VolumeLife
     from volbench.present.formatting import Row
     from volbench.present.tables.table import Table
 
@@ -457,8 +458,12 @@ def lifecycle(
     with ClusterAddress(context, described.pop("namespace")).opened() as cluster:
         described |= {"storage_classes": classes, "namespace": cluster.namespace}
         spec = ClusterSpec(campaign=name, **described)
-        lives = measure_lives(cluster, spec, count=count, at_once=at_once, timeout_s=timeout_s)
-    table_output.write(lives_table(lives) if each else steps_table(lives))
+        lives: list[VolumeLife] = []
+        try:
+            lives += measure_lives(cluster, spec, count=count, at_once=at_once, timeout_s=timeout_s)
+        finally:  # those of the rounds before an error count, too
+            if lives:
+                table_output.write(lives_table(lives) if each else steps_table(lives))
     if chart is not None:
         draw_lives(lives, chart)
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import re
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -150,8 +150,8 @@ def _name(manifest: Manifest) -> str:
 
 def measure_lives(
     cluster: Cluster, spec: ClusterSpec, *, count: int, at_once: int, timeout_s: float
-) -> list[VolumeLife]:
-    """Let volumes of each storage class live, and return their lives; nothing of them is left.
+) -> Iterator[VolumeLife]:
+    """Let volumes of each storage class live, and yield their lives; nothing of them is left.
 
     Args:
         spec: image, size and storage classes; each class once.
@@ -172,9 +172,9 @@ def measure_lives(
                 hint="make a copy of the class with reclaimPolicy: Delete, and measure that",
             )
     rounds = [min(at_once, count - first) for first in range(0, count, at_once)]
-    lives: list[VolumeLife] = []
+    made = 0
     with ExitStack() as stack:
-        stack.enter_context(ended_by_sigterm("stopped; no step was measured to the end"))
+        stack.enter_context(ended_by_sigterm("stopped before all volumes were timed"))
         cluster.patience_s = PATIENCE_S
         stack.enter_context(held_lease(cluster, spec.campaign))
         stack.callback(remove_campaign, cluster, spec.campaign)
@@ -183,11 +183,10 @@ def measure_lives(
             for name in random.sample(spec.storage_classes, len(spec.storage_classes)):
                 what = counted_noun(volumes, "volume")
                 click.echo(f"[{number}/{len(rounds)}] {name}: {what}", err=True)
-                first = len(lives)
-                planned = _planned(spec, name, owner_uid, range(first, first + volumes))
+                planned = _planned(spec, name, owner_uid, range(made, made + volumes))
+                made += volumes
                 _live(cluster, spec.campaign, planned, timeout_s=timeout_s)
-                lives += planned
-    return lives
+                yield from planned
 
 
 def _planned(
