@@ -64,7 +64,7 @@ _VERBS = {
     "cancel": "End a controller and remove the pods of its campaign.",
     "fetch": "Copy the campaign folder of a controller.",
     "reap": "Remove what interrupted campaigns left on a cluster.",
-    "lifecycle": "Time the steps in the life of volumes: provision to removal.",
+    "lifecycle": "Time the life of volumes.",
     "render": "Print the manifests that run --k8s would apply.",
     "role": "Print the minimum access rights that campaigns need.",
 }
@@ -397,6 +397,9 @@ _NOT_IN_LIVES = (
     "--parallel-classes",
     "--deadline",
     "--keep",
+    "--service-account",
+    "--pod-request",
+    "--pod-limit",
 )
 
 
@@ -405,7 +408,6 @@ _NOT_IN_LIVES = (
     cls=VerbCommand,
     epilog=examples(
         "volbench k8s lifecycle --storage-class managed-csi --size 4Gi --count 20",
-        "volbench k8s lifecycle --storage-class a --storage-class b --size 4Gi --at-once 10",
     ),
 )
 @click.option(
@@ -422,12 +424,10 @@ _NOT_IN_LIVES = (
     show_default=True,
     type=click.IntRange(1, 100),
     metavar="N",
-    help="Volumes of one class that live at the same time; classes take turns.",
+    help="Volumes of a class at a time.",
 )
-@flag("--each", "A row for each volume instead of percentiles.")
-@click.option(
-    "--chart", type=PATH, metavar="FILE", help="Draw the median of each step: SVG, PNG or PDF."
-)
+@flag("--each", "A row for each volume.")
+@click.option("--chart", type=PATH, metavar="FILE", help="Draw the medians: SVG, PNG or PDF.")
 @option_group(
     "described", dict, *spec_options(ClusterSpec, without=_NOT_IN_LIVES), heading="Kubernetes"
 )
@@ -443,10 +443,10 @@ def lifecycle(
     timed_address: tuple[str, float],
     table_output: TableOutput,
 ) -> None:
-    """Time the steps in the life of new volumes.
+    """Time the life of new volumes.
 
-    They are provision, attach, start, first I/O, detach and delete. Each volume gets a claim and a
-    pod that writes 4 KiB to it. All of them are removed.
+    Its steps: provision, attach, start, first I/O, detach and delete. Each volume gets a claim and a
+    pod that writes 4 KiB; all are removed.
     """
     from volbench.kubernetes.lifecycle import measure_lives
     from volbench.kubernetes.lifecycle_tables import draw_lives, lives_table, steps_table
