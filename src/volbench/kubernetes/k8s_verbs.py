@@ -445,8 +445,8 @@ def lifecycle(
 ) -> None:
     """Time the life of new volumes.
 
-    Its steps: provision, attach, start, first I/O, detach and delete. Each volume gets a claim and a
-    pod that writes 4 KiB; all are removed.
+    Its steps: provision, attach, start, first I/O, detach and delete. Each volume gets a claim and
+    a pod that writes 4 KiB; all are removed.
     """
     from volbench.kubernetes.lifecycle import measure_lives
     from volbench.kubernetes.lifecycle_tables import draw_lives, lives_table, steps_table
