@@ -396,6 +396,11 @@ def check_refused(channel: WatchedChannel, folder: Path, refused: str) -> None:
     order = {"argv": ["true"], "cwd": str(folder), "stderr": f"{folder}/stderr", "longest_s": 9.0}
     with pytest.raises(OperationError, match=refused):
         client.ask(Request("launch", {**order, "control": f"{folder}/.stderr"}))
+    with pytest.raises(OperationError, match=refused):
+        client.ask(Request("run_on_files", {"argv": ["cat"], "texts": [""], "base": str(folder)}))
+    paths = {"base": str(folder.parent.parent), "path": f"{folder}/run"}
+    with pytest.raises(OperationError, match=refused):
+        client.ask(Request("remove_work_folder", paths))
     assert list(folder.iterdir()) == []
 
 

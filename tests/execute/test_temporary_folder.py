@@ -84,3 +84,16 @@ def test_a_run_is_refused_before_it_leaves_anything(tmp_path: Path) -> None:
     assert not (tmp_path / "c").exists()
     assert list(Path(folder).iterdir()) == []
     assert list(scratch.iterdir()) == []
+
+
+@pytest.mark.parametrize("arguments", [["lab", "up", "clean"], ["probe", "."], ["show", "none"]])
+def test_no_verb_uses_a_folder_of_another_user(tmp_path: Path, arguments: list[str]) -> None:
+    """Also those that make temporary files themselves, or leave it to a library."""
+    tmp_path.chmod(0o755)
+    folder = str(made(tmp_path / "t", owner=OTHER_USER, mode=0o755))
+    with mock.patch.dict(os.environ, TMPDIR=folder), mock.patch.object(tempfile, "tempdir", None):
+        done = call(*arguments, cwd=tmp_path)
+        assert done.returncode == 3, done.stderr
+        assert f"{folder} belongs to user {OTHER_USER}, who could replace" in done.stderr
+        assert call(arguments[0], "--help", cwd=tmp_path).returncode == 0
+    assert list(Path(folder).iterdir()) == []

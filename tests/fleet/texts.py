@@ -5,6 +5,9 @@ from __future__ import annotations
 USER = "bench"
 """An ordinary user of every host, who may run anything by sudo without a password."""
 
+USER_ID = 4711
+"""Whose id this is."""
+
 NOBODY = "stranger"
 """An ordinary user who may log in, and whom sudo asks for a password."""
 

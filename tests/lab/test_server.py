@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -9,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.waiting import has_ended, until
-from volbench.errors import InputError, VolbenchError
+from volbench.errors import InputError, RefusedError, VolbenchError
 from volbench.lab import server
 from volbench.lab.scenario import Scenario, load_scenario, read_scenario
 from volbench.lab.server import check_tools, serve
@@ -193,3 +194,26 @@ def test_restored_volume_holds_data(name: str, tmp_path: Path, *, holds_data: bo
     pages = {content[at : at + 4096] for at in range(0, len(content), 4096)}
     assert (bytes(4096) in pages) is not holds_data
     assert len(pages) == (256 if holds_data else 1)
+
+
+@pytest.mark.root
+@pytest.mark.parametrize(("owner", "mode"), [(4711, 0o755), (0, 0o777), (0, 0o1777)])
+@pytest.mark.parametrize("name", ["lab", "lab/deep"])
+def test_root_serves_in_no_folder_that_others_write_to(
+    cold: Scenario, tmp_path: Path, owner: int, mode: int, name: str
+) -> None:
+    """A link in the place of the parameters would lead root to any file."""
+    secret = tmp_path / "secret"
+    secret.write_text("kept")
+    folder = tmp_path / name
+    folder.mkdir(parents=True)
+    (folder / "parameters.json").symlink_to(secret)
+    os.chown(tmp_path / "lab", owner, owner)
+    (tmp_path / "lab").chmod(mode)
+    if name != "lab" and mode == 0o1777:  # what is in a sticky folder can be trusted
+        (folder / "parameters.json").unlink()
+        with serve(cold, folder):
+            return
+    with pytest.raises(RefusedError, match="who could"), serve(cold, folder):
+        pass
+    assert secret.read_text() == "kept"

@@ -7,6 +7,7 @@ from tests.torture.full_disks import full_disk
 from tests.torture.guard_situations import guard_situation
 from tests.torture.killed_campaigns import controller_kill
 from tests.torture.neighbours import neighbour_case
+from tests.torture.neighbours_on_hosts import host_neighbour_case
 from tests.torture.parsers import parser_case
 from tests.torture.random_profiles import random_profile
 from tests.torture.runner import Kind
@@ -21,8 +22,12 @@ KINDS = (
     Kind("damage", damaged_file, share=2, least=200),
 )
 
-NEIGHBOUR_KINDS = (Kind("neighbours", neighbour_case, least=50),)
-"""Beside another user who plants links, folders and pipes; a case takes ten seconds."""
+NEIGHBOUR_KINDS = (
+    Kind("neighbours", neighbour_case, least=50),
+    Kind("agents", host_neighbour_case, least=50),
+)
+"""Beside another user who plants links, folders and pipes, on the machine of volbench and on a host
+with an sshd, with and without sudo; a case takes ten seconds."""
 
 FLEET_KINDS = (
     Kind("fleet-kills", fleet_kill, least=50),

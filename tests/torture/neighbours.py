@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import os
 import random
+import signal
 import stat
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from unittest import mock
 
-from tests.command_line import call
+from tests.command_line import COMMAND, call
 
 _USER = 4711
 """No account has this id."""
 
-_MARK = "only root may read this: 5a1f"
-_STATUSES = {0, 2, 3, 7, 9, 10}
+MARK = "only root may read this: 5a1f"
+"""In every file that only root may read."""
+STATUSES = {0, 2, 3, 7, 9, 10}
 """Ends in order: success, input, refusal, output, campaign, findings."""
 
 _PROFILE = """\
@@ -30,7 +32,7 @@ jobs:
 """
 
 # What the neighbour does until it is ended: each act on whatever root has made so far.
-_NEIGHBOUR = """\
+NEIGHBOUR = """\
 import os, random, sys, time
 seed, targets, places = sys.argv[1], sys.argv[2].split(":"), sys.argv[3].split(":")
 names = sys.argv[4].split(",")
@@ -74,14 +76,38 @@ def disturb(place):
     else:
         hidden = ".%s.%d.tmp" % (name, os.getppid())
         plant(os.path.join("/nowhere" if place == "/run/lock" else place, hidden))
-end = time.monotonic() + 60
+def below(place):
+    found = names_in(place) if place != "/run/lock" and chance.random() < 0.5 else []
+    inner = os.path.join(place, chance.choice(found)) if found else ""
+    return below(inner) if os.path.isdir(inner) and not os.path.islink(inner) else place
+end = time.monotonic() + 300
 while time.monotonic() < end:
     for place in places:
         try:
-            disturb(place)
+            disturb(below(place))
         except OSError:
             pass
     time.sleep(chance.choice([0, 0, 0.001, 0.01]))
+"""
+
+# What the neighbour does with the port of live metrics.
+_VISITOR = """\
+import random, socket, sys, time
+chance, port = random.Random(sys.argv[1]), int(sys.argv[2])
+requests = [b"", b"GET /metrics HTTP/1.1\\r\\n", b"\\0" * 70000, b"GET " + b"/" * 70000]
+requests += [b"POST / HTTP/9\\r\\n\\r\\n", b"GET /metrics HTTP/1.0\\r\\n\\r\\n"]
+kept = []
+end = time.monotonic() + 300
+if chance.random() < 0.1:
+    kept.append(socket.create_server(("127.0.0.1", port)))
+while time.monotonic() < end:
+    try:
+        visit = socket.create_connection(("127.0.0.1", port), 1)
+        visit.sendall(chance.choice(requests))
+        kept.append(visit)
+    except OSError:
+        time.sleep(0.01)
+    del kept[1:-200]
 """
 
 
@@ -100,9 +126,9 @@ def neighbour_case(chance: random.Random, folder: Path) -> int:
     target = chance.choice([root.own, shared, shared / "file", *root.devices])
     names = ["c", "deep", "file", "x.svg", "page", "runs", "report", "status.json", "tables"]
     names += ["journal.jsonl", "volbench-results"]
-    checks = 0
-    with closing(root), _neighbour(chance, root, [str(shared), str(out)], names):
-        for arguments in _verbs(chance, folder, out, target, shared):
+    port, checks = chance.randrange(20_000, 30_000), 0
+    with closing(root), _neighbour(chance, root, [str(shared), str(out)], names, port):
+        for arguments in _verbs(chance, folder, out, target, shared, port):
             temporary = str(shared if is_sticky and chance.random() < 0.5 else folder)
             with (
                 mock.patch.dict(os.environ, TMPDIR=temporary),
@@ -111,20 +137,41 @@ def neighbour_case(chance: random.Random, folder: Path) -> int:
                 done = call(*arguments, cwd=chance.choice([shared, folder]))
             printed = f"{arguments}: {done.returncode}\n{done.stdout}{done.stderr}"
             assert "Traceback" not in printed, printed
-            assert done.returncode in _STATUSES, printed
-            assert _MARK not in printed, printed
-            root.check(shared)
+            assert done.returncode in STATUSES, printed
+            assert MARK not in printed, printed
+            root.secrets.check([shared], is_foreign=is_readable)
             checks += 1
+        if chance.random() < 0.3:
+            _serve_volume(chance.choice([shared / "file", shared / "deep/lab", shared]))
+            root.secrets.check([shared], is_foreign=is_readable)
     return checks
 
 
+def _serve_volume(output: Path) -> None:
+    """Serve a simulated volume for a moment, whose socket and files are where the neighbour is."""
+    process = subprocess.Popen(
+        [*COMMAND, "lab", "up", "clean", "--output", output],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    try:
+        process.wait(3.0)
+    except subprocess.TimeoutExpired:
+        process.terminate()  # a background job of a shell ignores SIGINT
+    printed, _ = process.communicate(timeout=60)
+    assert "Traceback" not in printed, printed
+    assert process.returncode in {0, 1, 2, 3, 7, -signal.SIGTERM}, printed
+    assert MARK not in printed, printed
+
+
 def _verbs(
-    chance: random.Random, folder: Path, out: Path, target: Path, shared: Path
+    chance: random.Random, folder: Path, out: Path, target: Path, shared: Path, port: int
 ) -> Iterator[list[str | Path]]:
     profile = folder / "p.yaml"
     profile.write_text(_PROFILE)
     consent: list[str | Path] = ["--allow-destroy", target] if chance.random() < 0.9 else []
-    yield ["run", profile, "--on", target, *consent, "--output", out]
+    yield ["run", profile, "--on", target, *consent, "--output", out, "--metrics-port", str(port)]
     rest: list[list[str | Path]] = [
         ["resume", out],
         ["reap", out],
@@ -138,17 +185,41 @@ def _verbs(
     yield from chance.sample(rest, k=4)
 
 
+class Secrets:
+    """Files of root that nobody else may change or read.
+
+    Args:
+        folder: theirs, which is made.
+    """
+
+    def __init__(self, folder: Path, chance: random.Random) -> None:
+        self.paths = [folder / f"secret{number}" for number in range(3)]
+        folder.mkdir(mode=0o700)
+        for path in self.paths:
+            path.write_text(f"{MARK} {chance.random()}\n" * 100)
+            path.chmod(0o600)
+        self._before = self._state()
+
+    def _state(self) -> list[object]:
+        found = [(path, path.read_bytes(), path.stat()) for path in self.paths]
+        return [(p, text, s.st_mode, s.st_uid, s.st_mtime_ns, s.st_ino) for p, text, s in found]
+
+    def check(self, places: list[Path], *, is_foreign: Callable[[Path], bool]) -> None:
+        """Check that nothing changed, and that no file that others can read holds a copy."""
+        assert self._state() == self._before, "a file of root was changed"
+        for folder, _, names in (found for place in places for found in os.walk(place)):
+            for path in (Path(folder, name) for name in names):
+                with suppress(OSError):  # the neighbour has moved it away
+                    text = path.read_bytes() if is_foreign(path) else b""
+                    assert MARK.encode() not in text, f"{path} holds what only root may read"
+
+
 class _Root:
-    """Files and devices of root that nobody else may change or read."""
+    """Files and devices of root."""
 
     def __init__(self, folder: Path, chance: random.Random) -> None:
         self.own = folder / "own"
-        self.secrets = [self.own / f"secret{number}" for number in range(3)]
-        self.own.mkdir(mode=0o700)
-        for path in self.secrets:
-            path.write_text(f"{_MARK} {chance.random()}\n" * 100)
-            path.chmod(0o600)
-        self._before = self._state()
+        self.secrets = Secrets(self.own, chance)
         self.devices: list[Path] = []
         if chance.random() < 0.4:
             image = folder / "image"
@@ -165,19 +236,6 @@ class _Root:
         numbers = (path.stat().st_rdev for path in self.devices)
         return [f"volbench-{os.major(number)}:{os.minor(number)}" for number in numbers]
 
-    def _state(self) -> list[object]:
-        found = [(path, path.read_bytes(), path.stat()) for path in self.secrets]
-        return [(p, text, s.st_mode, s.st_uid, s.st_mtime_ns, s.st_ino) for p, text, s in found]
-
-    def check(self, shared: Path) -> None:
-        """Check that nothing changed, and that no copy can be read by others."""
-        assert self._state() == self._before, "a file of root was changed"
-        for folder, _, names in os.walk(shared):
-            for path in (Path(folder, name) for name in names):
-                with suppress(OSError):  # the neighbour has moved it away
-                    text = path.read_bytes() if _is_readable(path) else b""
-                    assert _MARK.encode() not in text, f"{path} holds what only root may read"
-
     def close(self) -> None:
         """Detach the devices, and remove what was planted for them."""
         for name in self.lock_names:
@@ -189,38 +247,44 @@ class _Root:
             subprocess.run(["losetup", "-d", device], check=True)
 
 
-def _is_readable(path: Path) -> bool:
-    """Return whether others can read a file, which is not just another name of one of root."""
+def is_readable(path: Path, user: int = _USER) -> bool:
+    """Return whether a user can read a file, which is not just another name of one of root."""
     found = path.lstat()
-    is_open = found.st_uid == _USER or bool(found.st_mode & 0o004)
+    is_open = found.st_uid == user or bool(found.st_mode & 0o004)
     return stat.S_ISREG(found.st_mode) and found.st_nlink == 1 and is_open
 
 
 @contextmanager
 def _neighbour(
-    chance: random.Random, root: _Root, places: list[str], names: list[str]
+    chance: random.Random, root: _Root, places: list[str], names: list[str], port: int
 ) -> Iterator[None]:
-    """Let the neighbour act; in /run/lock only under the names of the case's own devices."""
+    """Let the neighbour act; in /run/lock only under the names of the case's own devices.
+
+    The port of live metrics is taken before, or visited with requests that are none.
+    """
     groups = [(places, names)]
     if root.lock_names:
         groups.append((["/run/lock"], root.lock_names))
-    targets = ":".join(map(str, root.secrets))
+    targets = ":".join(map(str, root.secrets.paths))
+    programs = [
+        [NEIGHBOUR, str(chance.random()), targets, ":".join(group[0]), ",".join(group[1])]
+        for group in groups
+    ]
+    programs.append([_VISITOR, str(chance.random()), str(port)])
     processes = [
         subprocess.Popen(
-            [
-                *("/usr/bin/python3", "-I", "-S", "-c", _NEIGHBOUR, str(chance.random()), targets),
-                *(":".join(group[0]), ",".join(group[1])),
-            ],
+            ["/usr/bin/python3", "-I", "-S", "-c", *program],
             user=_USER,
             group=_USER,
             extra_groups=[],
             cwd="/",
             stdin=subprocess.DEVNULL,
         )
-        for group in groups
+        for program in programs
     ]
     try:
         yield
+        assert [process.poll() for process in processes] == [None] * len(processes)
     finally:
         for process in processes:
             process.kill()

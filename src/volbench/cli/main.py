@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import re
 import sys
 from collections.abc import Sequence
@@ -107,9 +108,10 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 def _run(given: list[str]) -> NoReturn:
     try:
         _check_text(given)
-        configuration = (
-            {} if {"-h", "--help", "-V", "--version"} & {*given} else read_configuration()
-        )
+        configuration = {}
+        if not {"-h", "--help", "-V", "--version"} & {*given}:
+            configuration = read_configuration()
+            _check_temporary_folder()
         cli.main(
             args=given,
             prog_name="volbench",
@@ -132,6 +134,14 @@ def _run(given: list[str]) -> NoReturn:
         click.echo("volbench: stopped", err=True)
         sys.exit(130)
     sys.exit(0)
+
+
+def _check_temporary_folder() -> None:
+    """Refuse a folder named by TMPDIR in which others can replace root's files, for every verb."""
+    if os.geteuid() == 0 and {"TMPDIR", "TEMP", "TMP"} & {*os.environ}:
+        from volbench.execute.local import temporary_folder
+
+        temporary_folder()
 
 
 def _as_options(arguments: list[str]) -> list[str]:

@@ -6,7 +6,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from threading import Thread
 
@@ -39,13 +39,28 @@ def temporary_folder() -> str:
         return str(folder)
     everybody = Path("/proc/self/uid_map").read_text(encoding="ascii").split() == _ALL_USERS
     trusted = {0} if everybody else {0, _OUTSIDE}
-    place, reason = place_of_others(str(folder), trusted)
-    if place:
-        raise RefusedError(
-            f"{place} {reason}, who could replace the files that root makes in TMPDIR={given}",
-            hint="use a folder in which only root can rename files: TMPDIR=/tmp",
-        )
+    check_place(
+        folder,
+        f"in TMPDIR={given}",
+        hint="use a folder in which only root can rename files: TMPDIR=/tmp",
+        trusted=trusted,
+    )
     return str(folder)
+
+
+def check_place(folder: Path, named: str, *, hint: str, trusted: Collection[int] = (0,)) -> None:
+    """Refuse a folder, which may not exist yet, where another user can replace root's files.
+
+    Args:
+        named: what root makes there, or where, for the message.
+        trusted: ids of the users who may own it and the folders that it is in.
+    """
+    if os.geteuid() == 0:
+        place, reason = place_of_others(os.path.realpath(folder), trusted)
+        if place:
+            raise RefusedError(
+                f"{place} {reason}, who could replace the files that root makes {named}", hint=hint
+            )
 
 
 class LocalProcess(PushedProcess):

@@ -16,7 +16,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from volbench.errors import InputError, VolbenchError
+from volbench.execute.local import check_place
 from volbench.lab.scenario import Scenario
+from volbench.store.held_folder import refuse_foreign
 
 THREADS = 64  # Requests that nbdkit serves in parallel; a deeper queue waits in the socket
 
@@ -85,7 +87,15 @@ def serve(scenario: Scenario, folder: Path, *, device: bool = False) -> Iterator
     folder = folder.absolute()
     socket = folder / "volume.sock"
     _check_socket(socket)
-    folder.mkdir(parents=True, exist_ok=True)
+    check_place(folder, f"in {folder}", hint="choose another folder with --output")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        refuse_foreign(folder, folder.stat())
+    except OSError as error:
+        raise InputError(
+            f"{folder} cannot be created: {error.strerror}",
+            hint="choose another folder with --output",
+        ) from error
     with ExitStack() as stack:
         server = stack.enter_context(_nbdkit(scenario, folder, socket))
         uri = f"nbd+unix:///?socket={socket}"

@@ -192,7 +192,7 @@ def place_of_others(
     while True:
         try:
             status = os.stat(path)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             pass
         else:
             if status.st_uid not in users:
@@ -337,6 +337,7 @@ def remove_work_folder(base: str, path: str) -> None:
     parts = path.split("/")
     if not path.startswith(base + "/") or ".." in parts or os.path.normpath(path) == base:
         raise AgentError("refused", "it is not below {}".format(base))
+    refuse_foreign(os.path.dirname(path))
     while os.path.lexists(path):
         try:
             shutil.rmtree(path)

@@ -10,7 +10,7 @@ import threading
 import typing
 
 from volbench.execute.agent.agent_error import AgentError, of_os_error
-from volbench.execute.agent.files import search_path
+from volbench.execute.agent.files import refuse_foreign, search_path
 
 MAX_OUTPUT_BYTES = 64 * 1024 * 1024  # fio prints at most a few MB; a reply has to fit in memory.
 _KILL_PATIENCE_S = 5.0  # In uninterruptible sleep (D state) a process cannot be killed.
@@ -53,6 +53,7 @@ def run_on_files(
     try:
         if base:
             os.makedirs(base, exist_ok=True)
+            refuse_foreign(base)
         folder = os.path.realpath(tempfile.mkdtemp(prefix="check.", dir=base or None))
     except OSError as error:
         raise of_os_error(error) from error
