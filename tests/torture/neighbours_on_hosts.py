@@ -78,7 +78,14 @@ def _is_readable(path: Path) -> bool:
 @contextmanager
 def _neighbour(chance: random.Random, host: RealHost, secrets: Secrets) -> Iterator[None]:
     """Let the neighbour act on the host, in every folder of its /tmp and in its homes."""
-    places = ["/tmp", "/tmp/shared", "/tmp/work", "/tmp/shared/work", "/var/tmp", "/run/home/bench"]
+    places = [
+        "/tmp",
+        "/tmp/shared",
+        "/tmp/work",
+        "/tmp/shared/work",
+        "/var/tmp",
+        f"/run/home/{texts.USER}",
+    ]
     targets = ":".join(f"/root/own/{path.name}" for path in secrets.paths)
     process = subprocess.Popen(
         [

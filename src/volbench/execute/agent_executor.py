@@ -346,7 +346,7 @@ class AgentExecutor(AgentHost):
                 f"{argv[0]} cannot be started on {self.host}: {error.reason}",
                 hint=f"check that it is installed there: command -v {argv[0]}"
                 if error.kind == "missing"
-                else "check permissions and free space there",
+                else "check there: permissions, free space and inodes (df -h, df -i), ulimit -a",
             ) from error
         return process
 

@@ -180,7 +180,7 @@ def test_a_truncated_last_document_is_a_problem() -> None:
 def test_a_signal_is_named() -> None:
     """A process killed by a signal has a negative status."""
     problems = problems_of(None, exit_status=-9, stderr="", expected=[])
-    assert problems == ("fio was killed by signal 9.", "fio produced no result.")
+    assert problems == ("fio was killed by signal 9 (Killed).", "fio produced no result.")
 
 
 def test_real_runs_are_judged(tmp_path: Path) -> None:

@@ -177,5 +177,6 @@ def _execute(host: ConnectedHost, run: Run, directory: RunDirectory) -> None:
     if outcome.state is not RunState.FINISHED:
         raise FioError(
             f"a run without I/O fails on this host: {outcome.reason}",
-            hint="log in as that user and start fio, with sudo if the inventory says so",
+            hint=f"try there as that user{', with sudo' if host.host.sudo else ''}: {host.fio} "
+            "--name=x --ioengine=null --rw=read --bs=4k --size=1m",
         )

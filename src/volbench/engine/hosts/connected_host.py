@@ -112,9 +112,13 @@ def _combined(errors: Sequence[tuple[str, VolbenchError]], *, of: int) -> Volben
     listed = [f"{name}: {error.message}" for name, error in errors[:_MAX_LISTED]]
     if len(errors) > _MAX_LISTED:
         listed.append(f"and {len(errors) - _MAX_LISTED} more")
-    classes = {type(error) for _, error in errors}
+    # A class of another module may be made in another way; `volbench.errors` has its general form.
+    classes = {
+        next(kind for kind in type(error).__mro__ if kind.__module__ == VolbenchError.__module__)
+        for _, error in errors
+    }
     hints = {error.hint for _, error in errors}
-    error_class = type(first) if len(classes) == 1 else CampaignError
+    error_class: type[VolbenchError] = classes.pop() if len(classes) == 1 else CampaignError
     return error_class(
         f"{len(errors)} of {of} hosts cannot take part: {'; '.join(listed)}",
         hint=first.hint if len(hints) == 1 else "",

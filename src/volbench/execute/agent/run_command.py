@@ -56,7 +56,10 @@ def run_on_files(
             refuse_foreign(base)
         folder = os.path.realpath(tempfile.mkdtemp(prefix="check.", dir=base or None))
     except OSError as error:
-        raise of_os_error(error) from error
+        where = os.path.realpath(base) if base else tempfile.gettempdir()
+        raise AgentError(
+            "failed", "{} cannot be written: {}".format(where, of_os_error(error).message)
+        ) from error
     try:
         paths = [os.path.join(folder, str(number)) for number in range(len(texts))]
         for path, text in zip(paths, texts):  # noqa: B905 - Python 3.6 knows no strict

@@ -128,6 +128,9 @@ class Threads:
         except OSError as error:
             failure = of_os_error(error)
             output.send(number, "error", [failure.kind, failure.message])
+        except MemoryError:
+            reason = "its agent has not enough memory for {}: see ulimit -v there".format(name)
+            output.send(number, "error", ["failed", reason])
         except Exception as error:  # noqa: BLE001 - the controller reports it with the host's name
             text = "{} in {}: {}".format(type(error).__name__, name, error)
             output.send(number, "error", ["failed", text])

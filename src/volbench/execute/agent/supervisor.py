@@ -104,7 +104,8 @@ def launch(  # noqa: PLR0913 - arguments of an operation, each by its name
     try:
         alive = _claim(control)
     except OSError as error:
-        raise of_os_error(error) from error
+        failure = of_os_error(error)
+        raise AgentError(failure.kind, "{}: {}".format(control, failure.message)) from error
     if alive is None:
         return {"pid": pid_of(control), "earlier": True}
     order = {

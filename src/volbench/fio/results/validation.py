@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -72,7 +73,8 @@ def problems_of(
 
 def _of_status(exit_status: int, messages: str, *, interrupted: bool) -> Iterator[str]:
     if exit_status < 0:
-        yield f"fio was killed by signal {-exit_status}{_quoted(messages)}."
+        name = signal.strsignal(-exit_status) or "unknown"
+        yield f"fio was killed by signal {-exit_status} ({name}){_quoted(messages)}."
     elif exit_status == INTERRUPTED_STATUS:
         if not interrupted:
             yield f"fio was interrupted (exit status 128){_quoted(messages)}."
