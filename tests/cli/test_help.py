@@ -17,8 +17,8 @@ from volbench import __version__
 from volbench.cli.main import VERBS, cli
 from volbench.cli.verb_groups import MAX_PLAIN_OPTIONS
 from volbench.model.campaign.planned_run import OnError
-from volbench.model.profile.profile_model import MAX_REPEATS, MAX_SEED
-from volbench.model.profile.profile_settings import MAX_EXTENTS, WarmingMode
+from volbench.model.profile.profile_model import MAX_SEED
+from volbench.model.profile.profile_settings import MAX_EXTENTS, MAX_REPEATS, WarmingMode
 from volbench.plan.expansion.extents import LADDER
 
 

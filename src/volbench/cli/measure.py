@@ -21,6 +21,7 @@ from volbench.cli.options import (
     EXPECT,
     KEEP_FILES,
     SETTINGS,
+    UNTIL,
     Quantity,
     examples,
     names_option,
@@ -65,6 +66,7 @@ class Workloads:
     runtime_s: float  # of each run
     ioengine: str  # I/O engine of fio
     repeat: int  # runs of each combination
+    until: tuple[str, ...]  # settings that replace that number
 
 
 def _parse_runtime(text: str) -> float:
@@ -140,6 +142,7 @@ _WORKLOADS = option_group(
         metavar="N",
         help="Runs of each combination; 3 or more give confidence intervals.",
     ),
+    UNTIL,
 )
 
 
@@ -199,7 +202,7 @@ def measure(
 
     say_what_is_configured()
     if application is not None:
-        profile = _application_profile(application, roles, settings)
+        profile = _application_profile(application, roles, (*settings, *workloads.until))
     else:
         profile = profile_on(
             roles,
@@ -213,7 +216,7 @@ def measure(
                 },
             },
             size=workloads.size,
-            settings=settings,
+            settings=(*settings, *workloads.until),
         )
     request = CampaignRequest(
         profiles=with_expected((profile,), read_expectations(expectations)),

@@ -245,6 +245,13 @@ WHERE = click.option(
     help="Only runs that meet a condition, such as 'bs==4k and host~vm'.",
 )
 
+UNTIL = click.option(
+    "--until",
+    callback=lambda _context, _option, value: (f"repeat.until={value}",) if value else (),
+    metavar="PERCENT",
+    help="Repeat each workload until the median of its IOPS is known to ± PERCENT, 3 to 30 times, "
+    "instead of a fixed number; for other metrics: --set repeat.of=iops,p99.",
+)
 SETTINGS = click.option(
     "--set",
     "settings",

@@ -24,6 +24,7 @@ from volbench.cli.options import (
     PRICES,
     READY_TIMEOUT,
     SETTINGS,
+    UNTIL,
     VOLUME_TYPES,
     Quantity,
     examples,
@@ -97,6 +98,7 @@ def _client_counts(text: str) -> tuple[int, ...]:
     metavar="N",
     help="Run the measured jobs N times.",
 )
+@UNTIL
 @click.option(
     "--client-counts",
     type=Quantity("LIST", _client_counts),
@@ -136,6 +138,7 @@ def run(
     targets: tuple[str, ...],
     settings: tuple[str, ...],
     repeat: int | None,
+    until: tuple[str, ...],
     client_counts: tuple[int, ...],
     seed: int | None,
     on_error: str,
@@ -159,7 +162,7 @@ def run(
     say_what_is_configured()
     executor, allow_exec = LocalExecutor(), start.allow_exec
     sources = texts_of(executor, profiles, like=like, allow_exec=allow_exec)
-    loaded = load_texts(executor, sources, settings=settings, allow_exec=allow_exec)
+    loaded = load_texts(executor, sources, settings=(*settings, *until), allow_exec=allow_exec)
     loaded = with_expected(loaded, read_expectations(expectations))
     chosen, quorum = parse_policy(policy)
     names = "+".join(profile.name for profile in loaded)
@@ -235,7 +238,9 @@ def _as_before(request: CampaignRequest, like: Path) -> CampaignRequest:
     repeats = {
         before[profile.name]
         for profile in request.profiles
-        if profile.rounds is None and before.get(profile.name, profile.repeat) != profile.repeat
+        if profile.rounds is None
+        and profile.repeats.until is None
+        and before.get(profile.name) not in {None, profile.repeats.times}
     }
     names = dict.fromkeys(run.id.partition(f"-r{run.repeat}-")[2] for run in plan.runs)
     jobs = {job.name for profile in request.profiles for job in profile.jobs}

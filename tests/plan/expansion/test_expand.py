@@ -218,7 +218,12 @@ def test_overrides_of_the_profile_itself() -> None:
         "limits.iops=10",
         "limits.data.bandwidth=1MB/s",
     )
-    assert (profile.repeat, profile.order, profile.seed, profile.sample_s) == (2, "shuffled", 9, 0)
+    assert (profile.repeats.times, profile.order, profile.seed, profile.sample_s) == (
+        2,
+        "shuffled",
+        9,
+        0,
+    )
     assert profile.limits["*"].iops == 10
     assert profile.limits["data"].bandwidth_bytes_per_s == 1e6
 

@@ -8,7 +8,7 @@ import pytest
 
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.profile.profile_model import Job, Order, Phase, Profile, Tool
-from volbench.model.profile.profile_settings import Limits, Source
+from volbench.model.profile.profile_settings import Limits, Repeat, Source
 from volbench.plan.bundled_files import profile_names, read_profile
 from volbench.plan.profile.load_profile import dump_profile, load_profile
 
@@ -90,7 +90,9 @@ def test_every_mix_of_phase_tool_and_order() -> None:
         )
     ]
     for order, seed, repeat in itertools.product(Order, (None, 0, 2**31 - 1), (1, 10_000)):
-        profile = Profile(name="x", jobs=tuple(jobs), order=order, seed=seed, repeat=repeat)
+        profile = Profile(
+            name="x", jobs=tuple(jobs), order=order, seed=seed, repeats=Repeat(times=repeat)
+        )
         assert again(profile) == profile
 
 

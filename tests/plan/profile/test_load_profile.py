@@ -51,7 +51,7 @@ jobs:
         "direct": "1",
         "time_based": "1",
     }
-    assert (profile.repeat, profile.order, profile.seed) == (3, Order.SHUFFLED, 7)
+    assert (profile.repeats.times, profile.order, profile.seed) == (3, Order.SHUFFLED, 7)
     assert profile.sample_s == 0.5
     assert profile.limits["data"] == Limits(iops=1100, bandwidth_bytes_per_s=125e6)
     fill, warm, a, b = profile.jobs

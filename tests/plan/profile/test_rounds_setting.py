@@ -150,7 +150,7 @@ def test_overrides_change_rounds_and_waits() -> None:
     assert (jobs["reads"].pause_before_s, jobs["writes"].pause_before_s) == (2, 1)
     assert jobs["reads"].burst_runtime == BurstRuntime(factor=2, max_s=7200)
     plain = changed("rounds=", "repeat=5", "reads.burst_runtime=", "reads.pause_before=")
-    assert (plain.rounds, plain.repeat) == (None, 5)
+    assert (plain.rounds, plain.repeats.times) == (None, 5)
     assert all(job.burst_runtime is None and not job.pause_before_s for job in plain.jobs)
 
 

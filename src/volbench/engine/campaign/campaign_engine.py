@@ -287,12 +287,10 @@ def _clean(scratch: Scratch, states: RunStates, *, keep: bool) -> None:
 
 
 def _report_rounds(context: CampaignContext) -> None:
-    """Report the outcome of the rounds of each profile; numpy is imported only for rounds."""
-    judge = context.round_judge()
-    if judge is None:
-        return
-    for profile in context.campaign.rounds:
-        context.states.notify(f"{profile}: {judge.so_far(profile).words}")
+    """Report the outcome of rounds, and the workloads that did not become precise."""
+    for judge in context.judges():
+        for words in judge.outcome():
+            context.states.notify(words)
 
 
 def _report_end(context: CampaignContext) -> CampaignEnded:

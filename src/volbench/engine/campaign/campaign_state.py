@@ -28,6 +28,7 @@ from volbench.store.layout import Layout, RunFolder
 from volbench.store.log_files import checksum
 
 if TYPE_CHECKING:
+    from volbench.engine.campaign.repeat_stopping import PrecisionJudge
     from volbench.engine.campaign.round_stopping import RoundJudge
 
 # Silence after which a host is reported: ten times the longest pause of a host that works.
@@ -48,13 +49,20 @@ class CampaignContext:
     outcomes: Outcomes  # bytes moved by finished runs
     attendance: Attendance  # clients that still work
 
-    def round_judge(self) -> RoundJudge | None:
-        """Return the judge of the campaign's rounds; None if it has none."""
-        if not self.campaign.rounds:
-            return None
-        from volbench.engine.campaign.round_stopping import RoundJudge  # noqa: PLC0415 - pandas is slow to import
+    def judges(self) -> list[RoundJudge | PrecisionJudge]:
+        """Return the judges of rounds and repeats; numpy is imported only where there are any."""
+        found: list[RoundJudge | PrecisionJudge] = []
+        if self.campaign.rounds:
+            from volbench.engine.campaign.round_stopping import RoundJudge  # noqa: PLC0415 - numpy
 
-        return RoundJudge(self.layout, self.campaign, is_finished=self.states.is_finished)
+            judge = RoundJudge(self.layout, self.campaign, is_finished=self.states.is_finished)
+            found.append(judge)
+        if self.campaign.repeats:
+            from volbench.engine.campaign.repeat_stopping import PrecisionJudge  # noqa: PLC0415 - numpy
+
+            is_finished = self.states.is_finished
+            found.append(PrecisionJudge(self.layout, self.campaign, is_finished=is_finished))
+        return found
 
 
 class _Client(Protocol):

@@ -47,6 +47,7 @@ from volbench.store.layout import RunFolder
 from volbench.units import format_duration
 
 if TYPE_CHECKING:
+    from volbench.engine.campaign.repeat_stopping import PrecisionJudge
     from volbench.engine.campaign.round_stopping import RoundJudge
 
 # Of a client that waits for its turn: short beside the second that a start takes
@@ -166,11 +167,11 @@ class Worker:
             steps: of all clients; None for a single one.
         """
         self._is_idle, self._began_s = False, time.monotonic()
-        judge = self.context.round_judge()
+        judges = self.context.judges()
         for run in pending:
             if self.context.stop.requested:
                 return
-            if judge is not None and self._is_not_needed(run, pending, judge):
+            if any(self._is_not_needed(run, pending, judge) for judge in judges):
                 continue
             if steps is not None and not (yield from self._await_turn(run, steps)):
                 return
@@ -194,18 +195,26 @@ class Worker:
         self._is_idle, self._began_s = False, time.monotonic()
         return True
 
-    def _is_not_needed(self, run: Run, pending: Sequence[Run], judge: RoundJudge) -> bool:
-        """Return whether a run is not needed; if so, record it for all runs of these rounds."""
+    def _is_not_needed(
+        self, run: Run, pending: Sequence[Run], judge: RoundJudge | PrecisionJudge
+    ) -> bool:
+        """Return whether a run is not needed; if so, record it for all later ones too."""
         if self._states.state(run) is RunState.NOT_NEEDED:
             return True
         decision = judge.before(run)
         if decision is None:
             return False
         if decision.is_over:
-            later = [r for r in pending if r.profile == run.profile and r.repeat >= run.repeat]
+            later = [
+                r
+                for r in pending
+                if r.profile == run.profile
+                and r.repeat >= run.repeat
+                and (not decision.job or r.job == decision.job)
+            ]
             self._states.leave_out(later, reason=decision.words)
         else:
-            self._notify(f"{run.profile}: {decision.words}")
+            self._notify(f"{decision.job or run.profile}: {decision.words}")
         return decision.is_over
 
     def _run(self, run: Run, gate: Gate | None) -> Work[RunOutcome]:

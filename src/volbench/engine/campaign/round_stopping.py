@@ -6,7 +6,7 @@ run of a round, from the fifth round on, and covers the preceding rounds.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -32,11 +32,12 @@ _NAN = float("nan")
 
 
 @dataclass(frozen=True)
-class RoundDecision:
-    """Decision before a round."""
+class Decision:
+    """Decision before a round, or a repeat of a job."""
 
-    is_over: bool  # whether the round is not needed
-    words: str  # the reason, or the variables that are not steady yet
+    is_over: bool  # whether it is not needed, nor those after it
+    words: str  # the reason, or what is not steady or precise yet
+    job: str = ""  # the only job that it is about; empty for all of the profile
 
 
 class RoundJudge:
@@ -55,7 +56,7 @@ class RoundJudge:
         self._decided: set[tuple[str, int]] = set()
         self._parts: dict[str, tuple[Part, ...]] = {}
 
-    def before(self, run: Run) -> RoundDecision | None:
+    def before(self, run: Run) -> Decision | None:
         """Return the decision before the first run of a round; None at all other times."""
         is_repeated = run.phase is not Phase.PRECONDITION and run.repeat > ROUNDS
         key = run.profile, run.repeat
@@ -63,10 +64,15 @@ class RoundJudge:
             return None
         self._decided.add(key)
         determined = self.so_far(run.profile, last=run.repeat - 1)
-        return RoundDecision(
+        return Decision(
             determined.is_steady,
             determined.words if determined.is_steady else _unsteady_words(determined),
         )
+
+    def outcome(self) -> Iterator[str]:
+        """Yield a sentence for each profile."""
+        for profile in self._campaign.rounds:
+            yield f"{profile}: {self.so_far(profile).words}"
 
     def so_far(self, profile: str, *, last: int | None = None) -> Determination:
         """Judge the finished rounds of a profile up to round `last`."""

@@ -15,7 +15,7 @@ from volbench.model.campaign.host import Host, Policy
 from volbench.model.frozen_model import Count, FileName, Frozen, Seconds
 from volbench.model.profile.expect_setting import Expect
 from volbench.model.profile.profile_model import Order, Phase, Start, Tool
-from volbench.model.profile.profile_settings import Limits, Rounds, Until
+from volbench.model.profile.profile_settings import Limits, Repeat, Rounds, Until
 
 # Device major and minor, inode, and birth in ns since 1970 (0: not recorded by its filesystem)
 FileIdentity = tuple[int, int, int, int]
@@ -267,6 +267,8 @@ class Campaign(Consent):
     absent: tuple[Absent, ...] = ()  # unavailable hosts that the policy tolerates
     # profile to the end condition of its rounds; the repeat of its runs is the round
     rounds: dict[str, Rounds] = Field(default_factory=dict)
+    # profile to when the repeats of each of its workloads end, where that is not a number
+    repeats: dict[str, Repeat] = Field(default_factory=dict)
     expect: dict[str, Expect] = Field(default_factory=dict)  # profile to its expectations
 
     @property

@@ -29,6 +29,7 @@ from volbench.model.profile.profile_settings import (
     Interval,
     Limits,
     Name,
+    Repeat,
     Rounds,
     Source,
     Until,
@@ -37,7 +38,6 @@ from volbench.model.profile.profile_settings import (
 
 Options = dict[str, str | None]
 
-MAX_REPEATS = 10_000  # More is a typing error. Noticed by: tests/profiles/too-many-repeats
 MAX_SEED = 2**31 - 1  # Seeds have 31 bits, as those of runs
 # Processes in parallel; more on one host would measure its memory. Noticed by:
 # tests/profiles/too-many-clients
@@ -150,11 +150,11 @@ class ProfileSettings(Document):
         default_factory=dict,
         description="Role to device, file, directory or NBD URI; `--on` takes precedence.",
     )
-    repeat: Integer = Field(
-        default=1,
-        ge=1,
-        le=MAX_REPEATS,
-        description="Number of times the warm-up and measured jobs run.",
+    repeats: Repeat = Field(
+        default_factory=Repeat,
+        alias="repeat",
+        description="Number of times the warm-up and measured jobs run, or "
+        "[until the medians are precise](profile/runs.md#repeat-until-precise).",
     )
     rounds: Rounds | None = Field(
         default=None,
@@ -222,13 +222,15 @@ class Profile(ProfileSettings):
     limits: dict[str, Limits] = Field(default_factory=dict)
     jobs: tuple[Job, ...]  # all jobs of all phases, in file order
 
-    always_dumped: ClassVar[tuple[str, ...]] = ("repeat", "order", "sample_s", "device_sample_s")
+    always_dumped: ClassVar[tuple[str, ...]] = ("repeats", "order", "sample_s", "device_sample_s")
 
     def document(self) -> dict[str, object]:
         """Return the content of the profile file; values are canonical."""
         content = super().document()
         if self.rounds is not None:
             del content["repeat"]
+        elif self.repeats.until is None:
+            content["repeat"] = self.repeats.times
         if self.defaults:
             content["defaults"] = written_options(self.defaults)
         phases = {

@@ -5,6 +5,7 @@ As in `volbench.model.profile.profile_model`, each field is one key of a profile
 
 from __future__ import annotations
 
+import math
 import re
 from enum import StrEnum
 from typing import Annotated, ClassVar, Literal, Self
@@ -18,6 +19,7 @@ from pydantic import (
     model_validator,
 )
 
+from volbench.errors import InputError
 from volbench.model.document.document_model import (
     Boolean,
     Document,
@@ -46,6 +48,11 @@ MIN_BLOCKS = (
 MIN_ROUNDS = 5  # SNIA's steady-state criterion covers five rounds (PTS 2.0.2, 2.1.24)
 # More is a typing error. Noticed by: tests/engine/campaign/test_round_stopping.py
 MAX_ROUNDS = 1000
+MAX_REPEATS = 10_000  # More is a typing error. Noticed by: tests/profiles/too-many-repeats
+MIN_REPEATS = 3  # Fewer have no interval. Noticed by: test_repeat_stopping.py
+# Repeats of a workload that does not become precise. A trade-off: twice as many narrow an interval
+# by 30 %. Noticed by: test_repeat_stopping.py
+USUAL_MAX_REPEATS = 30
 MAX_EXTENTS = 1000  # Each is a run with a folder. Noticed by: tests/cli/test_help.py
 
 
@@ -226,6 +233,73 @@ def _track(value: object) -> object:
         known = ", ".join(item.value for item in Metric)
         reject(Fault(f"{value!r} is not a tracking variable", f"{TRACK_HINT}; metrics: {known}"))
     return {"job": job, "metric": metric}
+
+
+def _share(text: str) -> float:
+    try:
+        share = float(text.strip().removesuffix("%")) / 100
+    except ValueError:
+        share = math.nan
+    if not text.strip().endswith("%") or not 0.001 <= share <= 0.5:
+        raise InputError(f"{text!r} must be a percentage from 0.1% to 50%", hint="write it like 3%")
+    return share
+
+
+# A share of 1, written as a percentage
+Percentage = Annotated[
+    float, parsed(_share), Field(gt=0, lt=1), value_schema("percentage, such as 3%")
+]
+
+
+class Repeat(Document):
+    """How often the warm-up and measured jobs run: a number, or until medians are precise."""
+
+    shorthand: ClassVar[str] = "times"
+
+    times: Integer = Field(default=1, ge=1, le=MAX_REPEATS, description="A fixed number.")
+    until: Percentage | None = Field(
+        default=None,
+        description="Stop each workload once the intervals of its medians are within "
+        "± this percentage.",
+    )
+    of: tuple[
+        Literal["iops", "bw", "lat_mean", "p50", "p90", "p95", "p99", "p99.9", "p99.99"], ...
+    ] = Field(
+        default=("iops",),
+        min_length=1,
+        description="Metrics that must be precise, in each direction: `iops`, `bw`, `lat_mean`, "
+        "or a percentile from `p50` to `p99.99`.",
+    )
+    least: Integer = Field(
+        default=MIN_REPEATS,
+        alias="min",
+        ge=MIN_REPEATS,
+        le=MAX_REPEATS,
+        description="Fewest repeats.",
+    )
+    most: Integer = Field(
+        default=USUAL_MAX_REPEATS,
+        alias="max",
+        ge=MIN_REPEATS,
+        le=MAX_REPEATS,
+        description="Most repeats.",
+    )
+
+    @model_validator(mode="after")
+    def _is_one_of_both(self) -> Self:
+        is_plain = self == Repeat.model_construct(times=self.times)
+        if self.until is None and not is_plain:
+            reject(Fault("of, min and max need until", "add until: 3%, or write repeat: 5"))
+        if self.until is not None and self.times > 1:
+            reject(Fault("either times or until", "remove times; max is the most repeats"))
+        if self.least > self.most:
+            reject(Fault("min is above max", "swap them"))
+        return self
+
+    @property
+    def planned(self) -> int:
+        """Number of repeats that are planned; with `until` the most."""
+        return self.times if self.until is None else self.most
 
 
 class Rounds(Document):

@@ -90,8 +90,10 @@ class Estimate:
 def estimate(campaign: Campaign) -> Estimate:
     """Return time and bytes of a campaign, as far as the plan determines them."""
     runs = campaign.runs
-    # Those that run even if steady state is reached as early as possible
-    needed = [r for r in runs if r.profile not in campaign.rounds or r.repeat <= MIN_ROUNDS]
+    # Those that run even if steady state or precision is reached as early as possible
+    least = dict.fromkeys(campaign.rounds, MIN_ROUNDS)
+    least.update((profile, repeat.least) for profile, repeat in campaign.repeats.items())
+    needed = [r for r in runs if r.repeat <= least.get(r.profile, r.repeat)]
     written = _all_written(runs)
     probe_s = PROBE_READS * PROBE_READ_S * len(campaign.cold_probe_roles)
     assumed = [run for run in runs if run.limits.bandwidth_bytes_per_s is None]

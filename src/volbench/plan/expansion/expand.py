@@ -262,6 +262,7 @@ def campaign_of(
             dict.fromkeys(job.role for p in profiles if p.cold_probe for job in p.jobs)
         ),
         rounds={profile.name: profile.rounds for profile in profiles if profile.rounds is not None},
+        repeats={p.name: p.repeats for p in profiles if p.repeats.until is not None},
         expect={profile.name: profile.expect for profile in profiles if profile.expect},
     )
 
@@ -277,9 +278,14 @@ def check_length(profiles: Sequence[Profile], terms: Terms, *, clients: int) -> 
 
 
 def repeats_of(profile: Profile, terms: Terms) -> int:
-    """Return the number of repeats of the measured jobs; the maximum for rounds."""
+    """Return the number of repeats of the measured jobs; the maximum where results decide."""
     if profile.rounds is None:
-        return terms.repeat or profile.repeat
+        if profile.repeats.until is not None and terms.repeat is not None:
+            raise InputError(
+                f"profile {profile.name} repeats its jobs until they are precise",
+                hint=f"leave out --repeat, or write --set repeat={terms.repeat}",
+            )
+        return terms.repeat or profile.repeats.planned
     if terms.repeat is not None:
         raise InputError(
             f"profile {profile.name} repeats its jobs in rounds until they are steady",

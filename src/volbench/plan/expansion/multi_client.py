@@ -366,6 +366,14 @@ def _check(profiles: Sequence[Profile], clients: Sequence[Client]) -> None:
                 f"host {client.host.name} has no volume for the role {missing[0]!r}",
                 hint=f"add --on {missing[0]}=PATH, or the volume to the host in the inventory",
             )
+    until = next((profile.name for profile in profiles if profile.repeats.until is not None), None)
+    if until is not None and len(clients) > 1:
+        raise InputError(
+            f"profile {until} repeats each workload until it is precise, which is decided on one "
+            f"client only, not on {len(clients)}",
+            hint="run it on one host after another (--limit HOST), each into a folder of its own; "
+            "or write --set repeat=5 for a fixed number",
+        )
     in_rounds = next((profile.name for profile in profiles if profile.rounds), None)
     if in_rounds is not None and len(clients) > 1:
         raise InputError(

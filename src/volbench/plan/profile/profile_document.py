@@ -173,7 +173,7 @@ def rounds_fault(profile: Profile) -> Fault | None:
     """Return the fault of a profile's rounds, or None."""
     if profile.rounds is None:
         return None
-    if profile.repeat > 1:
+    if profile.repeats.planned > 1:
         return Fault("rounds already repeat the jobs", "remove repeat, or rounds")
     measured = {job.name: job for job in profile.jobs if job.phase is Phase.MEASURED}
     for track in profile.rounds.track:

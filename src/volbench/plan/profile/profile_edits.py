@@ -83,6 +83,8 @@ class ProfileEdit:
         """Set one key; return the edited location."""
         first, *rest = key.split(".")
         if first in PROFILE_KEYS:
+            if key == "repeat.until" and not isinstance(self.content.get("repeat"), dict):
+                self.content["repeat"] = {}  # instead of a number
             _set_below(self.content, [first, *rest], value, model=ProfileDocument)
             if first == "start" and value != Start.STAGGERED:
                 self.content.pop("stagger", None)
@@ -268,7 +270,7 @@ def _set_below(
     elif inner is not None and inner.shorthand and isinstance(content.get(first), dict):
         content[first] = {**content[first], inner.shorthand: value}
     else:
-        content[first] = value.split(",") if first == "track" else value
+        content[first] = value.split(",") if first in {"track", "of"} else value
 
 
 def _model_of(model: type[BaseModel] | None, key: str) -> type[Document] | None:

@@ -86,7 +86,7 @@ class Tally:
         """Take an event into account."""
         if isinstance(event, CampaignStarted):
             self.total = len(event.pending)
-            self.is_most = bool(event.campaign.rounds)
+            self.is_most = bool(event.campaign.rounds or event.campaign.repeats)
             self.steps = {run.id: _step(run) for run in event.pending}
             self.waiting_s = {run.id: event.expected_s.get(run.id) for run in event.pending}
             self.extents = {run.id: run.extent for run in event.pending if run.extent}

@@ -1,0 +1,138 @@
+"""Repeats until precise on simulated volumes: one is even, one gets faster and faster."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import volbench as api
+from tests.command_line import call
+from tests.engine.campaign.virtual_runs import virtual_fio
+from volbench.engine.campaign.repeat_stopping import PrecisionJudge
+from volbench.lab.scenario import load_scenario
+from volbench.model.campaign.planned_run import RunState
+from volbench.store.layout import Layout
+
+EVEN = "name: even\nsize: 8m\nservice: {read: 2ms, write: 2ms, slots: 8}\nrestored: true\n"
+RISING = (
+    "name: rising\nsize: 8m\nservice: {read: 20ms, write: 20ms, slots: 4}\nrestored: true\n"
+    "drift: 1000%\n"
+)
+LIMIT = "limits: {iops: 150}\n"
+MOST = 9
+PROFILE = f"""
+name: short
+sample: 0
+device_sample: 0
+repeat: {{until: 3%, of: [iops], min: 3, max: {MOST}}}
+defaults: {{ioengine: nbd, size: 8m, bs: 4k, iodepth: 4, runtime: 1s, time_based: 1}}
+jobs:
+  writes: {{rw: randwrite}}
+  reads: {{rw: randread}}
+"""
+URI = "nbd+unix:///?socket=/nowhere"
+
+
+@pytest.fixture(scope="module", name="ended")
+def _ended(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]:
+    """Measure both volumes in virtual time; return the folders."""
+    folder = tmp_path_factory.mktemp("repeats")
+    (folder / "short.yaml").write_text(PROFILE)
+    found = {}
+    for text in (EVEN + LIMIT, RISING):
+        scenario = load_scenario(text, path="made.yaml")
+        found[scenario.name] = folder / scenario.name
+        with virtual_fio(scenario):
+            done = call(*arguments(folder / "short.yaml", found[scenario.name]))
+        assert done.returncode == 0, done.stderr
+        (folder / f"{scenario.name}.txt").write_text(done.stdout + done.stderr)
+    yield found
+    shutil.rmtree(folder)
+
+
+def arguments(profile: Path, into: Path, *more: str) -> list[str]:
+    """Return the command line of a campaign."""
+    where = ["--on", URI, "--allow-destroy", URI, "--output", str(into)]
+    return ["run", str(profile), *where, *more]
+
+
+def made(folder: Path) -> dict[str, int]:
+    """Return the number of finished repeats of each job."""
+    opened = api.open_campaign(folder)
+    return {
+        job: sum(
+            opened.runs[run.id].state is RunState.FINISHED
+            for run in opened.campaign.runs
+            if run.job == job
+        )
+        for job in ("writes", "reads")
+    }
+
+
+def test_an_even_volume_stops_early(ended: dict[str, Path]) -> None:
+    """Each workload by itself; the runs that are left out are no failures."""
+    counts = made(ended["even"])
+    assert all(3 <= count < MOST for count in counts.values()), counts
+    text = ended["even"].with_suffix(".txt").read_text()
+    for job, count in counts.items():
+        assert f"{job} is precise to 3 % after {count} repeats" in text
+    assert f"{2 * MOST - sum(counts.values())} not needed" in text
+
+
+def test_a_drifting_volume_says_so(ended: dict[str, Path]) -> None:
+    """All repeats are made, the interval is shown, and the reason is the drift."""
+    assert made(ended["rising"]) == {"writes": MOST, "reads": MOST}
+    text = ended["rising"].with_suffix(".txt").read_text()
+    assert f"writes: not precise after {MOST} repeats: iops of writes is uncertain by" in text
+    assert "(wanted: 3 %; drift: up by" in text
+
+
+def test_a_resume_comes_to_the_same_decision(ended: dict[str, Path]) -> None:
+    """It depends on the files alone, and a workload is never taken up again."""
+    opened = api.open_campaign(ended["even"])
+    finished = {key for key, note in opened.runs.items() if note.state is RunState.FINISHED}
+    judge = PrecisionJudge(
+        Layout(ended["even"]), opened.campaign, is_finished=lambda run: run.id in finished
+    )
+    counts = made(ended["even"])
+    for run in opened.campaign.runs:
+        decision = judge.before(run)
+        if run.repeat == counts[run.job] + 1:
+            assert decision is not None
+            assert decision.is_over
+            assert decision.job == run.job
+        elif run.repeat <= counts[run.job]:
+            assert decision is None or not decision.is_over
+
+
+def test_the_plan_has_the_least_and_the_greatest_time(ended: dict[str, Path]) -> None:
+    """Three repeats of two jobs, or all."""
+    profile = ended["even"].parent / "short.yaml"
+    planned = call(*arguments(profile, profile.parent / "none", "--dry-run"))
+    assert f"(6 to {2 * MOST} runs)" in planned.stdout
+
+
+def test_the_command_line_replaces_a_fixed_number(ended: dict[str, Path]) -> None:
+    """`--until` alone does, and `--repeat` beside it is refused."""
+    folder = ended["even"].parent
+    fixed = folder / "fixed.yaml"
+    fixed.write_text(PROFILE.replace(PROFILE.splitlines()[4], "repeat: 4"))
+    planned = call(*arguments(fixed, folder / "none", "--until", "5%", "--dry-run"))
+    assert "(6 to 60 runs)" in planned.stdout
+    refused = call(*arguments(fixed, folder / "none", "--until", "5%", "--repeat", "4"))
+    assert refused.returncode == 2
+    assert "repeats its jobs until they are precise" in refused.stderr
+    wrong = call(*arguments(fixed, folder / "none", "--until", "3", "--dry-run"))
+    assert wrong.returncode == 2
+    assert "must be a percentage from 0.1% to 50%" in wrong.stderr
+
+
+def test_several_clients_are_refused(ended: dict[str, Path]) -> None:
+    """They would not become precise at the same time."""
+    folder = ended["even"].parent
+    refused = call(*arguments(folder / "short.yaml", folder / "none", "--set", "clients=2"))
+    assert refused.returncode == 2
+    assert "decided on one client only, not on 2" in refused.stderr
