@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -84,19 +84,25 @@ def show(
 def _show_results(
     opened: Dataset, table_output: TableOutput, *, each: bool, by: Sequence[str]
 ) -> None:
-    from volbench.present.tables.expectations_table import expectations_table
     from volbench.present.tables.results_table import result_tables
     from volbench.present.terminal.campaign_text import came_from
 
     is_brief = table_output.is_brief and not each
-    answers = [expectations_table(opened.expect())] if opened.expects and not by else []
     tables = result_tables(opened, _selected(opened), is_brief=is_brief, by=by)
-    table_output.write(*tables, lead=answers)
+    table_output.write(*tables, lead=[] if by else list(_answers(opened)))
     if table_output.format in {"json", "csv"}:
         return
     for data in opened.names.values():
         if notice := came_from(data.campaign):
             click.echo(notice, err=True)
+
+
+def _answers(opened: Dataset) -> Iterator[Table[Any]]:
+    """Yield the answers to the expectations of the profiles, if there are any."""
+    if opened.expects:
+        from volbench.present.tables.expectations_table import expectations_table
+
+        yield expectations_table(opened.expect())
 
 
 def _selected(opened: Dataset) -> dict[str, RunNote]:
