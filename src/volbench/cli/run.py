@@ -100,6 +100,12 @@ def _client_counts(text: str) -> tuple[int, ...]:
 )
 @UNTIL
 @click.option(
+    "--order",
+    type=click.Choice(["listed", "shuffled"]),
+    help="Order of the measured jobs in each repeat. Arms stay next to each other: in balanced "
+    "order (A B, B A) if listed, in random order if shuffled.  [default: that of the profile]",
+)
+@click.option(
     "--client-counts",
     type=Quantity("LIST", _client_counts),
     default="",
@@ -139,6 +145,7 @@ def run(
     settings: tuple[str, ...],
     repeat: int | None,
     until: tuple[str, ...],
+    order: str | None,
     client_counts: tuple[int, ...],
     seed: int | None,
     on_error: str,
@@ -162,7 +169,8 @@ def run(
     say_what_is_configured()
     executor, allow_exec = LocalExecutor(), start.allow_exec
     sources = texts_of(executor, profiles, like=like, allow_exec=allow_exec)
-    loaded = load_texts(executor, sources, settings=(*settings, *until), allow_exec=allow_exec)
+    settings = (*settings, *until, *((f"order={order}",) if order else ()))
+    loaded = load_texts(executor, sources, settings=settings, allow_exec=allow_exec)
     loaded = with_expected(loaded, read_expectations(expectations))
     chosen, quorum = parse_policy(policy)
     names = "+".join(profile.name for profile in loaded)

@@ -95,6 +95,8 @@ def _show_results(
     for data in opened.names.values():
         if notice := came_from(data.campaign):
             click.echo(notice, err=True)
+        if data.campaign.design:
+            click.echo(f"{data.campaign.design}: volbench compare pairs them", err=True)
 
 
 def _answers(opened: Dataset) -> Iterator[Table[Any]]:

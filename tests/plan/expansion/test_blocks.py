@@ -13,6 +13,7 @@ from volbench.model.campaign.planned_run import Campaign, Volume, VolumeKind
 from volbench.model.profile.profile_model import Profile
 from volbench.plan.expansion.expand import Terms, balanced, expand
 from volbench.plan.profile.load_profile import dump_profile, load_profile
+from volbench.present.tables.plan_tables import runs_table
 
 ENGINES = """
 name: engines
@@ -87,6 +88,14 @@ def test_shuffled_arms_stay_in_their_block() -> None:
     pairs = list(zip(runs[::2], runs[1::2], strict=True))
     assert all(one.block == other.block for one, other in pairs)
     assert {(one.arm, other.arm) for one, other in pairs} == {("aio", "uring"), ("uring", "aio")}
+
+
+def test_the_design_is_named() -> None:
+    """Plan, show and report say how many blocks of which arms there are."""
+    campaign = planned(load(ENGINES), 2)
+    assert campaign.design == "4 blocks of aio, uring"
+    assert "4 blocks of aio, uring; seed 1" in runs_table(campaign, expected_s={}).notes[-1]
+    assert planned(load(ENGINES.partition("variants")[0]), 2).design == ""
 
 
 def test_a_dumped_profile_has_the_same_blocks() -> None:

@@ -16,6 +16,7 @@ from volbench.model.frozen_model import Count, FileName, Frozen, Seconds
 from volbench.model.profile.expect_setting import Expect
 from volbench.model.profile.profile_model import Order, Phase, Start, Tool
 from volbench.model.profile.profile_settings import Limits, Repeat, Rounds, Until
+from volbench.units import counted_noun
 
 # Device major and minor, inode, and birth in ns since 1970 (0: not recorded by its filesystem)
 FileIdentity = tuple[int, int, int, int]
@@ -275,6 +276,14 @@ class Campaign(Consent):
     def clients_absent(self) -> int:
         """Number of clients missing from every step from the start."""
         return sum(host.clients for host in self.absent)
+
+    @property
+    def design(self) -> str:
+        """Blocks and their arms, such as ``10 blocks of aio, uring``; empty without blocks."""
+        blocks = {run.block for run in self.runs if run.block}
+        arms = dict.fromkeys(run.arm for run in self.runs if run.arm)
+        named = f" of {', '.join(arms)}" if arms else ""
+        return counted_noun(len(blocks), "block") + named if blocks else ""
 
     @property
     def key(self) -> str:

@@ -158,6 +158,7 @@ def _plan_facts(content: ReportContent) -> dict[str, str]:
         **origin,
         "seed": str(campaign.seed),
         "order": campaign.order.value,
+        **({"design": campaign.design} if campaign.design else {}),
         "after a failed run": campaign.on_error.value,
         "allowed to be overwritten": ", ".join(campaign.allow_destroy) or "nothing",
     }

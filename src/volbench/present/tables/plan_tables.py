@@ -141,7 +141,7 @@ def _plan_note(campaign: Campaign) -> str:
     runs = counted_noun(len(campaign.runs), "run")
     if measured < len(campaign.runs):
         runs += f", {measured} of them measured"
-    return f"{runs}; seed {campaign.seed}"
+    return "; ".join(filter(None, [runs, campaign.design, f"seed {campaign.seed}"]))
 
 
 _VOLUME_TYPE = "volume_type"
