@@ -279,11 +279,10 @@ class Campaign(Consent):
 
     @property
     def design(self) -> str:
-        """Blocks and their arms, such as ``10 blocks of aio, uring``; empty without blocks."""
-        blocks = {run.block for run in self.runs if run.block}
+        """Blocks and their arms, such as ``10 blocks of aio, uring``; empty without arms."""
+        blocks = {run.block for run in self.runs if run.arm}
         arms = dict.fromkeys(run.arm for run in self.runs if run.arm)
-        named = f" of {', '.join(arms)}" if arms else ""
-        return counted_noun(len(blocks), "block") + named if blocks else ""
+        return f"{counted_noun(len(blocks), 'block')} of {', '.join(arms)}" if arms else ""
 
     @property
     def key(self) -> str:
