@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from tests.analyse.compare.test_noise_floor import arms, device_of, floor_of
 from tests.analyse.compared_rows import no_findings, rows_of
 from tests.analyse.round_rows import row as round_row
 from tests.nightly_campaigns import WORKLOADS, dropping, summary_of
@@ -59,6 +60,7 @@ from volbench.present.tables.hosts_tables import (
     status_table,
     survey_table,
 )
+from volbench.present.tables.noise_table import noise_table
 from volbench.present.tables.plan_tables import (
     campaigns_table,
     profile_table,
@@ -226,6 +228,12 @@ def patterns() -> Table[Any]:
     return patterns_table(_compared({"before": rows_of(1000), "after": rows_of(2000, seed=2)}))
 
 
+def noise() -> Table[Any]:
+    """Return the noise floor of two equal arms."""
+    rows = arms(drift=0.3)
+    return noise_table([floor_of(rows, device_of(rows))], detect=0.05)
+
+
 def _compared(sides: dict[str, Any]) -> Comparison:
     findings = dict.fromkeys(sides, no_findings())
     return compare(sides, findings, Question(metrics=("iops", "p99")))
@@ -347,6 +355,7 @@ TABLES: dict[str, Callable[[], Table[Any]]] = {
     "campaigns": lambda: campaigns_table([campaign_record("2026-premium-ssd-v2-west")]),
     "comparison": comparison,
     "patterns": patterns,
+    "noise": noise,
     "trend": trends,
     "findings": lambda: findings_table([finding("001-randread-4k-iodepth-16-r1")]),
     "hosts": lambda: hosts_table(hosts()),
