@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tests.analyse.compare.test_noise_floor import arms, device_of, floor_of
 from tests.analyse.compared_rows import no_findings, rows_of
+from tests.analyse.equal_arms import arms, device_of, floor_of
 from tests.analyse.round_rows import row as round_row
 from tests.nightly_campaigns import WORKLOADS, dropping, summary_of
 from tests.present.tables.table_rows import ROW, of_volumes
