@@ -1,7 +1,7 @@
 """Manual pages of every command, written from the commands themselves into the wheel.
 
-hatchling calls `ManPages` when it builds the wheel (pyproject.toml), so that `man volbench-run`
-works after an installation. To write them: .venv/bin/python scripts/man_pages.py FOLDER
+build_hook.py calls `write_pages` when the wheel is built, so that `man volbench-run` works after an
+installation. To write them: .venv/bin/python scripts/man_pages.py FOLDER
 """
 
 from __future__ import annotations
@@ -10,34 +10,11 @@ import sys
 from collections.abc import Iterator
 from inspect import cleandoc
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
 
 import click
-from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 SOURCE = Path(__file__).resolve().parents[1] / "src"
 EXIT_CODES = "2 invalid input, 3 refused; see volbench help errors for the rest."
-
-
-class ManPages(BuildHookInterface[Any]):
-    """Writes the pages when a wheel is built."""
-
-    PLUGIN_NAME = "custom"
-
-    def initialize(self, version: str, build_data: dict[str, Any]) -> None:
-        """Add a page for each command to the data files of a wheel; an editable one has none."""
-        if version == "editable":
-            return
-        self.folder = TemporaryDirectory()
-        for page in write_pages(Path(self.folder.name)):
-            build_data["shared_data"][str(page)] = f"share/man/man1/{page.name}"
-
-    def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
-        """Remove the pages that are in the wheel now."""
-        del build_data, artifact_path
-        if version != "editable":
-            self.folder.cleanup()
 
 
 def write_pages(folder: Path) -> list[Path]:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
+import re
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import venv
 import zipfile
 from pathlib import Path
@@ -14,13 +18,24 @@ import pytest
 pytestmark = pytest.mark.slow
 
 
+def build(root: Path, folder: Path) -> Path:
+    """Build the source distribution, and the wheel from it; return their folder."""
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(root)]
+    environment = os.environ | {"SOURCE_DATE_EPOCH": "1767225600"}
+    subprocess.run(command, check=True, capture_output=True, env=environment)
+    return folder
+
+
 @pytest.fixture(scope="module")
-def wheel(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the wheel of this checkout."""
-    folder = tmp_path_factory.mktemp("wheel")
-    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder)]
-    subprocess.run([*build, str(root)], check=True, capture_output=True)
-    return next(folder.glob("volbench-*.whl"))
+def built(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with both distributions of this checkout."""
+    return build(root, tmp_path_factory.mktemp("built"))
+
+
+@pytest.fixture(scope="module")
+def wheel(built: Path) -> Path:
+    """Return the wheel of this checkout."""
+    return next(built.glob("volbench-*.whl"))
 
 
 @pytest.fixture(scope="module")
@@ -55,8 +70,61 @@ def test_wheel_holds_code_profiles_and_licence(root: Path, wheel: Path) -> None:
     assert beside
     pages = {f"volbench/{p.relative_to(root)}" for p in (root / "docs" / "reference").rglob("*.md")}
     assert modules | profiles | beside | pages | {"volbench/py.typed"} <= names
-    assert any(name.endswith("/licenses/LICENSE") for name in names)
+    assert "volbench/present/renderers/interactive/bokeh.min.js" in names
+    for licence in ("LICENSE", "THIRD_PARTY.md"):
+        assert any(name.endswith(f"/licenses/{licence}") for name in names)
     assert any(name.endswith("/data/share/man/man1/volbench-run.1") for name in names)
+
+
+def test_the_source_distribution_holds_what_the_wheel_needs(built: Path) -> None:
+    """No tests, whose recorded results are ten times as large, and nothing that the build makes."""
+    archive = next(built.glob("volbench-*.tar.gz"))
+    with tarfile.open(archive) as opened:
+        names = [name.partition("/")[2] for name in opened.getnames()]
+    tops = {name.partition("/")[0] for name in names}
+    assert {"src", "profiles", "docs", "scripts", "LICENSE", "CHANGELOG.md"} <= tops
+    assert not tops & {"tests", "benchmarks", ".ci"}
+    assert not [name for name in names if name.endswith((".min.js", ".pyc", ".png"))]
+    assert archive.stat().st_size < 2_000_000
+
+
+def test_a_second_build_gives_the_same_bytes(root: Path, built: Path, tmp_path: Path) -> None:
+    """Both distributions can be reproduced by whoever has the sources."""
+    once, again = (
+        {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
+        for folder in (built, build(root, tmp_path))
+    )
+    assert len(once) == 2
+    assert again == once
+
+
+def test_an_index_accepts_the_distributions(built: Path) -> None:
+    """The README renders there and the wheel has nothing that does not belong into one."""
+    files = [str(path) for path in sorted(built.iterdir())]
+    tools = Path(sys.executable).parent
+    for command in (
+        [str(tools / "twine"), "check", "--strict", *files],
+        [str(tools / "check-wheel-contents"), *(name for name in files if name.endswith(".whl"))],
+    ):
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_index_shows_a_readme_without_dead_links(root: Path, wheel: Path) -> None:
+    """Links go to files of this version at the one address of the project, and these exist."""
+    with zipfile.ZipFile(wheel) as opened:
+        (name,) = (name for name in opened.namelist() if name.endswith(".dist-info/METADATA"))
+        text = opened.read(name).decode()
+    (address,) = re.findall(r"^Project-URL: Repository, (\S+)$", text, re.MULTILINE)
+    (version,) = re.findall(r"^Version: (\S+)$", text, re.MULTILINE)
+    targets = re.findall(r"\]\(([^)#]+)[^)]*\)", text.partition("\n\n")[2])
+    ours = [target for target in targets if target.startswith(address)]
+    assert len(ours) > 10
+    for target in ours:
+        kind, tag, path = target.removeprefix(f"{address}/").split("/", 2)
+        assert (kind, tag) == ("raw" if path.endswith(".png") else "blob", f"v{version}")
+        assert (root / path).exists(), target
+    assert all(target.startswith("https://") for target in targets)
 
 
 def test_installed_command_finds_profiles_by_name(root: Path, bench: Path, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from volbench.model.campaign.planned_run import RunState
 from volbench.present.formatting import instant, printable
-from volbench.present.renderers.interactive import asset, chart_scripts, digest, library, pack
+from volbench.present.renderers.interactive import LIBRARY, asset, chart_scripts, digest, pack
 from volbench.present.report.campaign_section import CampaignSection, campaign_section
 from volbench.present.report.content import MultiCampaignContent, ReportContent
 from volbench.present.report.embedded_runs import (
@@ -88,7 +88,7 @@ def _page(
     ]
     contents = [(section.id, section.content) for section in sections]
     runs = run_columns(contents)
-    bokeh = [library()] if runs.numbers or any(figure.plot for figure in figures) else []
+    bokeh = [asset(LIBRARY)] if runs.numbers or any(figure.plot for figure in figures) else []
     first = sections[0].content
     return render_template(
         "report.html.j2",

@@ -16,15 +16,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from importlib.util import find_spec
-from pathlib import Path
 from typing import get_args
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from volbench import __version__
-from volbench.errors import InputError, VolbenchError
+from volbench.errors import InputError
 from volbench.present.export.frame_export import export_frame
 from volbench.present.formatting import printable
 from volbench.present.plots.colour_themes import RAMPS, THEMES
@@ -40,6 +38,8 @@ from volbench.present.plots.description import (
 from volbench.present.plots.marks import AnyMark, Mark
 from volbench.present.renderers.interactive.plot_json import Json, json_form, plain
 
+# BokehJS, which the build puts beside this module (scripts/build_hook.py)
+LIBRARY = "bokeh.min.js"
 # In the order in which they use each other
 _SCRIPTS = (
     *("formats.js", "decoding.js", "looks.js", "axes.js", "marks.js", "hover.js"),
@@ -62,19 +62,6 @@ def pack(content: str | bytes) -> str:
 def digest(script: str) -> str:
     """Return the hash by which a browser recognises a script (CSP level 3, 2.3.1)."""
     return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-
-
-@cache
-def library() -> str:
-    """Return Bokeh's JavaScript library, without importing Bokeh."""
-    spec = find_spec("bokeh")
-    if spec is None or not spec.submodule_search_locations:
-        raise VolbenchError(
-            "the library that draws interactive charts is missing",
-            hint="install volbench again, with all of its packages",
-        )
-    folder = Path(spec.submodule_search_locations[0]) / "server" / "static" / "js"
-    return (folder / "bokeh.min.js").read_text(encoding="utf-8")
 
 
 @cache
@@ -154,7 +141,7 @@ def chart_page(plots: Sequence[Plot], *, title: str, theme: str = "") -> str:
         raise InputError(
             f"the chart {flat[0]} cannot be drawn in a page", hint="choose --format svg, png or pdf"
         )
-    scripts = chart_scripts()
+    scripts, library = chart_scripts(), asset(LIBRARY)
     return (
         _environment()
         .get_template("chart_page.html.j2")
@@ -164,8 +151,8 @@ def chart_page(plots: Sequence[Plot], *, title: str, theme: str = "") -> str:
             version=__version__,
             style=Markup(asset("page.css")),  # noqa: S704 - shipped with the package
             script=Markup(scripts),  # noqa: S704 - shipped with the package
-            script_hashes=[digest(text) for text in (scripts, library())],
-            library=pack(library()),
+            script_hashes=[digest(text) for text in (scripts, library)],
+            library=pack(library),
             charts=[(embed(plot), plot.name, _csv_link(plot)) for plot in plots],
         )
     )
