@@ -26,8 +26,12 @@ from volbench.cli.options import (
     settings_options,
 )
 from volbench.cli.output import TableOutput, table_options
-from volbench.cli.provisioned_hosts import ProvisionedHosts, with_removed_hosts, with_revived_hosts
-from volbench.cli.slice_options import WITH_METRICS
+from volbench.cli.slice_options import (
+    WITH_METRICS,
+    ProvisionedHosts,
+    with_removed_hosts,
+    with_revived_hosts,
+)
 from volbench.cli.verb_groups import VerbCommand
 from volbench.errors import CampaignError, InputError, OutputError
 from volbench.units import counted_noun

@@ -68,6 +68,10 @@ VERBS: dict[str, tuple[str, str]] = {
     "report": ("cli.report:report", "Write the report of campaigns: one HTML file."),
     "k8s": ("kubernetes.k8s_verbs", "Manifests, access rights and storage classes for Kubernetes."),
     "config": ("cli.profiles:config", "Show defaults from volbench.toml and config.toml."),
+    "bugreport": (
+        "cli.bug_report:bugreport",
+        "Print what belongs into a bug report, with names and secrets masked.",
+    ),
     "lab": ("lab.lab_verbs:lab", "Simulate volumes whose behaviour is known."),
 }
 

@@ -39,7 +39,7 @@ from volbench.cli.output import (
     table_options,
 )
 from volbench.cli.profiles import texts_of
-from volbench.cli.provisioned_hosts import Placement, with_placement
+from volbench.cli.slice_options import Placement, with_placement
 from volbench.cli.verb_groups import VerbCommand
 from volbench.errors import InputError
 from volbench.units import parse_size

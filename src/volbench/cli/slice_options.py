@@ -1,11 +1,120 @@
-"""Options that slices add to the verbs of the core, and what stands in for an absent slice."""
+"""What slices add to the verbs of the core: options, and hosts that are made for a campaign."""
 
 from __future__ import annotations
 
-from functools import wraps
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial, wraps
+from typing import TYPE_CHECKING, Protocol
+
+import click
 
 from volbench.cli.options import Decorator, Metrics, OptionGroup, Verb
+from volbench.errors import InputError
 from volbench.slices import is_present, load
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from volbench.cli.output import TableOutput
+    from volbench.engine.campaign.prepare import CampaignRequest
+    from volbench.engine.hosts.connected_host import ConnectedHost
+    from volbench.model.campaign.host import Host
+
+_SLICE = "kubernetes.pod_options"
+
+# Options that are known without the slice, so that they can say what is missing
+_KNOWN_FLAGS = ("--k8s",)
+_KNOWN_OPTIONS = ("--storage-class", "--pod-timeout", "--pod-request", "--pod-limit")
+
+
+class Placement(Protocol):
+    """Hosts that are made for a new campaign."""
+
+    @property
+    def has_directories(self) -> bool:
+        """Whether the volumes of the hosts are directories, not devices."""
+
+    def hosts(
+        self, request: CampaignRequest, *, yes: bool, stays: bool
+    ) -> AbstractContextManager[tuple[CampaignRequest, list[ConnectedHost]]]:
+        """Make hosts; yield the campaign on them, and the hosts, which are removed at the end.
+
+        All that may be refused or asked is settled before they are made.
+
+        Args:
+            yes: whether a long campaign is agreed to.
+            stays: whether the hosts stay, as the campaign goes on in the background.
+        """
+
+    def show_plan(self, request: CampaignRequest, table_output: TableOutput) -> None:
+        """Print the plan of a campaign without making its hosts."""
+
+
+class ProvisionedHosts(Protocol):
+    """Hosts that were made for a campaign."""
+
+    def revived(self, hosts: Sequence[Host], root: Path) -> AbstractContextManager[Sequence[Host]]:
+        """Find hosts again, or make them again; they are removed at the end of the campaign."""
+
+    def removed(
+        self, hosts: Sequence[Host], root: Path, *, planned: Sequence[Host]
+    ) -> AbstractContextManager[Sequence[Host]]:
+        """Yield the hosts that are still there, and then remove all that were made.
+
+        Args:
+            planned: all hosts of the campaign; none to leave the made ones there.
+        """
+
+
+class _NoneMade:
+    """Hosts where the slice is absent: machines, which nobody makes; pods are refused."""
+
+    def revived(self, hosts: Sequence[Host], root: Path) -> AbstractContextManager[Sequence[Host]]:
+        return self.removed(hosts, root, planned=())
+
+    def removed(
+        self, hosts: Sequence[Host], _root: Path, *, planned: Sequence[Host]
+    ) -> AbstractContextManager[Sequence[Host]]:
+        if any(host.pod for host in (*hosts, *planned)):
+            load(_SLICE)
+        return nullcontext(hosts)
+
+
+def _from_slice(name: str, keyword: str, absent: object, verb: Verb) -> Verb:
+    """Add options of the slice to a verb; without the slice, only ones that say what is missing."""
+    try:
+        decorator: Decorator = load(f"{_SLICE}:{name}")
+    except InputError as error:
+        missing = error
+    else:
+        return decorator(verb)
+
+    @wraps(verb)
+    def wrapped(*arguments: object, **given: object) -> None:
+        verb(*arguments, **{keyword: absent}, **given)
+
+    def refuse(_context: click.Context, _option: click.Parameter, value: object) -> None:
+        if value:
+            raise missing
+
+    decorated: Verb = wrapped
+    for names, is_flag in ((_KNOWN_FLAGS, True), (_KNOWN_OPTIONS, False)):
+        option = click.option(
+            *names, "of_slice", is_flag=is_flag, hidden=True, expose_value=False, callback=refuse
+        )
+        decorated = option(decorated)
+    return decorated
+
+
+# Add the options of hosts that are made for a new campaign, as the keyword `placement`: a
+# `Placement`, or None where they are not asked for
+with_placement = partial(_from_slice, "in_pods", "placement", None)
+
+# Add the options of a resumed campaign's hosts, and of those that are removed, as the keyword
+# `made`: `ProvisionedHosts`
+with_revived_hosts = partial(_from_slice, "on_resume", "made", _NoneMade())
+with_removed_hosts = partial(_from_slice, "on_reap", "made", _NoneMade())
 
 
 def options_of_slice(reference: str, keyword: str, *, absent: object) -> Decorator:

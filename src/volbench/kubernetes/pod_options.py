@@ -133,7 +133,7 @@ def _option_given(described: dict[str, Any]) -> str:
 
 @dataclass(frozen=True)
 class PodHosts:
-    """Pods of a campaign that is resumed or removed; see `cli.provisioned_hosts`."""
+    """Pods of a campaign that is resumed or removed; see `cli.slice_options`."""
 
     timeout_s: float = 0.0  # longest wait for a pod that is made again
 

@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PodPlacement:
-    """Pods of a cluster as the hosts of a campaign; see `cli.provisioned_hosts.Placement`."""
+    """Pods of a cluster as the hosts of a campaign; see `cli.slice_options.Placement`."""
 
     spec: ClusterSpec  # as described on the command line
     address: ClusterAddress
