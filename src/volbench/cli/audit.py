@@ -34,7 +34,7 @@ from volbench.cli.output import (
     recorded_command,
     table_options,
 )
-from volbench.cli.provisioned_hosts import Placement, with_placement
+from volbench.cli.slice_options import Placement, with_placement
 from volbench.cli.verb_groups import VerbCommand
 from volbench.errors import FindingsError, InputError, UndecidedError
 from volbench.units import parse_duration
