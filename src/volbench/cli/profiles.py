@@ -86,6 +86,7 @@ def plan_profile(profile: Profile, *, targets: Sequence[str] = ()) -> Campaign:
     Targets are not touched, and need not exist: a path under ``/dev`` is a device, an existing
     file is one, and anything else is a directory.
     """
+    from volbench.model.profile.profile_settings import Repeat
     from volbench.plan.expansion.expand import Terms, expand
 
     roles = {job.role for job in profile.jobs}
@@ -97,8 +98,9 @@ def plan_profile(profile: Profile, *, targets: Sequence[str] = ()) -> Campaign:
             f"no target for the role {missing[0]!r}", hint=f"add --on {missing[0]}=PATH"
         )
     volumes = {role: _volume(role, places[role]) for role in roles}
-    terms = Terms(name=profile.name, seed=profile.seed or 0, repeat=1)
-    return expand([profile.model_copy(update={"rounds": None})], volumes, terms)
+    terms = Terms(name=profile.name, seed=profile.seed or 0)
+    once = profile.model_copy(update={"rounds": None, "repeats": Repeat()})
+    return expand([once], volumes, terms)
 
 
 def render_profile(
