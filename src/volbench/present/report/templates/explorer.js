@@ -148,7 +148,10 @@ function barPlot(every, { show, against, colour, pool }) {
   const pools = every.filter((own) => own.value >= least).slice(0, MOST_BARS);
   const candidates = pool === "all" ? [] : ["campaign", "job", "host", "volume", "phase", ...(pool === "none" ? ["repeat"] : [])];
   const count = (/** @type {string[]} */ names) => new Set(pools.map((own) => barName(own, against, names))).size;
-  const differing = candidates.reduce((kept, name) => (count([...kept, name]) > count(kept) ? [...kept, name] : kept), /** @type {string[]} */ ([]));
+  const differing = /** @type {string[]} */ ([]);
+  for (const name of candidates) {
+    if (count([...differing, name]) > count(differing)) differing.push(name);
+  }
   const names = pools.map((own) => barName(own, against, differing));
   const table = tableOfPools(pools, show);
   const top = Math.max(...pools.map((own) => own.high), 0);
