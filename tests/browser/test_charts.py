@@ -266,7 +266,12 @@ def test_axes_have_labels_units_and_limits(drawn: Drawn, plots: Mapping[str, Plo
                         FORMATS[axis.format].write(value) for value in (1.0, 2500.0)
                     ]
                 if axis.limits and axis.scale != "symlog":
-                    assert sorted(ends) == pytest.approx(sorted(axis.limits))
+                    low, high = sorted(axis.limits)
+                    if axis is panel.x and panel.y.scale == "category":
+                        # Bars leave room for the value at their right.
+                        assert high * (1 - 1e-9) <= max(ends) < 2.5 * high
+                        high = max(ends)
+                    assert sorted(ends) == pytest.approx([low, high])
                 assert (ends[0] > ends[1]) == axis.inverted
 
 

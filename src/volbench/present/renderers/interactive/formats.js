@@ -70,10 +70,14 @@ const formatRate = (value) => (Number.isNaN(value) ? "n/a" : scaled(value, "B/s"
 function formatSize(bytes) {
   let value = bytes;
   for (const suffix of ["", "k", "m", "g"]) {
-    if (value < 1024) return general(value, 4) + suffix;
+    const text = digits(value);
+    if (value < 1024) {
+      const isRounded = suffix === "k" && Number.isInteger(bytes) && Number(text) * 1024 !== bytes;
+      return isRounded ? String(bytes) : text + suffix;
+    }
     value /= 1024;
   }
-  return `${general(value, 4)}t`;
+  return `${digits(value)}t`;
 }
 
 /** @param {number} seconds */
