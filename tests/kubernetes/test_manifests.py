@@ -136,6 +136,14 @@ def test_pods_have_no_privileges(each: ClusterSpec) -> None:
         assert "limits" not in container["resources"]
 
 
+@pytest.mark.parametrize(("user", "begin"), [(0, "chmod 755 /volbench; "), (1000, "rm -f ")])
+def test_the_work_folder_of_root_is_its_own(user: int, begin: str) -> None:
+    """Root's agent refuses a folder that others can write to, as an emptyDir is; others cannot."""
+    *_, pod = objects(spec(run_as_user=user))
+    (container,) = pod["spec"]["containers"]
+    assert container["command"][-1].startswith(begin)
+
+
 def test_a_pod_runs_once_and_ends() -> None:
     """A repeated run would overwrite its own measurement."""
     _, _, pod = objects(spec(deadline_s=60))

@@ -49,7 +49,8 @@ WAIT = (
     "trap end TERM; while :; do sleep 60 & wait $!; done"
 )
 ENDING_STATUS = 143  # Exit status of what is started in a pod that ends
-START = ("sh", "-c", f'test ! -e {_ENDING} || exit {ENDING_STATUS}; exec "$@"', "sh")
+_STARTED = f'test ! -e {_ENDING} || exit {ENDING_STATUS}; umask 022; exec "$@"'
+START = ("sh", "-c", _STARTED, "sh")
 
 
 def rendered_objects(spec: ClusterSpec) -> list[Manifest]:
@@ -334,10 +335,12 @@ def _container(spec: ClusterSpec) -> Manifest:
         mounts[_DATA] = DATA_MOUNT
     if spec.needs_os or spec.os_disk:
         mounts[_OS] = OS_MOUNT
+    # An emptyDir can be written by all users, and root's agent takes no such folder.
+    private = "" if spec.user else f"chmod 755 {WORK_MOUNT}; "
     content = make_container(
         CONTAINER,
         spec.image,
-        ["sh", "-c", WAIT],
+        ["sh", "-c", private + WAIT],
         environment=dict.fromkeys(("HOME", "TMPDIR"), WORK_MOUNT),
         mounts=mounts,
         pull_policy=spec.image_pull_policy,
