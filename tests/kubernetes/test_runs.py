@@ -76,14 +76,19 @@ def test_the_nine_tests_of_the_article(desk: Desk, local: CampaignData) -> None:
 
 
 def test_two_classes_are_compared(desk: Desk, job: Path) -> None:
-    """Two classes with both binding modes are one campaign, one after another in a seeded order."""
+    """Two classes with both binding modes are one campaign, in turns: A B, then B A."""
     both = ("--storage-class", "fast", "--storage-class", "waiting", "--seed", "2")
     done = desk.run("c", str(job), *both, "--repeat", "2")
     assert done.returncode == 0, done.stderr
     campaign = open_campaign(desk.folder / "c")
     summary = campaign.summary()
     assert sorted(summary["label_storage_class"]) == 2 * ["fast"] + 2 * ["waiting"]
-    assert [names for _, names in hosts_over_time(campaign)] == 2 * [["waiting"], ["fast"]]
+    assert [names for _, names in hosts_over_time(campaign)] == [
+        ["waiting"],
+        ["fast"],
+        ["fast"],
+        ["waiting"],
+    ]
     compared = call("compare", desk.folder / "c", "--between", "storage_class", "--json")
     assert compared.returncode == 0, compared.stderr
     assert json.loads(compared.stdout)

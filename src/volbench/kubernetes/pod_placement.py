@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -161,8 +162,9 @@ def _check_claim(cluster: Cluster, name: str, *, mode: str) -> None:
 def _on_pods(request: CampaignRequest, spec: ClusterSpec) -> CampaignRequest:
     """Return a request whose consent holds on every pod."""
     given = request.terms.consent.allow_destroy
-    if spec.claims:  # each is allowed by its name
-        consent = [f"{entry}:{DATA_DEVICE}" if entry in spec.claims else entry for entry in given]
+    if spec.claims:  # each is allowed by its name, which the option takes for that of a file
+        claims = {str(Path(name).absolute()): f"{name}:{DATA_DEVICE}" for name in spec.claims}
+        consent = [claims.get(entry, entry) for entry in given]
     else:
         names = host_names(spec)
         consent = [
