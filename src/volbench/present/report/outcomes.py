@@ -58,8 +58,10 @@ class Outcome:
 
     @property
     def repeats_words(self) -> str:
-        """How many repeats the IOPS are of, and their interval."""
-        return f"median of {self.repeats}, {self.iops_range}" if self.repeats > 1 else "one run"
+        """How many results the IOPS are of, and their interval if these are repeats."""
+        if self.repeats == 1:
+            return "one run"
+        return f"median of {self.repeats}{', ' * bool(self.iops_range)}{self.iops_range}"
 
 
 @dataclass(frozen=True)
@@ -176,9 +178,12 @@ def client_outcomes(outcomes: Sequence[Outcome], aggregate: Sequence[Row]) -> li
                 row
             )
     if {job for job, _ in by_job} != {*settings}:  # sums of some jobs beside clients of others
+        # Several clients are no repeats of one: no interval comes from them.
         is_shared = {text(row, "job") for row in aggregate}
-        of = {True: " per client", False: ""}
-        return [replace(each, clients=of[each.job in is_shared]) for each in outcomes]
+        return [
+            replace(each, clients=" per client", iops_range="") if each.job in is_shared else each
+            for each in outcomes
+        ]
     return [
         replace(
             settings[job],
