@@ -14,6 +14,7 @@ TABLE = {"--format", "--json", "--columns", "--sort", "--wide", "--raw"}
 WITHOUT_TABLE = {
     # They print no table: a schema, a file, a sentence, or what a controller says.
     "attach",
+    "bugreport",
     "forget",
     "inventory check",
     "inventory schema",

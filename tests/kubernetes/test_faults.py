@@ -173,7 +173,7 @@ def test_a_pod_that_its_node_rejects_is_created_again(desk: Desk, job: Path) -> 
     binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": first["name"]}}
     path = f"api/v1/namespaces/{desk.api.namespace}/pods/{first['name']}/binding"
     desk.api.request("POST", path, body={**binding, "target": target})
-    until(lambda: desk.api.list("Pod") and desk.pod()["metadata"]["uid"] != first["uid"])
+    until(lambda: any(p["metadata"]["uid"] != first["uid"] for p in desk.api.list("Pod")))
     desk.api.patch("Node", NODE, {"metadata": {"labels": {"tag": "late"}}})
     _, errors = process.communicate(timeout=TEST_PATIENCE_S)
     desk.api.patch("Node", NODE, {"metadata": {"labels": {"tag": None}}})
