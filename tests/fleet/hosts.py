@@ -180,9 +180,14 @@ class RealHost:
     def freeze(self, *, thaw: bool = False) -> None:
         """Stop every process of it, or let them go on; its kernel still answers."""
         number = signal.SIGCONT if thaw else signal.SIGSTOP
-        for pid in _below(self.space.init):
-            with suppress(ProcessLookupError):
-                os.kill(pid, number)
+        until = time.monotonic() + _PATIENCE_S
+        # Children of what ends in between are moved by the kernel, so look again.
+        while missed := [pid for pid in _below(self.space.init) if _is_stopped(pid) == thaw]:
+            assert time.monotonic() < until, f"{self.name} cannot be frozen or thawed"
+            for pid in missed:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, number)
+            time.sleep(0.01)
 
     def kill_sshd(self) -> None:
         """Kill its sshd and every session, and wait until its port is free; others go on."""
@@ -366,6 +371,15 @@ def _children(pid: int) -> list[int]:
             with suppress(OSError):
                 found += map(int, (task / "children").read_text(encoding="utf-8").split())
     return found
+
+
+def _is_stopped(pid: int) -> bool | None:
+    """Return whether a process is stopped; None if it is gone or a zombie."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[0]
+    except (OSError, IndexError):
+        return None
+    return None if state in "ZX" else state == "T"
 
 
 def _below(pid: int) -> Iterator[int]:
