@@ -137,7 +137,8 @@ def test_a_campaign_leaves_nothing_on_a_host_that_froze(desk: Desk) -> None:
         desk.fleet[1].freeze(thaw=True)
     assert "vm1" in printed
     assert desk.states()[0] == "finished", printed
-    assert time.monotonic() - begun < 60, printed  # not a deadline of a minute for each request
+    # A request under way may end its deadline of a minute; no further one does.
+    assert time.monotonic() - begun < 120, printed
     if desk.states()[1] == "running" and gate_has(desk.fleet[1], "ready"):
         ended(desk.start("resume", desk.out))  # it froze after the launch of its run
     until(lambda: agents(desk.fleet[1]) == [])
