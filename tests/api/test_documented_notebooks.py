@@ -64,7 +64,7 @@ def test_the_notebook_runs(cells: list[dict[str, Any]], tmp_path: Path) -> None:
 
 
 def test_the_notebook_is_kept_without_outputs() -> None:
-    """What a machine put into it does not belong into the documentation."""
+    """What a machine put into it does not belong in the documentation."""
     cells = json.loads(NOTEBOOK.read_text(encoding="utf-8"))["cells"]
     assert all(cell.get("outputs", []) == [] for cell in cells)
     assert len(cells) > 10

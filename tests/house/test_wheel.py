@@ -99,7 +99,7 @@ def test_a_second_build_gives_the_same_bytes(root: Path, built: Path, tmp_path: 
 
 
 def test_an_index_accepts_the_distributions(built: Path) -> None:
-    """The README renders there and the wheel has nothing that does not belong into one."""
+    """The README renders there and the wheel has nothing that does not belong in one."""
     files = [str(path) for path in sorted(built.iterdir())]
     tools = Path(sys.executable).parent
     for command in (

@@ -38,7 +38,7 @@ _LOG_LINES, _ERROR_LINES, _MAX_RUNS, _MAX_BYTES = 40, 15, 5, 65_536
 )
 @output_option(type=PATH, metavar="FILE", help="Write the report to this file as well.")
 def bugreport(campaign: Path | None, *, output: Path | None) -> None:
-    """Print what belongs into a bug report: versions, the machine, the last messages of a campaign.
+    """Print what belongs in a bug report: versions, the machine, the last messages of a campaign.
 
     Secrets, addresses and the names of users, hosts and volumes are masked. Read the report before
     you send it: messages of fio may hold other names.

@@ -70,7 +70,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "config": ("cli.profiles:config", "Show defaults from volbench.toml and config.toml."),
     "bugreport": (
         "cli.bug_report:bugreport",
-        "Print what belongs into a bug report, with names and secrets masked.",
+        "Print what belongs in a bug report, with names and secrets masked.",
     ),
     "lab": ("lab.lab_verbs:lab", "Simulate volumes whose behaviour is known."),
 }
