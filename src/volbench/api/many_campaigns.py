@@ -162,7 +162,7 @@ class Dataset:
             InputError: no frame has that name, the condition cannot be parsed, or no run meets it.
         """
         if name not in self._frames:
-            self._frames[name] = self._filtered(name)
+            self._frames[name] = self._filtered(name, self._joined(name))
         return self._frames[name].copy()
 
     def rows(self, name: str) -> list[dict[str, object]]:
@@ -235,8 +235,10 @@ class Dataset:
         Raises:
             InputError: as for `frame`.
         """
-        is_planned = name == "summary" and len(self.names) > 1
-        return self.planned() if is_planned else self.frame(name)
+        if len(self.names) > 1:
+            return self.planned() if name == "summary" else self.frame(name)
+        whole = next(iter(self.names.values())).frame_once(name)
+        return self._filtered(name, whole)
 
     def view(self, name: str) -> View:
         """Return where SQL finds the rows of a frame: files that are up to date, else memory."""
@@ -362,8 +364,7 @@ class Dataset:
         """Return what ids of runs of a campaign begin with."""
         return f"{campaign}/" if len(self.names) > 1 else ""
 
-    def _filtered(self, name: str) -> pd.DataFrame:
-        whole = self._joined(name)
+    def _filtered(self, name: str, whole: pd.DataFrame) -> pd.DataFrame:
         if not self.where or name not in FRAMES:
             return whole
         if name == "summary":

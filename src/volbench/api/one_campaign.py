@@ -23,6 +23,7 @@ from volbench.store.journal import read_history
 from volbench.store.layout import DD_COMMAND, JOB_FILE, Layout
 from volbench.store.parquet_tables import (
     StoredTables,
+    columns_of,
     files_in,
     fingerprint_of,
     frame_of,
@@ -283,6 +284,19 @@ class CampaignData:
             InputError: no frame has that name.
         """
         return self._shared(name).copy()
+
+    def frame_once(self, name: str) -> pd.DataFrame:
+        """Return a frame that the campaign does not keep, as charts read it.
+
+        Latency bins, most rows of a campaign, have texts as categories, and no more than `BINS`.
+        """
+        from volbench.analyse.frames.aggregate import BINS  # noqa: PLC0415 - brings pandas
+
+        columns = BINS if name == "histogram" else None
+        file = self.table_file(name)
+        if file is None:
+            return frame_of(columns_of(self.table(name), columns))
+        return frame_of(read_table(file, columns), is_done=True)
 
     def _shared(self, name: str) -> pd.DataFrame:
         """Return a frame that nobody may change."""

@@ -13,7 +13,6 @@ import pandas as pd
 
 from volbench import __version__
 from volbench.analyse.bottleneck.use_method import use_rows
-from volbench.analyse.frames.aggregate import BINS
 from volbench.api.many_campaigns import Dataset
 from volbench.api.one_campaign import CampaignData
 from volbench.cli.audit import AUDIT
@@ -35,11 +34,9 @@ from volbench.present.tables.hosts_tables import facts_text
 from volbench.slices import load
 from volbench.store.journal import utc_now
 from volbench.store.parquet_tables import (
-    columns_of,
     frame_of,
     pieces_of,
     read_pieces,
-    read_table,
     row_count,
 )
 from volbench.units import counted_noun
@@ -73,9 +70,9 @@ class _CampaignFrames(Mapping[str, pd.DataFrame]):
 
     def __getitem__(self, name: str) -> pd.DataFrame:
         if name == "histogram":
-            return _read(self._opened, name, BINS)
+            return self._opened.frame_once(name)
         if name not in self._kept:
-            self._kept[name] = self._use() if name == "use" else _read(self._opened, name)
+            self._kept[name] = self._use() if name == "use" else self._opened.frame_once(name)
         return self._kept[name]
 
     def __contains__(self, name: object) -> bool:  # that of a mapping would read the frame
@@ -89,14 +86,6 @@ class _CampaignFrames(Mapping[str, pd.DataFrame]):
 
     def _use(self) -> pd.DataFrame:
         return use_rows(self["summary"], self["device"], self["verdicts"])
-
-
-def _read(opened: CampaignData, name: str, columns: Sequence[str] | None = None) -> pd.DataFrame:
-    """Return a frame that the campaign does not keep; texts are categories if columns are named."""
-    file = opened.table_file(name)
-    if file is None:
-        return frame_of(columns_of(opened.table(name), columns))
-    return frame_of(read_table(file, columns), is_done=True)
 
 
 def _pieces(opened: CampaignData, name: str, rows: int) -> Iterator[pd.DataFrame]:

@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import (
+    COLOUR,
     is_of_kind,
     key_of,
     labels,
@@ -77,9 +78,9 @@ def in_steps(
     """Add up the latency bins of each run in equal steps of the logarithm.
 
     Returns:
-        A row of the summary for each run, section, direction and step that holds an I/O, with
-        ``label``, ``count`` (int) and ``step`` (from ``10 ** (step / per_decade)`` seconds on);
-        and the kind of latency, ``lat`` or ``clat``.
+        A row for each run, section, direction and step that holds an I/O: `KEY`, ``label`` and
+        `COLOUR` of the summary, ``count`` (int) and ``step`` (from ``10 ** (step / per_decade)``
+        seconds on); and the kind of latency, ``lat`` or ``clat``.
     """
     rows, places = _identified(histogram, summary)
     is_measured = places >= 0
@@ -95,7 +96,8 @@ def in_steps(
         }
     )
     added = steps.groupby(["_place", "step"])["count"].sum().reset_index()
-    placed = rows.iloc[added["_place"].to_numpy()].reset_index(drop=True)
+    identity = rows[[name for name in (*key_of(rows), "label", COLOUR) if name in rows]]
+    placed = identity.iloc[added["_place"].to_numpy()].reset_index(drop=True)
     return placed.assign(step=added["step"], count=added["count"]), kind
 
 

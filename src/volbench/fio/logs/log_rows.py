@@ -12,8 +12,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
+from io import BytesIO
 from itertools import islice
 from typing import BinaryIO, TypeVar
 
@@ -121,6 +122,13 @@ def read_tables(log: Log, form: Form, tally: Tally) -> Iterator[Ints]:
                     path=log.name,
                 )
             yield table if good.all() else table[:, good]
+
+
+def held(log: Log) -> Log:
+    """Return a log that is in memory if it is short: it takes as long to open as to parse."""
+    with log.open() as stream:
+        content = stream.read(_HEAD_BYTES)
+    return log if len(content) == _HEAD_BYTES else replace(log, open=lambda: BytesIO(content))
 
 
 def read_head(log: Log) -> list[list[int]]:

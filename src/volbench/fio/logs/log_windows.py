@@ -290,11 +290,10 @@ def by_direction(
     """Return the averages of one log by fio's direction number."""
     averages: dict[int, Averages] = {}
     for table in tables:
-        for way in range(ways):
-            of_way = table[2] == way
-            if of_way.any():
-                mine = table if of_way.all() else table[:, of_way]
-                averages.setdefault(way, Averages(windows, span)).add(mine)
+        counts = np.bincount(table[2], minlength=ways)[:ways]
+        for way in np.flatnonzero(counts).tolist():
+            mine = table if counts[way] == table.shape[1] else table[:, table[2] == way]
+            averages.setdefault(way, Averages(windows, span)).add(mine)
     return averages
 
 

@@ -23,6 +23,7 @@ from volbench.fio.logs.log_rows import (
     Recording,
     Tally,
     Windows,
+    held,
     read_head,
     read_tables,
 )
@@ -285,7 +286,7 @@ def read_series(logs: Sequence[Log], recording: Recording) -> SeriesReading:
     and left out; those of other versions lack their last interval. Invalid lines, as a killed fio
     leaves them, are left out and reported.
     """
-    sound = [log for log in logs if log.kind != "clat_hist" or not are_histograms_wrong(recording)]
+    sound = _sound(logs, recording)
     heads = [(log, read_head(log)) for log in sound]
     section = LogSection([(log, head) for log, head in heads if head], recording)
     gathered = section.gather()
@@ -296,6 +297,12 @@ def read_series(logs: Sequence[Log], recording: Recording) -> SeriesReading:
         section.bad_rows(),
         tuple(log.name for log, head in heads if not head and log.kind != "slat"),
     )
+
+
+def _sound(logs: Sequence[Log], recording: Recording) -> list[Log]:
+    """Return the logs that this version of fio writes right."""
+    is_wrong = are_histograms_wrong(recording)
+    return [held(log) for log in logs if log.kind != "clat_hist" or not is_wrong]
 
 
 def are_histograms_wrong(recording: Recording) -> bool:
@@ -321,7 +328,7 @@ class MapCell:
 
 def read_latency_map(logs: Sequence[Log], recording: Recording) -> list[MapCell]:
     """Return the cells of a section, by direction, time and latency; none without such logs."""
-    sound = [log for log in logs if log.kind != "clat_hist" or not are_histograms_wrong(recording)]
+    sound = _sound(logs, recording)
     section = LogSection([(log, head) for log in sound if (head := read_head(log))], recording)
     if not section.holds_latencies:
         return []

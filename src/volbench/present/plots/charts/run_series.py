@@ -276,20 +276,23 @@ def _numbers_of(rows: pd.DataFrame, summary: pd.DataFrame) -> dict[str, str]:
     of_lines = rows.astype({"_line": "str"}).merge(
         results[[*key, "iops", "iops_stddev", "mean", "stddev", "p9999"]], on=key
     )
-    return {str(line): _in_words(runs, tail) for line, runs in of_lines.groupby("_line")}
+    lines = of_lines.groupby("_line")
+    middles = lines[["iops", "iops_stddev", "mean", "stddev"]].median().astype(float)
+    ends = lines["p9999"].agg(["min", "max"]).astype(float)
+    numbers = zip(middles.to_numpy().tolist(), ends.to_numpy().tolist(), strict=True)
+    return dict(zip(map(str, middles.index), (_in_words(*of, tail) for of in numbers), strict=True))
 
 
-def _in_words(runs: pd.DataFrame, tail: str) -> str:
-    """Return the medians of the runs with fio's deviations, and the range of their tail."""
-    middle = runs[["iops", "iops_stddev", "mean", "stddev"]].astype(float).median()
-    tails = runs["p9999"].dropna()
-    ends = dict.fromkeys(format_latency(float(end)) for end in (tails.min(), tails.max()))
+def _in_words(middles: Sequence[float], tails: Sequence[float], tail: str) -> str:
+    """Return the medians of a line's runs with fio's deviations, and the range of their tail."""
+    iops, iops_deviation, mean, deviation = middles
+    ends = dict.fromkeys(map(format_latency, tails))
     parts = [
-        _with_deviation(middle["iops"], middle["iops_stddev"], format_count) + " IOPS",
-        _with_deviation(middle["mean"], middle["stddev"], format_latency),
+        _with_deviation(iops, iops_deviation, format_count) + " IOPS",
+        _with_deviation(mean, deviation, format_latency),
         f"{tail} {' to '.join(ends)}",
     ]
-    known = (middle["iops"], middle["mean"], tails.min())
+    known = (iops, mean, tails[0])
     return ", ".join(part for part, value in zip(parts, known, strict=True) if not pd.isna(value))
 
 

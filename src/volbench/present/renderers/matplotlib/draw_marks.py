@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
+from matplotlib.collections import PolyCollection
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.ticker import FuncFormatter
 
@@ -50,19 +51,23 @@ def floats(frame: pd.DataFrame, column: str) -> np.ndarray:
 def _draw_bars(axes: Axes, mark: Bars, looks: Looks) -> None:
     for key, rows in series_of(mark):
         at, value = floats(rows, mark.at), floats(rows, mark.value)
-        thickness: Any = mark.thickness
+        base = floats(rows, mark.base) if mark.base else np.zeros(len(rows))
         if mark.at_end:
-            thickness = floats(rows, mark.at_end) - at
-        base = floats(rows, mark.base) if mark.base else 0.0
+            along, up = (at, floats(rows, mark.at_end)), (base, base + value)
+            x, y = (up, along) if mark.is_horizontal else (along, up)
+            axes.add_collection(_rectangles(x, y, looks.filled(key)))
+            axes.autoscale_view()
+            continue
         draw = axes.barh if mark.is_horizontal else axes.bar
-        draw(
-            at,
-            value,
-            thickness,
-            base,
-            align="edge" if mark.at_end else "center",
-            **looks.filled(key),
-        )
+        draw(at, value, mark.thickness, base, **looks.filled(key))
+
+
+def _rectangles(
+    x: tuple[np.ndarray, np.ndarray], y: tuple[np.ndarray, np.ndarray], look: Mapping[str, Any]
+) -> PolyCollection:
+    """Return bars between two edges as one artist: a histogram has a hundred of them a panel."""
+    corners = [(x[0], y[0]), (x[0], y[1]), (x[1], y[1]), (x[1], y[0])]
+    return PolyCollection([*np.moveaxis(np.array(corners), 2, 0)], **look)
 
 
 def _draw_lines(axes: Axes, mark: Lines, looks: Looks) -> None:
