@@ -73,7 +73,8 @@ def test_the_lower_limit_of_volume_and_machine_applies() -> None:
     own = limits_of("azure/P4")
     kept = within_machine(own.model_copy(update={"machine": "azure/Standard_D2s_v5"}))
     assert kept.machine_limits == ()
-    assert kept == own.model_copy(update={"machine": "azure/Standard_D2s_v5"})
+    of_machine = {"machine_iops": 3750, "machine_bandwidth_bytes_per_s": 85e6}
+    assert kept == own.model_copy(update={"machine": "azure/Standard_D2s_v5", **of_machine})
     numbers = within_machine(Limits(iops=5000, machine="azure/Standard_D2s_v5"))
     assert numbers.machine_limits == ("iops", "bandwidth_bytes_per_s")
     assert numbers.burst_iops == 5000

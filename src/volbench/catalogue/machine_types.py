@@ -98,6 +98,7 @@ def within_machine(limits: Limits) -> Limits:
         own_burst, burst = (getattr(each, f"burst_{key}") for each in (limits, machine))
         if of_machine is None:
             continue
+        changes[f"machine_{key}"] = of_machine
         base = of_machine if own is None else min(own, of_machine)
         peaks = [rate for rate in (own_burst or own, burst or of_machine) if rate is not None]
         changes |= {key: base, f"burst_{key}": None, bucket: None}

@@ -15,6 +15,7 @@ import numpy as np
 from volbench.analyse.frames.kernel_counters import (
     Sample,
     SampleReader,
+    device_latencies,
     disk_rates,
     exceeded_shares,
     host_rates,
@@ -187,6 +188,7 @@ def _row(before: Sample, now: Sample, device: str, *, page_bytes: int) -> Row | 
         if errors is not None and later is not None and later >= errors:
             row["io_errors"] = later - errors
         row |= exceeded_shares(before, now, device, interval_s=interval_s)
+        row |= device_latencies(before, now, device)
     return row
 
 

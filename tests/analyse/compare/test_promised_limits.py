@@ -92,6 +92,17 @@ def test_the_promise_of_a_machine_is_named() -> None:
     assert found.promise.name == "azure/P30, limited by the machine m"
 
 
+def test_other_disks_of_the_machine_leave_a_shortfall_undecided() -> None:
+    """What they took is not what the provider owes; a volume that delivers beside them does."""
+    load: Row = {"rule": "other-disks", "severity": "warning"}
+    (short,) = audited(*both(level(800, 60)), finding=load)
+    assert short.outcome is Outcome.UNDECIDED
+    assert short.reason.startswith("other disks of the machine took part of its limit")
+    assert short.causes[0] == "load of the machine's other disks"
+    (kept,) = audited(*both(level(1000, 60)), finding=load)
+    assert kept.outcome is Outcome.DELIVERS
+
+
 @pytest.mark.parametrize("share", [0.95, 0.8])
 def test_a_lower_limit_falls_short(share: float) -> None:
     """The shortfall is named with its interval, and what is the bottleneck."""

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.waiting import until
-from volbench.analyse.frames.kernel_counters import Sample, SampleReader
+from volbench.analyse.frames.kernel_counters import Sample, SampleReader, host_rates
 from volbench.execute.agent import kernel_sampler
 from volbench.execute.agent.kernel_sampler import MAX_WAIT_S, Sampler
 
@@ -202,3 +202,79 @@ def test_throttling_of_a_cpu_limit_is_counted(log: int, monkeypatch: pytest.Monk
     assert all(later >= earlier for earlier, later in zip(first, last, strict=True))
     assert last[1] <= last[0]
     assert last[2] > 0
+
+
+DISKSTATS = """\
+ 8 0 sda 10 0 80 5 20 0 160 5 0 9 9
+ 8 1 sda1 10 0 80 5 20 0 160 5 0 9 9
+ 8 16 sdb 1 0 8 5 2 0 16 5 0 9 9
+ 8 32 sdc 100 0 800 5 200 0 1600 5 0 9 9
+ 259 0 nvme0n1 1000 0 8000 5 2000 0 16000 5 0 9 9
+ 7 0 loop0 7 0 7 5 7 0 7 5 0 9 9
+ 253 0 dm-0 7 0 7 5 7 0 7 5 0 9 9
+"""
+
+
+@pytest.fixture(name="machine")
+def _machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine with three disks of its provider, one inside it, and devices stacked on them."""
+    root = tmp_path / "machine"
+    for disk in ("sda", "sdb", "sdc", "nvme0n1"):
+        (root / "sys/block" / disk / "device").mkdir(parents=True)
+    for stacked in ("loop0", "dm-0"):
+        (root / "sys/block" / stacked).mkdir()
+    model = root / "sys/block/nvme0n1/device/model"
+    model.write_text("Amazon EC2 NVMe Instance Storage        \n")
+    (root / "proc").mkdir()
+    (root / "proc/diskstats").write_text(DISKSTATS)
+    access, listdir, really = os.access, os.listdir, kernel_sampler.read
+    monkeypatch.setattr(kernel_sampler, "read", lambda path: really(f"{root}{path}"))
+    monkeypatch.setattr(os, "access", lambda path, mode: access(f"{root}{path}", mode))
+    monkeypatch.setattr(os, "listdir", lambda path: listdir(f"{root}{path}"))
+    return root
+
+
+@pytest.mark.parametrize(
+    ("devices", "others"),
+    [
+        (["sda"], {b"sdb", b"sdc"}),
+        (["sda1", "sda"], {b"sdb", b"sdc"}),  # a partition
+        (["loop0", "sda1", "sda"], {b"sdb", b"sdc"}),  # a file on a disk
+        (["dm-0", "sda", "sdb"], {b"sdc"}),  # a volume over two disks
+        (["nvme0n1"], set()),  # a disk inside the machine has a limit of its own
+        (["nbd0"], set()),
+        ([], set()),
+    ],
+)
+def test_other_disks_are_those_below_no_part_of_the_volume(
+    devices: list[str], others: set[bytes], machine: Path
+) -> None:
+    """Disks with hardware of their own, without those inside the machine."""
+    assert machine.exists()
+    assert kernel_sampler.other_disks(devices) == others
+
+
+def test_paths_to_a_disk_and_members_of_a_filesystem_are_no_other_disks(machine: Path) -> None:
+    """One disk by two paths is one, and btrfs spans disks without a device of its own."""
+    (machine / "sys/block/sdc/hidden").write_text("1\n")
+    assert kernel_sampler.other_disks(["sda"]) == {b"sdb"}
+    (machine / "sys/fs/btrfs/1234/devices").mkdir(parents=True)
+    for member in ("sda", "sdb"):
+        (machine / "sys/fs/btrfs/1234/devices" / member).touch()
+    assert kernel_sampler.other_disks(["sda"]) == frozenset()
+
+
+def test_the_load_of_other_disks_is_sampled_as_one_sum(tmp_path: Path, machine: Path) -> None:
+    """Reads and writes of sdb and sdc: 303, of 2,424 sectors; then as many more in a second."""
+    log = os.open(tmp_path / "log", os.O_RDWR | os.O_CREAT)
+    sampler = Sampler(log, ["sda"], 1.0, is_tail_followed=False)
+    (machine / "proc/diskstats").write_text(DISKSTATS.replace("sdc 100 0 800", "sdc 500 0 8800"))
+    sampler.take()
+    os.close(log)
+    first, second = SampleReader().feed((tmp_path / "log").read_text(encoding="ascii"))
+    assert first.others == (303, 2424)
+    rates = host_rates(first, second, interval_s=2.0, page_bytes=4096)
+    assert rates["other_disks_iops"] == 200
+    assert rates["other_disks_bw_bytes_per_s"] == 8000 * 512 / 2
+    unknown = host_rates(second, first, interval_s=2.0, page_bytes=4096)
+    assert math.isnan(unknown["other_disks_iops"])

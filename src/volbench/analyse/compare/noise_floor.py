@@ -23,6 +23,8 @@ HOST_CAUSES: Mapping[str, str] = {
     "steal_percent": "CPU steal",
     "cpu_pressure_percent": "waiting for a CPU",
     "swap_bytes_per_s": "swapping",
+    "other_disks_iops": "IOPS of other disks",
+    "other_disks_bw_bytes_per_s": "bandwidth of other disks",
 }
 # Significance from which a line is a drift, or a cause a cause: one reader in a hundred is misled.
 # Noticed by: test_noise_floor.py::test_steady_noise_has_no_drift_and_no_cause

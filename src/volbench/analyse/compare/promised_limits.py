@@ -50,6 +50,7 @@ _MIN_LARGE_BYTES = 64 * 1024
 # Share of the seconds that the host disturbed from which the rest is not typical.
 # Noticed by: test_promised_limits.py::test_what_the_host_took_decides_nothing
 _MAX_DISTURBED = 0.5
+_OTHER_DISKS = "other-disks"
 # Findings with which a rate is not that of the volume as it is sold, and what would decide; with
 # none the page of the finding says it
 _NOT_THE_VOLUME = {
@@ -59,6 +60,7 @@ _NOT_THE_VOLUME = {
     "never-written": "blocks that were never written: write the whole volume first",
     **dict.fromkeys(("page-cache", "smaller-than-memory", "memory-volume", "compressible"), ""),
     **dict.fromkeys(("cpu-bound", "cpu-throttled", "swapping", "shared-limit"), ""),
+    _OTHER_DISKS: "other disks of the machine took part of its limit: audit while they are idle",
 }
 # Causes of a level that more I/Os in flight would not change
 _LIMITS = frozenset({Cause.IOPS_LIMIT, Cause.BANDWIDTH_LIMIT})
@@ -312,6 +314,7 @@ class _Audit:
             effective=mean.effective,
             causes=(
                 *self._reported(deepest),
+                *self._other_disks(deepest),
                 *(WORDS[cause] for cause in causes if cause is not Cause.UNKNOWN),
             ),
             outcome=outcome,
@@ -326,6 +329,10 @@ class _Audit:
         for column, words in _REPORTED.items():
             if shares[column] > _MIN_REPORTED_PERCENT:
                 yield f"{words}, reported by the device for {shares[column]:.0f} % of the time"
+
+    def _other_disks(self, measures: Sequence[_Measure]) -> Iterator[str]:
+        if any(_OTHER_DISKS in self._findings.get(measure.run, ()) for measure in measures):
+            yield "load of the machine's other disks"
 
     def _causes_of(self, measures: Sequence[_Measure], direction: str) -> list[Cause]:
         """Return the causes that runs have, those of most runs first."""
@@ -345,7 +352,13 @@ class _Audit:
         """Return why the rate is not what the volume could deliver; empty for no reason."""
         if math.isnan(promise.rate):
             return ""
-        rules = [rule for measure in measures for rule in self._findings.get(measure.run, ())]
+        is_kept = outcome is Outcome.DELIVERS  # in spite of other disks
+        rules = [
+            rule
+            for measure in measures
+            for rule in self._findings.get(measure.run, ())
+            if not (is_kept and rule == _OTHER_DISKS)
+        ]
         disturbed = float(np.mean([measure.disturbed for measure in measures]))
         is_short = outcome is Outcome.FALLS_SHORT
         is_unsure = math.isnan(gain) and not _LIMITS & set(causes)

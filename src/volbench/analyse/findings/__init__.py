@@ -56,6 +56,7 @@ RULES: tuple[Rule, ...] = (
     data_rules.swapping,
     host_rules.busy_device,
     volume_rules.shared_limit,
+    host_rules.other_disks,
     job_rules.file_not_device,
     raw_file_rules.io_errors,
     raw_file_rules.inconsistent_result,

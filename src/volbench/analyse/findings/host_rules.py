@@ -24,7 +24,8 @@ from volbench.analyse.frames.disturbed import (
     disturbed,
     waits_for_cpu,
 )
-from volbench.analyse.frames.resample import seconds
+from volbench.analyse.frames.kernel_counters import OTHERS
+from volbench.analyse.frames.resample import Floats, interval_of, seconds, spread
 from volbench.analyse.frames.run_view import (
     RunView,
     clock_bounds_s,
@@ -76,6 +77,22 @@ _MIN_DISTURBED = 0.05
 # Uncertainty up to which it is a note: the tolerance of comparisons.
 # Noticed by: test_threshold_edges.py::test_host_noise_is_weighted_by_its_effect
 _MAX_NOTE_OFF = 0.05
+# Share of the machine's limit, or of the rate, from which other disks matter: the tolerance of
+# comparisons. Noticed by: test_other_disks.py::test_a_small_load_is_tolerated
+_MIN_SHARE = 0.05
+# Share of the machine's limit from which it is reached: the level of a throttle is flat to 3 %.
+# Noticed by: test_other_disks.py::test_a_limit_that_is_not_reached_is_not_shared
+_LIMIT_REACHED = 0.95
+# Student's t of the relation of rate and load, above which chance explains it: of 1,500 pairs of
+# unrelated rates that wander or step, at most 1.4 % are below in both tests.
+# Noticed by: test_other_disks.py::test_independent_loads_are_not_blamed
+_MAX_T_VALUE = -3.7
+# Intervals from which that is judged.
+# Noticed by: test_other_disks.py::test_a_few_intervals_decide_nothing
+_MIN_RELATED = 10
+# Loss of rate for each unit that other disks do, up to which they explain it: an I/O of theirs may
+# count as several. Noticed by: test_other_disks.py::test_a_small_load_beside_a_stall_is_not_blamed
+_MAX_LOST = 2.0
 
 
 @rule(
@@ -309,6 +326,84 @@ def cpu_throttled(view: RunView, _: Context) -> Iterator[Observation]:
             f" {format_duration(stalled_s)} of CPU time in {format_duration(sampled_s)}.",
             {"throttled_percent": share, "throttled_s": stalled_s},
         )
+
+
+@rule(
+    "other disks of the machine took part of its limit",
+    looks_at=(
+        "I/O of the machine's other disks beside each interval, without disks below the volume and"
+        " without disks inside the machine. With a declared machine type: their load is at least"
+        " 5 % of the machine's limit, and together with the run's own it reaches 95 % of it."
+        " Otherwise: the rate is lower the more they do, by at least 5 % of the rate on average and"
+        " by at most twice their load; both the levels of 10 or more intervals and their changes"
+        " from one to the next are related, with a t-value below -3.7. A load that never changes"
+        " is found only with a machine type. The thresholds are volbench's own."
+    ),
+    why="Disks of a virtual machine share its limits: the run did not have them for itself.",
+    advice=(
+        "Measure again while the other disks are idle (iostat -x shows which are busy), or on a"
+        " machine type with higher limits."
+    ),
+)
+def other_disks(view: RunView, _: Context) -> Iterator[Observation]:
+    """Yield what the other disks of the machine took of its limit, or of the rate."""
+    rows = host_rows_in_run(view)
+    if "other_disks_iops" not in rows or rows["other_disks_iops"].count() < _MIN_SAMPLES:
+        return
+    rows = rows[rows["other_disks_iops"].notna()]
+    ios, moved = (float(rows[name].mean()) for name in OTHERS)
+    load = f"{format_count(ios)} IOPS and {format_rate(moved)}"
+    evidence: dict[str, float | str] = {
+        "other_disks_iops": ios,
+        "other_disks_bw_bytes_per_s": moved,
+    }
+    limits = view.run.limits
+    of_machine = (limits.machine_iops, limits.machine_bandwidth_bytes_per_s)
+    for column, other, limit in zip(("iops", "bw_bytes_per_s"), OTHERS, of_machine, strict=True):
+        t_s, own = rate_per_s(view, column)
+        if len(t_s) < _MIN_RELATED:
+            continue
+        edges_s = np.concatenate([[t_s[0] - interval_of(t_s)], t_s])
+        ends, widths, rates = (
+            rows[name].to_numpy(dtype=float) for name in ("t_s", "interval_s", other)
+        )
+        theirs = spread(ends, widths, rates, edges_s)
+        share = float(theirs.mean()) / limit if limit else 0.0
+        lost = _lost_to(own, theirs)
+        if limit and share >= _MIN_SHARE and share + own.mean() / limit >= _LIMIT_REACHED:
+            words = f"{format_percent(share)} of the limit of {limits.machine}, which was reached"
+            yield Observation(
+                f"The machine's other disks did {load}: {words}.",
+                evidence | {"machine_share_percent": 100 * share},
+            )
+            return
+        if lost >= _MIN_SHARE:
+            words = f"the rate fell while they were busy, by {format_percent(lost)} on average"
+            yield Observation(
+                f"The machine's other disks did {load}: {words}.",
+                evidence | {"lost_percent": 100 * lost},
+            )
+            return
+
+
+def _lost_to(own: Floats, theirs: Floats) -> float:
+    """Return the mean share of a rate that is missing where other disks are busy; 0 for chance.
+
+    Two rates that wander seem related by chance; their changes from one interval to the next do
+    not. Both must be.
+    """
+    if max(_t_value(theirs, own), _t_value(np.diff(theirs), np.diff(own))) > _MAX_T_VALUE:
+        return 0.0
+    lost = -float(np.polyfit(theirs, own, 1)[0]) * float(theirs.mean())
+    return lost / float(own.mean() + lost) if lost <= _MAX_LOST * theirs.mean() else 0.0
+
+
+def _t_value(x: Floats, y: Floats) -> float:
+    """Return Student's t of a correlation; 0 where there is none."""
+    if not (x.std() and y.std()):
+        return 0.0
+    related = float(np.corrcoef(x, y)[0, 1])
+    return related * math.sqrt((len(x) - 2) / max(1 - related**2, 1e-9))
 
 
 def _had_enough(view: RunView, steal: float) -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import accumulate
 
 from volbench.units import SECTOR_BYTES
 
@@ -21,11 +22,12 @@ _DISK_FIELDS = 14
 _ERROR_FIELDS = 3
 _MAX_COUNT_DIGITS = 18
 _MAX_TIME_S = 253_402_300_800.0  # Year 10000, beyond which no date can be written
-_WAIT_FIELDS = 3
-_THROTTLE_FIELDS = 3
 _EBS_FIELDS = 7
 
 
+_PERCENTILES = {"p50": 50, "p99": 99}  # In columns for the latencies that an EBS volume counts
+# Columns of the device frame for the load of the other disks of the machine
+OTHERS = ("other_disks_iops", "other_disks_bw_bytes_per_s")
 # Columns of the device frame for the first four counters of an EBS volume, in their order
 EXCEEDED = (
     "volume_iops_exceeded_percent",
@@ -67,6 +69,10 @@ class Sample:
     io_errors: dict[str, int] = field(default_factory=dict)  # failed requests by kernel name
     # microseconds above the limits of an EBS volume and of the instance, by kernel name
     exceeded_us: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    # reads and writes, and their sectors, of the other disks of the machine; None when unknown
+    others: tuple[int, int] | None = None
+    # I/Os by the upper end of their latency in microseconds, by kernel name and direction
+    latencies: dict[tuple[str, str], dict[int, int]] = field(default_factory=dict)
     # for each CPU limit of the sampler's cgroup and its parents: enforcement periods, those in
     # which it throttled, and microseconds throttled, of all CPUs together
     throttling: list[tuple[int, int, int]] = field(default_factory=list)
@@ -152,14 +158,28 @@ def _take(sample: Sample, fields: list[str]) -> None:
         total := _named(fields).get("total", "")
     ):
         sample.pressure_us[name] = int(total)
-    elif name == "wait" and len(numbers) == _WAIT_FIELDS:
-        sample.tool_ns = int(numbers[1]), int(numbers[2])
-    elif name == "throttle" and len(numbers) == _THROTTLE_FIELDS:
-        sample.throttling.append((int(numbers[0]), int(numbers[1]), int(numbers[2])))
-    elif name == "ebs" and len(fields) == _EBS_FIELDS and len(numbers) >= len(EXCEEDED):
-        sample.exceeded_us[fields[1]] = tuple(map(int, fields[2 : 2 + len(EXCEEDED)]))
-    elif name == "ioerr" and len(fields) == _ERROR_FIELDS:
-        _take_errors(sample, fields)
+    else:
+        _take_own(sample, name, fields, [int(number) for number in numbers])
+
+
+def _take_own(sample: Sample, name: str, fields: list[str], counts: list[int]) -> None:
+    """Add a line that the sampler wrote of its own to a sample."""
+    match name, len(counts):
+        case "wait", 3:
+            sample.tool_ns = counts[1], counts[2]
+        case "throttle", 3:
+            sample.throttling.append((counts[0], counts[1], counts[2]))
+        case "others", 2:
+            sample.others = counts[0], counts[1]
+        case "ebs", 5 if len(fields) == _EBS_FIELDS:
+            sample.exceeded_us[fields[1]] = tuple(counts[: len(EXCEEDED)])
+        case "ebs-read" | "ebs-write", 0 if len(fields) > 1:
+            pairs = [word.partition(":")[::2] for word in fields[2:]]
+            if all(_is_count(word) for pair in pairs for word in pair):
+                bins = {int(upper): int(ios) for upper, ios in pairs}
+                sample.latencies[fields[1], name.removeprefix("ebs-")] = bins
+        case "ioerr", _ if len(fields) == _ERROR_FIELDS:
+            _take_errors(sample, fields)
 
 
 def _take_disk(sample: Sample, fields: list[str]) -> None:
@@ -233,6 +253,28 @@ def exceeded_shares(
     return dict(zip(EXCEEDED, shares, strict=False))
 
 
+def device_latencies(before: Sample, now: Sample, device: str) -> dict[str, float]:
+    """Return percentiles of the latencies that an EBS volume itself counts; none without I/O.
+
+    They are upper ends of its bins, in seconds; empty where a counter was reset.
+    """
+    found = {}
+    for direction in ("read", "write"):
+        earlier = before.latencies.get((device, direction))
+        later = now.latencies.get((device, direction))
+        if earlier is None or later is None:
+            continue
+        grown = {upper: ios - earlier.get(upper, 0) for upper, ios in sorted(later.items())}
+        total = sum(grown.values())
+        if not total or min(grown.values()) < 0 or earlier.keys() - later.keys():
+            continue
+        for name, percent in _PERCENTILES.items():
+            reached = zip(grown, accumulate(grown.values()), strict=True)
+            upper = next(upper for upper, ios in reached if 100 * ios >= percent * total)
+            found[f"ebs_{direction}_{name}_s"] = upper / 1e6
+    return found
+
+
 def host_rates(
     before: Sample, now: Sample, *, interval_s: float, page_bytes: int
 ) -> dict[str, float]:
@@ -249,7 +291,18 @@ def host_rates(
         "swap_bytes_per_s": _since(before.swapped_pages, now.swapped_pages)
         * page_bytes
         / interval_s,
+        **_others(before.others, now.others, interval_s),
     }
+
+
+def _others(
+    before: tuple[int, int] | None, now: tuple[int, int] | None, interval_s: float
+) -> dict[str, float]:
+    """Return the load of the machine's other disks; NaN if a counter was reset."""
+    if before is None or now is None:
+        return dict.fromkeys(OTHERS, math.nan)
+    ios, sectors = (_since(*pair) / interval_s for pair in zip(before, now, strict=True))
+    return dict(zip(OTHERS, (ios, sectors * SECTOR_BYTES), strict=True))
 
 
 def _grown(before: int, now: int, *, wraps: bool) -> int | None:

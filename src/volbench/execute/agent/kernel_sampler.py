@@ -7,6 +7,7 @@ Documentation/admin-guide/sysctl/vm.rst of Linux), or sooner when many pages are
 """
 
 import os
+import re
 import time
 
 from volbench.execute.agent import nvme_log
@@ -59,6 +60,7 @@ class Sampler:
         paths = {name: "/sys/class/block/{}/device/ioerr_cnt".format(name) for name in devices}
         self._errors = {name: path for name, path in paths.items() if os.access(path, os.R_OK)}
         self._volumes = nvme_log.ebs_namespaces(devices)
+        self._others = other_disks(devices)
         self._limited = _limited()
         self._tool = _Tool()
         self._tail = _Tail(is_followed=is_tail_followed)
@@ -103,14 +105,20 @@ class Sampler:
         for path in _FILES:
             kernel_lines = read(path).splitlines()
             lines += [line for line in kernel_lines if any(text in line for text in self._lines)]
+            if self._others and path == "/proc/diskstats":
+                lines.append(_sum(kernel_lines, self._others))
         for name, path in self._errors.items():
             count = read(path).strip()
             if count:
                 lines.append(b"ioerr %s %s" % (name.encode(), count))
         for name in list(self._volumes):
-            counts = nvme_log.counters(nvme_log.read_page(name))
+            page = nvme_log.read_page(name)
+            counts = nvme_log.counters(page)
             if counts:
                 lines.append(" ".join(map(str, ("ebs", name, *counts))).encode())
+                for direction, bins in nvme_log.histograms(page).items():
+                    words = ("{}:{}".format(*each) for each in bins)
+                    lines.append(" ".join(("ebs-" + direction, name, *words)).encode())
             else:
                 self._volumes.remove(name)
                 self._write(b"\n! ebs %s: damaged page, no longer read\n" % name.encode())
@@ -233,6 +241,52 @@ def _tasks(path: str) -> "list[str]":
         return os.listdir(path)
     except OSError:  # it ended
         return []
+
+
+# Models of the disks inside a machine of AWS, Azure and Google Cloud. The machine's limits are
+# those of its remote disks; a temporary disk of Azure has the link.
+_LOCAL = re.compile(
+    "Amazon EC2 NVMe Instance Storage|Microsoft NVMe Direct Disk.*|nvme_card[0-9]*|EphemeralDisk"
+)
+_TEMPORARY = "/dev/disk/azure/resource"
+
+
+def other_disks(devices: "list[str]") -> "frozenset[bytes]":
+    """Return the disks of the machine that share its limits with some devices, without these.
+
+    None where no device is such a disk, as on a network file system. Partitions, loop, dm and md
+    devices have no hardware of their own.
+
+    Args:
+        devices: kernel names of a volume's device and of all devices below it.
+    """
+    disks = {name for name in _tasks("/sys/block") if _is_shared_disk("/sys/block/" + name)}
+    disks.discard(os.path.basename(os.path.realpath(_TEMPORARY)))
+    below = set(devices)
+    for filesystem in _tasks("/sys/fs/btrfs"):  # it may span disks
+        members = _tasks("/sys/fs/btrfs/{}/devices".format(filesystem))
+        if below.intersection(members):
+            paths = [os.path.realpath("/sys/class/block/" + name) for name in members]
+            below.update(members, (path.split("/")[-2] for path in paths))
+    own = disks & below
+    return frozenset(name.replace("!", "/").encode() for name in disks - own if own)
+
+
+def _is_shared_disk(path: str) -> bool:
+    if not os.access(path + "/device", os.F_OK) or read(path + "/hidden").strip() == b"1":
+        return False  # Hidden: one of several paths to a disk
+    return not _LOCAL.fullmatch(read(path + "/device/model").decode("utf-8", "replace").strip())
+
+
+def _sum(diskstats: "list[bytes]", disks: "frozenset[bytes]") -> bytes:
+    """Return a line with the reads and writes of disks since boot, and the sectors of both."""
+    ios = sectors = 0
+    for line in diskstats:
+        fields = line.split()
+        if len(fields) > 9 and fields[2] in disks:
+            ios += int(fields[3]) + int(fields[7])
+            sectors += int(fields[5]) + int(fields[9])
+    return b"others %d %d" % (ios, sectors)
 
 
 def _dirty_bytes(lines: "list[bytes]") -> float:

@@ -1,8 +1,9 @@
-"""Amazon EBS detailed performance statistics: log page 0xD0 of the NVMe devices of EBS volumes.
+"""Detailed performance statistics of AWS: log page 0xD0 of EBS volumes and of instance stores.
 
-The page counts for how long the load was above the limits of the volume and of the instance. Its
-layout is that of the Amazon EBS User Guide ("Amazon EBS detailed performance statistics"). It is
-read with an NVMe admin command that changes nothing (Get Log Page), as root.
+The page counts for how long the load was above the limits of the volume and of the instance, and
+how long reads and writes took. Its layout is that of the Amazon EBS User Guide ("Amazon EBS
+detailed performance statistics") and, for instance stores, of the plugin ``amzn`` of nvme-cli. It
+is read with an NVMe admin command that changes nothing (Get Log Page), as root.
 """
 
 import array
@@ -14,7 +15,9 @@ import struct
 
 PAGE_BYTES = 4096
 MAGIC = 0x3C23B510
-_MODEL = b"Amazon Elastic Block Store"  # Other vendors use page 0xD0 for something else
+LOCAL_MAGIC = 0xEC2C0D7E  # Of an instance store, which counts its own limits as the instance's
+# Other vendors use page 0xD0 for something else
+_MODELS = (b"Amazon Elastic Block Store", b"Amazon EC2 NVMe Instance Storage")
 _NAMESPACE = re.compile("nvme[0-9]+n[0-9]+")
 _ADMIN_COMMAND = 0xC0484E41  # NVME_IOCTL_ADMIN_CMD of linux/nvme_ioctl.h
 _GET_LOG_PAGE = 0x02
@@ -23,14 +26,18 @@ _COMMAND = struct.Struct("=BBHIIIQQIIIIIIIIII")  # struct nvme_passthru_cmd
 # Magic number, 4 bytes of padding, 6 totals; then microseconds above the IOPS and the bandwidth of
 # the volume, and above those of the instance, and I/Os in the queue
 _FIELDS = struct.Struct("<I4x6Q5Q")
+_HISTOGRAMS = (("read", 512), ("write", 2056))  # Where they begin: a number of bins, then these
+_COUNT = struct.Struct("<Q")
+_BIN = struct.Struct("<QQI4x")  # Lower and upper end in microseconds, number of I/Os
+_MAX_BINS = 64
 
 
 def ebs_namespaces(names: "list[str]") -> "list[str]":
-    """Return those of the kernel names that are whole EBS volumes, if their page can be read."""
+    """Return those of the kernel names that are whole disks of AWS, if their page can be read."""
     return [
         name
         for name in names
-        if _NAMESPACE.fullmatch(name) and _model(name).startswith(_MODEL) and read_page(name)
+        if _NAMESPACE.fullmatch(name) and _model(name).startswith(_MODELS) and read_page(name)
     ]
 
 
@@ -70,4 +77,15 @@ def counters(page: bytes) -> "tuple[int, ...]":
     if len(page) != PAGE_BYTES:
         return ()
     magic, *fields = _FIELDS.unpack_from(page)
-    return tuple(fields[6:]) if magic == MAGIC else ()
+    return tuple(fields[6:]) if magic in {MAGIC, LOCAL_MAGIC} else ()
+
+
+def histograms(page: bytes) -> "dict[str, list[tuple[int, int]]]":
+    """Return the bins of an undamaged page that are not empty: upper end and number of I/Os."""
+    found = {}
+    for direction, begin in _HISTOGRAMS:
+        (count,) = _COUNT.unpack_from(page, begin)
+        places = range(begin + _COUNT.size, begin + _COUNT.size + _MAX_BINS * _BIN.size, _BIN.size)
+        bins = [_BIN.unpack_from(page, place)[1:] for place in places][:count]
+        found[direction] = [(upper, ios) for upper, ios in bins if ios]
+    return found

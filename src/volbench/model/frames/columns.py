@@ -298,6 +298,14 @@ DEVICE: tuple[Column, ...] = (
     real("volume_bw_exceeded_percent", "%", "Time above the bandwidth limit of the volume."),
     real("instance_iops_exceeded_percent", "%", "Time above the IOPS limit of the instance."),
     real("instance_bw_exceeded_percent", "%", "Time above the bandwidth limit of the instance."),
+    real(
+        "ebs_read_p50_s",
+        "s",
+        "Median read latency by the EBS device: upper end of its bin; NaN if not reported.",
+    ),
+    real("ebs_read_p99_s", "s", "Percentile 99 of the read latency, by the same counters."),
+    real("ebs_write_p50_s", "s", "Median write latency, by the same counters."),
+    real("ebs_write_p99_s", "s", "Percentile 99 of the write latency, by the same counters."),
     real("cpu_busy_percent", "%", "CPU time neither idle nor iowait, of all CPUs."),
     real("iowait_percent", "%", "CPU time idle while I/O was pending, of all CPUs."),
     real("steal_percent", "%", "CPU time stolen by the hypervisor, of all CPUs."),
@@ -315,6 +323,12 @@ DEVICE: tuple[Column, ...] = (
     real("cpu_throttled_percent", "%", "Periods in which a CPU limit (cgroup) throttled the run."),
     real("cpu_throttled_s", "s", "Time throttled by that limit, summed over CPUs."),
     real("swap_bytes_per_s", "bytes/s", "Bytes swapped in and out by the host."),
+    real(
+        "other_disks_iops",
+        "1/s",
+        "Reads and writes of the machine's other disks that share its limits; NaN if unknown.",
+    ),
+    real("other_disks_bw_bytes_per_s", "bytes/s", "Bytes that those disks read and wrote."),
 )
 
 VERDICTS: tuple[Column, ...] = (

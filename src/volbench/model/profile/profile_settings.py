@@ -143,6 +143,8 @@ class Limits(LimitNumbers):
     wanted: VolumeOfType | None = None  # what the limits follow from, until its size is known
     # fields that are limits of the machine, which are lower than those of the volume
     machine_limits: tuple[str, ...] = ()
+    machine_iops: float | None = None  # of all volumes of the machine together, sustained
+    machine_bandwidth_bytes_per_s: float | None = None
     # what named the volume type, such as ``StorageClass gp3``; empty for a profile, an option or
     # an inventory. Declared limits replace those of an origin.
     origin: str = ""
