@@ -42,6 +42,8 @@ def device_of(rows: pd.DataFrame, steal: np.ndarray | None = None) -> pd.DataFra
             "steal_percent": values,
             "cpu_pressure_percent": 0.0,
             "swap_bytes_per_s": math.nan,
+            "other_disks_iops": math.nan,
+            "other_disks_bw_bytes_per_s": math.nan,
         }
     )
 
