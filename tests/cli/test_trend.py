@@ -3,7 +3,15 @@
 from __future__ import annotations
 
 import json
+import shlex
+import shutil
+import sys
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
+from typing import ClassVar
+from xml.etree import ElementTree as ET
 
 import pytest
 from click.testing import CliRunner, Result
@@ -14,7 +22,7 @@ from volbench.analyse.compare.comparability import IncomparableError
 from volbench.api.many_campaigns import open_campaigns
 from volbench.cli.main import cli
 from volbench.cli.report_content import multi_campaign_content
-from volbench.errors import InputError, RegressionError
+from volbench.errors import InputError, RegressionError, VolbenchError
 from volbench.present.report.multi_campaign import multi_campaign_section
 from volbench.units import format_count
 
@@ -153,3 +161,195 @@ def test_means_of_many_nights_are_a_table_of_the_report(tmp_path: Path) -> None:
     means = tables["Ratios by pattern"]
     assert len(means.rows) >= 11
     assert {mean.candidate for mean in means.rows} == {f"2026-01-{day:02}" for day in range(2, 13)}
+
+
+def code(done: Result) -> int:
+    """Return the exit code of the verb."""
+    raised = done.exception
+    return raised.exit_code if isinstance(raised, VolbenchError) else done.exit_code
+
+
+@pytest.fixture(scope="module", name="made_drops")
+def _made_drops(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return 34 nights of a workload that drops in night 14, and again in night 30."""
+    level = {0: 1.0, 14: 0.85, 30: 0.6}
+
+    def of(night: int, place: int) -> float:
+        return 1000.0 * (1 + place) * level[max(at for at in level if at <= night)]
+
+    folder = tmp_path_factory.mktemp("drops")
+    return make_nights(folder, 34, kernel_from=14, level=of, workloads=WORKLOADS[:1])
+
+
+@pytest.fixture(name="drops")
+def _drops(made_drops: Path, tmp_path: Path) -> Path:
+    """Return a copy of these nights that a test may write beside."""
+    return Path(shutil.copytree(made_drops, tmp_path / "drops"))
+
+
+def test_an_acknowledged_regression_is_the_new_level(drops: Path) -> None:
+    """It is quiet from then on, in Python too, and the next drop is measured from there."""
+    early = ("--metric", "iops", "--where", "started_utc<2026-01-25")
+    assert code(trend(drops, *early)) == 10
+    accepted = trend(drops, *early, "--acknowledge")
+    assert code(accepted) == 0, accepted.output
+    assert "acknowledged: randread-4k read iops: regression" in accepted.stderr
+    again = trend(drops, *early, "--json")
+    assert code(again) == 0, again.output
+    (row,) = json.loads(again.stdout)["trends"]
+    assert (row["state"], row["acknowledged"]) == ("stable", "2026-01-15")
+    assert row["reference_value"] == pytest.approx(850, rel=0.02)
+    assert "acknowledged" in trend(drops, *early).stdout
+    later = json.loads(trend(drops, "--metric", "iops", "--json").stdout)["trends"][0]
+    assert later["state"] == "regression"
+    assert later["loss_percent"] == pytest.approx(100 * (1 - 0.6 / 0.85), abs=2)
+    assert volbench.trend(drops, metric="iops")["acknowledged"].tolist() == ["2026-01-15"]
+    assert (drops / "volbench-trend.json").stat().st_mode & 0o022 == 0
+    (drops / "volbench-trend.json").write_text("{}x")
+    assert code(trend(drops, "--metric", "iops")) == 6
+
+
+def test_an_acknowledgement_survives_the_removal_of_its_campaign(drops: Path) -> None:
+    """Old campaigns are deleted; the level of those that are left is the acknowledged one."""
+    early = ("--metric", "iops", "--where", "started_utc<2026-01-25")
+    trend(drops, *early, "--acknowledge")
+    shutil.rmtree(drops / "2026-01-15")
+    (row,) = json.loads(trend(drops, *early, "--json").stdout)["trends"]
+    assert (row["state"], row["acknowledged"]) == ("stable", "2026-01-16")
+
+
+def test_a_single_bad_night_is_acknowledged_alone(tmp_path: Path) -> None:
+    """It is quiet, and the reference period stays what it was."""
+    folder = make_nights(tmp_path, 20, level=dropping(at=19, factor=0.5), workloads=WORKLOADS[:1])
+    before = json.loads(trend(folder, "--metric", "iops", "--json").stdout)["trends"][0]
+    assert (before["state"], before["is_new"]) == ("outside limits", True)
+    assert code(trend(folder, "--metric", "iops", "--acknowledge")) == 0
+    (row,) = json.loads(trend(folder, "--metric", "iops", "--json").stdout)["trends"]
+    assert row["state"] == "stable"
+    assert row["reference_value"] == before["reference_value"]
+    assert trend(folder, "--metric", "iops", "--acknowledge").stderr == ""
+
+
+def test_a_change_is_new_in_the_night_that_finds_it(drops: Path) -> None:
+    """Later it is a regression still, but not a new one."""
+    states = [
+        row
+        for day in range(16, 25)
+        for row in json.loads(
+            trend(
+                drops, "--metric", "iops", "--json", "--where", f"started_utc<2026-01-{day}T12"
+            ).stdout
+        )["trends"]
+        if row["state"] == "regression"
+    ]
+    assert [row["is_new"] for row in states] == [True] + [False] * (len(states) - 1)
+    assert {row["changes"][0]["campaign"] for row in states} == {"2026-01-15"}
+
+
+def test_trends_as_junit(nights: Path, tmp_path: Path) -> None:
+    """A test for each workload and metric; the regression fails."""
+    file = tmp_path / "trend.xml"
+    assert code(trend(nights, "--metric", "iops", "--junit", file)) == 10
+    suite = ET.parse(file).getroot()  # noqa: S314 - written by this test
+    assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
+    (failure,) = [case for case in suite if case.find("failure") is not None]
+    assert failure.get("classname") == "randread-4k.read"
+    assert "since 2026-01-15 (then kernel: 6.1 -> 6.8)" in str(failure[0].get("message"))
+    alone = trend(nights, "--metric", "iops", "--junit", "-")
+    assert ET.fromstring(alone.stdout).get("name") == "volbench trend"  # noqa: S314 - same
+
+
+class _Chat(BaseHTTPRequestHandler):
+    """A web address that keeps what it is sent."""
+
+    status = 200
+    received: ClassVar[list[tuple[str, bytes]]] = []
+
+    def do_POST(self) -> None:
+        """Keep path and content."""
+        content = self.rfile.read(int(self.headers["Content-Length"]))
+        self.received.append((self.path, content))
+        self.send_response(self.status)
+        self.send_header("Location", "/elsewhere")
+        self.end_headers()
+
+    do_GET = do_POST  # noqa: N815 - the name of the library
+
+    def log_message(self, *_arguments: object) -> None:
+        """Print nothing."""
+
+
+@pytest.fixture(name="chat")
+def _chat() -> Iterator[str]:
+    """Return the address of a server on this machine."""
+    _Chat.received.clear()
+    _Chat.status = 200
+    with ThreadingHTTPServer(("127.0.0.1", 0), _Chat) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}/hook?token=s3cret"
+        server.shutdown()
+        thread.join()
+
+
+def test_a_regression_is_sent_once(drops: Path, chat: str) -> None:
+    """As JSON; the next one is sent again, and an acknowledged one is not."""
+    early = ("--metric", "iops", "--where", "started_utc<2026-01-25", "--webhook", chat)
+    for _ in range(2):
+        assert code(trend(drops, *early)) == 10
+    ((path, content),) = _Chat.received
+    assert path == "/hook?token=s3cret"
+    sent = json.loads(content)
+    assert (sent["event"], sent["trends"][0]["state"]) == ("regression", "regression")
+    assert "since 2026-01-15 (then kernel: 6.1 -> 6.8)" in sent["text"]
+    assert code(trend(drops, "--metric", "iops", "--webhook", chat)) == 10
+    assert len(_Chat.received) == 2
+
+
+@pytest.mark.parametrize("status", [302, 500])
+def test_what_could_not_be_sent_is_sent_again(drops: Path, chat: str, status: int) -> None:
+    """The exit code stays that of the regression, and the address is not printed."""
+    _Chat.status = status
+    for _ in range(2):
+        failed = trend(drops, "--metric", "iops", "--webhook", chat)
+        assert code(failed) == 10
+        assert f"was not sent to 127.0.0.1: HTTP status {status}" in failed.stderr
+        assert "s3cret" not in failed.output
+    assert [path for path, _ in _Chat.received] == ["/hook?token=s3cret"] * 2
+
+
+def test_a_command_is_run_without_a_shell(drops: Path, tmp_path: Path) -> None:
+    """Its arguments are its own; JSON is on its standard input; a failure is printed."""
+    kept = tmp_path / "kept; touch x"
+    program = "import sys; open(sys.argv[1], 'a').write(sys.stdin.read() + '\\n')"
+    command = shlex.join([sys.executable, "-c", program, str(kept)])
+    for _ in range(2):
+        assert code(trend(drops, "--metric", "iops", "--notify", command)) == 10
+    (line,) = kept.read_text().splitlines()
+    assert json.loads(line)["trends"][0]["job"] == "randread-4k"
+    (drops / "volbench-trend.json").unlink()
+    for wrong, reason in (("false --token=s3cret", "exit code 1"), ("/none x", "No such file")):
+        failed = trend(drops, "--metric", "iops", "--notify", wrong)
+        assert code(failed) == 10
+        assert reason in failed.stderr
+        assert "s3cret" not in failed.stderr
+
+
+@pytest.mark.parametrize(
+    "option",
+    [
+        ("--webhook", "http://example.org/x"),
+        ("--webhook", "ftp://127.0.0.1/x"),
+        ("--webhook", "https:///x"),
+        ("--webhook", "https://host/a b"),
+        ("--notify", "'"),
+        ("--notify", " "),
+    ],
+)
+def test_unsafe_addresses_and_no_commands_are_refused(
+    nights: Path, option: tuple[str, str]
+) -> None:
+    """Nothing is sent in the clear, and the address is not repeated."""
+    refused = trend(nights, *option)
+    assert isinstance(refused.exception, InputError)
+    assert "/x" not in refused.exception.message

@@ -9,8 +9,11 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 import yaml
+
+from volbench.cli.main import cli
 
 WORKFLOWS = ("test", "release")
 
@@ -62,10 +65,24 @@ def test_every_python_of_the_classifiers_is_tested(root: Path) -> None:
     assert yaml.safe_load(text)["jobs"]["python"]["strategy"]["matrix"]["python"] == promised
 
 
-def test_workflows_have_no_known_weakness(root: Path) -> None:
+def test_workflows_have_no_known_weakness(root: Path, tmp_path: Path) -> None:
     """Such as templates in scripts, credentials that stay, rights that nobody needs."""
+    documented = [tmp_path / f"{name}.yml" for name in ("github", "gitlab")]
+    page = (root / "docs" / "how-to" / "use-in-ci.md").read_text(encoding="utf-8")
+    texts = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    for file, text in zip(documented, texts, strict=True):
+        file.write_text(text, encoding="utf-8")
+    github, gitlab = (yaml.safe_load(file.read_text(encoding="utf-8")) for file in documented)
+    commands = [step["run"] for step in github["jobs"]["nightly"]["steps"] if "run" in step]
+    for command in (*commands, *gitlab["nightly-volume"]["script"]):
+        verb, *words = command.removeprefix("volbench ").split()
+        found = cli.get_command(click.Context(cli), verb)
+        assert found is not None
+        known = {name for option in found.params for name in option.opts}
+        assert {word for word in words if word.startswith("--")} <= known
     zizmor = Path(sys.executable).with_name("zizmor")
-    command = [str(zizmor), "--offline", "--no-progress", str(root / ".github")]
+    checked = [str(root / ".github"), str(documented[0])]
+    command = [str(zizmor), "--offline", "--no-progress", *checked]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
     assert "No findings to report" in done.stdout + done.stderr

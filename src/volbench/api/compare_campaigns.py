@@ -15,17 +15,21 @@ from volbench.analyse.compare.comparison_groups import ARM
 from volbench.analyse.compare.repeat_statistics import CONFIDENCE
 from volbench.analyse.compare.workload_trends import (
     TOLERANCE,
+    Trend,
     TrendQuestion,
     Trends,
     find_trends,
     record_of,
 )
 from volbench.analyse.frames.row_filter import select
+from volbench.analyse.frames.run_facts import OF_VOLUME
 from volbench.api.many_campaigns import Dataset, open_campaigns
 from volbench.errors import InputError
+from volbench.model.campaign.known_change import KnownChange
 from volbench.model.frames.column_names import listed_names
 from volbench.model.frames.metadata import FACTS, Source
 from volbench.store.archive import Provenance
+from volbench.store.known_changes import keep_known_changes, read_known_changes
 from volbench.store.layout import is_address
 
 if TYPE_CHECKING:
@@ -192,13 +196,56 @@ def dataset_trends(dataset: Dataset, question: TrendQuestion) -> Trends:
     facts = {name: _facts(data.provenance) for name, data in dataset.names.items()}
     for name, versions in summary.groupby("campaign")["fio_version"]:
         facts[str(name)]["fio_version"] = " and ".join(sorted(versions.dropna().unique()))
-    return find_trends(summary, dataset.frame("findings"), question, facts=facts)
+    known = read_known_changes(folders_of(dataset).values())
+    return find_trends(summary, dataset.frame("findings"), question, facts=facts, known=known)
+
+
+def acknowledge_trends(dataset: Dataset, trends: Trends) -> list[Trend]:
+    """Accept what changed as it is now, beside the campaigns; return the trends that changed.
+
+    Raises:
+        InputError: the campaigns are in object storage.
+        RefusedError: other users can write to their folder, and this process runs as root.
+        ArchiveError: the file cannot be written.
+    """
+    return keep_trends(dataset, trends.rows, "acknowledged_utc")
+
+
+def keep_trends(dataset: Dataset, trends: Sequence[Trend], time: str) -> list[Trend]:
+    """Store the present time as a time of what changed, and return the trends that changed."""
+    folders, changes = folders_of(dataset), dict[Path, list[KnownChange]]()
+    changed = [(trend, change) for trend in trends if (change := trend.known_change())]
+    for _, change in changed:
+        if change.campaign not in folders:
+            raise InputError(
+                f"{change.campaign} is in object storage, and nothing is written beside it",
+                hint="work on a copy of the campaigns on this machine",
+            )
+        changes.setdefault(folders[change.campaign], []).append(change)
+    for folder, own in changes.items():
+        keep_known_changes(folder, own, time)
+    return [trend for trend, _ in changed]
+
+
+def folders_of(dataset: Dataset) -> dict[str, Path]:
+    """Return campaign to the folder that holds it, of campaigns that are on this machine."""
+    return {
+        name: data.path.absolute().parent
+        for name, data in dataset.names.items()
+        if not is_address(data.address)
+    }
 
 
 def _facts(provenance: Provenance) -> dict[str, str]:
-    """Return what is known of the hosts of a campaign, by the name of the fact."""
+    """Return what is known of hosts and volumes of a campaign, by the name of the fact."""
     names = [fact.name for fact in FACTS.values() if fact.source is Source.HOST]
-    known = {name: {getattr(host, name) for host in provenance.hosts} - {None} for name in names}
+    known: dict[str, set[object]] = {
+        name: {getattr(host, name) for host in provenance.hosts} - {None} for name in names
+    }
+    known["host"] = {f"{host.host} {host.machine[:8]}".strip() for host in provenance.hosts}
+    known["volume"] = {f"{each.target} {each.serial}".strip() for each in provenance.volumes}
+    for name, attribute in OF_VOLUME.items():
+        known[name] = {getattr(each, attribute) for each in provenance.volumes} - {None, ""}
     return {
         name: " and ".join(sorted(value_text(name, value) for value in values))
         for name, values in known.items()

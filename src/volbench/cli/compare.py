@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -10,26 +12,42 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from volbench.api.notification import parse_command, parse_webhook, post_webhook, run_command
 from volbench.cli.options import (
     CAMPAIGNS,
+    JUNIT,
     WHERE,
     Quantity,
     campaigns_argument,
     examples,
     flag,
+    headed,
     names_option,
     option_group,
     split_names,
 )
-from volbench.cli.output import ChartFile, TableOutput, chart_options, table_options
+from volbench.cli.output import (
+    ChartFile,
+    TableOutput,
+    binary_output,
+    chart_options,
+    table_options,
+)
 from volbench.cli.verb_groups import VerbCommand
-from volbench.errors import ComparisonError, InputError, RegressionError, UndecidedError
+from volbench.errors import (
+    ComparisonError,
+    InputError,
+    RegressionError,
+    UndecidedError,
+    VolbenchError,
+)
 from volbench.units import counted_noun, percent
 
 if TYPE_CHECKING:
     from volbench.analyse.compare.comparison import Comparison, Question
     from volbench.analyse.compare.comparison_result import Compared
-    from volbench.analyse.compare.workload_trends import TrendQuestion, Trends
+    from volbench.analyse.compare.workload_trends import Trend, TrendQuestion
+    from volbench.api.many_campaigns import Dataset
 
 
 # Regression that --baseline accepts by default. A trade-off: smaller changes rarely matter.
@@ -227,10 +245,12 @@ def _trend_question(**options: object) -> TrendQuestion:
 
 @click.command(
     "trend",
+    cls=VerbCommand,
     epilog=examples(
         "volbench trend nightly",
         "volbench trend nightly --chart trend.png --where 'rw==randread'",
-        "volbench trend nightly --where 'started_utc>=2026-03-04'",
+        "volbench trend nightly --junit trend.xml --notify './tell-the-team --urgent'",
+        "volbench trend nightly --acknowledge --where 'rw==randread'",
     ),
 )
 @CAMPAIGNS
@@ -267,6 +287,29 @@ def _trend_question(**options: object) -> TrendQuestion:
     click.option("--keep-invalid", is_flag=True, help="Include runs that are marked invalid."),
 )
 @WHERE
+@flag(
+    "--acknowledge",
+    "Accept the level of each workload that changed as its new reference, and exit with 0. It is "
+    "stored beside the campaigns.",
+)
+@headed(
+    "Notification",
+    JUNIT,
+    click.option(
+        "--notify",
+        "command",
+        type=Quantity("COMMAND", parse_command),
+        help="Run this command once for each new regression, without a shell, with JSON on its "
+        "standard input.",
+    ),
+    click.option(
+        "--webhook",
+        type=Quantity("URL", parse_webhook),
+        envvar="VOLBENCH_WEBHOOK",
+        help="Send this JSON to an address. Default: that in the environment variable "
+        "VOLBENCH_WEBHOOK, which other users cannot see.",
+    ),
+)
 @table_options()
 @chart_options("each workload over the campaigns")
 def trend(
@@ -274,21 +317,37 @@ def trend(
     *,
     question: TrendQuestion,
     where: str,
+    acknowledge: bool,
+    junit: Path | None,
+    command: list[str] | None,
+    webhook: str | None,
     table_output: TableOutput,
     picture: ChartFile,
 ) -> None:
     """Follow each workload over the campaigns in DIR..., such as a folder of nightly ones.
 
-    Exits with 10 on a regression: the level dropped by more than the tolerance and stayed, or the
-    last campaign is beyond its control limits. An option of the jobs that changed is refused, as by
-    `volbench compare`. Methods: volbench help statistics.
+    Exits with 10 on a regression that was not acknowledged: the level dropped by more than the
+    tolerance and stayed, or the last campaign is beyond its control limits. An option of the jobs
+    that changed is refused, as by `volbench compare`. Methods: volbench help statistics.
     """
-    from volbench.api.compare_campaigns import trend_folders
+    from volbench.api.compare_campaigns import acknowledge_trends, dataset_trends
+    from volbench.api.many_campaigns import open_campaigns
     from volbench.present.tables.compare_table import trends_table
 
-    trends = trend_folders(campaigns, question, where=where)
+    dataset = open_campaigns(*campaigns, where=where)
+    trends = dataset_trends(dataset, question)
+    if acknowledge:
+        for trend in acknowledge_trends(dataset, trends):
+            click.echo(f"acknowledged: {_trend_sentence(trend)}", err=True)
+        trends = dataset_trends(dataset, question)
     table = trends_table(trends)
-    table_output.write(table)
+    if junit is not None:
+        from volbench.present.tables.junit_report import junit_of_trends
+
+        with binary_output(str(junit), default_name="trend.xml") as sink:
+            sink.write(junit_of_trends(trends))
+    if str(junit) != "-":
+        table_output.write(table)
     if table_output.format == "csv":
         for note in table.notes:
             click.echo(note, err=True)
@@ -296,21 +355,46 @@ def trend(
         from volbench.present.plots.charts.comparison_charts import trend_plot
 
         picture.write(trend_plot(trends, title=picture.title), table)
-    _fail_on_bad_trend(trends)
+    bad = [trend for trend in trends.rows if trend.state.is_bad]
+    if command or webhook:
+        _notify(dataset, bad, command=command, webhook=webhook)
+    if bad:
+        raise RegressionError(
+            "; ".join(map(_trend_sentence, bad)),
+            hint="measure again to be sure; accept an intended change with --acknowledge",
+        )
 
 
-def _fail_on_bad_trend(trends: Trends) -> None:
-    """Fail if a workload got worse."""
+def _trend_sentence(trend: Trend) -> str:
     from volbench.present.tables.compare_table import measure_name, trend_words
 
-    bad = [trend for trend in trends.rows if trend.state.is_bad]
-    if bad:
-        named = "; ".join(
-            f"{trend.label} {trend.direction} {measure_name(trend.measure)}: {trend_words(trend)}"
-            for trend in bad
-        )
-        raise RegressionError(
-            named,
-            hint="measure again to be sure; if the change was intended, start after it with --where"
-            " 'started_utc>=DATE'",
-        )
+    by = "".join(f", {value}" for value in trend.by.values())
+    name = f"{trend.label} {trend.direction}{by} {measure_name(trend.measure)}"
+    return f"{name}: {trend_words(trend)}"
+
+
+def _notify(
+    dataset: Dataset, bad: Sequence[Trend], *, command: list[str] | None, webhook: str | None
+) -> None:
+    """Notify of regressions of which nobody was, and remember it; a failure is only printed."""
+    from volbench.analyse.compare.workload_trends import record_of
+    from volbench.api.compare_campaigns import keep_trends
+    from volbench.present.tables.render_table import plain_json
+
+    new = [trend for trend in bad if not trend.is_notified]
+    if not new:
+        return
+    content = {
+        "event": "regression",
+        "text": "; ".join(map(_trend_sentence, new)),
+        "trends": [record_of(trend) for trend in new],
+    }
+    data = json.dumps(plain_json(content)).encode()
+    try:
+        if command:
+            run_command(command, data)
+        if webhook:
+            post_webhook(webhook, data)
+        keep_trends(dataset, new, "notified_utc")
+    except VolbenchError as error:
+        click.echo(f"warning: {error.message}", err=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.options import CAMPAIGNS, EXPECT, WHERE, examples
+from volbench.cli.options import CAMPAIGNS, EXPECT, JUNIT, WHERE, examples
 from volbench.cli.output import TableOutput, binary_output, table_options
 from volbench.cli.verb_groups import VerbCommand
 from volbench.errors import FindingsError, UndecidedError
@@ -29,12 +29,7 @@ if TYPE_CHECKING:
 )
 @CAMPAIGNS
 @EXPECT
-@click.option(
-    "--junit",
-    type=click.Path(allow_dash=True, path_type=Path),
-    metavar="FILE",
-    help="Also write the answers as JUnit XML, which CI systems show; - prints it alone.",
-)
+@JUNIT
 @WHERE
 @table_options()
 def expect(
@@ -57,10 +52,10 @@ def expect(
 
     verdicts = open_campaigns(*campaigns, where=where).expect(*read_expectations(expectations))
     if junit is not None:
-        from volbench.present.tables.junit_report import junit_report
+        from volbench.present.tables.junit_report import junit_of_expectations
 
         with binary_output(str(junit), default_name="expectations.xml") as sink:
-            sink.write(junit_report(verdicts))
+            sink.write(junit_of_expectations(verdicts))
     if str(junit) != "-":
         table_output.write(expectations_table(verdicts))
     refuse_unmet(verdicts)

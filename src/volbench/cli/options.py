@@ -252,6 +252,12 @@ UNTIL = click.option(
     help="Repeat each workload until the median of its IOPS is known to ± PERCENT, 3 to 30 times, "
     "instead of a fixed number; for other metrics: --set repeat.of=iops,p99.",
 )
+JUNIT = click.option(
+    "--junit",
+    type=click.Path(allow_dash=True, path_type=Path),
+    metavar="FILE",
+    help="Also write the answers as JUnit XML, which CI systems show; - prints it alone.",
+)
 SETTINGS = click.option(
     "--set",
     "settings",

@@ -25,6 +25,7 @@ from volbench.analyse.frames.matched_workloads import workload_labels
 from volbench.analyse.frames.resample import Floats, median
 from volbench.analyse.frames.run_facts import option_columns
 from volbench.errors import ComparisonError
+from volbench.model.campaign.known_change import KnownChange, workload_key
 from volbench.model.frames.column_names import Measure, find_column
 from volbench.model.frames.columns import LABEL_PREFIX
 from volbench.model.frames.metadata import find_fact
@@ -89,11 +90,19 @@ class Trend:
     changes: tuple[LevelChange, ...]  # of the level
     tolerance: float  # acceptable relative change for the worse
     shortage: str = ""  # reason for missing limits
+    start: int = 0  # first campaign of the reference period: where a new level was acknowledged
+    accepted: frozenset[str] = frozenset()  # campaigns beyond a limit that were acknowledged
+    is_notified: bool = False  # whether somebody was notified of what is bad
+
+    @property
+    def workload(self) -> tuple[str, ...]:
+        """What identifies workload and metric."""
+        return workload_key(self.label, self.direction, self.measure.column, self.by)
 
     @property
     def base(self) -> float:
         """Median of the reference period."""
-        return float(np.median(self.results[: self.reference]))
+        return float(np.median(self.results[self.start : self.start + self.reference]))
 
     @property
     def level(self) -> float:
@@ -102,12 +111,26 @@ class Trend:
         return float(np.median(self.results[first:]))
 
     @property
+    def is_changed(self) -> bool:
+        """Whether the level changed after the reference period."""
+        return bool(self.changes) and self.changes[-1].place > self.start
+
+    @property
+    def is_new(self) -> bool:
+        """Whether the last campaign made the state what it is."""
+        is_found = self.is_changed and self.changes[-1].found == len(self.results) - 1
+        return self.state is State.OUTSIDE or (
+            self.state in {State.REGRESSION, State.IMPROVED} and is_found
+        )
+
+    @property
     def outside(self) -> tuple[int, ...]:
         """Places of the campaigns behind the reference period that are beyond a limit."""
         if self.limits is None:
             return ()
         beyond = (self.results < self.limits.low) | (self.results > self.limits.high)
-        return tuple(int(place) for place in np.flatnonzero(beyond) if place >= self.reference)
+        first = self.start + self.reference
+        return tuple(int(place) for place in np.flatnonzero(beyond) if place >= first)
 
     @property
     def state(self) -> State:
@@ -115,17 +138,34 @@ class Trend:
         if len(self.results) <= MIN_REFERENCE:
             return State.TOO_FEW
         worse = self.loss(self.level)
-        if self.changes and worse > self.tolerance:
+        if self.is_changed and worse > self.tolerance:
             return State.REGRESSION
         last = len(self.results) - 1
+        is_accepted = self.campaigns[last] in self.accepted
         if last in self.outside and self.loss(float(self.results[last])) > self.tolerance:
-            return State.OUTSIDE
-        return State.IMPROVED if self.changes and -worse > self.tolerance else State.STABLE
+            return State.STABLE if is_accepted else State.OUTSIDE
+        return State.IMPROVED if self.is_changed and -worse > self.tolerance else State.STABLE
 
     def loss(self, value: float) -> float:
         """Return by how much a value is worse than the reference period, as a share of it."""
         change = value / self.base - 1 if self.base else math.inf
         return -change if self.measure.more_is_better else change
+
+    def known_change(self) -> KnownChange | None:
+        """Return what its state is about; None if nothing changed."""
+        is_level = self.state in {State.REGRESSION, State.IMPROVED}
+        if not is_level and self.state is not State.OUTSIDE:
+            return None
+        place = self.changes[-1].place if is_level else len(self.results) - 1
+        return KnownChange(
+            job=self.label,
+            direction=self.direction,
+            by=dict(self.by),
+            metric=self.measure.column,
+            is_level=is_level,
+            campaign=self.campaigns[place],
+            started_utc=self.started_utc[place],
+        )
 
 
 @dataclass(frozen=True)
@@ -151,6 +191,8 @@ def record_of(trend: Trend) -> dict[str, object]:
         **trend.by,
         "metric": trend.measure.column,
         "state": trend.state.value,
+        "is_new": trend.is_new,
+        "acknowledged": trend.campaigns[trend.start] if trend.start else None,
         "campaigns": len(trend.campaigns),
         "reference_campaigns": trend.reference,
         "reference_value": trend.base,
@@ -232,6 +274,7 @@ def find_trends(
     question: TrendQuestion,
     *,
     facts: Facts | None = None,
+    known: Sequence[KnownChange] = (),
 ) -> Trends:
     """Return the trend of each workload and metric over campaigns, in order of their starts.
 
@@ -250,7 +293,7 @@ def find_trends(
     )
     remarks += _check_options(rows, question, by)
     trends = [
-        trend
+        _with_reference(trend, question.reference, known)
         for key, group in rows.groupby(["_label", "direction", *by], sort=False, dropna=False)
         for measure in measures
         if (trend := _trend(group, key, by, measure, starts, question)) is not None
@@ -258,7 +301,10 @@ def find_trends(
     if not trends:
         raise _no_trend(remarks)
     judged = max(1, sum(not trend.shortage for trend in trends))
-    done = [_with_facts(_with_limits(trend, judged), facts or {}) for trend in trends]
+    done = [
+        _with_notice(_with_facts(_with_limits(trend, judged), facts or {}), known)
+        for trend in trends
+    ]
     if not dated:
         remarks.append("some campaigns have no start time: all are sorted by name")
     return Trends(tuple(done), (*remarks, *_missing(trends, list(starts))))
@@ -331,8 +377,6 @@ def _trend(
     numbers = np.asarray(medians, dtype=np.float64)
     started_utc = tuple(starts[name] for name in campaigns)
     changes = _changes(numbers, started_utc, measure, question.tolerance)
-    first = changes[0].place if changes else len(numbers)
-    reference = reference_length(len(numbers), question.reference, first)
     return Trend(
         label=str(label),
         direction=str(direction),
@@ -344,12 +388,48 @@ def _trend(
         campaigns=campaigns,
         started_utc=started_utc,
         results=numbers,
-        reference=reference,
+        reference=0,
         limits=None,
         changes=changes,
         tolerance=question.tolerance,
-        shortage=_shortage(len(numbers), reference),
     )
+
+
+def _with_reference(trend: Trend, wanted: int | None, known: Sequence[KnownChange]) -> Trend:
+    """Return a trend whose reference period begins where a level was last acknowledged."""
+    own = [
+        change for change in known if change.acknowledged_utc and change.workload == trend.workload
+    ]
+    starts = [_place_of(trend, change) for change in own if change.is_level]
+    start = max(starts, default=0)
+    changed = [change.place for change in trend.changes if change.place > start]
+    count = len(trend.results) - start
+    reference = reference_length(count, wanted, min(changed, default=len(trend.results)) - start)
+    return replace(
+        trend,
+        start=start,
+        accepted=frozenset(change.campaign for change in own if not change.is_level),
+        reference=reference,
+        shortage=_shortage(count, reference),
+    )
+
+
+def _place_of(trend: Trend, change: KnownChange) -> int:
+    """Return the first campaign of an acknowledged level; 0 where it is no longer there."""
+    if change.campaign in trend.campaigns:
+        return trend.campaigns.index(change.campaign)
+    later = (
+        place
+        for place, start in enumerate(trend.started_utc)
+        if change.started_utc and start >= change.started_utc
+    )
+    return next(later, 0)
+
+
+def _with_notice(trend: Trend, known: Sequence[KnownChange]) -> Trend:
+    own = trend.known_change()
+    keys = {change.key for change in known if change.notified_utc}
+    return replace(trend, is_notified=own is not None and own.key in keys)
 
 
 def _changes(
@@ -424,7 +504,7 @@ def limits_of(reference: Floats, rows: int, resolution: float) -> tuple[float, f
 def _with_limits(trend: Trend, rows: int) -> Trend:
     if trend.shortage:
         return trend
-    reference = trend.results[: trend.reference]
+    reference = trend.results[trend.start : trend.start + trend.reference]
     return replace(trend, limits=Limits(*limits_of(reference, rows, trend.measure.resolution)))
 
 

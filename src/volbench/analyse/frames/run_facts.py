@@ -128,7 +128,7 @@ def _row(
                 _UNREPORTED,
                 *_PLANNED,
                 *_OF_HOST,
-                *_OF_VOLUME,
+                *OF_VOLUME,
                 *options,
             ]
         )
@@ -140,7 +140,7 @@ def _row(
         "clients": beside.get(run.step, 1),
         "until": str(run.until.window_s) if run.until else NOT_SET,
         **_attributes(view.host, _OF_HOST),
-        **_attributes(view.volume, _OF_VOLUME),
+        **_attributes(view.volume, OF_VOLUME),
         **_option_values(run, group, options),
     }
 
@@ -183,7 +183,8 @@ def _option_values(run: Run, group: str, options: Sequence[str]) -> dict[str, ob
 
 _PLANNED = tuple(fact.name for fact in FACTS.values() if fact.source is Source.PLAN)
 _OF_HOST = {fact.name: fact.name for fact in FACTS.values() if fact.source is Source.HOST}
-_OF_VOLUME = {
+# Fact to the attribute of a volume that it is
+OF_VOLUME = {
     "volume_kind": "kind",
     "filesystem": "filesystem",
     "scheduler": "scheduler",

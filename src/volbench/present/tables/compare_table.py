@@ -316,7 +316,8 @@ def _counted(state: State, count: int) -> str:
 def change_words(trend: Trend, change: LevelChange) -> str:
     """Return a change of the level with its date and what else changed."""
     step = signed_percent(change.after / change.before - 1)
-    return f"{step} % on {_when(trend, change)}{_facts(change)}"
+    accepted = ", acknowledged" if change.place == trend.start else ""
+    return f"{step} % on {_when(trend, change)}{_facts(change)}{accepted}"
 
 
 def trend_words(trend: Trend) -> str:
@@ -334,7 +335,8 @@ def trend_words(trend: Trend) -> str:
     parts = [change_words(trend, change) for change in changes[-_MAX_NAMED:-1]]
     before = f"; before: {'; '.join(parts)}" if parts else ""
     since = f"since {_when(trend, changes[-1])}{_facts(changes[-1])}"
-    return f"{state.value} {percent(abs(trend.loss(trend.level)))} % {since}{before}"
+    new = "new " if trend.is_new else ""
+    return f"{new}{state.value} {percent(abs(trend.loss(trend.level)))} % {since}{before}"
 
 
 def _when(trend: Trend, change: LevelChange) -> str:

@@ -75,22 +75,22 @@ def _values(table: Table[Item], *, only: Sequence[str]) -> list[Row]:
 
 def _render_json(table: Table[Item], *, only: Sequence[str]) -> str:
     if table.document is not None:
-        return json.dumps(_plain(table.document), indent=2, ensure_ascii=False) + "\n"
+        return json.dumps(plain_json(table.document), indent=2, ensure_ascii=False) + "\n"
     return json_text(_values(table, only=only))
 
 
 def json_text(records: Iterable[Row]) -> str:
     """Return an array with a record a line; null for unknown values, NaN and infinity."""
-    lines = [json.dumps(_plain(record), ensure_ascii=False) for record in records]
+    lines = [json.dumps(plain_json(record), ensure_ascii=False) for record in records]
     return "[\n" + ",\n".join(lines) + "\n]\n" if lines else "[]\n"
 
 
-def _plain(value: object) -> object:
+def plain_json(value: object) -> object:
     """Return a value for JSON: null for NaN and infinity."""
     if isinstance(value, Mapping):
-        return {str(name): _plain(part) for name, part in value.items()}
+        return {str(name): plain_json(part) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_plain(part) for part in value]
+        return [plain_json(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
@@ -119,7 +119,7 @@ def _csv_cell(value: object) -> object:
     if isinstance(value, list | tuple):
         return ";".join(str(part) for part in value)
     if isinstance(value, Mapping):
-        return json.dumps(_plain(value), ensure_ascii=False)
+        return json.dumps(plain_json(value), ensure_ascii=False)
     return "" if isinstance(value, float) and math.isnan(value) else value
 
 

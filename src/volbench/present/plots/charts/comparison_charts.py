@@ -305,7 +305,7 @@ def _trend_numbers(trend: Trend, places: dict[str, float]) -> pd.DataFrame:
             for start, end in pairwise(first)
         ]
     )
-    behind = np.arange(len(trend.results)) >= trend.reference
+    behind = np.arange(len(trend.results)) >= trend.start + trend.reference
     low, high = (trend.limits.low, trend.limits.high) if trend.limits else (np.nan, np.nan)
     outside = np.isin(np.arange(len(trend.results)), trend.outside)
     return pd.DataFrame(
@@ -334,7 +334,8 @@ def _trend_panel(trend: Trend, places: dict[str, float]) -> Panel:
     low, high = float(known.min()), float(known.max())
     margin = 0.08 * (high - low or high or 1.0)
     x = data["_x"]
-    reference = marks.Span(float(x.iloc[0]), float(x.iloc[trend.reference - 1]), series="shade")
+    first, last = trend.start, trend.start + trend.reference - 1
+    reference = marks.Span(float(x.iloc[first]), float(x.iloc[last]), series="shade")
     size = 5.0 if len(data) <= _FEW else 2.5
     where = ", ".join(filter(None, [trend.direction, *trend.by.values()]))
     name = f"{trend.label} {where}, {measure_name(trend.measure)}"

@@ -1,0 +1,46 @@
+"""A change over campaigns of which somebody knows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+from pydantic import Field
+
+from volbench.model.frozen_model import Frozen
+
+
+def workload_key(job: str, direction: str, metric: str, by: Mapping[str, str]) -> tuple[str, ...]:
+    """Return what identifies workload and metric."""
+    return job, direction, metric, *(f"{name}={value}" for name, value in sorted(by.items()))
+
+
+class KnownChange(Frozen):
+    """A change of a workload, or a single campaign beyond its limits."""
+
+    job: str  # label of the workload
+    direction: str  # read, write, trim or sync
+    by: dict[str, str] = Field(default_factory=dict)  # further columns that distinguish workloads
+    metric: str  # column of the summary
+    is_level: bool  # a new level; False for a single campaign beyond its limits
+    campaign: str  # its name: the first at the new level, or the one beyond its limits
+    started_utc: str = ""  # its start; empty if unknown
+    notified_utc: str = ""  # when somebody was notified; empty for never
+    acknowledged_utc: str = ""  # when it was acknowledged; empty for never
+
+    @property
+    def workload(self) -> tuple[str, ...]:
+        """What identifies workload and metric."""
+        return workload_key(self.job, self.direction, self.metric, self.by)
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """What identifies the change."""
+        return *self.workload, self.is_level, self.campaign
+
+
+class KnownChanges(Frozen):
+    """The content of the file."""
+
+    format: Literal[1] = 1
+    changes: tuple[KnownChange, ...] = ()

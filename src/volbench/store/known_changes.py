@@ -1,0 +1,44 @@
+"""Changes over campaigns that somebody was notified of or acknowledged, in a file beside these."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from volbench.model.campaign.known_change import KnownChange, KnownChanges
+from volbench.store.atomic_files import read_model, write_atomic
+from volbench.store.held_folder import HeldPath, hold_folder
+from volbench.store.journal import utc_now
+
+FILE = "volbench-trend.json"
+
+
+def read_known_changes(folders: Iterable[Path]) -> list[KnownChange]:
+    """Return the changes in the files of folders that hold campaigns.
+
+    Raises:
+        OutputError: a file is damaged, or cannot be read.
+    """
+    found = (read_model(folder / FILE, KnownChanges) for folder in dict.fromkeys(folders))
+    return [change for changes in found if changes is not None for change in changes.changes]
+
+
+def keep_known_changes(folder: Path, changes: Iterable[KnownChange], time: str) -> None:
+    """Store the present time as a time of changes, in the file of the folder that holds campaigns.
+
+    Args:
+        time: ``notified_utc`` or ``acknowledged_utc``.
+
+    Raises:
+        RefusedError: other users can write to the folder, and this process runs as root.
+        OutputError: the file is damaged.
+        ArchiveError: it cannot be written.
+    """
+    with hold_folder(folder):
+        held = HeldPath(folder)
+        kept = {change.key: change for change in read_known_changes([held])}
+        for change in changes:
+            known = kept.get(change.key, change)
+            kept[change.key] = known.model_copy(update={time: utc_now()})
+        content = KnownChanges(changes=tuple(kept.values()))
+        write_atomic(held / FILE, content.model_dump_json(indent=2) + "\n")
