@@ -12,6 +12,7 @@ from tests.fleet.desk import Desk, check_clean, ended, gate_has
 from tests.fleet.hosts import RealHost, fleet
 from tests.fleet.ways import executor_for
 from tests.waiting import until
+from volbench.engine.hosts.described_volumes import identities_of
 from volbench.engine.hosts.host_facts import survey_machine
 from volbench.errors import RefusedError, TransportError
 from volbench.execute.agent_executor import AgentExecutor
@@ -91,6 +92,60 @@ def test_a_reservation_survives_a_broken_connection(desk: Desk) -> None:
             machine.ask("lock_holder", name=NUMBER)
 
 
+@pytest.mark.parametrize("is_cut", [False, True])
+@pytest.mark.parametrize("is_ready", [False, True])
+def test_a_host_that_is_lost_while_it_is_released_cleans_itself(
+    desk: Desk,
+    is_cut: bool,  # noqa: FBT001 - a parameter
+    is_ready: bool,  # noqa: FBT001 - a parameter
+) -> None:
+    """What the removal of a campaign did not reach is removed when the controller is gone."""
+    (host, _) = desk.fleet.hosts
+    with executor_for(desk.fleet, host) as machine:
+        survey_machine(machine)
+        reserve(machine, "k")
+        folder, mark = machine.make_private_folder("/var/tmp", "volbench-k")
+        host.run("sh", "-c", f"echo > {folder}/file; echo > {folder}/other")
+        (made,) = identities_of(machine, [f"{folder}/file"])
+        assert made is not None
+        machine.owe([(f"{folder}/file", made), (folder, mark)])
+        if is_ready:  # one that volbench did not make keeps its folder
+            host.run("rm", f"{folder}/other")
+        machine.ask("lock_holder", name=NUMBER)
+        host.link(up=False) if is_cut else host.freeze()
+        try:
+            machine.client.patience = Patience(tries=1)
+            with pytest.raises(TransportError, match="remove_exactly did not end in 1 s"):
+                machine.client.ask(
+                    Request("remove_exactly", {"files": [[folder, list(mark)]]}, timeout_s=1.0)
+                )
+        finally:
+            machine.close()
+            host.link(up=True) if is_cut else host.freeze(thaw=True)
+        until(lambda: agents(host) == [])
+    assert locks(host) == ""
+    left = [path.name for path in (host.folder / "vartmp").rglob("*")]
+    assert left == ([] if is_ready else ["volbench-k", "other"])
+
+
+def test_a_host_notices_that_its_controller_is_gone(desk: Desk) -> None:
+    """The controller ends while the link is cut, so that no end of the connection arrives."""
+    desk.prepare(runtime="1s", jobs=["a"])
+    host = desk.fleet[1]
+    process = desk.run("--policy", "best-effort")
+    until(lambda: any(entry["kind"] == "in-use" for entry in desk.journal()))
+    until(lambda: locks(host))
+    host.freeze()
+    host.link(up=False)
+    host.freeze(thaw=True)
+    process.kill()
+    process.communicate()
+    time.sleep(20.0)  # The kernel of the controller tries for 15 s.
+    host.link(up=True)
+    until(lambda: agents(host) == [])
+    assert locks(host) == ""
+
+
 def test_a_launch_that_was_given_up_starts_nothing(desk: Desk) -> None:
     """It reached the host, and its agent reads it after the thaw, when nobody waits for it."""
     (host, _) = desk.fleet.hosts
@@ -137,7 +192,7 @@ def test_a_campaign_leaves_nothing_on_a_host_that_froze(desk: Desk) -> None:
         desk.fleet[1].freeze(thaw=True)
     assert "vm1" in printed
     assert desk.states()[0] == "finished", printed
-    # A request under way may end its deadline of a minute; no further one does.
+    # A request under way may end its deadline of a minute, if it can be repeated.
     assert time.monotonic() - begun < 120, printed
     if desk.states()[1] == "running" and gate_has(desk.fleet[1], "ready"):
         ended(desk.start("resume", desk.out))  # it froze after the launch of its run

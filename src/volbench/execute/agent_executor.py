@@ -10,6 +10,7 @@ import posixpath
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import NoReturn
 
@@ -119,9 +120,8 @@ class AgentHost(ABC):
         """
         if not files:
             return []
-        listed = [[path, identity and list(identity)] for path, identity in files]
         try:
-            gone = self._ask_as_owner("remove_exactly", files=listed)
+            gone = self._ask_as_owner("remove_exactly", files=_listed(files))
         except OperationError as error:
             raise self._not_removed(files[0][0], error) from error
         if not isinstance(gone, list) or len(gone) != len(files):
@@ -187,6 +187,11 @@ class AgentHost(ABC):
         )
 
 
+def _listed(files: Sequence[tuple[str, FileIdentity | None]]) -> list[object]:
+    """Return paths and identities as the agent takes them."""
+    return [[path, identity and list(identity)] for path, identity in files]
+
+
 _WORK_FOLDER = ".volbench"
 _LAUNCH_S = 45.0  # The agent itself waits 30 s for a supervisor on a busy host.
 _SILENCE_S = 60.0  # Between chunks: hashing 1 GB that arrived before takes seconds.
@@ -233,14 +238,19 @@ class AgentExecutor(AgentHost):
         return self.client.silent_s
 
     def wait_when_unreachable(
-        self, *, unless: Callable[[], bool], is_hung: Callable[[], bool] | None = None
+        self,
+        *,
+        unless: Callable[[], bool],
+        is_hung: Callable[[], bool],
+        is_bridging: bool = False,
     ) -> None:
         """Extend the retry period for the case that the host becomes unreachable."""
         self.client.patience = Patience(
             tries=10_000,
             begin_within_s=PATIENCE_S,
-            unless=unless if is_hung is None else lambda: unless() or is_hung(),
+            unless=lambda: unless() or is_hung(),
             is_hung=is_hung,
+            is_bridging=is_bridging,
         )
 
     def carry_out(
@@ -356,6 +366,13 @@ class AgentExecutor(AgentHost):
 
     def hold(self, path: str) -> None:
         """Hold nothing: the run's own program holds its device there."""
+
+    def owe(self, files: Sequence[tuple[str, FileIdentity | None]]) -> None:
+        """Let the host remove files by itself if it loses the controller before they are gone."""
+        with suppress(TransportError):  # the removal itself reports that
+            if self.client.is_open:
+                request = self.request("owe", {"files": _listed(files)}, 60.0)
+                self.client.post(request)
 
     def work_folder(self, folder: str, *, name: str) -> str:
         """Return a work folder on the host, created with its first file."""

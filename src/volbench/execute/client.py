@@ -21,6 +21,7 @@ from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from volbench.errors import AuthError, ConnectError, DeadlineError, TransportError, VolbenchError
+from volbench.execute.agent.service import BEAT
 from volbench.execute.channels import Channel, Patience, ProgramEnd, Stream, connection_lost, retry
 from volbench.execute.program_bundle import FLAGS, START, agent_program
 from volbench.execute.protocol import ClockReading, OperationError
@@ -274,7 +275,8 @@ class Session:
 
     def _receive(self, data: bytes) -> None:
         """Process output; called by the channel's reader."""
-        self.heard_s = time.monotonic()
+        if data != BEAT:  # a host whose volumes are hung is silent all the same
+            self.heard_s = time.monotonic()
         try:
             *complete, rest = data.split(b"\n")
             for part in complete:
@@ -439,6 +441,12 @@ class AgentClient:
         heard_s = self._heard_s if session is None else max(session.heard_s, self._heard_s)
         return time.monotonic() - heard_s
 
+    @property
+    def is_open(self) -> bool:
+        """Whether a stream is open; a connection that has just been cut may seem so."""
+        session = self._session
+        return session is not None and session.error is None
+
     def session(self) -> Session:
         """Return the open stream, opened if there is none.
 
@@ -589,7 +597,8 @@ class AgentClient:
         """Return the next message about a request; a host that is silent is abandoned."""
         until_s = time.monotonic() + timeout_s
         sent_s = until_s - request.timeout_s
-        is_hung = self.patience.is_hung
+        is_bridged = self.patience.is_bridging and request.repeatable
+        is_hung = None if is_bridged else self.patience.is_hung
         while True:
             left_s = until_s - time.monotonic()
             with suppress(queue.Empty):

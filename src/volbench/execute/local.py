@@ -20,6 +20,7 @@ from volbench.execute.agent.watch import watch
 from volbench.execute.agent_executor import AgentHost
 from volbench.execute.protocol import ClockReading, OperationError, Supervision
 from volbench.execute.pushed_process import PushedProcess, launch_arguments
+from volbench.model.campaign.planned_run import FileIdentity
 
 _ALL_USERS = ["0", "0", "4294967295"]
 """Content of uid_map outside user namespaces."""
@@ -107,6 +108,9 @@ class LocalBase:
         del name
         return folder
 
+    def owe(self, files: Sequence[tuple[str, FileIdentity | None]]) -> None:
+        """Do nothing: no link to the controller can break."""
+
     def fetch_work_folder(self, path: str, folder: str) -> None:
         """Do nothing: all files are already in place."""
 
@@ -114,7 +118,11 @@ class LocalBase:
         """Do nothing: the directory belongs to the controller."""
 
     def wait_when_unreachable(
-        self, *, unless: Callable[[], bool], is_hung: Callable[[], bool] | None = None
+        self,
+        *,
+        unless: Callable[[], bool],
+        is_hung: Callable[[], bool],
+        is_bridging: bool = False,
     ) -> None:
         """Do nothing: the host is always reachable."""
 

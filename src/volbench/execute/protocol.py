@@ -302,6 +302,13 @@ class Executor(Protocol):
             For each, whether the path no longer exists.
         """
 
+    def owe(self, files: Sequence[tuple[str, FileIdentity | None]]) -> None:
+        """Let the host remove files by itself if it loses the controller before they are gone.
+
+        Args:
+            files: as for `remove_exactly`; they replace those of an earlier call.
+        """
+
     def work_folder(self, folder: str, *, name: str) -> str:
         """Return the host's counterpart of a directory of the controller.
 
@@ -329,13 +336,18 @@ class Executor(Protocol):
         """
 
     def wait_when_unreachable(
-        self, *, unless: Callable[[], bool], is_hung: Callable[[], bool] | None = None
+        self,
+        *,
+        unless: Callable[[], bool],
+        is_hung: Callable[[], bool],
+        is_bridging: bool = False,
     ) -> None:
         """Extend the retry period for the case that the host becomes unreachable.
 
         Args:
             unless: polled between attempts; True ends the retries.
             is_hung: polled also while a request waits; True abandons it, and ends the retries.
+            is_bridging: whether only requests that cannot be repeated are abandoned.
         """
 
     def close(self) -> None:

@@ -38,10 +38,11 @@ class Hung(LocalExecutor):
         return HUNG_S
 
     def wait_when_unreachable(
-        self, *, unless: Callable[[], bool], is_hung: Callable[[], bool] | None = None
+        self, *, unless: Callable[[], bool], is_hung: Callable[[], bool], is_bridging: bool = False
     ) -> None:
         """Note when to give up."""
-        self.unless = unless if is_hung is None else lambda: unless() or is_hung()
+        del is_bridging
+        self.unless = lambda: unless() or is_hung()
 
     def hang(self) -> None:
         """Repeat a request."""

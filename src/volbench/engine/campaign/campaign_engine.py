@@ -99,7 +99,11 @@ def run_campaign(
         hosts = [host for host in hosts if host not in lost]
         workers = [worker for worker in workers if worker.host not in lost]
         for host in hosts:
-            host.executor.wait_when_unreachable(unless=lambda: stop.requested or attendance.is_over)
+            host.executor.wait_when_unreachable(
+                unless=lambda: stop.requested,
+                is_hung=lambda: attendance.is_over,
+                is_bridging=True,
+            )
         try:
             with reported_silence(attendance, states.listener):
                 _run_all(campaign, workers, states)
@@ -282,6 +286,7 @@ def _clean(scratch: Scratch, states: RunStates, *, keep: bool) -> None:
         for path in scratch.paths:
             states.notify(f"scratch file kept: {path}")
         return
+    scratch.owe()
     for path in scratch.remove():
         states.notify(not_removed(path))
 
@@ -472,6 +477,7 @@ def run_together(
         with problems.of(worker):
             try:
                 yield from worker.run_all(runs, steps)
+                worker.owe_removal()
             finally:
                 steps.give_up(runs)
                 worker.context.attendance.leave(worker)

@@ -185,6 +185,13 @@ class Worker:
             if outcome.state is RunState.FAILED and self.context.campaign.ends_with(run):
                 return
 
+    def owe_removal(self) -> None:
+        """Leave the scratch files to the host if it is lost before the others are done."""
+        here = (run for run in self.context.campaign.runs if run.host == self.host.name)
+        is_done = all(self._states.state(run).is_settled for run in here)
+        if is_done and not self.context.settings.keep_files:
+            self._scratch.owe()
+
     def _await_turn(self, run: Run, steps: StepsOfAll) -> Work[bool]:
         """Wait for the end of earlier steps, if the run is in turn; return False on a stop."""
         self._is_idle = True

@@ -249,6 +249,23 @@ class Scratch:
             made = {path: mark for path, mark in seen.items() if mark and is_made(mark)}
             self._record({path: mark for path, mark in made.items() if mark != self._files[path]})
 
+    def _removable(self) -> list[tuple[str, FileIdentity]]:
+        """Return the files and then the folders that volbench certainly created."""
+        files = [
+            (path, identity)
+            for path in sorted(self._files)
+            if (identity := self._files[path]) is not None and self._is_certain(path)
+        ]
+        return [*files, *self._folders.values(), *self._abandoned.items()]
+
+    def owe(self) -> None:
+        """Let the machine remove these by itself if it loses the controller before they are gone.
+
+        To be called when no run of the campaign is left there.
+        """
+        with self._lock:
+            self._executor.owe(self._removable())
+
     def remove(self) -> tuple[str, ...]:
         """Remove the files and folders that volbench created, and nothing else.
 
@@ -256,15 +273,10 @@ class Scratch:
             Paths that were kept because volbench did not create their content.
         """
         with self._lock:
-            folders = [*self._folders.values(), *self._abandoned.items()]
-            certain = [
-                (path, identity)
-                for path in sorted(self._files)
-                if (identity := self._files[path]) is not None and self._is_certain(path)
-            ]
+            certain = self._removable()
             unknown = [(path, None) for path in self._files if path not in dict(certain)]
-            removed = self._executor.remove_exactly([*unknown, *certain, *folders])
-            listed = [path for path, _ in (*unknown, *certain, *folders)]
+            removed = self._executor.remove_exactly([*unknown, *certain])
+            listed = [path for path, _ in (*unknown, *certain)]
             free = {path for path, is_gone in zip(listed, removed, strict=True) if is_gone}
             if gone := [path for path in self._files if path in free]:
                 self._log.write("scratch-removed", host=self._executor.host, paths=gone)

@@ -287,6 +287,15 @@ def remove_exact(path: str, identity: "list[int]") -> bool:
     return True
 
 
+_owed: "list[tuple[str, list[int] | None]]" = []
+"""What a campaign that is over leaves to this process; see `owe`."""
+
+
+def owe(files: "list[tuple[str, list[int] | None]]") -> None:
+    """Remove files as `remove_exactly` does, but only once the controller is gone."""
+    _owed[:] = files
+
+
 def make_private_folder(parent: str, name: str, owner: "int | None" = None) -> "list[object]":
     """Create a directory with mode 0700 in another one; return its path and identity.
 
@@ -313,14 +322,14 @@ _made_folders: "list[tuple[str, typing.Any]]" = []
 """Private folders that this process made, with their identities."""
 
 
-def remove_unused_folders() -> None:
-    """Remove the private folders that this process made and that are empty.
+def remove_unused() -> None:
+    """Remove what is owed, and the private folders that this process made and that are empty.
 
     Its controller is gone, and may never have heard of them; it makes another where it needs one.
     """
-    for path, identity in _made_folders:
+    for path, identity in [*_owed, *_made_folders]:
         try:
-            remove_exact(path, identity)
+            remove_exact(path, identity or [])
         except OSError:  # it is on a volume that failed
             pass
 

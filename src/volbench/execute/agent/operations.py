@@ -23,6 +23,7 @@ OPERATIONS: "dict[str, Callable[..., object]]" = {
     "which": files.which,
     "write_files": files.write_files,
     "remove_exactly": files.remove_exactly,
+    "owe": files.owe,
     "make_private_folder": files.make_private_folder,
     "remove_work_folder": files.remove_work_folder,
     "user_id": os.getuid,

@@ -8,6 +8,7 @@
     {"id": 7, "result": ...}                             its end
     {"id": 7, "error": ["missing", "No such file"]}      its end: kind and reason
     {"id": 7, "z": "..."}                                a longer message, compressed
+    {"id": 0, "part": null}                              nothing, to try the link
 
 An operation that is a generator yields parts until its end; None only asks whether it is cancelled.
 """
@@ -34,8 +35,10 @@ _MAX_THREADS = 64  # A hung volume holds a thread for each request about it; idl
 _STACK_BYTES = 512 * 1024  # 64 threads of 8 MiB each would count against limits of memory.
 _PLAIN_BYTES = 1024  # Below, compression gains less than base64 loses.
 _END_S = 2.0  # Killed programs end at once; their temporary files are removed meanwhile.
+_BEAT_S = 15.0  # Noticed by: test_given_up.py::test_a_host_notices_that_its_controller_is_gone
 _GONE_S = 5.0  # Longer than the end of this process takes.
 _EXPIRING = ("launch", "write_files")  # What removes or releases something is never too late.
+BEAT = b'{"id":0,"part":null}\n'
 _FINAL = re.compile(rb'\{"id":(\d+),"(?!part)')
 _SUDO = re.compile(r"^sudo: (.*)$", re.MULTILINE)
 _ROOT_LOADER = "import sys,zlib;p=sys.stdin.buffer.read({});early=[];exec(zlib.decompress(p))"
@@ -221,6 +224,7 @@ def serve(early: "list[bytes]") -> None:
     threading.stack_size(_STACK_BYTES)
     output = Output(os.dup(1))
     os.dup2(2, 1)  # nothing that a library prints may reach the controller as a reply
+    threading.Thread(target=_beat, args=(output,), daemon=True).start()
     threads, root = Threads(), RootAgent(output)
     for line in early:
         _take(line, output, threads, root)
@@ -230,10 +234,21 @@ def serve(early: "list[bytes]") -> None:
     _leave(0)
 
 
+def _beat(output: Output) -> None:
+    """Send what nobody waits for: without, the kernel notices the loss of a link after hours."""
+    while True:
+        time.sleep(_BEAT_S)
+        output.write(BEAT)
+
+
+_leaving = threading.Lock()
+
+
 def _leave(status: int) -> None:
     """End, without what a controller that is gone left unused."""
+    _leaving.acquire()  # for good: another thread may find the controller gone, too
     if locks.release_unused():  # else a run needs them, or the controller is back
-        files.remove_unused_folders()
+        files.remove_unused()
     os._exit(status)
 
 
