@@ -78,9 +78,10 @@ def judged_tables(
         view = context.by_id[run.id]
         findings.append(failure_row(view, error, task=task, severity=Severity.WARNING))
 
+    invalid = {str(row["run"]) for row in findings if row["severity"] == Severity.INVALID.value}
     rows: dict[str, Sequence[Row]] = {
         "verdicts": [row for verdicts, _ in judged for row in verdicts],
-        "aggregate": aggregate_rows(campaign, frame, on_failure=not_added),
+        "aggregate": aggregate_rows(campaign, frame, on_failure=not_added, invalid=invalid),
         "findings": findings,
     }
     labels = {"aggregate": campaign.label_names}

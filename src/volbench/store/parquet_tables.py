@@ -272,7 +272,7 @@ def _unreadable(path: Path, error: Exception) -> ArchiveError:
 # Incremented when the same raw files yield different rows, so that tables are rebuilt
 TABLES_VERSION = "19"
 # Incremented when the same rows yield different verdicts, findings or aggregates
-RULES_VERSION = "19"
+RULES_VERSION = "20"
 
 
 def files_in(folder: Path) -> list[tuple[str, int]]:

@@ -226,6 +226,22 @@ def test_repeats_that_differ_twofold_are_warned_of(factor: float, count: int) ->
     )
 
 
+def test_a_rejected_repeat_is_not_quoted() -> None:
+    """Its latency allows no such rate; the others agree."""
+    for latency_s, count in ((1e-6, 1), (0.1, 0)):
+        views = [
+            over_time(
+                [rate] * 60,
+                a_run().model_copy(update={"id": f"001-a-r{n}", "repeat": n}),
+                numjobs=1,
+            )
+            for n, rate in enumerate((50_000.0, 1000.0, 1100.0), start=1)
+        ]
+        views[0].summary.loc[:, "lat_mean_s"] = latency_s
+        assert len(found(views[0], rule="contradicting-latency")) == 1 - count
+        assert len(found(*views, rule="uneven-repeats")) == count
+
+
 def test_different_jobs_are_not_repeats() -> None:
     """Two jobs on one volume have rates of their own."""
     views = [over_time([rate] * 60, a_run(name=name)) for name, rate in (("a", 1e3), ("b", 4e3))]

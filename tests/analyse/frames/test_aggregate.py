@@ -135,6 +135,16 @@ def test_a_bad_row_fails_its_step_only() -> None:
     assert "yesterday" in reason
 
 
+def test_an_invalid_client_leaves_its_step_without_numbers() -> None:
+    """A sum and the latencies of all clients would quote what a finding rejects."""
+    clients = frames(ran(0, [500.0] * 5), ran(1, [500.0] * 5))
+    (row,) = aggregate_rows(
+        a_campaign(2), clients.__getitem__, on_failure=lambda *_: None, invalid={"r1"}
+    )
+    assert row["clients"] == 2
+    assert not {"iops", "bw_bytes_per_s", "lat_mean_s", "lat_p99_s"} & set(row)
+
+
 def test_sums_are_over_the_time_that_all_share() -> None:
     """A client that ran alone for 10 s before the other counts only from there."""
     first = ran(0, [900.0] * 10 + [500.0] * 20)

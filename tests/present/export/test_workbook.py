@@ -6,6 +6,7 @@ import io
 from pathlib import Path
 
 import openpyxl
+import pandas as pd
 import pytest
 from openpyxl.utils import get_column_letter
 from openpyxl.workbook import Workbook
@@ -53,6 +54,22 @@ def test_charted_numbers_are_those_of_the_summary(
     assert charted[name][2] == pytest.approx(own["iops"].median())
     assert charted[name][3] == pytest.approx(own["bw_bytes_per_s"].median() / 1e6)
     assert charted[name][6] == pytest.approx(own["clat_p99_s"].median() * 1e3)
+
+
+def test_charts_leave_invalid_results_out(summary: volbench.CampaignData) -> None:
+    """The sheet of numbers has them; of invalid results alone nothing is charted."""
+    rows = summary.summary()
+    first, every = rows["run"].iloc[:1], rows["run"]
+    sheets = []
+    for runs in (first, every):
+        findings = pd.DataFrame({"run": runs, "severity": "invalid"})
+        content = render_xlsx({"summary": rows}, findings=findings)
+        sheets.append(openpyxl.load_workbook(io.BytesIO(content)))
+    charted = sheets[0]["charts"].iter_rows(min_row=2, values_only=True)
+    repeats = [int(str(row[1])) for row in charted]
+    results = len(rows[rows["status"].eq("finished") & rows["phase"].eq("measured")])
+    assert sum(repeats) < results
+    assert "charts" not in sheets[1].sheetnames
 
 
 def test_numbers_have_formats_and_headers_stay(workbook: Workbook) -> None:

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
 
+import volbench
 from tests.browser.made_up import Size, make_campaign
 from tests.present.report.small_reports import parsed
 from volbench.cli.main import cli
 from volbench.errors import InputError
+from volbench.present.report.multi_campaign import pooled_by_campaign
 
 TINY = Size(jobs=1, repeats=1, seconds=4)
 
@@ -85,3 +88,16 @@ def test_an_unknown_chart_is_reported(results: Path, tmp_path: Path) -> None:
     assert isinstance(done.exception, InputError)
     assert "iops" in done.exception.hint
     assert not (tmp_path / "page.html").exists()
+
+
+def test_tables_side_by_side_leave_invalid_results_out(tmp_path: Path) -> None:
+    """Neither a median nor a ratio quotes what a finding rejects."""
+    make_campaign(tmp_path, size=Size(jobs=2, repeats=2, seconds=4))
+    rows = volbench.open_campaign(tmp_path / "made-up").summary()
+    jobs = [own for _, own in rows[rows["direction"] == "read"].groupby("job")]
+    invalid = [*jobs[0]["run"], jobs[1]["run"].iloc[0]]
+    findings = pd.DataFrame({"run": invalid, "severity": "invalid"})
+    pooled = pooled_by_campaign({"summary": rows, "findings": findings})
+    first, second = (pooled[f"{own['job'].iloc[0]}, read"]["made-up"] for own in jobs)
+    assert first["iops"] is first["p99"] is None
+    assert second["iops"] == jobs[1]["iops"].iloc[1]

@@ -31,12 +31,24 @@ def matrix(*iodepths: int) -> list[dict[str, object]]:
 
 def test_groups_are_the_workloads() -> None:
     """Pattern and block size tell groups apart; queue depths are a range, rates a median."""
-    table = groups_table(matrix(*range(1, 32)), {"read-4096-3": "1!"}, {})
+    table = groups_table(matrix(*range(1, 32)), {"read-4096-3": "1"}, {})
     assert [column.heading for column in table.columns[:3]] == ["rw", "bs", "results"]
     first = table.rows[0]
     assert (first["rw"], first["bs"], first["results"]) == ("read", "4k", 31)
     assert (first["iodepth"], first["iops"]) == ("1 to 31", 16000.0)
-    assert (first["range"], first["warnings"]) == ("1k to 31k", "1!")
+    assert (first["range"], first["warnings"]) == ("1k to 31k", "1")
+
+
+def test_medians_and_ranges_leave_invalid_results_out() -> None:
+    """A group of invalid results alone has no numbers, and a note says why."""
+    rows = matrix(1, 4, 16)
+    marks = {"read-4096-16": "1!"} | {str(row["run"]): "1!" for row in rows if row["rw"] == "write"}
+    table = groups_table(rows, marks, {}, by=["rw", "bs"])
+    by_name = {(str(row["rw"]), str(row["bs"])): row for row in table.rows}
+    first = by_name["read", "4k"]
+    assert (first["results"], first["iops"], first["range"]) == (3, 2500.0, "1k to 4k")
+    assert by_name["write", "4k"]["iops"] is by_name["write", "4k"]["lat_p99_s"] is None
+    assert any("7 (!) invalid and left out of medians and ranges" in note for note in table.notes)
 
 
 def test_named_columns_separate_groups_and_nothing_else_does() -> None:

@@ -321,8 +321,19 @@ def test_an_aggregate_says_why_sums_are_missing() -> None:
         {**row, "iops": 500.0},
         {**row, "iops": None, "direction": "sync"},
     ]
-    reason = "; n/a: runs too short for a common interval, or not at the same time"
+    reason = (
+        "; n/a: runs too short for a common interval, not at the same time, or with an invalid"
+        " result"
+    )
     assert reason not in aggregate_table(known).notes[0]
     missing = [*known, {**row, "iops": None}]
     assert aggregate_table(missing).notes[0].endswith(reason)
     assert aggregate_page_table(missing).title.endswith(f"{reason}.")
+
+
+def test_a_percentile_of_all_clients_in_the_last_bin_has_a_bound() -> None:
+    """Their bins give a median alone; without bins no percentile is known."""
+    row = {"job": "w", "direction": "write", "lat_p50_s": 0.5, "lat_p99_s": None}
+    rows = [row, row | {"lat_p50_s": None}, row | {"lat_p99_s": 0.7}]
+    shown = render_table(aggregate_table(rows), "table", columns=["lat_p99_s"]).splitlines()[3:6]
+    assert [line.strip() for line in shown] == ["> 17.1 s", "n/a", "700 ms"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import pandas as pd
 
@@ -322,7 +322,7 @@ _MIN_REPEAT_RATIO = 2.0
 @rule(
     "repeats of a workload differ",
     looks_at=(
-        "Finished repeats of a job on one volume (rounds of a profile are left out): the IOPS of"
+        "Valid repeats of a job on one volume (rounds of a profile are left out): the IOPS of"
         " the fastest over those of the slowest, from 2 on (volbench's own choice). One finding,"
         " at the last repeat."
     ),
@@ -336,15 +336,31 @@ def uneven_repeats(view: RunView, context: Context) -> Iterator[Observation]:
     """Yield each direction whose repeats differ twofold, at the last of them."""
     repeats = context.repeats.get(view.run.id, ())
     for direction in directions(view):
-        rates = [total(each, "iops", direction=direction) for each in repeats]
-        known = [rate for rate in rates if rate > 0]
-        if len(known) > 1 and (ratio := max(known) / min(known)) >= _MIN_REPEAT_RATIO:
+        rates = [(total(each, "iops", direction=direction), each) for each in repeats]
+        known = [(rate, each) for rate, each in rates if rate > 0]
+        if _ratio([rate for rate, _ in known]) < _MIN_REPEAT_RATIO:
+            continue
+        valid = [rate for rate, each in known if _is_valid(each, context)]
+        if (ratio := _ratio(valid)) >= _MIN_REPEAT_RATIO:
             yield Observation(
-                f"IOPS of the {len(known)} repeats differ by a factor of {ratio:.2g}:"
-                f" {format_count(min(known))} to {format_count(max(known))}.",
-                {"repeats": float(len(known)), "min_iops": min(known), "max_iops": max(known)},
+                f"IOPS of the {len(valid)} repeats differ by a factor of {ratio:.2g}:"
+                f" {format_count(min(valid))} to {format_count(max(valid))}.",
+                {"repeats": float(len(valid)), "min_iops": min(valid), "max_iops": max(valid)},
                 direction,
             )
+
+
+def _ratio(rates: Sequence[float]) -> float:
+    return max(rates) / min(rates) if rates else 0.0
+
+
+def _is_valid(view: RunView, context: Context) -> bool:
+    """Return whether no other rule rejects the result of a run."""
+    from volbench.analyse.findings import RULES  # noqa: PLC0415 - it lists the rules of this module
+
+    others = [one for one in RULES if one is not uneven_repeats and view.run.phase in one.phases]
+    found = (finding for one in others for finding in one.findings(view, context))
+    return not any(finding.severity is Severity.INVALID for finding in found)
 
 
 @rule(

@@ -7,7 +7,7 @@ of several clients are never averaged.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -145,12 +145,14 @@ def aggregate_rows(
     frame: Callable[[str], pd.DataFrame],
     *,
     on_failure: Callable[[Run, Exception], None],
+    invalid: Collection[str] = (),
 ) -> Sequence[Row]:
     """Return a row for each measured step of several clients, section and direction.
 
     Args:
         frame: returns a frame by name: summary, series and histogram, if there are such steps.
         on_failure: called with a run of each step that cannot be added up, and the error.
+        invalid: runs with an invalid result; a step of one has no sums and no latencies.
     """
     steps = _steps(campaign)
     if not steps:
@@ -163,7 +165,7 @@ def aggregate_rows(
         frames = {name: part.get(runs[0].step, nothing[name]) for name, part in parts.items()}
         finished = set(frames["summary"]["run"])
         try:
-            rows += _step_rows(campaign, runs, frames)
+            rows += _step_rows(campaign, runs, frames, invalid)
         except Exception as error:  # noqa: BLE001 - one bad step must not take all others with it
             on_failure(next(run for run in runs if run.id in finished), error)
     return rows
@@ -189,7 +191,9 @@ def _by_step(frame: pd.DataFrame, step_of: Mapping[str, int]) -> dict[int, pd.Da
     return {int(step): rows for step, rows in frame.groupby(steps, sort=False)}
 
 
-def _step_rows(campaign: Campaign, runs: Sequence[Run], frames: Frames) -> list[Row]:
+def _step_rows(
+    campaign: Campaign, runs: Sequence[Run], frames: Frames, invalid: Collection[str]
+) -> list[Row]:
     summary = frames["summary"]
     done = summary[(summary["status"] == "finished").fillna(value=False)]
     rows: list[Row] = []
@@ -199,6 +203,7 @@ def _step_rows(campaign: Campaign, runs: Sequence[Run], frames: Frames) -> list[
             name: frame[(frame["group"] == group) & (frame["direction"] == direction)]
             for name, frame in frames.items()
         }
+        is_valid = not section["run"].isin(invalid).any()
         first = runs[0]
         rows.append(
             {
@@ -212,8 +217,8 @@ def _step_rows(campaign: Campaign, runs: Sequence[Run], frames: Frames) -> list[
                 **labels,
                 "clients": len(section),
                 "clients_planned": len(runs) + campaign.clients_absent,
-                **_rates(step_frames, section),
-                **_latencies(step_frames["histogram"], section),
+                **(_rates(step_frames, section) if is_valid else {}),
+                **(_latencies(step_frames["histogram"], section) if is_valid else {}),
             }
         )
     return rows

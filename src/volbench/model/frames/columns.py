@@ -393,10 +393,12 @@ AGGREGATE: tuple[Column, ...] = (
     real("start_skew_s", "s", "Time from the first client's first interval to the last client's."),
     real("start_skew_bound_s", "s", "Maximum error of start_skew_s: clock offsets, whole ms."),
     real("end_skew_s", "s", "Time from the first client's end to the last client's."),
-    real("iops", "1/s", "Sum over the clients; NaN if they never ran at the same time."),
     real(
-        "bw_bytes_per_s", "bytes/s", "Sum over the clients; NaN if they never ran at the same time."
+        "iops",
+        "1/s",
+        "Sum over the clients; NaN if they never ran at the same time, or a result is invalid.",
     ),
+    real("bw_bytes_per_s", "bytes/s", "Sum over the clients; NaN like `iops`."),
     real(
         "fairness",
         "",

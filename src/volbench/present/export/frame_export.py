@@ -51,14 +51,19 @@ def export_frame(
     format: str,  # noqa: A002 - the word users write: --format
     into: BinaryIO | Path,
     raw: bool = False,
+    findings: pd.DataFrame | None = None,
 ) -> None:
     """Write one frame.
 
     Args:
         frame: any frame of `volbench.model.frames.columns`, with columns of labels or without.
         frame_name: such as ``summary``; gives units and meanings, and the sheet's name.
+        findings: of the runs; charts in a workbook leave out the results that they reject.
     """
-    content = _render({frame_name: frame}, format_name=_checked(format), raw=raw)
+    if _checked(format) == "xlsx":
+        content = render_xlsx({frame_name: frame}, findings=findings)
+    else:
+        content = _render(frame, frame_name, format_name=format, raw=raw)
     if isinstance(into, Path):
         write_output(into, content)
     else:
@@ -81,7 +86,7 @@ def export_frames(
         The files that were written.
     """
     if _checked(format) == "xlsx":
-        write_output(into, _render(frames, format_name=format))
+        write_output(into, render_xlsx(frames, findings=frames.get("findings")))
         return (into,)
     make_output_folder(into)
     files = []
@@ -104,11 +109,8 @@ def _checked(format_name: str) -> str:
     return format_name
 
 
-def _render(frames: Mapping[str, pd.DataFrame], *, format_name: str, raw: bool = False) -> bytes:
-    """Return the bytes of a file; only a workbook can hold several frames."""
-    if format_name == "xlsx":
-        return render_xlsx(frames)
-    [(name, frame)] = frames.items()
+def _render(frame: pd.DataFrame, name: str, *, format_name: str, raw: bool) -> bytes:
+    """Return the bytes of a file of one frame."""
     if format_name == "csv":  # as in RFC 4180: CRLF line ends, a header, quotes where needed
         plain = frame if raw else _without_formulas(frame)
         return str(plain.to_csv(index=False, lineterminator="\r\n")).encode()

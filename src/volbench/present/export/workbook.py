@@ -18,6 +18,7 @@ from volbench.errors import InputError
 from volbench.model.frames.columns import SUMMARY, Column, described
 from volbench.present.formatting import records
 from volbench.present.plots.colour_themes import THEMES
+from volbench.present.plots.selection import valid_frames
 from volbench.slices import install_command
 
 if TYPE_CHECKING:
@@ -43,11 +44,14 @@ _CHARTS: tuple[tuple[str, str, tuple[str, ...]], ...] = (
 )
 
 
-def render_xlsx(frames: Mapping[str, pd.DataFrame]) -> bytes:
+def render_xlsx(
+    frames: Mapping[str, pd.DataFrame], *, findings: pd.DataFrame | None = None
+) -> bytes:
     """Return a workbook.
 
     Args:
         frames: frame name to frame; a summary gets a sheet with charts as well.
+        findings: of the runs; charts leave out the results that they reject.
     """
     try:
         from openpyxl import Workbook  # noqa: PLC0415 - an extra; the other formats need none
@@ -59,8 +63,11 @@ def render_xlsx(frames: Mapping[str, pd.DataFrame]) -> bytes:
     workbook = Workbook(write_only=True)
     for name, frame in frames.items():
         _fill_sheet(workbook.create_sheet(name[:31]), frame, frame_name=name)
-    if _has_results(frames.get("summary")):
-        _fill_charts(workbook.create_sheet("charts"), *_points(frames))
+    if "summary" in frames:
+        known = {} if findings is None else {"findings": findings}
+        valid = valid_frames({"summary": frames["summary"], **known})["summary"]
+        if _has_results(valid):
+            _fill_charts(workbook.create_sheet("charts"), *_points(valid))
     _explain(workbook.create_sheet("columns"), frames)
     stream = io.BytesIO()
     workbook.save(stream)
@@ -100,15 +107,16 @@ def _explain(sheet: WriteOnlyWorksheet, frames: Mapping[str, pd.DataFrame]) -> N
             _append(sheet, cells)
 
 
-def _has_results(summary: pd.DataFrame | None) -> bool:
-    """Return whether there is a summary, whole enough to be charted."""
-    whole = summary is not None and {column.name for column in SUMMARY} <= set(summary.columns)
-    return whole and summary is not None and not measured(summary).empty
+def _has_results(summary: pd.DataFrame) -> bool:
+    """Return whether a summary is whole enough to be charted."""
+    return {column.name for column in SUMMARY} <= set(summary.columns) and not measured(
+        summary
+    ).empty
 
 
-def _points(frames: Mapping[str, pd.DataFrame]) -> tuple[list[list[object]], str]:
+def _points(summary: pd.DataFrame) -> tuple[list[list[object]], str]:
     """Return a row for each job and direction, in people's units, and the kind of latency."""
-    results, kind = with_latencies(frames["summary"], ("p50", "p99", "mean"))
+    results, kind = with_latencies(summary, ("p50", "p99", "mean"))
     columns = ["iops", "bw_bytes_per_s", "mean", "p50", "p99"]
     pooled = per_job(results, columns)
     several = pooled.groupby("label")["direction"].transform("nunique") > 1

@@ -13,6 +13,7 @@ from volbench.analyse.frames.job_frames import key_of, measured, per_job, with_l
 from volbench.analyse.frames.matched_workloads import named_by_workload
 from volbench.present.formatting import MISSING, Row, number, records, shown, text
 from volbench.present.plots.charts.comparison_charts import MAX_FOREST_ROWS
+from volbench.present.plots.selection import invalid_in
 from volbench.present.report.content import MultiCampaignContent, ReportFigure
 from volbench.present.tables.compare_table import (
     comparison_table,
@@ -84,8 +85,9 @@ def verdicts_table(comparison: Comparison) -> Table[Compared]:
 
 
 def pooled_by_campaign(frames: Mapping[str, pd.DataFrame]) -> dict[str, dict[str, Row]]:
-    """Return job and direction to campaign to what its repeats are pooled to."""
+    """Return job and direction to campaign to what its valid repeats are pooled to."""
     with_p99, _ = with_latencies(frames["summary"], ("p99",))
+    with_p99.loc[with_p99["run"].isin(invalid_in(frames["findings"])), [*METRICS]] = math.nan
     by_job: dict[str, dict[str, Row]] = {}
     for campaign, rows in with_p99[with_p99["direction"] != "sync"].groupby("campaign", sort=False):
         runs = measured(rows).groupby(key_of(rows), sort=False, dropna=False)["run"].agg(list)
@@ -167,7 +169,7 @@ def _metric_table(
             *(_ratio_column(column, base, name) for name in others),
         ],
         list(rows.items()),
-        title=f"{title}: the median of the repeats of each job. Ratios are to {base};"
+        title=f"{title}: the median of the valid repeats of each job. Ratios are to {base};"
         " the verdicts say whether a difference is significant.",
         badges=lambda row: badges[row[0]],
         source=lambda row: _source(row[1], campaigns),

@@ -16,7 +16,7 @@ from typing import Protocol
 from volbench.analyse.frames.matched_workloads import order_by_workload
 from volbench.errors import InputError, did_you_mean
 from volbench.model.campaign.planned_run import RunNote, RunState
-from volbench.model.frames.columns import LABEL_PREFIX
+from volbench.model.frames.columns import LABEL_PREFIX, LAST_BINS_S
 from volbench.model.profile.profile_model import Phase
 from volbench.present.formatting import (
     MISSING,
@@ -437,6 +437,13 @@ def _clients(row: Row) -> str:
     return f"{clients}" if clients == planned else f"only {clients} of {planned}"
 
 
+def _merged_p99(row: Row) -> str:
+    """Return the p99 of all clients' bins: with a median alone, it is in the last bin."""
+    if math.isnan(number(row, "lat_p99_s")) and not math.isnan(number(row, "lat_p50_s")):
+        return f"> {max(LAST_BINS_S):.1f} s"
+    return shown(row, "lat_p99_s", format_latency)
+
+
 AGGREGATE_COLUMNS: tuple[Column[Row], ...] = (
     Column("campaign", priority=IDENTITY, is_optional=True),
     Column("profile", priority=IDENTITY, is_optional=True),
@@ -464,10 +471,9 @@ AGGREGATE_COLUMNS: tuple[Column[Row], ...] = (
         help="Jain's index of the clients' IOPS: 1 if all are equal, 1/n if one has everything",
         value=lambda row: row.get("fairness"),
     ),
-    *(
-        quantity(f"lat_{name}_s", f"lat {name}", priority=priority, label=f"Latency {name}")
-        for name, priority in (("mean", 4), ("p99", 2), ("max", 5))
-    ),
+    quantity("lat_mean_s", "lat mean", priority=4, label="Latency mean"),
+    quantity("lat_p99_s", "lat p99", show=_merged_p99, priority=2, label="Latency p99"),
+    quantity("lat_max_s", "lat max", priority=5, label="Latency max"),
     quantity(
         "start_skew_s",
         "start skew",
@@ -519,7 +525,10 @@ def _sums_note(rows: Sequence[Row]) -> str:
     rates = [number(row, "iops") for row in rows if row.get("direction") != "sync"]
     if not any(map(math.isnan, rates)):
         return note
-    return f"{note}; n/a: runs too short for a common interval, or not at the same time"
+    return (
+        f"{note}; n/a: runs too short for a common interval, not at the same time, or with an"
+        " invalid result"
+    )
 
 
 MAX_RANKED = 3  # Volumes of a workload that are ranked on a screen; the report ranks all
@@ -613,7 +622,7 @@ def _affected(rows: Sequence[Row], warnings: Mapping[str, str]) -> str:
     """Return how many results have warnings and how many are invalid, in a sentence."""
     marks = [warnings[run] for row in rows if (run := text(row, "run")) in warnings]
     invalid = sum("!" in mark for mark in marks)
-    also = f", {invalid} (!) invalid" if invalid else ""
+    also = f", {invalid} (!) invalid and left out of medians and ranges" if invalid else ""
     count = counted_noun(len(rows), "result")
     have = "has" if len(marks) == 1 else "have"
     return f"{len(marks)} of {count} {have} data-quality warnings{also}; see volbench check"
@@ -652,8 +661,9 @@ def _group(
     keys: Mapping[str, object], key: Sequence[str], rows: Sequence[Row], warnings: Mapping[str, str]
 ) -> dict[str, object]:
     marks = [warnings[run] for row in rows if (run := text(row, "run")) in warnings]
-    iops = _known(number(row, "iops") for row in rows)
-    tails = _known(latency(row, "p99").seconds for row in rows)
+    valid = [row for row in rows if "!" not in warnings.get(text(row, "run"), "")]
+    iops = _known(number(row, "iops") for row in valid)
+    tails = _known(latency(row, "p99").seconds for row in valid)
     ends = dict.fromkeys(format_count(value) for value in (min(iops), max(iops))) if iops else ()
     return {
         **{name.removeprefix(LABEL_PREFIX): value for name, value in zip(keys, key, strict=True)},
@@ -665,7 +675,7 @@ def _group(
         },
         "iops": median(iops) if iops else None,
         "range": " to ".join(ends) or MISSING,
-        "bw_bytes_per_s": _median(number(row, "bw_bytes_per_s") for row in rows),
+        "bw_bytes_per_s": _median(number(row, "bw_bytes_per_s") for row in valid),
         # A percentile of some of the results does not belong beside the IOPS of all
         "lat_p99_s": median(tails) if len(tails) == len(iops) and tails else None,
         "warnings": f"{len(marks)}{'!' if any('!' in mark for mark in marks) else ''}"
