@@ -97,6 +97,24 @@ def test_several_folders_by_column_and_condition(results: Path, tmp_path: Path) 
     ]
 
 
+def test_files_are_named_after_columns_and_condition(results: Path, tmp_path: Path) -> None:
+    """No chart overwrites that of another selection, also not of conditions much alike."""
+    for words in (
+        (),
+        ("--by", "rw"),
+        ("--where", "jobs==2 and rw==randread"),
+        ("--where", "iops>1"),
+        ("--where", "iops>=1"),
+        ("--by", "rw", "--where", "jobs==2", "--format", "html"),
+    ):
+        done = invoke("plot", "iops", results / "one", "--output", tmp_path, *words)
+        assert done.exit_code == 0, done.exception
+    names = sorted(path.name for path in tmp_path.iterdir())
+    assert {"iops.svg", "iops-by-rw.svg", "iops-jobs-2-rw-randread.svg"} < {*names}
+    assert "iops-by-rw-jobs-2.html" in names
+    assert len(names) == 6
+
+
 def test_all_charts_of_real_runs(results: Path, tmp_path: Path) -> None:
     """`all` draws what applies into a new folder, and no file gets several charts."""
     charts = tmp_path / "charts"

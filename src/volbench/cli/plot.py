@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 import shutil
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from volbench.present.plots.description import Plot
     from volbench.present.plots.kinds import Options
 
+_MAX_NAME = 60  # Characters of a condition in the name of a file
 _MAX_WIDER = 1.02  # Times the width that was asked for
 _INCHES = click.FloatRange(2, 100)
 
@@ -319,9 +322,11 @@ def plot(
     folder = report_folder(dataset) if is_campaign and not chart.output else Path()
     chosen = (latency, options.statistic, f"{smooth_s:g}s")
     usual = ("lat", "mean", "0s")
-    ending = "".join(f"-{own}" for own in chosen if own not in usual)
+    of_time = "".join(f"-{own}" for own in chosen if own not in usual)
+    by = "-".join(("by", *chart.by)) if chart.by else ""
+    selected = "".join(f"-{own}" for own in (by, _name_of(where)) if own)
     plots = (
-        replace(plot, name=plot.name + ending) if plot.name in {"series", "lines"} else plot
+        replace(plot, name=plot.name + of_time * (plot.name in {"series", "lines"}) + selected)
         for plot in _plots(kind, frames, chart=chart, options=options)
     )
     if chart.format == "html":
@@ -329,6 +334,14 @@ def plot(
         return
     for plot in plots:
         chart.write(plot, folder=folder)
+
+
+def _name_of(where: str) -> str:
+    """Return a condition as part of a file name; what it loses there is told apart by a number."""
+    plain = where.replace(" and ", "-").replace("==", "-").replace(" ", "")
+    safe = re.sub(r"[^\w.-]+", "-", plain)[:_MAX_NAME]
+    number = blake2b(where.encode(), digest_size=2).hexdigest()
+    return safe if safe == plain else f"{safe}-{number}"
 
 
 def _plots(

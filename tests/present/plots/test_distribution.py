@@ -86,6 +86,20 @@ def test_curves_keep_the_bins_as_their_numbers(kind: str) -> None:
     assert rows.groupby("job")["share"].max().tolist() == [1.0, 1.0]
 
 
+@pytest.mark.parametrize("kind", ["distribution", "hdr", "ecdf"])
+def test_curves_end_at_the_last_bin_of_fio(kind: str) -> None:
+    """Its edge is no latency; 90 % of the I/Os are known, and a sentence says where curves end."""
+    row = result("a")
+    plot = build_plot(kind, frames([row], histogram=bins(row, {1.0: 90, 17.179869184: 10})))
+    [(_, line)] = series_of(the_mark(plot.panels[0], Lines))
+    assert line["bin_high_s"].max() == 1.0
+    assert line["share"].max() == pytest.approx(0.9)
+    assert line["_slower"].min() == pytest.approx(0.1)
+    assert "Curves end at fio's last bin" in caption_of(plot)
+    whole = build_plot(kind, frames([row], histogram=bins(row, {1.0: 90, 2.0: 10})))
+    assert "last bin" not in caption_of(whole)
+
+
 def test_latency_map_keeps_gaps() -> None:
     """Cells without I/Os are left out, and the others have their counts."""
     panel = build_plot("latency-map", mapped()).panels[0]

@@ -97,7 +97,7 @@ def test_tables_side_by_side_leave_invalid_results_out(tmp_path: Path) -> None:
     jobs = [own for _, own in rows[rows["direction"] == "read"].groupby("job")]
     invalid = [*jobs[0]["run"], jobs[1]["run"].iloc[0]]
     findings = pd.DataFrame({"run": invalid, "severity": "invalid"})
-    pooled = pooled_by_campaign({"summary": rows, "findings": findings})
+    pooled, _ = pooled_by_campaign({"summary": rows, "findings": findings})
     first, second = (pooled[f"{own['job'].iloc[0]}, read"]["made-up"] for own in jobs)
     assert first["iops"] is first["p99"] is None
     assert second["iops"] == jobs[1]["iops"].iloc[1]

@@ -13,6 +13,7 @@ from volbench.analyse.frames.job_frames import key_of, measured, per_job, with_l
 from volbench.analyse.frames.matched_workloads import named_by_workload
 from volbench.present.formatting import MISSING, Row, number, records, shown, text
 from volbench.present.plots.charts.comparison_charts import MAX_FOREST_ROWS
+from volbench.present.plots.metrics import LATENCY_KINDS
 from volbench.present.plots.selection import invalid_in
 from volbench.present.report.content import MultiCampaignContent, ReportFigure
 from volbench.present.tables.compare_table import (
@@ -58,14 +59,14 @@ def multi_campaign_section(content: MultiCampaignContent) -> MultiCampaignSectio
     """Return the section that compares several campaigns."""
     frames = named_by_workload(content.frames, "campaign")
     campaigns = [str(name) for name in frames["summary"]["campaign"].dropna().unique()]
-    rows = pooled_by_campaign(frames)
+    rows, kind = pooled_by_campaign(frames)
     shared = sum(len(by_campaign) == len(campaigns) for by_campaign in rows.values())
     sentences = [
         f"{len(campaigns)} campaigns: {', '.join(campaigns)}.",
         f"{shared} of {counted_noun(len(rows), 'workload')} ran in all campaigns.",
         "Names of jobs serve only as labels.",
     ]
-    tables = side_by_side_tables(rows, campaigns, findings=records(frames["findings"]))
+    tables = side_by_side_tables(rows, campaigns, kind, findings=records(frames["findings"]))
     if content.comparison:
         sentences += [f"{remark}." for remark in content.comparison.remarks]
         patterns = patterns_table(content.comparison)
@@ -84,9 +85,14 @@ def verdicts_table(comparison: Comparison) -> Table[Compared]:
     return replace(comparison_table(comparison), name="verdicts", title=title)
 
 
-def pooled_by_campaign(frames: Mapping[str, pd.DataFrame]) -> dict[str, dict[str, Row]]:
-    """Return job and direction to campaign to what its valid repeats are pooled to."""
-    with_p99, _ = with_latencies(frames["summary"], ("p99",))
+def pooled_by_campaign(
+    frames: Mapping[str, pd.DataFrame],
+) -> tuple[dict[str, dict[str, Row]], str]:
+    """Return job and direction to campaign to what its valid repeats are pooled to.
+
+    Beside it the kind of latency that all campaigns have, ``lat`` or ``clat``.
+    """
+    with_p99, kind = with_latencies(frames["summary"], ("p99",))
     with_p99.loc[with_p99["run"].isin(invalid_in(frames["findings"])), [*METRICS]] = math.nan
     by_job: dict[str, dict[str, Row]] = {}
     for campaign, rows in with_p99[with_p99["direction"] != "sync"].groupby("campaign", sort=False):
@@ -95,7 +101,7 @@ def pooled_by_campaign(frames: Mapping[str, pd.DataFrame]) -> dict[str, dict[str
         for row, run_numbers in zip(records(pooled), runs, strict=True):
             name = f"{text(row, 'label')}, {text(row, 'direction')}"
             by_job.setdefault(name, {})[str(campaign)] = {**row, "runs": run_numbers}
-    return by_job
+    return by_job, kind
 
 
 def _badges_by_job(
@@ -130,16 +136,24 @@ _JOB_KEY = ("profile", "host", "volume", "job")
 
 
 def side_by_side_tables(
-    rows: Mapping[str, Mapping[str, Row]], campaigns: Sequence[str], *, findings: Sequence[Row] = ()
+    rows: Mapping[str, Mapping[str, Row]],
+    campaigns: Sequence[str],
+    kind: str = "lat",
+    *,
+    findings: Sequence[Row] = (),
 ) -> list[NamedTable]:
     """Return a table for each metric: a row for each job, a column for each campaign.
 
     Args:
         campaigns: their names, in order; the first is the base of the others.
+        kind: of the latency, ``lat`` or ``clat``.
     """
     badges = _badges_by_job(findings, rows, campaigns)
     return [
-        NamedTable(title, _metric_table(column, rows, campaigns, badges))
+        NamedTable(
+            title if column != "p99" else f"p99 {LATENCY_KINDS[kind]}",
+            _metric_table(column, rows, campaigns, badges),
+        )
         for column, (title, _, _) in METRICS.items()
         if any(
             not math.isnan(number(row, column))

@@ -139,7 +139,7 @@ def _outcome(every: Sequence[Sequence[Row]]) -> Outcome:
         iops=_median(iops),
         iops_range=range_words(known) if known else "",
         bw_bytes_per_s=_median(sum(number(row, "bw_bytes_per_s") for row in rows) for rows in runs),
-        p99_s=_median(max(latency(row, "p99").seconds for row in rows) for rows in tails),
+        p99_s=_slowest_s(tails),
         p99_of=_p99_of(tails[0][0]),
         limit_iops=number(first, "limit_iops"),
         limit_bw_bytes_per_s=number(first, "limit_bw_bytes_per_s"),
@@ -149,6 +149,13 @@ def _outcome(every: Sequence[Sequence[Row]]) -> Outcome:
         by_iops=_by_direction(runs, "iops"),
         by_bw_bytes_per_s=_by_direction(runs, "bw_bytes_per_s"),
     )
+
+
+def _slowest_s(repeats: Sequence[Sequence[Row]]) -> float:
+    """Return the median of the slowest p99 of each repeat; NaN where one is not known."""
+    known = [[latency(row, "p99").seconds for row in rows] for rows in repeats]
+    is_known = not any(math.isnan(value) for values in known for value in values)
+    return _median(map(max, known)) if is_known else math.nan
 
 
 def _p99_of(row: Row) -> str:

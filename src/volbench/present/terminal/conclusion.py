@@ -14,7 +14,7 @@ import pandas as pd
 from volbench.analyse.compare.comparison import Question, compare, headlines
 from volbench.analyse.compare.expected_bounds import Verdict
 from volbench.analyse.compare.repeat_statistics import location_interval
-from volbench.analyse.frames.job_frames import measured, plain_rows, pool, with_latencies
+from volbench.analyse.frames.job_frames import measured, plain_rows, with_latencies
 from volbench.analyse.time.steady_state import State
 from volbench.errors import ComparisonError
 from volbench.model.frames.expectation import SYNC
@@ -139,21 +139,19 @@ def _results(rows: pd.DataFrame, verdicts: pd.DataFrame) -> Iterator[str]:
     """Yield a sentence for each workload; one for all of those that sweep an option."""
     if rows.empty:
         return
-    rows, _ = with_latencies(rows, ("p99",))
-    tails = pool(rows, _WORKLOAD, ["p99"])["p99"]
     syncs = rows[rows["direction"] == SYNC]
     changed = verdicts[verdicts["verdict"].isin([State.STEPPED, State.DRIFTING])]
     sweeps: dict[tuple[str, ...], list[_Workload]] = {}
-    for index, (_, group) in enumerate(rows.groupby(_WORKLOAD, sort=False)):
+    for _, group in rows.groupby(_WORKLOAD, sort=False):
         row, iops = plain_rows(group.head(1))[0], group["iops"].dropna()
         if iops.empty:
             continue
-        tail_s, tail_of = float(tails.iloc[index]), ""
+        tail_s, tail_of = _tail_s(group), ""
         waited = syncs[
             syncs["run"].isin(group["run"]) & (syncs["group"].fillna("") == text(row, "group"))
         ]
         if len(waited) and flag(row, "direct") == "no" and row["direction"] == "write":
-            tail_s = float(waited["p99"].median(skipna=False))
+            tail_s = _tail_s(waited)
             tail_of = text(plain_rows(waited.head(1))[0], "sync_calls") or SYNC
         ends = changed[
             changed["run"].isin(group["run"]) & (changed["direction"] == row["direction"])
@@ -177,6 +175,12 @@ def _results(rows: pd.DataFrame, verdicts: pd.DataFrame) -> Iterator[str]:
             yield _sweep_sentence(workloads, options)
         else:
             yield from (workload.sentence for workload in workloads)
+
+
+def _tail_s(repeats: pd.DataFrame) -> float:
+    """Return the median p99 of the kind that these repeats have; NaN where one has none."""
+    p99, _ = with_latencies(repeats, ("p99",))
+    return float(p99["p99"].median(skipna=False))
 
 
 def _sweep_sentence(workloads: Sequence[_Workload], options: Sequence[str]) -> str:

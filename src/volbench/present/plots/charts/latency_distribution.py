@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 import pandas as pd
 
 from volbench.analyse.frames.aggregate import distribution, in_classes, in_steps
@@ -27,6 +28,9 @@ _P99 = 0.99
 _MAX_NINES = 8
 _SLOWEST_P99 = "those with the slowest p99"
 _FASTER = "I/Os that were faster"
+# Upper edges of the last bins of fio 3 and fio 2, as `LAST_BINS_S`
+_LAST_ENDS_S = (17.179869184, 16.777216)
+_CUT = "Curves end at fio's last bin (above 17 s), which has no upper end"
 _FROM_BINS = "From fio's bins, accurate to 0.8 %; repeats are added up"
 MISSING_BINS = "no histogram: no run reported its latency bins (fio's json+ does)"
 
@@ -72,6 +76,11 @@ class _Shown:
     note: str  # sentence about them; empty for none
 
     @property
+    def notes(self) -> tuple[str, str]:
+        """What is left out: of the curves, and of each of them."""
+        return self.note, _CUT if _is_last(self.rows["bin_high_s"]).any() else ""
+
+    @property
     def series(self) -> tuple[Series, ...]:
         """Looks of the curves, and of the range over the others."""
         names = list(self.rows.drop_duplicates("_line")["_name"])
@@ -101,7 +110,10 @@ def _range(rows: pd.DataFrame) -> pd.DataFrame:
     low, high = np.full(len(slower), np.nan), np.full(len(slower), np.nan)
     starts = np.flatnonzero(np.diff(rows["_line"].to_numpy(), prepend=-1))[1:]
     columns = (rows[name].to_numpy(dtype=float) for name in ("share", "bin_high_s", "count"))
-    for share, ends_s, count in zip(*(np.split(column, starts) for column in columns), strict=True):
+    for share, upper_s, count in zip(
+        *(np.split(column, starts) for column in columns), strict=True
+    ):
+        ends_s = np.where(_is_last(upper_s), np.nan, upper_s)
         at = np.searchsorted(share, 1 - slower - 1e-12).clip(max=max(len(share) - 1, 0))
         known = np.where(slower >= 1 / max(count.sum(), 1), ends_s[at] if len(share) else 0, np.nan)
         low, high = np.fmin(low, known), np.fmax(high, known)
@@ -109,14 +121,21 @@ def _range(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({**places, "_low": low, "_high": high}).dropna()
 
 
+def _is_last(ends_s: pd.Series[float] | npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+    """Return which upper edges are those of fio's last bin, which has none."""
+    return np.isin(np.asarray(ends_s, dtype=float).round(9), _LAST_ENDS_S)
+
+
 def _curves(rows: pd.DataFrame) -> list[pd.DataFrame]:
-    """Return each curve with its beginning: no I/O is faster than the first bin's end."""
+    """Return each curve from its beginning, the first bin's end, up to fio's last bin."""
     curves = []
     for _, line in rows.groupby("_line", sort=True):
         first = line.head(1).assign(count=0, share=0.0)
-        curve = pd.concat([first, line], ignore_index=True)
+        ended = line[~_is_last(line["bin_high_s"])]
+        curve = pd.concat([first, ended], ignore_index=True)
         slower = 1 - curve["share"].to_numpy(dtype=float)
-        slower[-1] = 1 / _total(line)  # no I/O is slower: the last bin ends at a single one
+        if len(ended) == len(line):  # no I/O is slower: the last bin ends at a single one
+            slower[-1] = 1 / _total(line)
         curves.append(curve.assign(_slower=slower))
     return curves
 
@@ -145,7 +164,7 @@ def build_distribution(bins: _Distributions) -> Plot:
         grid(panels, height_in=2.9),
         series=drawn.series,
         legend="",
-        caption=(_FROM_BINS, drawn.note),
+        caption=(_FROM_BINS, *drawn.notes),
         rows=bins.rows,
         shared_x=True,
     )
@@ -213,7 +232,7 @@ def _plot(rows: pd.DataFrame, drawn: _Shown, panel: Panel, *sentences: str) -> P
         width_in=10,
         series=drawn.series,
         legend="right",
-        caption=(_FROM_BINS, *sentences, drawn.note),
+        caption=(_FROM_BINS, *sentences, *drawn.notes),
         rows=rows,
     )
 
