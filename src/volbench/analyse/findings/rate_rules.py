@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import pandas as pd
 
 from volbench.analyse.bottleneck.campaign_context import Context
-from volbench.analyse.findings.rule import Observation, rule, several
+from volbench.analyse.findings.rule import DECLARED, Observation, rule, several
 from volbench.analyse.frames.disturbed import clean_rate_per_s, disturbed
 from volbench.analyse.frames.resample import median, median_step
 from volbench.analyse.frames.run_view import (
@@ -356,9 +356,7 @@ def _ratio(rates: Sequence[float]) -> float:
 
 def _is_valid(view: RunView, context: Context) -> bool:
     """Return whether no other rule rejects the result of a run."""
-    from volbench.analyse.findings import RULES  # noqa: PLC0415 - it lists the rules of this module
-
-    others = [one for one in RULES if one is not uneven_repeats and view.run.phase in one.phases]
+    others = [one for one in DECLARED.values() if one is not uneven_repeats]
     found = (finding for one in others for finding in one.findings(view, context))
     return not any(finding.severity is Severity.INVALID for finding in found)
 

@@ -67,6 +67,9 @@ class Rule:
             )
 
 
+DECLARED: dict[str, Rule] = {}  # Rules of all modules by name, for those that ask others
+
+
 def rule(
     title: str,
     *,
@@ -80,7 +83,8 @@ def rule(
 
     def made(check: Check) -> Rule:
         name = check.__name__.replace("_", "-")
-        return Rule(name, title, severity, looks_at, why, advice, phases, check)
+        DECLARED[name] = Rule(name, title, severity, looks_at, why, advice, phases, check)
+        return DECLARED[name]
 
     return made
 
