@@ -158,6 +158,7 @@ def _write(
     with Journal(layout.journal) as journal:
         for run in runs:
             layout.run(run.id).path.mkdir()
+            layout.run(run.id).job_file.touch()  # object storage keeps no empty folders
             journal.write("run", run=run.id, state=RunState.FINISHED, reason="")
     own = {"summary": rows}
     tables = {frame: table_of(frame, own.get(frame, ())) for frame in FRAMES}

@@ -3,14 +3,35 @@
 from __future__ import annotations
 
 import json
+import sys
+from pathlib import Path
 
 from tests.command_line import call
 from tests.kubernetes.conftest import Desk
+from tests.kubernetes.local_cluster import ROOT
 from volbench.kubernetes import controllers
 from volbench.kubernetes.cluster import Cluster, Manifest
 
 PATIENCE_S = 180.0
 ENDED = {"finished", "failed"}
+_HOST_FOLDERS = ("/lib", "/lib64", "/usr/lib", sys.base_prefix, str(ROOT / "src"), sys.prefix)
+
+
+def with_python(job: Manifest, port: int) -> None:
+    """Mount this machine's Python into the pod of a Job, whose image has none of volbench."""
+    pod = job["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    for number, path in enumerate(dict.fromkeys(str(Path(own).resolve()) for own in _HOST_FOLDERS)):
+        pod["volumes"].append({"name": f"host-{number}", "hostPath": {"path": path}})
+        container["volumeMounts"].append(
+            {"name": f"host-{number}", "mountPath": path, "readOnly": True}
+        )
+    reach_the_api(job, port)
+    container["env"] += [
+        {"name": "PYTHONPATH", "value": str(ROOT / "src")},
+        {"name": "PYTHONDONTWRITEBYTECODE", "value": "1"},
+        {"name": "PATH", "value": f"{Path(sys.prefix).resolve()}/bin:/usr/bin:/bin"},
+    ]
 
 
 def reach_the_api(job: Manifest, port: int) -> None:

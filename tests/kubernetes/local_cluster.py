@@ -34,6 +34,7 @@ class LocalCluster:
         self.port = port
         self._program = program
         self._has_joined = False
+        self._has_driver = False
 
     @property
     def group(self) -> str:
@@ -53,6 +54,12 @@ class LocalCluster:
         if not self._has_joined:
             self._has_joined = True
             self._command("join 2")
+
+    def add_driver(self) -> None:
+        """Start the CSI driver loop.csi.volbench.io of the first node, and its sidecars."""
+        if not self._has_driver:
+            self._has_driver = True
+            self._command("add csi")
 
     def wait_until_ready(self) -> None:
         """Wait for the node; fail with the logs if the cluster does not start."""

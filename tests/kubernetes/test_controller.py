@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import signal
-import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,11 +16,11 @@ from tests.kubernetes.followed_controllers import (
     ENDED,
     PATIENCE_S,
     log_of,
-    reach_the_api,
     status,
+    with_python,
 )
 from tests.kubernetes.image import NAME
-from tests.kubernetes.local_cluster import ROOT, LocalCluster
+from tests.kubernetes.local_cluster import LocalCluster
 from tests.monitoring.prometheus_server import Prometheus, free_port
 from tests.object_storage.buckets import Bucket, credentials, storage_server
 from tests.waiting import until
@@ -30,7 +29,6 @@ from volbench.kubernetes import controllers
 from volbench.kubernetes.cluster import Manifest
 from volbench.kubernetes.controllers import ControllerSpec, controller_objects
 
-_HOST_FOLDERS = ("/lib", "/lib64", "/usr/lib", sys.base_prefix, str(ROOT / "src"))
 pytestmark = pytest.mark.usefixtures("account")
 _BOTH_IMAGES = ("--controller-image", NAME, "--image-pull-policy", "Never", "--run-as-user", "0")
 
@@ -38,27 +36,13 @@ _BOTH_IMAGES = ("--controller-image", NAME, "--image-pull-policy", "Never", "--r
 @pytest.fixture(autouse=True)
 def _image(cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     """Mount this machine's Python into the controller, whose image has none."""
-    venv = sys.prefix
 
-    def with_python(spec: ControllerSpec, *, owner_uid: str = "") -> list[Manifest]:
-        *others, job = controller_objects(spec, owner_uid=owner_uid)
-        pod = job["spec"]["template"]["spec"]
-        (container,) = pod["containers"]
-        folders = [*_HOST_FOLDERS, str(Path(venv).resolve())]
-        for number, path in enumerate(dict.fromkeys(str(Path(own).resolve()) for own in folders)):
-            pod["volumes"].append({"name": f"host-{number}", "hostPath": {"path": path}})
-            container["volumeMounts"].append(
-                {"name": f"host-{number}", "mountPath": path, "readOnly": True}
-            )
-        reach_the_api(job, cluster.port)
-        container["env"] += [
-            {"name": "PYTHONPATH", "value": str(ROOT / "src")},
-            {"name": "PYTHONDONTWRITEBYTECODE", "value": "1"},
-            {"name": "PATH", "value": f"{Path(venv).resolve()}/bin:/usr/bin:/bin"},
-        ]
-        return [*others, job]
+    def changed(spec: ControllerSpec, *, owner_uid: str = "") -> list[Manifest]:
+        objects = controller_objects(spec, owner_uid=owner_uid)
+        with_python(objects[-1], cluster.port)
+        return objects
 
-    monkeypatch.setattr(controllers, "controller_objects", with_python)
+    monkeypatch.setattr(controllers, "controller_objects", changed)
 
 
 def submitted(desk: Desk, profile: Path, *options: str, own: tuple[str, ...] = ()) -> str:

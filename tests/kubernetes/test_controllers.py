@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 from pathlib import Path
@@ -10,50 +9,22 @@ from typing import Any
 
 import pytest
 
+from tests.kubernetes.controller_scripts import calls, controller_spec, start_script
 from tests.kubernetes.schemas import NEWEST, problems
 from tests.waiting import until
 from volbench.errors import InputError
 from volbench.kubernetes.controllers import (
     CONTROLLER_LABEL,
-    RESULTS_MOUNT,
-    ControllerSpec,
     controller_objects,
     reader_pod,
 )
-
-STUB = """\
-#!/bin/sh
-echo "$@" >>calls
-case $1 in
-run) mkdir -p nightly; echo {} >nightly/campaign.json; [ -z "$WAIT" ] || exec sleep 60 ;;
-esac
-exit "$STATUS"
-"""
-"""Stand-in for volbench: records its arguments, and ends as the environment says."""
-
-
-def spec(**more: object) -> ControllerSpec:
-    """Return a specification with most fields set, some of them changed."""
-    usual: dict[str, object] = {
-        "name": "nightly",
-        "namespace": "disktest",
-        "image": "registry.example.com/volbench:1",
-        "arguments": ("--size", "250Gi"),
-        "profiles": {"quick.yaml": "name: quick\n"},
-        "claim_class": "fast",
-        "upload": "s3://bucket/nightly",
-        "secret": "bucket",
-        "image_pull_policy": "Always",
-        "image_pull_secrets": ("registry",),
-    }
-    return ControllerSpec(**{**usual, **more})  # type: ignore[arg-type]  # fields by name
 
 
 @pytest.mark.parametrize("version", NEWEST)
 @pytest.mark.parametrize("user", [0, 65532])
 def test_manifests_are_valid(version: str, user: int) -> None:
     """Under the strict schemas of the newest versions, also those of the pod that fetches."""
-    *others, job = controller_objects(spec(run_as_user=user), owner_uid="1-2")
+    *others, job = controller_objects(controller_spec(run_as_user=user), owner_uid="1-2")
     for manifest in (*others, job, reader_pod(job, "1-2")):
         assert problems(manifest, version) == []
         assert manifest["metadata"]["labels"][CONTROLLER_LABEL] == "nightly"
@@ -61,7 +32,7 @@ def test_manifests_are_valid(version: str, user: int) -> None:
 
 def test_the_owner_owns_the_others() -> None:
     """Deleting it deletes them; it holds the profiles."""
-    owner, *others = controller_objects(spec(), owner_uid="1-2")
+    owner, *others = controller_objects(controller_spec(), owner_uid="1-2")
     assert owner["data"]["quick.yaml"] == "name: quick\n"
     for manifest in others:
         (reference,) = manifest["metadata"]["ownerReferences"]
@@ -80,30 +51,15 @@ def test_the_owner_owns_the_others() -> None:
 def test_specifications_that_a_cluster_cannot_store_are_refused(field: str, value: object) -> None:
     """Before anything is made."""
     with pytest.raises(InputError):
-        spec(**{field: value})
+        controller_spec(**{field: value})
 
 
 def start(
     folder: Path, *, status: int = 0, wait: bool = False, upload: str = "", **more: object
 ) -> subprocess.Popen[bytes]:
     """Start the script of a controller with a stub of volbench, in a folder for results."""
-    *_, job = controller_objects(spec(upload=upload, **more))
-    shell, option, script, *arguments = job["spec"]["template"]["spec"]["containers"][0]["command"]
-    program = folder / "bin" / "volbench"
-    program.parent.mkdir(exist_ok=True)
-    program.write_text(STUB, encoding="utf-8")
-    program.chmod(0o755)
-    own = {"PATH": f"{program.parent}:{os.environ['PATH']}", "STATUS": str(status)}
-    here = script.replace(RESULTS_MOUNT, str(folder))
-    return subprocess.Popen(
-        [shell, option, here, *arguments], env=own | ({"WAIT": "1"} if wait else {})
-    )
-
-
-def calls(folder: Path) -> list[str]:
-    """Return the arguments of each call of volbench."""
-    path = folder / "calls"
-    return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+    *_, job = controller_objects(controller_spec(upload=upload, **more))
+    return start_script(folder, job, STATUS=str(status), **({"WAIT": "1"} if wait else {}))
 
 
 def test_the_controller_runs_then_resumes(tmp_path: Path) -> None:
@@ -118,7 +74,7 @@ def test_the_controller_runs_then_resumes(tmp_path: Path) -> None:
 def test_metrics_are_served_after_a_resume_too(tmp_path: Path, address: str) -> None:
     """On the port that Prometheus finds at the pod, and for others than the pod itself."""
     served: dict[str, Any] = {"metrics_port": 9400, "metrics_address": address}
-    *_, job = controller_objects(spec(**served))
+    *_, job = controller_objects(controller_spec(**served))
     template = job["spec"]["template"]
     assert template["metadata"]["annotations"]["prometheus.io/port"] == "9400"
     assert template["spec"]["containers"][0]["ports"][0]["containerPort"] == 9400

@@ -68,6 +68,7 @@ KINDS = {
     "ClusterRole": Kind("apis/rbac.authorization.k8s.io/v1", "clusterroles", False),
     "ClusterRoleBinding": Kind("apis/rbac.authorization.k8s.io/v1", "clusterrolebindings", False),
     "ConfigMap": Kind("api/v1", "configmaps"),
+    "CronJob": Kind("apis/batch/v1", "cronjobs"),
     "Event": Kind("api/v1", "events"),
     "Job": Kind("apis/batch/v1", "jobs"),
     "Lease": Kind("apis/coordination.k8s.io/v1", "leases"),

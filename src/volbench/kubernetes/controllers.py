@@ -9,9 +9,11 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -20,9 +22,8 @@ from volbench.errors import (
     CampaignError,
     DeadlineError,
     InputError,
-    VolbenchError,
 )
-from volbench.kubernetes.cluster import Cluster, Manifest
+from volbench.kubernetes.cluster import KINDS, Cluster, Manifest
 from volbench.kubernetes.cluster_spec import (
     MAX_CAMPAIGN,
     MAX_INT32,
@@ -43,13 +44,15 @@ from volbench.kubernetes.manifests import (
     make_container,
     make_object,
     pod_spec,
+    volumes_role,
 )
 from volbench.kubernetes.pod_status import POLL_S, has_ended, ready_pods, why_pending
 
 CONTROLLER_LABEL = "volbench.io/controller"
 CONTAINER = "controller"
 RESULTS_MOUNT = "/results"
-ARGUMENTS = "arguments.json"  # Entry of the controller's object: the arguments of volbench run
+# Entries of the controller's object: the arguments of volbench run, and what a schedule has more
+ARGUMENTS, SCHEDULE = "arguments.json", "schedule.json"
 
 _SUBMITTED = "/submitted"
 _READ = {"results", "tmp"}  # Volumes of the pod that reads the results.
@@ -67,12 +70,12 @@ _REMOVED_S = 60.0
 _READY_S = 300.0
 
 # Condition of a Job to the state of its controller
+_ACTIVE = {"waiting", "running"}
 _ENDED = {"Complete": "finished", "Failed": "failed", "Suspended": "cancelled"}
 
-# Runs or resumes the campaign, passing SIGTERM on, and uploads it. Arguments: the campaign folder,
-# the address of the upload or nothing, port of the metrics or nothing, their address, and those of
-# volbench run.
-_RUN = f"""\
+# Scripts of a controller. Arguments: the campaign folder, the address of the upload or nothing, the
+# port of the metrics or nothing, their address, and those of volbench run. `run` passes SIGTERM on.
+FUNCTIONS = f"""\
 stop() {{ [ -z "$pid" ] || kill -TERM "$pid"; }}
 run() {{
     "$@" & pid=$!
@@ -87,13 +90,17 @@ pid= campaign=$1 upload=$2 port=$3 address=$4
 shift 4
 trap stop TERM
 cd {RESULTS_MOUNT} || exit 7
+"""
+CAMPAIGN = """\
 if [ -e "$campaign/campaign.json" ]; then
-    run volbench resume "$campaign" ${{port:+--metrics-port "$port" --metrics-address "$address"}}
+    run volbench resume "$campaign" ${port:+--metrics-port "$port" --metrics-address "$address"}
 else
-    run volbench run "$@" --k8s --yes ${{port:+--metrics-address "$address"}} --output "$campaign"
+    run volbench run "$@" --k8s --yes ${port:+--metrics-address "$address"} --output "$campaign"
 fi
 ended=$code
-if [ -n "$upload" ] && [ -e "$campaign/campaign.json" ]; then
+"""
+_RUN = f"""\
+{FUNCTIONS}{CAMPAIGN}if [ -n "$upload" ] && [ -e "$campaign/campaign.json" ]; then
     run volbench upload "$campaign" "$upload"
     [ "$ended" -ne 0 ] || ended=$code
 fi
@@ -172,18 +179,19 @@ def controller_objects(spec: ControllerSpec, *, owner_uid: str = "") -> list[Man
     return [
         make_object("ConfigMap", spec.name, **described, data=data),
         make_object("PersistentVolumeClaim", spec.name, **owned, spec=claim),
-        make_object("Job", spec.name, **owned, spec=_job_spec(spec)),
+        make_object("Job", spec.name, **owned, spec=job_spec(spec, script=_RUN)),
     ]
 
 
-def _job_spec(spec: ControllerSpec) -> Manifest:
+def job_spec(spec: ControllerSpec, *, script: str) -> Manifest:
+    """Return the content of a Job that runs a script."""
     paths = [f"{_SUBMITTED}/{name}" for name in spec.profiles]
     port = "" if spec.metrics_port is None else str(spec.metrics_port)
     settings = (spec.name, spec.upload, port, spec.metrics_address)
     program = make_container(
         CONTAINER,
         spec.image,
-        ["sh", "-c", _RUN, "volbench", *settings, *paths, *spec.arguments],
+        ["sh", "-c", script, "volbench", *settings, *paths, *spec.arguments],
         environment={"HOME": RESULTS_MOUNT, "XDG_STATE_HOME": f"{RESULTS_MOUNT}/.state"},
         mounts={"results": RESULTS_MOUNT, "tmp": "/tmp"},  # noqa: S108 - a volume of the pod
         pull_policy=spec.image_pull_policy,
@@ -205,7 +213,7 @@ def _job_spec(spec: ControllerSpec) -> Manifest:
     ]
     content = {
         "restartPolicy": "Never",
-        "serviceAccountName": spec.service_account,
+        "serviceAccountName": spec.service_account or spec.name,
         "terminationGracePeriodSeconds": _GRACE_S,
         **pod_spec(program, volumes, user=spec.run_as_user, secrets=spec.image_pull_secrets),
     }
@@ -259,27 +267,42 @@ class ControllerState:
     """State of a controller."""
 
     name: str  # of its objects
-    state: str  # ``waiting``, ``running``, ``finished``, ``failed`` or ``cancelled``
+    # ``waiting``, ``running``, ``finished``, ``failed`` or ``cancelled``; of a schedule between its
+    # campaigns ``scheduled`` or ``suspended``
+    state: str
     reason: str  # why it is waiting, or has failed, in the words of the cluster
     arguments: tuple[str, ...]  # of volbench run
     submitted_utc: str  # when
-    ended_utc: str  # empty before
+    ended_utc: str  # empty before; end of the last campaign of a schedule
     pod: str  # its last pod; empty before the first
+    job: str  # name of its Job; empty before the first of a schedule
+    cron: str  # times of a schedule; empty for any other
 
 
 def submit_controller(cluster: Cluster, spec: ControllerSpec) -> None:
     """Create the objects of a controller; if one is refused, those before it are removed."""
-    if spec.claim_class:
-        cluster.require_storage_class(spec.claim_class)
     for manifest in controller_objects(spec):
         cluster.create(manifest, dry_run=True)
-    uid = cluster.create(controller_objects(spec)[0])["metadata"]["uid"]
-    try:
-        for manifest in controller_objects(spec, owner_uid=uid)[1:]:
-            cluster.create(manifest)
-    except VolbenchError:
-        cluster.delete("ConfigMap", spec.name, uid=uid)
-        raise
+    create_owned(cluster, spec, lambda uid: controller_objects(spec, owner_uid=uid))
+
+
+def create_owned(
+    cluster: Cluster, spec: ControllerSpec, objects: Callable[[str], list[Manifest]]
+) -> None:
+    """Create objects, the owner first, whose UID the others need.
+
+    If one is refused, those before it are removed.
+    """
+    if spec.claim_class:
+        cluster.require_storage_class(spec.claim_class)
+    uid = cluster.create(objects("")[0])["metadata"]["uid"]
+    with ExitStack() as stack:
+        stack.callback(cluster.delete, "ConfigMap", spec.name, uid=uid)
+        for manifest in objects(uid)[1:]:
+            made = cluster.create(manifest)
+            if not KINDS[made["kind"]].is_namespaced:  # it cannot have an owner in a namespace
+                stack.callback(cluster.delete, made["kind"], made["metadata"]["name"])
+        stack.pop_all()
 
 
 def controllers_on(cluster: Cluster) -> list[ControllerState]:
@@ -291,15 +314,21 @@ def controllers_on(cluster: Cluster) -> list[ControllerState]:
 
 def find_controller(cluster: Cluster, name: str) -> ControllerState:
     """Return the state of a controller."""
-    return _state_of(cluster, _owner(cluster, name))
+    return _state_of(cluster, owner_of(cluster, name))
 
 
 def _state_of(cluster: Cluster, owner: Manifest) -> ControllerState:
     name = owner["metadata"]["name"]
-    job = cluster.read("Job", name)
-    pods = cluster.list("Pod", f"{CONTROLLER_LABEL}={name},job-name")
-    pods.sort(key=lambda pod: str(pod["metadata"]["creationTimestamp"]))
-    state, reason = _judge(cluster, job, pods[-1] if pods else None)
+    schedule = cluster.read("CronJob", name) if SCHEDULE in owner["data"] else None
+    job = cluster.read("Job", name) if schedule is None else _last_job(cluster, name)
+    pods = _by_age(cluster.list("Pod", f"job-name={job['metadata']['name']}")) if job else []
+    if schedule is not None and job is None:
+        state = reason = ""
+    else:
+        state, reason = _judge(cluster, job, pods[-1] if pods else None)
+    if schedule is not None and state not in _ACTIVE:
+        reason = state and f"last: {reason or state}"
+        state = "suspended" if schedule["spec"].get("suspend") else "scheduled"
     ends = [item["lastTransitionTime"] for item in _conditions(job) if item["type"] in _ENDED]
     return ControllerState(
         name,
@@ -309,7 +338,18 @@ def _state_of(cluster: Cluster, owner: Manifest) -> ControllerState:
         owner["metadata"]["creationTimestamp"],
         max(ends, default=""),
         pods[-1]["metadata"]["name"] if pods else "",
+        job["metadata"]["name"] if job else "",
+        schedule["spec"]["schedule"] if schedule else "",
     )
+
+
+def _last_job(cluster: Cluster, name: str) -> Manifest | None:
+    jobs = _by_age(cluster.list("Job", f"{CONTROLLER_LABEL}={name}"))
+    return jobs[-1] if jobs else None
+
+
+def _by_age(manifests: list[Manifest]) -> list[Manifest]:
+    return sorted(manifests, key=lambda item: str(item["metadata"]["creationTimestamp"]))
 
 
 def _conditions(job: Manifest | None) -> list[Manifest]:
@@ -354,8 +394,14 @@ def fetch_campaign(cluster: Cluster, name: str, folder: Path) -> None:
     from volbench.store.archive import refuse_used
 
     refuse_used(folder)
-    owner = _owner(cluster, name)
+    owner = owner_of(cluster, name)
     state, job = _state_of(cluster, owner), cluster.read("Job", name)
+    if state.cron:
+        upload = schedule_settings(owner)["upload"]
+        raise InputError(
+            f"{name} is a schedule: its campaigns are in {upload}",
+            hint=f"list them: volbench list {upload}",
+        )
     if state.state not in _ENDED.values() or job is None:
         raise CampaignError(
             f"the controller {name} is {state.state}",
@@ -377,53 +423,76 @@ def fetch_campaign(cluster: Cluster, name: str, folder: Path) -> None:
         cluster.delete("Pod", reader, grace_s=0)
 
 
-def cancel_controller(cluster: Cluster, name: str) -> None:
+def cancel_controller(cluster: Cluster, name: str) -> bool:
     """End a controller in an orderly way, and remove the pods and volumes of its campaign.
 
-    The runs that have finished stay in its volume.
-    """
-    from volbench.kubernetes.removal import lease_of_remains, remove_campaign
+    The runs that have finished stay in its volume. A schedule is removed too; its bucket stays as
+    it is.
 
-    state = find_controller(cluster, name)
-    if state.state in _ENDED.values():
+    Returns:
+        Whether it was a schedule.
+    """
+    owner = owner_of(cluster, name)
+    state = _state_of(cluster, owner)
+    if state.cron:
+        cluster.patch("CronJob", name, {"spec": {"suspend": True}})
+    elif state.state in _ENDED.values():
         raise CampaignError(
             f"the controller {name} has ended already: it is {state.state}",
             hint=f"copy its campaign folder: volbench k8s fetch {name} {cluster.options}",
         )
-    cluster.patch("Job", name, {"spec": {"suspend": True}})
+    if state.state in _ACTIVE:
+        _end_job(cluster, state.job)
+    if state.cron:
+        if schedule_settings(owner)["has_own_account"]:
+            for kind in ("ClusterRoleBinding", "ClusterRole"):
+                cluster.delete(kind, volumes_role(name, cluster.namespace))
+        remove_controller(cluster, name)
+    return bool(state.cron)
+
+
+def schedule_settings(owner: Manifest) -> dict[str, Any]:
+    """Return the settings of a schedule; their keys: see `schedules.schedule_objects`."""
+    settings: dict[str, Any] = json.loads(owner["data"][SCHEDULE])
+    return settings
+
+
+def _end_job(cluster: Cluster, job: str) -> None:
+    """End the campaign of a Job, and remove its pods and volumes."""
+    from volbench.kubernetes.removal import lease_of_remains, remove_campaign
+
+    cluster.patch("Job", job, {"spec": {"suspend": True}})
     end_s = time.monotonic() + _GRACE_S + _REMOVED_S
-    pods = f"{CONTROLLER_LABEL}={name},job-name"
-    while running := [pod for pod in cluster.list("Pod", pods) if not has_ended(pod)]:
+    while running := [pod for pod in cluster.list("Pod", f"job-name={job}") if not has_ended(pod)]:
         if time.monotonic() > end_s:
             raise DeadlineError(
-                f"the controller {name} has not ended within {_GRACE_S + _REMOVED_S:.0f} s: its "
+                f"the Job {job} has not ended within {_GRACE_S + _REMOVED_S:.0f} s: its "
                 f"pod {running[0]['metadata']['name']} is still there",
-                hint=f"see its node: kubectl get nodes; then: volbench k8s cancel {name} "
-                f"{cluster.options}",
+                hint="see its node: kubectl get nodes; then cancel it again",
             )
         time.sleep(POLL_S)
-    for campaign in campaigns_of(cluster, name):
+    for campaign in campaigns_of(cluster, job):
         with lease_of_remains(cluster, campaign):
             remove_campaign(cluster, campaign)
 
 
-def campaigns_of(cluster: Cluster, name: str) -> list[str]:
+def campaigns_of(cluster: Cluster, job: str) -> list[str]:
     """Return the campaigns that a controller has begun and that have objects in the cluster."""
     leases = cluster.list("Lease", f"{MANAGED_BY}=volbench,{CAMPAIGN_LABEL}")
     return [
         str(lease["metadata"]["name"])
         for lease in leases
-        if str(controller_of(lease).get("pod", "")).rpartition("-")[0] == name
+        if str(controller_of(lease).get("pod", "")).rpartition("-")[0] == job
     ]
 
 
 def remove_controller(cluster: Cluster, name: str) -> None:
     """Remove a controller with its volume."""
-    owner = _owner(cluster, name)
+    owner = owner_of(cluster, name)
     cluster.delete("ConfigMap", name, uid=owner["metadata"]["uid"])
 
 
-def _owner(cluster: Cluster, name: str) -> Manifest:
+def owner_of(cluster: Cluster, name: str) -> Manifest:
     """Return the object that owns a controller."""
     owner = cluster.read("ConfigMap", name)
     if owner is None or not _is_controller(owner):

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import secrets
-from contextlib import redirect_stdout
 from hashlib import sha256
-from io import StringIO
-from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from volbench.cli.options import (
     A_PROFILE,
@@ -36,38 +31,25 @@ from volbench.kubernetes.pod_options import ADDRESS, DESCRIPTION, TIMED_ADDRESS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from volbench.kubernetes.cluster import Cluster
     from volbench.kubernetes.lifecycle import VolumeLife
     from volbench.present.formatting import Row
     from volbench.present.tables.table import Table
 
 _LINES = 10  # Last lines of a controller's output: a screen with the table above them.
 
-# Parameters of volbench run that mean nothing to a controller in the cluster, or are its own
-_NOT_IN_CLUSTER = {
-    "output": "-o/--output",
-    "like": "--like",
-    "inventory": "--inventory",
-    "targets": "--on",
-    "detach": "--detach",
-    "dry_run": "--dry-run",
-    "k8s": "--k8s",
-    "context": "--context",
-    "namespace": "--namespace",
-}
-_FILES = ("--volume-types", "--prices", "--kubeconfig")
-
-
 _VERBS = {
     "submit": "Run volbench itself in the cluster, as a Job.",
-    "status": "Show submitted controllers and their output.",
-    "cancel": "End a controller and remove the pods of its campaign.",
+    "schedule": "Run a campaign every night, and follow the trend.",
+    "status": "Show controllers and schedules, and their output.",
+    "cancel": "End a controller or schedule, and remove the pods of its campaign.",
     "fetch": "Copy the campaign folder of a controller.",
+    "judge": "Follow the trend of a schedule, and report a regression.",
     "reap": "Remove what interrupted campaigns left on a cluster.",
     "lifecycle": "Time the life of volumes.",
     "render": "Print the manifests that run --k8s would apply.",
     "role": "Print the minimum access rights that campaigns need.",
 }
+_SCHEDULES = {"schedule", "judge"}
 _CLASSES = (
     "catalogue.catalogue_verbs:storageclass",
     "Print storage classes of Azure, AWS and GCP.",
@@ -77,7 +59,10 @@ _CLASSES = (
 @click.group(
     "k8s",
     cls=LazyGroup,
-    verbs={verb: (f"kubernetes.k8s_verbs:{verb}", text) for verb, text in _VERBS.items()}
+    verbs={
+        verb: (f"kubernetes.{'schedule' if verb in _SCHEDULES else 'k8s'}_verbs:{verb}", text)
+        for verb, text in _VERBS.items()
+    }
     | {"storageclass": _CLASSES},
 )
 def command() -> None:
@@ -115,26 +100,18 @@ def submit(
     stored in a ConfigMap.
     """
     from volbench.kubernetes.controllers import submit_controller
+    from volbench.kubernetes.submitted_run import check_run, parse_run
 
-    profiles, options, metrics = _checked_arguments(arguments)
-    texts = _profile_texts(profiles, options)
+    run = parse_run(arguments)
     with address.opened() as cluster:
-        _check_run([*profiles, *options], cluster)
-        account = described["service_account"]
-        if cluster.read_if_allowed("ServiceAccount", account) is None:
-            raise InputError(
-                f"there is no service account {account} in the namespace {cluster.namespace}",
-                hint=f"make it: volbench k8s role --namespace {cluster.namespace} --name {account} "
-                "| kubectl apply -f -",
-            )
+        check_run(cluster, arguments, account=described["service_account"])
+        first = next(iter(run["profiles"])).removesuffix(".yaml")
         spec = ControllerSpec(
-            name=name or f"{next(iter(texts)).removesuffix('.yaml')[:30]}-{secrets.token_hex(3)}",
+            name=name or f"{first[:30]}-{secrets.token_hex(3)}",
             namespace=cluster.namespace,
             image=controller_image,
-            arguments=options,
-            profiles=texts,
             **described,
-            **metrics,
+            **run,
         )
         submit_controller(cluster, spec)
     click.echo(spec.name)
@@ -145,95 +122,6 @@ def submit(
     )
 
 
-def _check_run(arguments: Sequence[str], cluster: Cluster) -> None:
-    """Plan a run as the controller will, and let the cluster check its objects."""
-    from volbench.cli.run import run
-
-    options = ["--k8s", "--dry-run", "--namespace", cluster.namespace]
-    if cluster.context:
-        options += ["--context", cluster.context]
-    with (
-        redirect_stdout(StringIO()),
-        run.make_context("volbench run", [*arguments, *options]) as context,
-    ):
-        run.invoke(context)
-
-
-def _checked_arguments(
-    arguments: Sequence[str],
-) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, Any]]:
-    """Return the profiles, the options of volbench run, and the ports among them as attributes.
-
-    The options are parsed as volbench run would: otherwise it would fail in the cluster.
-    """
-    from volbench.cli.run import run
-    from volbench.model.profile.secret_values import mask_text
-
-    profiles = tuple(takewhile(lambda text: not text.startswith("-"), arguments))
-    options = tuple(arguments[len(profiles) :])
-    with run.make_context("volbench run", [*options]) as context:
-        given = dict(context.params)
-        metrics = _metrics(context)
-        is_given = context.get_parameter_source("image") is ParameterSource.COMMANDLINE
-    if given["image"] and not is_given:  # of volbench.toml, which the cluster does not have
-        options += ("--image", given["image"])
-    if not profiles or given["profiles"]:
-        raise InputError(
-            "profiles must come before the options of volbench run",
-            hint="volbench k8s submit --controller-image IMAGE aks-disk --size 250Gi",
-        )
-    refused = [option for key, option in _NOT_IN_CLUSTER.items() if given.get(key)]
-    refused += [file for file in _FILES for text in options if text.partition("=")[0] == file]
-    if refused:
-        raise InputError(
-            f"{refused[0]} cannot be used by a controller in the cluster",
-            hint="options of volbench k8s submit itself go before the first profile",
-        )
-    if any(mask_text(text) != text for text in options):
-        raise InputError(
-            "an option contains a password, which would be stored in the cluster",
-            hint="put it into a Secret, and name that with --secret",
-        )
-    return profiles, options, metrics
-
-
-def _metrics(context: click.Context) -> dict[str, Any]:
-    """Return the port and address of metrics of volbench run, as attributes of the controller."""
-    port = context.params.get("metrics_port")
-    if port == 0:
-        raise InputError(
-            "--metrics-port 0 cannot be used by a controller in the cluster",
-            hint="Prometheus needs a fixed port, such as 9400",
-        )
-    is_given = context.get_parameter_source("metrics_address") is ParameterSource.COMMANDLINE
-    address = {"metrics_address": context.params["metrics_address"]} if is_given else {}
-    return {"metrics_port": port, **address}
-
-
-def _profile_texts(profiles: Sequence[str], options: Sequence[str]) -> dict[str, str]:
-    """Return the text of each profile, by the name of its file in the cluster."""
-    from volbench.api.run_profiles import load_texts
-    from volbench.cli.profiles import texts_of
-    from volbench.execute.local import LocalExecutor
-    from volbench.model.profile.secret_values import mask_text
-
-    executor, allow_exec = LocalExecutor(), "--allow-exec" in options
-    sources = texts_of(executor, profiles, allow_exec=allow_exec)
-    loaded = load_texts(executor, sources, settings=(), allow_exec=allow_exec)
-    texts: dict[str, str] = {}
-    for profile, (text, _) in zip(loaded, sources, strict=True):
-        if mask_text(text) != text:
-            raise InputError(
-                f"the profile {profile.name} contains a password, which would be stored in the "
-                "cluster",
-                hint="replace it by ***, and put the password into a Secret: --secret",
-            )
-        plain = re.sub(r"[^a-z0-9]+", "-", profile.name.lower()).strip("-") or "profile"
-        number = f"-{len(texts)}" if f"{plain}.yaml" in texts else ""
-        texts[f"{plain}{number}.yaml"] = text
-    return texts
-
-
 def controllers_table(rows: Sequence[Row]) -> Table[Row]:
     """Return the controllers in a cluster, a row each, by the keys of `ControllerState`."""
     from volbench.present.tables.table import IDENTITY, Column, Table
@@ -241,6 +129,7 @@ def controllers_table(rows: Sequence[Row]) -> Table[Row]:
     columns: tuple[Column[Row], ...] = (
         Column("name", header="controller", priority=IDENTITY),
         Column("state", priority=IDENTITY),
+        Column("cron", header="schedule", priority=2, is_optional=True),
         Column("submitted_utc", header="submitted", priority=2),
         Column("ended_utc", header="ended", priority=3, is_optional=True),
         Column("reason", is_folded=True, is_optional=True),
@@ -256,7 +145,7 @@ def controllers_table(rows: Sequence[Row]) -> Table[Row]:
 @ADDRESS
 @table_options()
 def status(name: str, *, address: ClusterAddress, table_output: TableOutput) -> None:
-    """Show the controllers that were submitted, or the controller NAME and its last lines."""
+    """Show controllers and schedules, or one of them and its last lines."""
     from volbench.kubernetes.controllers import controllers_on, find_controller, last_lines
 
     with address.opened() as cluster:
@@ -289,14 +178,17 @@ def fetch(name: str, output: Path | None, *, remove: bool, address: ClusterAddre
 @click.argument("name", metavar="NAME")
 @ADDRESS
 def cancel(name: str, *, address: ClusterAddress) -> None:
-    """End the controller NAME, and remove the pods and volumes of its campaign.
+    """End the controller or schedule NAME, and remove the pods and volumes of its campaign.
 
-    An active run is stopped. Runs that have finished stay in the volume of the controller.
+    An active run is stopped. Runs that have finished stay in the volume of the controller. A
+    schedule is removed with its account; the campaigns in its bucket stay.
     """
     from volbench.kubernetes.controllers import cancel_controller
 
     with address.opened() as cluster:
-        cancel_controller(cluster, name)
+        if cancel_controller(cluster, name):
+            click.echo(f"removed the schedule {name}; its bucket stays as it is", err=True)
+            return
         click.echo(
             f"cancelled {name}; bring its results back: volbench k8s fetch {name} "
             f"{cluster.options} --remove -o DIR",

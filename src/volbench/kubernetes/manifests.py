@@ -387,9 +387,12 @@ _NAMESPACED = (
     ("", ("pods/log",), ("get",)),
     ("", ("events",), ("list",)),
     ("apps", ("statefulsets",), ("list", "create", "delete")),
-    ("batch", ("jobs",), ("get", "create", "patch")),
     ("coordination.k8s.io", ("leases",), (*_MADE, "patch")),
 )
+
+# Who submits controllers makes Jobs; a schedule reports what is wrong.
+_SUBMITS = (("batch", ("jobs",), ("get", "create", "patch")),)
+_REPORTS = (("batch", ("cronjobs",), ("get",)), ("", ("events",), ("create",)))
 
 # The same for the whole cluster: lost nodes, reclaim policies, volumes that stay behind
 _CLUSTER = (
@@ -398,12 +401,26 @@ _CLUSTER = (
 )
 
 
-def access_manifests(*, namespace: str, name: str = "volbench") -> list[Manifest]:
-    """Return a service account, and the roles and bindings that let it run campaigns."""
+def volumes_role(name: str, namespace: str) -> str:
+    """Return the name of the cluster role of an account, and of its binding."""
+    return f"{name}-volumes-{namespace}"
+
+
+def access_manifests(
+    *, namespace: str, name: str = "volbench", owner_uid: str | None = None
+) -> list[Manifest]:
+    """Return a service account, and the roles and bindings that let it run campaigns.
+
+    Args:
+        owner_uid: UID of the schedule of this name that owns them; None for an account that submits
+            controllers.
+    """
     require_name(namespace, what="namespace")
     require_name(name, what="name")
-    wide, labels = f"{name}-volumes", {MANAGED_BY: "volbench"}
-    inside: dict[str, Any] = {"namespace": namespace, "labels": labels}
+    wide, labels = volumes_role(name, namespace), {MANAGED_BY: "volbench"}
+    owner = (name, owner_uid or "")
+    inside: dict[str, Any] = {"namespace": namespace, "labels": labels, "owner": owner}
+    more = _SUBMITS if owner_uid is None else _REPORTS
     account = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
 
     def bound(kind: str, role: str) -> dict[str, Any]:
@@ -419,8 +436,8 @@ def access_manifests(*, namespace: str, name: str = "volbench") -> list[Manifest
     role, binding = bound("Role", name), bound("ClusterRole", wide)
     return [
         make_object("ServiceAccount", name, **inside),
-        make_object("Role", name, **inside, rules=rules(_NAMESPACED)),
+        make_object("Role", name, **inside, rules=rules((*_NAMESPACED, *more))),
         make_object("RoleBinding", name, **inside, **role),
         make_object("ClusterRole", wide, labels=labels, rules=rules(_CLUSTER)),
-        make_object("ClusterRoleBinding", f"{wide}-{namespace}", labels=labels, **binding),
+        make_object("ClusterRoleBinding", wide, labels=labels, **binding),
     ]

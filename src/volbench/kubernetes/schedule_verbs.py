@@ -1,0 +1,110 @@
+"""volbench k8s schedule and judge: campaigns that a cluster runs every night."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import click
+
+from volbench.cli.options import examples, flag, option_group
+from volbench.cli.output import binary_output
+from volbench.cli.verb_groups import VerbCommand
+from volbench.errors import InputError
+from volbench.kubernetes.cluster import ClusterAddress
+from volbench.kubernetes.cluster_spec import spec_options
+from volbench.kubernetes.pod_options import ADDRESS
+from volbench.kubernetes.schedules import ScheduleSpec
+
+
+@click.command(
+    "schedule",
+    cls=VerbCommand,
+    epilog=examples(
+        "volbench k8s schedule '0 2 * * *' --controller-image C --upload s3://bucket/n \\\n"
+        "      --trend '--tolerance 10%' -- run quick --size 9Gi --image FIO",
+    ),
+)
+@click.argument("cron", metavar="CRON")
+@click.option(
+    "--name", default="", metavar="NAME", help="Name of the schedule. Default: the profile's."
+)
+@click.option(
+    "--controller-image", required=True, metavar="IMAGE", help="Image with Python and volbench."
+)
+@option_group("described", dict, *spec_options(ScheduleSpec))
+@flag("--dry-run", "Print the manifests, which the cluster has checked, and make nothing.")
+@ADDRESS
+@click.argument("arguments", nargs=-1, required=True, metavar="-- run PROFILE... [OPTIONS OF RUN]")
+def schedule(
+    cron: str,
+    *,
+    name: str,
+    controller_image: str,
+    described: dict[str, Any],
+    dry_run: bool,
+    address: ClusterAddress,
+    arguments: tuple[str, ...],
+) -> None:
+    """Run a campaign in the cluster at the times of CRON, and follow the trend.
+
+    A CronJob runs volbench run --k8s with everything after it, uploads the campaign into a folder
+    of its own below --upload, and follows all campaigns there by volbench trend. A failed campaign,
+    a failed expectation and a regression are reported as an event of the CronJob, by the exit code
+    of its Job, and as metrics. One campaign runs at a time.
+    """
+    from volbench.kubernetes.schedules import create_schedule, schedule_objects
+    from volbench.kubernetes.submitted_run import check_run, parse_run
+    from volbench.model.document.yaml_text import yaml_documents
+
+    verb, *run_arguments = arguments
+    if verb != "run":
+        raise InputError(
+            f"only volbench run can be scheduled, not {verb}",
+            hint="volbench k8s schedule '0 2 * * *' [OPTIONS] -- run PROFILE... [OPTIONS OF RUN]",
+        )
+    run = parse_run(run_arguments)
+    with address.opened() as cluster:
+        spec = ScheduleSpec(
+            cron=cron,
+            name=name or next(iter(run["profiles"])).removesuffix(".yaml")[:40].strip("-"),
+            namespace=cluster.namespace,
+            image=controller_image,
+            **described,
+            **run,
+        )
+        check_run(cluster, run_arguments, account=spec.service_account)
+        create_schedule(cluster, spec, dry_run=dry_run)
+    if dry_run:
+        with binary_output("-", default_name="schedule.yaml") as sink:
+            sink.write(yaml_documents(schedule_objects(spec)).encode())
+        return
+    click.echo(spec.name)
+    click.echo(
+        f"follow it: volbench k8s status {spec.name} {cluster.options}; try it now: kubectl -n "
+        f"{spec.namespace} create job --from=cronjob/{spec.name} {spec.name}-first",
+        err=True,
+    )
+
+
+@click.command("judge", epilog=examples("volbench k8s judge NAME --namespace disktest"))
+@click.argument("name", metavar="NAME")
+@click.option(
+    "--ended",
+    default=0,
+    type=click.IntRange(0, 255),
+    metavar="CODE",
+    help="Exit code of the last campaign; one that failed is reported too.",
+)
+@ADDRESS
+def judge(name: str, *, ended: int, address: ClusterAddress) -> None:
+    """Follow the campaigns of the schedule NAME by volbench trend, and report what is wrong.
+
+    The Job of a schedule does this after each campaign. Exits with CODE, else as volbench trend
+    does: with 10 on a regression.
+    """
+    from volbench.kubernetes.schedules import judge_campaigns
+
+    with address.opened() as cluster:
+        code = judge_campaigns(cluster, name, ended=ended)
+    sys.exit(code)
