@@ -12,6 +12,7 @@ SCRIPTS = (
     "scripts/demo",
     "scripts/docs",
     "scripts/torture",
+    "scripts/test-systems",
     "scripts/build-image",
     ".ci/run",
 )

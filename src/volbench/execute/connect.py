@@ -7,7 +7,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from volbench.execute.local import LocalExecutor
+from volbench.execute.local import LocalExecutor, require_linux
 from volbench.execute.protocol import Executor
 from volbench.model.campaign.host import Host, HostKind
 from volbench.slices import load
@@ -33,7 +33,12 @@ class HostKeyPolicy:
 
 @contextmanager
 def connect_hosts(hosts: Sequence[Host], *, host_keys: HostKeyPolicy) -> Iterator[list[Executor]]:
-    """Yield one executor per host, in order; connections are opened on first use."""
+    """Yield one executor per host, in order; connections are opened on first use.
+
+    Raises:
+        RefusedError: this machine does not run Linux.
+    """
+    require_linux()
     with ExitStack() as stack:
         connect: dict[HostKind, Connect] = {
             kind: stack.enter_context(load(TRANSPORTS[kind])(hosts, host_keys))

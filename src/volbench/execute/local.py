@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -24,8 +25,19 @@ from volbench.model.campaign.planned_run import FileIdentity
 
 _ALL_USERS = ["0", "0", "4294967295"]
 """Content of uid_map outside user namespaces."""
+# Operations that read profiles and find programs, which work on other systems too
+_ELSEWHERE = frozenset({"real_path", "read_files", "which"})
 _OUTSIDE = 65534
 """Whom files seem to belong to in a user namespace if their owner is not part of it."""
+
+
+def require_linux() -> None:
+    """Refuse to measure from a system that volbench can only read results on."""
+    if sys.platform != "linux":
+        raise RefusedError(
+            f"measuring needs Linux, and this machine runs {sys.platform}",
+            hint="results can be read here: show, check, compare, plot, report, export, import",
+        )
 
 
 def temporary_folder() -> str:
@@ -150,6 +162,8 @@ class LocalExecutor(LocalBase, AgentHost):
     ) -> object:
         """Call an operation of the agent; see `AgentHost.ask`."""
         del within_s
+        if operation not in _ELSEWHERE:
+            require_linux()
         if operation == "run_on_files":
             arguments = {**arguments, "base": temporary_folder()}
         try:

@@ -12,6 +12,8 @@ from volbench.errors import ArchiveError, RefusedError
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NOBODY = 65534  # Owner of what root makes on NFS with root_squash
+# Without /proc (macOS) no path can start at a descriptor; the folder is checked at the end only
+_HAS_DESCRIPTOR_PATHS = Path("/proc/self/fd").is_dir()
 
 _held: dict[str, list[int]] = {}  # text of a folder's path -> its open descriptors
 
@@ -32,7 +34,7 @@ class HeldPath(PosixPath):
     def __fspath__(self) -> str:
         """Return the path for a system call."""
         text = str(self)
-        for root, descriptors in tuple(_held.items()):
+        for root, descriptors in tuple(_held.items()) if _HAS_DESCRIPTOR_PATHS else ():
             if text == root or text.startswith(f"{root}/"):
                 return f"/proc/{os.getpid()}/fd/{descriptors[-1]}{text[len(root) :]}"
         return text
@@ -125,11 +127,17 @@ def hold_folder(
         is_moved: the block itself moves the folder.
 
     Raises:
-        RefusedError: other users can write to it, and this process runs as root.
+        RefusedError: other users can write to it, or it cannot be held here, and this process runs
+            as root.
         ArchiveError: its path leads elsewhere at the start, or at the end; what was written is in
             the held folder.
         OSError: it cannot be opened.
     """
+    if os.geteuid() == 0 and not _HAS_DESCRIPTOR_PATHS:
+        raise RefusedError(
+            f"root does not write to {path} without /proc: other users could replace the folder",
+            hint="mount /proc, or run volbench as an ordinary user",
+        )
     descriptor = os.open(os.path.realpath(path), _FOLDER)
     try:
         status = os.fstat(descriptor)

@@ -36,6 +36,8 @@ NOBODY: Tell = _ignore  # Takes progress that nobody wants to see
 
 def cores() -> int:
     """Return the number of cores that this process may use."""
+    if not hasattr(os, "sched_getaffinity"):  # macOS
+        return os.cpu_count() or 1
     return len(os.sched_getaffinity(0))
 
 
