@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyarrow import parquet
 
 import volbench
 from tests.command_line import call
@@ -18,6 +19,7 @@ from volbench.analyse.frames.run_view import RunView
 from volbench.api import opened_runs
 from volbench.errors import ArchiveError
 from volbench.ingest import campaign_tables
+from volbench.model.frames import columns
 from volbench.model.frames.columns import DERIVED
 from volbench.store import parquet_tables
 from volbench.store.layout import Layout
@@ -106,6 +108,30 @@ def test_new_reader_recomputes_everything(
     rows(layout)
     rows(layout)
     assert calls == {"read_tables": 2, "finding_rows": 2, "verdict_rows": 2}
+
+
+def test_new_columns_recompute(
+    layout: Layout, calls: Counter[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Tables that an older volbench stored without a column are made again, not read."""
+    rows(layout)
+    series = (*columns.FRAMES["series"], columns.text("mood", "Mood of the volume."))
+    monkeypatch.setitem(columns.FRAMES, "series", series)
+    assert "mood" in volbench.open_campaign(layout.root).frame("series").columns
+    assert calls == {"read_tables": 2, "finding_rows": 1, "verdict_rows": 1}
+    findings = (*columns.FRAMES["findings"], columns.text("mood", "Mood of the reader."))
+    monkeypatch.setitem(columns.FRAMES, "findings", findings)
+    rows(layout)
+    assert calls == {"read_tables": 2, "finding_rows": 2, "verdict_rows": 2}
+
+
+def test_a_table_without_a_column_is_unreadable(layout: Layout) -> None:
+    """A file that does not have what its stamp promises is named, with what to do."""
+    path = layout.root / "other.parquet"
+    parquet.write_table(pa.table({"run": ["a"]}), path)
+    with pytest.raises(ArchiveError, match=r"other\.parquet cannot be read.*mood") as caught:
+        parquet_tables.read_table(path, ["run", "mood"])
+    assert "delete the tables folder" in caught.value.hint
 
 
 def test_changed_raw_file_recomputes(layout: Layout, calls: Counter[str]) -> None:

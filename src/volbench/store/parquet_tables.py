@@ -257,7 +257,7 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
         # pq.read_table would import pandas.
         with pq.ParquetFile(path, read_dictionary=encoded) as file:
             return file.read(columns=columns)
-    except (OSError, pa.ArrowException) as error:
+    except (OSError, pa.ArrowException, KeyError) as error:  # KeyError: a column is missing
         raise _unreadable(path, error) from error
 
 
@@ -269,7 +269,14 @@ def _unreadable(path: Path, error: Exception) -> ArchiveError:
     )
 
 
-# Incremented when the same raw files yield different rows, so that tables are rebuilt
+def _columns_digest(frame: str) -> str:
+    """Return a digest of the columns behind a frame, so that tables with others are rebuilt."""
+    behind = FRAMES if frame in DERIVED else [name for name in FRAMES if name not in DERIVED]
+    columns = [(name, column.name, column.dtype) for name in behind for column in FRAMES[name]]
+    return blake2b(repr(columns).encode(), digest_size=8).hexdigest()
+
+
+# Incremented when the same raw files yield different values, so that tables are rebuilt
 TABLES_VERSION = "19"
 # Incremented when the same rows yield different verdicts, findings or aggregates
 RULES_VERSION = "20"
@@ -430,4 +437,5 @@ class StoredTables:
 
     def _stamp(self, name: str) -> str:
         rules = f" rules {RULES_VERSION}" if name in DERIVED else ""
-        return f"tables {TABLES_VERSION}{rules} files {self.fingerprint}\n"
+        version = f"tables {TABLES_VERSION}{rules} columns {_columns_digest(name)}"
+        return f"{version} files {self.fingerprint}\n"
