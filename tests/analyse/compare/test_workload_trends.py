@@ -12,6 +12,7 @@ from tests.analyse.compared_rows import no_findings
 from tests.nightly_campaigns import WORKLOADS, Level, dropping, steady
 from volbench.analyse.compare.workload_trends import State, Trend, TrendQuestion, find_trends
 from volbench.errors import ComparisonError
+from volbench.present.tables.compare_table import trend_words
 
 SINGLE = WORKLOADS[:1]
 
@@ -47,6 +48,15 @@ def test_a_lasting_drop_is_a_regression() -> None:
     assert trend.campaigns[change.place] == "2026-01-31"
     assert trend.loss(trend.level) == pytest.approx(0.15, abs=0.02)
     assert set(range(32, 40)) <= {*trend.outside}
+
+
+@pytest.mark.parametrize(("hours", "when"), [(24, "2026-01-31"), (1, "2026-01-02 06:00")])
+def test_campaigns_of_one_day_have_times(hours: int, when: str) -> None:
+    """The words name the campaign by its date, and by its time if that is not enough."""
+    summary = summary_of(40, level=dropping(at=30))
+    began = pd.date_range("2026-01-01", periods=len(summary), freq=f"{hours}h")
+    summary["started_utc"] = began.strftime("%Y-%m-%dT%H:%M:%S.000Z")
+    assert f"since {when}" in trend_words(only(summary))
 
 
 def test_noise_alone_is_stable() -> None:

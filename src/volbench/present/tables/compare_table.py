@@ -340,7 +340,11 @@ def trend_words(trend: Trend) -> str:
 
 
 def _when(trend: Trend, change: LevelChange) -> str:
-    return trend.started_utc[change.place][:10] or trend.campaigns[change.place]
+    """Return the date of a change, with the time if the campaign before was on that day too."""
+    started, before = trend.started_utc[change.place], trend.started_utc[change.place - 1]
+    is_same_day = change.place > 0 and started[:10] == before[:10]
+    when = started[:16].replace("T", " ") if is_same_day else started[:10]
+    return when or trend.campaigns[change.place]
 
 
 def _facts(change: LevelChange) -> str:
