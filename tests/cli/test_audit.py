@@ -57,10 +57,10 @@ def test_an_audit_measures_and_ends_with_a_verdict(
     assert done.returncode == 0, done.stderr
     rows = api.open_campaign(tmp_path / "out").summary()
     rows = rows[rows["phase"] == "measured"].sort_values("iodepth")
-    assert rows.groupby("rw")["iodepth"].agg(list).to_dict() == {
-        "read": [4, 16, 64],
-        "randread": [1, 16, 64, 256],
-    }
+    depths = rows.groupby("rw")["iodepth"].agg(list).to_dict()
+    assert depths["read"][:2] == [4, 16]
+    assert depths["randread"][:3] == [1, 16, 64]
+    assert "I/Os in flight tried; the deepest queue gained" in done.stdout
     assert "Latency at queue depth 1, read of 4 KiB: median " in done.stdout
     assert done.stdout.splitlines()[-1].startswith(f"{scratch}: no promise, read ")
     assert not list(scratch.iterdir())
@@ -133,7 +133,7 @@ def test_runs_without_a_series_are_refused(
     assert "too short" in done.stderr
 
 
-# Leaves out four of the seven workloads
+# Leaves out most workloads
 FEW = [
     *("--scratch-size", "4m", "--set", "runtime=3s", "--set", "repeat=1", "--set", "ioengine=null"),
     *(f"--set={job}=" for job in ("randread-4k-qd1", "randread-4k-qd16", "read-1m-qd4")),

@@ -42,22 +42,19 @@ from volbench.units import parse_duration
 if TYPE_CHECKING:
     from volbench.engine.campaign.prepare import CampaignRequest
     from volbench.engine.hosts.connected_host import ConnectedHost
+    from volbench.model.profile.profile_model import Job
 
-# Share of the time for each workload: pattern, block size and queue depth. Two deep queues show
-# that a deeper one gains nothing, and a short run at a low depth where the limit begins.
+# Pattern, block size, queue depths, and share of the time of all runs. Of several depths, a deeper
+# one is tried while it gains; two are repeated, so that the last one shows no gain.
 # Noticed by: tests/cli/test_audit.py
-_WORKLOADS = (
-    ("rand", "4k", 1, 0.1),
-    ("rand", "4k", 16, 0.1),
-    ("rand", "4k", 64, 0.2),
-    ("rand", "4k", 256, 0.2),
-    ("", "1m", 4, 0.1),
-    ("", "1m", 16, 0.15),
-    ("", "1m", 64, 0.15),
+_WORKLOADS: tuple[tuple[str, str, tuple[int, ...], float], ...] = (
+    ("rand", "4k", (1,), 0.1),
+    ("rand", "4k", (16, 64, 256, 1024), 0.5),
+    ("", "1m", (4, 16, 64, 256), 0.4),
 )
 AUDIT = "audit"  # Name of its profile, by which the report knows it
 _REPEATS = 3  # For an interval; at three times, so that other load on the volume differs
-_MIN_AUDIT_S = 60.0  # So that each run of a deep queue lasts 3 s
+_MIN_AUDIT_S = 60.0  # So that each run of a deep queue lasts 3 s or more
 
 
 def _parse_audit_s(content: str) -> float:
@@ -250,6 +247,7 @@ def _request(
         _jobs(promised.audit_s, has_writes=promised.has_writes),
         document={
             "name": AUDIT,
+            "order": "listed",  # From the shallowest queue on
             "repeat": _REPEATS,
             **({"limits": promised.volume_type} if promised.volume_type else {}),
         },
@@ -263,7 +261,9 @@ def _request(
         into=start.output or default_campaign_folder("audit"),
         metadata_endpoint=promised.metadata_endpoint,
         terms=Terms(
-            consent=start.consent, command=recorded_command(tuple(roles.values()), start.output)
+            ladders=_ladders(profile.jobs),
+            consent=start.consent,
+            command=recorded_command(tuple(roles.values()), start.output),
         ),
     )
 
@@ -288,19 +288,37 @@ def _refuse_options_of_measuring() -> None:
 
 
 def _jobs(audit_s: float, *, has_writes: bool) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield name and options of each workload; the time is that of all repeats."""
+    """Yield name and options of each workload; the time is that of all runs.
+
+    All depths of a workload are measured once at most, and two of them in the other repeats.
+    """
     directions = ("read", "write") if has_writes else ("read",)
-    for direction, (prefix, block, depth, share) in product(directions, _WORKLOADS):
-        runtime_s = round(audit_s * share / (_REPEATS * len(directions)))
-        yield (
-            f"{prefix}{direction}-{block}-qd{depth}",
-            {
-                "rw": f"{prefix}{direction}",
-                "bs": block,
-                "iodepth": str(depth),
-                "runtime": f"{max(2, runtime_s)}s",
-            },
-        )
+    for direction, (prefix, block, depths, share) in product(directions, _WORKLOADS):
+        runs = len(depths) + (_REPEATS - 1) * min(2, len(depths))
+        runtime_s = round(audit_s * share / (runs * len(directions)))
+        for depth in depths:
+            yield (
+                f"{prefix}{direction}-{block}-qd{depth}",
+                {
+                    "rw": f"{prefix}{direction}",
+                    "bs": block,
+                    "iodepth": str(depth),
+                    "runtime": f"{max(2, runtime_s)}s",
+                },
+            )
+
+
+def _ladders(jobs: Sequence[Job]) -> tuple[tuple[str, ...], ...]:
+    """Return the names of the jobs that differ in their queue depth only, ascending."""
+    from volbench.model.profile.profile_model import Phase
+
+    ladders: dict[tuple[object, ...], list[str]] = {}
+    for job in jobs:
+        depth = int(job.options.get("iodepth") or 1)
+        if job.phase is Phase.MEASURED and depth > 1:
+            key = (job.role, job.options.get("rw"), job.options.get("bs"))
+            ladders.setdefault(key, []).append(job.name)
+    return tuple(map(tuple, ladders.values()))
 
 
 def _show(folders: Sequence[str | Path], table_output: TableOutput) -> None:

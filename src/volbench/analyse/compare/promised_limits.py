@@ -116,6 +116,8 @@ class Delivery:
     share: Interval  # of the seconds with 90 % of the promised rate; NaN without a promise
     seconds: float  # measured and used
     effective: float  # independent ones among them
+    depths: tuple[int, ...]  # I/Os in flight that were tried, ascending
+    gain: float  # of the deepest over the next one, as a share; NaN for one depth
     causes: tuple[str, ...]  # of the level and of changes, in words
     outcome: Outcome
     reason: str  # of an undecided outcome; may be empty
@@ -282,6 +284,7 @@ class _Audit:
     def _delivery(
         self, row: pd.Series, measures: Sequence[_Measure], promise: Promise, *, is_iops: bool
     ) -> Delivery:
+        depths = tuple(sorted({measure.depth for measure in measures}))
         measures, is_burst = _without_burst(measures, promise)
         deepest, gain = _saturating(measures)
         mean = mean_rate([measure.rates for measure in deepest])
@@ -312,6 +315,8 @@ class _Audit:
             share=share.interval,
             seconds=seconds,
             effective=mean.effective,
+            depths=depths,
+            gain=gain,
             causes=(
                 *self._reported(deepest),
                 *self._other_disks(deepest),

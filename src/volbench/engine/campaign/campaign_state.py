@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Event as Flag
@@ -28,8 +28,7 @@ from volbench.store.layout import Layout, RunFolder
 from volbench.store.log_files import checksum
 
 if TYPE_CHECKING:
-    from volbench.engine.campaign.repeat_stopping import PrecisionJudge
-    from volbench.engine.campaign.round_stopping import RoundJudge
+    from volbench.engine.campaign.round_stopping import Decision
 
 # Silence after which a host is reported: ten times the longest pause of a host that works.
 # Noticed by: test_campaign_state.py::test_silence_and_return_are_reported_once
@@ -49,9 +48,9 @@ class CampaignContext:
     outcomes: Outcomes  # bytes moved by finished runs
     attendance: Attendance  # clients that still work
 
-    def judges(self) -> list[RoundJudge | PrecisionJudge]:
-        """Return the judges of rounds and repeats; numpy is imported only where there are any."""
-        found: list[RoundJudge | PrecisionJudge] = []
+    def judges(self) -> list[Judge]:
+        """Return the judges of what results decide; numpy is imported only where there are any."""
+        found: list[Judge] = []
         if self.campaign.rounds:
             from volbench.engine.campaign.round_stopping import RoundJudge  # noqa: PLC0415 - numpy
 
@@ -62,7 +61,22 @@ class CampaignContext:
 
             is_finished = self.states.is_finished
             found.append(PrecisionJudge(self.layout, self.campaign, is_finished=is_finished))
+        if self.campaign.ladders:
+            from volbench.engine.campaign.depth_stopping import DepthJudge  # noqa: PLC0415 - numpy
+
+            is_finished = self.states.is_finished
+            found.append(DepthJudge(self.layout, self.campaign, is_finished=is_finished))
         return found
+
+
+class Judge(Protocol):
+    """Decides from the results so far which runs are not needed."""
+
+    def before(self, run: Run) -> Decision | None:
+        """Return the decision before a run; None where nothing is decided."""
+
+    def outcome(self) -> Iterable[str]:
+        """Return a sentence for each outcome that the user must know."""
 
 
 class _Client(Protocol):

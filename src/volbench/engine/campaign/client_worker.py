@@ -47,8 +47,7 @@ from volbench.store.layout import RunFolder
 from volbench.units import format_duration
 
 if TYPE_CHECKING:
-    from volbench.engine.campaign.repeat_stopping import PrecisionJudge
-    from volbench.engine.campaign.round_stopping import RoundJudge
+    from volbench.engine.campaign.campaign_state import Judge
 
 # Of a client that waits for its turn: short beside the second that a start takes
 _TURN_POLL_S = 0.5
@@ -171,10 +170,12 @@ class Worker:
         for run in pending:
             if self.context.stop.requested:
                 return
-            if any(self._is_not_needed(run, pending, judge) for judge in judges):
-                continue
             if steps is not None and not (yield from self._await_turn(run, steps)):
                 return
+            if any(self._is_not_needed(run, pending, judge) for judge in judges):
+                if steps is not None:
+                    steps.give_up([run])
+                continue
             gate = self._gate = None if steps is None else steps.gate(self, run)
             try:
                 outcome = yield from self._run(run, gate)
@@ -202,9 +203,7 @@ class Worker:
         self._is_idle, self._began_s = False, time.monotonic()
         return True
 
-    def _is_not_needed(
-        self, run: Run, pending: Sequence[Run], judge: RoundJudge | PrecisionJudge
-    ) -> bool:
+    def _is_not_needed(self, run: Run, pending: Sequence[Run], judge: Judge) -> bool:
         """Return whether a run is not needed; if so, record it for all later ones too."""
         if self._states.state(run) is RunState.NOT_NEEDED:
             return True

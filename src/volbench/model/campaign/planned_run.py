@@ -271,6 +271,8 @@ class Campaign(Consent):
     # profile to when the repeats of each of its workloads end, where that is not a number
     repeats: dict[str, Repeat] = Field(default_factory=dict)
     expect: dict[str, Expect] = Field(default_factory=dict)  # profile to its expectations
+    # jobs that differ in their queue depth, ascending: a deeper queue is tried while it gains
+    ladders: tuple[tuple[FileName, ...], ...] = ()
 
     @property
     def clients_absent(self) -> int:

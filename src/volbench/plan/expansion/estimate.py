@@ -93,7 +93,8 @@ def estimate(campaign: Campaign) -> Estimate:
     # Those that run even if steady state or precision is reached as early as possible
     least = dict.fromkeys(campaign.rounds, MIN_ROUNDS)
     least.update((profile, repeat.least) for profile, repeat in campaign.repeats.items())
-    needed = [r for r in runs if r.repeat <= least.get(r.profile, r.repeat)]
+    spare = {job for ladder in campaign.ladders for job in ladder[2:]}  # deeper queues
+    needed = [r for r in runs if r.repeat <= least.get(r.profile, r.repeat) and r.job not in spare]
     written = _all_written(runs)
     probe_s = PROBE_READS * PROBE_READ_S * len(campaign.cold_probe_roles)
     assumed = [run for run in runs if run.limits.bandwidth_bytes_per_s is None]

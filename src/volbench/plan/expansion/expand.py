@@ -163,6 +163,7 @@ class Terms:
     clients_before: tuple[str, ...] = ()
     # each measured job runs with so many of the clients, and so many; empty for all of them
     client_counts: tuple[int, ...] = ()
+    ladders: tuple[tuple[str, ...], ...] = ()  # see `Campaign`
 
 
 @dataclass(frozen=True)
@@ -264,6 +265,7 @@ def campaign_of(
         rounds={profile.name: profile.rounds for profile in profiles if profile.rounds is not None},
         repeats={p.name: p.repeats for p in profiles if p.repeats.until is not None},
         expect={profile.name: profile.expect for profile in profiles if profile.expect},
+        ladders=terms.ladders,
     )
 
 

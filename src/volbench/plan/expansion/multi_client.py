@@ -251,8 +251,9 @@ class _Fleet:
         for number in sorted(range(len(clients)), key=lambda number: clients[number].number):
             self._ranks[number] = ranks[clients[number].host.turn]
             ranks[clients[number].host.turn] += 1
-        # files of clients that join later must not be laid out while the first ones are measured
-        self._takes_turns = len(turns) > 1 or bool(self._counts)
+        # Files of clients that join later must not be laid out while the first ones are measured,
+        # and whether a deeper queue is needed depends on the results of all clients.
+        self._takes_turns = len(turns) > 1 or bool(self._counts) or bool(terms.ladders)
         most = max(client.number for client in clients)
         self._width = max(2, len(str(most)))
         self._shares: dict[str, list[Share]] = {}

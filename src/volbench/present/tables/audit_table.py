@@ -15,7 +15,7 @@ from volbench.analyse.compare.repeat_statistics import Interval
 from volbench.analyse.frames.job_frames import plain_rows
 from volbench.present.formatting import MISSING, number, printable, text
 from volbench.present.tables.table import IDENTITY, Column, Table
-from volbench.units import format_duration, format_latency, percent
+from volbench.units import format_duration, format_latency, format_percent, percent
 
 
 def audit_table(found: Sequence[Delivery]) -> Table[Delivery]:
@@ -67,6 +67,7 @@ def audit_notes(found: Sequence[Delivery], latencies: pd.DataFrame) -> Iterator[
         if each.promise.name and each.promise.source
     ):
         yield f"Source of the promise ({printable(name)}): {printable(source)}."
+    yield from _depth_lines(found)
     for delivery in found:
         yield from _of_time(delivery)
     yield from _latency_lines(latencies)
@@ -140,6 +141,21 @@ def _bottleneck(delivery: Delivery) -> str:
     return "; ".join(delivery.causes) or MISSING
 
 
+def _depth_lines(found: Sequence[Delivery]) -> Iterator[str]:
+    """Yield the queue depths that were tried, and what the deepest gained on any volume."""
+    gains: dict[tuple[str, str], float] = {}
+    for delivery in found:
+        key = delivery.limit, ", ".join(map(str, delivery.depths))
+        gains[key] = max(gains.get(key, 0.0), delivery.gain)
+    for (limit, tried), gain in gains.items():
+        gained = (
+            "only"
+            if math.isnan(gain)
+            else f"tried; the deepest queue gained {format_percent(gain)}"
+        )
+        yield f"{limit}: {tried} I/Os in flight {gained}."
+
+
 def _of_time(delivery: Delivery) -> Iterator[str]:
     """Yield what is known of a promised share of time."""
     promised = delivery.promise.time_share
@@ -205,6 +221,8 @@ def _record(delivery: Delivery) -> dict[str, object]:
         "time_high_percent": 100 * share.high,
         "promised_time_percent": 100 * promise.time_share,
         "time_verdict": delivery.time_outcome.value,
+        "queue_depths": ", ".join(map(str, delivery.depths)),
+        "gain_percent": 100 * delivery.gain,
         "seconds": delivery.seconds,
         "effective_seconds": delivery.effective,
         "more_s": delivery.more_s,

@@ -1,0 +1,94 @@
+"""Stop criterion of queue depths: a deeper queue is tried only while it gains.
+
+In the first repeat the jobs of a ladder run from the shallowest queue on. Later repeats run those
+that reach the highest rate. The decision depends on the files alone, so that a resume repeats it.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from statistics import fmean
+
+from volbench.analyse.bottleneck.sustained_level import MAX_SAME_DISTANCE
+from volbench.engine.campaign.round_stopping import Decision
+from volbench.errors import OutputError
+from volbench.ingest.run_files import read_run_output
+from volbench.model.campaign.planned_run import Campaign, Run
+from volbench.store.layout import Layout
+from volbench.units import format_percent
+
+# Jobs of a ladder that always run: one depth alone shows no gain.
+# Noticed by: test_depth_stopping.py::test_two_depths_are_always_tried
+MIN_DEPTHS = 2
+
+
+class DepthJudge:
+    """Judges the jobs of a campaign that differ in their queue depth.
+
+    Args:
+        is_finished: returns whether a run is finished.
+    """
+
+    def __init__(
+        self, layout: Layout, campaign: Campaign, *, is_finished: Callable[[Run], bool]
+    ) -> None:
+        self._layout = layout
+        self._campaign = campaign
+        self._is_finished = is_finished
+        self._rates: dict[str, float] = {}
+
+    def before(self, run: Run) -> Decision | None:
+        """Return the decision before a run that others may make needless; None for all others.
+
+        Of several clients all take the same: a depth is needed while it gains for one of them.
+        """
+        ladder = next((jobs for jobs in self._campaign.ladders if run.job in jobs), ())
+        if not ladder or (run.repeat == 1 and run.job in ladder[:MIN_DEPTHS]):
+            return None
+        clients = [self._levels(ladder, client) for client in self._clients()]
+        if run.repeat > 1:
+            is_deep_enough = any(
+                levels.get(run.job, 0.0) >= (1 - MAX_SAME_DISTANCE) * max(levels.values())
+                for levels in clients
+                if levels
+            )
+            words = f"another queue depth reaches more than {run.job}"
+            return None if is_deep_enough else Decision(True, words, run.job)
+        *shallow, last = ladder[: ladder.index(run.job)]
+        gains = [
+            levels[last] / before - 1
+            for levels in clients
+            if last in levels
+            and (before := max((levels.get(job, 0.0) for job in shallow), default=0.0))
+        ]
+        gain = max(gains, default=0.0)
+        words = f"{last} gained {format_percent(max(0.0, gain))} over shallower queues"
+        return None if gain > MAX_SAME_DISTANCE else Decision(True, words, run.job)
+
+    def outcome(self) -> Sequence[str]:
+        """Return nothing: the results say which depths were tried."""
+        return ()
+
+    def _clients(self) -> list[tuple[str, int]]:
+        return list(dict.fromkeys((run.host, run.client) for run in self._campaign.runs))
+
+    def _levels(self, ladder: Sequence[str], client: tuple[str, int]) -> Mapping[str, float]:
+        """Return the mean IOPS of the finished runs of each job on one client."""
+        rates: dict[str, list[float]] = {}
+        for run in self._campaign.runs:
+            is_wanted = run.job in ladder and (run.host, run.client) == client
+            if is_wanted and self._is_finished(run) and (rate := self._rate(run)):
+                rates.setdefault(run.job, []).append(rate)
+        return {job: fmean(values) for job, values in rates.items()}
+
+    def _rate(self, run: Run) -> float:
+        if run.id not in self._rates:
+            self._rates[run.id] = 0.0
+            # A damaged result yields no value, as in the frames, which report it in `damage`.
+            with suppress(OutputError):
+                jobs = read_run_output(run, self._layout.run(run.id)).jobs
+                each = (direction.iops or 0.0 for job in jobs for direction in job.directions)
+                self._rates[run.id] = math.fsum(each)
+        return self._rates[run.id]
