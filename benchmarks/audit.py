@@ -1,10 +1,10 @@
 """How often the verdict of an audit is right, on simulated volumes whose shortfall is known.
 
 A volume is promised a limit on IOPS. It has a lower one, or it has that one and stalls for a part
-of the time. Three runs at each of two queue depths, 40 s long, are audited: four minutes, as
-`volbench audit --for 10m` gives each limit. What is true is the mean
-rate of the same volume on an idle host, so that its own jitter is a shortfall. Figures are those of
-the odd seeds.
+of the time, or it shares a device that is just fast enough with the load of others. Three runs at
+each of two queue depths, 40 s long, are audited: four minutes, as `volbench audit --for 10m` gives
+each limit. What is true is the mean rate of the same volume on an idle host, so that its own jitter
+is a shortfall. Figures are those of the odd seeds.
 
     .venv/bin/python benchmarks/audit.py --scenarios 600
 """
@@ -39,7 +39,7 @@ from volbench.model.results.finding import Cause
 from volbench.store.parquet_tables import frame_of, table_of
 
 SHORTFALLS = (0.0, 0.01, 0.05, 0.2)
-KINDS = ("limit", "stalls")
+KINDS = ("limit", "stalls", "neighbours")
 _DEPTHS, _REPEATS, _RUNTIME_S = (64, 256), 3, 40
 _WHOLE_IOS = 5e-4  # A second counts whole I/Os, and the first of a run is left out
 _CLEARLY = 0.05  # Shortfall of a volume that must never be said to deliver
@@ -90,6 +90,13 @@ def _case(draw: Draw, kind: str, shortfall: float, noise: int, seed: int) -> Cas
     volume["limits"] = {"iops": promised * (1 - shortfall * (kind == "limit"))}
     if noise:
         volume["noise"] = _noise(draw, noise)
+    if kind == "neighbours" and shortfall:
+        volume["service"]["slots"] = max(1, round(promised * latency_s * 1.02))
+        burst_s = draw.between(1, 6)
+        # Others take half or more of the device while they are busy
+        every_s = burst_s * min(1.0, draw.even(0.5, 0.9)) / shortfall
+        others = {"share": shortfall * every_s / burst_s, "for": burst_s, "every": every_s}
+        volume["noise"] = {**volume.get("noise", {}), "neighbour": others}
     order = [depth for depth in _DEPTHS for _ in range(_REPEATS)]
     draw.rng.shuffle(order)
     if kind == "stalls" and shortfall:
