@@ -106,6 +106,15 @@ gcp/hyperdisk-throughput 32t - 2400MiB/s 9600 2400MiB/s - - - -
 gcp/hyperdisk-extreme 64g 128 - 128 32MiB/s - - - -
 gcp/hyperdisk-extreme 100g 120000 - 120000 5000MiB/s - - - -
 gcp/hyperdisk-extreme 64t 350000 - 350000 5000MiB/s - - - -
+gcp/hyperdisk-balanced-high-availability 64t 100000 2400MiB/s 100000 2400MiB/s - - - -
+gcp/hyperdisk-ml 4g - 400MiB/s 6400 400MiB/s - - - -
+gcp/hyperdisk-ml 64t - 2097152MiB/s 33554432 2097152MiB/s - - - -
+gcp/local-ssd 375g - - 90000 350MiB/s - - - -
+gcp/titanium-ssd 375g - - 75000 330MiB/s - - - -
+aws/i3-large-local 475GB - - 35000 - - - - -
+aws/i3-xlarge-local 950GB - - 70000 - - - - -
+aws/i3-2xlarge-local 1900GB - - 180000 - - - - -
+aws/i3-4xlarge-local 3800GB - - 360000 - - - - -
 """
 ROWS = [line.split() for line in CASES.strip().splitlines()]
 
@@ -152,7 +161,8 @@ def test_sizes_end_where_the_table_does(name: str) -> None:
     most = kind.max_bytes or kind.tiers[-1].size_bytes
     billed = 200_000.0 if name == "gcp/hyperdisk-extreme" else 10_000.0
     iops = billed if kind.buys_iops else None
-    rate = parse_rate("500MiB/s") if kind.buys_bandwidth else None
+    usual = "9GiB/s" if name == "gcp/hyperdisk-ml" else "500MiB/s"
+    rate = parse_rate(usual) if kind.buys_bandwidth else None
     assert limits_of(name, size_bytes=most, iops=iops, bandwidth_bytes_per_s=rate).name == name
     with pytest.raises(InputError, match=f" cannot be of type {name}: "):
         limits_of(name, size_bytes=most + (1 << 30), iops=iops, bandwidth_bytes_per_s=rate)

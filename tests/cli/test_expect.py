@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import Volbench
+from tests.loopback_fleet import loopback_fleet
 
 PROFILE = """
 name: wal
@@ -188,3 +190,61 @@ def test_a_file_of_expectations(campaign: Path, tmp_path: Path, volbench: Volben
         file.write_text(f"expect:\n  {content}\n")
         wrong = volbench("expect", campaign, "--expect", file)
         assert (wrong.returncode, message in wrong.stderr) == (2, True), wrong.stderr
+
+
+def test_a_condition_holds_for_the_sum_over_clients(tmp_path: Path, volbench: Volbench) -> None:
+    """Two of three hosts are added up; of one host its own rate counts."""
+    (tmp_path / "null.yaml").write_text(
+        "name: none\ndefaults: {ioengine: 'null', size: 4m, bs: 4k, rw: randread, runtime: 3s,"
+        " time_based: 1, rate_iops: 500}\nsample: 500ms\njobs: {reads: {}}\n"
+    )
+    with loopback_fleet(tmp_path, "vm0", "vm1", "vm2") as fleet:
+        done = volbench(
+            *("run", "null.yaml", "--inventory", fleet.inventory, "--output", "out", "--yes"),
+            "--allow-shared-folder",
+        )
+    assert done.returncode == 0, done.stderr
+    found = {}
+    for where in ("repeat==1", "host!=vm2", "host==vm0"):
+        judged = volbench(
+            *("expect", "out", "--expect", "aggregate_iops > 0", "--where", where, "--json")
+        )
+        assert judged.returncode == 0, judged.stderr
+        (row,) = json.loads(judged.stdout)
+        found[where] = row["value"]
+    assert found["repeat==1"] == pytest.approx(1500, rel=0.1)
+    assert found["host!=vm2"] == pytest.approx(1000, rel=0.1)
+    assert found["host==vm0"] == pytest.approx(500, rel=0.1)
+
+
+# What Jenkins' xunit-plugin accepts of a report (junit-10.xsd): element to its attributes, of which
+# those in capitals are required, and its children. Actions of GitHub read the same names.
+SCHEMA = {
+    "testsuite": ("NAME TESTS FAILURES ERRORS skipped time timestamp", "testcase"),
+    "testcase": ("NAME classname time", "failure error skipped system-out system-err"),
+    "failure": ("message type", ""),
+    "error": ("message type", ""),
+    "system-out": ("", ""),
+}
+
+
+def test_junit_reports_keep_to_the_schema_of_jenkins(
+    campaign: Path, tmp_path: Path, volbench: Volbench
+) -> None:
+    """A pass, a failure and an error; numbers are plain decimals."""
+    texts = ("wal.iops > 1", "wal.iops > 1000000000", "reads.fsync_p99 < 10ms")
+    arguments = [word for text in texts for word in ("--expect", text)]
+    volbench("expect", campaign, *arguments, "--junit", tmp_path / "junit.xml")
+    root = ET.parse(tmp_path / "junit.xml").getroot()  # noqa: S314 - written by this test
+    assert root.tag == "testsuite"
+    seen = set()
+    for element in root.iter():
+        attributes, children = SCHEMA[element.tag]
+        known = {name.lower() for name in attributes.split()}
+        required = {name.lower() for name in attributes.split() if name.isupper()}
+        assert required <= set(element.attrib) <= known, element.tag
+        assert {child.tag for child in element} <= set(children.split()), element.tag
+        seen.add(element.tag)
+        for name in {"time", "tests", "failures", "errors", "skipped"} & set(element.attrib):
+            assert re.fullmatch(r"[0-9]+(\.[0-9]*)?", element.attrib[name]), name
+    assert seen == set(SCHEMA)

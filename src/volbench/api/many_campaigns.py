@@ -285,10 +285,10 @@ class Dataset:
             InputError: an expectation is wrong, or there are none.
         """
         from volbench.analyse.compare.expected_bounds import (  # noqa: PLC0415 - brings pandas
-            Measurements,
             verdicts_of,
             verdicts_on_plans,
         )
+        from volbench.analyse.compare.measurements import Measurements  # noqa: PLC0415 - same
         from volbench.model.frames.expectation import check_expectations, parse_expectation  # noqa: PLC0415 - only where asked
 
         given = [parse_expectation(e) if isinstance(e, str) else e for e in expectations]
@@ -369,10 +369,33 @@ class Dataset:
             return whole
         if name == "summary":
             return self._select(whole)
+        if name == "aggregate":
+            return self._summed(whole)
         if "run" not in whole:
             return whole
         runs = self.frame("summary")["run"].drop_duplicates()
         return whole[whole["run"].isin(runs)].reset_index(drop=True)
+
+    def _summed(self, whole: pd.DataFrame) -> pd.DataFrame:
+        """Return the sums over those clients that meet the condition.
+
+        Steps that cannot be added up are left out, as the findings of the campaign say.
+        """
+        import pandas as pd  # noqa: PLC0415 - slow to import
+
+        from volbench.analyse.frames.aggregate import aggregate_rows  # noqa: PLC0415 - the same
+        from volbench.store.parquet_tables import frame_of, table_of  # noqa: PLC0415 - the same
+
+        kept = set(self.frame("summary")["run"])
+        parts = [whole.iloc[:0]]
+        for name, data in self.names.items():
+            prefix = self._prefix(name)
+            runs = tuple(run for run in data.campaign.runs if prefix + run.id in kept)
+            campaign = data.campaign.model_copy(update={"runs": runs})
+            rows = aggregate_rows(campaign, data.frame, on_failure=lambda _run, _error: None)
+            table = table_of("aggregate", rows, labels=campaign.label_names)
+            parts.append(self._own(name, frame_of(table)))
+        return pd.concat(parts, ignore_index=True)
 
     def _select(self, rows: pd.DataFrame) -> pd.DataFrame:
         """Return the rows of runs that meet the condition.

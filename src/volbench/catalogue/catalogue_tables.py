@@ -196,7 +196,14 @@ def type_table(kind: VolumeType, limits: Limits | None) -> Table[Any]:
         document["limits"] = limits.model_dump(mode="json", exclude={"wanted"})
         document["bursts_s"] = _lasting(limits)
     source = kind.source
-    about = {"note": kind.note, "source": source.title, "url": source.url, "checked": kind.checked}
+    about = {
+        **kind.facts,
+        "note": kind.note,
+        "source": source.title,
+        "url": source.url,
+        "page of": source.page,
+        "checked": kind.checked,
+    }
     rows += [(name, text) for name, text in about.items() if text]
     cells = [{"property": key, "value": value} for key, value in rows]
     table = text_table("volume-type", cells, identity="property", folded=["value"])
@@ -212,7 +219,6 @@ def _limits_rows(kind: VolumeType, limits: Limits) -> list[tuple[str, str]]:
         ("burst credits, I/Os", limits.burst_ios, format_count),
         ("burst bandwidth", limits.burst_bandwidth_bytes_per_s, rate_text),
         ("burst credits, bytes", limits.burst_bytes, format_capacity),
-        ("promised for", limits.time_percent, lambda value: f"{value:g} % of the time"),
     ):
         if value is not None:
             pairs.append((name, text(value)))

@@ -1,12 +1,14 @@
-"""Limits of a volume from what Kubernetes says of it: its StorageClass and PersistentVolume."""
+"""Limits of a volume from what others say of it: Kubernetes, a metadata service, or labels."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
 from volbench.catalogue.machine_types import machine_types
+from volbench.catalogue.price_list import FLAVOR, VOLUME_TYPE
 from volbench.catalogue.volume_type import GIB
-from volbench.catalogue.volume_types import declared_limits
+from volbench.catalogue.volume_types import catalogue, declared_limits, known_limits
 from volbench.errors import InputError
 from volbench.model.profile.profile_settings import Limits, VolumeOfType
 from volbench.units import parse_rate
@@ -121,6 +123,38 @@ def disk_limits(
     parameters = {"skuname": kind, "type": kind, **provisioned}
     limits = class_limits(driver, parameters, size_bytes=size_gib * GIB or None, machine=machine)
     return limits or of_machine
+
+
+def label_limits(labels: Mapping[str, str], *, size_bytes: int | None) -> Limits | None:
+    """Return the limits that labels of a host name; None where the catalogue has neither.
+
+    Labels are free text: what cannot be a volume or a machine gives no limits.
+
+    Args:
+        labels: of which ``volume_type`` and ``flavor`` count, with or without the provider.
+        size_bytes: of the volume; None if it is unknown.
+    """
+    kind = _named(labels.get(VOLUME_TYPE, ""), catalogue())
+    machine = _named(labels.get(FLAVOR, ""), machine_types())
+    limits = None
+    if kind:
+        with suppress(InputError):  # The type needs a size, or provisioned performance
+            volume = VolumeOfType(type=kind, size_bytes=size_bytes)
+            known_limits(volume, writes=True)
+            limits = declared_limits(volume)
+        if limits and limits.wanted and size_bytes is None:
+            limits = None
+    used = [name for name, known in ((VOLUME_TYPE, limits), (FLAVOR, machine)) if known]
+    if not used:
+        return None
+    origin = f"label{'s' * (len(used) > 1)} {' and '.join(used)} of the host"
+    return (limits or Limits()).model_copy(update={"machine": machine, "origin": origin})
+
+
+def _named(name: str, known: Iterable[str]) -> str:
+    """Return the only entry of a catalogue with a name; empty for none."""
+    found = [entry for entry in known if name and name in {entry, entry.partition("/")[2]}]
+    return found[0] if len(found) == 1 else ""
 
 
 def _number(text: str) -> int:

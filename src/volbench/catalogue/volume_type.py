@@ -100,6 +100,9 @@ class TypeSource(Document):
 
     title: Filled = Field(description="Title of the page, with its publisher.")
     url: Filled = Field(default="", description="Address of the page.")
+    page: Filled = Field(
+        default="", description="Date or revision of the page that was read, such as 2026-08-11."
+    )
 
 
 class VolumeType(Frozen):
@@ -132,6 +135,22 @@ class VolumeType(Frozen):
     burst_s: float | None = None
     # percentage of the time for which the limits are promised; None where nothing is
     time_percent: float | None = None
+    latency: str = ""  # latency class in the provider's words
+    io_size_bytes: int = 0  # largest I/O that counts as one; 0 if unknown
+    # highest rate at which a volume made of a snapshot fetches its blocks; None if unknown
+    initialization_bytes_per_s: float | None = None
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """What the provider says besides limits, in words; only what is known."""
+        percent, rate = self.time_percent, self.initialization_bytes_per_s
+        known = {
+            "promised for": "" if percent is None else f"{percent:g} % of the time",
+            "latency": self.latency,
+            "one I/O": self.io_size_bytes and f"up to {format_capacity(self.io_size_bytes)}",
+            "initialization": rate and f"up to {rate / _MIB:g} MiB/s, if provisioned",
+        }
+        return {name: str(words) for name, words in known.items() if words}
 
     @property
     def needs_size(self) -> bool:

@@ -115,7 +115,7 @@ class WriteLimits(Document):
 _SOURCE_HINT = "add source: {title: ..., url: ...}, for it or for the whole file"
 _SAME = (
     *("note", "burst_iops", "burst_ios", "burst_bandwidth", "burst_bytes", "burst_s"),
-    "time_percent",
+    *("time_percent", "latency", "io_size_bytes", "initialization_bytes_per_s"),
 )
 
 
@@ -145,6 +145,17 @@ class TypeEntry(Document):
         gt=0,
         lt=100,
         description="Percentage of the time for which the provider promises the limits.",
+    )
+    latency: Filled = Field(
+        default="", description="Latency class in the provider's words, such as below 1 ms."
+    )
+    io_size_bytes: Size = Field(
+        default=0, alias="io_size", description="Largest I/O that counts as one."
+    )
+    initialization_bytes_per_s: Rate | None = Field(
+        default=None,
+        alias="initialization",
+        description="Highest rate at which a volume made of a snapshot fetches its blocks.",
     )
     writes: WriteLimits = Field(
         default_factory=WriteLimits, description="Limits of writes that differ from reads."
@@ -227,8 +238,9 @@ class TypesFile(Document):
         return {kind.name: kind for kind in types.values()}
 
     def _volume_type(self, name: str, entry: TypeEntry, tiers: list[VolumeType]) -> VolumeType:
-        iops = entry.iops or Limit[Count]()
-        bandwidth = entry.bandwidth or Limit[Rate]()
+        # Not validated: without rules there is no limit, rather than one of 0.
+        iops = entry.iops or Limit[Count].model_construct()
+        bandwidth = entry.bandwidth or Limit[Rate].model_construct()
         sizes, source = entry.sizes, entry.source or self.source
         if source is None:
             raise AssertionError("a type without a source is refused when its file is read")

@@ -10,11 +10,11 @@ import pytest
 
 from volbench.analyse.compare.expected_bounds import (
     Answer,
-    Measurements,
     Verdict,
     repeats_to_decide,
     verdicts_of,
 )
+from volbench.analyse.compare.measurements import Measurements
 from volbench.analyse.compare.repeat_statistics import location_interval
 from volbench.errors import InputError
 from volbench.model.frames.expectation import check_expectations, parse_expectation

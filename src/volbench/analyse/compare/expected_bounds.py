@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from volbench.analyse.compare.measurements import STEP, Measurements, joined
 from volbench.analyse.compare.repeat_statistics import (
     MIN_REPEATS,
     Interval,
     location_interval,
     student_quantile,
 )
-from volbench.analyse.frames.job_frames import labels, measured, of_measured
 from volbench.analyse.frames.resample import Floats
 from volbench.analyse.time.steady_state import State
-from volbench.model.frames.expectation import MIXED, SYNC, Expectation
+from volbench.model.frames.expectation import SYNC, Expectation
 from volbench.model.profile.expect_setting import Expect, expectations_in
-from volbench.model.profile.profile_settings import MIN_ROUNDS
-from volbench.model.results.finding import Cause, Severity
+from volbench.model.results.finding import Cause
 from volbench.units import counted_noun
 
 # Beyond so many repeats of a run nobody waits for an answer. Noticed by:
@@ -34,7 +32,6 @@ _MAX_REPEATS = 100
 # tests/analyse/compare/test_expected_bounds.py::test_the_advised_repeats_decide_in_most_cases
 _POWER = 0.90
 _NOTHING = Interval(math.nan, math.nan, math.nan)
-_STEP = ["campaign", "profile", "job", "repeat"]
 
 
 class Answer(StrEnum):
@@ -59,114 +56,6 @@ class Verdict:
     words: str = ""  # what was measured, where it is not a number
     campaign: str = ""  # of the results; of several, all their names
     runtime_s: float = 0.0  # of the judged runs, without other clients of a repeat
-
-
-class Measurements:
-    """Finished measured results, with the runs that decide nothing marked.
-
-    Args:
-        frames: ``summary``, ``verdicts``, ``aggregate`` and ``findings`` of the same runs.
-        in_rounds: profiles that repeat until steady; their last rounds are the measurement.
-    """
-
-    def __init__(
-        self, frames: Mapping[str, pd.DataFrame], *, in_rounds: Collection[str] = ()
-    ) -> None:
-        summary, findings = _last_rounds(frames["summary"], in_rounds), frames["findings"]
-        invalid = findings.loc[findings["severity"] == Severity.INVALID, ["run", "direction"]]
-        self._invalid = {(str(run), direction) for run, direction in invalid.to_numpy(object)}
-        rows = summary[summary["phase"] == "measured"]
-        self.unfinished = rows[rows["status"].isin(["failed", "interrupted", "damaged"])]
-        finished = measured(summary)
-        runs = finished.assign(_invalid=self._is_invalid(finished))
-        verdicts = of_measured(frames["verdicts"], summary)
-        clients = finished.drop_duplicates("run").set_index("run")["client"]
-        verdicts = verdicts.assign(
-            client=verdicts["run"].map(clients),
-            _invalid=self._is_invalid(verdicts),
-            steady=verdicts["verdict"].map(
-                lambda state: math.nan if state == State.TOO_SHORT else float(state == State.STEADY)
-            ),
-        )
-        steps = runs.groupby(_STEP, dropna=False).agg(
-            {"_invalid": "any", "runtime_s": "max", "sync_calls": _joined}
-        )
-        verdicts["runtime_s"] = verdicts["run"].map(finished.groupby("run")["runtime_s"].max())
-        sums = frames["aggregate"].assign(host="", volume="", client=math.nan)
-        # pandas cannot join empty frames of Arrow texts.
-        if sums.empty or steps.empty:
-            sums = sums.assign(_invalid=False, runtime_s=math.nan, sync_calls="")
-        else:
-            sums = sums.join(steps, on=_STEP)
-        self.frames = {
-            name: rows.assign(_label=labels(rows))
-            for name, rows in (("summary", runs), ("verdicts", verdicts), ("aggregate", sums))
-        }
-
-    def _is_invalid(self, rows: pd.DataFrame) -> list[bool]:
-        """Return which rows a finding on their run or direction invalidates."""
-        whole = {run for run, direction in self._invalid if pd.isna(direction)}
-        return [
-            run in whole or (run, direction) in self._invalid
-            for run, direction in zip(rows["run"], rows["direction"], strict=True)
-        ]
-
-    def rows(self, expectation: Expectation, campaign: str, profile: str) -> pd.DataFrame:
-        """Return the rows that an expectation is about; of one client its own for the sum."""
-        of_jobs = self._of_jobs(self.frames[expectation.frame], expectation, campaign, profile)
-        if expectation.frame == "aggregate" and of_jobs.empty:
-            of_jobs = self._of_jobs(self.frames["summary"], expectation, campaign, profile)
-        wanted = expectation.direction
-        is_sync = (of_jobs["direction"] == SYNC).fillna(value=False).astype(bool)
-        if wanted == SYNC:
-            return of_jobs[is_sync]
-        moving = of_jobs[~is_sync]
-        if wanted == MIXED:
-            return _mixed(moving, expectation.column)
-        return moving[moving["direction"] == wanted] if wanted else moving
-
-    def lost(self, expectation: Expectation, campaign: str, profile: str) -> dict[str, int]:
-        """Return the number of measured runs that did not finish, by job."""
-        rows = self._of_jobs(self.unfinished, expectation, campaign, profile)
-        return {str(job): int(n) for job, n in rows.groupby("job")["run"].nunique().items()}
-
-    @staticmethod
-    def _of_jobs(
-        rows: pd.DataFrame, expectation: Expectation, campaign: str, profile: str
-    ) -> pd.DataFrame:
-        wanted = rows["job"].map(lambda job: expectation.matches(str(job))).astype(bool)
-        for column, name in (("campaign", campaign), ("profile", profile)):
-            if name:
-                wanted &= (rows[column] == name).fillna(value=False)
-        return rows[wanted]
-
-
-def _joined(names: pd.Series) -> str:
-    return ", ".join(sorted(set(names.dropna().astype(str))))
-
-
-def _mixed(rows: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Return the sums of a column over the directions of each run."""
-    names = [*_STEP, "group", "host", "volume", "client", "run", "_label"]
-    sums: dict[str, Any] = {
-        column: lambda values: values.astype("float64").sum(skipna=False),
-        **dict.fromkeys(("_invalid", "runtime_s", "clients_planned"), "max"),
-        "clients": "min",
-    }
-    known = {name: how for name, how in sums.items() if name in rows}
-    keys = [name for name in names if name in rows]
-    added = rows.groupby(keys, sort=False, dropna=False).agg(known)
-    return added.reset_index().assign(direction=MIXED)
-
-
-def _last_rounds(summary: pd.DataFrame, in_rounds: Collection[str]) -> pd.DataFrame:
-    """Return a summary without the rounds before the window of the steady-state criterion."""
-    if not in_rounds or measured(summary).empty:
-        return summary
-    last = measured(summary).groupby(["campaign", "profile"])["repeat"].max().rename("_last")
-    first = summary.join(last, on=["campaign", "profile"])["_last"] - MIN_ROUNDS
-    is_early = summary["profile"].isin(list(in_rounds)) & (summary["repeat"] <= first)
-    return summary[~is_early.fillna(value=False).astype(bool)]
 
 
 def verdicts_of(
@@ -231,7 +120,7 @@ def _verdict(
     repeats, clients = numbers.nunique(), int(numbers.value_counts().max())
     answer, interval, words = Answer.UNDECIDED, _NOTHING, ""
     runtime_s = float(rows["runtime_s"].groupby(numbers).max().sum())
-    calls = "" if expectation.direction != SYNC else _joined(rows["sync_calls"])
+    calls = "" if expectation.direction != SYNC else joined(rows["sync_calls"])
     job, direction = name[0], calls or name[1]
     if rows["_invalid"].fillna(value=False).astype(bool).any():
         note = "invalid result, see volbench check"
@@ -258,7 +147,7 @@ def _verdict(
         note = ", ".join(filter(None, (more, note, worst)))
     if lost and answer is Answer.PASS:
         answer, note = Answer.UNDECIDED, f"{counted_noun(lost, 'run')} did not finish"
-    campaign = _joined(rows["campaign"])
+    campaign = joined(rows["campaign"])
     return Verdict(
         expectation, job, direction, answer, interval, repeats, note, words, campaign, runtime_s
     )
@@ -280,8 +169,8 @@ def _repeat_numbers(expectation: Expectation, rows: pd.DataFrame) -> pd.Series[i
     if expectation.frame == "aggregate":
         return pd.Series(range(len(rows)), index=rows.index)
     # Rows without a client, or of the same one, are never clients of one repeat.
-    nth = rows.groupby([*_STEP, "client"], dropna=False).cumcount()
-    return rows.groupby([*_STEP, nth], sort=False, dropna=False).ngroup()
+    nth = rows.groupby([*STEP, "client"], dropna=False).cumcount()
+    return rows.groupby([*STEP, nth], sort=False, dropna=False).ngroup()
 
 
 def _worst_of_clients(

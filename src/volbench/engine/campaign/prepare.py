@@ -32,6 +32,7 @@ from volbench.model.campaign.host import Host, HostKind, Policy
 from volbench.model.campaign.planned_run import Absent, Campaign, Volume
 from volbench.model.campaign.run_secrets import conceal
 from volbench.model.profile.profile_model import Profile, Tool
+from volbench.model.profile.profile_settings import Limits
 from volbench.model.profile.secret_values import (
     mask_text,
     merge_secrets,
@@ -43,8 +44,12 @@ from volbench.plan.expansion.estimate import Estimate, estimate
 from volbench.plan.expansion.expand import Terms
 from volbench.plan.expansion.multi_client import Client, clients_of, expand_clients
 from volbench.plan.profile.load_profile import dump_profile
+from volbench.slices import is_present, load
 from volbench.store.archive import Archive, Provenance
 from volbench.store.journal import utc_now
+
+# Returns the limits that labels of a host name; see `volbench.slices.load`
+_LABEL_LIMITS = "catalogue.class_limits:label_limits"
 
 
 @dataclass(frozen=True)
@@ -239,12 +244,13 @@ def _probe(host: ConnectedHost, request: CampaignRequest) -> _ProbedHost:
     new = {*host.host.allow_destroy, *(path.removeprefix(f"{host.name}:") for path in allowed)}
     examined = examine_targets(executor, request.targets_of(host.host), new=new)
     volumes = {role: volume for role, (volume, _) in examined.items()}
+    found = _labelled(host, volumes)
     if request.metadata_endpoint:
         facts = [each for _, each in examined.values()]
-        found = cloud_limits(executor, request.metadata_endpoint, facts)
-        own = host.host.limits
-        limits = own if "*" in own else {**found, **own}
-        ready = replace(ready, host=ready.host.model_copy(update={"limits": limits}))
+        found |= cloud_limits(executor, request.metadata_endpoint, facts)
+    own = host.host.limits
+    limits = own if "*" in own else {**found, **own}
+    ready = replace(ready, host=ready.host.model_copy(update={"limits": limits}))
     pod = host.host.pod
     of_pod = {"machine_type", "zone", "persistent_volume", "csi_driver", "volume_handle"}
     return _ProbedHost(
@@ -256,6 +262,16 @@ def _probe(host: ConnectedHost, request: CampaignRequest) -> _ProbedHost:
         volume_facts=tuple(facts for _, facts in examined.values()),
         sizes_bytes=sizes_of(executor, request.profiles, volumes),
     )
+
+
+def _labelled(host: ConnectedHost, volumes: Mapping[str, Volume]) -> dict[str, Limits]:
+    """Return role to the limits that labels of a host name; none where it has several volumes."""
+    if len(volumes) != 1 or not host.host.labels or not is_present(_LABEL_LIMITS):
+        return {}
+    ((role, volume),) = volumes.items()
+    size_bytes = volume.pin.size_bytes if volume.pin else None
+    limits = load(_LABEL_LIMITS)(host.host.labels, size_bytes=size_bytes)
+    return {role: limits} if limits else {}
 
 
 def ready_host(host: ConnectedHost, tools: Collection[Tool], survey: Survey) -> ConnectedHost:

@@ -1,0 +1,126 @@
+"""Results that expectations are about: rows of frames by job, campaign and profile."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import pandas as pd
+
+from volbench.analyse.frames.job_frames import labels, measured, of_measured
+from volbench.analyse.time.steady_state import State
+from volbench.model.frames.expectation import MIXED, SYNC, Expectation
+from volbench.model.profile.profile_settings import MIN_ROUNDS
+from volbench.model.results.finding import Severity
+
+STEP = ["campaign", "profile", "job", "repeat"]  # Columns that the clients of a repeat share
+
+
+class Measurements:
+    """Finished measured results, with the runs that decide nothing marked.
+
+    Args:
+        frames: ``summary``, ``verdicts``, ``aggregate`` and ``findings`` of the same runs.
+        in_rounds: profiles that repeat until steady; their last rounds are the measurement.
+    """
+
+    def __init__(
+        self, frames: Mapping[str, pd.DataFrame], *, in_rounds: Collection[str] = ()
+    ) -> None:
+        summary, findings = _last_rounds(frames["summary"], in_rounds), frames["findings"]
+        invalid = findings.loc[findings["severity"] == Severity.INVALID, ["run", "direction"]]
+        self._invalid = {(str(run), direction) for run, direction in invalid.to_numpy(object)}
+        rows = summary[summary["phase"] == "measured"]
+        self.unfinished = rows[rows["status"].isin(["failed", "interrupted", "damaged"])]
+        finished = measured(summary)
+        runs = finished.assign(_invalid=self._is_invalid(finished))
+        verdicts = of_measured(frames["verdicts"], summary)
+        clients = finished.drop_duplicates("run").set_index("run")["client"]
+        verdicts = verdicts.assign(
+            client=verdicts["run"].map(clients),
+            _invalid=self._is_invalid(verdicts),
+            steady=verdicts["verdict"].map(
+                lambda state: math.nan if state == State.TOO_SHORT else float(state == State.STEADY)
+            ),
+        )
+        steps = runs.groupby(STEP, dropna=False).agg(
+            {"_invalid": "any", "runtime_s": "max", "sync_calls": joined}
+        )
+        verdicts["runtime_s"] = verdicts["run"].map(finished.groupby("run")["runtime_s"].max())
+        sums = frames["aggregate"].assign(host="", volume="", client=math.nan)
+        # pandas cannot join empty frames of Arrow texts.
+        if sums.empty or steps.empty:
+            sums = sums.assign(_invalid=False, runtime_s=math.nan, sync_calls="")
+        else:
+            sums = sums.join(steps, on=STEP)
+        self.frames = {
+            name: rows.assign(_label=labels(rows))
+            for name, rows in (("summary", runs), ("verdicts", verdicts), ("aggregate", sums))
+        }
+
+    def _is_invalid(self, rows: pd.DataFrame) -> list[bool]:
+        """Return which rows a finding on their run or direction invalidates."""
+        whole = {run for run, direction in self._invalid if pd.isna(direction)}
+        return [
+            run in whole or (run, direction) in self._invalid
+            for run, direction in zip(rows["run"], rows["direction"], strict=True)
+        ]
+
+    def rows(self, expectation: Expectation, campaign: str, profile: str) -> pd.DataFrame:
+        """Return the rows that an expectation is about; of one client its own for the sum."""
+        of_jobs = self._of_jobs(self.frames[expectation.frame], expectation, campaign, profile)
+        if expectation.frame == "aggregate" and of_jobs.empty:
+            of_jobs = self._of_jobs(self.frames["summary"], expectation, campaign, profile)
+        wanted = expectation.direction
+        is_sync = (of_jobs["direction"] == SYNC).fillna(value=False).astype(bool)
+        if wanted == SYNC:
+            return of_jobs[is_sync]
+        moving = of_jobs[~is_sync]
+        if wanted == MIXED:
+            return _mixed(moving, expectation.column)
+        return moving[moving["direction"] == wanted] if wanted else moving
+
+    def lost(self, expectation: Expectation, campaign: str, profile: str) -> dict[str, int]:
+        """Return the number of measured runs that did not finish, by job."""
+        rows = self._of_jobs(self.unfinished, expectation, campaign, profile)
+        return {str(job): int(n) for job, n in rows.groupby("job")["run"].nunique().items()}
+
+    @staticmethod
+    def _of_jobs(
+        rows: pd.DataFrame, expectation: Expectation, campaign: str, profile: str
+    ) -> pd.DataFrame:
+        wanted = rows["job"].map(lambda job: expectation.matches(str(job))).astype(bool)
+        for column, name in (("campaign", campaign), ("profile", profile)):
+            if name:
+                wanted &= (rows[column] == name).fillna(value=False)
+        return rows[wanted]
+
+
+def joined(names: pd.Series) -> str:
+    """Return the different names, in order."""
+    return ", ".join(sorted(set(names.dropna().astype(str))))
+
+
+def _mixed(rows: pd.DataFrame, column: str) -> pd.DataFrame:
+    """Return the sums of a column over the directions of each run."""
+    names = [*STEP, "group", "host", "volume", "client", "run", "_label"]
+    sums: dict[str, Any] = {
+        column: lambda values: values.astype("float64").sum(skipna=False),
+        **dict.fromkeys(("_invalid", "runtime_s", "clients_planned"), "max"),
+        "clients": "min",
+    }
+    known = {name: how for name, how in sums.items() if name in rows}
+    keys = [name for name in names if name in rows]
+    added = rows.groupby(keys, sort=False, dropna=False).agg(known)
+    return added.reset_index().assign(direction=MIXED)
+
+
+def _last_rounds(summary: pd.DataFrame, in_rounds: Collection[str]) -> pd.DataFrame:
+    """Return a summary without the rounds before the window of the steady-state criterion."""
+    if not in_rounds or measured(summary).empty:
+        return summary
+    last = measured(summary).groupby(["campaign", "profile"])["repeat"].max().rename("_last")
+    first = summary.join(last, on=["campaign", "profile"])["_last"] - MIN_ROUNDS
+    is_early = summary["profile"].isin(list(in_rounds)) & (summary["repeat"] <= first)
+    return summary[~is_early.fillna(value=False).astype(bool)]
