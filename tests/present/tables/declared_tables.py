@@ -297,6 +297,8 @@ def delivery(host: str, direction: str) -> Delivery:
         share=Interval(0.2, 0.3, 0.4),
         seconds=3600,
         effective=123,
+        depths=(16, 64, 256, 1024),
+        gain=0.004,
         causes=("limited to 4.2k IOPS by the host", "another volume took a part"),
         outcome=Outcome.FALLS_SHORT,
         reason=LONG,

@@ -72,6 +72,9 @@ def audit_notes(found: Sequence[Delivery], latencies: pd.DataFrame) -> Iterator[
         yield from _of_time(delivery)
     yield from _latency_lines(latencies)
     worst = _by_volume(found)
+    for delivery in found:
+        if delivery.reason and delivery not in worst:  # its column may be hidden
+            yield f"{delivery.limit}: {verdict_words(delivery)}; {delivery.reason}."
     for delivery in worst:
         yield _verdict_line(delivery, is_on_local=len({each.host for each in found}) == 1)
     if len(worst) > 1:

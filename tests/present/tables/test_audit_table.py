@@ -1,0 +1,38 @@
+"""Page of an audit: what its notes say."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pandas as pd
+
+from tests.present.tables.declared_tables import delivery
+from volbench.analyse.compare.promised_limits import Outcome
+from volbench.present.tables.audit_table import audit_notes
+
+SHORT = replace(delivery("vm1", "read"), reason="")
+UNDECIDED = replace(
+    delivery("vm1", "write"), outcome=Outcome.UNDECIDED, reason="about 5m more would decide"
+)
+LATENCIES = pd.DataFrame({"host": [], "volume": [], "direction": [], "block_bytes": []})
+
+
+def test_every_undecided_limit_says_why() -> None:
+    """A narrow terminal hides the column with the reason."""
+    notes = list(audit_notes([SHORT, UNDECIDED], LATENCIES))
+    assert "write IOPS: undecided; about 5m more would decide." in notes
+    assert notes[-1].startswith("/dev/disk/azure/scsi1/lun0 ")
+    *others, last = audit_notes([UNDECIDED], LATENCIES)
+    assert last.endswith("; about 5m more would decide.")
+    assert not [note for note in others if "more would decide" in note]
+
+
+def test_queue_depths_are_said_once_for_all_volumes() -> None:
+    """With the largest gain of any; one depth has none."""
+    other = replace(SHORT, host="vm2", gain=0.02)
+    lines = [note for note in audit_notes([SHORT, other], LATENCIES) if "in flight" in note]
+    assert lines == [
+        "read IOPS: 16, 64, 256, 1024 I/Os in flight tried; the deepest queue gained 2 %."
+    ]
+    single = replace(SHORT, depths=(32,), gain=float("nan"))
+    assert "read IOPS: 32 I/Os in flight only." in audit_notes([single], LATENCIES)
