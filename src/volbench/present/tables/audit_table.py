@@ -149,14 +149,10 @@ def _depth_lines(found: Sequence[Delivery]) -> Iterator[str]:
     gains: dict[tuple[str, str], float] = {}
     for delivery in found:
         key = delivery.limit, ", ".join(map(str, delivery.depths))
-        gains[key] = max(gains.get(key, 0.0), delivery.gain)
+        gains[key] = max(gains.get(key, delivery.gain), delivery.gain)
     for (limit, tried), gain in gains.items():
-        gained = (
-            "only"
-            if math.isnan(gain)
-            else f"tried; the deepest queue gained {format_percent(gain)}"
-        )
-        yield f"{limit}: {tried} I/Os in flight {gained}."
+        gained = f"tried; the deepest queue gained {format_percent(max(0.0, gain))}"
+        yield f"{limit}: {tried} I/Os in flight {'only' if math.isnan(gain) else gained}."
 
 
 def _of_time(delivery: Delivery) -> Iterator[str]:
