@@ -33,6 +33,23 @@ def test_equal_arms_give_a_floor_and_a_chart(tmp_path: Path) -> None:
     assert "5 blocks" in wide.output
 
 
+def test_json_is_one_document(tmp_path: Path) -> None:
+    """The results of the runs are not printed before it; events end with it."""
+    command = [
+        "noise",
+        "--on",
+        str(tmp_path),
+        "--for",
+        "40s",
+        "--size",
+        "4m",
+        "--set",
+        "runtime=1s",
+    ]
+    done = CliRunner().invoke(cli, [*command, "--json", "--output", str(tmp_path / "json")])
+    assert [row["metric"] for row in json.loads(done.stdout)] == ["iops", "lat_p99_s"]
+
+
 def test_a_time_without_room_for_five_blocks_is_refused(tmp_path: Path) -> None:
     """Less would not know its own noise."""
     done = CliRunner().invoke(cli, ["noise", "--on", str(tmp_path), "--for", "30s"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -103,7 +103,7 @@ def compare_folders(
     opened = dict(zip(_side_names(folders), map(open_campaigns, folders), strict=True))
     facts = {name: select(dataset.facts(), where) for name, dataset in opened.items()}
     if len(folders) == 1 and not question.between and all(map(_has_arms, facts.values())):
-        question = replace(question, between=ARM)
+        question = replace(question, between=ARM, base=question.base or _base_arm(opened, facts))
     if not folders or (len(folders) < 2 and not question.between):
         raise InputError(
             "there is nothing to compare with",
@@ -120,6 +120,18 @@ def compare_folders(
         question,
         bins=lambda name: opened[name].frame("histogram"),
     )
+
+
+def _base_arm(opened: Mapping[str, Dataset], facts: Mapping[str, pd.DataFrame]) -> str:
+    """Return the arm that the plans name first, of those with results."""
+    planned = (
+        arm
+        for dataset in opened.values()
+        for data in dataset.names.values()
+        for arm in data.campaign.arms
+    )
+    known = {arm for rows in facts.values() for arm in rows[ARM].dropna()}
+    return next((arm for arm in planned if arm in known), "")
 
 
 def _has_arms(rows: pd.DataFrame) -> bool:

@@ -13,7 +13,7 @@ import click
 from click.core import ParameterSource
 
 from volbench.cli.configuration import say_what_is_configured
-from volbench.cli.execution import StartOptions, carry_out, start_options
+from volbench.cli.execution import StartOptions, carry_out, start_options, write_answer
 from volbench.cli.hosts import POLICY, HostSelection, on_hosts, parse_policy
 from volbench.cli.measure import parse_scratch_size, profile_on, roles_of
 from volbench.cli.options import (
@@ -194,7 +194,12 @@ def audit(
                 request, hosts = stack.enter_context(made)
                 start = replace(start, yes=True)  # it was asked before the hosts were made
             ended = carry_out(
-                hosts, request, start=start, table_output=table_output, host_keys=where.host_keys
+                hosts,
+                request,
+                start=start,
+                table_output=table_output,
+                host_keys=where.host_keys,
+                has_answer=not table_output.is_for_people,
             )
         if ended is None:
             return
@@ -329,7 +334,7 @@ def _show(folders: Sequence[str | Path], table_output: TableOutput) -> None:
 
     dataset = open_campaigns(*folders)
     found = dataset.audit()
-    table_output.write(audit_table(found))
+    write_answer(audit_table(found), table_output)
     for line in audit_notes(found, latencies(dataset.frame)):
         table_output.note(line)
     outcomes = [delivery.outcome for delivery in found]

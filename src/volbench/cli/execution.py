@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from volbench.execute.connect import HostKeyPolicy
     from volbench.execute.protocol import Executor
     from volbench.model.campaign.planned_run import Campaign, Consent, Run, Volume
+    from volbench.present.tables.table import Table
     from volbench.present.terminal.event_records import EventStream
     from volbench.store.layout import Layout
 
@@ -200,11 +201,13 @@ def carry_out(
     start: StartOptions,
     table_output: TableOutput,
     host_keys: HostKeyPolicy | None = None,
+    has_answer: bool = False,
 ) -> EndedCampaign | None:
     """Prepare a campaign; show its plan, or ask for confirmation, create its folder and run it.
 
     Args:
         host_keys: of the hosts, for a controller in the background.
+        has_answer: whether the verb prints a table of its own instead of the results.
 
     Returns:
         The campaign that has ended; None for a plan, and for one in the background.
@@ -239,6 +242,7 @@ def carry_out(
                     settings=settings,
                     table_output=table_output,
                     metrics=metrics,
+                    has_answer=has_answer,
                 )
                 return EndedCampaign(layout, verdicts)
         from volbench.cli.resumption import ResumeRequest, resume_in_background
@@ -279,6 +283,7 @@ def execute(
     settings: Settings,
     table_output: TableOutput,
     metrics: ListenersOf,
+    has_answer: bool = False,
 ) -> Sequence[Verdict]:
     """Run a campaign with progress on standard error and its results on standard output.
 
@@ -305,7 +310,7 @@ def execute(
                     layout, campaign, hosts, settings=settings, listener=listener, stop=stop
                 )
         finally:
-            verdicts = show_results(layout, table_output)
+            verdicts = [] if has_answer else show_results(layout, table_output)
             click.echo(f"campaign folder: {layout.root}", err=True)
     if any(run.extent for run in campaign.runs):
         _show_warmup(layout, campaign, table_output)
@@ -333,6 +338,17 @@ def _events(table_output: TableOutput) -> EventStream | None:
     from volbench.present.terminal.event_records import EventStream
 
     return EventStream(sys.stdout, clock=time.monotonic)
+
+
+def write_answer(table: Table[Any], table_output: TableOutput) -> None:
+    """Print the table of a verb that ran a campaign, or write it to the stream of events."""
+    if (events := _events(table_output)) is None:
+        table_output.write(table)
+        return
+    from volbench.present.tables.render_table import render_table
+    from volbench.present.terminal.event_records import results_record
+
+    events.write(results_record(json.loads(render_table(table, "json", width=None))))
 
 
 def show_results(layout: Layout, table_output: TableOutput) -> Sequence[Verdict]:

@@ -15,7 +15,13 @@ import click
 from volbench.api.run_profiles import load_texts
 from volbench.cli.compare import parse_share
 from volbench.cli.configuration import say_what_is_configured
-from volbench.cli.execution import StartOptions, carry_out, reported_errors, start_options
+from volbench.cli.execution import (
+    StartOptions,
+    carry_out,
+    reported_errors,
+    start_options,
+    write_answer,
+)
 from volbench.cli.expect import refuse_unmet
 from volbench.cli.options import (
     EXPECT,
@@ -39,6 +45,7 @@ from volbench.cli.output import (
 from volbench.cli.verb_groups import VerbCommand
 from volbench.errors import ComparisonError, InputError, ProfileError
 from volbench.model.profile.secret_values import mask_text
+from volbench.plan.expansion.target_arms import on_each_target, target_names
 from volbench.units import format_duration, parse_duration, parse_size
 
 if TYPE_CHECKING:
@@ -269,15 +276,9 @@ def _application_profile(
     profile = load_texts(LocalExecutor(), sources, settings=changes, allow_exec=False)[0]
     if len(roles) == 1:
         return profile
-    ends = _names(roles)
-    jobs = [
-        job.model_copy(update={"name": f"{job.name}{end}", "role": role})
-        for role, end in ends.items()
-        for job in profile.jobs
-    ]
-    expect = {f"{job}{end}": profile.expect[job] for end in ends.values() for job in profile.expect}
-    changed = {"jobs": tuple(jobs), "expect": expect, "order": Order.SHUFFLED}
-    return profile.model_copy(update=changed)
+    arms = {name: role for role, name in target_names(roles).items()}
+    every = on_each_target(profile, {job.role: arms for job in profile.jobs})
+    return every.model_copy(update={"order": Order.SHUFFLED})
 
 
 def _pictures(opened: Dataset) -> Iterator[Path]:
@@ -311,19 +312,6 @@ def roles_of(targets: tuple[str, ...]) -> dict[str, str]:
 
 
 _LETTERS = "abcdefghijkl"
-_MAX_NAME_PARTS = 3  # Longer names are no easier to read than letters. Noticed by: test_measure.py
-
-
-def _names(roles: Mapping[str, str]) -> dict[str, str]:
-    """Return role to what job names end with: the end of its path that no other target has."""
-    if len(roles) == 1:
-        return dict.fromkeys(roles, "")
-    names = [re.findall(r"[A-Za-z0-9_]+", target) for target in roles.values()]
-    for count in range(1, _MAX_NAME_PARTS + 1):
-        ends = ["-".join(parts[-count:]) for parts in names]
-        if len(set(ends)) == len(ends) and all(ends):
-            return {role: f"-{end}" for role, end in zip(roles, ends, strict=True)}
-    return {role: f"-{role}" for role in roles}
 
 
 def profile_on(
@@ -349,7 +337,10 @@ def profile_on(
     from volbench.model.campaign.planned_run import VolumeKind
     from volbench.model.document.yaml_text import yaml_text
 
-    executor, names = LocalExecutor(), _names(roles)
+    executor = LocalExecutor()
+    names = dict.fromkeys(roles, "")
+    if len(roles) > 1:
+        names = {role: f"-{name}" for role, name in target_names(roles).items()}
     if directories is None:
         volumes = (find_volume(executor, role=role, target=roles[role]) for role in roles)
         directories = {each.role for each in volumes if each.kind is VolumeKind.DIRECTORY}
@@ -520,7 +511,13 @@ def _measured(
         into=start.output or default_campaign_folder("noise"),
         terms=Terms(consent=start.consent, command=recorded_command((target,), start.output)),
     )
-    ended = carry_out([this_machine()], request, start=start, table_output=table_output)
+    ended = carry_out(
+        [this_machine()],
+        request,
+        start=start,
+        table_output=table_output,
+        has_answer=not table_output.is_for_people,
+    )
     return None if ended is None else ended.layout.root
 
 
@@ -544,6 +541,6 @@ def _report(
             hint="measure it with volbench noise --on TARGET",
         )
     table = noise_table(floors, detect=detect)
-    table_output.write(table)
+    write_answer(table, table_output)
     if picture.chart:
         picture.write(noise_plot(floors, summary, title=picture.title), table)

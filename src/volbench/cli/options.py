@@ -435,7 +435,19 @@ _ROLE = re.compile(r"([A-Za-z0-9_-]+)=(.+)", re.DOTALL)
 
 def parse_targets(texts: Sequence[str]) -> dict[str, str]:
     """Return role to target of ``--on`` values; a bare target is the role ``data``."""
-    targets: dict[str, str] = {}
+    targets = parse_several_targets(texts)
+    for role, named in targets.items():
+        if len(named) > 1:
+            raise InputError(
+                f"--on names the role {role!r} twice: {named[0]} and {named[1]}",
+                hint="a role is one volume here; volbench run takes several as arms",
+            )
+    return {role: named[0] for role, named in targets.items()}
+
+
+def parse_several_targets(texts: Sequence[str]) -> dict[str, list[str]]:
+    """Return role to the targets of ``--on`` values; a bare target is the role ``data``."""
+    targets: dict[str, list[str]] = {}
     for text in texts:
         match = _ROLE.fullmatch(text)
         role, target = match.groups() if match else ("data", text)
@@ -443,10 +455,10 @@ def parse_targets(texts: Sequence[str]) -> dict[str, str]:
             raise InputError(
                 f"--on {text!r} does not name a target", hint="write it like data=/dev/sdb"
             )
-        if role in targets:
+        if target in targets.get(role, ()):
             raise InputError(
-                f"--on names the role {role!r} twice: {targets[role]} and {target}",
-                hint="a role is one volume; to measure two, run the profile twice",
+                f"--on names {target} twice for the role {role!r}",
+                hint="--repeat measures it several times",
             )
-        targets[role] = target
+        targets.setdefault(role, []).append(target)
     return targets

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +31,7 @@ from volbench.cli.options import (
     examples,
     flag,
     headed,
-    parse_targets,
+    parse_several_targets,
 )
 from volbench.cli.output import (
     TableOutput,
@@ -86,7 +87,8 @@ def _client_counts(text: str) -> tuple[int, ...]:
     "targets",
     multiple=True,
     metavar="[ROLE=]TARGET",
-    help="Device, file, directory or NBD URI of a role; without a role: data.",
+    help="Device, file, directory or NBD URI of a role; without a role: data. Several of one role "
+    "are compared: each job runs on each of them in turn, in blocks.",
 )
 @start_options(PRICES, DETACH, ALLOW_EXEC, execution=(KEEP_FILES, READY_TIMEOUT))
 @SETTINGS
@@ -165,6 +167,7 @@ def run(
     from volbench.execute.local import LocalExecutor
     from volbench.model.campaign.planned_run import OnError
     from volbench.plan.expansion.expand import Terms
+    from volbench.plan.expansion.target_arms import arms_of_targets, on_each_target
 
     say_what_is_configured()
     executor, allow_exec = LocalExecutor(), start.allow_exec
@@ -174,9 +177,11 @@ def run(
     loaded = with_expected(loaded, read_expectations(expectations))
     chosen, quorum = parse_policy(policy)
     names = "+".join(profile.name for profile in loaded)
+    named = parse_several_targets(targets)
+    arms = arms_of_targets(named)
     request = CampaignRequest(
-        profiles=loaded,
-        targets=parse_targets(targets),
+        profiles=tuple(on_each_target(profile, arms) for profile in loaded),
+        targets=_targets(named, arms),
         into=start.output or default_campaign_folder(names),
         terms=Terms(
             repeat=repeat,
@@ -213,6 +218,18 @@ def run(
     if ended is not None:
         with reported_errors(table_output):
             refuse_unmet(ended.verdicts)
+
+
+def _targets(
+    named: Mapping[str, Sequence[str]], arms: Mapping[str, Mapping[str, str]]
+) -> dict[str, str]:
+    """Return role to target, the role of each arm with its own."""
+    roles = {role: list(arms[role].values()) if role in arms else [role] for role in named}
+    return {
+        own: target
+        for role, targets in named.items()
+        for own, target in zip(roles[role], targets, strict=True)
+    }
 
 
 def _check_roles(request: CampaignRequest) -> None:

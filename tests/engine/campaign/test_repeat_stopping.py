@@ -103,7 +103,7 @@ def test_a_resume_comes_to_the_same_decision(ended: dict[str, Path]) -> None:
         if run.repeat == counts[run.job] + 1:
             assert decision is not None
             assert decision.is_over
-            assert decision.job == run.job
+            assert decision.jobs == {run.job}
         elif run.repeat <= counts[run.job]:
             assert decision is None or not decision.is_over
 
@@ -130,9 +130,56 @@ def test_the_command_line_replaces_a_fixed_number(ended: dict[str, Path]) -> Non
     assert "must be a percentage from 0.1% to 50%" in wrong.stderr
 
 
-def test_several_clients_are_refused(ended: dict[str, Path]) -> None:
-    """They would not become precise at the same time."""
+def test_clients_stop_together(tmp_path: Path) -> None:
+    """Their rates are added; every client makes as many repeats, and each sentence is said once."""
+    profile, scratch, into = tmp_path / "p.yaml", tmp_path / "scratch", tmp_path / "clients"
+    scratch.mkdir()
+    profile.write_text(
+        "name: limited\nclients: 2\nsample: 0\nrepeat: {until: 20%, min: 3, max: 5}\n"
+        "defaults: {size: 1m, bs: 4k, rate_iops: 300, runtime: 1s, time_based: 1, invalidate: 0}\n"
+        "jobs: {reads: {rw: randread}}\n"
+    )
+    done = call("run", str(profile), "--on", str(scratch), "--output", str(into))
+    assert done.returncode == 0, done.stderr
+    opened = api.open_campaign(into)
+    counts = {
+        client: sum(
+            opened.runs[run.id].state is RunState.FINISHED
+            for run in opened.campaign.runs
+            if run.client == client
+        )
+        for client in (1, 2)
+    }
+    assert counts[1] == counts[2]
+    assert 3 <= counts[1] < 5, done.stderr
+    assert f"reads is precise to 20 % after {counts[1]} repeats" in done.stderr
+    judge = PrecisionJudge(Layout(into), opened.campaign, is_finished=lambda run: run.repeat < 4)
+    assert not list(judge.outcome())
+    rates = judge._of(judge._complete(("limited", "reads"), None)[0], ["iops"])  # noqa: SLF001
+    assert rates["read", "iops", ""] == pytest.approx(600, rel=0.1)
+
+
+def test_arms_stop_on_their_ratio(ended: dict[str, Path]) -> None:
+    """A drift that both arms share does not keep their ratio from being precise."""
     folder = ended["even"].parent
-    refused = call(*arguments(folder / "short.yaml", folder / "none", "--set", "clients=2"))
-    assert refused.returncode == 2
-    assert "decided on one client only, not on 2" in refused.stderr
+    profile = folder / "arms.yaml"
+    profile.write_text(
+        PROFILE.replace("  reads: {rw: randread}\n", "") + "variants: {b: {}, a: {}}\n"
+    )
+    into = folder / "arms"
+    with virtual_fio(load_scenario(RISING.replace("1000%", "200%"), path="made.yaml")):
+        done = call(*arguments(profile, into))
+    assert done.returncode == 0, done.stderr
+    opened = api.open_campaign(into)
+    counts = {
+        arm: sum(
+            opened.runs[run.id].state is RunState.FINISHED
+            for run in opened.campaign.runs
+            if run.arm == arm
+        )
+        for arm in ("b", "a")
+    }
+    assert opened.campaign.arms == ("b", "a")
+    assert counts["a"] == counts["b"]
+    assert 3 <= counts["a"] <= MOST
+    assert "the ratio of a in iops" in done.stderr or "writes is precise" in done.stderr

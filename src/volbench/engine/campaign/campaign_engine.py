@@ -293,7 +293,7 @@ def _clean(scratch: Scratch, states: RunStates, *, keep: bool) -> None:
 
 def _report_rounds(context: CampaignContext) -> None:
     """Report the outcome of rounds, and the workloads that did not become precise."""
-    for judge in context.judges():
+    for judge in context.judges:
         for words in judge.outcome():
             context.states.notify(words)
 

@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from threading import Event as Flag
 from threading import Lock, RLock, Thread
 from typing import TYPE_CHECKING, Protocol
@@ -48,8 +49,9 @@ class CampaignContext:
     outcomes: Outcomes  # bytes moved by finished runs
     attendance: Attendance  # clients that still work
 
+    @cached_property
     def judges(self) -> list[Judge]:
-        """Return the judges of what results decide; numpy is imported only where there are any."""
+        """Judges of what results decide; numpy is imported only where there are any."""
         found: list[Judge] = []
         if self.campaign.rounds:
             from volbench.engine.campaign.round_stopping import RoundJudge  # noqa: PLC0415 - numpy

@@ -166,10 +166,11 @@ class Worker:
             steps: of all clients; None for a single one.
         """
         self._is_idle, self._began_s = False, time.monotonic()
-        judges = self.context.judges()
+        judges = self.context.judges
         for run in pending:
             if self.context.stop.requested:
                 return
+            # First: what is judged are the results of all clients.
             if steps is not None and not (yield from self._await_turn(run, steps)):
                 return
             if any(self._is_not_needed(run, pending, judge) for judge in judges):
@@ -216,11 +217,11 @@ class Worker:
                 for r in pending
                 if r.profile == run.profile
                 and r.repeat >= run.repeat
-                and (not decision.job or r.job == decision.job)
+                and (not decision.jobs or r.job in decision.jobs)
             ]
             self._states.leave_out(later, reason=decision.words)
         else:
-            self._notify(f"{decision.job or run.profile}: {decision.words}")
+            self._notify(f"{run.workload if decision.jobs else run.profile}: {decision.words}")
         return decision.is_over
 
     def _run(self, run: Run, gate: Gate | None) -> Work[RunOutcome]:

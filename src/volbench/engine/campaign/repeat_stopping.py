@@ -5,8 +5,10 @@ Like that of rounds, the decision depends on the files alone, so that a resume r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from itertools import chain
+from threading import RLock
 
 import numpy as np
 
@@ -18,16 +20,23 @@ from volbench.ingest.run_files import read_run_output
 from volbench.model.campaign.planned_run import Campaign, Run
 from volbench.model.frames.column_names import BIN_ERROR
 from volbench.model.profile.profile_model import Phase
-from volbench.model.results.result import Direction, DirectionResult
+from volbench.model.results.result import Direction, DirectionResult, JobResult
 from volbench.store.layout import Layout
 from volbench.units import format_percent
 
-_Series = tuple[str, str]
-"""A direction and the name of a metric."""
+_Series = tuple[str, str, str]
+"""A direction, the name of a metric, and the arm whose ratio to the base it is; or no arm."""
+_Workload = tuple[str, str]
+"""A profile and the name of its jobs without the arm."""
+_Repeat = dict[tuple[int, int], list[Run]]
+"""Place of the arm and of the hosts' turn, to the runs of all clients."""
 
 
 class PrecisionJudge:
     """Judges the repeats of each workload of the profiles in a campaign that have ``until``.
+
+    The clients of a repeat count together: their rates are added, their latencies pooled. Where a
+    workload has arms, variants or hosts in turns, the ratios to the first of them are judged.
 
     Args:
         is_finished: returns whether a run is finished.
@@ -39,59 +48,90 @@ class PrecisionJudge:
         self._layout = layout
         self._campaign = campaign
         self._is_finished = is_finished
-        self._values: dict[str, dict[_Series, float]] = {}
-        self._over: set[tuple[str, str]] = set()
+        self._lock = RLock()
+        self._values: dict[tuple[str, ...], dict[tuple[str, str], float]] = {}
+        self._decided: dict[tuple[_Workload, int], str | None] = {}
+        self._said: set[tuple[_Workload, int]] = set()
+        self._over: set[_Workload] = set()
+        self._planned: dict[_Workload, dict[int, _Repeat]] = {}
+        turns = {host.name: host.turn for host in campaign.hosts}
+        for run in campaign.runs:
+            if run.phase is Phase.MEASURED and run.profile in campaign.repeats:
+                by_repeat = self._planned.setdefault((run.profile, run.workload), {})
+                by_arm = by_repeat.setdefault(run.repeat, {})
+                place = campaign.arms.index(run.arm) if run.arm in campaign.arms else 0
+                by_arm.setdefault((place, turns.get(run.host, 0)), []).append(run)
 
     def before(self, run: Run) -> Decision | None:
-        """Return the decision before a repeat of a workload; None where nothing is decided.
+        """Return the decision before a repeat of a workload; None where nothing new is decided.
 
-        A warm-up is not needed once no measured workload of its profile is.
+        All clients stop at the same repeat. A warm-up is not needed once no measured workload of
+        its profile is.
         """
         repeat = self._campaign.repeats.get(run.profile)
         if repeat is None or run.phase is Phase.PRECONDITION or run.repeat <= repeat.least:
             return None
-        if run.phase is Phase.WARMUP:
-            jobs = {r.job for r in self._runs(run.profile)}
-            is_over = all(self._judge(run.profile, job, run.repeat) is None for job in jobs)
-            return Decision(True, "no workload needs it", run.job) if is_over else None
-        if (run.profile, run.job) in self._over:
+        with self._lock:
+            if run.phase is Phase.WARMUP:
+                own = [each for each in self._planned if each[0] == run.profile]
+                is_over = all(self._decide(each, run.repeat) is None for each in own)
+                jobs = frozenset({run.job})
+                return Decision(True, "no workload needs it", jobs) if is_over else None
+            workload = run.profile, run.workload
+            widest = None if workload in self._over else self._decide(workload, run.repeat)
+            is_known = (workload, run.repeat) in self._said
+            self._said.add((workload, run.repeat))
+        if widest is not None and is_known:
             return None
-        widest = self._judge(run.profile, run.job, run.repeat)
-        return Decision(widest is None, widest or self._reached(run), run.job)
+        jobs = frozenset(
+            other.job
+            for arms in self._planned[workload].values()
+            for other in chain(*arms.values())
+        )
+        return Decision(widest is None, widest or self._reached(workload), jobs)
 
     def outcome(self) -> Iterator[str]:
         """Yield a sentence for each workload that did not get there."""
-        for profile in self._campaign.repeats:
-            for job in dict.fromkeys(run.job for run in self._runs(profile)):
-                if words := self._judge(profile, job, None):
-                    yield f"{job}: not precise after {self._count(profile, job)} repeats: {words}"
+        for workload in self._planned:
+            if words := self._judge(workload, None):
+                count = len(self._complete(workload, None))
+                yield f"{workload[1]}: not precise after {count} repeats: {words}"
 
-    def _reached(self, run: Run) -> str:
-        repeat = self._campaign.repeats[run.profile]
+    def _reached(self, workload: _Workload) -> str:
+        repeat = self._campaign.repeats[workload[0]]
         return (
-            f"{run.job} is precise to {format_percent(repeat.until or 0)} after"
-            f" {self._count(run.profile, run.job)} repeats"
+            f"{workload[1]} is precise to {format_percent(repeat.until or 0)} after"
+            f" {len(self._complete(workload, None))} repeats"
         )
 
-    def _runs(self, profile: str) -> Iterator[Run]:
-        measured = (run for run in self._campaign.runs if run.phase is Phase.MEASURED)
-        return (run for run in measured if run.profile == profile)
+    def _decide(self, workload: _Workload, before: int) -> str | None:
+        """Judge once before each repeat, for all clients and arms."""
+        key = workload, before
+        if key not in self._decided:
+            self._decided[key] = self._judge(workload, before)
+            if self._decided[key] is None:
+                self._over.add(workload)
+        return self._decided[key]
 
-    def _count(self, profile: str, job: str) -> int:
-        return sum(run.job == job and self._is_finished(run) for run in self._runs(profile))
+    def _complete(self, workload: _Workload, before: int | None) -> list[_Repeat]:
+        """Return the repeats before one of which every client and arm is finished."""
+        return [
+            arms
+            for number, arms in self._planned[workload].items()
+            if (before is None or number < before)
+            and all(map(self._is_finished, chain(*arms.values())))
+        ]
 
-    def _judge(self, profile: str, job: str, before: int | None) -> str | None:
-        """Return what is not precise yet of the repeats of a job; None if all is."""
-        repeat = self._campaign.repeats[profile]
+    def _judge(self, workload: _Workload, before: int | None) -> str | None:
+        """Return what is not precise yet of the repeats of a workload; None if all is."""
+        repeat = self._campaign.repeats[workload[0]]
         series: dict[_Series, list[float]] = {}
-        count = 0
-        for run in self._runs(profile):
-            if run.job == job and self._is_finished(run) and run.repeat < (before or 1 << 31):
-                count += 1
-                for key, value in self._of(run, repeat.of).items():
-                    series.setdefault(key, []).append(value)
-        if count < repeat.least or not series:
-            return f"{count} of at least {repeat.least} repeats"
+        complete = self._complete(workload, before)
+        for arms in complete:
+            for key, value in self._of(arms, repeat.of).items():
+                series.setdefault(key, []).append(value)
+        if len(complete) < repeat.least or not series:
+            return f"{len(complete)} of at least {repeat.least} repeats"
         judged = {
             key: judge_precision(
                 np.array(values),
@@ -101,30 +141,45 @@ class PrecisionJudge:
             for key, values in series.items()
         }
         key, widest = max(judged.items(), key=lambda item: item[1].half_width)
-        if widest.is_reached:
-            self._over.add((profile, job))
-            return None
-        return _words(key, widest)
+        return None if widest.is_reached else _words(key, widest)
 
-    def _of(self, run: Run, metrics: tuple[str, ...]) -> dict[_Series, float]:
-        if run.id not in self._values:
-            self._values[run.id] = {}
+    def _of(self, arms: _Repeat, metrics: Sequence[str]) -> dict[_Series, float]:
+        """Return the values of a repeat; with arms, their ratios to the first."""
+        first, *others = (arms[place] for place in sorted(arms))
+        base = self._of_arm(first, metrics)
+        if not others:
+            return {(*key, ""): value for key, value in base.items()}
+        return {
+            (*key, runs[0].arm or runs[0].host): value / base[key]
+            for runs in others
+            for key, value in self._of_arm(runs, metrics).items()
+            if key in base
+        }
+
+    def _of_arm(self, runs: Sequence[Run], metrics: Sequence[str]) -> dict[tuple[str, str], float]:
+        ids = tuple(run.id for run in runs)
+        if ids not in self._values:
+            self._values[ids] = {}
             # A damaged result yields no value, as in the frames, which report it in `damage`.
             with suppress(OutputError):
-                jobs = merge_jobs(read_run_output(run, self._layout.run(run.id)).jobs)
-                self._values[run.id] = {
+                self._values[ids] = {
                     (direction.direction.value, metric): value
-                    for job in jobs
+                    for job in self._merged(runs)
                     for direction in job.directions
                     for metric in metrics
                     if direction.direction is not Direction.SYNC
-                    and (value := _value(direction, metric)) > 0
+                    and (value := _value(direction, metric, is_sum=len(runs) > 1)) > 0
                 }
-        return self._values[run.id]
+        return self._values[ids]
+
+    def _merged(self, runs: Sequence[Run]) -> Sequence[JobResult]:
+        """Return the results of all clients, each section merged over them."""
+        own = [merge_jobs(read_run_output(run, self._layout.run(run.id)).jobs) for run in runs]
+        return own[0] if len(own) == 1 else merge_jobs([*chain(*own)])
 
 
-def _words(key: tuple[str, str], judged: Precision) -> str:
-    direction, metric = key
+def _words(key: _Series, judged: Precision) -> str:
+    direction, metric, arm = key
     width = judged.half_width
     known = (
         f"is known to {format_percent(width)}"
@@ -132,17 +187,20 @@ def _words(key: tuple[str, str], judged: Precision) -> str:
         else "is uncertain by more than a factor of 2"
     )
     wanted = format_percent(judged.within)
-    return f"{metric} of {direction}s {known} (wanted: {wanted}; {judged.reason})"
+    what = f"the ratio of {arm} in {metric}" if arm else metric
+    return f"{what} of {direction}s {known} (wanted: {wanted}; {judged.reason})"
 
 
-def _value(direction: DirectionResult, metric: str) -> float:
-    """Return a metric; 0 where the tool does not report it."""
+def _value(direction: DirectionResult, metric: str, *, is_sum: bool) -> float:
+    """Return a metric, rates as the sum of parts if they were merged; 0 if not reported."""
     latency = direction.lat or direction.clat
     match metric:
         case "iops":
-            return direction.iops or 0.0
+            return (direction.iops_parallel if is_sum else direction.iops) or 0.0
         case "bw":
-            return direction.bw_bytes_per_s or 0.0
+            return (
+                direction.bw_parallel_bytes_per_s if is_sum else direction.bw_bytes_per_s
+            ) or 0.0
         case "lat_mean":
             return latency.mean_s if latency else 0.0
     return latency.percentiles.get(float(metric.removeprefix("p")), 0.0) if latency else 0.0

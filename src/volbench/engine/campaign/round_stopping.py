@@ -37,7 +37,7 @@ class Decision:
 
     is_over: bool  # whether it is not needed, nor those after it
     words: str  # the reason, or what is not steady or precise yet
-    job: str = ""  # the only job that it is about; empty for all of the profile
+    jobs: frozenset[str] = frozenset()  # those that it is about; empty for all of the profile
 
 
 class RoundJudge:

@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 from pydantic import Field
 
 from volbench.model.campaign.host import Host, Policy
+from volbench.model.client_counts import counted_job, split_count
 from volbench.model.frozen_model import Count, FileName, Frozen, Seconds
 from volbench.model.profile.expect_setting import Expect
 from volbench.model.profile.profile_model import Order, Phase, Start, Tool
@@ -178,6 +179,13 @@ class Run(Frozen):
     imported: Imported | None = None  # origin of its files; None for runs that volbench executed
 
     @property
+    def workload(self) -> str:
+        """Name of the job without its arm."""
+        job, count = split_count(self.job)
+        plain = job.removesuffix(f"-{self.arm}") if self.arm else job
+        return counted_job(plain, count) if count else plain
+
+    @property
     def client_name(self) -> str:
         """Display name of the client: its host, with a number where the host has several."""
         return f"{self.host} client {self.client}" if self.client else self.host
@@ -258,6 +266,7 @@ class Campaign(Consent):
     runs: tuple[Run, ...]  # runs in order of execution
     seed: Count  # seed of shuffle and offsets, always recorded
     order: Order = Order.LISTED  # order of the measured runs
+    arms: tuple[str, ...] = ()  # variants of jobs, the base of comparisons first
     on_error: OnError = OnError.CONTINUE  # continue or stop after a failed run
     command: tuple[str, ...] = ()  # the command line, secrets masked
     # roles whose volumes are probed for coldness before the first run
@@ -283,7 +292,7 @@ class Campaign(Consent):
     def design(self) -> str:
         """Blocks and their arms, such as ``10 blocks of aio, uring``; empty without arms."""
         blocks = {run.block for run in self.runs if run.arm}
-        arms = dict.fromkeys(run.arm for run in self.runs if run.arm)
+        arms = self.arms or dict.fromkeys(run.arm for run in self.runs if run.arm)
         return f"{counted_noun(len(blocks), 'block')} of {', '.join(arms)}" if arms else ""
 
     @property

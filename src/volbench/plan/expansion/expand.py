@@ -256,6 +256,7 @@ def campaign_of(
         runs=runs,
         seed=root,
         order=profiles[0].order,
+        arms=tuple(dict.fromkeys(job.arm for p in profiles for job in p.jobs if job.arm)),
         on_error=terms.on_error,
         **terms.consent.model_dump(),
         command=terms.command,

@@ -316,7 +316,8 @@ class _Fleet:
         offset_s = self._numbers[number] * step.profile.stagger_s
         started = {
             "start": start,
-            "in_turn": self._takes_turns,
+            # what is precise is judged on the results of all clients
+            "in_turn": self._takes_turns or step.profile.repeats.until is not None,
             "start_offset_s": offset_s if start is Start.STAGGERED else 0.0,
         }
         run = _with_files_of_profile(run.model_copy(update=of_client | started))
@@ -367,14 +368,6 @@ def _check(profiles: Sequence[Profile], clients: Sequence[Client]) -> None:
                 f"host {client.host.name} has no volume for the role {missing[0]!r}",
                 hint=f"add --on {missing[0]}=PATH, or the volume to the host in the inventory",
             )
-    until = next((profile.name for profile in profiles if profile.repeats.until is not None), None)
-    if until is not None and len(clients) > 1:
-        raise InputError(
-            f"profile {until} repeats each workload until it is precise, which is decided on one "
-            f"client only, not on {len(clients)}",
-            hint="run it on one host after another (--limit HOST), each into a folder of its own; "
-            "or write --set repeat=5 for a fixed number",
-        )
     in_rounds = next((profile.name for profile in profiles if profile.rounds), None)
     if in_rounds is not None and len(clients) > 1:
         raise InputError(
