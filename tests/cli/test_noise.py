@@ -72,3 +72,24 @@ def test_shares_are_checked(tmp_path: Path, share: str) -> None:
     """A difference of nothing needs no blocks, and of twice as much is no share."""
     done = CliRunner().invoke(cli, ["noise", str(tmp_path), "--detect", share])
     assert done.exit_code != 0
+
+
+def test_a_plan_says_what_a_difference_needs(tmp_path: Path) -> None:
+    """From the noise run of its volume; without one it says how to get it."""
+    (tmp_path / "p.yaml").write_text(
+        "name: p\ndefaults: {size: 4m, runtime: 5s, time_based: 1}\njobs: {reads: {rw: read}}\n"
+    )
+    scratch, results = tmp_path / "scratch", tmp_path / "results"
+    scratch.mkdir()
+    results.mkdir()
+    plan = ["run", str(tmp_path / "p.yaml"), "--on", str(scratch), "--dry-run", "--detect", "5%"]
+    command = ["noise", "--on", str(scratch), "--for", "40s", "--size", "4m"]
+    command += ["--set", "runtime=1s", "--output", str(results / "floor")]
+    assert CliRunner().invoke(cli, command).exit_code == 0
+    done = CliRunner().invoke(cli, [*plan, "--detect-from", str(results)])
+    assert done.exit_code == 0, done.output
+    assert "reads: 5 % of IOPS needs " in done.output
+    assert "from 5 blocks of randread-4k-qd16 in floor." in done.output
+    lone = CliRunner().invoke(cli, [word for word in plan if word != "--dry-run"])
+    assert isinstance(lone.exception, InputError)
+    assert "belongs to --dry-run" in lone.exception.message

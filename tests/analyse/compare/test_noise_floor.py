@@ -9,7 +9,8 @@ import pytest
 
 from tests.analyse.compared_rows import compared
 from tests.analyse.equal_arms import BLOCKS, arms, device_of, floor_of
-from volbench.analyse.compare.noise_floor import MAX_BLOCKS, noise_floors
+from volbench.analyse.compare.needed_repeats import MAX_BLOCKS
+from volbench.analyse.compare.noise_floor import noise_floors
 from volbench.present.plots.charts.noise_chart import noise_plot
 from volbench.present.plots.description import numbers
 from volbench.present.tables.noise_table import noise_table

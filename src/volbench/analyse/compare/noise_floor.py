@@ -11,6 +11,7 @@ import pandas as pd
 
 from volbench.analyse.compare.comparison import Comparison
 from volbench.analyse.compare.comparison_result import Compared
+from volbench.analyse.compare.needed_repeats import least_count
 from volbench.analyse.compare.repeat_statistics import (
     CONFIDENCE,
     MIN_PAIRS,
@@ -29,8 +30,6 @@ HOST_CAUSES: Mapping[str, str] = {
 # Significance from which a line is a drift, or a cause a cause: one reader in a hundred is misled.
 # Noticed by: test_noise_floor.py::test_steady_noise_has_no_drift_and_no_cause
 _ALPHA = 0.01
-# More blocks than that take days. Noticed by: test_noise_floor.py::test_blocks_for_a_difference
-MAX_BLOCKS = 10_000
 
 
 @dataclass(frozen=True)
@@ -65,13 +64,7 @@ class NoiseFloor:
 
         Below the resolution of a percentile no number of blocks is enough.
         """
-        if self.detectable(MAX_BLOCKS) > difference:
-            return None
-        low, high = MIN_PAIRS - 1, MAX_BLOCKS
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if self.detectable(middle) <= difference else (middle, high)
-        return high
+        return least_count(self.detectable, difference)
 
 
 def noise_floors(

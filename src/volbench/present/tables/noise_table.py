@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 
 from volbench.analyse.compare.comparison_result import change_text
-from volbench.analyse.compare.noise_floor import MAX_BLOCKS, NoiseFloor
+from volbench.analyse.compare.needed_repeats import MAX_BLOCKS
+from volbench.analyse.compare.noise_floor import NoiseFloor
 from volbench.present.formatting import MISSING
 from volbench.present.tables.compare_table import measure_name
 from volbench.present.tables.table import IDENTITY, Column, Table
