@@ -2,28 +2,36 @@
 
 Two arms of one workload run in blocks, in the order in which volbench plans them. The true ratio is
 known. The first table draws the logarithms of the rates; the second takes them from simulated
-volumes in virtual time, with all their noise. Seeds are fixed.
+volumes in virtual time, with all their noise. Seeds are fixed. With --real TARGET, equal arms run
+on a real volume instead, without and with a load beside that starts in the middle of a campaign and
+grows: another fio in --beside FOLDER, which should be on the same disk.
 """
 
 from __future__ import annotations
 
 import argparse
 import math
-from collections.abc import Callable
+import subprocess
+import sys
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 from benchmarks.virtual_volume import Load, VirtualVolume
 from scipy.stats import binomtest, t, wilcoxon
 
+from volbench import compare
 from volbench.analyse.compare.repeat_statistics import (
-    Floats,
     Group,
     Interval,
     contrast,
     unpaired_contrast,
 )
+from volbench.analyse.frames.resample import Floats
 from volbench.lab.scenario import Scenario
 from volbench.plan.expansion.expand import balanced
 
@@ -201,12 +209,86 @@ def row(name: str, tallies: dict[str, Tally], counts: dict[str, int], trials: in
     return "| " + " | ".join(cells) + " |"
 
 
+REAL = """\
+name: equal
+repeat: {blocks}
+device_sample: 0
+defaults:
+  {{ioengine: libaio, direct: 1, bs: 4k, iodepth: 16, size: 256m, runtime: 2s, time_based: 1}}
+jobs: {{reads: {{rw: randread}}}}
+variants: {{a: {{}}, b: {{}}}}
+"""
+
+
+@contextmanager
+def load_beside(folder: Path | None, seconds: float) -> Iterator[None]:
+    """Write beside the block: from the middle of the time on, at a rate that doubles thrice."""
+    steps = 4
+    rates = [] if folder is None else [f"{4 << step}m" for step in range(steps)]
+    jobs = [
+        argument
+        for place, rate in enumerate(rates)
+        for argument in (
+            f"--name=step{place}",
+            f"--startdelay={seconds / 2 + place * seconds / 2 / steps:.0f}",
+            f"--runtime={seconds / 2 / steps:.0f}",
+            f"--rate={rate}",
+        )
+    ]
+    common = [f"--directory={folder}", "--filename=beside", "--size=256m", "--rw=randwrite"]
+    common += ["--direct=1", "--ioengine=libaio", "--iodepth=8", "--bs=64k", "--time_based=1"]
+    command = ["fio", *common, *jobs]
+    load = subprocess.Popen(command, stdout=subprocess.DEVNULL) if jobs else None  # noqa: S603 - the words above
+    try:
+        yield
+    finally:
+        if load is not None:
+            load.terminate()
+            load.wait()
+
+
+def real(target: str, beside: Path | None, campaigns: int, blocks: int) -> str:
+    """Return a Markdown row: equal arms on a real volume, paired and not."""
+    found, drifts = {"paired": Tally(), "unpaired": Tally()}, []
+    for _ in range(campaigns):
+        with tempfile.TemporaryDirectory(dir="/var/tmp") as folder:
+            profile, into = Path(folder, "p.yaml"), Path(folder, "out")
+            profile.write_text(REAL.format(blocks=blocks))
+            command = [sys.executable, "-m", "volbench", "run", str(profile), "--on", target]
+            with load_beside(beside, 2 * blocks * 3.5):
+                subprocess.run(  # noqa: S603 - the words above
+                    [*command, "--output", str(into), "--yes"], check=True, capture_output=True
+                )
+            (row,) = compare(into, metric="iops", keep_invalid=True).comparison.rows
+        if row.interval is None or row.unpaired is None:
+            raise SystemExit(f"{target}: no blocks")
+        found["paired"].add(row.interval, row.interval)
+        found["unpaired"].add(row.unpaired.interval(), row.unpaired.interval())
+        drifts.append(row.base_group.drift(0.05) or 0.0)
+    width, other = (float(np.median(tally.widths)) for tally in found.values())
+    cells = [f"{blocks} blocks, {'a load beside' if beside else 'as it is'}", str(campaigns)]
+    cells += [f"{math.expm1(float(np.median(np.abs(drifts)))):.0%}"]
+    cells += [f"± {math.expm1(width / 2):.2g}", str(found["paired"].wrong)]
+    cells += [f"± {math.expm1(other / 2):.2g}", str(found["unpaired"].wrong)]
+    return "| " + " | ".join(cells) + " |"
+
+
 def main() -> None:
-    """Print a Markdown table for drawn and for simulated volumes."""
+    """Print a Markdown table for drawn and for simulated volumes, or for a real one."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--real", metavar="TARGET", help="directory, device or file")
+    parser.add_argument("--beside", type=Path, metavar="FOLDER")
+    parser.add_argument("--campaigns", type=int, default=3)
+    parser.add_argument("--blocks", type=int, default=10)
     parser.add_argument("--trials", type=int, default=2000)
     parser.add_argument("--simulated-trials", type=int, default=200)
     options = parser.parse_args()
+    if options.real:
+        print("| design | campaigns | drift | paired | false | unpaired | false |")
+        print("|" + " --- |" * 7)
+        for beside in dict.fromkeys([None, options.beside]):
+            print(real(options.real, beside, options.campaigns, options.blocks), flush=True)
+        return
     columns = ["design", "held", "false", "typical width", "unpaired is wider by"]
     columns += ["unpaired: held", "false", "t without order: held", "false", "is wider by"]
     columns += ["sign test: false", "signed ranks: false", "sign test: found", "ranks: found"]

@@ -72,9 +72,9 @@ class Stop:
     high: float
 
 
-def own(logs: Floats) -> Stop | None:
+def own(logs: Floats, *, least: int = MIN) -> Stop | None:
     """Return where volbench stops; None for nowhere."""
-    for count in range(MIN, MAX + 1):
+    for count in range(least, MAX + 1):
         judged = judge_precision(np.exp(logs[:count]), WITHIN)
         if judged.is_reached:
             return Stop(count, math.log(judged.interval.low), math.log(judged.interval.high))
@@ -93,6 +93,7 @@ def student_t(logs: Floats, *, alpha: Callable[[int], float]) -> Stop | None:
 
 METHODS: dict[str, Callable[[Floats], Stop | None]] = {
     "volbench": own,
+    "volbench, min 6": partial(own, least=6),
     "95 % each time": partial(student_t, alpha=lambda _: 0.05),
     "99 % each time": partial(student_t, alpha=lambda _: 0.01),
     "equal spending": partial(student_t, alpha=lambda _: 0.05 / (MAX - MIN + 1)),
@@ -104,12 +105,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--trials", type=int, default=1000)
     trials = parser.parse_args().trials
-    print("| repeats | " + " | ".join(f"{name}: held | repeats" for name in METHODS) + " |")
-    print("|" + " --- |" * (1 + 2 * len(METHODS)))
+    columns = [f"{name}: held | of stopped | repeats" for name in METHODS]
+    print("| repeats | " + " | ".join(columns) + " |")
+    print("|" + " --- |" * (1 + 3 * len(METHODS)))
     for name, draw in DESIGNS:
         cells = [name]
         for method in METHODS.values():
-            held, counts = 0, []
+            held, stopped, counts = 0, 0, []
             for seed in range(1, 2 * trials, 2):
                 logs = draw(np.random.default_rng(seed), MAX)
                 stop = method(logs)
@@ -117,8 +119,13 @@ def main() -> None:
                 truth = 0.0
                 if stop is not None and draw.func is drifting:  # type: ignore[attr-defined]
                     truth = -draw.keywords["total"] * (stop.repeats - 1) / 2 / MAX  # type: ignore[attr-defined]
-                held += stop is None or stop.low <= truth <= stop.high
-            cells += [f"{100 * held / trials:.1f}", f"{np.median(counts):.0f}"]
+                stopped += stop is not None
+                held += stop is not None and stop.low <= truth <= stop.high
+            cells += [
+                f"{100 * (held + trials - stopped) / trials:.1f}",
+                f"{100 * held / stopped:.1f}" if stopped else "n/a",
+                f"{np.median(counts):.0f}",
+            ]
         print("| " + " | ".join(cells) + " |", flush=True)
 
 

@@ -187,6 +187,19 @@ def nightly() -> Frames:
     return {**frames([]), "summary": summary}
 
 
+def arms_in_blocks(*, blocks: int = 6, arms: int = 2) -> Frames:
+    """Return a job with arms in blocks on a volume that becomes slower."""
+    rows = []
+    for block in range(blocks):
+        for place in range(arms):
+            run = block * arms + (place if block % 2 == 0 else arms - 1 - place)
+            name = "abcde"[place]
+            row = result(f"reads-{name}", repeat=block + 1, iops=1000.0 + 20 * place - run)
+            start = f"2026-01-01T00:{run // 4:02}:{15 * (run % 4):02}.000Z"
+            rows.append(row | {"arm": name, "block": block + 1, "started_utc": start})
+    return frames(rows)
+
+
 FOR_KIND: Mapping[str, Callable[[], Frames]] = {
     "iops": repeats,
     "bandwidth": repeats,
@@ -218,5 +231,6 @@ FOR_KIND: Mapping[str, Callable[[], Frames]] = {
     "mixes": rounds,
     "latency-map": mapped,
     "trend": nightly,
+    "blocks": arms_in_blocks,
 }
 """Kind to frames that have something for it."""
