@@ -45,7 +45,6 @@ from volbench.cli.output import (
 from volbench.cli.verb_groups import VerbCommand
 from volbench.errors import ComparisonError, InputError, ProfileError
 from volbench.model.profile.secret_values import mask_text
-from volbench.plan.expansion.target_arms import on_each_target, target_names
 from volbench.units import format_duration, parse_duration, parse_size
 
 if TYPE_CHECKING:
@@ -255,6 +254,7 @@ def _application_profile(
     from volbench.execute.local import LocalExecutor
     from volbench.model.profile.profile_model import Order
     from volbench.plan.bundled_files import read_profile
+    from volbench.plan.expansion.target_arms import on_each_target, target_names
 
     context = click.get_current_context()
     given = [
@@ -336,6 +336,7 @@ def profile_on(
     from volbench.execute.local import LocalExecutor
     from volbench.model.campaign.planned_run import VolumeKind
     from volbench.model.document.yaml_text import yaml_text
+    from volbench.plan.expansion.target_arms import target_names
 
     executor = LocalExecutor()
     names = dict.fromkeys(roles, "")

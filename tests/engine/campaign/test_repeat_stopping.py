@@ -155,7 +155,7 @@ def test_clients_stop_together(tmp_path: Path) -> None:
     assert f"reads is precise to 20 % after {counts[1]} repeats" in done.stderr
     judge = PrecisionJudge(Layout(into), opened.campaign, is_finished=lambda run: run.repeat < 4)
     assert not list(judge.outcome())
-    rates = judge._of(judge._complete(("limited", "reads"), None)[0], ["iops"])  # noqa: SLF001
+    rates = judge._of(judge._complete(("limited", "reads"), None)[0], ["iops"])  # noqa: SLF001 - the sum is in no result
     assert rates["read", "iops", ""] == pytest.approx(600, rel=0.1)
 
 

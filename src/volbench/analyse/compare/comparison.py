@@ -45,6 +45,7 @@ from volbench.analyse.compare.repeat_statistics import (
     shortage,
     unpaired_contrast,
 )
+from volbench.analyse.compare.stall_counts import stall_remarks
 from volbench.analyse.frames.job_frames import latency_column, left_out, measured
 from volbench.analyse.frames.run_facts import STEADY, fact_columns, stack, steadiness_remarks
 from volbench.errors import ComparisonError, InputError
@@ -197,7 +198,7 @@ def compare(
     ]
     groups = [groups_of(part) for part in repeats]
     compared = list(_compared(rows, measures, groups, by, base, warnings))
-    remarks += [*_copies(compared), *_drifts(compared)]
+    remarks += [*_copies(compared), *_drifts(compared), *stall_remarks(rows, warnings, base=base)]
     return replace(_judged(compared, question, remarks), comparability=comparability)
 
 
