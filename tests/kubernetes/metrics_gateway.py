@@ -1,4 +1,4 @@
-"""Server that takes metrics as a Pushgateway does."""
+"""Server that takes metrics as a Pushgateway does, and messages as a webhook does."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Gateway(BaseHTTPRequestHandler):
-    """Takes metrics as a Pushgateway does."""
+    """Takes whatever is put or posted."""
 
     taken: dict[str, str]
 
@@ -19,6 +19,10 @@ class Gateway(BaseHTTPRequestHandler):
         type(self).taken[self.path] = text
         self.send_response(200)
         self.end_headers()
+
+    def do_POST(self) -> None:
+        """Keep a message in the same way."""
+        self.do_PUT()
 
 
 @contextmanager

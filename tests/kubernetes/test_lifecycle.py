@@ -13,7 +13,7 @@ import pytest
 from tests.command_line import call
 from tests.kubernetes.conftest import IMAGE, Desk
 from volbench.errors import DeadlineError
-from volbench.kubernetes.lifecycle import LOOK_S, STEPS, VolumeLife
+from volbench.kubernetes.lifecycle import LOOK_S, STEPS, VolumeLife, follow_lives
 from volbench.kubernetes.lifecycle_tables import lives_plot, lives_table, steps_table
 from volbench.present.plots.description import numbers
 
@@ -37,7 +37,9 @@ def life(storage_class: str, **events: float) -> VolumeLife:
 
 def test_a_step_that_the_cluster_does_not_have_is_unknown() -> None:
     """Without an attachment the start follows the placement; with one, the attachment."""
-    assert life("plain").durations_s() == dict(zip(STEPS, (1, None, 7, 0.01, 5, 1), strict=True))
+    assert life("plain").durations_s() == dict(
+        zip(STEPS, (1, None, 7, 0.01, None, None, 5, 1), strict=True)
+    )
     attached = life("csi", attached=5.0).durations_s()
     assert (attached["attach"], attached["start"]) == (3, 4)
 
@@ -60,7 +62,9 @@ def test_the_bars_of_a_class_follow_each_other() -> None:
     (bars,) = plot.panels[0].marks
     data = bars.data  # type: ignore[union-attr]  # the only mark has a frame
     assert list(data["_base"]) == pytest.approx([0, 1, 8, 8.01, 13.01])
-    assert list(numbers(plot)["step"]) == [step for step in STEPS if step != "attach"]
+    assert list(numbers(plot)["step"]) == [
+        step for step in STEPS if step not in {"attach", "expand", "snapshot"}
+    ]
     assert [series.label for series in plot.series] == list(data["step"])
 
 
@@ -93,6 +97,23 @@ def test_an_attachment_is_found_by_the_name_that_kubernetes_gives_it() -> None:
     assert not seen.is_deleted(cluster, {}, {})
     del found["PersistentVolume"]
     assert seen.is_deleted(cluster, {}, {})
+
+
+def test_what_holds_an_expansion_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the words of the node, when the time is up; an expansion that is seen ends the step."""
+    monkeypatch.setattr(VolumeLife, "has_worked", lambda *_: True)
+    status: dict[str, Any] = {"capacity": {"storage": "1Gi"}}
+    status["conditions"] = [{"type": "Resizing"}, {"type": "NodeResizeError", "message": "no room"}]
+    claim = {"metadata": {"name": "v"}, "status": status}
+    cluster = Mock(list=lambda kind, _: [claim] if kind == "PersistentVolumeClaim" else [])
+    growing = life("csi")
+    growing.expand_to = "2Gi"
+    with pytest.raises(DeadlineError, match=r"after expand of v has not ended .* 0 s: no room"):
+        follow_lives(cluster, "c", [growing], timeout_s=0)
+    status["capacity"]["storage"] = "2Gi"
+    assert growing.is_expanded(cluster, {"v": claim}, {})
+    growing.at_s |= {"resized": 3.0, "expanded": 7.0}
+    assert growing.durations_s()["expand"] == 4.0
 
 
 def test_classes_take_turns(desk: Desk) -> None:

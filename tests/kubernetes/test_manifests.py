@@ -55,7 +55,8 @@ def every_kind() -> Iterator[ClusterSpec]:
         more: dict[str, Any] = {"replicas": replicas, "needs_os": needs_os}
         yield spec(storage_classes=classes, volume_mode=volume_mode, **more)
         yield spec(storage_classes=(), volume_mode=volume_mode, keep=True, **more)
-        yield spec(ephemeral=True, volume_mode=volume_mode, **more)
+        yield spec(ephemeral=True, volume_mode=volume_mode, from_claim="gold", **more)
+        yield spec(volume_mode=volume_mode, from_snapshot="nightly", **more)
         if volume_mode == "Filesystem":
             yield spec(os_disk=True, storage_classes=(), **more)
             yield spec(access_mode="ReadWriteMany", **more)
@@ -211,6 +212,18 @@ def test_pods_share_a_volume_that_many_may_write() -> None:
     assert {pod.claim for pod in planned_pods(shared)} == {claim["metadata"]["name"]}
     alone = objects(spec(access_mode="ReadWriteOncePod"))[1]
     assert alone["spec"]["accessModes"] == ["ReadWriteOncePod"]
+
+
+@pytest.mark.parametrize("replicas", [1, 3])
+def test_volumes_are_restored_from_their_source(replicas: int) -> None:
+    """Whether the campaign or a StatefulSet makes their claims."""
+    for more, kind, name in (
+        ({"from_snapshot": "nightly"}, "VolumeSnapshot", "nightly"),
+        ({"from_claim": "gold"}, "PersistentVolumeClaim", "gold"),
+    ):
+        made = objects(spec(replicas=replicas, **more))
+        (source,) = [each["dataSource"] for each in within(made) if "dataSource" in each]
+        assert (source["kind"], source["name"]) == (kind, name)
 
 
 def test_a_claim_that_exists_is_neither_made_nor_changed() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -47,7 +48,7 @@ def scheduled(desk: Desk, cron: str, job: Path, *options: str, run: tuple[str, .
 
 
 def test_a_night_with_a_regression(desk: Desk, job: Path) -> None:
-    """By its own account: an event, an exit code and metrics; the campaign is in the bucket.
+    """By its own account: event, exit code, metrics and message; the campaign is in the bucket.
 
     The bucket has the nights of a month, whose level dropped. Cancelled, nothing is left.
     """
@@ -57,7 +58,8 @@ def test_a_night_with_a_regression(desk: Desk, job: Path) -> None:
         for folder in sorted((desk.folder / "nights").iterdir()):
             bucket.put(folder, f"nightly/{folder.name}")
         secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "bucket-access"}}
-        desk.api.create({**secret, "stringData": credentials(endpoint)})
+        environment = {**credentials(endpoint), "VOLBENCH_WEBHOOK": f"{address}/hook"}
+        desk.api.create({**secret, "stringData": environment})
         more = ("--secret", "bucket-access", "--push-metrics", address)
         scheduled(desk, "* * * * *", job, *more)
         found = status(desk, "night")
@@ -70,6 +72,7 @@ def test_a_night_with_a_regression(desk: Desk, job: Path) -> None:
         (campaign,) = {key.split("/")[1] for key in bucket.names() if "/night-" in key}
         assert f"nightly/{campaign}/campaign.json" in bucket.names()
         assert "volbench_trend_exit_code 10" in taken["/metrics/job/volbench/schedule/night"]
+        assert "randread-4k read iops: regression" in json.loads(taken["/hook"])["text"]
         bucket.client.close()
         (event, *_) = desk.api.list("Event", fields="reason=Regression")
         assert event["involvedObject"]["kind"] == "CronJob"

@@ -77,6 +77,10 @@ def test_wrong_addresses_are_refused(field: str, value: str, words: str) -> None
     [
         (("--upload", BUCKET, "--", "warmup", "quick"), "only volbench run can be scheduled"),
         (("--upload", BUCKET, "--trend", "--no-such", "--", "run", "quick"), "--no-such"),
+        (
+            ("--upload", BUCKET, "--trend", "--webhook=https://h/x", "--", "run", "quick"),
+            "a Secret",
+        ),
         (("--upload", BUCKET, "--trend", "'", "--", "run", "quick"), "No closing quotation"),
         (("--upload", BUCKET, "--", "run", "quick", "--on", "/data"), "--on cannot be used"),
     ],

@@ -85,6 +85,8 @@ KINDS = {
     "ServiceAccount": Kind("api/v1", "serviceaccounts"),
     "StatefulSet": Kind("apis/apps/v1", "statefulsets"),
     "StorageClass": Kind("apis/storage.k8s.io/v1", "storageclasses", False),
+    "VolumeSnapshot": Kind("apis/snapshot.storage.k8s.io/v1", "volumesnapshots"),
+    "VolumeSnapshotClass": Kind("apis/snapshot.storage.k8s.io/v1", "volumesnapshotclasses", False),
     "VolumeAttachment": Kind("apis/storage.k8s.io/v1", "volumeattachments", False),
 }
 

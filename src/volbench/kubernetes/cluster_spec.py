@@ -172,6 +172,12 @@ class ClusterSpec:
         "NAME",
         "Measure the volume of this claim, which exists and is never removed; several are compared",
     )
+    from_snapshot: str = text_option(
+        "--from-snapshot", "NAME", "Restore the volumes from this VolumeSnapshot."
+    )
+    from_claim: str = text_option(
+        "--from-claim", "NAME", "Clone the volumes from that of this claim, which stays as it is."
+    )
     size: str = text_option("--size", "SIZE", "Size of each volume, like 250Gi.")
     volume_mode: str = option(
         "--volume-mode",
@@ -300,6 +306,9 @@ class ClusterSpec:
             )
         if self.size:
             require_quantity(self.size, what="size")
+        for what, name in (("snapshot", self.from_snapshot), ("claim", self.from_claim)):
+            if name:
+                _require(_SUBDOMAIN, name, what=what, longest=MAX_SUBDOMAIN)
         is_shared = self.is_shared
         contradictions = (
             ("--os-disk", "--ephemeral", self.os_disk and self.ephemeral),
@@ -315,6 +324,15 @@ class ClusterSpec:
             ("--claim", "--replicas", self.claims and self.replicas > 1),
             ("--claim", "--access-mode", self.claims and self.access_mode != ACCESS_MODES[0]),
             ("--os-disk", "--access-mode", self.os_disk and self.access_mode != ACCESS_MODES[0]),
+            ("--from-snapshot", "--from-claim", self.from_snapshot and self.from_claim),
+            *(
+                (option, other, name and is_given)
+                for option, name in (
+                    ("--from-snapshot", self.from_snapshot),
+                    ("--from-claim", self.from_claim),
+                )
+                for other, is_given in (("--claim", self.claims), ("--os-disk", self.os_disk))
+            ),
             ("--volume-mode Block", "ReadWriteMany with --replicas", self.is_block and is_shared),
             ("--parallel-classes", "--replicas", self.is_parallel and self.replicas > 1),
         )
@@ -398,6 +416,21 @@ class ClusterSpec:
         if self.run_as_user is not None:
             return self.run_as_user
         return 0 if self.is_block else UNPRIVILEGED_USER
+
+    @property
+    def data_source(self) -> dict[str, str]:
+        """What the volumes are restored or cloned from; empty for new ones."""
+        if self.from_snapshot:
+            kind = {"apiGroup": "snapshot.storage.k8s.io", "kind": "VolumeSnapshot"}
+            return {**kind, "name": self.from_snapshot}
+        return {"kind": "PersistentVolumeClaim", "name": self.from_claim} if self.from_claim else {}
+
+    @property
+    def origin(self) -> str:
+        """What the volumes are restored or cloned from, in words; empty for new ones."""
+        if self.from_snapshot:
+            return f"snapshot {self.from_snapshot}"
+        return f"claim {self.from_claim}" if self.from_claim else ""
 
     @property
     def volumes(self) -> tuple[str, ...]:

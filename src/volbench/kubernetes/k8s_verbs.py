@@ -289,9 +289,6 @@ _NOT_IN_LIVES = (
     "--parallel-classes",
     "--deadline",
     "--keep",
-    "--service-account",
-    "--pod-request",
-    "--pod-limit",
 )
 
 
@@ -318,6 +315,19 @@ _NOT_IN_LIVES = (
     metavar="N",
     help="Volumes of a class at a time.",
 )
+@click.option(
+    "--expand",
+    "expand_to",
+    default="",
+    metavar="SIZE",
+    help="Also expand each volume to this size.",
+)
+@click.option(
+    "--snapshot-class",
+    default="",
+    metavar="NAME",
+    help="Also take a snapshot of each volume, of this VolumeSnapshotClass.",
+)
 @flag("--each", "A row for each volume.")
 @click.option("--chart", type=PATH, metavar="FILE", help="Draw the medians: SVG, PNG or PDF.")
 @option_group(
@@ -329,6 +339,8 @@ def lifecycle(
     *,
     count: int,
     at_once: int,
+    expand_to: str,
+    snapshot_class: str,
     each: bool,
     chart: Path | None,
     described: dict[str, Any],
@@ -337,8 +349,9 @@ def lifecycle(
 ) -> None:
     """Time the life of new volumes.
 
-    Its steps: provision, attach, start, first I/O, detach and delete. Each volume gets a claim and
-    a pod that writes 4 KiB; all are removed.
+    Its steps: provision, attach, start, first I/O, detach and delete; if asked for, expand and
+    snapshot. Each volume gets a claim and a pod that writes 4 KiB; all are removed. With
+    --from-snapshot or --from-claim, volumes are restored or cloned.
     """
     from volbench.kubernetes.lifecycle import measure_lives
     from volbench.kubernetes.lifecycle_tables import draw_lives, lives_table, steps_table
@@ -352,7 +365,15 @@ def lifecycle(
         spec = ClusterSpec(campaign=name, **described)
         lives: list[VolumeLife] = []
         try:
-            lives += measure_lives(cluster, spec, count=count, at_once=at_once, timeout_s=timeout_s)
+            lives += measure_lives(
+                cluster,
+                spec,
+                count=count,
+                at_once=at_once,
+                timeout_s=timeout_s,
+                expand_to=expand_to,
+                snapshot_class=snapshot_class,
+            )
         finally:  # those of the rounds before an error count, too
             if lives:
                 table_output.write(lives_table(lives) if each else steps_table(lives))

@@ -16,17 +16,24 @@ from hashlib import sha256
 
 import click
 
-from volbench.errors import DeadlineError, RefusedError
+from volbench.errors import DeadlineError, InputError, RefusedError, TransportError
 from volbench.kubernetes.cluster import PATIENCE_S, Cluster, Manifest
-from volbench.kubernetes.cluster_spec import ClusterSpec
+from volbench.kubernetes.cluster_spec import ClusterSpec, quantity_bytes
 from volbench.kubernetes.leases import held_lease
-from volbench.kubernetes.manifests import CAMPAIGN_LABEL, WAIT, objects, role_paths
-from volbench.kubernetes.pod_placement import ended_by_sigterm
+from volbench.kubernetes.manifests import (
+    CAMPAIGN_LABEL,
+    WAIT,
+    campaign_labels,
+    make_object,
+    objects,
+    role_paths,
+)
+from volbench.kubernetes.pod_placement import check_source, ended_by_sigterm
 from volbench.kubernetes.pod_status import has_ended, ready_pods
 from volbench.kubernetes.removal import remove_campaign
 from volbench.units import counted_noun
 
-STEPS = ("provision", "attach", "start", "first I/O", "detach", "delete")
+STEPS = ("provision", "attach", "start", "first I/O", "expand", "snapshot", "detach", "delete")
 # Some twenty requests a second: an API server takes hundreds. It is the resolution of all steps but
 # the first I/O. Noticed by: tests/kubernetes/test_lifecycle.py::test_classes_take_turns
 LOOK_S = 0.1
@@ -53,6 +60,8 @@ class VolumeLife:
     pod: Manifest
     at_s: dict[str, float] = field(default_factory=dict)  # event to its monotonic time
     first_io_s: float | None = None  # duration of the first durable write
+    expand_to: str = ""  # size to which it is expanded; empty for none
+    snapshot: Manifest = field(default_factory=dict)  # taken of it; empty for none
     volume: Manifest = field(default_factory=dict)  # its PersistentVolume, as far as it may be read
     node: str = ""
 
@@ -66,6 +75,8 @@ class VolumeLife:
             None if attached_s is None else max(0.0, attached_s - placed_s),
             max(0.0, at_s["running"] - begun_s),
             self.first_io_s,
+            at_s["expanded"] - at_s["resized"] if self.expand_to else None,
+            at_s["saved"] - at_s["frozen"] if self.snapshot else None,
             at_s["detached"] - at_s["stopped"],
             at_s["deleted"] - at_s["released"],
         )
@@ -99,8 +110,38 @@ class VolumeLife:
                     self.first_io_s = float(printed.group(1))
         return self.first_io_s is not None
 
+    def expand(self, cluster: Cluster) -> None:
+        """Ask for a larger volume."""
+        self._note("resized")
+        wanted = {"resources": {"requests": {"storage": self.expand_to}}}
+        cluster.patch("PersistentVolumeClaim", _name(self.claim), {"spec": wanted})
+
+    def is_expanded(self, _cluster: Cluster, claims: Objects, _pods: Objects) -> bool:
+        """Note when the volume and its filesystem are larger; return whether they are."""
+        status = claims.get(_name(self.claim), {}).get("status", {})
+        size = quantity_bytes(status.get("capacity", {}).get("storage", ""))
+        return size >= quantity_bytes(self.expand_to) and self._note("expanded")
+
+    def save(self, cluster: Cluster) -> None:
+        """Ask for a snapshot of the volume."""
+        self._note("frozen")
+        cluster.create(self.snapshot)
+
+    def is_saved(self, cluster: Cluster, _claims: Objects, _pods: Objects) -> bool:
+        """Note when the snapshot can be used; return whether it can."""
+        found = cluster.read("VolumeSnapshot", _name(self.snapshot)) or {}
+        status = found.get("status", {})
+        if error := status.get("error"):
+            raise TransportError(
+                f"the snapshot of {_name(self.claim)} failed: {error.get('message', '')}",
+                hint="see: kubectl describe volumesnapshot",
+            )
+        return bool(status.get("readyToUse")) and self._note("saved")
+
     def stop(self, cluster: Cluster) -> None:
         """Delete the pod."""
+        if self.snapshot:
+            cluster.delete("VolumeSnapshot", _name(self.snapshot))
         self._note("stopped")
         cluster.delete("Pod", _name(self.pod))
 
@@ -149,7 +190,14 @@ def _name(manifest: Manifest) -> str:
 
 
 def measure_lives(
-    cluster: Cluster, spec: ClusterSpec, *, count: int, at_once: int, timeout_s: float
+    cluster: Cluster,
+    spec: ClusterSpec,
+    *,
+    count: int,
+    at_once: int,
+    timeout_s: float,
+    expand_to: str = "",
+    snapshot_class: str = "",
 ) -> Iterator[VolumeLife]:
     """Let volumes of each storage class live, and yield their lives; nothing of them is left.
 
@@ -158,9 +206,11 @@ def measure_lives(
         count: number of volumes of each class.
         at_once: number of volumes of one class that live at the same time; classes take turns.
         timeout_s: longest wait for each step.
+        expand_to: size to which each volume is expanded; empty for none.
+        snapshot_class: class of a snapshot that is taken of each volume; empty for none.
 
     Raises:
-        RefusedError: a class retains its volumes.
+        RefusedError: a class retains its volumes or its snapshots, or expands no volumes.
         TransportError: a pod cannot start, or a step has not ended in time.
     """
     for name in spec.storage_classes:
@@ -171,6 +221,14 @@ def measure_lives(
                 f"the storage class {name} retains its volumes: {count} disks would be left",
                 hint="make a copy of the class with reclaimPolicy: Delete, and measure that",
             )
+        if expand_to and found and not found.get("allowVolumeExpansion"):
+            raise RefusedError(
+                f"the storage class {name} does not expand volumes",
+                hint="make a copy of the class with allowVolumeExpansion: true, and measure that",
+            )
+    if snapshot_class:
+        _check_snapshots(cluster, snapshot_class)
+    check_source(cluster, spec)
     rounds = [min(at_once, count - first) for first in range(0, count, at_once)]
     made = 0
     with ExitStack() as stack:
@@ -185,8 +243,39 @@ def measure_lives(
                 click.echo(f"[{number}/{len(rounds)}] {name}: {what}", err=True)
                 planned = _planned(spec, name, owner_uid, range(made, made + volumes))
                 made += volumes
-                _live(cluster, spec.campaign, planned, timeout_s=timeout_s)
+                for life in planned:
+                    life.expand_to = expand_to
+                    if snapshot_class:
+                        life.snapshot = _snapshot(spec, life, snapshot_class, owner_uid)
+                follow_lives(cluster, spec.campaign, planned, timeout_s=timeout_s)
                 yield from planned
+
+
+def _check_snapshots(cluster: Cluster, name: str) -> None:
+    """Refuse a snapshot class that is missing, or that retains its snapshots."""
+    found = cluster.read_if_allowed("VolumeSnapshotClass", name)
+    if found is None:
+        raise InputError(
+            f"the cluster has no snapshot class {name}",
+            hint="list them: kubectl get volumesnapshotclass",
+        )
+    if found.get("deletionPolicy") == "Retain":
+        raise RefusedError(
+            f"the snapshot class {name} retains its snapshots",
+            hint="make a copy of the class with deletionPolicy: Delete, and measure that",
+        )
+
+
+def _snapshot(spec: ClusterSpec, life: VolumeLife, snapshot_class: str, owner_uid: str) -> Manifest:
+    source = {"persistentVolumeClaimName": _name(life.claim)}
+    return make_object(
+        "VolumeSnapshot",
+        _name(life.claim),
+        namespace=spec.namespace,
+        labels=campaign_labels(spec.campaign),
+        owner=(spec.campaign, owner_uid),
+        spec={"volumeSnapshotClassName": snapshot_class, "source": source},
+    )
 
 
 def _planned(
@@ -207,10 +296,14 @@ def _planned(
     return lives
 
 
-def _live(cluster: Cluster, campaign: str, lives: list[VolumeLife], *, timeout_s: float) -> None:
+def follow_lives(
+    cluster: Cluster, campaign: str, lives: list[VolumeLife], *, timeout_s: float
+) -> None:
     """Let volumes live at the same time, step by step."""
     steps: tuple[tuple[Callable[..., None], Callable[..., bool]], ...] = (
         (VolumeLife.create, VolumeLife.has_worked),
+        *([(VolumeLife.expand, VolumeLife.is_expanded)] if lives[0].expand_to else []),
+        *([(VolumeLife.save, VolumeLife.is_saved)] if lives[0].snapshot else []),
         (VolumeLife.stop, VolumeLife.is_detached),
         (VolumeLife.release, VolumeLife.is_deleted),
     )
@@ -227,9 +320,12 @@ def _live(cluster: Cluster, campaign: str, lives: list[VolumeLife], *, timeout_s
             if waiting and time.monotonic() > end_s:
                 if begin is VolumeLife.create:
                     waiting[0].raise_reason(cluster)
+                name = _name(waiting[0].claim)
+                conditions = claims.get(name, {}).get("status", {}).get("conditions", ())
+                why = "".join(f": {each['message']}" for each in conditions if "message" in each)
                 raise DeadlineError(
-                    f"the step after {begin.__name__} of {_name(waiting[0].claim)} has not ended "
-                    f"within {timeout_s:g} s",
+                    f"the step after {begin.__name__} of {name} has not ended within "
+                    f"{timeout_s:g} s{why}",
                     hint="see: kubectl get events; or wait longer: --pod-timeout",
                 )
             time.sleep(LOOK_S if waiting else 0)

@@ -246,7 +246,8 @@ def workload_name(spec: ClusterSpec, index: int) -> str:
 def _claim_spec(spec: ClusterSpec, index: int) -> Manifest:
     mode = "Block" if spec.is_block else "Filesystem"
     access = [spec.access_mode]
-    return claim_spec(spec.size, spec.volumes[index], volumeMode=mode, accessModes=access)
+    content = claim_spec(spec.size, spec.volumes[index], volumeMode=mode, accessModes=access)
+    return content | ({"dataSource": spec.data_source} if spec.data_source else {})
 
 
 def claim_spec(size: str, storage_class: str, **more: object) -> Manifest:
@@ -388,6 +389,8 @@ _NAMESPACED = (
     ("", ("events",), ("list",)),
     ("apps", ("statefulsets",), ("list", "create", "delete")),
     ("coordination.k8s.io", ("leases",), (*_MADE, "patch")),
+    ("", ("persistentvolumeclaims",), ("patch",)),  # to expand them
+    ("snapshot.storage.k8s.io", ("volumesnapshots",), _MADE),
 )
 
 # Who submits controllers makes Jobs; a schedule reports what is wrong.

@@ -120,9 +120,37 @@ class PodPlacement:
             _check_claim(cluster, name, mode=spec.volume_mode)
         for name in dict.fromkeys(classes):
             cluster.require_storage_class(name)
+        check_source(cluster, spec)
         for manifest in objects(spec):
             cluster.create(manifest, dry_run=True)
         return spec
+
+
+def check_source(cluster: Cluster, spec: ClusterSpec) -> None:
+    """Refuse a snapshot or claim from which no volume of the size can be made."""
+    kind, name = spec.data_source.get("kind", ""), spec.data_source.get("name", "")
+    if not kind:
+        return
+    what = "claim" if spec.from_claim else "snapshot"
+    found = cluster.read(kind, name)
+    listed = f"kubectl -n {cluster.namespace} get {kind.lower()}"
+    if found is None:
+        raise InputError(
+            f"there is no {what} {name} in the namespace {cluster.namespace}",
+            hint=f"list them: {listed}",
+        )
+    status = found.get("status", {})
+    if spec.from_claim:
+        is_ready, size = status.get("phase") == "Bound", status.get("capacity", {}).get("storage")
+    else:
+        is_ready, size = bool(status.get("readyToUse")), status.get("restoreSize")
+    if not is_ready:
+        reason = status.get("error", {}).get("message") or f"it is {status.get('phase', 'pending')}"
+        raise InputError(f"the {what} {name} is not ready: {reason}", hint=f"see: {listed} {name}")
+    if quantity_bytes(spec.size) < quantity_bytes(size or ""):
+        raise InputError(
+            f"--size {spec.size} is smaller than the {what} {name}", hint=f"--size {size}"
+        )
 
 
 def _check_claim(cluster: Cluster, name: str, *, mode: str) -> None:
@@ -283,6 +311,7 @@ def wait_for_hosts(cluster: Cluster, spec: ClusterSpec, *, timeout_s: float) -> 
         labels = {"storage_class": described.pop("storage_class") or spec.unnamed_class}
         labels["node"] = manifest["spec"]["nodeName"]
         labels["volume_size"] = described.pop("volume_size")
+        labels["restored_from"] = spec.origin
         labels |= {key: described[key] for key in ("zone", "machine_type", "persistent_volume")}
         controller_pod = Pod(
             name=manifest["metadata"]["name"],

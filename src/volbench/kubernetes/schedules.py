@@ -86,6 +86,11 @@ def parse_trend(text: str) -> tuple[str, ...]:
         options = tuple(shlex.split(text))
     except ValueError as error:
         raise InputError(f"--trend {text!r}: {error}", hint="close each quote") from error
+    if any(option.partition("=")[0] == "--webhook" for option in options):
+        raise InputError(
+            "the address of a webhook would be stored in the cluster, where many can read it",
+            hint="put it into a Secret as VOLBENCH_WEBHOOK, and name that with --secret",
+        )
     with trend.make_context("volbench trend", [".", *options]):
         return options
 

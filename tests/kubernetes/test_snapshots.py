@@ -1,0 +1,190 @@
+"""Snapshots, clones, expansion and raw blocks with a CSI driver in a real cluster."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.command_line import call
+from tests.kubernetes.conftest import IMAGE, Desk, storage_class
+from tests.kubernetes.local_cluster import LocalCluster
+from tests.waiting import until
+from volbench.api.one_campaign import open_campaign
+from volbench.kubernetes.cluster import Manifest, open_cluster
+
+DRIVER = "loop.csi.volbench.io"
+_BLOCK = ("--volume-mode", "Block", "--storage-class", "loop")
+_SIZE = 64 << 20
+WRITTEN = """\
+name: written
+jobs:
+  fill: {rw: write, bs: 1m, size: 64m, ioengine: psync, direct: 1, verify: crc32c, do_verify: 0}
+"""
+RESTORED = """\
+name: restored
+phases:
+  warmup:
+    hydration:
+      warming: {mode: read, extents: 4}
+jobs:
+  same: {rw: read, bs: 1m, size: 64m, ioengine: psync, direct: 1, verify: crc32c}
+"""
+
+
+def snapshot_class(name: str, *, retains: bool = False) -> Manifest:
+    """Return a class of snapshots of the driver."""
+    return {
+        "apiVersion": "snapshot.storage.k8s.io/v1",
+        "kind": "VolumeSnapshotClass",
+        "metadata": {"name": name},
+        "driver": DRIVER,
+        "deletionPolicy": "Retain" if retains else "Delete",
+    }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _driver(cluster: LocalCluster, classes: None) -> Iterator[None]:
+    """Start the driver, and make its classes."""
+    del classes
+    cluster.add_driver()
+    api = open_cluster()
+    own = {"provisioner": DRIVER}
+    made = [
+        storage_class("loop") | own | {"allowVolumeExpansion": True},
+        storage_class("fixed") | own,
+        snapshot_class("saved"),
+        snapshot_class("saved-for-good", retains=True),
+    ]
+    for manifest in made:
+        api.create(manifest)
+    yield
+    for manifest in made:
+        api.delete(manifest["kind"], manifest["metadata"]["name"])
+    api.close()
+
+
+@pytest.fixture
+def source(desk: Desk, tmp_path: Path) -> Iterator[str]:
+    """Write a raw volume whose claim is kept, and yield the name of the claim."""
+    profile = tmp_path / "written.yaml"
+    profile.write_text(WRITTEN, encoding="utf-8")
+    destroyed = ("--allow-destroy", "/dev/volbench-data", "--keep")
+    done = desk.run("written", str(profile), *_BLOCK, *destroyed)
+    assert done.returncode == 0, done.stderr
+    (claim,) = desk.api.list("PersistentVolumeClaim")
+    name = claim["metadata"]["name"]
+    yield name
+    for kind, left in (("VolumeSnapshot", "night"), ("PersistentVolumeClaim", name)):
+        desk.api.delete(kind, left)
+    until(lambda: desk.api.list("VolumeSnapshot") == [])
+    until(lambda: desk.api.read("PersistentVolumeClaim", name) is None)
+
+
+def save(desk: Desk, claim: str) -> None:
+    """Take the snapshot `night` of a claim."""
+    desk.api.create(
+        {
+            "apiVersion": "snapshot.storage.k8s.io/v1",
+            "kind": "VolumeSnapshot",
+            "metadata": {"name": "night"},
+            "spec": {
+                "volumeSnapshotClassName": "saved",
+                "source": {"persistentVolumeClaimName": claim},
+            },
+        }
+    )
+
+
+def is_saved(desk: Desk) -> bool:
+    """Return whether the snapshot can be used."""
+    status = (desk.api.read("VolumeSnapshot", "night") or {}).get("status", {})
+    return bool(status.get("readyToUse"))
+
+
+@pytest.mark.parametrize("origin", ["--from-snapshot", "--from-claim"])
+def test_a_restored_volume_is_hydrated_and_measured(
+    desk: Desk, source: str, tmp_path: Path, origin: str
+) -> None:
+    """It holds what its source held: fio verifies it; and the source is as it was.
+
+    The warm-up reads each part once, in the order of the offsets.
+    """
+    profile = tmp_path / "restored.yaml"
+    profile.write_text(RESTORED, encoding="utf-8")
+    name = source
+    if origin == "--from-snapshot":
+        name = "night"
+        save(desk, source)
+        early = desk.run("early", str(profile), *_BLOCK, origin, "night", "--size", "32Mi")
+        assert early.returncode == 2, early.stderr
+        assert "night is not ready" in early.stderr or "is smaller than" in early.stderr
+        until(lambda: is_saved(desk))
+    done = desk.run("back", str(profile), *_BLOCK, origin, name)
+    assert done.returncode == 0, done.stderr
+    summary = open_campaign(tmp_path / "back").summary()
+    warmed = summary[summary["phase"] == "warmup"]
+    assert warmed["io_bytes"].sum() == _SIZE
+    assert len(warmed) > 1
+    assert list(summary[summary["phase"] == "measured"]["status"]) == ["finished"]
+    (host,) = open_campaign(tmp_path / "back").campaign.hosts
+    assert host.labels["restored_from"] == f"{origin.removeprefix('--from-')} {name}"
+    left = [item for item in desk.left() if source not in item]
+    assert left == []
+
+
+def test_expansion_and_snapshot_are_timed(desk: Desk) -> None:
+    """Each is a step of the life of a volume, which this driver attaches; nothing is left."""
+    place = ("--namespace", desk.api.namespace, *IMAGE, "--size", "32Mi", "--count", "2")
+    more = (*_BLOCK, "--expand", "64Mi", "--snapshot-class", "saved")
+    limits = ("--pod-limit", "memory=256Mi", "--pod-request", "cpu=10m")
+    done = call("k8s", "lifecycle", *place, *more, *limits, "--each", "--json")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)
+    assert len(rows) == 2
+    assert all(row[f"{step}_s"] > 0 for row in rows for step in ("attach", "expand", "snapshot"))
+    assert desk.left() == []
+    until(lambda: desk.api.list("VolumeSnapshot") == [])
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "words"),
+    [
+        (("--storage-class", "fixed", "--expand", "64Mi"), 3, "fixed does not expand volumes"),
+        (("--storage-class", "loop", "--snapshot-class", "none"), 2, "no snapshot class none"),
+        (
+            ("--storage-class", "loop", "--snapshot-class", "saved-for-good"),
+            3,
+            "saved-for-good retains its snapshots",
+        ),
+        (("--storage-class", "fast", "--snapshot-class", "saved"), 4, "the snapshot of"),
+        (("--storage-class", "loop", "--from-snapshot", "none"), 2, "there is no snapshot none"),
+        (("--storage-class", "loop", "--from-claim", "none"), 2, "there is no claim none"),
+    ],
+)
+def test_what_a_class_cannot_do_is_refused(
+    desk: Desk, options: tuple[str, ...], status: int, words: str
+) -> None:
+    """In words, and nothing is left."""
+    place = ("--namespace", desk.api.namespace, *IMAGE, "--size", "32Mi", "--count", "1")
+    done = call("k8s", "lifecycle", *place, *options)
+    assert done.returncode == status, done.stderr
+    assert words in done.stderr
+    assert desk.left() == []
+    until(lambda: desk.api.list("VolumeSnapshot") == [])
+
+
+def test_a_snapshot_that_is_missing_is_refused_before_anything_is_made(
+    desk: Desk, job: Path
+) -> None:
+    """By the run, too."""
+    for origin, words in (
+        ("--from-snapshot", "there is no snapshot none"),
+        ("--from-claim", "no claim none"),
+    ):
+        done = desk.run("c", str(job), "--storage-class", "loop", origin, "none")
+        assert done.returncode == 2, done.stderr
+        assert words in done.stderr
+    assert desk.left() == []
