@@ -43,6 +43,7 @@ def documented(shell: str) -> str:
         ("lab show p1", "p15", "cold"),
         ("check --rule page", "page-cache", "stall"),
         ("volume-types show azure/P1", "azure/P15", "aws/"),
+        ("audit --type azure/P1", "azure/P15", "aws/"),
         ("price --prices kama", "kamatera-azure", "azure"),
     ],
 )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,24 @@ def _nights(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def invoke(*arguments: object) -> Result:
     """Call volbench in this process."""
     return CliRunner().invoke(cli, [str(argument) for argument in arguments])
+
+
+@pytest.mark.parametrize("verb", ["show", "list", "import"])
+def test_folders_that_somebody_nested_too_deep_are_refused(verb: str, tmp_path: Path) -> None:
+    """Python's own walk recurses, and ends after a thousand folders with a traceback."""
+    deep = tmp_path / "deep"
+    place = os.open(tmp_path, os.O_RDONLY)
+    for name in ["deep", *["d"] * 1200]:
+        os.mkdir(name, dir_fd=place)
+        inner = os.open(name, os.O_RDONLY, dir_fd=place)
+        os.close(place)
+        place = inner
+    os.close(place)
+    more = ["--output", tmp_path / "out"] if verb == "import" else []
+    done = invoke(verb, deep, *more)
+    subprocess.run(["rm", "-rf", deep], check=True)
+    assert isinstance(done.exception, InputError), done.exception
+    assert "nested more than 100 deep" in str(done.exception)
 
 
 @pytest.mark.parametrize("verb", ["show", "check", "export"])

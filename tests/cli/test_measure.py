@@ -47,6 +47,25 @@ def test_the_defaults_answer_quickly() -> None:
     assert chosen["repeat"] >= 3
 
 
+def test_a_name_with_control_characters_does_not_reach_the_terminal(tmp_path: Path) -> None:
+    """Another user may have made the folder that a pattern of the shell matches."""
+    done = call("measure", "--on", "a\x1b[2J", cwd=tmp_path)
+    assert done.returncode == 2, done.stderr
+    assert "\x1b" not in done.stderr
+
+
+def test_a_fio_that_does_not_start_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It may print nothing at all, as when a library is missing from its image."""
+    (tmp_path / "fio").write_text("#!/bin/sh\nexit 3\n")
+    (tmp_path / "fio").chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    done = call("measure", "--on", tmp_path, *BRIEF)
+    assert done.returncode == 5, done.stderr
+    assert f"{tmp_path}/fio --cmdhelp=all failed: exit status 3" in done.stderr
+
+
 def test_a_missing_or_empty_file_is_refused_before_anything_runs(tmp_path: Path) -> None:
     """Fio would fail in every run; with --size the file is created."""
     (tmp_path / "empty.img").touch()

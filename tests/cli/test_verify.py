@@ -52,6 +52,25 @@ def _edit(path: Path, old: str, new: str) -> None:
     path.write_text(text.replace(old, new, 1))
 
 
+@pytest.mark.parametrize("name", ["runs/001-a-r1", "runs"])
+def test_a_folder_that_cannot_be_read_is_damaged(
+    name: str, out: Path, volbench: Volbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is named, and the rest of the campaign is still verified."""
+
+    def refuse(path: Path, *arguments: object, **more: bool) -> object:
+        if path.is_relative_to(out / name) and path != out / name:
+            raise PermissionError(13, "Permission denied", str(path))
+        return stat(path, *arguments, **more)
+
+    stat = Path.stat
+    monkeypatch.setattr(Path, "stat", refuse)
+    done = volbench("verify", out)
+    assert done.returncode == 7, done.stderr
+    assert "001-a-r1" in done.stdout
+    assert "cannot be read: Permission denied" in done.stdout.replace("\n", " ")
+
+
 def test_an_untouched_campaign_is_as_recorded(out: Path, volbench: Volbench) -> None:
     """Files, logs that were compressed since, plan, journal and tables."""
     done = volbench("verify", out)

@@ -199,6 +199,8 @@ def test_nothing_to_import_is_an_error(tmp_path: Path) -> None:
         take(tmp_path / "in", into=tmp_path / "campaign")
     with pytest.raises(InputError, match="does not exist"):
         take(tmp_path / "missing", into=tmp_path / "campaign")
+    with pytest.raises(InputError, match="is neither a file nor a folder"):
+        take(Path("/dev/zero"), into=tmp_path / "campaign")
     assert not (tmp_path / "campaign").exists()
 
 

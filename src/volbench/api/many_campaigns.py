@@ -19,7 +19,7 @@ from volbench.model.frames.columns import FRAMES, LABEL_PREFIX
 from volbench.model.profile.profile_model import Phase
 from volbench.present.formatting import printable
 from volbench.slices import load
-from volbench.store.layout import Layout, is_address
+from volbench.store.layout import Layout, is_address, walk
 from volbench.units import counted_noun
 
 if TYPE_CHECKING:
@@ -461,7 +461,7 @@ def campaign_folders(path: Path) -> list[Path]:
     if Layout(path).campaign.exists():
         return [path]
     folders = []
-    for folder, below, files in os.walk(path):
+    for folder, below, files in walk(path):
         if Layout(Path(folder)).campaign.name in files:
             folders.append(Path(folder))
             below.clear()

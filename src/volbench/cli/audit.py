@@ -24,6 +24,7 @@ from volbench.cli.options import (
     VOLUME_TYPES,
     Quantity,
     campaigns_argument,
+    completed_by,
     examples,
     flag,
     option_group,
@@ -37,6 +38,7 @@ from volbench.cli.output import (
 from volbench.cli.slice_options import Placement, with_placement
 from volbench.cli.verb_groups import VerbCommand
 from volbench.errors import FindingsError, InputError, UndecidedError
+from volbench.slices import load
 from volbench.units import parse_duration
 
 if TYPE_CHECKING:
@@ -79,6 +81,10 @@ class _Promised:
     settings: tuple[str, ...]
 
 
+def _type_names() -> Iterator[str]:
+    yield from load("catalogue.volume_types:catalogue")()
+
+
 _PROMISED = option_group(
     "promised",
     _Promised,
@@ -87,6 +93,7 @@ _PROMISED = option_group(
         "volume_type",
         default="",
         metavar="TYPE",
+        shell_complete=completed_by(_type_names),
         help="Volume type that is promised, such as azure/P15 or 'aws/gp3 size=500g iops=6000'; or"
         " declare numbers: --set limits.iops=3000. Default: limits of the inventory, or of the"
         " storage class.",

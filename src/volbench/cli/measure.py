@@ -45,6 +45,7 @@ from volbench.cli.output import (
 from volbench.cli.verb_groups import VerbCommand
 from volbench.errors import ComparisonError, InputError, ProfileError
 from volbench.model.profile.secret_values import mask_text
+from volbench.present.formatting import printable
 from volbench.units import format_duration, parse_duration, parse_size
 
 if TYPE_CHECKING:
@@ -200,7 +201,7 @@ def measure(
     In a directory, a scratch file is written once before it is read. The defaults take about 20 s.
     """
     roles = roles_of(targets)
-    click.echo(f"Checking {', '.join(map(mask_text, targets))}", err=True)
+    click.echo(f"Checking {printable(mask_text(', '.join(targets)))}", err=True)
     from volbench.api.expectations import read_expectations, with_expected
     from volbench.engine.campaign.prepare import CampaignRequest
     from volbench.engine.hosts.connected_host import this_machine

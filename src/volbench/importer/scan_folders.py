@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator, Sequence
@@ -15,7 +14,7 @@ from volbench.errors import InputError, OutputError, Problem
 from volbench.fio.results.embedded_results import find_results
 from volbench.model.profile.secret_values import mask_text
 from volbench.model.results.result import RunOutput
-from volbench.store.layout import Layout
+from volbench.store.layout import Layout, walk
 from volbench.store.log_files import (
     EXTENSIONS,
     MAX_BYTES,
@@ -155,9 +154,10 @@ def _sources(path: Path, scanned: ScanResult, leave_out: Path | None) -> Iterato
         yield Source(path, path.name, PurePosixPath(path.name))
         return
     if not path.is_dir():
-        raise InputError(f"{path} does not exist", hint="name files or folders with fio's results")
+        what = "is neither a file nor a folder" if path.exists() else "does not exist"
+        raise InputError(f"{path} {what}", hint="name files or folders with fio's results")
     root = path.resolve().name or "root"
-    for folder, below, files in os.walk(path, onerror=scanned.note_unreadable):
+    for folder, below, files in walk(path, onerror=scanned.note_unreadable):
         here = Path(folder)
         inside = PurePosixPath(_readable(str(here.relative_to(path))))
         if leave_out is not None and here.resolve() == leave_out.resolve():

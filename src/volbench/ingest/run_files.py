@@ -5,7 +5,8 @@ An imported result may hold many runs, with a copy in the folder of each: it is 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -203,19 +204,32 @@ def verify_files(layout: Layout, campaign: Campaign, history: History) -> Verifi
     verification = Verification()
     _verify_signatures(layout, campaign, verification)
     for run in campaign.runs:
-        state = history.states.get(run.id)
-        if state is not None and state.has_ended:
-            _verify_run(layout, layout.run(run.id), history.checksums.get(run.id), verification)
-        elif layout.run(run.id).status.exists():
-            reason = f"the end of {run.id} is not recorded, but it has a status"
-            _note(verification, layout, layout.journal, Change.CHANGED, reason)
+        state, folder = history.states.get(run.id), layout.run(run.id)
+        with _noting(verification, layout, folder.path):
+            if state is not None and state.has_ended:
+                _verify_run(layout, folder, history.checksums.get(run.id), verification)
+            elif folder.status.exists():
+                reason = f"the end of {run.id} is not recorded, but it has a status"
+                _note(verification, layout, layout.journal, Change.CHANGED, reason)
     for role in campaign.cold_probe_roles:
-        _verify_probe(layout, layout.probe(role), verification)
+        with _noting(verification, layout, layout.probe(role).path):
+            _verify_probe(layout, layout.probe(role), verification)
     planned = {run.id for run in campaign.runs}
-    for path in sorted(layout.runs.iterdir()) if layout.runs.is_dir() else ():
-        if path.name not in planned:
-            _note(verification, layout, path, Change.ADDED, "not a run of the plan")
+    with _noting(verification, layout, layout.runs):
+        for path in sorted(layout.runs.iterdir()) if layout.runs.is_dir() else ():
+            if path.name not in planned:
+                _note(verification, layout, path, Change.ADDED, "not a run of the plan")
     return verification
+
+
+@contextmanager
+def _noting(verification: Verification, layout: Layout, folder: Path) -> Iterator[None]:
+    """Note a folder that cannot be read."""
+    try:
+        yield
+    except OSError as error:
+        reason = f"cannot be read: {error.strerror}"
+        _note(verification, layout, folder, Change.DAMAGED, reason)
 
 
 def _verify_signatures(layout: Layout, campaign: Campaign, verification: Verification) -> None:

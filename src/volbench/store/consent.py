@@ -204,8 +204,9 @@ def _own_key(*, create: bool) -> bytes:
     except FileNotFoundError:
         return b""
     except (OSError, RuntimeError) as error:
+        reason = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else error
         raise ArchiveError(
-            f"the key that signs campaigns cannot be used: {error}",
+            f"the key that signs campaigns cannot be used: {reason}",
             hint="set XDG_STATE_HOME to a folder that only you can write to",
         ) from error
 

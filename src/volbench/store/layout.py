@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from volbench.errors import InputError
 from volbench.store.held_folder import HeldPath, Identity
 
 FIO_OUTPUT = "fio.json"
@@ -175,3 +177,23 @@ class Layout:
     def probe(self, role: str) -> ProbeFolder:
         """Return the folder of the cold-volume probe of one role's volume."""
         return ProbeFolder(self.root / "probe" / role)
+
+
+_MAX_DEPTH = 100  # Python's own walk ends at some 1,000. Noticed by: test_folders_of_campaigns.py
+
+
+def walk(
+    path: Path, *, onerror: Callable[[OSError], object] | None = None
+) -> Iterator[tuple[str, list[str], list[str]]]:
+    """Yield folder, names of folders in it and names of files, as `os.walk` does.
+
+    Raises:
+        InputError: somebody nested the folders deeper than results are.
+    """
+    for folder, below, files in os.walk(path, onerror=onerror):
+        if len(Path(folder).parts) - len(path.parts) > _MAX_DEPTH:
+            raise InputError(
+                f"folders are nested more than {_MAX_DEPTH} deep in {path}",
+                hint="name the folder with the results",
+            )
+        yield folder, below, files

@@ -169,6 +169,13 @@ def test_laying_out_files_is_not_counted() -> None:
     assert row["write_iops"] == pytest.approx(100)
 
 
+def test_a_device_never_moves_less_than_nothing() -> None:
+    """What was laid out is extrapolated, and may exceed what was written in a short run."""
+    layout = [sample(-0.9, write_bw_bytes_per_s=1e8), sample(0.1, write_bw_bytes_per_s=0.9e8)]
+    row = use([result(runtime_s=0.05)], layout).iloc[0]
+    assert row["device_share_percent"] == row["device_bytes"] == 0
+
+
 def test_intervals_are_weighted_by_their_requests() -> None:
     """Mean latency and size are of requests: a second with few of them hardly counts."""
     rows = steady()

@@ -221,3 +221,34 @@ def test_sums_over_clients_are_results_of_their_own() -> None:
     assert [job.name for job in _jobs(write)] == ["wal"]
     growing = clients.replace("07:53:08", "07:55:58")  # Not a whole runtime later: a longer report
     assert [job.directions[0].total_ios for job in _jobs(clients + growing)] == [10029]
+
+
+_TWO = """\
+x: (g=0): rw=write, bs=(R) 64.0KiB-64.0KiB, (W) 64.0KiB-64.0KiB, (T) 64.0KiB-64.0KiB, ioengine=psync, iodepth=1
+{more}x: (g=0): rw=read, bs=(R) 4096B-4096B, (W) 4096B-4096B, (T) 4096B-4096B, ioengine=psync, iodepth=1
+fio-3.33
+Starting processes
+x: (groupid=0, jobs=1): err= 0: pid=30653: Thu Nov 26 18:58:30 2026
+  write: IOPS=16, BW=1024KiB/s (1049kB/s)(4096KiB/4000msec); 0 zone resets
+     issued rwts: total=0,64,0,0 short=0,0,0,0 dropped=0,0,0,0
+{entry}x: (groupid=0, jobs=1): err= 0: pid=30654: Thu Nov 26 18:58:30 2026
+  read: IOPS=256, BW=1024KiB/s (1049kB/s)(4096KiB/4000msec)
+     issued rwts: total=1024,0,0,0 short=0,0,0,0 dropped=0,0,0,0
+"""  # noqa: E501 - as fio prints it
+
+
+def test_two_jobs_of_one_name_keep_their_own_options() -> None:
+    """With --name=x twice (fio 3.33), the entries are in the order of the sections."""
+    (output,) = read_text_output(_TWO.format(more="", entry=""))
+    assert [(job.options["rw"], job.options["bs"]) for job in output.jobs] == [
+        ("write", "65536"),
+        ("read", "4096"),
+    ]
+
+
+def test_which_of_two_jobs_of_one_name_was_cloned_is_unknown() -> None:
+    """With --numjobs, nothing says how many entries the first section has."""
+    entry = "x: (groupid=0, jobs=1): err= 0: pid=30655: Thu Nov 26 18:58:30 2026\n"
+    (output,) = read_text_output(_TWO.format(more="...\n", entry=entry))
+    assert [job.options for job in output.jobs] == [{"ioengine": "psync", "iodepth": "1"}] * 3
+    assert [part.io_bytes for job in output.jobs for part in job.directions] == [4194304] * 2

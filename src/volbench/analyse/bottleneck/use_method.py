@@ -206,10 +206,11 @@ def _reached(results: pd.DataFrame, samples: pd.DataFrame, *, end_s: float) -> R
     seen = math.nan
     columns = [f"{direction}_bw_bytes_per_s" for direction in sorted(set(moved["direction"]))]
     if columns and not math.isnan(end_s) and samples[columns].notna().any(axis=None):
-        seen = math.fsum(
+        moved_bytes = math.fsum(
             bytes_until_end(samples, column, runtime=end_s) - _laid_out(samples, column)
             for column in columns
         )
+        seen = max(0.0, moved_bytes)  # the laying out is extrapolated
     return {
         "tool_bytes": tool_bytes if columns else math.nan,
         "device_bytes": seen,

@@ -182,8 +182,9 @@ def options_on(executor: Executor) -> OptionTable:
     def answer(argument: str) -> str:
         done = executor.run([fio, argument], timeout_s=ANSWER_S)
         if done.exit_status:
+            printed = done.stderr.strip() or done.stdout.strip()
             raise FioError(
-                f"{fio} {argument} failed: {done.stderr.strip() or done.stdout.strip()}",
+                f"{fio} {argument} failed: {printed or f'exit status {done.exit_status}'}",
                 hint="check that this fio works: fio --version",
             )
         return done.stdout

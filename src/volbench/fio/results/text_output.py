@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from itertools import takewhile
+from itertools import pairwise, takewhile
 
 from volbench.errors import OutputError
 from volbench.model.results.result import (
@@ -262,11 +262,16 @@ def _normal_outputs(lines: list[str]) -> Iterator[RunOutput]:
     options: dict[tuple[str, str], dict[str, str]] = {}
     started: dict[tuple[str, str], dict[str, str]] = {}
     version, has_totals = "", False
+    cloned = {
+        header["name"]
+        for line, following in pairwise(lines)
+        if following == "..." and (header := _HEADER.match(line))
+    }
     jobs: dict[tuple[str, str], JobResult] = {}
     ended: dict[tuple[str, str], datetime | None] = {}
     for number, line in enumerate(lines):
         if header := _HEADER.match(line):
-            started[header["name"], header["group"]] = _header_options(header)
+            started[_free_name(header, started), header["group"]] = _header_options(header)
         elif named := _VERSION.fullmatch(line):
             if jobs:
                 yield _output(version, jobs)
@@ -280,7 +285,8 @@ def _normal_outputs(lines: list[str]) -> Iterator[RunOutput]:
                 jobs, has_totals = {}, False
             body = takewhile(_is_inside, lines[number + 1 :])
             group = {name: texts for (name, at), texts in options.items() if at == match["group"]}
-            job = _job(match, body, group, number=number + 1)
+            own = _own_options(key, group, earlier=jobs, cloned=cloned)
+            job = _job(match, body, own, group, number=number + 1)
             end = _time(match["time"])
             if key in jobs and _is_later(job, end, before=ended[key]):
                 yield _output(version, jobs)
@@ -320,27 +326,65 @@ def _damaged(name: str, group: str, reason: str) -> JobResult:
     return JobResult(name, groupid=int(group), error=0, directions=(), damage=reason)
 
 
+def _free_name(header: re.Match[str], started: Mapping[tuple[str, str], Mapping[str, str]]) -> str:
+    """Return the name of a job, with a number behind it if unlike ones of that name precede it."""
+    options, names = _header_options(header), [header["name"]]
+    while started.get((names[-1], header["group"]), options) != options:
+        names.append(f"{header['name']} ({len(names) + 1})")
+    return names[-1]
+
+
+def _own_options(
+    key: tuple[str, str],
+    group: Mapping[str, dict[str, str]],
+    *,
+    earlier: Collection[tuple[str, str]],
+    cloned: Collection[str],
+) -> dict[str, str]:
+    """Return the options of an entry: those in common where several sections may be meant.
+
+    Args:
+        key: its name and process.
+        group: options of the sections of its reporting group.
+        earlier: keys of the entries before it, which are in the order of the sections.
+        cloned: names of sections with an unknown number of entries.
+    """
+    named = {name: texts for name, texts in group.items() if name.partition(" (")[0] == key[0]}
+    if len(named) > 1 and key[0] in cloned:
+        return dict(set.intersection(*(set(texts.items()) for texts in named.values())))
+    number = sum(name == key[0] and process != key[1] for name, process in earlier)
+    return [*named.values(), {}][min(number, max(0, len(named) - 1))]
+
+
 def _job(
-    match: re.Match[str], body: Iterator[str], group: dict[str, dict[str, str]], *, number: int
+    match: re.Match[str],
+    body: Iterator[str],
+    own: dict[str, str],
+    group: dict[str, dict[str, str]],
+    *,
+    number: int,
 ) -> JobResult:
     """Return an entry, damaged where a line cannot be read.
 
     Args:
+        own: its options.
         group: options of the sections of its reporting group, all of them in it if it has several.
         number: of its first line.
     """
     try:
-        return _sound_job(match, body, group)
+        return _sound_job(match, body, own, group)
     except ValueError as error:
         reason = f"line {number} of fio's normal output, or one below, has {error}"
         return _damaged(match["name"], match["group"], reason)
 
 
 def _sound_job(
-    match: re.Match[str], body: Iterator[str], group: dict[str, dict[str, str]]
+    match: re.Match[str],
+    body: Iterator[str],
+    options: dict[str, str],
+    group: dict[str, dict[str, str]],
 ) -> JobResult:
     entry = _Entry()
-    options = group.get(match["name"], {})
     is_merged = int(match["jobs"]) > 1 and any(each != options for each in group.values())
     entry.read(body)
     block_bytes = int(options["bs"]) if "bs" in options and not is_merged else None
