@@ -186,6 +186,15 @@ def test_a_login_shell_that_runs_nothing_is_quoted() -> None:
         AgentClient(ScriptedChannel(end=end)).ask(Request("clock"))
 
 
+def test_a_banner_does_not_hide_what_a_login_shell_said() -> None:
+    """The reason follows it, and a table has room for 200 characters."""
+    end = ProgramEnd(1, "Welcome to this machine.\n" * 50 + "Permission to run it is denied.\n")
+    with pytest.raises(TransportError, match=r"did not start Python: \.\.\. ") as caught:
+        AgentClient(ScriptedChannel(end=end)).ask(Request("clock"))
+    assert caught.value.message.endswith("Permission to run it is denied.")
+    assert len(caught.value.message) < 300
+
+
 @pytest.mark.parametrize(
     "line",
     [

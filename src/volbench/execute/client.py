@@ -46,6 +46,7 @@ _CLOCK_SPACING_S = 0.01  # So that readings do not wait for one another on the w
 _MAX_LINE_BYTES = 128 * 1024**2  # Twice what the agent reads of a program or a file.
 _MAX_PREAMBLE_BYTES = 65_536  # A greeting has a few kB. Noticed by: tests/execute/test_agent.py
 _PLAIN_BYTES = 1024  # As in `agent.service`.
+_MAX_SHOWN = 200  # characters of a login shell's output, in a cell of a table
 _KILLED = 128 + 9  # exit status of what SIGKILL ended
 _UNUSABLE = re.compile(  # Python 2 knows no -I.
     r"not found|no such file|cannot execute|permission denied|unknown option", re.IGNORECASE
@@ -198,7 +199,7 @@ class Session:
             self.close(
                 DeadlineError(
                     f"the login shell on {self.host} did not start Python in {GREETING_S:g} s"
-                    + (f": {text[:500]}" if text else ""),
+                    + (f": {_ending(text)}" if text else ""),
                     hint=_SHELL_HINT,
                 )
             )
@@ -391,7 +392,7 @@ class Session:
             )
         return TransportError(
             f"the login shell on {self.host} did not start Python: "
-            f"{text[:500] or f'it ended with status {end.status}'}",
+            f"{_ending(text) or f'it ended with status {end.status}'}",
             hint=_SHELL_HINT,
         )
 
@@ -612,6 +613,11 @@ class AgentClient:
         if session.heard_s < sent_s:
             session.close(error, in_doubt=True)
         raise error
+
+
+def _ending(text: str) -> str:
+    """Return the end of what a login shell printed: a banner precedes the reason."""
+    return text if len(text) <= _MAX_SHOWN else f"... {text[-_MAX_SHOWN:]}"
 
 
 def _line(message: Mapping[str, object]) -> bytes:
