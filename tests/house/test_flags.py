@@ -29,6 +29,7 @@ WITHOUT_TABLE = {
     "lab schema",
     "lab up",
     "machine-types convert",
+    "mark",
     "prices check",
     "prices schema",
     "profile check",

@@ -192,6 +192,7 @@ def frames(
         "histogram": histogram,
         "percentiles": (),
         "device": device,
+        "marks": (),
         "verdicts": verdicts,
         "shares": shares,
     }

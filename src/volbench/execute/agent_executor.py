@@ -48,6 +48,26 @@ class AgentHost(ABC):
         return self.carry_out(operation, arguments, within_s=within_s)
 
     @abstractmethod
+    def stream(
+        self,
+        operation: str,
+        take: Callable[[object], None],
+        *,
+        within_s: float,
+        **arguments: object,
+    ) -> None:
+        """Let a function take each part of a result, until there is none or it raises.
+
+        Args:
+            take: called with each part, in this thread; also with None, between two parts.
+            within_s: time limit of each part.
+
+        Raises:
+            OperationError: it could not be carried out.
+            TransportError: the host does not answer.
+        """
+
+    @abstractmethod
     def carry_out(
         self, operation: str, arguments: Mapping[str, object], *, within_s: float
     ) -> object:
@@ -264,6 +284,17 @@ class AgentExecutor(AgentHost):
         if operation == "reserve":
             self.client.standing = Standing(request, self._check_reserved)
         return answer
+
+    def stream(
+        self,
+        operation: str,
+        take: Callable[[object], None],
+        *,
+        within_s: float,
+        **arguments: object,
+    ) -> None:
+        """Ask the agent for parts; see `AgentHost.stream`."""
+        self.client.ask_parts(self.request(operation, arguments, within_s), take)
 
     def _check_reserved(self, answer: object) -> None:
         """Refuse to go on with a host whose locks another campaign took while it was away."""

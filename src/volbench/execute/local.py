@@ -138,6 +138,19 @@ class LocalBase:
     ) -> None:
         """Do nothing: the host is always reachable."""
 
+    def stream(
+        self,
+        operation: str,
+        take: Callable[[object], None],
+        *,
+        within_s: float,
+        **arguments: object,
+    ) -> None:
+        """Call an operation of the agent that yields parts; see `AgentHost.stream`."""
+        del within_s
+        for part in OPERATIONS[operation](**arguments):  # type: ignore[attr-defined]  # a generator
+            take(part)
+
     @property
     def silent_s(self) -> float:
         """Zero: the host always responds."""

@@ -211,6 +211,27 @@ class Executor(Protocol):
             TransportError: the host does not answer.
         """
 
+    def stream(
+        self,
+        operation: str,
+        take: Callable[[object], None],
+        *,
+        within_s: float,
+        **arguments: object,
+    ) -> None:
+        """Let a function take each part of a result, until there is none or it raises.
+
+        Args:
+            operation: its name.
+            take: called with each part, in this thread; also with None, between two parts.
+            within_s: time limit of each part.
+            arguments: what JSON can carry.
+
+        Raises:
+            OperationError: it could not be carried out.
+            TransportError: the host does not answer.
+        """
+
     def run(
         self, argv: Sequence[str], *, texts: Sequence[str] = (), timeout_s: float = 60.0
     ) -> Completed:

@@ -33,6 +33,7 @@ from volbench.ingest.run_summary import (
 )
 from volbench.ingest.series_rows import (
     COMMON_MEAN,
+    Samples,
     SectionSeries,
     begun_utc_s,
     device_rows,
@@ -46,8 +47,11 @@ from volbench.ingest.series_rows import (
     utc_text,
     while_all_ran,
 )
+from volbench.ingest.watched_load import Watched, mark_rows, read_watched, watched_series
 from volbench.model.campaign.planned_run import Campaign, Run, RunState
 from volbench.model.frames.columns import DAMAGED, Row
+from volbench.model.profile.profile_model import Tool
+from volbench.model.results.provenance import VolumeFacts
 from volbench.model.results.result import RunOutput
 from volbench.store.journal import History
 from volbench.store.layout import Layout, RunFolder
@@ -66,6 +70,7 @@ class RunRows:
     summary: list[Row] = field(default_factory=list)
     series: list[Block] = field(default_factory=list)
     device: list[Row] = field(default_factory=list)
+    marks: list[Row] = field(default_factory=list)
     percentiles: list[Row] = field(default_factory=list)
     histogram: list[Block] = field(default_factory=list)
     shares: list[Row] = field(default_factory=list)
@@ -116,10 +121,13 @@ def read_run(campaign: Campaign, run: Run, state: RunState, folder: RunFolder) -
         status = read_status(folder)
     started, ahead_s = status.get("started_utc"), clock_offset_s(status)
     outcome = Outcome(run, state.value, None if started is None else str(started))
-    output = None
+    output, watched = None, None
+    elapsed_s = float(str(status.get("elapsed_s", 0.0)))
     # Where the tool failed, the journal holds why, and there need be no output.
     with damage.noted() if state is RunState.FINISHED else suppress(OutputError):
-        output = read_run_output(run, folder)
+        if run.tool is Tool.WATCH:
+            watched = read_watched(run, folder, elapsed_s=elapsed_s)
+        output = watched.output if watched else read_run_output(run, folder)
     if output is not None:
         _add_output(rows, campaign, outcome, output)
     else:
@@ -128,16 +136,21 @@ def read_run(campaign: Campaign, run: Run, state: RunState, folder: RunFolder) -
     if output is not None and state is RunState.FINISHED:
         with damage.noted():
             _add_series(rows, campaign, run, folder, output)
+        if watched is not None:
+            _add_watched(rows, campaign, run, watched)
         if run.imported is not None and run.imported.read_as:
             _split_directions(rows)
     with damage.noted():
         on_host = replace(outcome, started_utc=shifted_utc(outcome.started_utc, by_s=ahead_s))
-        elapsed_s = float(str(status.get("elapsed_s", 0.0)))
-        _add_device(rows, campaign, on_host, folder, output, elapsed_s=elapsed_s)
+        if watched is not None:
+            samples = watched.samples
+        else:
+            samples = _samples_of(run, folder, output, elapsed_s=elapsed_s)
+        _add_device(rows, campaign, on_host, samples, output, facts=read_facts(folder))
     # Until here all times are by the host's own clock, as fio and the samples recorded them.
     for utc in (block.columns["utc"] for block in rows.series if ahead_s):
         utc[:] = [shifted_utc(text, by_s=-ahead_s) for text in utc]
-    for row in rows.device:
+    for row in (*rows.device, *rows.marks):
         row["utc"] = shifted_utc(row["utc"], by_s=-ahead_s)
     for row in rows.summary:
         keep_latencies_of_rate(row, row.pop(COMMON_MEAN, None))
@@ -188,6 +201,12 @@ def _add_series(
         rows.series.extend(series_block(identity, series) for series in true.values())
 
 
+def _add_watched(rows: RunRows, campaign: Campaign, run: Run, watched: Watched) -> None:
+    identity = campaign.identity_of(run, run.sections[0].name)
+    rows.series.extend(series_block(identity, series) for series in watched_series(watched))
+    rows.marks.extend({**identity, **row} for row in mark_rows(watched))
+
+
 def _add_log_columns(
     row: Row, logs: SectionSeries, series: DirectionSeries, true: dict[str, DirectionSeries]
 ) -> None:
@@ -208,20 +227,26 @@ def _split_directions(rows: RunRows) -> None:
         rows.summary.extend({**row, "direction": direction} for direction in logged)
 
 
+def _samples_of(
+    run: Run, folder: RunFolder, output: RunOutput | None, *, elapsed_s: float
+) -> Samples:
+    """Return the samples beside a run."""
+    jobs = output.jobs if output else ()
+    longest_s = max([elapsed_s, *(done.runtime_s for job in jobs for done in job.directions)])
+    return read_samples(folder, max_bytes=max_sample_bytes(run, elapsed_s=longest_s))
+
+
 def _add_device(
     rows: RunRows,
     campaign: Campaign,
     outcome: Outcome,
-    folder: RunFolder,
+    samples: Samples,
     output: RunOutput | None,
     *,
-    elapsed_s: float,
+    facts: VolumeFacts | None,
 ) -> None:
     """Add the samples of the host's counters; the device is the same for every section."""
-    run, facts = outcome.run, read_facts(folder)
-    jobs = output.jobs if output else ()
-    longest_s = max([elapsed_s, *(done.runtime_s for job in jobs for done in job.directions)])
-    samples = read_samples(folder, max_bytes=max_sample_bytes(run, elapsed_s=longest_s))
+    run = outcome.run
     if not samples.taken:
         return
     identity = campaign.identity_of(run, run.sections[0].name)
@@ -354,7 +379,7 @@ def read_latency_maps(layout: Layout, campaign: Campaign, history: History) -> p
     """Return the latency map of every finished run whose logs hold latencies one by one."""
     rows: list[Mapping[str, object]] = []
     for run in campaign.runs:
-        if history.states.get(run.id) is not RunState.FINISHED:
+        if history.states.get(run.id) is not RunState.FINISHED or run.tool is not Tool.FIO:
             continue
         folder = layout.run(run.id)
         output = read_run_output(run, folder)

@@ -234,8 +234,9 @@ def _noting(verification: Verification, layout: Layout, folder: Path) -> Iterato
 
 def _verify_signatures(layout: Layout, campaign: Campaign, verification: Verification) -> None:
     """Verify plan and journal, which only the user who planned the campaign can."""
-    if campaign.is_imported:
-        verification.signature = "imported campaigns are not signed"
+    if campaign.is_imported or campaign.is_watched:
+        kind = "imported" if campaign.is_imported else "watched"
+        verification.signature = f"{kind} campaigns are not signed"
         return
     try:
         seal = seal_of(layout)

@@ -11,7 +11,14 @@ import numpy as np
 from volbench.analyse.frames.workload_spec import bypasses_page_cache
 from volbench.fio.results.merge_jobs import bin_edges_ns
 from volbench.model.campaign.planned_run import Campaign, Run, Section, VolumeKind
-from volbench.model.frames.columns import LABEL_PREFIX, LAST_BINS_S, MIXED, PERCENTILES, Row
+from volbench.model.frames.columns import (
+    LABEL_PREFIX,
+    LAST_BINS_S,
+    MIXED,
+    PERCENTILES,
+    WATCHED,
+    Row,
+)
 from volbench.model.profile.profile_model import Tool
 from volbench.model.results.result import Direction, DirectionResult, JobResult, Latency
 from volbench.store.parquet_tables import Block
@@ -55,7 +62,7 @@ def planned_columns(campaign: Campaign, outcome: Outcome, section: Section) -> R
     return {
         **campaign.identity_of(run, section.name),
         "tool": run.tool.value,
-        "rw": MIXED if run.is_merged(section) else options.get("rw"),
+        "rw": _pattern(run, section, options),
         "rwmixread": _read_percent(options),
         "direct": _is_direct(run, options) if is_reported or "direct" in options else None,
         "iodepth": _integer(options.get("iodepth", default)),
@@ -75,6 +82,12 @@ def planned_columns(campaign: Campaign, outcome: Outcome, section: Section) -> R
         "import_folder": run.imported.folder if run.imported else None,
         **_labels(campaign, run),
     }
+
+
+def _pattern(run: Run, section: Section, options: Mapping[str, str]) -> str | None:
+    if run.tool is Tool.WATCH:
+        return WATCHED
+    return MIXED if run.is_merged(section) else options.get("rw")
 
 
 def measured_columns(section: Section, run: Run, job: JobResult, direction: DirectionResult) -> Row:

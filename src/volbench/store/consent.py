@@ -93,6 +93,11 @@ def read_own_campaign(root: Path) -> tuple[Layout, Archive, Seal]:
             f"the runs of {archive.campaign.name} were imported, so there is nothing to resume",
             hint="to measure again: volbench run PROFILE",
         )
+    if archive.campaign.is_watched:
+        raise RefusedError(
+            f"the load of {archive.campaign.name} was watched, so there is nothing to resume",
+            hint="to watch again: volbench watch",
+        )
     return layout, archive, _seal_of(layout, content)
 
 
@@ -140,7 +145,7 @@ def hold_copies(layout: Layout, key: str) -> Iterator[None]:
     path = key_file().with_name("running") / key
     while True:
         try:
-            path.parent.mkdir(mode=0o700, exist_ok=True)
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
             descriptor = os.open(path, flags, 0o600)
         except OSError as error:

@@ -137,6 +137,11 @@ class Layout:
         return self.root / ".lock"
 
     @property
+    def marks(self) -> Path:
+        """Marks of the user during a watch, which copies them into its logs."""
+        return self.root / "marks.jsonl"
+
+    @property
     def cluster_marks(self) -> Path:
         """Marks by which a cluster tells the folder that continued a campaign from its copies."""
         return self.root / "cluster-marks.txt"

@@ -277,7 +277,7 @@ def _columns_digest(frame: str) -> str:
 
 
 # Incremented when the same raw files yield different values, so that tables are rebuilt
-TABLES_VERSION = "19"
+TABLES_VERSION = "20"
 # Incremented when the same rows yield different verdicts, findings or aggregates
 RULES_VERSION = "20"
 

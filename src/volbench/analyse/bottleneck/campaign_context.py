@@ -36,7 +36,7 @@ from volbench.analyse.time.steady_state import (
 )
 from volbench.model.campaign.planned_run import Run, Volume, VolumeKind
 from volbench.model.frames.columns import Row
-from volbench.model.profile.profile_model import Phase, Start
+from volbench.model.profile.profile_model import Phase, Start, Tool
 from volbench.model.profile.profile_settings import Limits
 from volbench.model.results.finding import Cause, Explanation
 
@@ -355,7 +355,7 @@ def verdict_rows(context: Context, views: Sequence[RunView] | None = None) -> li
     return [
         row
         for view in (context.views if views is None else views)
-        if view.is_finished
+        if view.is_finished and view.run.tool is not Tool.WATCH  # its rate is what was asked for
         for direction in directions(view)
         for row in _rows(view, direction, context)
     ]

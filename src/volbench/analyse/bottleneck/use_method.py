@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from volbench.analyse.frames.job_frames import labels
+from volbench.analyse.frames.job_frames import is_watched, labels
 from volbench.analyse.frames.run_view import bytes_before, bytes_until_end, within_run
 from volbench.model.frames.column_names import USE
 from volbench.model.frames.columns import IDENTITY, Row
@@ -72,7 +72,8 @@ def run_labels(rows: pd.DataFrame) -> pd.Series[str]:
 
 def fio_end_s(results: pd.DataFrame) -> float:
     """Return the duration of the tool's I/O in seconds; NaN if it reported nothing."""
-    moving = results[results["direction"].isin([*_DIRECTIONS, "trim"])]
+    is_tool = results["direction"].isin([*_DIRECTIONS, "trim"]) & ~is_watched(results)
+    moving = results[is_tool]
     return float(moving["runtime_s"].astype("float64").max())
 
 
@@ -92,7 +93,7 @@ def _run_row(results: pd.DataFrame, samples: pd.DataFrame) -> Row:
     return {
         "direct": None if direct.empty else bool(direct.all()),
         "device": None if names.empty else names.iloc[0],
-        "runtime_s": end_s,
+        "runtime_s": _max(results, "runtime_s"),
         **iops,
         "limit_iops": limit_iops,
         "iops_percent": 100 * math.fsum(iops.values()) / limit_iops,
@@ -201,7 +202,8 @@ def write_back_tail(samples: pd.DataFrame, *, end_s: float) -> tuple[float, floa
 
 def _reached(results: pd.DataFrame, samples: pd.DataFrame, *, end_s: float) -> Row:
     """Return the tool's bytes and the device's, in the directions that the tool moved."""
-    moved = results[results["direction"].isin(_DIRECTIONS)].dropna(subset=["io_bytes"])
+    is_tool = results["direction"].isin(_DIRECTIONS) & ~is_watched(results)
+    moved = results[is_tool].dropna(subset=["io_bytes"])
     tool_bytes = float(moved["io_bytes"].astype("float64").sum())
     seen = math.nan
     columns = [f"{direction}_bw_bytes_per_s" for direction in sorted(set(moved["direction"]))]

@@ -50,7 +50,7 @@ from volbench.analyse.frames.job_frames import latency_column, left_out, measure
 from volbench.analyse.frames.run_facts import STEADY, fact_columns, stack, steadiness_remarks
 from volbench.errors import ComparisonError, InputError
 from volbench.model.frames.column_names import Measure, find_column, find_measure, listed_names
-from volbench.model.frames.columns import LABEL_PREFIX, SUMMARY
+from volbench.model.frames.columns import LABEL_PREFIX, SUMMARY, WATCHED
 from volbench.model.frames.metadata import find_fact
 from volbench.units import percent
 
@@ -378,7 +378,8 @@ def _kind(row: pd.Series) -> str:
     plural = {"read": "reads", "write": "writes", "trim": "trims"}.get(direction)
     if plural is None:
         return direction
-    return f"{'random' if pattern.startswith('rand') else 'sequential'} {plural}"
+    order = "random" if pattern.startswith("rand") else "sequential"
+    return f"{WATCHED if pattern == WATCHED else order} {plural}"
 
 
 def _judged(

@@ -18,6 +18,7 @@ from volbench.analyse.findings import (
 )
 from volbench.analyse.findings.rule import Observation, Rule
 from volbench.analyse.frames.run_view import RunView
+from volbench.model.profile.profile_model import Tool
 from volbench.model.results.finding import Finding, Severity
 from volbench.slices import is_present, load
 
@@ -74,6 +75,11 @@ RULES: tuple[Rule, ...] = (
     *(load(reference) for reference in RULES_OF_SLICES if is_present(reference)),
 )
 
+# Those that judge a watched load too, which is as it is: its host and its files, not its workload
+_OF_WATCHED = (
+    *(host_rules.cpu_throttled, data_rules.swapping, raw_file_rules.io_errors),
+    *(host_rules.clock_jumped, raw_file_rules.damaged_files),
+)
 _WEIGHT = {Severity.INVALID: 0, Severity.WARNING: 1, Severity.NOTE: 2}
 
 
@@ -99,7 +105,7 @@ def _of_run(view: RunView, context: Context) -> Iterable[Finding]:
         yield from raw_file_rules.damaged_files.findings(view, context)
     if not view.is_finished:
         return
-    for rule in RULES:
+    for rule in _OF_WATCHED if view.run.tool is Tool.WATCH else RULES:
         if view.run.phase in rule.phases:
             yield from rule.findings(view, context)
 

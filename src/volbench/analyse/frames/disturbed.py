@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
+from volbench.analyse.frames.job_frames import is_watched
 from volbench.analyse.frames.resample import Floats, covered, interval_of, spread
 from volbench.analyse.frames.run_view import RunView, once, rate_per_s, results_of
 
@@ -192,7 +193,8 @@ def grey_rows(series: pd.DataFrame, device: pd.DataFrame, summary: pd.DataFrame)
     samples = dict(iter(device.groupby("run"))) if len(device) else {}
     results = dict(iter(summary.groupby("run")))
     for run, rows in series.reset_index(drop=True).groupby("run"):
-        if run in samples and run in results:
+        # A load that was only watched is not disturbed by the rest of its host: it is all of it.
+        if run in samples and run in results and not is_watched(results[run]).all():
             seen = disturbances(rows, samples[run], results[run])
             flags[rows.index] = seen.at(rows["t_s"].to_numpy(dtype=float))
     return flags

@@ -18,6 +18,7 @@ import pandas as pd
 
 from volbench.analyse.frames.resample import Floats
 from volbench.model.frames.columns import LAST_BINS_S, PERCENTILES
+from volbench.model.profile.profile_model import Tool
 
 # Identity of a measured thing; its repeats are pooled
 KEY = ("campaign", "profile", "host", "volume", "job", "group", "direction")
@@ -263,6 +264,11 @@ def measured(summary: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of finished measured runs, in their order, with a new index from 0."""
     kept = (summary["phase"] == "measured") & (summary["status"] == "finished")
     return summary[kept.fillna(value=False)].reset_index(drop=True)
+
+
+def is_watched(summary: pd.DataFrame) -> pd.Series[bool]:
+    """Return which rows are of a load that was watched: its numbers are those of the device."""
+    return summary["tool"].eq(Tool.WATCH.value).fillna(value=False).astype(bool)
 
 
 def left_out(summary: pd.DataFrame) -> dict[str, int]:

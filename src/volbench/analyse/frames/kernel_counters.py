@@ -49,6 +49,8 @@ class Disk:
     write_ticks: int
     busy_ticks: int  # time with a request in flight
     queue_ticks: int  # time of every request in flight, added up
+    read_merges: int = 0  # requests that the kernel joined to others before it issued them
+    write_merges: int = 0
 
 
 @dataclass
@@ -185,12 +187,12 @@ def _take_own(sample: Sample, name: str, fields: list[str], counts: list[int]) -
 def _take_disk(sample: Sample, fields: list[str]) -> None:
     counts = [int(word) for word in fields[3:_DISK_FIELDS] if _is_count(word)]
     if len(counts) == _DISK_FIELDS - 3:
-        # Merges (fields 2 and 6) and what is in flight (field 9) are not used.
+        # What is in flight (field 9) is not used.
         name = fields[2].replace("/", "!")
         sample.disks[name] = Disk(
             *(counts[0], counts[2], counts[3]),
             *(counts[4], counts[6], counts[7]),
-            *(counts[9], counts[10]),
+            *(counts[9], counts[10], counts[1], counts[5]),
         )
 
 
@@ -229,7 +231,8 @@ def disk_rates(before: Disk, now: Disk, *, interval_s: float) -> dict[str, float
     whole = [value for value in grown if value is not None]
     if len(whole) < len(grown):
         return None
-    reads, read_sectors, read_ticks, writes, write_sectors, write_ticks, busy, queue = whole
+    reads, read_sectors, read_ticks, writes, write_sectors, write_ticks = whole[:6]
+    busy, queue, read_merges, write_merges = whole[6:]
     return {
         "read_iops": reads / interval_s,
         "write_iops": writes / interval_s,
@@ -239,6 +242,8 @@ def disk_rates(before: Disk, now: Disk, *, interval_s: float) -> dict[str, float
         "write_lat_s": _each(write_ticks / 1000, writes),
         "read_request_bytes": _each(read_sectors * SECTOR_BYTES, reads),
         "write_request_bytes": _each(write_sectors * SECTOR_BYTES, writes),
+        "read_merges_per_s": read_merges / interval_s,
+        "write_merges_per_s": write_merges / interval_s,
         "queue_depth": queue / 1000 / interval_s,
         "active_percent": min(100.0, busy / 10 / interval_s),
     }

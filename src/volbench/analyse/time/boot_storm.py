@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pandas as pd
 
-from volbench.analyse.frames.job_frames import measured
+from volbench.analyse.frames.job_frames import is_watched, measured
 from volbench.analyse.frames.resample import Floats, covered_rows, on_clock, seconds, spread_rows
 
 # Of the axis, as ``iostat 5`` in "IOPS in a Windows boot storm" (Curtis Collicutt).
@@ -60,6 +60,15 @@ class StormClient:
 
 
 @dataclass(frozen=True)
+class Machine:
+    """A machine that `volbench watch --start` started, from the marks of the watch."""
+
+    name: str  # its number
+    start_s: float  # since the storm began
+    up_s: float  # the same; NaN if that was not seen
+
+
+@dataclass(frozen=True)
 class Storm:
     """One step of a campaign that several clients did side by side."""
 
@@ -81,6 +90,25 @@ class Storm:
     device_read_iops: Floats
     device_write_iops: Floats  # the same for writes
     limit_iops: float  # declared limit of the one volume that all clients share; NaN for none
+    is_watched: bool = False  # whether the clients are disks under a load that was only watched
+    machines: tuple[Machine, ...] = ()  # that were started, in order; empty for clients of fio
+    # what users noted during a watch: when, on the same clock, and the text
+    notes: tuple[tuple[float, str], ...] = ()
+    quiet_s: float = math.nan  # when the disks were quiet after it; NaN if that was not seen
+
+    @property
+    def last_up_s(self) -> float:
+        """When the last machine was up; NaN if that was not seen of all of them."""
+        return max((machine.up_s for machine in self.machines), key=_nan_first, default=math.nan)
+
+    @property
+    def mean_iops(self) -> float:
+        """Mean from the first start until the last machine was up, or else to the end."""
+        end_s = self.end_s if math.isnan(self.last_up_s) else self.last_up_s
+        begin_s = self.machines[0].start_s if self.machines else 0.0
+        shown = np.clip(self.edges_s, begin_s, max(end_s, begin_s))
+        widths = np.diff(shown)
+        return float((self.iops * widths).sum() / widths.sum()) if widths.sum() else math.nan
 
     @property
     def read_iops(self) -> Floats:
@@ -110,8 +138,8 @@ class Storm:
 
     @property
     def last_start_s(self) -> float:
-        """When the last client began."""
-        return self.clients[-1].start_s
+        """When the last client began, or the last machine was started."""
+        return self.machines[-1].start_s if self.machines else self.clients[-1].start_s
 
     @property
     def end_s(self) -> float:
@@ -142,20 +170,29 @@ class Storm:
         )
 
 
+def _nan_first(seconds: float) -> tuple[bool, float]:
+    """Return a key by which a time that is not known is later than all others."""
+    return math.isnan(seconds), seconds
+
+
 def storm_steps(frames: Frames) -> list[pd.DataFrame]:
     """Return the rows of each measured step of at least two clients with a series of known times.
 
+    Of watched disks, those of a step in which machines were started, or several disks.
+
     Args:
-        frames: ``summary`` and ``series``, of one or more campaigns.
+        frames: ``summary``, ``series`` and ``marks``, of one or more campaigns.
     """
     summary, series = frames["summary"], frames["series"]
     wanted = summary[(summary["phase"] == "measured").fillna(value=False)]
     timed = series.loc[series["utc"].notna() & series["iops"].notna(), _RUN].drop_duplicates()
+    events = frames["marks"]
+    started = {*events.loc[events["kind"].eq("start"), "run"]}
     known = set(timed.merge(measured(wanted)[_RUN]).itertuples(index=False, name=None))
     return [
         step
         for _, step in wanted.groupby(_STEP, sort=False, dropna=False)
-        if len(step["run"].unique()) > 1
+        if (len(step["run"].unique()) > 1 or started.intersection(step["run"]))
         and known.intersection(step[_RUN].itertuples(index=False, name=None))
     ]
 
@@ -175,7 +212,9 @@ def storms(frames: Frames, *, limit: int | None = None) -> tuple[Storm, ...]:
         finished = measured(step.drop_duplicates("run"))[_RUN]
         series = frames["series"].merge(finished).dropna(subset=["utc", "iops"])
         key = tuple(step[name].iloc[0] for name in _STEP)
-        storms_of_steps.append(_storm(key, step, series, frames["device"]))
+        storm = _storm(key, step, series, frames["device"])
+        events = frames["marks"].merge(finished)
+        storms_of_steps.append(_with_machines(storm, events) if len(events) else storm)
     return tuple(storms_of_steps)
 
 
@@ -198,8 +237,12 @@ def _storm(
         _client(str(run), _name(series_of_run, f"{job}-r{repeat}"), series_of_run, edges_s)
         for run, series_of_run in rows.groupby("run", sort=False)
     ]
+    if is_watched(runs).any():  # a disk does not boot
+        clients = [replace(client, settled_s=client.end_s) for client in clients]
     seen = {client.run for client in clients}
     samples = device.merge(runs[["campaign", "run"]])
+    if is_watched(runs).any():
+        samples = samples.iloc[:0]  # the clients are the devices
     name, reads, writes = devices_on(samples, edges_s, first_s=first_s)
     return Storm(
         campaign=campaign,
@@ -214,7 +257,26 @@ def _storm(
         device_read_iops=reads,
         device_write_iops=writes,
         limit_iops=_limit(runs),
+        is_watched=bool(is_watched(runs).any()),
     )
+
+
+def _with_machines(storm: Storm, events: pd.DataFrame) -> Storm:
+    """Return the storm of watched disks with the machines that were started meanwhile."""
+    events = events.assign(at_s=seconds(events["utc"]) - storm.started_utc_s)
+    once = events.drop_duplicates(["kind", "text"])
+    times = {
+        kind: dict(zip(rows["text"].astype(str), rows["at_s"], strict=True))
+        for kind, rows in once.groupby("kind")
+    }
+    up = times.get("up", {})
+    machines = (
+        Machine(name, float(start_s), float(up.get(name, math.nan)))
+        for name, start_s in times.get("start", {}).items()
+    )
+    quiet_s = next(iter(times.get("quiet", {}).values()), math.nan)
+    notes = tuple((float(at_s), text) for text, at_s in times.get("note", {}).items())
+    return replace(storm, machines=tuple(machines), notes=notes, quiet_s=float(quiet_s))
 
 
 def _edges(end_s: float) -> Floats:

@@ -68,7 +68,7 @@ class CampaignRequest:
     @property
     def tools(self) -> set[Tool]:
         """Programs required by the runs and by the cold probe."""
-        tools = {job.tool for profile in self.profiles for job in profile.jobs}
+        tools: set[Tool] = {job.tool for profile in self.profiles for job in profile.jobs}
         return tools | {Tool.FIO} if any(p.cold_probe for p in self.profiles) else tools
 
     @property

@@ -9,12 +9,15 @@ Documentation/admin-guide/sysctl/vm.rst of Linux), or sooner when many pages are
 import os
 import re
 import time
+import typing
 
 from volbench.execute.agent import nvme_log
 
-_FILES = ("/proc/stat", "/proc/diskstats", "/proc/meminfo", "/proc/vmstat", "/proc/pressure/io")
+_DISKS = "/proc/diskstats"
+_FILES = ("/proc/stat", _DISKS, "/proc/meminfo", "/proc/vmstat", "/proc/pressure/io")
 _TOOLS = (b"fio", b"dd")
 _LINES = (b"cpu ", b"Dirty:", b"Writeback:", b"pswpin ", b"pswpout ", b"some ", b"full ")
+_TICK_S = 0.5  # Between two looks whether a stream of samples is still wanted.
 _CLOCK_BOOTTIME = 7  # time.CLOCK_BOOTTIME is missing before Python 3.7.
 
 # Longest wait for the write-back of a run: three times the 35 s of an idle kernel.
@@ -54,9 +57,7 @@ class Sampler:
     ) -> None:
         self._descriptor = descriptor
         self._interval_s = interval_s
-        self._lines = _LINES + tuple(
-            " {} ".format(name.replace("!", "/")).encode() for name in devices
-        )
+        self._names = {name.replace("!", "/").encode() for name in devices}
         paths = {name: "/sys/class/block/{}/device/ioerr_cnt".format(name) for name in devices}
         self._errors = {name: path for name, path in paths.items() if os.access(path, os.R_OK)}
         self._volumes = nvme_log.ebs_namespaces(devices)
@@ -104,9 +105,12 @@ class Sampler:
         lines = [b"T %.3f %.3f" % (time.time(), uptime_s)]
         for path in _FILES:
             kernel_lines = read(path).splitlines()
-            lines += [line for line in kernel_lines if any(text in line for text in self._lines)]
-            if self._others and path == "/proc/diskstats":
-                lines.append(_sum(kernel_lines, self._others))
+            if path == _DISKS:
+                lines += [line for line in kernel_lines if line.split(None, 3)[2] in self._names]
+                if self._others:
+                    lines.append(_sum(kernel_lines, self._others))
+            else:
+                lines += [line for line in kernel_lines if line.startswith(_LINES)]
         for name, path in self._errors.items():
             count = read(path).strip()
             if count:
@@ -139,6 +143,36 @@ class Sampler:
             os.write(self._descriptor, text)
         except OSError:  # the disk is full: the run goes on without samples
             self.is_over = True
+
+
+class _Stream(Sampler):
+    """Samples that are kept until they are taken, instead of written to a file."""
+
+    def __init__(self, devices: "list[str]", interval_s: float) -> None:
+        self._parts = []  # type: list[bytes]
+        super().__init__(-1, devices, interval_s, is_tail_followed=False)
+
+    def _write(self, text: bytes) -> None:
+        self._parts.append(text)
+
+    def text(self) -> str:
+        """Return what was written since the last call."""
+        parts, self._parts = self._parts, []
+        return b"".join(parts).decode("utf-8", "replace")
+
+
+def sample_disks(devices: "list[str]", interval_s: float) -> "typing.Iterator[str | None]":
+    """Yield samples of block devices without end; nothing is written on this machine.
+
+    Args:
+        devices: their kernel names.
+        interval_s: seconds between samples.
+    """
+    stream = _Stream(devices, interval_s)
+    while True:
+        yield stream.text() or None
+        time.sleep(max(0.0, min(_TICK_S, stream.due_s - time.monotonic())))
+        stream.take_due()
 
 
 class _Tail:

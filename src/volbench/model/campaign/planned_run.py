@@ -152,7 +152,7 @@ class Run(Frozen):
     arm: str = ""  # variant of the job; empty for jobs without variants
     # number of the block of arms that it belongs to, from 1; 0 for runs outside blocks
     block: Count = 0
-    tool: Tool = Tool.FIO  # fio or dd
+    tool: Tool = Tool.FIO  # fio or dd; watch for a load that was only watched
     host: str = "local"  # ``local`` for this machine
     seed: Count = 0  # seed of fio's random offsets
     # canonical options shared by all sections
@@ -192,6 +192,8 @@ class Run(Frozen):
 
     def reports_options(self, section: Section) -> bool:
         """Return whether the options of a section are known, so that fio's defaults apply."""
+        if self.tool is Tool.WATCH:
+            return False
         return self.imported is None or section.name not in self.imported.incomplete_sections
 
     def is_merged(self, section: Section) -> bool:
@@ -304,6 +306,11 @@ class Campaign(Consent):
     def is_imported(self) -> bool:
         """Whether the runs are imported results, which cannot be executed."""
         return any(run.imported for run in self.runs)
+
+    @property
+    def is_watched(self) -> bool:
+        """Whether volbench only watched the load, which cannot be executed again."""
+        return any(run.tool is Tool.WATCH for run in self.runs)
 
     @property
     def label_names(self) -> tuple[str, ...]:

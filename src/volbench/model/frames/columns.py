@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 MIXED = "mixed"  # Pattern of unlike jobs that fio merged
+WATCHED = "watched"  # Pattern of a load that is not volbench's own
 
 
 @dataclass(frozen=True)
@@ -140,7 +141,7 @@ def _latency_columns() -> tuple[Column, ...]:
 
 SUMMARY: tuple[Column, ...] = (
     *IDENTITY,
-    text("tool", "`fio` or `dd`."),
+    text("tool", "`fio` or `dd`; `watch` for a load that volbench only watched."),
     text("direction", "`read`, `write`, `trim` or `sync` (latency of fsync and similar)."),
     text(
         "sync_calls",
@@ -150,7 +151,7 @@ SUMMARY: tuple[Column, ...] = (
     text(
         "rw",
         "Access pattern (fio's `rw`), such as `randwrite`; `mixed` for unlike jobs that fio merged"
-        " (group_reporting), which `note` lists.",
+        " (group_reporting), which `note` lists; `watched` for a load that is not volbench's own.",
     ),
     whole("rwmixread", "%", "Configured share of reads in a mixed pattern; missing in others."),
     Column("direct", "bool", "", "Whether the page cache was bypassed (O_DIRECT)."),
@@ -287,6 +288,8 @@ DEVICE: tuple[Column, ...] = (
     real("write_lat_s", "s", "Mean time of a write in queue and device (iostat: w_await)."),
     real("read_request_bytes", "bytes", "Mean size of a read; NaN for none."),
     real("write_request_bytes", "bytes", "Mean size of a write; NaN for none."),
+    real("read_merges_per_s", "1/s", "Reads merged into others by the kernel (iostat: rrqm/s)."),
+    real("write_merges_per_s", "1/s", "Writes merged into others (iostat: wrqm/s)."),
     real("queue_depth", "", "Mean requests in queue and device (iostat: aqu-sz)."),
     real("active_percent", "%", "Time with a request in flight, at most 100 (iostat: %util)."),
     whole("io_errors", "", "Failed requests; missing if not counted."),
@@ -329,6 +332,19 @@ DEVICE: tuple[Column, ...] = (
         "Reads and writes of the machine's other disks that share its limits; NaN if unknown.",
     ),
     real("other_disks_bw_bytes_per_s", "bytes/s", "Bytes that those disks read and wrote."),
+)
+
+# Events on the time axis of watched runs
+MARKS: tuple[Column, ...] = (
+    *IDENTITY,
+    real("t_s", "s", "When, from the first sample of the run."),
+    text("utc", "The same instant by the controller's clock, ISO 8601 with Z."),
+    text(
+        "kind",
+        "`note` of `volbench mark`; of `volbench watch --start`: `start`, `up` and `failed` of a"
+        " machine, and `quiet` once the disks were.",
+    ),
+    text("text", "Text of the note, or number of the machine; missing for none."),
 )
 
 VERDICTS: tuple[Column, ...] = (
@@ -416,6 +432,7 @@ FRAMES: dict[str, tuple[Column, ...]] = {
     "summary": SUMMARY,
     "series": SERIES,
     "device": DEVICE,
+    "marks": MARKS,
     "percentiles": PERCENTILE_ROWS,
     "histogram": HISTOGRAM,
     "shares": SHARES,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
 
@@ -71,10 +71,11 @@ class Start(StrEnum):
 
 
 class Tool(StrEnum):
-    """The program that does the I/O."""
+    """The program that does the I/O; ``watch`` for a load that volbench does not make itself."""
 
     FIO = "fio"
     DD = "dd"
+    WATCH = "watch"
 
 
 class JobSettings(Document):
@@ -86,7 +87,9 @@ class JobSettings(Document):
         default=None,
         description="[Variant](profile/runs.md#variants) of the job, with which its name ends.",
     )
-    tool: Tool = Field(default=Tool.FIO, description="Program that does the I/O.")
+    tool: Literal[Tool.FIO, Tool.DD] = Field(
+        default=Tool.FIO, description="Program that does the I/O."
+    )
     until: Until | None = Field(
         default=None,
         description="End the job when its [IOPS are steady](profile/runs.md#until-steady); "

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pandas as pd
 
 from volbench.analyse.bottleneck.use_method import fio_end_s, run_labels, use_rows
-from volbench.analyse.frames.job_frames import measured, of_measured
+from volbench.analyse.frames.job_frames import is_watched, measured, of_measured
 from volbench.present.formatting import Row, number, records, text
 from volbench.present.plots.description import Axis, Scale, short_time
 from volbench.present.plots.kinds import Frames
@@ -118,7 +118,7 @@ def spans_of(frames: Frames, samples: pd.DataFrame, uses: Sequence[Row]) -> list
                 use=row,
                 own=sampled[run][sampled[run]["level"] == "volume"],
                 backing=_backing(sampled[run]),
-                fio=_fio(series.get(run)),
+                fio=None if is_watched(results[run]).all() else _fio(series.get(run)),
                 fio_end_s=fio_end_s(results[run]),
             )
         )

@@ -28,6 +28,7 @@ from volbench.present.plots.charts.device_layout import (
     uses_of,
 )
 from volbench.present.plots.description import FORMATS, Axis, Panel, Plot, Series, grid
+from volbench.present.plots.event_lines import event_lines, events_of
 from volbench.present.plots.kinds import Frames, Kind, Options
 from volbench.present.plots.labels import wrap_name
 from volbench.present.plots.selection import worst
@@ -61,6 +62,7 @@ class _Runs:
     uses: Sequence[Row]  # rows of the USE table, one for each run with samples
     spans: Sequence[Span]  # the runs that are shown
     fewer: str  # sentence about the others; empty for none
+    events: pd.DataFrame  # marks of watched runs
 
 
 def read(frames: Frames, _: Options) -> _Runs | str:
@@ -79,14 +81,14 @@ def read(frames: Frames, _: Options) -> _Runs | str:
         what="runs",
         criterion="those with the slowest requests of the device",
     )
-    return _Runs(uses, spans_of(frames, samples, drawn), fewer)
+    return _Runs(uses, spans_of(frames, samples, drawn), fewer, events_of(frames))
 
 
 def build(runs: _Runs) -> Plot:
     """Draw a panel per quantity over the runs; more runs than fit go into a block below."""
     spans = runs.spans
     blocks = [spans[first : first + _ABREAST] for first in range(0, len(spans), _ABREAST)]
-    panels = [panel for block in blocks for panel in _block(lay_out(block))]
+    panels = [panel for block in blocks for panel in _block(lay_out(block), runs.events)]
     keys = {key for panel in panels for mark in panel.marks for key in _keys(mark)}
     return replace(
         grid(panels, height_in=_PANEL_IN),
@@ -114,7 +116,7 @@ def _notes(uses: Sequence[Row]) -> tuple[str, ...]:
     )
 
 
-def _block(places: Sequence[Place]) -> list[Panel]:
+def _block(places: Sequence[Place], events: pd.DataFrame) -> list[Panel]:
     """Return the panels of runs abreast: their names on top, times below the last panel."""
     end = places[-1].right
     ticks = [
@@ -127,10 +129,20 @@ def _block(places: Sequence[Place]) -> list[Panel]:
         ticks=tuple(at for at, _ in ticks),
         categories=tuple(name for _, name in ticks),
     )
-    panels = []
+    panels: list[Panel] = []
     for quantity in QUANTITIES:
         if y := quantity.axis(places):
-            parts = (*_stretches(places), *_quantity_marks(quantity, places, y))
+            lines = (
+                line
+                for place in places
+                for line in event_lines(
+                    events[events["run"] == text(place.span.use, "run")],
+                    end_s=place.span.length_s,
+                    at=place.at,
+                    is_named=not panels,
+                )
+            )
+            parts = (*_stretches(places), *_quantity_marks(quantity, places, y), *lines)
             panels.append(Panel(x=x, y=y, marks=parts))
     first = panels[0]
     panels[0] = replace(first, marks=(*first.marks, *_run_names(places)))
@@ -296,7 +308,7 @@ def describe(runs: _Runs) -> str:
 DEVICE = Kind(
     name="device",
     title="Device activity",
-    frame_names=("summary", "series", "device"),
+    frame_names=("summary", "series", "device", "marks"),
     help="Bandwidth, IOPS, active time, iowait, latency, request size, dirty pages and queue of"
     " the volume's device over time, with fio's own view and declared limits.",
     needs="a block device, or a host that reports its counters",

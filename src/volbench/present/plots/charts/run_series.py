@@ -14,6 +14,7 @@ from volbench.analyse.frames.run_view import is_partial
 from volbench.present.formatting import printable
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
+from volbench.present.plots.event_lines import event_lines, events_of
 from volbench.present.plots.kinds import ALWAYS_READ, Frames, Kind, Options
 from volbench.present.plots.metrics import (
     BANDWIDTH,
@@ -112,6 +113,7 @@ class _Jobs:
     every: pd.DataFrame  # intervals of all jobs
     fewer: str  # sentence about those that are not shown; empty for none
     results: pd.DataFrame  # of the runs, for their limits
+    events: pd.DataFrame  # marks of watched runs
 
 
 def read_series(frames: Frames, chosen: Options) -> _Jobs | str:
@@ -133,7 +135,8 @@ def read_series(frames: Frames, chosen: Options) -> _Jobs | str:
     noisy = grey_rows(rows, device[device["run"].isin(rows["run"])], frames["summary"])
     jobs = rows.assign(_grey=is_partial(rows) | noisy, _noisy=noisy).groupby("label", sort=False)
     series = {str(label): job for label, job in jobs}
-    return _Jobs(measures, series, every, fewer, measured(frames["summary"]))
+    results = measured(frames["summary"])
+    return _Jobs(measures, series, every, fewer, results, events_of(frames))
 
 
 def build_series(jobs: _Jobs) -> Plot:
@@ -173,7 +176,12 @@ def _row(jobs: _Jobs, label: str, job: pd.DataFrame) -> list[Panel]:
     data = labels.identified(job, (*jobs.shown.columns, "_grey"))
     data = data.assign(_series=job["direction"].astype(str) + "/" + turns.astype(str))
     clear, grey = data[~data["_grey"]], data[data["_grey"]]
-    first, *others = (_panel(clear, grey, metric, jobs.results) for metric in jobs.shown.metrics)
+    events, end_s = jobs.events[jobs.events["run"].isin(job["run"])], float(job["t_s"].max())
+    panels = [_panel(clear, grey, metric, jobs.results) for metric in jobs.shown.metrics]
+    first, *others = (
+        replace(panel, marks=(*panel.marks, *event_lines(events, end_s=end_s, is_named=not index)))
+        for index, panel in enumerate(panels)
+    )
     return [replace(first, heading=labels.wrap_name(printable(label), columns=40)), *others]
 
 
@@ -223,7 +231,7 @@ def _span(rows: pd.DataFrame) -> str:
 SERIES = Kind(
     name="series",
     title="IOPS, bandwidth and latency over time",
-    frame_names=("summary", "series", "device"),
+    frame_names=("summary", "series", "device", "marks"),
     help="IOPS, bandwidth and mean latency over time, a row of panels per job.",
     needs="a sample interval above 0",
     read=read_series,
@@ -243,6 +251,7 @@ class _Runs:
     most: int  # jobs with a colour of their own
     is_part: bool  # it has a panel beside others
     numbers: Mapping[str, str]  # line to the results of its runs in a few words
+    events: pd.DataFrame  # marks of watched runs
 
 
 def read_lines(frames: Frames, chosen: Options) -> _Runs | str:
@@ -263,7 +272,7 @@ def read_lines(frames: Frames, chosen: Options) -> _Runs | str:
     heads = rows[["run", "group", "direction"]].assign(_line=line).drop_duplicates()
     of_results = {name: frames[name] for name in ALWAYS_READ}
     numbers = {} if is_part else _numbers_of(heads, valid_frames(of_results)["summary"])
-    return _Runs(measures, whole, chosen.lines, is_part, numbers)
+    return _Runs(measures, whole, chosen.lines, is_part, numbers, events_of(frames))
 
 
 def _numbers_of(rows: pd.DataFrame, summary: pd.DataFrame) -> dict[str, str]:
@@ -328,9 +337,10 @@ def build_lines(runs: _Runs) -> Plot:
                     width=width,
                     has_dots=is_short,
                 ),
+                *event_lines(runs.events, end_s=_end_s(every["t_s"]), is_named=not index),
             ),
         )
-        for metric in metrics
+        for index, metric in enumerate(metrics)
     ]
     return replace(
         grid(only_last_named(panels), height_in=_LINES_IN),
@@ -398,7 +408,7 @@ def describe_lines(runs: _Runs) -> str:
 LINES = Kind(
     name="lines",
     title="All runs over time",
-    frame_names=("summary", "series"),
+    frame_names=("summary", "series", "marks"),
     help="IOPS, bandwidth and mean latency of many runs over time, on one axis each.",
     needs="a sample interval above 0, or logs",
     splits=("volume", "host", "rw"),

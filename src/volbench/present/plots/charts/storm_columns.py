@@ -28,11 +28,12 @@ from volbench.analyse.time.boot_storm import (
 from volbench.present.formatting import printable
 from volbench.present.plots import marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series
+from volbench.present.plots.event_lines import event_lines
 from volbench.present.plots.kinds import Frames, Kind, Options
 from volbench.present.plots.labels import wrap_name
 from volbench.present.plots.metrics import IOPS, time_axis
 from volbench.present.plots.selection import not_shown
-from volbench.units import format_count, format_duration
+from volbench.units import counted_noun, format_count, format_duration
 
 _MAX_STORMS = 3  # Storms in one chart
 _WIDTHS_IN = {1: 10.0, 2: 12.0, 3: 15.0}
@@ -49,6 +50,7 @@ _SERIES = (
     Series("device", "the device itself", "ink"),
     Series("start", "a client starts", "ink", "tick"),
     Series("settled", "finished booting", "ink", "circle"),
+    Series("up", "a machine is up", "ink", "up"),
 )
 
 
@@ -73,7 +75,10 @@ def build(storms: _Storms) -> Plot:
     drawn = storms.shown
     strips_in = _STRIP_IN * max(len(storm.clients) for storm in drawn)
     columns = [_column(storm, drawn) for storm in drawn]
+    has_machines = any(storm.machines for storm in drawn)
     used = {
+        "start": has_machines or not all(storm.is_watched for storm in drawn),
+        "up": any(not math.isnan(m.up_s) for storm in drawn for m in storm.machines),
         "device": any(storm.device for storm in drawn),
         "settled": any(client.settles_early for storm in drawn for client in storm.clients),
     }
@@ -86,7 +91,13 @@ def build(storms: _Storms) -> Plot:
         heights=(_STACK_IN, _APART_IN, min(max(strips_in, _STRIPS_MIN_IN), _STRIPS_MAX_IN)),
         widths=(1.0,) * len(drawn),
         width_in=_WIDTHS_IN[len(drawn)],
-        series=tuple(series for series in _SERIES if used.get(series.key, True)),
+        series=tuple(
+            replace(series, label="a machine is started")
+            if has_machines and series.key == "start"
+            else series
+            for series in _SERIES
+            if used.get(series.key, True)
+        ),
         caption=_notes(storms),
     )
 
@@ -96,7 +107,8 @@ def _notes(storms: _Storms) -> tuple[str, ...]:
     missing_count = sum(len(storm.without_series) for storm in storms.shown)
     return (
         f"Means of {INTERVAL_S:g} s",
-        f"Finished booting: below {100 * SETTLED:g} % of the client's own busiest interval",
+        f"Finished booting: below {100 * SETTLED:g} % of the client's own busiest interval"
+        * any(client.settles_early for storm in storms.shown for client in storm.clients),
         f"{missing_count} client{'s' * (missing_count > 1)} without a series, not drawn"
         * bool(missing_count),
         not_shown(len(storms.shown), len(storms.shown) + storms.more, "storms", _BUSIEST),
@@ -125,7 +137,7 @@ def _column(storm: Storm, drawn: Sequence[Storm]) -> list[Panel]:
     return [
         Panel(
             x=x,
-            y=IOPS.axis(1.18 * total, label="IOPS, all clients" * is_first),
+            y=IOPS.axis(1.18 * total, label=f"IOPS, all {_members(storm)}s" * is_first),
             marks=tuple(_stack(storm, data, top=1.18 * total)),
             heading=wrap_name(printable(f"{storm.campaign}, {storm.job}"), columns=_LETTERS),
             title=headline(storm, letters=_LETTERS),
@@ -136,8 +148,8 @@ def _column(storm: Storm, drawn: Sequence[Storm]) -> list[Panel]:
             marks=tuple(_apart(storm, data)),
         ),
         Panel(
-            x=replace(x, label="Time since the first client's first I/O"),
-            y=_clients_axis(storm, label="Clients" * is_first),
+            x=replace(x, label=f"Time since the first {_members(storm)}'s first I/O"),
+            y=_clients_axis(storm, label=f"{_members(storm).capitalize()}s" * is_first),
             marks=tuple(_strips(storm, busiest=busiest, has_bar=is_last)),
             background="quiet",
         ),
@@ -180,9 +192,14 @@ def _stack(storm: Storm, data: pd.DataFrame, *, top: float) -> list[marks.AnyMar
             beyond = marks.text_at(0, 1, f"device up to {format_count(most)}")
             corner = marks.Texts(beyond, x_in="panel", y_in="panel", offset_pt=(4, -2))
             parts.append(replace(corner, valign="top", is_boxed=True))
-    starts = pd.DataFrame({"_x": [client.start_s for client in storm.clients], "_y": 0.0})
+    started = [
+        each.start_s for each in storm.machines or (() if storm.is_watched else storm.clients)
+    ]
+    starts = pd.DataFrame({"_x": started, "_y": 0.0})
+    up = [machine.up_s for machine in storm.machines if not math.isnan(machine.up_s)]
     parts += [
-        marks.Points(starts, size=6, series="start"),
+        *([marks.Points(starts, size=6, series="start")] if started else ()),
+        *([marks.Points(pd.DataFrame({"_x": up, "_y": 0.0}), size=5, series="up")] if up else ()),
         *_last_start(storm, is_named=True),
         *_peak(storm),
     ]
@@ -193,9 +210,13 @@ def _stack(storm: Storm, data: pd.DataFrame, *, top: float) -> list[marks.AnyMar
 
 
 def _last_start(storm: Storm, *, is_named: bool) -> list[marks.AnyMark]:
+    noted = pd.DataFrame(storm.notes, columns=["t_s", "name"])
+    notes = event_lines(noted, end_s=float(storm.edges_s[-1]), is_named=is_named)
+    if storm.is_watched and not storm.machines:
+        return [*notes]
     line = marks.ReferenceLine(storm.last_start_s, "x", series="muted", dash="dotted", width=0.9)
     if not is_named:
-        return [line]
+        return [*notes, line]
     is_late = storm.last_start_s > 0.85 * float(storm.edges_s[-1])
     name = marks.Texts(
         marks.text_at(storm.last_start_s, 1, "last start"),
@@ -205,7 +226,7 @@ def _last_start(storm: Storm, *, is_named: bool) -> list[marks.AnyMark]:
         valign="top",
         series="muted",
     )
-    return [line, name]
+    return [*notes, line, name]
 
 
 def _peak(storm: Storm) -> list[marks.AnyMark]:
@@ -320,7 +341,7 @@ def describe(storms: _Storms) -> str:
 STORM = Kind(
     name="storm",
     title="Boot storm, all clients on one clock",
-    frame_names=("summary", "series", "device"),
+    frame_names=("summary", "series", "device", "marks"),
     help="IOPS of all clients over time, stacked and per client, with each start and the peak.",
     needs="a job that several clients ran side by side",
     read=read,
@@ -336,6 +357,8 @@ _SIMULTANEOUS_S = 1.0  # Starts closer than a sample are one. Noticed by: test_f
 
 def headline(storm: Storm, *, letters: int) -> str:
     """Return the numbers of a storm in lines of at most so many letters."""
+    if storm.is_watched:
+        return "\n".join(fill(line, letters) for line in _watched_sentences(storm))
     sentences = [
         f"{_clients_text(storm)}, {_pace_text(storm)}; max {storm.most_at_once} at once",
         f"peak {format_count(storm.peak_iops)} IOPS {_when(storm)}",
@@ -347,6 +370,9 @@ def headline(storm: Storm, *, letters: int) -> str:
 
 def sentence(storm: Storm) -> str:
     """Return the main numbers of a storm, for readers who cannot see the chart."""
+    if storm.is_watched:
+        listed = "; ".join(_watched_sentences(storm))
+        return f"Storm of {printable(storm.campaign)}, {printable(storm.job)}: {listed}."
     both = ""
     if storm.overlap_s is not None:
         lasted = format_duration(storm.overlap_s[1] - storm.overlap_s[0])
@@ -358,6 +384,39 @@ def sentence(storm: Storm) -> str:
     )
 
 
+def _watched_sentences(storm: Storm) -> list[str]:
+    """Return what a storm of real machines did, as the article on a Windows boot storm did."""
+    machines = storm.machines
+    if not machines:
+        at = format_duration(round(storm.peak_s))
+        disks = counted_noun(len(storm.clients), "disk")
+        peak = f"peak {format_count(storm.peak_iops)} IOPS at {at}"
+        return [f"{disks}; {peak}, mean {format_count(storm.mean_iops)}"]
+    sentences = [f"{counted_noun(len(machines), 'machine')}, {_pace_text(storm)}"]
+    took = [each.up_s - each.start_s for each in machines if not math.isnan(each.up_s)]
+    if took:
+        known = "" if len(took) == len(machines) else f" ({len(took)} of them)"
+        sentences[0] += f", up after {_range_text(took)}{known}"
+    is_known = not math.isnan(storm.last_up_s)
+    until = "until the last was up" if is_known else "to the end"
+    sentences.append(
+        f"peak {format_count(storm.peak_iops)} IOPS {_when(storm)}, "
+        f"mean {format_count(storm.mean_iops)} {until}"
+    )
+    since_s, after = (
+        (storm.last_up_s, "machine was up") if is_known else (storm.last_start_s, "start")
+    )
+    if not math.isnan(storm.quiet_s):
+        quiet = format_duration(max(0.0, storm.quiet_s - since_s))
+        sentences.append(f"disks quiet {quiet} after the last {after}")
+    return sentences
+
+
+def _members(storm: Storm) -> str:
+    """Return what the strips of a storm are of."""
+    return "disk" if storm.is_watched else "client"
+
+
 def _clients_text(storm: Storm) -> str:
     if storm.without_series:
         return f"{len(storm.clients)} of {len(storm.clients) + len(storm.without_series)} clients"
@@ -365,12 +424,13 @@ def _clients_text(storm: Storm) -> str:
 
 
 def _is_at_once(storm: Storm) -> bool:
-    return storm.last_start_s - storm.clients[0].start_s < _SIMULTANEOUS_S
+    first = (storm.machines or storm.clients)[0]
+    return storm.last_start_s - first.start_s < _SIMULTANEOUS_S
 
 
 def _pace_text(storm: Storm) -> str:
     """Return the interval between the starts of clients, from their first I/Os."""
-    starts = [client.start_s for client in storm.clients]
+    starts = [each.start_s for each in storm.machines or storm.clients]
     if _is_at_once(storm):
         return "started at once"
     return f"started {format_duration(float(np.median(np.diff(starts))))} apart"
@@ -394,7 +454,11 @@ def _later(storm: Storm) -> str:
 
 
 def _busy(storm: Storm) -> str:
-    times = [client.busy_s for client in storm.clients]
+    return _range_text([client.busy_s for client in storm.clients])
+
+
+def _range_text(times: Sequence[float]) -> str:
+    """Return the median of durations, with their range."""
     low, high = min(times), max(times)
     if format_duration(low) == format_duration(high):
         return format_duration(high)

@@ -1,0 +1,70 @@
+"""Lines of a watch's marks on axes of time: what users noted, and starts of machines."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pandas as pd
+
+from volbench.present.formatting import printable
+from volbench.present.plots import marks
+from volbench.present.plots.kinds import Frames
+
+MAX_NAMED = 12  # Marks in a panel up to which each has its name
+_MAX_LETTERS = 24
+_ROOM = 0.03  # Of a name, as a share of its run; names that would touch another are omitted
+_WORDS = {"start": "{} starts", "up": "{} up", "failed": "{} failed", "quiet": "quiet"}
+
+
+def events_of(frames: Frames) -> pd.DataFrame:
+    """Return the marks of watched runs: ``run``, ``t_s``, ``kind``, and ``name`` in words."""
+    rows = frames["marks"] if "marks" in frames else pd.DataFrame()
+    if rows.empty:
+        return pd.DataFrame(columns=["run", "t_s", "kind", "name"])
+    names = [
+        _WORDS.get(str(kind), "{}").format("" if pd.isna(text) else printable(str(text)))
+        for kind, text in zip(rows["kind"], rows["text"], strict=True)
+    ]
+    return rows[["run", "t_s", "kind"]].assign(name=names)
+
+
+def event_lines(
+    events: pd.DataFrame, *, end_s: float, at: Callable[[float], float] = float, is_named: bool
+) -> tuple[marks.AnyMark, ...]:
+    """Return a line across a panel for each mark, and its name along it where there are few.
+
+    Args:
+        events: rows of `events_of`, of several runs at the same time each once.
+        end_s: end of the run.
+        at: time to the place on the axis.
+    """
+    once = events.assign(_t=events["t_s"].astype(float).round(1)).drop_duplicates(["_t", "name"])
+    once = once.sort_values("_t", kind="stable")
+    lines: list[marks.AnyMark] = [
+        marks.ReferenceLine(at(t_s), "x", series="muted", dash="dotted", width=0.8)
+        for t_s in once["_t"]
+    ]
+    if is_named and 0 < len(once) <= MAX_NAMED:
+        texts, free_from = [], -math.inf
+        for t_s, name in zip(once["_t"], once["name"], strict=True):
+            if t_s >= free_from:
+                texts.append((at(t_s), 1.0, _short(name)))
+                free_from = t_s + _ROOM * end_s
+        data = pd.DataFrame(texts, columns=["_x", "_y", "_text"])
+        lines.append(
+            marks.Texts(
+                data,
+                y_in="panel",
+                offset_pt=(2, -2),
+                valign="top",
+                size=7,
+                rotation=90,
+                series="muted",
+            )
+        )
+    return tuple(lines)
+
+
+def _short(name: str) -> str:
+    return name if len(name) <= _MAX_LETTERS else f"{name[: _MAX_LETTERS - 1]}…"

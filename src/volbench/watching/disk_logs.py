@@ -1,0 +1,107 @@
+"""Logs of a watched host: each disk has its own, in the form that samplers of runs write."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from volbench.errors import ArchiveError
+from volbench.store.layout import COMPRESSED, RunFolder
+
+# Part of a log that is kept plain, so that it can be compressed well. Noticed by:
+# benchmarks/watch.py
+_PACKED_AT_BYTES = 1 << 20
+# Level of zstd from which a log gets no smaller, at 10 ms a megabyte. Noticed by:
+# benchmarks/watch.py
+_LEVEL = 9
+_DISK_FIELDS = 14
+_PRESSURE = ("some ", "full ", "cpu-some ")
+
+
+def split_sample(text: str) -> tuple[list[str], dict[str, list[str]]]:
+    """Return the lines of samples that are of the host, and those of each disk by its name.
+
+    Of pressures only totals are kept.
+    """
+    host: list[str] = []
+    disks: dict[str, list[str]] = {}
+    for line in text.splitlines():
+        fields = line.split()
+        if not fields or fields[0] == ".":
+            continue
+        if len(fields) >= _DISK_FIELDS and fields[0].isdecimal():
+            disks.setdefault(fields[2].replace("/", "!"), []).append(line.strip())
+        elif fields[0] in {"ioerr", "ebs"} and len(fields) > 2:
+            disks.setdefault(fields[1], []).append(line)
+        elif line.startswith(_PRESSURE):
+            host.append(f"{fields[0]} {fields[-1]}")
+        else:
+            host.append(line)
+    return host, disks
+
+
+class DiskLog:
+    """Log of one disk while it is watched: a plain part that grows, and a compressed one."""
+
+    def __init__(self, folder: RunFolder, devices: Sequence[str]) -> None:
+        self._path = Path(folder.samples)
+        self._packed = self._path.with_name(self._path.name + COMPRESSED)
+        self._devices = tuple(devices)
+        self._is_begun = False
+        try:
+            flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+            self._descriptor = os.open(self._path, flags, 0o644)
+        except OSError as error:
+            raise self._unwritable(error) from error
+        self._bytes = 0
+
+    def add(self, host: Sequence[str], disks: dict[str, list[str]]) -> None:
+        """Add one sample: the lines of the host, and those of this disk."""
+        mine = [line for name in self._devices for line in disks.get(name, ())]
+        self._write("\n".join([*host, *mine, ".", ""]))
+        if not self._is_begun:
+            self._is_begun = True
+            self._write("! started\n")
+        if self._bytes >= _PACKED_AT_BYTES:
+            self.pack()
+
+    def mark(self, line: str) -> None:
+        """Add a mark, one line without its sign."""
+        self._write(f"! {line}\n")
+
+    def pack(self) -> None:
+        """Compress the plain part, as one more frame of the compressed one."""
+        import pyarrow as pa
+
+        try:
+            frame = pa.Codec("zstd", compression_level=_LEVEL).compress(self._path.read_bytes())
+            with self._packed.open("ab") as sink:
+                sink.write(frame)
+                sink.flush()
+                os.fsync(sink.fileno())
+            os.ftruncate(self._descriptor, 0)
+        except (OSError, pa.ArrowException) as error:
+            raise self._unwritable(error) from error
+        self._bytes = 0
+
+    def close(self) -> None:
+        """Compress what is left, and close the log."""
+        self.pack()
+        os.close(self._descriptor)
+        self._path.unlink()
+
+    def _write(self, text: str) -> None:
+        content = text.encode()
+        try:
+            written = os.write(self._descriptor, content)
+        except OSError as error:
+            raise self._unwritable(error) from error
+        self._bytes += written
+
+    def _unwritable(self, error: Exception) -> ArchiveError:
+        return ArchiveError(
+            f"{self._path} cannot be written: {getattr(error, 'strerror', None) or error}",
+            hint="check free space; what was watched until then is kept",
+            path=str(self._path),
+        )

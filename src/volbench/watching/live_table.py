@@ -1,0 +1,116 @@
+"""Table of watched disks on a terminal, drawn again with each sample; a line a minute elsewhere.
+
+Its columns are those of ``iostat -x``, with reads and writes apart. It is drawn without a library,
+so that watching many disks costs little.
+"""
+
+from __future__ import annotations
+
+import math
+import shutil
+import time
+from collections.abc import Sequence
+from typing import TextIO
+
+from volbench.present.formatting import printable
+from volbench.units import format_capacity, format_count, format_duration, format_size
+from volbench.watching.watch_loop import LiveDisk
+
+_PLAIN_S = 60.0  # Between two lines in a log.
+_SILENT_S = 10.0  # Since the last sample, beyond which a disk is marked.
+_NAME = 17  # So that a row fits 79 columns
+_HEADS = ("r/s", "w/s", "rMB/s", "wMB/s", "rsize", "wsize", "r_ms", "w_ms", "queue", "util%")
+_WIDTHS = (6, 6, 5, 5, 5, 5, 5, 5, 5, 5)
+
+
+class LiveTable:
+    """Shows disks on a stream."""
+
+    def __init__(self, stream: TextIO, *, interval_s: float) -> None:
+        self._stream = stream
+        self._is_terminal = stream.isatty()
+        self._silent_s = _SILENT_S + 2 * interval_s
+        self._lines = 0
+        self._wrote_s = -math.inf
+
+    def __call__(self, disks: Sequence[LiveDisk], elapsed_s: float) -> None:
+        """Show the disks after a sample."""
+        now_s = time.monotonic()
+        if self._is_terminal:
+            rows = shutil.get_terminal_size().lines - 5
+            self._draw(table_lines(disks, elapsed_s, silent_s=self._silent_s, most=max(1, rows)))
+        elif now_s - self._wrote_s >= _PLAIN_S and any(disk.rates for disk in disks):
+            self._wrote_s = now_s
+            self._stream.write(f"{total_line(disks, elapsed_s)}\n")
+            self._stream.flush()
+
+    def _draw(self, lines: Sequence[str]) -> None:
+        """Draw over what was drawn before."""
+        columns = shutil.get_terminal_size().columns
+        up = f"\x1b[{self._lines}A" if self._lines else ""
+        body = "".join(f"\x1b[K{line[: columns - 1]}\n" for line in lines)
+        self._stream.write(f"{up}{body}\x1b[J")
+        self._stream.flush()
+        self._lines = len(lines)
+
+
+def total_line(disks: Sequence[LiveDisk], elapsed_s: float) -> str:
+    """Return the rates of all disks together in one line."""
+    known = [disk.rates for disk in disks if disk.rates]
+    reads, writes = (sum(each[f"{way}_iops"] for each in known) for way in ("read", "write"))
+    moved = sum(each[f"{way}_bw_bytes_per_s"] for each in known for way in ("read", "write"))
+    return (
+        f"{format_duration(round(elapsed_s))}: {len(known)} disks, {format_count(reads)} reads/s, "
+        f"{format_count(writes)} writes/s, {moved / 1e6:.1f} MB/s"
+    )
+
+
+def table_lines(
+    disks: Sequence[LiveDisk], elapsed_s: float, *, silent_s: float, most: int
+) -> list[str]:
+    """Return the table, at most 79 columns wide, with so many of the busiest disks at most."""
+    dirty = {disk.host: disk.rates.get("dirty_bytes", math.nan) for disk in disks}
+    unwritten = format_capacity(math.fsum(dirty.values()))
+    head = f"{'disk':<{_NAME}}" + "".join(
+        f" {name:>{width}}" for name, width in zip(_HEADS, _WIDTHS, strict=True)
+    )
+    title = f"{total_line(disks, elapsed_s)}, dirty pages {unwritten}; Ctrl-C ends the watch"
+    several = len(dirty) > 1
+    ordered = sorted(disks, key=lambda disk: -disk.rates.get("active_percent", -1.0))
+    rows = [_row(disk, several=several, silent_s=silent_s) for disk in ordered[:most]]
+    rows += [f"and {len(ordered) - most} more disks, less busy"] if len(ordered) > most else []
+    return [title, head, *rows]
+
+
+def _row(disk: LiveDisk, *, several: bool, silent_s: float) -> str:
+    name = printable(f"{disk.host}:{disk.device}" if several else disk.device)
+    start = f"{name if len(name) <= _NAME else '…' + name[1 - _NAME :]:<{_NAME}}"
+    if disk.problem:
+        return f"{start} {printable(disk.problem)}"
+    if not disk.rates:
+        return f"{start} waiting for the second sample"
+    age_s = time.monotonic() - disk.seen_s
+    if age_s > silent_s:
+        return f"{start} silent for {format_duration(round(age_s))}"
+    rates = disk.rates
+    cells = (
+        *(format_count(rates[f"{way}_iops"]) for way in ("read", "write")),
+        *(f"{rates[f'{way}_bw_bytes_per_s'] / 1e6:.4g}"[:5] for way in ("read", "write")),
+        *(_size(rates[f"{way}_request_bytes"]) for way in ("read", "write")),
+        *(_milliseconds(rates[f"{way}_lat_s"]) for way in ("read", "write")),
+        f"{rates['queue_depth']:.{int(rates['queue_depth'] < 100)}f}",
+        f"{rates['active_percent']:.0f}",
+    )
+    texts = zip(cells, _WIDTHS, strict=True)
+    return start + "".join(f" {cell:>{width}}" for cell, width in texts)
+
+
+def _size(size_bytes: float) -> str:
+    return "-" if math.isnan(size_bytes) else format_size(1024 * round(size_bytes / 1024))
+
+
+def _milliseconds(seconds: float) -> str:
+    milliseconds = 1000 * seconds
+    if math.isnan(seconds):
+        return "-"
+    return f"{milliseconds:.3g}" if milliseconds < 100 else f"{milliseconds:.0f}"

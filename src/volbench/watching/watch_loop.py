@@ -1,0 +1,325 @@
+"""Watch of hosts: their samples into the logs of a campaign, until the end, Ctrl-C or a deadline.
+
+A thread for each host receives its samples; all else happens in one loop. A host that is cut off
+leaves a gap: counters are cumulative, so that the interval over it has the right mean.
+"""
+
+from __future__ import annotations
+
+import json
+import queue
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from hashlib import sha256
+from threading import Thread
+
+from volbench.analyse.frames.kernel_counters import Sample, SampleReader, disk_rates
+from volbench.engine.run.process_watch import StopRequest
+from volbench.errors import VolbenchError
+from volbench.ingest.run_files import STATUS_FORMAT
+from volbench.model.campaign.event import (
+    CampaignEnded,
+    CampaignStarted,
+    Event,
+    Listener,
+    Notice,
+    Progress,
+    RunEnded,
+    RunProgress,
+    RunStarted,
+)
+from volbench.model.campaign.planned_run import Campaign, Run, RunState
+from volbench.store.archive import fresh_run_folder
+from volbench.store.atomic_files import write_atomic
+from volbench.store.journal import Journal, utc_now
+from volbench.store.layout import Layout
+from volbench.store.log_files import raw_checksums
+from volbench.watching.disk_logs import DiskLog, split_sample
+from volbench.watching.starts import QUIET_S, StaggeredStarts, Starts
+from volbench.watching.user_marks import MarkReader
+from volbench.watching.watch_plan import WatchedDisk, WatchedHost
+
+_POLL_S = 0.5  # Shorter than a user notices after Ctrl-C.
+_RETRY_S = 5.0  # Between two attempts to reach a host.
+_SILENCE_S = 30.0  # For a sample beyond its interval, on a busy host.
+
+
+class _StopStreamError(Exception):
+    """The watch is over."""
+
+
+@dataclass
+class LiveDisk:
+    """A disk as it was in the last interval."""
+
+    host: str
+    device: str
+    # of the device frame; empty before the second sample
+    rates: dict[str, float] = field(default_factory=dict)
+    seen_s: float = 0.0  # when its last sample arrived, by the monotonic clock
+    problem: str = ""  # why there are no samples; empty where they arrive
+
+
+@dataclass
+class _HostState:
+    """A host while it is watched."""
+
+    watched: WatchedHost
+    runs: list[Run] = field(default_factory=list)  # of the job that is under way
+    logs: list[DiskLog] = field(default_factory=list)
+    reader: SampleReader = field(default_factory=SampleReader)
+    before: Sample | None = None
+    header: list[str] = field(default_factory=list)
+    samples: int = 0  # of the job that is under way
+
+
+@dataclass(frozen=True)
+class Duties:
+    """What ends a watch, and what it starts meanwhile."""
+
+    for_s: float | None  # seconds of each job; None for no end
+    starts: Starts | None  # commands that start machines; None for none
+    staggers_s: tuple[float, ...]  # time between two starts, in the order of the jobs
+
+
+Shown = Callable[[Sequence[LiveDisk], float], None]
+
+
+class Watch:
+    """A watched campaign that is under way.
+
+    Args:
+        show: called with all disks and the seconds since the start after each sample.
+        listeners: receive the events of a campaign, for metrics.
+    """
+
+    def __init__(
+        self,
+        layout: Layout,
+        campaign: Campaign,
+        hosts: Sequence[WatchedHost],
+        *,
+        show: Shown,
+        listeners: Sequence[Listener],
+        stop: StopRequest,
+    ) -> None:
+        self._layout = layout
+        self._campaign = campaign
+        self._hosts = [_HostState(host) for host in hosts]
+        self._show = show
+        self._listeners = listeners
+        self._stop = stop
+        self._is_over = False
+        self._arrived: queue.SimpleQueue[tuple[_HostState, str | VolbenchError]] = (
+            queue.SimpleQueue()
+        )
+        self._marks = MarkReader(layout)
+        self._began_s = time.monotonic()
+        self.disks = [
+            LiveDisk(at.watched.host.name, disk.facts.device)
+            for at in self._hosts
+            for disk in at.watched.disks
+        ]
+
+    def run(self, journal: Journal, duties: Duties) -> None:
+        """Watch one job after another, each with its own stagger; one job without starts."""
+        self._tell(CampaignStarted(self._campaign, self._campaign.runs))
+        jobs = list(dict.fromkeys(run.job for run in self._campaign.runs))
+        for state in self._hosts:
+            Thread(target=self._follow, args=(state,), daemon=True).start()
+        try:
+            for index, job in enumerate(jobs):
+                with self._job(journal, job):
+                    staggered = None
+                    if duties.starts is not None:
+                        stagger_s = duties.staggers_s[index]
+                        staggered = StaggeredStarts(duties.starts, stagger_s, self._mark)
+                    try:
+                        self._watch_job(duties.for_s, staggered)
+                    finally:
+                        if staggered is not None:
+                            staggered.end()
+                if self._stop.requested:
+                    break
+        finally:
+            self._is_over = True
+        ended = [run.id for run in self._campaign.runs]
+        self._tell(CampaignEnded(tuple(ended), (), ()))
+
+    def _watch_job(self, for_s: float | None, staggered: StaggeredStarts | None) -> None:
+        began_s = time.monotonic()
+        while not self._stop.requested:
+            now_s = time.monotonic()
+            left_s = _POLL_S if for_s is None else began_s + for_s - now_s
+            if left_s <= 0:
+                break
+            is_new = self._take(min(left_s, _POLL_S))
+            for mark in self._marks.fresh():
+                self._mark(*mark)
+            if staggered is not None and staggered.step(self._iops() if is_new else None):
+                self._mark("quiet", "", time.time() - QUIET_S)
+                break
+            if all(disk.problem and not disk.rates for disk in self.disks):
+                break
+
+    def _iops(self) -> float:
+        rates = [disk.rates for disk in self.disks if disk.rates]
+        return sum(each["read_iops"] + each["write_iops"] for each in rates)
+
+    def _follow(self, state: _HostState) -> None:
+        """Receive samples of a host, in a thread of its own, until the watch is over."""
+        host = state.watched.host
+        interval_s = self._campaign.runs[0].device_sample_s
+        devices = [name for disk in state.watched.disks for name in disk.devices]
+
+        def take(part: object) -> None:
+            if self._is_over or self._stop.requested:
+                raise _StopStreamError
+            if isinstance(part, str):
+                self._arrived.put((state, part))
+
+        while not (self._is_over or self._stop.requested):
+            try:
+                with suppress(_StopStreamError):
+                    host.executor.stream(
+                        "sample_disks",
+                        take,
+                        within_s=interval_s + _SILENCE_S,
+                        devices=list(dict.fromkeys(devices)),
+                        interval_s=interval_s,
+                    )
+            except VolbenchError as error:
+                self._arrived.put((state, error))
+                if not error.transient:
+                    return
+                time.sleep(_RETRY_S)
+
+    def _take(self, wait_s: float) -> bool:
+        """Take what has arrived; return whether there are new rates."""
+        with suppress(queue.Empty):
+            state, part = self._arrived.get(timeout=wait_s)
+            mine = [disk for disk in self.disks if disk.host == state.watched.host.name]
+            if isinstance(part, VolbenchError):
+                if not mine[0].problem:
+                    self._tell(Notice(f"{state.watched.host.name}: {part.message}"))
+                for disk in mine:
+                    disk.problem = part.message
+                return False
+            host_lines, disk_lines = split_sample(part)
+            if host_lines[:1] and host_lines[0].startswith("volbench-samples"):
+                state.header = [host_lines.pop(0)]
+            for log in state.logs:
+                log.add([*(state.header if not state.samples else ()), *host_lines], disk_lines)
+            state.samples += 1
+            self._update(state, mine, part)
+            return bool(state.before)
+        return False
+
+    def _update(self, state: _HostState, mine: Sequence[LiveDisk], text: str) -> None:
+        """Compute the rates of the last interval, for the table and for metrics."""
+        for sample in state.reader.feed(text):
+            before, state.before = state.before, sample
+            for disk, run in zip(mine, state.runs, strict=True):
+                old = before.disks.get(disk.device) if before else None
+                new = sample.disks.get(disk.device)
+                interval_s = sample.uptime_s - before.uptime_s if before else 0.0
+                if old and new and interval_s > 0:
+                    disk.rates = disk_rates(old, new, interval_s=interval_s) or {}
+                    disk.rates["dirty_bytes"] = sample.unwritten_bytes
+                disk.seen_s, disk.problem = time.monotonic(), ""
+                if self._listeners and disk.rates:
+                    self._tell(RunProgress(run, self._progress(disk)))
+        self._show(self.disks, time.monotonic() - self._began_s)
+
+    def _progress(self, disk: LiveDisk) -> Progress:
+        return Progress(
+            time.monotonic() - self._began_s,
+            read_iops=disk.rates["read_iops"],
+            write_iops=disk.rates["write_iops"],
+            read_bw_bytes_per_s=disk.rates["read_bw_bytes_per_s"],
+            write_bw_bytes_per_s=disk.rates["write_bw_bytes_per_s"],
+        )
+
+    def _mark(self, kind: str, text: str, utc_s: float | None = None) -> None:
+        """Record an event in the logs of all disks, by the clock of their host."""
+        utc_s = time.time() if utc_s is None else utc_s
+        for state in self._hosts:
+            at_s = utc_s + state.watched.clock.offset_s
+            for log in state.logs:
+                log.mark(f"mark {at_s:.3f} {kind} {text}".rstrip())
+
+    @contextmanager
+    def _job(self, journal: Journal, job: str) -> Iterator[None]:
+        """Open the logs of a job; close and record them in the end, whatever ended it."""
+        runs = [run for run in self._campaign.runs if run.job == job]
+        started_utc, began_s = utc_now(), time.monotonic()
+        for state in self._hosts:
+            state.runs = [run for run in runs if run.host == state.watched.host.name]
+            state.logs = [
+                self._opened(run, disk)
+                for run, disk in zip(state.runs, state.watched.disks, strict=True)
+            ]
+            state.samples = 0
+        journal.write("runs", runs=[run.id for run in runs], state=RunState.RUNNING)
+        for run in runs:
+            self._tell(RunStarted(run, None))
+        try:
+            yield
+        finally:
+            elapsed_s = time.monotonic() - began_s
+            for state in self._hosts:
+                logs, state.logs = state.logs, []
+                for run, log in zip(state.runs, logs, strict=True):
+                    log.close()
+                    reason = "" if state.samples > 1 else self._problem(state)
+                    outcome = RunState.FAILED if reason else RunState.FINISHED
+                    offset_s = state.watched.clock.offset_s
+                    ending = Ending(outcome, reason, started_utc, elapsed_s, offset_s)
+                    conclude_run(journal, self._layout, run, ending)
+                    self._tell(RunEnded(run, outcome, reason))
+
+    def _problem(self, state: _HostState) -> str:
+        problems = (disk.problem for disk in self.disks if disk.host == state.watched.host.name)
+        return next(filter(None, problems), "it ended before the second sample")
+
+    def _opened(self, run: Run, disk: WatchedDisk) -> DiskLog:
+        folder = fresh_run_folder(self._layout, run.id)
+        write_atomic(folder.facts, disk.facts.model_dump_json(indent=1) + "\n", durable=False)
+        return DiskLog(folder, disk.devices)
+
+    def _tell(self, event: Event) -> None:
+        for listener in self._listeners:
+            listener(event)
+
+
+@dataclass(frozen=True)
+class Ending:
+    """How a watched run ended."""
+
+    state: RunState
+    reason: str  # empty if it finished
+    started_utc: str  # ISO 8601 with Z
+    elapsed_s: float
+    clock_offset_s: float  # of the host's clock from the controller's
+
+
+def conclude_run(journal: Journal, layout: Layout, run: Run, ending: Ending) -> None:
+    """Write status.json, the last file of a run, and its end into the journal."""
+    folder = layout.run(run.id)
+    content = {
+        "format": STATUS_FORMAT,
+        "state": ending.state,
+        "reason": ending.reason,
+        "started_utc": ending.started_utc,
+        "ended_utc": utc_now(),
+        "elapsed_s": round(ending.elapsed_s, 3),
+        "start": {"clock_offset_s": ending.clock_offset_s},
+        "files": raw_checksums(folder.path),
+    }
+    text = json.dumps(content, indent=1) + "\n"
+    write_atomic(folder.status, text)
+    digest = sha256(text.encode()).hexdigest()
+    ended = {"run": run.id, "state": ending.state, "reason": ending.reason}
+    journal.write("run", **ended, status_sha256=digest)

@@ -1,0 +1,301 @@
+"""Verbs watch (disks of hosts under any load) and mark (events on their time axis)."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from volbench.cli.hosts import HostSelection, on_hosts
+from volbench.cli.options import (
+    NEW_CAMPAIGN,
+    Metrics,
+    Quantity,
+    examples,
+    option_group,
+)
+from volbench.cli.output import (
+    TableOutput,
+    default_campaign_folder,
+    recorded_command,
+    table_options,
+)
+from volbench.cli.slice_options import WITH_METRICS
+from volbench.cli.verb_groups import VerbCommand, name_campaign
+from volbench.errors import InputError
+from volbench.units import counted_noun, parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from volbench.model.campaign.event import Listener
+    from volbench.model.campaign.planned_run import Campaign
+    from volbench.store.layout import Layout
+    from volbench.watching.starts import Starts
+    from volbench.watching.watch_loop import Duties
+    from volbench.watching.watch_plan import WatchedHost
+
+# Shortest and longest time between samples: the kernel counts time in milliseconds, and the device
+# frame is of intervals within which a load can be told. Noticed by: tests/watching/test_watch.py
+_MIN_INTERVAL_S, _MAX_INTERVAL_S = 0.1, 60.0
+_USUAL_S = 1.0
+
+
+def _durations(text: str) -> tuple[float, ...]:
+    """Return the seconds of a list of durations."""
+    return tuple(parse_duration(part) for part in text.split(",")) if text else ()
+
+
+def _interval(text: str) -> float:
+    seconds = parse_duration(text)
+    if not _MIN_INTERVAL_S <= seconds <= _MAX_INTERVAL_S:
+        raise InputError(f"{text} is not between 100ms and 1m", hint="write it like 1s")
+    return seconds
+
+
+@dataclass(frozen=True)
+class StartCommands:
+    """Commands of ``--start`` as they were typed, and the time between samples beside them."""
+
+    start: str
+    count: int
+    until: str
+    stop_command: str
+    sample_s: float
+
+
+_STARTS = option_group(
+    "commands",
+    StartCommands,
+    click.option(
+        "--start",
+        default="",
+        metavar="COMMAND",
+        help="Start machines meanwhile: a command, with {n} for their number. It is split into "
+        "words, and no shell is involved.",
+    ),
+    click.option(
+        "--count",
+        type=click.IntRange(1, 10_000),
+        default=1,
+        metavar="N",
+        help="Number of machines to start.  [default: 1]",
+    ),
+    click.option(
+        "--until",
+        default="",
+        metavar="COMMAND",
+        help="Command that succeeds once machine {n} is up; tried once a second.",
+    ),
+    click.option(
+        "--stop",
+        "stop_command",
+        default="",
+        metavar="COMMAND",
+        help="Command that ends machine {n} before the next stagger, and in the end.",
+    ),
+    click.option(
+        "--sample",
+        "sample_s",
+        type=Quantity("TIME", _interval),
+        default="1s",
+        show_default=True,
+        help="Time between samples with --start, where --every is that between starts.",
+    ),
+    heading="Starts",
+)
+
+
+@click.command(
+    "watch",
+    cls=VerbCommand,
+    epilog=examples(
+        "volbench watch",
+        "volbench watch /dev/sdb /var/lib/libvirt --for 10m",
+        "volbench watch --inventory fleet.yaml --every 10s -o night",
+        "volbench watch --start 'virsh start vm{n}' --count 30 --every 20s,240s "
+        "--until 'test -e /run/vm{n}.up'",
+    ),
+)
+@click.argument("targets", nargs=-1, metavar="[DEVICE|PATH]...")
+@click.option(
+    "--for",
+    "for_s",
+    type=Quantity("TIME", parse_duration),
+    metavar="TIME",
+    help="End after this time; with --start, each stagger. Default: at Ctrl-C.",
+)
+@click.option(
+    "--every",
+    type=Quantity("TIME", _durations),
+    default="",
+    metavar="TIME[,TIME...]",
+    help="Time between samples, 100ms to 1m (default: 1s); with --start, time between two starts. "
+    "Several are watched one after the other.",
+)
+@NEW_CAMPAIGN
+@_STARTS
+@WITH_METRICS
+@on_hosts
+@table_options(has_output=False)
+def watch(
+    targets: tuple[str, ...],
+    for_s: float | None,
+    every: tuple[float, ...],
+    output: Path | None,
+    *,
+    commands: StartCommands,
+    metrics: Metrics,
+    where: HostSelection,
+    table_output: TableOutput,
+) -> None:
+    """Watch disks under a load that is not fio, until Ctrl-C: a campaign without a benchmark.
+
+    Without DEVICE or PATH, all disks of this machine, or of each host of an inventory. Counters of
+    the kernel are read; nothing is written to what is watched.
+    """
+    from volbench.store.archive import create_campaign
+    from volbench.watching.watch_loop import Duties
+    from volbench.watching.watch_plan import find_disks, plan_watch
+
+    starts = _starts(commands)
+    interval_s, staggers_s = _times(every, commands.sample_s, has_starts=starts is not None)
+    duties = Duties(for_s, starts, staggers_s)
+    with where.connected() as connected:
+        hosts = find_disks(connected, targets)
+        folder = output or default_campaign_folder("watch")
+        archive = plan_watch(
+            hosts,
+            name=folder.resolve().name,
+            interval_s=interval_s,
+            staggers_s=staggers_s,
+            command=recorded_command(targets, output),
+        )
+        with metrics.served() as listeners_of:
+            layout = create_campaign(folder, archive)
+            name_campaign(layout.root)
+            _carry_out(
+                layout,
+                archive.campaign,
+                hosts,
+                listeners=listeners_of(layout),
+                duties=duties,
+            )
+    _show(layout, table_output)
+
+
+def _starts(commands: StartCommands) -> Starts | None:
+    """Return the commands of ``--start``; None without that option."""
+    from volbench.watching.starts import Starts, parse_command
+
+    if not commands.start:
+        if commands.until or commands.stop_command:
+            raise InputError("--until and --stop need --start", hint="add --start COMMAND")
+        return None
+    return Starts(
+        start=parse_command(commands.start, option="--start"),
+        count=commands.count,
+        until=parse_command(commands.until, option="--until"),
+        stop=parse_command(commands.stop_command, option="--stop"),
+    )
+
+
+def _times(
+    every: tuple[float, ...], sample_s: float, *, has_starts: bool
+) -> tuple[float, tuple[float, ...]]:
+    """Return the time between samples, and those between starts, one for each stagger."""
+    if has_starts:
+        return sample_s, every or (0.0,)
+    if len(every) > 1:
+        raise InputError(
+            "several times between samples", hint="--every 1s,10s needs --start: see --help"
+        )
+    interval_s = every[0] if every else _USUAL_S
+    if not _MIN_INTERVAL_S <= interval_s <= _MAX_INTERVAL_S:
+        raise InputError(
+            f"--every {interval_s:g}s is not between 100ms and 1m", hint="write it like --every 1s"
+        )
+    return interval_s, ()
+
+
+def _carry_out(
+    layout: Layout,
+    campaign: Campaign,
+    hosts: Sequence[WatchedHost],
+    *,
+    listeners: Sequence[Listener],
+    duties: Duties,
+) -> None:
+    """Watch until the end, holding the folder of the campaign."""
+    from volbench.engine.run.process_watch import stop_on_signals
+    from volbench.store.archive import hold_campaign
+    from volbench.store.consent import hold_copies
+    from volbench.store.journal import Journal
+    from volbench.watching.live_table import LiveTable
+    from volbench.watching.watch_loop import Watch
+
+    disks = counted_noun(sum(len(host.disks) for host in hosts), "disk")
+    names = f"{disks} of {counted_noun(len(hosts), 'host')}"
+    click.echo(f"Watching {names}; results go to {layout.root}. Press Ctrl-C to end.", err=True)
+    with (
+        hold_campaign(layout),
+        hold_copies(layout, campaign.key),
+        Journal(layout.journal) as journal,
+        stop_on_signals() as stop,
+    ):
+        watch = Watch(
+            layout,
+            campaign,
+            hosts,
+            show=LiveTable(sys.stderr, interval_s=campaign.runs[0].device_sample_s),
+            listeners=listeners,
+            stop=stop,
+        )
+        watch.run(journal, duties)
+
+
+def _show(layout: Layout, table_output: TableOutput) -> None:
+    """Print the results, and what a storm of machines did."""
+    from volbench.analyse.time.boot_storm import storms
+    from volbench.api.one_campaign import open_campaign
+    from volbench.cli.execution import show_results
+    from volbench.present.plots.charts.storm_columns import sentence
+
+    show_results(layout, table_output)
+    opened = open_campaign(layout.root)
+    frames = {name: opened.frame(name) for name in ("summary", "series", "device", "marks")}
+    for storm in storms(frames):
+        if storm.machines:
+            table_output.note(sentence(storm))
+    click.echo(f"campaign folder: {layout.root}", err=True)
+
+
+@click.command(
+    "mark",
+    epilog=examples(
+        'volbench mark "vm 7 started"', 'volbench mark "backup begins" --in volbench-results/night'
+    ),
+)
+@click.argument("text")
+@click.option(
+    "--in",
+    "campaign",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Folder of the watch. Default: all watches of this user that are under way.",
+)
+def mark(text: str, campaign: Path | None) -> None:
+    """Put an event, such as TEXT, on the time axis of the watches that are under way."""
+    from volbench.watching.user_marks import add_mark, running_watches
+
+    layouts = [
+        layout
+        for layout in running_watches()
+        if campaign is None or layout.root.resolve() == campaign.resolve()
+    ]
+    add_mark(text, layouts)
+    for layout in layouts:
+        click.echo(f"marked in {layout.root}", err=True)
