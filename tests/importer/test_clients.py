@@ -204,6 +204,22 @@ def test_clients_without_names_are_refused(tmp_path: Path) -> None:
         take(tmp_path / "r.json", into=tmp_path / "c")
 
 
+def test_the_sum_of_clients_is_read_where_it_is_alone(tmp_path: Path) -> None:
+    """Scripts keep fio's last entry alone; it has neither a host nor options, not even defaults."""
+    document = document_of(CLIENTS / "stdout")
+    *_, total = document["client_stats"]
+    assert total["jobname"] == "All clients"
+    document["client_stats"] = [total]
+    document["global options"] = {"unified_rw_reporting": "0"}
+    (tmp_path / "r.json").write_text(json.dumps(document))
+    _, opened = take(tmp_path / "r.json", into=tmp_path / "c")
+    rows = [row for row in opened.rows("summary") if row["direction"] != "sync"]
+    iops = [total[row["direction"]]["iops"] for row in rows if isinstance(row["direction"], str)]
+    assert [row["iops"] for row in rows] == pytest.approx(iops)
+    assert {row["host"] for row in rows} == {"unknown"}
+    assert {(row["block_bytes"], row["iodepth"], row["direct"]) for row in rows} == {(None,) * 3}
+
+
 def test_options_of_clients_are_not_mixed_up(tmp_path: Path) -> None:
     """From 3.39 on each client tells its own; before, what they differ in is unknown."""
     document = document_of(CLIENTS / "stdout")

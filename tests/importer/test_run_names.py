@@ -33,14 +33,14 @@ def test_a_clear_jobname_is_kept(tmp_path: Path) -> None:
 
 
 def test_paths_distinguish_jobs_of_one_name(tmp_path: Path) -> None:
-    """Two settings under one jobname are never pooled; the least of their paths is used."""
+    """Two settings under one jobname are never pooled; all of its names have the same parts."""
     put(tmp_path / "in" / "4k" / "randread-1-3.json", RANDREAD)
     put(tmp_path / "in" / "4k" / "randread-16-3.json", DEEPER)
     put(tmp_path / "in" / "8k" / "randread-16-3.json", DEEPER)
     assert [job for _, job, _ in jobs_of(source=tmp_path / "in", into=tmp_path / "c")] == [
+        "4k-randread-1-3",
         "4k-randread-16-3",
         "8k-randread-16-3",
-        "randread-1-3",
     ]
 
 

@@ -39,7 +39,7 @@ from volbench.importer.unlike_jobs import OF_EACH, described, is_unlike_group, m
 from volbench.model.campaign.host import Host
 from volbench.model.campaign.planned_run import Volume, VolumeKind
 from volbench.model.profile.fio_options import OptionKind
-from volbench.model.results.result import JobResult, RunOutput
+from volbench.model.results.result import SUM_OF_CLIENTS, JobResult, RunOutput
 
 ROLE = "data"
 UNKNOWN = "unknown"
@@ -75,7 +75,8 @@ def reported_options(output: RunOutput, job: JobResult) -> ReportedOptions:
     """
     shared = output.shared_options(job)
     texts = {**shared, **job.options}
-    has_own = bool(job.options) or (bool(shared) and not job.hostname)
+    is_of_client = bool(job.hostname) or job.name == SUM_OF_CLIENTS
+    has_own = bool(job.options) or (bool(shared) and not is_of_client)
     has_own = has_own and output.disputed <= job.options.keys()
     options: dict[str, str] = {}
     left_out: list[str] = []

@@ -174,7 +174,9 @@ def split_repeat(path: Sequence[str]) -> tuple[tuple[str, ...], int | None]:
 
 
 def assign_job_names(namings: Sequence[Naming]) -> None:
-    """Choose for each run the shortest name that no other result has, and number the repeats.
+    """Choose the shortest names that tell results apart, and number the repeats.
+
+    Of results with one jobname, all names have the same parts of labels and path.
 
     Raises:
         InputError: the pattern gives two results the same job and repeat.
@@ -182,8 +184,10 @@ def assign_job_names(namings: Sequence[Naming]) -> None:
     # Names shared by results that are not repeats of each other
     while clashing := {g[0].candidate for g in _groups(namings) if not _are_repeats(g)}:
         raised = False
+        # What tells two results of a job apart stands in the names of all of them
+        alike = {naming.jobname for naming in namings if naming.candidate in clashing}
         for naming in namings:
-            if naming.candidate in clashing and naming.level < naming.most_levels:
+            if naming.jobname in alike and naming.level < naming.most_levels:
                 naming.level += 1
                 raised = True
         if not raised:

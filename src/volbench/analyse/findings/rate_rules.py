@@ -356,7 +356,11 @@ def _ratio(rates: Sequence[float]) -> float:
 
 def _is_valid(view: RunView, context: Context) -> bool:
     """Return whether no other rule rejects the result of a run."""
-    others = [one for one in DECLARED.values() if one is not uneven_repeats]
+    others = [
+        one
+        for one in DECLARED.values()
+        if one is not uneven_repeats and view.run.phase in one.phases
+    ]
     found = (finding for one in others for finding in one.findings(view, context))
     return not any(finding.severity is Severity.INVALID for finding in found)
 

@@ -134,7 +134,8 @@ def _read_jobs(root: Fields, *, is_whole: bool) -> Iterator[JobResult]:
     key = "client_stats" if "jobs" not in root.raw and "client_stats" in root.raw else "jobs"
     if key not in root.raw:
         raise root.wrong("jobs", "a list")
-    for entry in root.children(key):
+    entries = root.children(key)
+    for entry in entries:
         try:
             job = _read_job(entry)
         except OutputError as error:
@@ -143,6 +144,8 @@ def _read_jobs(root: Fields, *, is_whole: bool) -> Iterator[JobResult]:
             job = _damaged(entry, error)
         if key == "jobs":
             yield job
+        elif len(entries) == 1 and job.name == SUM_OF_CLIENTS:  # others were cut out of the file
+            yield replace(job, hostname="", port=None)
         elif job.name != SUM_OF_CLIENTS:
             yield replace(job, name=f"{job.hostname}:{job.name}")
 
