@@ -114,7 +114,8 @@ _GENERIC = re.compile(
     re.IGNORECASE,
 )
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
-_MAX_LENGTH = 80
+# Run folders have this name between two numbers, and file systems allow 255 letters
+_MAX_LENGTH = 160
 _MAX_NAMED = 3  # Renamed jobs in a note; `volbench show` lists all
 
 
