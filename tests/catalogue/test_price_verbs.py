@@ -6,10 +6,12 @@ import csv
 import json
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
 
 from tests.labelled_campaigns import make
+from volbench.api.many_campaigns import Dataset
 from volbench.cli.main import cli
 from volbench.errors import InputError
 from volbench.model.campaign.host import Host
@@ -44,6 +46,25 @@ def test_runs_must_be_steady(results: Path) -> None:
     assert isinstance(done.exception, InputError)
     assert "runs was steady" in str(done.exception)
     assert "--unsteady" in done.exception.hint
+
+
+def test_no_price_is_of_an_invalid_result(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a finding rejects is left out, and a note says so."""
+    plain = Dataset.frame
+
+    def frame(self: Dataset, name: str) -> pd.DataFrame:
+        if name != "findings":
+            return plain(self, name)
+        rows = plain(self, "summary")
+        runs = rows.loc[rows["host"] == "vm1", "run"].unique()
+        return pd.DataFrame({"run": runs, "severity": "invalid", "direction": "read", "rule": "x"})
+
+    monkeypatch.setattr(Dataset, "frame", frame)
+    done = run("price", results, *KAMATERA, "--unsteady", "--json")
+    assert done.exit_code == 0, done.output
+    reported = json.loads(done.stdout)
+    assert {offer["name"] for offer in reported["offers"]} == {"2DCPU-4GB", "unknown"}
+    assert "all runs: 2 runs are invalid by x, left out" in reported["notes"]
 
 
 def test_the_costs_of_a_campaign_are_listed(results: Path) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import pandas as pd
 
+from volbench.analyse.compare.comparability import without_invalid
 from volbench.analyse.frames.job_frames import measured
 from volbench.api.many_campaigns import Dataset, open_campaigns
 from volbench.catalogue.catalogue_tables import interval_text, money_text
@@ -312,6 +313,9 @@ def priced_market(
 ) -> Market:
     """Return the configurations of all campaigns, ranked within each workload."""
     frames = {name: dataset.frame(name) for name in _FRAMES}
+    findings = dataset.frame("findings").assign(direction=None)  # a price is of a whole run
+    summary, invalid = without_invalid(frames["summary"].assign(side="all runs"), findings)
+    frames["summary"] = summary.drop(columns="side")
     rows, notes = priced_runs(
         performance(frames), frames["summary"], _billing(dataset), prices, size_bytes=size_bytes
     )
@@ -321,7 +325,7 @@ def priced_market(
         summary=frames["summary"],
         by=by,
         keep_unsteady=keep_unsteady,
-        notes=notes,
+        notes=[*notes, *invalid],
     )
 
 
