@@ -55,7 +55,7 @@ class DepthJudge:
                 if levels
             )
             words = f"another queue depth reaches more than {run.job}"
-            return None if is_deep_enough else Decision(True, words, run.job)
+            return None if is_deep_enough else Decision(True, words, frozenset({run.job}))
         *shallow, last = ladder[: ladder.index(run.job)]
         gains = [
             levels[last] / before - 1
@@ -65,7 +65,7 @@ class DepthJudge:
         ]
         gain = max(gains, default=0.0)
         words = f"{last} gained {format_percent(max(0.0, gain))} over shallower queues"
-        return None if gain > MAX_SAME_DISTANCE else Decision(True, words, run.job)
+        return None if gain > MAX_SAME_DISTANCE else Decision(True, words, frozenset({run.job}))
 
     def outcome(self) -> Sequence[str]:
         """Return nothing: the results say which depths were tried."""

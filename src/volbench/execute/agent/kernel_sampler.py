@@ -115,6 +115,20 @@ class Sampler:
             count = read(path).strip()
             if count:
                 lines.append(b"ioerr %s %s" % (name.encode(), count))
+        lines += self._of_ebs()
+        lines += [b"cpu-" + line for line in read("/proc/pressure/cpu").splitlines()[:1]]
+        lines += self._tool.waits()
+        for path in self._limited:
+            lines += _throttling(path)
+        self._write(b"\n".join([*lines, b".", b""]))
+        self._tail.add(uptime_s, lines)
+        if self._tail.reason and not self.is_over:
+            self._write(b"\n! tail %s\n" % self._tail.reason.encode())
+            self.is_over = True
+
+    def _of_ebs(self) -> "list[bytes]":
+        """Return the counters and histograms of EBS volumes; one with a damaged page is left out."""
+        lines = []
         for name in list(self._volumes):
             page = nvme_log.read_page(name)
             counts = nvme_log.counters(page)
@@ -126,15 +140,7 @@ class Sampler:
             else:
                 self._volumes.remove(name)
                 self._write(b"\n! ebs %s: damaged page, no longer read\n" % name.encode())
-        lines += [b"cpu-" + line for line in read("/proc/pressure/cpu").splitlines()[:1]]
-        lines += self._tool.waits()
-        for path in self._limited:
-            lines += _throttling(path)
-        self._write(b"\n".join([*lines, b".", b""]))
-        self._tail.add(uptime_s, lines)
-        if self._tail.reason and not self.is_over:
-            self._write(b"\n! tail %s\n" % self._tail.reason.encode())
-            self.is_over = True
+        return lines
 
     def _write(self, text: bytes) -> None:
         if self.is_over:
@@ -151,6 +157,22 @@ class _Stream(Sampler):
     def __init__(self, devices: "list[str]", interval_s: float) -> None:
         self._parts = []  # type: list[bytes]
         super().__init__(-1, devices, interval_s, is_tail_followed=False)
+
+    def _of_ebs(self) -> "list[bytes]":
+        """Return the counters and histograms of EBS volumes; one with a damaged page is left out."""
+        lines = []
+        for name in list(self._volumes):
+            page = nvme_log.read_page(name)
+            counts = nvme_log.counters(page)
+            if counts:
+                lines.append(" ".join(map(str, ("ebs", name, *counts))).encode())
+                for direction, bins in nvme_log.histograms(page).items():
+                    words = ("{}:{}".format(*each) for each in bins)
+                    lines.append(" ".join(("ebs-" + direction, name, *words)).encode())
+            else:
+                self._volumes.remove(name)
+                self._write(b"\n! ebs %s: damaged page, no longer read\n" % name.encode())
+        return lines
 
     def _write(self, text: bytes) -> None:
         self._parts.append(text)
