@@ -32,7 +32,7 @@ def split_sample(text: str) -> tuple[list[str], dict[str, list[str]]]:
             continue
         if len(fields) >= _DISK_FIELDS and fields[0].isdecimal():
             disks.setdefault(fields[2].replace("/", "!"), []).append(line.strip())
-        elif fields[0] in {"ioerr", "ebs"} and len(fields) > 2:
+        elif fields[0].startswith(("ioerr", "ebs")) and len(fields) > 2:
             disks.setdefault(fields[1], []).append(line)
         elif line.startswith(_PRESSURE):
             host.append(f"{fields[0]} {fields[-1]}")

@@ -127,7 +127,7 @@ class Sampler:
             self.is_over = True
 
     def _of_ebs(self) -> "list[bytes]":
-        """Return the counters and histograms of EBS volumes; one with a damaged page is left out."""
+        """Return the counters and histograms of EBS volumes without a damaged page."""
         lines = []
         for name in list(self._volumes):
             page = nvme_log.read_page(name)
@@ -157,22 +157,6 @@ class _Stream(Sampler):
     def __init__(self, devices: "list[str]", interval_s: float) -> None:
         self._parts = []  # type: list[bytes]
         super().__init__(-1, devices, interval_s, is_tail_followed=False)
-
-    def _of_ebs(self) -> "list[bytes]":
-        """Return the counters and histograms of EBS volumes; one with a damaged page is left out."""
-        lines = []
-        for name in list(self._volumes):
-            page = nvme_log.read_page(name)
-            counts = nvme_log.counters(page)
-            if counts:
-                lines.append(" ".join(map(str, ("ebs", name, *counts))).encode())
-                for direction, bins in nvme_log.histograms(page).items():
-                    words = ("{}:{}".format(*each) for each in bins)
-                    lines.append(" ".join(("ebs-" + direction, name, *words)).encode())
-            else:
-                self._volumes.remove(name)
-                self._write(b"\n! ebs %s: damaged page, no longer read\n" % name.encode())
-        return lines
 
     def _write(self, text: bytes) -> None:
         self._parts.append(text)
