@@ -53,7 +53,7 @@ IDENTIFIERS = {
 """Whole identifiers that are retired."""
 
 PHRASES = {
-    r"\bclones?\b": "numjobs, or jobs in parallel",
+    r"\b(?:two|several|many|\d+) clones\b|\bclones of (?:a|the) job\b": "numjobs",
     r"\bnot told\b": "n/a, or not reported by",
     r"\bnobody (?:told|tells|looked|knows|asked)\b": "not reported, not known",
     r"\btells? (?:no|nothing|how|what|whether|which|why|that)\b": "reports, shows, says",
