@@ -220,7 +220,7 @@ def test_probe_shows_what_a_file_holds(tmp_path: Path, volbench: Volbench) -> No
         ["show", "/nowhere"],
         ["plot", "pie", "/tmp"],
         ["export", "/tmp", "--format", "pdf"],
-        ["run", "quick", "--on", "data=/tmp", "--on", "data=/var"],
+        ["run", "quick", "--on", "data=/tmp", "--on", "data=/tmp"],
         ["run", "quick", "--on", "/tmp", *settings("nonsense=1")],
         ["run", "quick", "--on", "/tmp", *settings("size")],
         ["run", "quick", "--on", "/tmp", "--grace", "soon"],

@@ -16,6 +16,7 @@ from volbench.catalogue.catalogue_tables import interval_text, money_text
 from volbench.catalogue.price_list import FLAVOR, VOLUME_TYPE, Burst, Price, Prices, load_prices
 from volbench.catalogue.price_performance import Market, market
 from volbench.catalogue.volume_type import GIB
+from volbench.errors import InputError
 from volbench.model.campaign.planned_run import Campaign
 from volbench.model.frames.column_names import listed_names
 from volbench.model.frames.columns import LABEL_PREFIX
@@ -292,7 +293,7 @@ def price(
         ``offers``, ``currency`` and ``notes``; ``frame`` has a row for each configuration.
 
     Raises:
-        InputError: a name, a price list or a path is wrong, or no run is steady.
+        InputError: a name, a price list or a path is wrong, or no run is steady and valid.
     """
     return priced_market(
         open_campaigns(*paths, where=where),
@@ -315,6 +316,10 @@ def priced_market(
     frames = {name: dataset.frame(name) for name in _FRAMES}
     findings = dataset.frame("findings").assign(direction=None)  # a price is of a whole run
     summary, invalid = without_invalid(frames["summary"].assign(side="all runs"), findings)
+    if summary.empty and len(frames["summary"]):
+        raise InputError(
+            f"no price: {'; '.join(invalid)}", hint="volbench check says why and what to do"
+        )
     frames["summary"] = summary.drop(columns="side")
     rows, notes = priced_runs(
         performance(frames), frames["summary"], _billing(dataset), prices, size_bytes=size_bytes

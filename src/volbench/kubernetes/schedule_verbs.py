@@ -21,8 +21,7 @@ from volbench.kubernetes.schedules import ScheduleSpec
     "schedule",
     cls=VerbCommand,
     epilog=examples(
-        "volbench k8s schedule '0 2 * * *' --controller-image C --upload s3://bucket/n \\\n"
-        "      --trend '--tolerance 10%' -- run quick --size 9Gi --image FIO",
+        "volbench k8s schedule '0 2 * * *' --controller-image IMAGE -- run quick",
     ),
 )
 @click.argument("cron", metavar="CRON")

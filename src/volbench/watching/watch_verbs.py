@@ -116,8 +116,7 @@ _STARTS = option_group(
         "volbench watch",
         "volbench watch /dev/sdb /var/lib/libvirt --for 10m",
         "volbench watch --inventory fleet.yaml --every 10s -o night",
-        "volbench watch --start 'virsh start vm{n}' --count 30 --every 20s,240s "
-        "--until 'test -e /run/vm{n}.up'",
+        "volbench watch --start './boot {n}' --until './is-up {n}' --count 30",
     ),
 )
 @click.argument("targets", nargs=-1, metavar="[DEVICE|PATH]...")

@@ -18,6 +18,8 @@ BEFORE = Disk(
     write_ticks=70,
     busy_ticks=1000,
     queue_ticks=2000,
+    read_merges=5,
+    write_merges=1,
 )
 NOW = Disk(
     reads=300,
@@ -28,6 +30,8 @@ NOW = Disk(
     write_ticks=170,
     busy_ticks=2000,
     queue_ticks=6000,
+    read_merges=25,
+    write_merges=7,
 )
 
 
@@ -42,6 +46,8 @@ def test_rates_means_and_use_of_a_device() -> None:
         "write_lat_s": 0.01,
         "read_request_bytes": 4096.0,
         "write_request_bytes": 131072.0,
+        "read_merges_per_s": 10.0,
+        "write_merges_per_s": 3.0,
         "queue_depth": 2.0,
         "active_percent": 50.0,
     }

@@ -47,6 +47,8 @@ def test_every_line_of_a_sample_is_read() -> None:
         write_ticks=1527324,
         busy_ticks=789116,
         queue_ticks=6014837,
+        read_merges=84150,
+        write_merges=505307,
     )
     assert sample.memory == {"Dirty": 18196 * 1024, "Writeback": 12 * 1024}
     assert sample.unwritten_bytes == 18208 * 1024

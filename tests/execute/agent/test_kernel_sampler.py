@@ -192,7 +192,8 @@ def test_throttling_of_a_cpu_limit_is_counted(log: int, monkeypatch: pytest.Monk
 
             def is_throttled() -> bool:
                 sampler.take()
-                return samples_in(log)[-1].throttling[0][1] > 0
+                _, periods, waited = samples_in(log)[-1].throttling[0][:3]
+                return periods > 0 and waited > 0
 
             until(is_throttled)
         finally:

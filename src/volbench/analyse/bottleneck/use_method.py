@@ -93,7 +93,7 @@ def _run_row(results: pd.DataFrame, samples: pd.DataFrame) -> Row:
     return {
         "direct": None if direct.empty else bool(direct.all()),
         "device": None if names.empty else names.iloc[0],
-        "runtime_s": _max(results, "runtime_s"),
+        "runtime_s": _max(results[results["direction"] != "sync"], "runtime_s"),
         **iops,
         "limit_iops": limit_iops,
         "iops_percent": 100 * math.fsum(iops.values()) / limit_iops,

@@ -181,12 +181,12 @@ def storm_steps(frames: Frames) -> list[pd.DataFrame]:
     Of watched disks, those of a step in which machines were started, or several disks.
 
     Args:
-        frames: ``summary``, ``series`` and ``marks``, of one or more campaigns.
+        frames: ``summary`` and ``series``, and ``marks`` of watches, of one or more campaigns.
     """
     summary, series = frames["summary"], frames["series"]
     wanted = summary[(summary["phase"] == "measured").fillna(value=False)]
     timed = series.loc[series["utc"].notna() & series["iops"].notna(), _RUN].drop_duplicates()
-    events = frames["marks"]
+    events = _marks(frames)
     started = {*events.loc[events["kind"].eq("start"), "run"]}
     known = set(timed.merge(measured(wanted)[_RUN]).itertuples(index=False, name=None))
     return [
@@ -201,7 +201,7 @@ def storms(frames: Frames, *, limit: int | None = None) -> tuple[Storm, ...]:
     """Return the storms of `storm_steps`, in order.
 
     Args:
-        frames: ``summary``, ``series`` and ``device``, of one or more campaigns.
+        frames: as of `storm_steps`, and ``device``.
         limit: maximum number of storms, those with most clients, then with most IOPS; None for
             all.
     """
@@ -213,9 +213,14 @@ def storms(frames: Frames, *, limit: int | None = None) -> tuple[Storm, ...]:
         series = frames["series"].merge(finished).dropna(subset=["utc", "iops"])
         key = tuple(step[name].iloc[0] for name in _STEP)
         storm = _storm(key, step, series, frames["device"])
-        events = frames["marks"].merge(finished)
+        events = _marks(frames).merge(finished)
         storms_of_steps.append(_with_machines(storm, events) if len(events) else storm)
     return tuple(storms_of_steps)
+
+
+def _marks(frames: Frames) -> pd.DataFrame:
+    """Return the marks of watches; none where only campaigns of fio are given."""
+    return frames["marks"] if "marks" in frames else pd.DataFrame(columns=[*_RUN, "kind"])
 
 
 def _size(step: pd.DataFrame) -> tuple[int, float]:
