@@ -82,6 +82,23 @@ def test_a_missing_or_empty_file_is_refused_before_anything_runs(tmp_path: Path)
     assert note in done.stderr.splitlines()
 
 
+@pytest.mark.parametrize(
+    ("uri", "reason"),
+    [
+        ("nbd+unix:///?socket=/nowhere", "No such file or directory"),
+        ("nbd://127.0.0.1:1/disk", "Connection refused"),
+    ],
+)
+def test_an_export_without_a_server_is_refused_before_anything_runs(
+    uri: str, reason: str, tmp_path: Path
+) -> None:
+    """The reason is in the message, and no folder is left."""
+    done = call("measure", "--on", uri, "--output", str(tmp_path / "out"))
+    assert done.returncode == 2
+    assert f"{uri} cannot be reached from local: {reason}" in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
 def test_a_permission_to_overwrite_something_else_is_an_error(tmp_path: Path) -> None:
     """A misspelt device must not look as if it had been allowed."""
     (tmp_path / "data").mkdir()

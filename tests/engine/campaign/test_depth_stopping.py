@@ -10,12 +10,13 @@ import pytest
 import volbench as api
 from tests.command_line import call
 from tests.engine.campaign.virtual_runs import virtual_fio
+from tests.lab.silent_export import silent_export
 from volbench.engine.campaign.depth_stopping import DepthJudge
 from volbench.lab.scenario import load_scenario
 from volbench.model.campaign.planned_run import Run, RunState
 from volbench.store.layout import Layout
 
-URI = "nbd+unix:///?socket=/nowhere"
+URI = silent_export()
 VOLUME = "name: made\nsize: 64m\nrestored: true\nservice: {read: 20ms, write: 20ms, slots: %d}\n"
 
 

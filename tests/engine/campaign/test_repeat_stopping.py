@@ -11,6 +11,7 @@ import pytest
 import volbench as api
 from tests.command_line import call
 from tests.engine.campaign.virtual_runs import virtual_fio
+from tests.lab.silent_export import silent_export
 from volbench.engine.campaign.repeat_stopping import PrecisionJudge
 from volbench.lab.scenario import load_scenario
 from volbench.model.campaign.planned_run import RunState
@@ -33,7 +34,7 @@ jobs:
   writes: {{rw: randwrite}}
   reads: {{rw: randread}}
 """
-URI = "nbd+unix:///?socket=/nowhere"
+URI = silent_export()
 
 
 @pytest.fixture(scope="module", name="ended")

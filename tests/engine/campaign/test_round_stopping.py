@@ -18,6 +18,7 @@ import pytest
 import volbench as api
 from tests.command_line import COMMAND, Volbench, call
 from tests.engine.campaign.virtual_runs import virtual_fio
+from tests.lab.silent_export import silent_export
 from tests.waiting import until_written
 from volbench.analyse.time.steady_state import determination
 from volbench.lab.scenario import load_scenario
@@ -44,7 +45,7 @@ jobs:
 """
 
 
-URI = "nbd+unix:///?socket=/nowhere"
+URI = silent_export()
 
 
 @pytest.fixture(scope="module", name="ended")

@@ -8,10 +8,11 @@ from pathlib import Path
 
 from tests.command_line import Volbench
 from tests.engine.campaign.virtual_runs import virtual_fio
+from tests.lab.silent_export import silent_export
 from volbench.lab.scenario import load_scenario
 
 MIB = 1 << 20
-URI = "nbd+unix:///?socket=/nowhere"
+URI = silent_export()
 SERVICE = "service: {read: 40ms, write: 40ms, slots: 8}"
 SLOW = load_scenario(
     f"name: slow\nsize: 8m\nblock: 64k\nrestored: true\n{SERVICE}\n", path="made.yaml"

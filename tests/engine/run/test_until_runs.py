@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.campaign.virtual_runs import virtual_watch
+from tests.lab.silent_export import silent_export
 from volbench.engine.guard.volume_targets import find_volume
 from volbench.engine.hosts.connected_host import this_machine
 from volbench.engine.run.process_watch import StopRequest
@@ -64,7 +65,7 @@ class Done:
 def in_virtual_time(scenario: Scenario, _folder: Path) -> Iterator[str]:
     """Let a simulated volume answer at once; yield its address."""
     with virtual_watch(scenario):
-        yield "nbd+unix:///?socket=/nowhere"
+        yield silent_export()
 
 
 @contextmanager

@@ -43,6 +43,7 @@ def check_campaign(
     with ThreadPoolExecutor(1) as thread:
         parsing = thread.submit(check_job_files, host, runs) if host.fio else None
         state = guard.look(runs)
+    _check_exports(host, runs)
     for run in runs:
         _check_blocks(run, state)
         check_cpus(run, cpus=facts.cpus)
@@ -53,6 +54,17 @@ def check_campaign(
         made.update(path for path in planned_files(run) if _is_missing(path, state))
     if parsing is not None:
         parsing.result()
+
+
+def _check_exports(host: ConnectedHost, runs: Sequence[Run]) -> None:
+    """Check that the servers of NBD exports can be reached; fio reports it after a wait only."""
+    exports = [run.volume.target for run in runs if run.volume.kind is VolumeKind.NBD]
+    for uri in dict.fromkeys(exports):
+        if reason := host.executor.ask("reach_nbd", uri=uri):
+            raise InputError(
+                f"{uri} cannot be reached from {host.name}: {reason}",
+                hint="start the server of the export, or correct the URI",
+            )
 
 
 def _check_file_size(run: Run, state: HostState) -> None:

@@ -8,6 +8,7 @@ import struct
 from urllib.parse import parse_qs, unquote, urlsplit
 
 _PORT = 10809
+_REACH_S = 5.0  # A server that answers at all does so within a retransmission or two.
 _GO, _INFO, _ACK, _READ, _DISCONNECT = 7, 3, 1, 0, 2
 _OPTION_MAGIC = b"IHAVEOPT"
 _REPLY_MAGIC, _REQUEST_MAGIC, _SIMPLE_MAGIC = 0x3E889045565A9, 0x25609513, 0x67446698
@@ -86,6 +87,18 @@ class NbdExport:
                 raise OSError("the NBD server closed the connection")
             data += chunk
         return data
+
+
+def reach_nbd(uri: str) -> str:
+    """Return why the server of an export cannot be reached; empty where it can, and with TLS."""
+    if urlsplit(uri).scheme not in {"nbd", "nbd+unix"}:
+        return ""
+    try:
+        connection, _ = _connect(uri, _REACH_S)
+    except (OSError, ValueError) as error:  # ValueError: the port is no number
+        return str(getattr(error, "strerror", None) or error)
+    connection.close()
+    return ""
 
 
 def _connect(uri: str, limit_s: float) -> "tuple[socket.socket, bytes]":
