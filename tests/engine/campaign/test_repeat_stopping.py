@@ -136,7 +136,7 @@ def test_clients_stop_together(tmp_path: Path) -> None:
     profile, scratch, into = tmp_path / "p.yaml", tmp_path / "scratch", tmp_path / "clients"
     scratch.mkdir()
     profile.write_text(
-        "name: limited\nclients: 2\nsample: 0\nrepeat: {until: 20%, min: 3, max: 5}\n"
+        "name: limited\nclients: 2\nsample: 0\nrepeat: {until: 50%, min: 3, max: 5}\n"
         "defaults: {size: 1m, bs: 4k, rate_iops: 300, runtime: 1s, time_based: 1, invalidate: 0}\n"
         "jobs: {reads: {rw: randread}}\n"
     )
@@ -153,7 +153,7 @@ def test_clients_stop_together(tmp_path: Path) -> None:
     }
     assert counts[1] == counts[2]
     assert 3 <= counts[1] < 5, done.stderr
-    assert f"reads is precise to 20 % after {counts[1]} repeats" in done.stderr
+    assert f"reads is precise to 50 % after {counts[1]} repeats" in done.stderr
     judge = PrecisionJudge(Layout(into), opened.campaign, is_finished=lambda run: run.repeat < 4)
     assert not list(judge.outcome())
     rates = judge._of(judge._complete(("limited", "reads"), None)[0], ["iops"])  # noqa: SLF001 - the sum is in no result
