@@ -29,7 +29,7 @@ from volbench.model.campaign.known_change import KnownChange
 from volbench.model.frames.column_names import listed_names
 from volbench.model.frames.metadata import FACTS, Source
 from volbench.store.archive import Provenance
-from volbench.store.known_changes import keep_known_changes, read_known_changes
+from volbench.store.known_changes import keep_known_changes
 from volbench.store.layout import is_address
 
 if TYPE_CHECKING:
@@ -208,7 +208,7 @@ def dataset_trends(dataset: Dataset, question: TrendQuestion) -> Trends:
     facts = {name: _facts(data.provenance) for name, data in dataset.names.items()}
     for name, versions in summary.groupby("campaign")["fio_version"]:
         facts[str(name)]["fio_version"] = " and ".join(sorted(versions.dropna().unique()))
-    known = read_known_changes(folders_of(dataset).values())
+    known = dataset.known_changes()
     return find_trends(summary, dataset.frame("findings"), question, facts=facts, known=known)
 
 
@@ -225,7 +225,7 @@ def acknowledge_trends(dataset: Dataset, trends: Trends) -> list[Trend]:
 
 def keep_trends(dataset: Dataset, trends: Sequence[Trend], time: str) -> list[Trend]:
     """Store the present time as a time of what changed, and return the trends that changed."""
-    folders, changes = folders_of(dataset), dict[Path, list[KnownChange]]()
+    folders, changes = dataset.folders, dict[Path, list[KnownChange]]()
     changed = [(trend, change) for trend in trends if (change := trend.known_change())]
     for _, change in changed:
         if change.campaign not in folders:
@@ -237,15 +237,6 @@ def keep_trends(dataset: Dataset, trends: Sequence[Trend], time: str) -> list[Tr
     for folder, own in changes.items():
         keep_known_changes(folder, own, time)
     return [trend for trend, _ in changed]
-
-
-def folders_of(dataset: Dataset) -> dict[str, Path]:
-    """Return campaign to the folder that holds it, of campaigns that are on this machine."""
-    return {
-        name: data.path.absolute().parent
-        for name, data in dataset.names.items()
-        if not is_address(data.address)
-    }
 
 
 def _facts(provenance: Provenance) -> dict[str, str]:

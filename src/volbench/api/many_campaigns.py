@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from volbench.analyse.compare.expected_bounds import Verdict as ExpectedBound
     from volbench.analyse.compare.promised_limits import Delivery
     from volbench.api.notebook import Chart, Findings, Verdicts
+    from volbench.model.campaign.known_change import KnownChange
     from volbench.model.frames.expectation import Expectation
     from volbench.model.profile.profile_settings import Rounds
 
@@ -263,6 +264,25 @@ class Dataset:
         }
 
     @property
+    def folders(self) -> dict[str, Path]:
+        """Campaign to the folder that holds it, of campaigns that are on this machine."""
+        return {
+            name: data.path.absolute().parent
+            for name, data in self.names.items()
+            if not is_address(data.address)
+        }
+
+    def known_changes(self) -> list[KnownChange]:
+        """Return the changes that somebody was notified of or acknowledged.
+
+        Raises:
+            OutputError: a file beside the campaigns is damaged, or cannot be read.
+        """
+        from volbench.store.known_changes import read_known_changes  # noqa: PLC0415 - for trends only
+
+        return read_known_changes(self.folders.values())
+
+    @property
     def findings(self) -> Findings:
         """Data-quality warnings about the runs; ``findings.frame`` has a row for each."""
         from volbench.api.notebook import Findings  # noqa: PLC0415 - slow to import
@@ -335,9 +355,11 @@ class Dataset:
             InputError: there is no such kind or column, or nothing for it.
         """
         from volbench.api.notebook import chart_of, read_where  # noqa: PLC0415 - slow to import
+        from volbench.present.plots.kinds import Options  # noqa: PLC0415 - only for charts
 
         read = read_where(self.plot_frame, where)
-        return chart_of(kind, read, rounds=self.rounds, by=by, title=title, theme=theme)
+        options = Options(self.rounds, known=self.known_changes)
+        return chart_of(kind, read, options=options, by=by, title=title, theme=theme)
 
     def store_tables(self) -> None:
         """Make every frame that is not up to date, and keep it in its campaign's folder."""

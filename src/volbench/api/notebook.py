@@ -25,7 +25,6 @@ from volbench.errors import InputError
 from volbench.model.campaign.planned_run import Campaign, RunNote
 from volbench.model.frames.column_names import listed_names
 from volbench.model.frames.columns import FRAMES
-from volbench.model.profile.profile_settings import Rounds
 from volbench.present.formatting import Row, printable, records
 from volbench.present.plots.chart import build_plot
 from volbench.present.plots.colour_themes import theme_of
@@ -309,7 +308,7 @@ def chart_of(
     kind: str,
     read: Callable[[str], pd.DataFrame],
     *,
-    rounds: Mapping[str, Rounds],
+    options: Options,
     by: str | Sequence[str],
     title: str,
     theme: str,
@@ -319,7 +318,7 @@ def chart_of(
     Args:
         kind: name of a chart.
         read: returns a frame by name.
-        rounds: profile to its tracking variables.
+        options: inputs beside the frames.
         by: as for `CampaignData.plot`, like the others.
         title: same.
         theme: same.
@@ -334,7 +333,7 @@ def chart_of(
         {name: read(name) for name in names},
         title=title or None,
         by=listed_names(by),
-        options=Options(rounds),
+        options=options,
     )
     theme_of(theme)
     return Chart(plot, theme)

@@ -234,10 +234,11 @@ class CampaignData:
             InputError: there is no such kind or column, or the campaign has nothing for it.
         """
         from volbench.api.notebook import chart_of, read_where  # noqa: PLC0415 - slow to import
+        from volbench.present.plots.kinds import Options  # noqa: PLC0415 - only for charts
 
-        rounds = self.campaign.rounds
+        options = Options(self.campaign.rounds)
         read = read_where(self.frame, where)
-        return chart_of(kind, read, rounds=rounds, by=by, title=title, theme=theme)
+        return chart_of(kind, read, options=options, by=by, title=title, theme=theme)
 
     def compare(
         self,

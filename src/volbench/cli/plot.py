@@ -314,7 +314,9 @@ def plot(
     dataset = open_campaigns(*campaigns, where=where)
     names = (*FRAMES, *ON_DEMAND) if kind == "all" else KINDS[kind].frame_names
     frames = {name: dataset.plot_frame(name) for name in {*ALWAYS_READ, *names}}
-    options = Options(dataset.rounds, size_bytes, amount, currency, lines)
+    options = Options(
+        dataset.rounds, size_bytes, amount, currency, lines, known=dataset.known_changes
+    )
     if percentile:
         options = replace(options, statistic=STATISTICS[percentile])
     options = replace(options, latency=latency, smooth_s=smooth_s)

@@ -6,7 +6,7 @@ The names of the kinds cost no import: a kind is imported when it is first neede
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -17,6 +17,7 @@ from volbench.units import parse_count, parse_duration, parse_rate
 if TYPE_CHECKING:
     import pandas as pd
 
+    from volbench.model.campaign.known_change import KnownChange
     from volbench.model.profile.profile_settings import Rounds
     from volbench.present.plots.description import Plot
 
@@ -49,6 +50,8 @@ class Options:
     volumes: int = 60  # that a ranking shows, the fastest and the slowest
     # access patterns, mixes or volumes with panels of their own, where a kind shows as many
     parts: int = 8
+    # changes over campaigns that were acknowledged, read by the charts that show trends
+    known: Callable[[], Sequence[KnownChange]] = tuple
 
 
 @dataclass(frozen=True)

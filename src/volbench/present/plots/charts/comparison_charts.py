@@ -212,14 +212,14 @@ _TICKS = 5
 _FEW = 40  # Up to how many campaigns each has a marker
 
 
-def read_trends(frames: Frames, _: Options) -> Trends | str:
+def read_trends(frames: Frames, options: Options) -> Trends | str:
     """Return the trends of all workloads, or why there are none."""
     summary = frames["summary"].drop(columns=COLOUR, errors="ignore")
     if summary["campaign"].nunique() < _MIN_CAMPAIGNS:
         return "fewer than three campaigns: name several folders, or a folder of campaigns"
     question = TrendQuestion(by=(BY,) if BY in summary else ())
     try:
-        return find_trends(summary, frames["findings"], question)
+        return find_trends(summary, frames["findings"], question, known=options.known())
     except ComparisonError as error:
         return error.message
 
