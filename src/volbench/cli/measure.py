@@ -530,7 +530,8 @@ def _report(
     from volbench.analyse.compare.noise_floor import noise_floors
     from volbench.api.compare_campaigns import compare_folders
     from volbench.api.many_campaigns import open_campaigns
-    from volbench.present.plots.charts.noise_chart import noise_plot
+    from volbench.present.plots.chart import build_plot
+    from volbench.present.plots.kinds import ALWAYS_READ, KINDS
     from volbench.present.tables.noise_table import noise_table
 
     comparison = compare_folders([campaign], Question())
@@ -545,4 +546,6 @@ def _report(
     table = noise_table(floors, detect=detect)
     write_answer(table, table_output)
     if picture.chart:
-        picture.write(noise_plot(floors, summary, title=picture.title), table)
+        names = (*ALWAYS_READ, *KINDS["noise"].frame_names)
+        frames = {name: opened.plot_frame(name) for name in names}
+        picture.write(build_plot("noise", frames, title=picture.title or None), table)

@@ -9,9 +9,10 @@ import pytest
 
 from tests.analyse.compared_rows import compared
 from tests.analyse.equal_arms import BLOCKS, arms, device_of, floor_of
+from tests.present.frames_for_plots import frames
 from volbench.analyse.compare.needed_repeats import MAX_BLOCKS
 from volbench.analyse.compare.noise_floor import noise_floors
-from volbench.present.plots.charts.noise_chart import noise_plot
+from volbench.present.plots.chart import build_plot
 from volbench.present.plots.description import numbers
 from volbench.present.tables.noise_table import noise_table
 
@@ -71,12 +72,17 @@ def test_the_host_is_named_with_its_share(column: str, cause: str) -> None:
 @pytest.mark.parametrize("repeats", [3, 20])
 def test_the_chart_joins_the_runs_of_each_block(repeats: int) -> None:
     """Left each run, right the floor of each metric."""
-    rows = arms()
-    found = floor_of(rows, device_of(rows))
-    plot = noise_plot([found], rows[rows["block"] <= repeats])
+    every = arms()
+    rows, device = every[every["block"] <= repeats], device_of(every)
+    named = rows.assign(job="reads-" + rows["arm"])
+    plot = build_plot("noise", {**frames([]), "summary": named, "device": device})
     left, right = plot.panels
     assert len(left.marks) == 2
     drawn = numbers(plot)
     assert drawn["arm"].notna().sum() == 2 * repeats
-    assert drawn["detectable_percent"].notna().sum() == 10
+    of_iops = drawn[drawn["metric"] == "iops"]
+    floor = floor_of(rows, device)
+    assert of_iops["detectable_percent"].tolist() == pytest.approx(
+        [100 * floor.detectable(int(count)) for count in of_iops["blocks"]]
+    )
     assert right.y.format == "percent"

@@ -162,6 +162,7 @@ REFERENCES = {
     "ratios": "present.plots.charts.ratio_maps:RATIOS",
     "ranking": "present.plots.charts.rankings:RANKING",
     "blocks": "present.plots.charts.noise_chart:BLOCKS",
+    "noise": "present.plots.charts.noise_chart:NOISE",
     "trend": "present.plots.charts.comparison_charts:TREND",
 }
 

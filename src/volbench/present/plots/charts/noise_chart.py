@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from volbench.analyse.compare.noise_floor import NoiseFloor
+from volbench.analyse.compare.comparison import Question, compare
+from volbench.analyse.compare.comparison_groups import ARM
+from volbench.analyse.compare.noise_floor import noise_floors
 from volbench.analyse.compare.repeat_statistics import (
     MIN_PAIRS,
     Group,
@@ -17,12 +19,14 @@ from volbench.analyse.compare.repeat_statistics import (
     shortage,
 )
 from volbench.analyse.frames.job_frames import measured
+from volbench.analyse.frames.run_facts import STEP, VOLUME_KEY, with_facts
+from volbench.errors import ComparisonError
 from volbench.present.plots import marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
 from volbench.present.plots.kinds import Frames, Kind, Options
 from volbench.present.plots.selection import not_shown
 from volbench.present.tables.compare_table import measure_name
-from volbench.units import counted_noun
+from volbench.units import counted_noun, percent
 
 _BLOCKS = (3, 4, 5, 7, 10, 15, 20, 30, 50, 100)
 _MAX_WORKLOADS = 4  # Rows of panels that fit two screens
@@ -54,7 +58,6 @@ def blocks_panel(rows: pd.DataFrame, arms: Sequence[Series], *, value: str, y: A
             marks.Lines(rows[columns], series="muted", group="_pair", width=1.0),
             marks.Points(rows[columns], by="_arm", size=size),
         ),
-        title="Runs of each arm, joined in each block",
     )
 
 
@@ -73,27 +76,32 @@ def in_blocks(summary: pd.DataFrame) -> pd.DataFrame:
     return measured(summary).dropna(subset=["arm", "block", "started_utc", "iops"])
 
 
+def _workloads(summary: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield the name and the rows of each direction of a workload with arms in blocks."""
+    rows = in_blocks(summary)
+    names = [
+        str(job).removesuffix(f"-{arm}") for job, arm in zip(rows["job"], rows["arm"], strict=True)
+    ]
+    groups = rows.assign(_workload=names).groupby(["_workload", "direction"], sort=False)
+    for key, group in groups:
+        yield " ".join(map(str, key)), group.drop(columns="_workload")
+
+
 @dataclass(frozen=True)
 class ArmsInBlocks:
     """One direction of a workload with its arms."""
 
     name: str
     rows: pd.DataFrame  # of its runs
-    widths: pd.DataFrame  # blocks, arm, and half-width of the interval of its ratio, in percent
+    curve: pd.DataFrame  # blocks, name of a line, and in the last column what they show, in percent
 
 
 def read_blocks(frames: Frames, _: Options) -> list[ArmsInBlocks] | str:
     """Return each workload with arms in at least three blocks, or why there is none."""
-    rows = in_blocks(frames["summary"])
-    names = [
-        str(job).removesuffix(f"-{arm}") for job, arm in zip(rows["job"], rows["arm"], strict=True)
-    ]
     found = [
-        ArmsInBlocks(" ".join(map(str, key)), group, widths)
-        for key, group in rows.assign(_workload=names).groupby(
-            ["_workload", "direction"], sort=False
-        )
-        if len(widths := _widths(group))
+        ArmsInBlocks(name, rows, widths)
+        for name, rows in _workloads(frames["summary"])
+        if len(widths := _widths(rows))
     ]
     return found or "no job has arms in three blocks or more"
 
@@ -124,25 +132,45 @@ def _group(rows: pd.DataFrame) -> Group:
 
 def build_blocks(found: Sequence[ArmsInBlocks]) -> Plot:
     """Draw blocks over time, and the interval of the ratios against the number of blocks."""
-    drawn = found[:_MAX_WORKLOADS]
-    arms = arm_series(pd.concat([each.rows for each in found]))
     panels = []
-    for each in drawn:
-        left = blocks_panel(each.rows, arms, value="iops", y=Axis("IOPS", format="count"))
-        widths = each.widths.assign(_x=each.widths["blocks"], _y=each.widths["half_width_percent"])
-        right = Panel(
-            x=Axis("blocks", ticks=tuple(n for n in _BLOCKS if n <= int(widths["_x"].max()))),
-            y=Axis("interval, ±", format="percent", limits=(0.0, 1.05 * widths["_y"].max())),
-            marks=(marks.Lines(widths, by="arm", group="arm", has_dots=True),),
-            title=f"Ratio to {arms[0].label}: how closely it is known",
+    for each in found:
+        widths = _placed(each)
+        most, base = int(widths["_x"].max()), arm_series(each.rows)[0].label
+        panels.append(
+            Panel(
+                x=Axis("blocks", ticks=tuple(n for n in _BLOCKS if n <= most)),
+                y=Axis("interval, ±", format="percent", limits=(0.0, 1.05 * widths["_y"].max())),
+                marks=(marks.Lines(widths, by="arm", group="arm", has_dots=True),),
+                title=f"Ratio to {base}: how closely it is known",
+            )
         )
-        panels += [replace(left, title=f"{each.name}: runs, joined in each block"), right]
+    return replace(_beside_runs(found, panels), name="blocks")
+
+
+def _placed(each: ArmsInBlocks) -> pd.DataFrame:
+    return each.curve.assign(_x=each.curve["blocks"], _y=each.curve.iloc[:, -1])
+
+
+def _beside_runs(found: Sequence[ArmsInBlocks], panels: Sequence[Panel]) -> Plot:
+    """Return the runs of each workload over time, each with a panel beside it."""
+    arms = arm_series(pd.concat([each.rows for each in found]))
+    axis = Axis("IOPS", format="count")
+    pairs = [
+        panel
+        for each, right in list(zip(found, panels, strict=True))[:_MAX_WORKLOADS]
+        for panel in (
+            replace(
+                blocks_panel(each.rows, arms, value="iops", y=axis),
+                title=f"{each.name}: runs, joined in each block",
+            ),
+            right,
+        )
+    ]
     return replace(
-        grid(panels, height_in=2.4, abreast=2),
+        grid(pairs, height_in=2.4, abreast=2),
         width_in=11.0,
         series=arms,
-        name="blocks",
-        caption=(not_shown(len(drawn), len(found), "workloads", "the first ones"),),
+        caption=(not_shown(len(pairs) // 2, len(found), "workloads", "the first ones"),),
     )
 
 
@@ -151,7 +179,7 @@ def describe_blocks(found: Sequence[ArmsInBlocks]) -> str:
     return " ".join(
         f"{each.name}: {counted_noun(each.rows['block'].nunique(), 'block')} of"
         f" {', '.join(series.key.removeprefix('arm ') for series in arm_series(each.rows))}; ratio"
-        f" known to ± {each.widths['half_width_percent'].iloc[-1]:.2g} %."
+        f" known to ± {each.curve['half_width_percent'].iloc[-1]:.2g} %."
         for each in found[:_MAX_WORKLOADS]
     )
 
@@ -169,41 +197,75 @@ BLOCKS = Kind(
 )
 
 
-def noise_plot(floors: Sequence[NoiseFloor], summary: pd.DataFrame, *, title: str = "") -> Plot:
-    """Return blocks over time, and the detectable difference against the number of blocks.
-
-    Args:
-        floors: at least one.
-        summary: rows of the runs.
-    """
-    known = in_blocks(summary)
-    arms = arm_series(known)
-    left = blocks_panel(known, arms, value="iops", y=Axis("IOPS", format="count"))
-    rows = pd.DataFrame(
-        {
-            "metric": measure_name(floor.row.measure),
-            "blocks": count,
-            "detectable_percent": 100 * floor.detectable(count),
+def read_noise(frames: Frames, _: Options) -> list[ArmsInBlocks] | str:
+    """Return each workload with arms in at least three blocks, or why there is none."""
+    findings, bins = {"": frames["findings"]}, frames["histogram"]
+    question = Question(between=ARM, keep_invalid=True)  # the frames have no others
+    found, reason = [], "no job has arms in three blocks or more"
+    for name, rows in _workloads(frames["summary"]):
+        keys = {  # by which `compare` knows volumes, and what ran at one time
+            VOLUME_KEY: rows["host"] + "|" + rows["volume"],
+            STEP: rows["job"] + "/" + rows["repeat"].astype(str),
         }
-        for floor in floors
-        for count in _BLOCKS
-    ).assign(_x=lambda row: row["blocks"], _y=lambda row: row["detectable_percent"])
-    metrics = list(dict.fromkeys(rows["metric"]))
+        facts = with_facts(rows.assign(**keys), (), volbench_version="")
+        try:
+            compared = compare({"": facts}, findings, question, bins=lambda _: bins)
+        except ComparisonError as error:
+            reason = error.message
+            continue
+        records = [
+            {
+                "metric": measure_name(floor.row.measure),
+                "blocks": count,
+                "detectable_percent": 100 * floor.detectable(count),
+            }
+            for floor in noise_floors(compared, rows, frames["device"])
+            for count in _BLOCKS
+        ]
+        if records:
+            found.append(ArmsInBlocks(name, rows, pd.DataFrame(records)))
+    return found or reason
+
+
+def build_noise(found: Sequence[ArmsInBlocks]) -> Plot:
+    """Draw blocks over time, and the detectable difference against the number of blocks."""
+    panels = [
+        Panel(
+            x=Axis("blocks", scale="log", ticks=(3, 5, 10, 20, 50, 100)),
+            y=Axis("smallest difference detected", format="percent", scale="log"),
+            marks=(marks.Lines(_placed(each), by="metric", group="metric", has_dots=True),),
+            title="Noise floor: detected in 80 % of cases",
+        )
+        for each in found
+    ]
+    plot = _beside_runs(found, panels)
     lines = tuple(
-        Series(name, name, f"palette-{len(arms) + place}", dash="dashed" if place else "solid")
-        for place, name in enumerate(metrics)
+        Series(
+            name, name, f"palette-{len(plot.series) + place}", dash="dashed" if place else "solid"
+        )
+        for place, name in enumerate(found[0].curve["metric"].unique())
     )
-    right = Panel(
-        x=Axis("blocks", scale="log", ticks=(3, 5, 10, 20, 50, 100)),
-        y=Axis("smallest difference detected", format="percent", scale="log"),
-        marks=(marks.Lines(rows, by="metric", group="metric", has_dots=True),),
-        title="Noise floor: detected in 80 % of cases",
+    return replace(plot, series=(*plot.series, *lines), name="noise")
+
+
+def describe_noise(found: Sequence[ArmsInBlocks]) -> str:
+    """Return what ten blocks of each workload detect."""
+    return " ".join(
+        f"{each.name}: ten blocks detect a difference of {percent(share / 100)} % in {metric}."
+        for each in found[:_MAX_WORKLOADS]
+        for metric, count, share in each.curve.itertuples(index=False)
+        if count == 10
     )
-    return replace(
-        grid([left, right], height_in=3.0, abreast=2),
-        width_in=11.0,
-        series=(*arms, *lines),
-        name="noise",
-        title=title or "Noise of equal arms",
-        caption=(f"{floors[0].blocks} blocks; both arms are the same job",),
-    )
+
+
+NOISE = Kind(
+    name="noise",
+    title="Noise floor",
+    help="IOPS of arms over time with lines between the runs of a block, and the smallest"
+    " difference that so many blocks detect.",
+    needs="jobs with arms, in three blocks or more",
+    read=read_noise,
+    build=build_noise,
+    describe=describe_noise,
+    frame_names=("summary", "device", "histogram"),
+)
