@@ -103,6 +103,22 @@ def test_two_classes_are_compared(desk: Desk, job: Path) -> None:
     assert "1,000 IOPS of a: " in first
 
 
+def test_classes_are_measured_in_blocks(desk: Desk, job: Path) -> None:
+    """Each repeat has both classes, in alternating order; compare and the chart pair them."""
+    both = ("--storage-class", "fast", "--storage-class", "waiting", "--seed", "2")
+    done = desk.run("c", str(job), *both, "--repeat", "3")
+    assert done.returncode == 0, done.stderr
+    summary = open_campaign(desk.folder / "c").summary().sort_values("started_utc")
+    assert list(summary["block"]) == [1, 1, 2, 2, 3, 3]
+    orders = summary.groupby("block")["label_storage_class"].agg(tuple)
+    assert set(orders) == {("fast", "waiting"), ("waiting", "fast")}
+    compared = call("compare", desk.folder / "c", "--between", "storage_class", "--wide")
+    assert compared.returncode == 0, compared.stderr
+    assert "3 blocks" in compared.stdout
+    drawn = call("plot", "blocks", desk.folder / "c", "-o", desk.folder / "blocks.svg")
+    assert drawn.returncode == 0, drawn.stderr
+
+
 PRICES = """\
 currency: USD
 checked: 2026-11-21

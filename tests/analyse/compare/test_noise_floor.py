@@ -9,6 +9,7 @@ import pytest
 
 from tests.analyse.compared_rows import compared
 from tests.analyse.equal_arms import BLOCKS, arms, device_of, floor_of
+from tests.present.frames_by_kind import arms_in_blocks
 from tests.present.frames_for_plots import frames
 from volbench.analyse.compare.needed_repeats import MAX_BLOCKS
 from volbench.analyse.compare.noise_floor import noise_floors
@@ -86,3 +87,13 @@ def test_the_chart_joins_the_runs_of_each_block(repeats: int) -> None:
         [100 * floor.detectable(int(count)) for count in of_iops["blocks"]]
     )
     assert right.y.format == "percent"
+
+
+def test_hosts_in_turns_are_arms_of_the_charts() -> None:
+    """Storage classes have hosts of their own and no arms, but blocks."""
+    named = arms_in_blocks()["summary"]
+    rows = named.assign(host=named["arm"], arm=None, job="reads", group="reads")
+    for kind in ("blocks", "noise"):
+        plot = build_plot(kind, {**frames([]), "summary": rows})
+        assert [series.label for series in plot.series][:2] == ["arm a", "arm b"]
+        assert plot.description.startswith("reads write: ")

@@ -72,8 +72,9 @@ def arm_series(rows: pd.DataFrame) -> tuple[Series, ...]:
 
 
 def in_blocks(summary: pd.DataFrame) -> pd.DataFrame:
-    """Return the measured rows of arms in blocks with IOPS."""
-    return measured(summary).dropna(subset=["arm", "block", "started_utc", "iops"])
+    """Return the measured rows of blocks with IOPS; hosts that take turns are arms."""
+    rows = measured(summary).dropna(subset=["block", "started_utc", "iops"])
+    return rows.assign(arm=rows["arm"].fillna(rows["host"]))
 
 
 def _workloads(summary: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
