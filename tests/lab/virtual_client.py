@@ -45,6 +45,7 @@ _WITHOUT_EFFECT = frozenset(
     {
         "ioengine",
         "uri",
+        "filename_format",
         "thread",
         "direct",
         "refill_buffers",

@@ -160,6 +160,44 @@ def test_clients_stop_together(tmp_path: Path) -> None:
     assert rates["read", "iops", ""] == pytest.approx(600, rel=0.1)
 
 
+def test_clients_are_resumed_until_they_are_precise(tmp_path: Path) -> None:
+    """Stopped in a repeat that one client finished: the other catches up, and both end alike."""
+    profile, into, scratch = tmp_path / "p.yaml", tmp_path / "out", tmp_path / "scratch"
+    scratch.mkdir()
+    text = PROFILE.replace("ioengine: nbd, size: 8m, bs: 4k, iodepth: 4", "size: 1m, bs: 4k")
+    profile.write_text(f"{text}clients: 2\n")
+    on = ("run", str(profile), "--on", str(scratch), "--output", str(into))
+    scenario = load_scenario(EVEN + LIMIT, path="made.yaml")
+    with virtual_fio(scenario, interrupted="005-writes-r3-c02"):
+        stopped = call(*on)
+    assert stopped.returncode == 130, stopped.stderr
+    before = finished(into)
+    assert {key for key in before if "-r2-" in key} == {
+        f"{number}-r2-c0{client}" for number in ("003-writes", "004-reads") for client in (1, 2)
+    }
+    with virtual_fio(scenario):
+        done = call("resume", str(into))
+    assert done.returncode == 0, done.stderr
+    assert not {key for key in before if f"started {key}" in done.stderr}
+    after = finished(into)
+    assert before < after
+    for job in ("writes", "reads"):
+        first, second = (
+            {key.split("-")[2] for key in after if job in key and key.endswith(client)}
+            for client in ("c01", "c02")
+        )
+        assert first == second
+        assert {"r1", "r2", "r3"} <= first
+        assert len(first) < MOST
+        assert f"{job} is precise to 3 % after {len(first)} repeats" in done.stderr
+
+
+def finished(folder: Path) -> set[str]:
+    """Return the finished runs."""
+    runs = api.open_campaign(folder).runs
+    return {key for key, note in runs.items() if note.state is RunState.FINISHED}
+
+
 def test_arms_stop_on_their_ratio(ended: dict[str, Path]) -> None:
     """A drift that both arms share does not keep their ratio from being precise."""
     folder = ended["even"].parent

@@ -7,6 +7,7 @@ import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from threading import Lock
 from types import SimpleNamespace
 from unittest import mock
 
@@ -47,14 +48,15 @@ def virtual_fio(scenario: Scenario, *, interrupted: str = "") -> Iterator[None]:
         scenario: the volume.
         interrupted: beginning of the name of a run in which the user presses Ctrl-C.
     """
-    volume = VirtualVolume(scenario)
+    volume, one_by_one = VirtualVolume(scenario), Lock()
 
     def start(self: run_once._Execution) -> FakeProcess:
         attempt = self._attempt
         is_interrupted = bool(interrupted) and attempt.run.id.startswith(interrupted)
         process = FakeProcess(pid=os.getpid(), exit_status=None if is_interrupted else 0)
         if not is_interrupted:
-            _write_files(attempt, _run_on(volume, attempt.run))
+            with one_by_one:
+                _write_files(attempt, _run_on(volume, attempt.run))
         attempt.on_start(process)
         attempt.directory.sync()
         if is_interrupted:
