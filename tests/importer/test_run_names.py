@@ -48,8 +48,17 @@ def test_files_without_a_job_name_are_named_after_their_folders(tmp_path: Path) 
     """A folder called gp3 tells more than a file called fio.json."""
     put(tmp_path / "in" / "gp2" / "fio.json", RANDREAD)
     put(tmp_path / "in" / "gp3" / "fio.json", RANDREAD)
+    put(tmp_path / "in" / "gp4" / "output.0.json", RANDREAD)
     jobs = [job for _, job, _ in jobs_of(source=tmp_path / "in", into=tmp_path / "c")]
-    assert jobs == ["gp2", "gp3"]
+    assert jobs == ["gp2", "gp3", "gp4"]
+
+
+def test_outputs_of_several_clients_stay_apart(tmp_path: Path) -> None:
+    """CBT numbers the output of the processes on a host: output.0, output.1."""
+    for name in ("output.0.json", "output.1.json"):
+        put(tmp_path / "in" / "gp2" / name, RANDREAD)
+    jobs = [job for _, job, _ in jobs_of(source=tmp_path / "in", into=tmp_path / "c")]
+    assert len(set(jobs)) == 2
 
 
 def test_only_names_with_a_repeat_number_are_repeats(tmp_path: Path) -> None:

@@ -184,12 +184,12 @@ def compare(
 
 def _fail_on_regression(comparison: Comparison) -> None:
     """Fail on a regression, or where none could be seen; print what cannot be ruled out."""
-    from volbench.analyse.compare.comparison_result import Regression, together
+    from volbench.analyse.compare.comparison_result import Regression, size_words, together
 
     tolerance = percent(next(row.tolerance or 0 for row in comparison.rows))
     unsure = [row for row in comparison.rows if row.regression is Regression.UNDECIDED]
     for row in unsure:
-        why = row.shortage or f"it may be worse by {percent(_worst(row))} %"
+        why = row.shortage or f"it may be worse by {size_words(_worst(row))}"
         click.echo(
             f"not ruled out: a regression beyond {tolerance} % of {_named(row)}: {why}", err=True
         )
@@ -215,12 +215,14 @@ def _fail_on_regression(comparison: Comparison) -> None:
 
 def _least_seen(rows: list[Compared]) -> str:
     """Return what the comparisons of a blind gate could have shown."""
+    from volbench.analyse.compare.comparison_result import size_words
+
     sizes = [row.detectable for row in rows if not math.isnan(row.detectable)]
     if not sizes:
         return rows[0].shortage
     few = f", {len(rows) - len(sizes)} have too few repeats" if len(sizes) < len(rows) else ""
-    largest = f" to {percent(max(sizes))} %" if len(sizes) > 1 else " %"
-    return f"the minimum detectable is {percent(min(sizes))}{largest}{few}"
+    ends = dict.fromkeys(size_words(end) for end in (min(sizes), max(sizes)))
+    return f"the minimum detectable is {' to '.join(ends)}{few}"
 
 
 def _worst(row: Compared) -> float:

@@ -110,7 +110,7 @@ _REPEAT = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _GENERIC = re.compile(
-    r"(fio|result|results|output|out|stdout|json|data|log|logs)([-_.](fio|result|results|output))?",
+    r"(fio|result|results|output|out|stdout|json|data|log|logs)([-_.](fio|result|results|output|0))?",
     re.IGNORECASE,
 )
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")

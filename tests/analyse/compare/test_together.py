@@ -9,7 +9,7 @@ import pytest
 
 from tests.analyse.compared_rows import no_findings, rows_of
 from volbench.analyse.compare.comparison import Comparison, Question, compare
-from volbench.analyse.compare.comparison_result import Regression, together
+from volbench.analyse.compare.comparison_result import Regression, size_words, together
 
 
 def many(ratios: Mapping[str, float], *, noise: float, tolerance: float | None) -> Comparison:
@@ -81,3 +81,4 @@ def test_noise_above_10x_is_inconclusive(noise: float, *, is_inconclusive: bool)
     """Detectable are 5 and 16 times."""
     (row,) = many({"reads": 1.0}, noise=noise, tolerance=None).rows
     assert row.is_inconclusive is is_inconclusive
+    assert (size_words(row.detectable) == "more than 10x") is is_inconclusive

@@ -10,9 +10,16 @@ from scipy.stats import t
 from tests import nightly_campaigns
 from tests.analyse.compared_rows import no_findings
 from tests.nightly_campaigns import WORKLOADS, Level, dropping, steady
-from volbench.analyse.compare.workload_trends import State, Trend, TrendQuestion, find_trends
+from volbench.analyse.compare.workload_trends import (
+    State,
+    Trend,
+    TrendQuestion,
+    Trends,
+    find_trends,
+)
 from volbench.errors import ComparisonError
-from volbench.present.tables.compare_table import trend_words
+from volbench.present.tables.compare_table import trend_words, trends_table
+from volbench.present.tables.render_table import render_table
 
 SINGLE = WORKLOADS[:1]
 
@@ -118,6 +125,22 @@ def test_five_campaigns_are_enough() -> None:
         assert (trend.state, trend.reference) == (State.OUTSIDE, reference)
     states = [only(summary_of(5, seed=seed), tolerance=0.0001).state for seed in range(200)]
     assert states.count(State.OUTSIDE) <= 5  # 1 % at most: 2 are expected
+
+
+def test_limits_that_show_nothing_are_not_given() -> None:
+    """Nobody reads limits from 0 to 108,009T as stable; a collapse beyond them is seen."""
+    rates = [2000.0, 200.0, 3000.0, 500.0]
+    calm, low = (
+        only(summary_of(5, level=lambda night, _, last=last: [*rates, last][night]))
+        for last in (1000.0, 1e-9)
+    )
+    assert calm.limits is not None
+    assert calm.limits.high > 10 * calm.limits.centre
+    assert calm.state is State.TOO_FEW
+    assert trend_words(calm) == "4 reference campaigns are too few to show even a 10x change"
+    assert low.state is State.OUTSIDE
+    shown = render_table(trends_table(Trends((calm,), ())), "table")
+    assert "more than 10x" in shown
 
 
 def test_a_reference_period_ends_at_a_change() -> None:

@@ -133,7 +133,7 @@ def _sweeps(*, count: int = 10) -> Frames:
     )
 
 
-@pytest.mark.parametrize("kind", ["sweep", "knee", "lines", "hdr", "ecdf"])
+@pytest.mark.parametrize("kind", ["sweep", "knee", "lines", "distribution", "hdr", "ecdf"])
 def test_too_many_lines_have_a_panel_for_each_volume(kind: str) -> None:
     """Names are what separates lines within a panel, and each has a colour of its own."""
     plot = build_plot(kind, _sweeps())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -19,6 +20,7 @@ from volbench.present.plots.kinds import AxisEnd, Picture
 from volbench.present.plots.labels import PALETTE_SIZE, line_look
 from volbench.present.plots.marks import Bars, Cells, Points, Texts
 from volbench.present.plots.picture import logarithmic, with_picture
+from volbench.present.plots.selection import rest_series
 from volbench.present.renderers.matplotlib import draw
 
 
@@ -86,6 +88,21 @@ def test_colours_of_a_theme_differ() -> None:
         roles = [line_look(place)[0] for place in range(PALETTE_SIZE)]
         looks = {(theme.colours[role], theme.hatches.get(role)) for role in roles}
         assert len(looks) == PALETTE_SIZE == 28
+
+
+def test_lines_without_a_name_are_visible_on_every_paper() -> None:
+    """They are darker than the grid; on dark paper brighter, with three times its light."""
+
+    def light(colour: str) -> float:
+        shares = np.array([int(colour[place : place + 2], 16) for place in (1, 3, 5)]) / 255
+        linear = np.where(shares <= 0.04045, shares / 12.92, ((shares + 0.055) / 1.055) ** 2.4)
+        return float(linear @ (0.2126, 0.7152, 0.0722)) + 0.05
+
+    for name, theme in THEMES.items():
+        paper, grid, rest = (light(theme.colours[role]) for role in ("paper", "pale", "rest"))
+        assert max(paper, rest) / min(paper, rest) > max(paper, grid) / min(paper, grid)
+        assert name != "dark" or rest / paper > 3
+    assert rest_series(2, "jobs")[0].colour == "rest"
 
 
 def test_grids_of_a_heat_map_share_one_scale() -> None:

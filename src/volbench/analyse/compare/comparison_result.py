@@ -291,3 +291,8 @@ def _side(group: Group, name: str) -> dict[str, object]:
         f"{name}_repeats": group.repeats,
         f"{name}_volumes": group.volumes,
     }
+
+
+def size_words(change: float) -> str:
+    """Return a relative change as text: digits beyond ten times say nothing."""
+    return f"{percent(change)} %" if change <= _MAX_DETECTABLE else "more than 10x"

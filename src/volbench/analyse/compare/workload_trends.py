@@ -89,7 +89,8 @@ class Trend:
     limits: Limits | None  # of the campaigns behind the reference period; None without
     changes: tuple[LevelChange, ...]  # of the level
     tolerance: float  # acceptable relative change for the worse
-    shortage: str = ""  # reason for missing limits
+    shortage: str = ""  # reason for missing or useless limits
+    is_blind: bool = False  # whether limits would not show even a tenfold change
     start: int = 0  # first campaign of the reference period: where a new level was acknowledged
     accepted: frozenset[str] = frozenset()  # campaigns beyond a limit that were acknowledged
     is_notified: bool = False  # whether somebody was notified of what is bad
@@ -144,7 +145,9 @@ class Trend:
         is_accepted = self.campaigns[last] in self.accepted
         if last in self.outside and self.loss(float(self.results[last])) > self.tolerance:
             return State.STABLE if is_accepted else State.OUTSIDE
-        return State.IMPROVED if self.is_changed and -worse > self.tolerance else State.STABLE
+        if self.is_changed and -worse > self.tolerance:
+            return State.IMPROVED
+        return State.TOO_FEW if self.is_blind else State.STABLE
 
     def loss(self, value: float) -> float:
         """Return by how much a value is worse than the reference period, as a share of it."""
@@ -178,7 +181,8 @@ class Trends:
     @property
     def judged(self) -> tuple[Trend, ...]:
         """Those of enough campaigns; all of them where none is."""
-        enough = tuple(trend for trend in self.rows if trend.state is not State.TOO_FEW)
+        few = State.TOO_FEW
+        enough = tuple(trend for trend in self.rows if trend.is_blind or trend.state is not few)
         return enough or self.rows
 
 
@@ -483,6 +487,11 @@ def _shortage(count: int, reference: int) -> str:
     return ""
 
 
+# Times the reference from which limits show nothing: who looks once sees a tenfold change.
+# Noticed by: test_workload_trends.py::test_limits_that_show_nothing_are_not_given
+_MOST = 10
+
+
 def limits_of(reference: Floats, rows: int, resolution: float) -> tuple[float, float, float]:
     """Return the lower limit, the centre and the upper limit of campaigns behind a reference.
 
@@ -505,7 +514,11 @@ def _with_limits(trend: Trend, rows: int) -> Trend:
     if trend.shortage:
         return trend
     reference = trend.results[trend.start : trend.start + trend.reference]
-    return replace(trend, limits=Limits(*limits_of(reference, rows, trend.measure.resolution)))
+    limits = Limits(*limits_of(reference, rows, trend.measure.resolution))
+    if limits.high > _MOST * limits.centre:
+        why = f"{len(reference)} reference campaigns are too few to show even a {_MOST}x change"
+        return replace(trend, limits=limits, shortage=why, is_blind=True)
+    return replace(trend, limits=limits)
 
 
 def _with_facts(trend: Trend, facts: Facts) -> Trend:

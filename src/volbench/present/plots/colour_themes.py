@@ -15,10 +15,10 @@ from types import MappingProxyType
 from volbench.errors import InputError
 
 _STEPS = slice(2, 9)  # Colours of a ramp that stand out from paper, for ordered classes
-_ROLES = ("paper", "ink", "muted", "pale", "shade", "quiet", "hatch")
-_LIGHT = ("#ffffff", "#222222", "#666666", "#dddddd", "#eeeeee", "#f4f4f4", "#cccccc")
-_DARK = ("#15181d", "#e8e8e8", "#a9adb3", "#363b43", "#252a31", "#1e2228", "#3c424b")
-_PRINT = ("#ffffff", "#000000", "#333333", "#dddddd", "#eeeeee", "#f4f4f4", "#cccccc")
+_ROLES = ("paper", "ink", "muted", "pale", "shade", "quiet", "hatch", "rest")
+_LIGHT = ("#ffffff", "#222222", "#666666", "#dddddd", "#eeeeee", "#f4f4f4", "#cccccc", "#cccccc")
+_DARK = ("#15181d", "#e8e8e8", "#a9adb3", "#363b43", "#252a31", "#1e2228", "#3c424b", "#666d78")
+_PRINT = ("#ffffff", "#000000", "#333333", "#dddddd", "#eeeeee", "#f4f4f4", "#cccccc", "#cccccc")
 _FURTHER = ("#882255", "#117733", "#332288", "#8c6d31", "#cc6677", "#7f9f3f", "#7a7a7a")
 _OKABE_ITO = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#222222")
 _ON_BLACK = ("#4aa8e0", "#d55e00", "#2cc295", "#cc79a7", "#e69f00", "#f0e442", "#e8e8e8")

@@ -133,7 +133,7 @@ def unsteadiness(rows: pd.DataFrame, key: str) -> pd.DataFrame:
 def rest_series(count: int, what: str) -> tuple[Series, ...]:
     """Return the legend entry of the lines of what is not named; none for no rest."""
     return (
-        (Series(REST, f"the other {count:,} {what if count > 1 else what[:-1]}", "pale"),)
+        (Series(REST, f"the other {count:,} {what if count > 1 else what[:-1]}", "rest"),)
         if count > 0
         else ()
     )

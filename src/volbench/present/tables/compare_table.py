@@ -396,5 +396,7 @@ def _trend_columns(rows: Sequence[Trend]) -> list[Column[Trend]]:
 def _limits(row: Trend) -> str:
     if row.limits is None:
         return "n/a"
+    if row.is_blind:
+        return "more than 10x"
     ends = (row.limits.low, row.limits.high)
     return " to ".join(shown_value(row.measure, end) for end in ends)

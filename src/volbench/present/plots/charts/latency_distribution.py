@@ -84,7 +84,8 @@ class _Shown:
     def series(self) -> tuple[Series, ...]:
         """Looks of the curves, and of the range over the others."""
         names = list(self.rows.drop_duplicates("_line")["_name"])
-        return (*labels.line_series(names, columns=28), *rest_series(self.others, "jobs"))
+        rest = (replace(series, colour="pale") for series in rest_series(self.others, "jobs"))
+        return (*labels.line_series(names, columns=28), *rest)
 
     def band(self, at: str, *, is_upright: bool) -> tuple[marks.AnyMark, ...]:
         """Return the range over the others along a column of `rest`; nothing without others."""
@@ -153,10 +154,14 @@ def _latency_axis(drawn: _Shown, *, room: tuple[float, float]) -> Axis:
 
 def build_distribution(bins: _Distributions) -> Plot:
     """Draw which share of the I/Os was faster than each latency, nines on the upright axis."""
-    drawn = _slowest(bins.rows, most=_MAX_PANELS * max(1, bins.most - 1))
+    is_part = labels.PANEL in bins.rows  # It has a panel beside others
+    most = bins.most if is_part else _MAX_PANELS * max(1, bins.most - 1)
+    drawn = _slowest(bins.rows, most=most)
     curves = _curves(drawn.rows)
     x = _latency_axis(drawn, room=(0.9, 1.1))
     band = drawn.band("_slower", is_upright=True)
+    if is_part:
+        return _plot(bins.rows, drawn, replace(_nines_panel(curves, x, band), legend=""))
     per_panel = math.ceil(len(curves) / _MAX_PANELS) if len(curves) >= bins.most else bins.most
     starts = range(0, len(curves), per_panel)
     panels = [_nines_panel(curves[first : first + per_panel], x, band) for first in starts]
@@ -265,6 +270,7 @@ DISTRIBUTION = Kind(
     build=build_distribution,
     describe=describe,
     is_pooled=True,
+    splits=("volume", "host", "rw"),
     in_report=True,
 )
 HDR = replace(
@@ -272,7 +278,6 @@ HDR = replace(
     name="hdr",
     title="Latency by percentile",
     help="Latency at each percentile, on an axis of nines: 50 %, 90 %, 99 %, 99.9 % and on.",
-    splits=("volume", "host", "rw"),
     build=build_hdr,
     in_report=False,
 )
