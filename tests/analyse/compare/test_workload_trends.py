@@ -129,11 +129,12 @@ def test_five_campaigns_are_enough() -> None:
 
 def test_limits_that_show_nothing_are_not_given() -> None:
     """Nobody reads limits from 0 to 108,009T as stable; a collapse beyond them is seen."""
-    rates = [2000.0, 200.0, 3000.0, 500.0]
-    calm, low = (
-        only(summary_of(5, level=lambda night, _, last=last: [*rates, last][night]))
-        for last in (1000.0, 1e-9)
-    )
+
+    def ending_at(last: float) -> Trend:
+        rates = [2000.0, 200.0, 3000.0, 500.0, last]
+        return only(summary_of(5, level=lambda night, _: rates[night]))
+
+    calm, low = ending_at(1000.0), ending_at(1e-9)
     assert calm.limits is not None
     assert calm.limits.high > 10 * calm.limits.centre
     assert calm.state is State.TOO_FEW
