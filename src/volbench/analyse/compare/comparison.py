@@ -405,7 +405,7 @@ def _judged(
         for verdict in compared
     ]
     lost = [
-        f"{every.sentence}."
+        every.sentence
         for every in together(rows, confidence=question.confidence)
         if every.is_regression
     ]
