@@ -92,4 +92,4 @@ def test_a_plan_says_what_a_difference_needs(tmp_path: Path) -> None:
     assert "from 5 blocks of randread-4k-qd16 in floor." in done.output
     lone = CliRunner().invoke(cli, [word for word in plan if word != "--dry-run"])
     assert isinstance(lone.exception, InputError)
-    assert "belongs to --dry-run" in lone.exception.message
+    assert "needs --dry-run" in lone.exception.message

@@ -75,7 +75,7 @@ def test_every_request_of_a_load_is_counted(loop: str, tmp_path: Path) -> None:
     assert call("report", tmp_path / "w", "-o", page).returncode == 0
     resumed = call("resume", tmp_path / "w")
     assert resumed.returncode == 3
-    assert "was watched, so there is nothing to resume" in resumed.stderr
+    assert "is a watch, which cannot be resumed" in resumed.stderr
 
 
 def test_a_watch_is_compared_with_a_benchmark_only_if_told(loop: str, tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_a_mark_without_a_watch_is_refused(tmp_path: Path, monkeypatch: pytest.M
     assert not running_watches()
     done = call("mark", "vm 7 started")
     assert done.returncode == 9
-    assert "no watch of this user is under way" in done.stderr
+    assert "no watch of this user is running" in done.stderr
     assert call("mark", " \n ").returncode == 2
 
 
@@ -155,10 +155,10 @@ def test_hosts_of_an_inventory_are_watched(loop: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("/proc",), "is on no block device"),
+        (("/proc",), "is not on a block device"),
         (("/nowhere/at/all",), "does not exist"),
         (("--every", "10ms"), "is not between 100ms and 1m"),
-        (("--every", "1s,2s"), "several times between samples"),
+        (("--every", "1s,2s"), "several times only with --start"),
         (("--until", "true"), "need --start"),
         (("--start", "sh -c 'no end"), "cannot be split into words"),
     ],

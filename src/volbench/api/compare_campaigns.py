@@ -230,8 +230,8 @@ def keep_trends(dataset: Dataset, trends: Sequence[Trend], time: str) -> list[Tr
     for _, change in changed:
         if change.campaign not in folders:
             raise InputError(
-                f"{change.campaign} is in object storage, and nothing is written beside it",
-                hint="work on a copy of the campaigns on this machine",
+                f"{change.campaign} is in object storage, where no change can be acknowledged",
+                hint="acknowledge it in a local copy of the campaigns",
             )
         changes.setdefault(folders[change.campaign], []).append(change)
     for folder, own in changes.items():

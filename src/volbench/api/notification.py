@@ -22,7 +22,7 @@ def parse_command(text: str) -> list[str]:
     try:
         words = shlex.split(text)
     except ValueError as error:
-        raise InputError("--notify is not a command line", hint=str(error)) from error
+        raise InputError("--notify cannot be split into words", hint=str(error)) from error
     if not words:
         raise InputError(
             "--notify names no command", hint="write it like --notify 'mail-it --to me'"
@@ -57,7 +57,7 @@ def parse_webhook(text: str) -> str:
     except ValueError:
         is_there = False
     if not is_there or not text.isascii() or not text.isprintable() or " " in text:
-        raise InputError("--webhook is not a web address", hint="write it like https://HOST/PATH")
+        raise InputError("--webhook is not a valid URL", hint="write it like https://HOST/PATH")
     if url.scheme != "https" and not (url.scheme == "http" and _is_loopback(url)):
         raise InputError(
             f"--webhook to {url.hostname} would be sent unencrypted",
@@ -106,5 +106,5 @@ def post_webhook(url: str, content: bytes) -> None:
 
 def _unsent(where: str, reason: str) -> TransportError:
     return TransportError(
-        f"the regression was not sent to {where}: {reason}", hint="it is sent again next time"
+        f"the regression was not sent to {where}: {reason}", hint="the next call sends it again"
     )

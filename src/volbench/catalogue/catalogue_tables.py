@@ -164,7 +164,7 @@ def _rule(rule: Rule[float], text: Words) -> str:
     added = [by_size, (rule.per_iops, "IOPS"), (rule.per_mib_s, "MiB/s")]
     parts = [text(rule.base)] if rule.base else []
     parts += [f"{text(amount)} per {unit}" for amount, unit in added if amount]
-    clauses = [" + ".join(parts)]
+    clauses = [" + ".join(parts) or text(0.0)]
     clauses += [f"at least {text(rule.min)}"] if rule.min is not None else []
     clauses += [f"at most {text(rule.max)}"] if rule.max is not None else []
     if rule.above_bytes:
@@ -178,7 +178,7 @@ def rate_text(bytes_per_s: float) -> str:
     """Return a rate in the unit that gives a round number: ``125 MB/s`` or ``125 MiB/s``."""
     mib = bytes_per_s / _MIB
     if mib >= 0.001 and abs(mib * 1000 - round(mib * 1000)) < 1e-6 * mib:
-        return f"{mib:.6g} MiB/s"
+        return f"{mib:.7g} MiB/s"
     return format_rate(bytes_per_s)
 
 
@@ -201,7 +201,7 @@ def type_table(kind: VolumeType, limits: Limits | None) -> Table[Any]:
         "note": kind.note,
         "source": source.title,
         "url": source.url,
-        "page of": source.page,
+        "page date": source.page,
         "checked": kind.checked,
     }
     rows += [(name, text) for name, text in about.items() if text]

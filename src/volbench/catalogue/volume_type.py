@@ -144,10 +144,11 @@ class VolumeType(Frozen):
     def facts(self) -> dict[str, str]:
         """What the provider says besides limits, in words; only what is known."""
         percent, rate = self.time_percent, self.initialization_bytes_per_s
+        size = self.io_size_bytes
         known = {
             "promised for": "" if percent is None else f"{percent:g} % of the time",
             "latency": self.latency,
-            "one I/O": self.io_size_bytes and f"up to {format_capacity(self.io_size_bytes)}",
+            "counted as one I/O": size and f"up to {format_capacity(size)}",
             "initialization": rate and f"up to {rate / _MIB:g} MiB/s, if provisioned",
         }
         return {name: str(words) for name, words in known.items() if words}

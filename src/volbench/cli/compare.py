@@ -291,8 +291,8 @@ def _trend_question(**options: object) -> TrendQuestion:
 @WHERE
 @flag(
     "--acknowledge",
-    "Accept the level of each workload that changed as its new reference, and exit with 0. It is "
-    "stored beside the campaigns.",
+    "Acknowledge all changes: the new level of a workload becomes its reference, stored beside the "
+    "campaigns. Exits with 0.",
 )
 @headed(
     "Notification",
@@ -308,8 +308,8 @@ def _trend_question(**options: object) -> TrendQuestion:
         "--webhook",
         type=Quantity("URL", parse_webhook),
         envvar="VOLBENCH_WEBHOOK",
-        help="Send this JSON to an address. Default: that in the environment variable "
-        "VOLBENCH_WEBHOOK, which other users cannot see.",
+        help="Post this JSON to a URL. Default: the environment variable VOLBENCH_WEBHOOK, which "
+        "other users cannot see.",
     ),
 )
 @table_options()
@@ -329,8 +329,8 @@ def trend(
     """Follow each workload over the campaigns in DIR..., such as a folder of nightly ones.
 
     Exits with 10 on a regression that was not acknowledged: the level dropped by more than the
-    tolerance and stayed, or the last campaign is beyond its control limits. An option of the jobs
-    that changed is refused, as by `volbench compare`. Methods: volbench help statistics.
+    tolerance and stayed, or the last campaign is beyond its control limits. Jobs whose options
+    changed are refused, as by `volbench compare`. Methods: volbench help trends.
     """
     from volbench.api.compare_campaigns import acknowledge_trends, dataset_trends
     from volbench.api.many_campaigns import open_campaigns

@@ -296,7 +296,7 @@ def _detection(campaign: Campaign, difference: float, folders: Sequence[Path]) -
         if need.scatter is None:
             yield f"{need.workload}: no earlier campaign has three repeats on this volume."
         elif need.count is None:
-            yield f"{need.workload}: {MAX_BLOCKS} repeats would not detect {wanted}."
+            yield f"{need.workload}: even {MAX_BLOCKS:,} repeats would not detect {wanted}."
         else:
             own_s = sum((expected_s(run) or 0.0) + START_S for run in need.runs)
             spoken = format_duration(round(need.count * own_s))

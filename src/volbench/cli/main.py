@@ -26,8 +26,8 @@ VERBS: dict[str, tuple[str, str]] = {
     "audit": ("cli.audit:audit", "Measure whether volumes deliver what is promised."),
     "run": ("cli.run:run", "Run profiles on volumes; results go into a campaign folder."),
     "warmup": ("cli.run:warmup", "Write or read every block of a volume once, and verify it."),
-    "watch": ("watching.watch_verbs:watch", "Watch disks under a load that is not fio."),
-    "mark": ("watching.watch_verbs:mark", "Put an event on the time axis of a watch."),
+    "watch": ("watching.watch_verbs:watch", "Record disks under a load other than fio."),
+    "mark": ("watching.watch_verbs:mark", "Mark an event on the time axis of a watch."),
     "resume": ("cli.campaigns:resume", "Continue a campaign that was interrupted."),
     "status": (
         "cli.campaigns:status",

@@ -256,7 +256,7 @@ JUNIT = click.option(
     "--junit",
     type=click.Path(allow_dash=True, path_type=Path),
     metavar="FILE",
-    help="Also write the answers as JUnit XML, which CI systems show; - prints it alone.",
+    help="Also write the results as JUnit XML for CI systems; - prints only the XML.",
 )
 SETTINGS = click.option(
     "--set",

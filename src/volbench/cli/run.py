@@ -57,8 +57,8 @@ DETECT = (
     click.option(
         "--detect",
         type=Quantity("PERCENT", partial(parse_share, least=0)),
-        help="With --dry-run: say how many repeats, and how much time, a difference of this size "
-        "needs on these volumes.",
+        help="With --dry-run: estimate the repeats and the time that are needed to detect a "
+        "difference of this size in IOPS on these volumes.",
     ),
     click.option(
         "--detect-from",
@@ -191,7 +191,7 @@ def run(
 
     if start.detect is not None and not (start.dry_run and placement is None):
         raise InputError(
-            "--detect belongs to --dry-run on volumes that exist",
+            "--detect needs --dry-run and existing volumes",
             hint="add --dry-run, and leave out --k8s",
         )
     say_what_is_configured()

@@ -209,7 +209,7 @@ def verify_files(layout: Layout, campaign: Campaign, history: History) -> Verifi
             if state is not None and state.has_ended:
                 _verify_run(layout, folder, history.checksums.get(run.id), verification)
             elif folder.status.exists():
-                reason = f"the end of {run.id} is not recorded, but it has a status"
+                reason = f"{run.id} has a status file, but its end is not in the journal"
                 _note(verification, layout, layout.journal, Change.CHANGED, reason)
     for role in campaign.cold_probe_roles:
         with _noting(verification, layout, layout.probe(role).path):

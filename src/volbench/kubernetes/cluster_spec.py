@@ -176,7 +176,7 @@ class ClusterSpec:
         "--from-snapshot", "NAME", "Restore the volumes from this VolumeSnapshot."
     )
     from_claim: str = text_option(
-        "--from-claim", "NAME", "Clone the volumes from that of this claim, which stays as it is."
+        "--from-claim", "NAME", "Clone the volume of this claim, which is not changed."
     )
     size: str = text_option("--size", "SIZE", "Size of each volume, like 250Gi.")
     volume_mode: str = option(

@@ -39,13 +39,13 @@ _LINES = 10  # Last lines of a controller's output: a screen with the table abov
 
 _VERBS = {
     "submit": "Run volbench itself in the cluster, as a Job.",
-    "schedule": "Run a campaign every night, and follow the trend.",
+    "schedule": "Run a campaign every night, and check the trend.",
     "status": "Show controllers and schedules, and their output.",
-    "cancel": "End a controller or schedule, and remove the pods of its campaign.",
+    "cancel": "Stop a controller or a schedule, and remove the pods of its campaign.",
     "fetch": "Copy the campaign folder of a controller.",
-    "judge": "Follow the trend of a schedule, and report a regression.",
+    "judge": "Check the trend of a schedule, and report regressions.",
     "reap": "Remove what interrupted campaigns left on a cluster.",
-    "lifecycle": "Time the life of volumes.",
+    "lifecycle": "Time the lifecycle of volumes.",
     "render": "Print the manifests that run --k8s would apply.",
     "role": "Print the minimum access rights that campaigns need.",
 }
@@ -178,7 +178,7 @@ def fetch(name: str, output: Path | None, *, remove: bool, address: ClusterAddre
 @click.argument("name", metavar="NAME")
 @ADDRESS
 def cancel(name: str, *, address: ClusterAddress) -> None:
-    """End the controller or schedule NAME, and remove the pods and volumes of its campaign.
+    """Stop the controller or schedule NAME, and remove the pods and volumes of its campaign.
 
     An active run is stopped. Runs that have finished stay in the volume of the controller. A
     schedule is removed with its account; the campaigns in its bucket stay.
@@ -187,7 +187,7 @@ def cancel(name: str, *, address: ClusterAddress) -> None:
 
     with address.opened() as cluster:
         if cancel_controller(cluster, name):
-            click.echo(f"removed the schedule {name}; its bucket stays as it is", err=True)
+            click.echo(f"removed the schedule {name}; campaigns in its bucket are kept", err=True)
             return
         click.echo(
             f"cancelled {name}; bring its results back: volbench k8s fetch {name} "
@@ -326,7 +326,7 @@ _NOT_IN_LIVES = (
     "--snapshot-class",
     default="",
     metavar="NAME",
-    help="Also take a snapshot of each volume, of this VolumeSnapshotClass.",
+    help="Also take a snapshot of each volume, with this VolumeSnapshotClass.",
 )
 @flag("--each", "A row for each volume.")
 @click.option("--chart", type=PATH, metavar="FILE", help="Draw the medians: SVG, PNG or PDF.")
@@ -347,9 +347,9 @@ def lifecycle(
     timed_address: tuple[str, float],
     table_output: TableOutput,
 ) -> None:
-    """Time the life of new volumes.
+    """Time the lifecycle of new volumes.
 
-    Its steps: provision, attach, start, first I/O, detach and delete; if asked for, expand and
+    Steps: provision, attach, start, first I/O, detach and delete; on request also expand and
     snapshot. Each volume gets a claim and a pod that writes 4 KiB; all are removed. With
     --from-snapshot or --from-claim, volumes are restored or cloned.
     """

@@ -300,14 +300,14 @@ def follow_lives(
     cluster: Cluster, campaign: str, lives: list[VolumeLife], *, timeout_s: float
 ) -> None:
     """Let volumes live at the same time, step by step."""
-    steps: tuple[tuple[Callable[..., None], Callable[..., bool]], ...] = (
-        (VolumeLife.create, VolumeLife.has_worked),
-        *([(VolumeLife.expand, VolumeLife.is_expanded)] if lives[0].expand_to else []),
-        *([(VolumeLife.save, VolumeLife.is_saved)] if lives[0].snapshot else []),
-        (VolumeLife.stop, VolumeLife.is_detached),
-        (VolumeLife.release, VolumeLife.is_deleted),
+    steps: tuple[tuple[str, Callable[..., None], Callable[..., bool]], ...] = (
+        ("first I/O", VolumeLife.create, VolumeLife.has_worked),
+        *([("expand", VolumeLife.expand, VolumeLife.is_expanded)] if lives[0].expand_to else []),
+        *([("snapshot", VolumeLife.save, VolumeLife.is_saved)] if lives[0].snapshot else []),
+        ("detach", VolumeLife.stop, VolumeLife.is_detached),
+        ("delete", VolumeLife.release, VolumeLife.is_deleted),
     )
-    for begin, has_ended_now in steps:
+    for step, begin, has_ended_now in steps:
         for life in lives:
             begin(life, cluster)
         waiting, end_s = list(lives), time.monotonic() + timeout_s
@@ -324,8 +324,7 @@ def follow_lives(
                 conditions = claims.get(name, {}).get("status", {}).get("conditions", ())
                 why = "".join(f": {each['message']}" for each in conditions if "message" in each)
                 raise DeadlineError(
-                    f"the step after {begin.__name__} of {name} has not ended within "
-                    f"{timeout_s:g} s{why}",
+                    f"the step {step} of {name} has not ended within {timeout_s:g} s{why}",
                     hint="see: kubectl get events; or wait longer: --pod-timeout",
                 )
             time.sleep(LOOK_S if waiting else 0)

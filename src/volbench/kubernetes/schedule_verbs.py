@@ -32,7 +32,7 @@ from volbench.kubernetes.schedules import ScheduleSpec
     "--controller-image", required=True, metavar="IMAGE", help="Image with Python and volbench."
 )
 @option_group("described", dict, *spec_options(ScheduleSpec))
-@flag("--dry-run", "Print the manifests, which the cluster has checked, and make nothing.")
+@flag("--dry-run", "Let the cluster check the manifests, print them, and create nothing.")
 @ADDRESS
 @click.argument("arguments", nargs=-1, required=True, metavar="-- run PROFILE... [OPTIONS OF RUN]")
 def schedule(
@@ -45,12 +45,12 @@ def schedule(
     address: ClusterAddress,
     arguments: tuple[str, ...],
 ) -> None:
-    """Run a campaign in the cluster at the times of CRON, and follow the trend.
+    """Run a campaign in the cluster at the times of CRON, and check the trend.
 
-    A CronJob runs volbench run --k8s with everything after it, uploads the campaign into a folder
-    of its own below --upload, and follows all campaigns there by volbench trend. A failed campaign,
-    a failed expectation and a regression are reported as an event of the CronJob, by the exit code
-    of its Job, and as metrics. One campaign runs at a time.
+    A CronJob runs volbench run --k8s with the options after run, uploads the campaign to a new
+    folder below --upload, and runs volbench trend on all campaigns there. A failed campaign, a
+    failed expectation and a regression are reported as an event of the CronJob, in the exit code of
+    its Job, and as metrics. One campaign runs at a time.
     """
     from volbench.kubernetes.schedules import create_schedule, schedule_objects
     from volbench.kubernetes.submitted_run import check_run, parse_run
@@ -93,14 +93,14 @@ def schedule(
     default=0,
     type=click.IntRange(0, 255),
     metavar="CODE",
-    help="Exit code of the last campaign; one that failed is reported too.",
+    help="Exit code of the last campaign; a failure is reported too.",
 )
 @ADDRESS
 def judge(name: str, *, ended: int, address: ClusterAddress) -> None:
-    """Follow the campaigns of the schedule NAME by volbench trend, and report what is wrong.
+    """Run volbench trend on the campaigns of the schedule NAME, and report problems.
 
-    The Job of a schedule does this after each campaign. Exits with CODE, else as volbench trend
-    does: with 10 on a regression.
+    The Job of a schedule runs this after each campaign. Exits with CODE unless it is 0, otherwise
+    with the exit code of volbench trend: 10 on a regression.
     """
     from volbench.kubernetes.schedules import judge_campaigns
 

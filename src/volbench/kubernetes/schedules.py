@@ -88,7 +88,7 @@ def parse_trend(text: str) -> tuple[str, ...]:
         raise InputError(f"--trend {text!r}: {error}", hint="close each quote") from error
     if any(option.partition("=")[0] == "--webhook" for option in options):
         raise InputError(
-            "the address of a webhook would be stored in the cluster, where many can read it",
+            "the URL of a webhook would be stored in a ConfigMap, which is not secret",
             hint="put it into a Secret as VOLBENCH_WEBHOOK, and name that with --secret",
         )
     with trend.make_context("volbench trend", [".", *options]):
@@ -103,7 +103,7 @@ class ScheduleSpec(ControllerSpec):
     service_account: str = text_option(
         "--service-account",
         "NAME",
-        "Account with the rights of volbench k8s role. Default: one of its own, made with the "
+        "Account with the rights of volbench k8s role. Default: a new one, created with the "
         "schedule.",
     )
     upload: str = text_option(
@@ -118,7 +118,7 @@ class ScheduleSpec(ControllerSpec):
         text="1d",
         type=Quantity("TIME", lambda text: max(1, round(parse_duration(text)))),
         show_default=True,
-        help="Longest time for a campaign, its upload and the trend.",
+        help="Maximum time for a campaign, its upload and the trend.",
     )
     start_limit_s: int = option(
         "--start-limit",
@@ -134,7 +134,7 @@ class ScheduleSpec(ControllerSpec):
         type=click.IntRange(1, 100),
         show_default=True,
         metavar="N",
-        help="Jobs to keep in the cluster, of those that finished and of those that failed.",
+        help="Number of finished Jobs, and of failed ones, to keep in the cluster.",
     )
     trend: tuple[str, ...] = option(
         "--trend",
@@ -144,7 +144,7 @@ class ScheduleSpec(ControllerSpec):
         help="Options of volbench trend, in quotes.",
     )
     push_metrics: str = text_option(
-        "--push-metrics", "URL", "Pushgateway of Prometheus for the result of each campaign."
+        "--push-metrics", "URL", "Prometheus Pushgateway for the result of each campaign."
     )
 
     def __post_init__(self) -> None:
@@ -220,7 +220,7 @@ def create_schedule(cluster: Cluster, spec: ScheduleSpec, *, dry_run: bool) -> N
 
 
 def judge_campaigns(cluster: Cluster, name: str, *, ended: int) -> int:
-    """Follow the campaigns of a schedule by volbench trend, and report what is wrong.
+    """Run volbench trend on the campaigns of a schedule, and report problems.
 
     Args:
         name: of the schedule.

@@ -95,7 +95,7 @@ def read_own_campaign(root: Path) -> tuple[Layout, Archive, Seal]:
         )
     if archive.campaign.is_watched:
         raise RefusedError(
-            f"the load of {archive.campaign.name} was watched, so there is nothing to resume",
+            f"{archive.campaign.name} is a watch, which cannot be resumed",
             hint="to watch again: volbench watch",
         )
     return layout, archive, _seal_of(layout, content)

@@ -102,6 +102,6 @@ class DiskLog:
     def _unwritable(self, error: Exception) -> ArchiveError:
         return ArchiveError(
             f"{self._path} cannot be written: {getattr(error, 'strerror', None) or error}",
-            hint="check free space; what was watched until then is kept",
+            hint="check free space; the samples so far are kept",
             path=str(self._path),
         )

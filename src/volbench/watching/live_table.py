@@ -74,7 +74,7 @@ def table_lines(
     head = f"{'disk':<{_NAME}}" + "".join(
         f" {name:>{width}}" for name, width in zip(_HEADS, _WIDTHS, strict=True)
     )
-    title = f"{total_line(disks, elapsed_s)}, dirty pages {unwritten}; Ctrl-C ends the watch"
+    title = f"{total_line(disks, elapsed_s)}, dirty pages {unwritten}; Ctrl-C to stop"
     several = len(dirty) > 1
     ordered = sorted(disks, key=lambda disk: -disk.rates.get("active_percent", -1.0))
     rows = [_row(disk, several=several, silent_s=silent_s) for disk in ordered[:most]]

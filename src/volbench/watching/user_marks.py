@@ -86,7 +86,7 @@ def add_mark(text: str, layouts: list[Layout]) -> None:
         raise InputError("a mark needs a text", hint='write it like: volbench mark "vm 7 started"')
     if not layouts:
         raise CampaignError(
-            "no watch of this user is under way",
+            "no watch of this user is running",
             hint="start one in another terminal: volbench watch",
         )
     content = json.dumps({"utc_s": time.time(), "text": line}) + "\n"

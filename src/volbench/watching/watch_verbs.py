@@ -74,8 +74,8 @@ _STARTS = option_group(
         "--start",
         default="",
         metavar="COMMAND",
-        help="Start machines meanwhile: a command, with {n} for their number. It is split into "
-        "words, and no shell is involved.",
+        help="Command that starts machine {n}, counted from 1. It is split into words, but not run "
+        "by a shell.",
     ),
     click.option(
         "--count",
@@ -88,14 +88,14 @@ _STARTS = option_group(
         "--until",
         default="",
         metavar="COMMAND",
-        help="Command that succeeds once machine {n} is up; tried once a second.",
+        help="Command that exits with 0 once machine {n} is up; run once a second.",
     ),
     click.option(
         "--stop",
         "stop_command",
         default="",
         metavar="COMMAND",
-        help="Command that ends machine {n} before the next stagger, and in the end.",
+        help="Command that stops machine {n} at the end of each stagger.",
     ),
     click.option(
         "--sample",
@@ -103,7 +103,7 @@ _STARTS = option_group(
         type=Quantity("TIME", _interval),
         default="1s",
         show_default=True,
-        help="Time between samples with --start, where --every is that between starts.",
+        help="Time between samples with --start, where --every is the time between starts.",
     ),
     heading="Starts",
 )
@@ -125,15 +125,16 @@ _STARTS = option_group(
     "for_s",
     type=Quantity("TIME", parse_duration),
     metavar="TIME",
-    help="End after this time; with --start, each stagger. Default: at Ctrl-C.",
+    help="Stop after this time; with --start, limit each stagger to it. Default: until Ctrl-C, or "
+    "with --start until the disks are quiet.",
 )
 @click.option(
     "--every",
     type=Quantity("TIME", _durations),
     default="",
     metavar="TIME[,TIME...]",
-    help="Time between samples, 100ms to 1m (default: 1s); with --start, time between two starts. "
-    "Several are watched one after the other.",
+    help="Time between samples, 100ms to 1m (default: 1s); with --start, time between two starts: "
+    "the stagger. Several staggers run one after the other.",
 )
 @NEW_CAMPAIGN
 @_STARTS
@@ -151,10 +152,10 @@ def watch(
     where: HostSelection,
     table_output: TableOutput,
 ) -> None:
-    """Watch disks under a load that is not fio, until Ctrl-C: a campaign without a benchmark.
+    """Record disks under a load other than fio until Ctrl-C, as a campaign.
 
-    Without DEVICE or PATH, all disks of this machine, or of each host of an inventory. Counters of
-    the kernel are read; nothing is written to what is watched.
+    Without DEVICE or PATH, all disks of this machine are watched, or of each host of an inventory.
+    Only the kernel's counters are read; nothing is written to the disks.
     """
     from volbench.store.archive import create_campaign
     from volbench.watching.watch_loop import Duties
@@ -210,7 +211,8 @@ def _times(
         return sample_s, every or (0.0,)
     if len(every) > 1:
         raise InputError(
-            "several times between samples", hint="--every 1s,10s needs --start: see --help"
+            "--every takes several times only with --start",
+            hint="name one time between samples, or add --start COMMAND",
         )
     interval_s = every[0] if every else _USUAL_S
     if not _MIN_INTERVAL_S <= interval_s <= _MAX_INTERVAL_S:
@@ -238,7 +240,7 @@ def _carry_out(
 
     disks = counted_noun(sum(len(host.disks) for host in hosts), "disk")
     names = f"{disks} of {counted_noun(len(hosts), 'host')}"
-    click.echo(f"Watching {names}; results go to {layout.root}. Press Ctrl-C to end.", err=True)
+    click.echo(f"Watching {names}; results go to {layout.root}. Press Ctrl-C to stop.", err=True)
     with (
         hold_campaign(layout),
         hold_copies(layout, campaign.key),
@@ -284,10 +286,10 @@ def _show(layout: Layout, table_output: TableOutput) -> None:
     "campaign",
     type=click.Path(exists=True, file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Folder of the watch. Default: all watches of this user that are under way.",
+    help="Folder of the watch. Default: all running watches of this user.",
 )
 def mark(text: str, campaign: Path | None) -> None:
-    """Put an event, such as TEXT, on the time axis of the watches that are under way."""
+    """Mark an event on the time axis of the running watches, with TEXT as its name."""
     from volbench.watching.user_marks import add_mark, running_watches
 
     layouts = [

@@ -97,7 +97,7 @@ def test_other_disks_of_the_machine_leave_a_shortfall_undecided() -> None:
     load: Row = {"rule": "other-disks", "severity": "warning"}
     (short,) = audited(*both(level(800, 60)), finding=load)
     assert short.outcome is Outcome.UNDECIDED
-    assert short.reason.startswith("other disks of the machine took part of its limit")
+    assert short.reason.startswith("other disks used part of the machine's limit")
     assert short.causes[0] == "load of the machine's other disks"
     (kept,) = audited(*both(level(1000, 60)), finding=load)
     assert kept.outcome is Outcome.DELIVERS

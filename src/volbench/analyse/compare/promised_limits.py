@@ -60,7 +60,7 @@ _NOT_THE_VOLUME = {
     "never-written": "blocks that were never written: write the whole volume first",
     **dict.fromkeys(("page-cache", "smaller-than-memory", "memory-volume", "compressible"), ""),
     **dict.fromkeys(("cpu-bound", "cpu-throttled", "swapping", "shared-limit"), ""),
-    _OTHER_DISKS: "other disks of the machine took part of its limit: audit while they are idle",
+    _OTHER_DISKS: "other disks used part of the machine's limit: audit while they are idle",
 }
 # Causes of a level that more I/Os in flight would not change
 _LIMITS = frozenset({Cause.IOPS_LIMIT, Cause.BANDWIDTH_LIMIT})

@@ -329,24 +329,24 @@ def cpu_throttled(view: RunView, _: Context) -> Iterator[Observation]:
 
 
 @rule(
-    "other disks of the machine took part of its limit",
+    "other disks used part of the machine's limit",
     looks_at=(
-        "I/O of the machine's other disks beside each interval, without disks below the volume and"
-        " without disks inside the machine. With a declared machine type: their load is at least"
+        "I/O of the machine's other disks in each interval, except backing devices of the volume"
+        " and local disks of the machine. With a declared machine type: their load is at least"
         " 5 % of the machine's limit, and together with the run's own it reaches 95 % of it."
-        " Otherwise: the rate is lower the more they do, by at least 5 % of the rate on average and"
-        " by at most twice their load; both the levels of 10 or more intervals and their changes"
-        " from one to the next are related, with a t-value below -3.7. A load that never changes"
+        " Otherwise: the rate falls when their load rises, by at least 5 % on average and by at"
+        " most twice their load; both the rates of 10 or more intervals and the changes between"
+        " intervals are correlated with their load, with a t-value below -3.7. A constant load"
         " is found only with a machine type. The thresholds are volbench's own."
     ),
-    why="Disks of a virtual machine share its limits: the run did not have them for itself.",
+    why="The disks of a virtual machine share its limits, so the run could not use all of them.",
     advice=(
         "Measure again while the other disks are idle (iostat -x shows which are busy), or on a"
         " machine type with higher limits."
     ),
 )
 def other_disks(view: RunView, _: Context) -> Iterator[Observation]:
-    """Yield what the other disks of the machine took of its limit, or of the rate."""
+    """Yield how much other disks used of the machine's limit, or lowered the rate."""
     rows = host_rows_in_run(view)
     if "other_disks_iops" not in rows or rows["other_disks_iops"].count() < _MIN_SAMPLES:
         return
@@ -373,14 +373,14 @@ def other_disks(view: RunView, _: Context) -> Iterator[Observation]:
         if limit and share >= _MIN_SHARE and share + own.mean() / limit >= _LIMIT_REACHED:
             words = f"{format_percent(share)} of the limit of {limits.machine}, which was reached"
             yield Observation(
-                f"The machine's other disks did {load}: {words}.",
+                f"Load on the machine's other disks: {load}; {words}.",
                 evidence | {"machine_share_percent": 100 * share},
             )
             return
         if lost >= _MIN_SHARE:
             words = f"the rate fell while they were busy, by {format_percent(lost)} on average"
             yield Observation(
-                f"The machine's other disks did {load}: {words}.",
+                f"Load on the machine's other disks: {load}; {words}.",
                 evidence | {"lost_percent": 100 * lost},
             )
             return

@@ -54,7 +54,7 @@ class DepthJudge:
                 for levels in clients
                 if levels
             )
-            words = f"another queue depth reaches more than {run.job}"
+            words = f"another queue depth is faster than {run.job}"
             return None if is_deep_enough else Decision(True, words, frozenset({run.job}))
         *shallow, last = ladder[: ladder.index(run.job)]
         gains = [

@@ -35,7 +35,9 @@ _MAX_THREADS = 64  # A hung volume holds a thread for each request about it; idl
 _STACK_BYTES = 512 * 1024  # 64 threads of 8 MiB each would count against limits of memory.
 _PLAIN_BYTES = 1024  # Below, compression gains less than base64 loses.
 _END_S = 2.0  # Killed programs end at once; their temporary files are removed meanwhile.
-_BEAT_S = 15.0  # Noticed by: test_given_up.py::test_a_host_notices_that_its_controller_is_gone
+# Interval of keepalive messages: without them the kernel notices a lost link only after hours.
+# Noticed by: test_given_up.py::test_a_host_notices_that_its_controller_is_gone
+_BEAT_S = 15.0
 _GONE_S = 5.0  # Longer than the end of this process takes.
 _EXPIRING = ("launch", "write_files")  # What removes or releases something is never too late.
 BEAT = b'{"id":0,"part":null}\n'

@@ -141,7 +141,7 @@ def _latency_columns() -> tuple[Column, ...]:
 
 SUMMARY: tuple[Column, ...] = (
     *IDENTITY,
-    text("tool", "`fio` or `dd`; `watch` for a load that volbench only watched."),
+    text("tool", "`fio` or `dd`; `watch` for a watched load."),
     text("direction", "`read`, `write`, `trim` or `sync` (latency of fsync and similar)."),
     text(
         "sync_calls",
@@ -151,7 +151,7 @@ SUMMARY: tuple[Column, ...] = (
     text(
         "rw",
         "Access pattern (fio's `rw`), such as `randwrite`; `mixed` for unlike jobs that fio merged"
-        " (group_reporting), which `note` lists; `watched` for a load that is not volbench's own.",
+        " (group_reporting), which `note` lists; `watched` for a load that volbench only watched.",
     ),
     whole("rwmixread", "%", "Configured share of reads in a mixed pattern; missing in others."),
     Column("direct", "bool", "", "Whether the page cache was bypassed (O_DIRECT)."),
@@ -288,8 +288,8 @@ DEVICE: tuple[Column, ...] = (
     real("write_lat_s", "s", "Mean time of a write in queue and device (iostat: w_await)."),
     real("read_request_bytes", "bytes", "Mean size of a read; NaN for none."),
     real("write_request_bytes", "bytes", "Mean size of a write; NaN for none."),
-    real("read_merges_per_s", "1/s", "Reads merged into others by the kernel (iostat: rrqm/s)."),
-    real("write_merges_per_s", "1/s", "Writes merged into others (iostat: wrqm/s)."),
+    real("read_merges_per_s", "1/s", "Reads merged by the kernel in the queue (iostat: rrqm/s)."),
+    real("write_merges_per_s", "1/s", "Writes merged by the kernel in the queue (iostat: wrqm/s)."),
     real("queue_depth", "", "Mean requests in queue and device (iostat: aqu-sz)."),
     real("active_percent", "%", "Time with a request in flight, at most 100 (iostat: %util)."),
     whole("io_errors", "", "Failed requests; missing if not counted."),
@@ -304,11 +304,11 @@ DEVICE: tuple[Column, ...] = (
     real(
         "ebs_read_p50_s",
         "s",
-        "Median read latency by the EBS device: upper end of its bin; NaN if not reported.",
+        "Median read latency reported by the EBS device: upper end of its bin; NaN if unknown.",
     ),
-    real("ebs_read_p99_s", "s", "Percentile 99 of the read latency, by the same counters."),
-    real("ebs_write_p50_s", "s", "Median write latency, by the same counters."),
-    real("ebs_write_p99_s", "s", "Percentile 99 of the write latency, by the same counters."),
+    real("ebs_read_p99_s", "s", "Percentile 99 of the read latency, likewise."),
+    real("ebs_write_p50_s", "s", "Median write latency, likewise."),
+    real("ebs_write_p99_s", "s", "Percentile 99 of the write latency, likewise."),
     real("cpu_busy_percent", "%", "CPU time neither idle nor iowait, of all CPUs."),
     real("iowait_percent", "%", "CPU time idle while I/O was pending, of all CPUs."),
     real("steal_percent", "%", "CPU time stolen by the hypervisor, of all CPUs."),
@@ -337,14 +337,14 @@ DEVICE: tuple[Column, ...] = (
 # Events on the time axis of watched runs
 MARKS: tuple[Column, ...] = (
     *IDENTITY,
-    real("t_s", "s", "When, from the first sample of the run."),
-    text("utc", "The same instant by the controller's clock, ISO 8601 with Z."),
+    real("t_s", "s", "Time since the first sample of the run."),
+    text("utc", "The same time by the controller's clock, ISO 8601 with Z."),
     text(
         "kind",
-        "`note` of `volbench mark`; of `volbench watch --start`: `start`, `up` and `failed` of a"
-        " machine, and `quiet` once the disks were.",
+        "`note` from `volbench mark`; from `volbench watch --start`: `start`, `up` or `failed` of a"
+        " machine, and `quiet` when the disks became quiet.",
     ),
-    text("text", "Text of the note, or number of the machine; missing for none."),
+    text("text", "Text of the note, or number of the machine; missing for `quiet`."),
 )
 
 VERDICTS: tuple[Column, ...] = (
