@@ -21,7 +21,7 @@ from volbench.kubernetes.schedules import ScheduleSpec
     "schedule",
     cls=VerbCommand,
     epilog=examples(
-        "volbench k8s schedule '0 2 * * *' --controller-image IMAGE -- run quick",
+        "volbench k8s schedule @daily --controller-image IMAGE --upload URI -- run P",
     ),
 )
 @click.argument("cron", metavar="CRON")
