@@ -97,3 +97,10 @@ def test_hosts_in_turns_are_arms_of_the_charts() -> None:
         plot = build_plot(kind, {**frames([]), "summary": rows})
         assert [series.label for series in plot.series][:2] == ["arm a", "arm b"]
         assert plot.description.startswith("reads write: ")
+
+
+def test_blocks_of_one_ratio_have_an_axis() -> None:
+    """Its interval has no width, and an axis from 0 to 0 cannot be drawn."""
+    rows = arms_in_blocks()["summary"].assign(iops=500.0)
+    _, right = build_plot("blocks", {**frames([]), "summary": rows}).panels
+    assert right.y.limits == (0.0, 1.0)

@@ -96,6 +96,10 @@ def test_the_design_is_named() -> None:
     assert campaign.design == "4 blocks of aio, uring"
     assert "4 blocks of aio, uring; seed 1" in runs_table(campaign, expected_s={}).notes[-1]
     assert planned(load(ENGINES.partition("variants")[0]), 2).design == ""
+    stopping = load(f"{ENGINES}repeat: {{until: 3%, max: 5}}\n")
+    terms = Terms(name="c", seed=1)
+    volume = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")
+    assert expand([stopping], {"data": volume}, terms).design == "at most 10 blocks of aio, uring"
 
 
 def test_a_dumped_profile_has_the_same_blocks() -> None:

@@ -295,7 +295,8 @@ class Campaign(Consent):
         """Blocks and their arms, such as ``10 blocks of aio, uring``; empty without arms."""
         blocks = {run.block for run in self.runs if run.arm}
         arms = self.arms or dict.fromkeys(run.arm for run in self.runs if run.arm)
-        return f"{counted_noun(len(blocks), 'block')} of {', '.join(arms)}" if arms else ""
+        most = "at most " if self.repeats else ""
+        return f"{most}{counted_noun(len(blocks), 'block')} of {', '.join(arms)}" if arms else ""
 
     @property
     def key(self) -> str:

@@ -140,7 +140,9 @@ def build_blocks(found: Sequence[ArmsInBlocks]) -> Plot:
         panels.append(
             Panel(
                 x=Axis("blocks", ticks=tuple(n for n in _BLOCKS if n <= most)),
-                y=Axis("interval, ±", format="percent", limits=(0.0, 1.05 * widths["_y"].max())),
+                y=Axis(
+                    "interval, ±", format="percent", limits=(0.0, 1.05 * widths["_y"].max() or 1.0)
+                ),
                 marks=(marks.Lines(widths, by="arm", group="arm", has_dots=True),),
                 title=f"Ratio to {base}: how closely it is known",
             )
