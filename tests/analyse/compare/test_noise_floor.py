@@ -104,3 +104,12 @@ def test_blocks_of_one_ratio_have_an_axis() -> None:
     rows = arms_in_blocks()["summary"].assign(iops=500.0)
     _, right = build_plot("blocks", {**frames([]), "summary": rows}).panels
     assert right.y.limits == (0.0, 1.0)
+
+
+def test_the_noise_of_several_arms_is_one_line() -> None:
+    """The arm that shows least counts; a line for each would run back from 100 blocks to three."""
+    rows = arms_in_blocks(arms=5)["summary"]
+    drawn = numbers(build_plot("noise", {**frames([]), "summary": rows}))
+    of_iops = drawn[drawn["metric"] == "iops"]
+    assert of_iops["blocks"].is_unique
+    assert of_iops["detectable_percent"].is_monotonic_decreasing

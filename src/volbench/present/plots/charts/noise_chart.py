@@ -226,7 +226,8 @@ def read_noise(frames: Frames, _: Options) -> list[ArmsInBlocks] | str:
             for count in _BLOCKS
         ]
         if records:
-            found.append(ArmsInBlocks(name, rows, pd.DataFrame(records)))
+            curve = pd.DataFrame(records).groupby(["metric", "blocks"], sort=False).max()  # of arms
+            found.append(ArmsInBlocks(name, rows, curve.reset_index()))
     return found or reason
 
 
