@@ -108,7 +108,7 @@ def test_what_holds_an_expansion_is_named(monkeypatch: pytest.MonkeyPatch) -> No
     cluster = Mock(list=lambda kind, _: [claim] if kind == "PersistentVolumeClaim" else [])
     growing = life("csi")
     growing.expand_to = "2Gi"
-    with pytest.raises(DeadlineError, match=r"after expand of v has not ended .* 0 s: no room"):
+    with pytest.raises(DeadlineError, match=r"step expand of v has not ended .* 0 s: no room"):
         follow_lives(cluster, "c", [growing], timeout_s=0)
     status["capacity"]["storage"] = "2Gi"
     assert growing.is_expanded(cluster, {"v": claim}, {})
