@@ -133,6 +133,7 @@ class StaggeredStarts:
     def end(self) -> None:
         """Stop what still runs of the looks, and the machines if there is a command for that."""
         for machine in self._machines:
+            machine.process.poll()  # one that has ended is not left as a zombie
             if machine.look is not None:
                 machine.look.kill()
                 machine.look.wait()
