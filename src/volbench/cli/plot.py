@@ -339,7 +339,7 @@ def plot(
 
 
 def _name_of(where: str) -> str:
-    """Return a condition as part of a file name; what it loses there is told apart by a number."""
+    """Return a condition as part of a file name; a number distinguishes those that become equal."""
     plain = where.replace(" and ", "-").replace("==", "-").replace(" ", "")
     safe = re.sub(r"[^\w.-]+", "-", plain)[:_MAX_NAME]
     number = blake2b(where.encode(), digest_size=2).hexdigest()
