@@ -17,4 +17,13 @@ SCRIPTS = (
     ".ci/run",
 )
 # Folders that import the core; neither the core nor another slice imports them
-SLICES = {"kubernetes", "catalogue", "importer", "lab", "monitoring", "object_storage", "watching"}
+SLICES = {
+    "kubernetes",
+    "catalogue",
+    "importer",
+    "lab",
+    "monitoring",
+    "object_storage",
+    "traces",
+    "watching",
+}

@@ -1,0 +1,1 @@
+"""Traces: every I/O of a load, recorded from the kernel or imported, in one Parquet file."""

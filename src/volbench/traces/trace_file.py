@@ -1,0 +1,285 @@
+"""Trace file: a row for each I/O in Parquet, sorted by time, with the facts of the recording.
+
+A trace may be larger than memory. It is written in parts, each sorted, which are merged in the end;
+a recording that is killed leaves its parts behind. It is read in batches.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from enum import IntEnum, IntFlag
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pydantic import Field, ValidationError
+
+from volbench.errors import InputError
+from volbench.model.frozen_model import Count, Frozen
+from volbench.store.atomic_files import first_error, replaced_file, unwritable
+
+FILE_NAME = "trace.parquet"
+PARTS_NAME = "trace-parts"
+_KEY = b"volbench.trace"
+
+# Rows that are sorted at once: 40 MB in memory. Noticed by:
+# tests/traces/test_trace_file.py::test_rows_out_of_order_are_merged
+PART_ROWS = 1 << 19
+# Rows of a batch that is read: 5 MB, so that the parts of a billion I/Os can be merged. Noticed by:
+# benchmarks/trace.py
+BATCH_ROWS = 1 << 16
+UNKNOWN = -1  # latency or queue that the source does not have
+
+Source = Literal[
+    "tracefs", "blktrace", "blkparse", "iolog2", "iolog3", "alibaba", "tencent", "thesios"
+]
+
+
+class Kind(IntEnum):
+    """What an I/O does."""
+
+    READ = 0
+    WRITE = 1
+    DISCARD = 2
+    FLUSH = 3
+
+
+class Flags(IntFlag):
+    """Bits of the column `flags`."""
+
+    FLUSH = 1  # with a flush before it, or with force unit access (FUA)
+    SYNC = 2
+    METADATA = 4
+    READAHEAD = 8
+
+
+_NAMES = pa.dictionary(pa.int32(), pa.string())
+SCHEMA = pa.schema(
+    {
+        "time_ns": pa.int64(),  # of the issue, from the start of the recording
+        "offset_bytes": pa.int64(),
+        "size_bytes": pa.int32(),
+        "kind": pa.uint8(),  # see `Kind`
+        "flags": pa.uint8(),  # see `Flags`
+        "queue": pa.int16(),  # CPU that issued it; -1 unknown
+        "latency_ns": pa.int64(),  # from issue to completion; -1 unknown
+        "process": _NAMES,  # "" unknown
+        "device": _NAMES,
+    }
+)
+_TEXTS = ("process", "device")
+_DELTAS = dict.fromkeys(("time_ns", "latency_ns"), "DELTA_BINARY_PACKED")
+
+
+class TraceFacts(Frozen):
+    """Facts of a trace, stored in the metadata of its file."""
+
+    version: Literal[1] = 1
+    source: Source
+    start_utc: str = ""  # of time 0, ISO 8601 with Z; empty if unknown
+    # size of each device, as far as known
+    device_bytes: dict[str, Count] = Field(default_factory=dict)
+    lost_events: Count = 0  # that the kernel overwrote before they were read
+    sector_bytes: Count = 512  # unit of offsets and sizes at the source
+    anonymised: bool = False
+    damaged_lines: Count = 0  # of an imported file, left out
+
+
+class TraceWriter:
+    """A trace that is being written, in parts beside its file until `close`."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._parts = path.with_name(PARTS_NAME)
+        self._waiting: list[pa.Table] = []
+        self._rows = 0
+        self._count = 0
+        try:
+            self._parts.mkdir()
+        except OSError as error:
+            raise unwritable(self._parts, error) from error
+
+    def add(self, rows: pa.Table) -> None:
+        """Add rows with the columns of `SCHEMA`, in any order of time."""
+        self._waiting.append(rows)
+        self._rows += len(rows)
+        if self._rows >= PART_ROWS:
+            self._write_part()
+
+    def close(self, facts: TraceFacts) -> None:
+        """Merge the parts into the file, and remove them."""
+        self._write_part()
+        merge_parts(self._path, facts)
+
+    def _write_part(self) -> None:
+        waiting, self._waiting, self._rows = self._waiting, [], 0
+        if waiting:
+            self._count += 1
+            table = _by_time(pa.concat_tables(waiting))
+            target = self._parts / f"{self._count:06}.parquet"
+            try:
+                with replaced_file(target, durable=False) as file:
+                    pq.write_table(table, file, compression="zstd")
+            except OSError as error:
+                raise unwritable(target, error) from error
+
+
+def rows_of(columns: Mapping[str, Any]) -> pa.Table:
+    """Return rows in the form of a trace from arrays of numbers, and arrays or single texts."""
+    count = len(columns["time_ns"])
+    arrays = []
+    for field in SCHEMA:
+        values = columns[field.name]
+        if isinstance(values, (str, int)):
+            array = pa.repeat(pa.scalar(values, _plain(field.type)), count)
+        else:
+            array = values if isinstance(values, pa.Array) else pa.array(values)
+        arrays.append(array.cast(field.type) if array.type != field.type else array)
+    return pa.table(arrays, schema=SCHEMA)
+
+
+def _plain(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pa.types.is_dictionary(kind) else kind
+
+
+def _by_time(table: pa.Table) -> pa.Table:
+    table = table.unify_dictionaries().combine_chunks()
+    times = table["time_ns"].to_numpy()
+    if (np.diff(times) >= 0).all():
+        return table
+    return table.take(pa.array(np.argsort(times, kind="stable")))
+
+
+def merge_parts(path: Path, facts: TraceFacts) -> None:
+    """Write a trace from the parts beside its file, sorted by time, and remove the parts."""
+    folder = path.with_name(PARTS_NAME)
+    parts = sorted(folder.glob("*.parquet"))
+    schema = SCHEMA.with_metadata({_KEY: facts.model_dump_json().encode()})
+    try:
+        with (
+            replaced_file(path) as file,
+            pq.ParquetWriter(
+                file,
+                schema,
+                compression="zstd",
+                compression_level=6,
+                use_dictionary=[*_TEXTS, "size_bytes", "kind", "flags", "queue"],
+                column_encoding=_DELTAS,
+            ) as writer,
+        ):
+            for table in _merged(parts):
+                writer.write_table(table.replace_schema_metadata(schema.metadata))
+        for part in parts:
+            part.unlink()
+        folder.rmdir()
+    except OSError as error:
+        raise unwritable(path, error) from error
+
+
+def _merged(parts: Sequence[Path]) -> Iterator[pa.Table]:
+    """Yield the rows of sorted parts in order, holding a batch of each part that overlaps."""
+    with ExitStack() as stack:
+        files = [stack.enter_context(pq.ParquetFile(part)) for part in parts]
+        waiting = [
+            (_first_time(file), index, file.iter_batches(BATCH_ROWS))
+            for index, file in enumerate(files)
+        ]
+        heapq.heapify(waiting)
+        held: list[pa.Table] = []  # rows that are not yet in their place
+        ready: list[pa.Table] = []
+        while waiting:
+            _, index, batches = heapq.heappop(waiting)
+            batch = next(batches, None)
+            if batch is not None:
+                held.append(pa.Table.from_batches([batch], schema=SCHEMA))
+                last = int(batch.column("time_ns")[-1].as_py())
+                heapq.heappush(waiting, (last, index, batches))
+            until = waiting[0][0] if waiting else None
+            ready += _taken(held, until)
+            if sum(map(len, ready)) >= PART_ROWS or not waiting:
+                yield _by_time(pa.concat_tables(ready or [SCHEMA.empty_table()]))
+                ready = []
+
+
+def _first_time(file: pq.ParquetFile) -> int:
+    return int(file.metadata.row_group(0).column(0).statistics.min)
+
+
+def _taken(held: list[pa.Table], until: int | None) -> Iterator[pa.Table]:
+    """Take the rows before a time out of tables; all of them without a time."""
+    tables, held[:] = list(held), []
+    for table in tables:
+        times = table["time_ns"].to_numpy()
+        count = len(table) if until is None else int(np.searchsorted(times, until))
+        if count:
+            yield table.slice(0, count)
+        if count < len(table):
+            held.append(table.slice(count))
+
+
+def trace_path(path: Path) -> Path:
+    """Return the file of a trace: the path itself, or the trace in a folder."""
+    return path / FILE_NAME if path.is_dir() else path
+
+
+def read_facts(path: Path) -> TraceFacts:
+    """Return the facts of a trace.
+
+    Raises:
+        InputError: the file is not a trace, or one of another version.
+    """
+    with _opened(path) as file:
+        return _facts_of(path, file)
+
+
+def row_count(path: Path) -> int:
+    """Return the number of I/Os of a trace, without reading them."""
+    with _opened(path) as file:
+        return int(file.metadata.num_rows)
+
+
+def read_batches(path: Path, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a trace in batches, in order of time.
+
+    Args:
+        columns: to read; None for all of `SCHEMA`.
+
+    Raises:
+        InputError: the file is not a trace, or is damaged.
+    """
+    with _opened(path) as file:
+        _facts_of(path, file)
+        try:
+            yield from file.iter_batches(BATCH_ROWS, columns=columns)
+        except (OSError, pa.ArrowException) as error:
+            raise _no_trace(path, error) from error
+
+
+def _opened(path: Path) -> pq.ParquetFile:
+    try:
+        return pq.ParquetFile(path, read_dictionary=list(_TEXTS))
+    except (OSError, pa.ArrowException) as error:
+        raise _no_trace(path, error) from error
+
+
+def _facts_of(path: Path, file: pq.ParquetFile) -> TraceFacts:
+    content = (file.metadata.metadata or {}).get(_KEY)
+    if content is None:
+        raise _no_trace(path, "it lacks the facts of a trace")
+    if file.schema_arrow.remove_metadata() != SCHEMA:
+        raise _no_trace(path, "its columns are not those of a trace")
+    try:
+        return TraceFacts.model_validate_json(content)
+    except ValidationError as error:
+        raise _no_trace(path, first_error(error)) from error
+
+
+def _no_trace(path: Path, reason: object) -> InputError:
+    return InputError(
+        f"{path} is not a trace: {reason}",
+        hint="record one with volbench watch --trace, or volbench trace import",
+    )

@@ -1,0 +1,71 @@
+"""The trace file: order, facts, size, and what is not a trace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from tests.traces.made_traces import made_rows, made_trace
+from volbench.errors import InputError
+from volbench.traces import trace_file
+from volbench.traces.trace_file import read_batches, read_facts, row_count
+
+
+def test_rows_out_of_order_are_merged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows of parts that overlap end sorted by time, none lost, each with its own texts."""
+    monkeypatch.setattr(trace_file, "PART_ROWS", 100)
+    monkeypatch.setattr(trace_file, "BATCH_ROWS", 7)
+    random = np.random.default_rng(3)
+    times = random.permutation(5000)
+    names = np.array([f"p{time % 40}" for time in times])
+    tables = [
+        made_rows(part, offset_bytes=part * 512, process=pa.array(own))
+        for part, own in zip(np.split(times, 50), np.split(names, 50), strict=True)
+    ]
+    path = made_trace(tmp_path / "trace.parquet", *tables, lost_events=3)
+    rows = pa.Table.from_batches(list(read_batches(path)))
+    assert rows["time_ns"].to_pylist() == list(range(5000))
+    assert rows["offset_bytes"].to_pylist() == [512 * time for time in range(5000)]
+    assert rows["process"].to_pylist() == [f"p{time % 40}" for time in range(5000)]
+    assert row_count(path) == 5000
+    assert read_facts(path).lost_events == 3
+    assert [file.name for file in tmp_path.iterdir()] == ["trace.parquet"]
+
+
+def test_a_trace_is_small(tmp_path: Path) -> None:
+    """A random load takes at most 20 bytes an I/O."""
+    random = np.random.default_rng(4)
+    count = 200_000
+    rows = made_rows(
+        random.integers(1_000, 30_000, count).cumsum(),
+        offset_bytes=random.integers(0, 1 << 28, count) * 4096,
+        latency_ns=random.integers(50_000, 5_000_000, count),
+        queue=random.integers(0, 16, count),
+    )
+    path = made_trace(tmp_path / "trace.parquet", rows)
+    assert path.stat().st_size < 20 * count
+
+
+def test_an_empty_trace_can_be_read(tmp_path: Path) -> None:
+    """A recording without I/Os has its columns and facts."""
+    path = made_trace(tmp_path / "trace.parquet")
+    assert row_count(path) == 0
+    assert list(read_batches(path, ["time_ns"])) == []
+
+
+def test_other_files_are_no_traces(tmp_path: Path) -> None:
+    """Text, other tables, and facts of another version are refused, with the reason."""
+    text = tmp_path / "text.parquet"
+    text.write_text("0 1 R")
+    table = tmp_path / "table.parquet"
+    pq.write_table(pa.table({"a": [1]}), table)
+    newer = tmp_path / "newer.parquet"
+    schema = trace_file.SCHEMA.with_metadata({"volbench.trace": '{"version":2,"source":"tracefs"}'})
+    pq.write_table(schema.empty_table(), newer)
+    for path, reason in ((text, "Parquet"), (table, "lacks the facts"), (newer, "version")):
+        with pytest.raises(InputError, match=reason):
+            read_facts(path)
