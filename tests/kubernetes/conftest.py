@@ -64,7 +64,7 @@ class Desk:
             [sys.executable, "-m", "volbench", *arguments],
             cwd=self.folder,
             stderr=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
             text=True,
         )
         self.processes.append(process)

@@ -96,9 +96,11 @@ def test_a_pod_deleted_mid_run_is_lost(desk: Desk, job: Path) -> None:
     process = desk.start("c", str(job), "--storage-class", "fast", "--set", "runtime=6s")
     wait_for_run(desk)
     desk.api.delete("Pod", desk.pod()["metadata"]["name"], grace_s=0)
-    _, errors = process.communicate(timeout=60)
+    table, errors = process.communicate(timeout=60)
     assert process.returncode == 4, errors
     assert "it was deleted" in errors or "being deleted" in errors
+    assert "interrupted" in table
+    assert "running" not in table
     resume_after_loss(desk)
 
 

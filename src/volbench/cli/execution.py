@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 
 # Returns the cost of prepared campaigns by a price list; see `volbench.slices.load`
 BILL = "catalogue.price_list:bill_of"
+_LOSSES = "kubernetes.resumed_pods:record_losses"
 
 
 def confirm_length(prepared: Prepared, *, bill: object | None, yes: bool) -> None:
@@ -343,6 +344,10 @@ def execute(
                 run_campaign(
                     layout, campaign, hosts, settings=settings, listener=listener, stop=stop
                 )
+        except BaseException as error:
+            if any(host.host.pod for host in hosts):  # before the results name the states of runs
+                load(_LOSSES)([host.host for host in hosts], layout.root, error)
+            raise
         finally:
             verdicts = [] if has_answer else show_results(layout, table_output)
             click.echo(f"campaign folder: {layout.root}", err=True)

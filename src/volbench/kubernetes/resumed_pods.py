@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -81,9 +81,6 @@ def removed_at_end(
         if isinstance(error, ConnectError):  # it was waited for long enough
             cluster.patience_s = 0
         if _is_resumable(root, campaign):
-            known = {error.host: error.reason} if isinstance(error, PodEndedError) else {}
-            for host, reason in _record_losses(root, cluster, known=known).items():
-                click.echo(f"{host}: the run in its pod is lost: {reason}", err=True)
             click.echo(
                 f"{campaign} remains on the cluster; continue: volbench resume {root}; "
                 f"or remove it: {reap}",
@@ -215,22 +212,26 @@ class _Revival:
             time.sleep(POLL_S)
 
 
-def _record_losses(root: Path, cluster: Cluster, *, known: Mapping[str, str]) -> dict[str, str]:
-    """Record the active runs of all pods that have ended as interrupted.
+def record_losses(hosts: Iterable[Host], root: Path, error: BaseException) -> None:
+    """Record the active runs of pods that have ended as interrupted, and print why.
 
-    Returns:
-        Host to the reason of its loss; none if the cluster cannot be reached now.
+    While the cluster cannot be reached, nothing is recorded: a resume looks again.
+
+    Args:
+        hosts: whose pods are those in which runs were active.
+        root: the campaign folder, held by no process.
+        error: what ended the campaign; it may name a pod and the reason of its end.
     """
-    lost = {}
-    with suppress(TransportError):  # a resume looks again
-        for host in read_campaign(root)[1].campaign.hosts:
+    known = {error.host: error.reason} if isinstance(error, PodEndedError) else {}
+    with suppress(TransportError), PodConnections() as connections:
+        for host in hosts:
             if not (host.pod and _running(root, host.name)):
                 continue
-            if reason := why_ended(cluster.read("Pod", host.pod.name), host.pod.uid):
-                lost[host.name] = known.get(host.name) or reason
-    for host_name, reason in lost.items():
-        _record_loss(root, host_name, f"its pod has ended: {reason}")
-    return lost
+            pod = connections.cluster(host.pod).read("Pod", host.pod.name)
+            if reason := why_ended(pod, host.pod.uid):
+                reason = known.get(host.name) or reason
+                _record_loss(root, host.name, f"its pod has ended: {reason}")
+                _print(host.name, f"the run in its pod is lost: {reason}")
 
 
 def _print(host: str, event: str) -> None:
