@@ -261,7 +261,7 @@ def read_batches(path: Path, columns: Sequence[str] | None = None) -> Iterator[p
 
 def _opened(path: Path) -> pq.ParquetFile:
     try:
-        return pq.ParquetFile(path, read_dictionary=list(_TEXTS))
+        return pq.ParquetFile(path)
     except (OSError, pa.ArrowException) as error:
         raise _no_trace(path, error) from error
 
