@@ -6,7 +6,14 @@ import pytest
 
 from volbench import errors
 from volbench.analyse.compare.comparability import IncomparableError
-from volbench.errors import InputError, Problem, Problems, ProfileError, VolbenchError
+from volbench.errors import (
+    InputError,
+    Problem,
+    Problems,
+    ProfileError,
+    VolbenchError,
+    nearest,
+)
 from volbench.execute.client import PythonError
 from volbench.execute.protocol import OperationError
 
@@ -82,3 +89,13 @@ def test_problems_come_once_and_in_file_order() -> None:
         "p.yaml:9:1: bad",
     ]
     assert caught.value.exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [("azure/P99", "azure/P80"), ("azure/p12", "azure/P10"), ("azure/S", "azure/S6"), ("x9", None)],
+)
+def test_a_misspelt_name_has_a_nearest_one(name: str, near: str | None) -> None:
+    """Names that differ in their number alone are compared by it."""
+    known = ["azure/S6", "azure/P1", "azure/P10", "azure/P80", "azure/premium-ssd-v2"]
+    assert nearest(name, known) == near

@@ -261,11 +261,24 @@ class Problems:
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """Return the known name most similar to a misspelt one, or None."""
+    """Return the known name most similar to a misspelt one, or None.
+
+    Of names that differ in their number alone, such as P80 and P99, it is that of the nearest one.
+    """
     import difflib  # noqa: PLC0415 - only needed in error messages
 
-    matches = difflib.get_close_matches(name.lower(), list(known), n=1, cutoff=0.6)
-    return matches[0] if matches else None
+    names = {entry.lower(): entry for entry in known}
+    stem = name.lower().rstrip("0123456789")
+    number = name[len(stem) :]
+    numbers = {
+        entry: int(entry[len(stem) :])
+        for entry in names
+        if entry.startswith(stem) and entry[len(stem) :].isdecimal()
+    }
+    if number and numbers:
+        return names[min(numbers, key=lambda entry: abs(numbers[entry] - int(number)))]
+    matches = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.6)
+    return names[matches[0]] if matches else None
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:

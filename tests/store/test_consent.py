@@ -55,6 +55,17 @@ def test_a_folder_with_a_plan_is_signed(
     assert read_own_campaign(folder)[1].campaign == archive.campaign
 
 
+def test_a_campaign_that_cannot_be_signed_leaves_no_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The reason is that of the key, also where its folder cannot be made (ENOENT)."""
+    monkeypatch.setenv("XDG_STATE_HOME", "/proc/state")
+    _, archive = read_campaign(half_finished(tmp_path / "old").root)
+    with pytest.raises(ArchiveError, match=r"signs campaigns cannot be used: /proc/state: No such"):
+        create_signed_campaign(tmp_path / "new", archive)
+    assert not (tmp_path / "new").exists()
+
+
 def test_two_copies_of_a_campaign_are_not_run_at_a_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -60,6 +60,7 @@ def create_signed_campaign(root: Path, archive: Archive) -> Layout:
     The plan is written last: what has a plan is signed, whenever the process or the disk ends.
     """
     content = plan_bytes(archive)
+    _own_key(create=True)  # without one, not even the folder is made
     layout = create_folder(root)
     with hold_campaign(layout):
         refuse_used(root)  # another controller may have planned it meanwhile
@@ -206,9 +207,9 @@ def _own_key(*, create: bool) -> bytes:
         if create and not path.exists():
             _create_key(path)
         return _read_key(path)
-    except FileNotFoundError:
-        return b""
     except (OSError, RuntimeError) as error:
+        if isinstance(error, FileNotFoundError) and not create:
+            return b""
         reason = f"{error.filename}: {error.strerror}" if isinstance(error, OSError) else error
         raise ArchiveError(
             f"the key that signs campaigns cannot be used: {reason}",

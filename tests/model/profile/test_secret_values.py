@@ -47,6 +47,7 @@ def test_every_option_about_credentials_was_reviewed() -> None:
         ("curl --password=abc https://h", "curl --password=*** https://h"),
         ("ssh -o ProxyCommand='connect password=abc %h'", None),
         ("/etc/passwd: no such file", "/etc/passwd: no such file"),
+        ("/etc/passwd:17: not a profile", "/etc/passwd:17: not a profile"),
         ("https://h/?a=1&token=abc", "https://h/?a=1&token=***"),
         ("https://h/token=abc", "https://h/token=***"),
         ("verify_pattern=0xff", "verify_pattern=0xff"),

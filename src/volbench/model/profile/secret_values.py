@@ -40,7 +40,7 @@ SHOWN_CREDENTIALS: Mapping[str, str] = {
 
 _WORDS = ("password", "passwd", "passphrase", "secret", "token", "api_key", "apikey")
 _NAMED = re.compile(
-    rf"(?i)((?:\b|_|-)(?!(?<=/)passwd: )"  # /etc/passwd: its message
+    rf"(?i)((?:\b|_|-)(?!(?<=/)passwd:(?: |\d+:))"  # /etc/passwd:17: its message
     rf"(?:{'|'.join((*SECRET_OPTIONS, *_WORDS))})[\"']?\s*[=:]\s*)"
     r"(\"(?:[^\"\\]|\\.)*\"|'[^']*'|[^\s\"',;&}]+)"
 )
