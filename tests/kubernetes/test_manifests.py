@@ -226,6 +226,14 @@ def test_volumes_are_restored_from_their_source(replicas: int) -> None:
         assert (source["kind"], source["name"]) == (kind, name)
 
 
+@pytest.mark.parametrize("replicas", [1, 3])
+def test_claims_ask_for_their_attributes_class(replicas: int) -> None:
+    """Whether the campaign or a StatefulSet makes them."""
+    made = objects(spec(replicas=replicas, attributes_class="fast"))
+    asked = [each for each in within(made) if "volumeAttributesClassName" in each]
+    assert [each["volumeAttributesClassName"] for each in asked] == ["fast"]
+
+
 def test_a_claim_that_exists_is_neither_made_nor_changed() -> None:
     """No object of its name, and no group for the files on it."""
     existing = spec(claims=("mine",), storage_classes=(), size="")

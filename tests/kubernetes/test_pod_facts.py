@@ -125,6 +125,23 @@ def test_class_and_node_say_what_the_volume_is_allowed() -> None:
     assert found.checked == "2026-11-21"
 
 
+def test_an_attributes_class_counts_once_the_driver_has_applied_it() -> None:
+    """The volume names the class that it has; a claim names the one that it is to get."""
+    fast = {"driverName": "disk.csi.azure.com", "parameters": {"DiskIOPSReadWrite": "5000"}}
+    volume = OBJECTS["PersistentVolume", "pvc-1"]
+    spec = volume["spec"] | {"volumeAttributesClassName": "fast"}
+    usual = storage_class(skuName="PremiumV2_LRS", DiskIOPSReadWrite="3500")
+    classes = {"StorageClass": usual, "VolumeAttributesClass": fast}
+    changed = limits(Objects(PersistentVolume=volume | {"spec": spec}, **classes))
+    claim = OBJECTS["PersistentVolumeClaim", "c-0"]
+    asked = claim | {"spec": claim["spec"] | {"volumeAttributesClassName": "fast"}}
+    waiting = limits(Objects(PersistentVolumeClaim=asked, **classes))
+    assert changed is not None
+    assert waiting is not None
+    assert (changed.iops, waiting.iops) == (5000, 3500)
+    assert changed.origin == "StorageClass managed-csi and VolumeAttributesClass fast"
+
+
 def test_attributes_of_the_volume_are_what_it_was_made_with() -> None:
     """A class that was replaced since says nothing of the volume."""
     volume = OBJECTS["PersistentVolume", "pvc-1"]

@@ -45,6 +45,17 @@ def snapshot_class(name: str, *, retains: bool = False) -> Manifest:
     }
 
 
+def attributes_class(name: str) -> Manifest:
+    """Return a class of attributes of a driver that the cluster lacks."""
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "VolumeAttributesClass",
+        "metadata": {"name": name},
+        "driverName": "disk.csi.azure.com",
+        "parameters": {"DiskIOPSReadWrite": "5000"},
+    }
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _driver(cluster: LocalCluster, classes: None) -> Iterator[None]:
     """Start the driver, and make its classes."""
@@ -57,6 +68,7 @@ def _driver(cluster: LocalCluster, classes: None) -> Iterator[None]:
         storage_class("fixed") | own,
         snapshot_class("saved"),
         snapshot_class("saved-for-good", retains=True),
+        attributes_class("other-driver"),
     ]
     for manifest in made:
         api.create(manifest)
@@ -174,6 +186,24 @@ def test_what_a_class_cannot_do_is_refused(
     assert words in done.stderr
     assert desk.left() == []
     until(lambda: desk.api.list("VolumeSnapshot") == [])
+
+
+def test_an_attributes_class_of_another_driver_is_refused(desk: Desk, job: Path) -> None:
+    """And one that is missing, by the run and by the lives of volumes, before anything is made."""
+    missing = "there is no VolumeAttributesClass none"
+    for name, words in (
+        ("none", missing),
+        ("other-driver", "is for the driver disk.csi.azure.com"),
+    ):
+        chosen = ("--storage-class", "loop", "--attributes-class", name)
+        done = desk.run("c", str(job), *chosen)
+        assert done.returncode == 2, done.stderr
+        assert words in done.stderr
+    place = ("--namespace", desk.api.namespace, *IMAGE, "--size", "32Mi", "--count", "1")
+    done = call("k8s", "lifecycle", *place, *chosen)
+    assert done.returncode == 2, done.stderr
+    assert words in done.stderr
+    assert desk.left() == []
 
 
 def test_a_snapshot_that_is_missing_is_refused_before_anything_is_made(

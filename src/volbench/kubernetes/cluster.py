@@ -88,6 +88,7 @@ KINDS = {
     "VolumeSnapshot": Kind("apis/snapshot.storage.k8s.io/v1", "volumesnapshots"),
     "VolumeSnapshotClass": Kind("apis/snapshot.storage.k8s.io/v1", "volumesnapshotclasses", False),
     "VolumeAttachment": Kind("apis/storage.k8s.io/v1", "volumeattachments", False),
+    "VolumeAttributesClass": Kind("apis/storage.k8s.io/v1", "volumeattributesclasses", False),
 }
 
 

@@ -178,6 +178,9 @@ class ClusterSpec:
     from_claim: str = text_option(
         "--from-claim", "NAME", "Clone the volume of this claim, which is not changed."
     )
+    attributes_class: str = text_option(
+        "--attributes-class", "NAME", "VolumeAttributesClass of the volumes."
+    )
     size: str = text_option("--size", "SIZE", "Size of each volume, like 250Gi.")
     volume_mode: str = option(
         "--volume-mode",
@@ -306,7 +309,11 @@ class ClusterSpec:
             )
         if self.size:
             require_quantity(self.size, what="size")
-        for what, name in (("snapshot", self.from_snapshot), ("claim", self.from_claim)):
+        for what, name in (
+            ("snapshot", self.from_snapshot),
+            ("claim", self.from_claim),
+            ("attributes class", self.attributes_class),
+        ):
             if name:
                 _require(_SUBDOMAIN, name, what=what, longest=MAX_SUBDOMAIN)
         is_shared = self.is_shared
@@ -330,6 +337,7 @@ class ClusterSpec:
                 for option, name in (
                     ("--from-snapshot", self.from_snapshot),
                     ("--from-claim", self.from_claim),
+                    ("--attributes-class", self.attributes_class),
                 )
                 for other, is_given in (("--claim", self.claims), ("--os-disk", self.os_disk))
             ),

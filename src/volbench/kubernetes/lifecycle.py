@@ -28,7 +28,11 @@ from volbench.kubernetes.manifests import (
     objects,
     role_paths,
 )
-from volbench.kubernetes.pod_placement import check_source, ended_by_sigterm
+from volbench.kubernetes.pod_placement import (
+    check_attributes_class,
+    check_source,
+    ended_by_sigterm,
+)
 from volbench.kubernetes.pod_status import has_ended, ready_pods
 from volbench.kubernetes.removal import remove_campaign
 from volbench.units import counted_noun
@@ -229,6 +233,7 @@ def measure_lives(
     if snapshot_class:
         _check_snapshots(cluster, snapshot_class)
     check_source(cluster, spec)
+    check_attributes_class(cluster, spec)
     rounds = [min(at_once, count - first) for first in range(0, count, at_once)]
     made = 0
     with ExitStack() as stack:

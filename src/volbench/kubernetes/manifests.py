@@ -247,6 +247,8 @@ def _claim_spec(spec: ClusterSpec, index: int) -> Manifest:
     mode = "Block" if spec.is_block else "Filesystem"
     access = [spec.access_mode]
     content = claim_spec(spec.size, spec.volumes[index], volumeMode=mode, accessModes=access)
+    if spec.attributes_class:
+        content["volumeAttributesClassName"] = spec.attributes_class
     return content | ({"dataSource": spec.data_source} if spec.data_source else {})
 
 
@@ -400,7 +402,11 @@ _REPORTS = (("batch", ("cronjobs",), ("get",)), ("", ("events",), ("create",)))
 # The same for the whole cluster: lost nodes, reclaim policies, volumes that stay behind
 _CLUSTER = (
     ("", ("nodes", "persistentvolumes"), ("get",)),
-    ("storage.k8s.io", ("storageclasses", "volumeattachments"), ("get",)),
+    (
+        "storage.k8s.io",
+        ("storageclasses", "volumeattachments", "volumeattributesclasses"),
+        ("get",),
+    ),
 )
 
 

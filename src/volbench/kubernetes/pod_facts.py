@@ -60,9 +60,16 @@ class PodFacts:
         ) or {}
         # The volume's own attributes are those that it was made with: the class may be a new one.
         own = volume.get("spec", {}).get("csi", {}).get("volumeAttributes") or {}
+        # An attributes class changes them later; here it counts once the driver has applied it.
+        attributes_class = volume.get("spec", {}).get("volumeAttributesClassName", "")
+        changed = (
+            self._cluster.read_if_allowed("VolumeAttributesClass", attributes_class)
+            if attributes_class
+            else None
+        ) or {}
         parameters = {
             key.lower(): str(value)
-            for given in (settings.get("parameters") or {}, own)
+            for given in (settings.get("parameters") or {}, own, changed.get("parameters") or {})
             for key, value in given.items()
         }
         if not settings and "skuname" not in parameters:
@@ -78,6 +85,8 @@ class PodFacts:
             click.echo(f"note: the storage class {name} gives no limits: {error.message}", err=True)
             return None
         origin = f"StorageClass {name}" if settings else f"volume {facts['persistent_volume']}"
+        if changed:
+            origin += f" and VolumeAttributesClass {attributes_class}"
         return limits and limits.model_copy(update={"origin": origin})
 
     def _volume(self, name: str) -> Manifest:

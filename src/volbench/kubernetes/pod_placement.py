@@ -121,6 +121,7 @@ class PodPlacement:
         for name in dict.fromkeys(classes):
             cluster.require_storage_class(name)
         check_source(cluster, spec)
+        check_attributes_class(cluster, spec)
         for manifest in objects(spec):
             cluster.create(manifest, dry_run=True)
         return spec
@@ -151,6 +152,27 @@ def check_source(cluster: Cluster, spec: ClusterSpec) -> None:
         raise InputError(
             f"--size {spec.size} is smaller than the {what} {name}", hint=f"--size {size}"
         )
+
+
+def check_attributes_class(cluster: Cluster, spec: ClusterSpec) -> None:
+    """Refuse an attributes class that the cluster lacks, or that is not of the volumes' driver."""
+    if not spec.attributes_class:
+        return
+    found = cluster.read_if_allowed("VolumeAttributesClass", spec.attributes_class)
+    if found is None:
+        raise InputError(
+            f"there is no VolumeAttributesClass {spec.attributes_class} in this cluster",
+            hint="list them: kubectl get volumeattributesclass (Kubernetes 1.34 and later)",
+        )
+    for name in dict.fromkeys(filter(None, spec.storage_classes)):
+        provisioner = (cluster.read_if_allowed("StorageClass", name) or {}).get("provisioner")
+        driver = found.get("driverName")
+        if provisioner and driver and provisioner != driver:
+            raise InputError(
+                f"the VolumeAttributesClass {spec.attributes_class} is for the driver {driver}, "
+                f"the storage class {name} for {provisioner}",
+                hint="name an attributes class of the same driver",
+            )
 
 
 def _check_claim(cluster: Cluster, name: str, *, mode: str) -> None:
