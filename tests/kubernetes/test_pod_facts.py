@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import cast
 
 import pytest
@@ -131,11 +132,11 @@ def test_an_attributes_class_counts_once_the_driver_has_applied_it() -> None:
     volume = OBJECTS["PersistentVolume", "pvc-1"]
     spec = volume["spec"] | {"volumeAttributesClassName": "fast"}
     usual = storage_class(skuName="PremiumV2_LRS", DiskIOPSReadWrite="3500")
-    classes = {"StorageClass": usual, "VolumeAttributesClass": fast}
-    changed = limits(Objects(PersistentVolume=volume | {"spec": spec}, **classes))
+    with_classes = partial(Objects, StorageClass=usual, VolumeAttributesClass=fast)
+    changed = limits(with_classes(PersistentVolume=volume | {"spec": spec}))
     claim = OBJECTS["PersistentVolumeClaim", "c-0"]
     asked = claim | {"spec": claim["spec"] | {"volumeAttributesClassName": "fast"}}
-    waiting = limits(Objects(PersistentVolumeClaim=asked, **classes))
+    waiting = limits(with_classes(PersistentVolumeClaim=asked))
     assert changed is not None
     assert waiting is not None
     assert (changed.iops, waiting.iops) == (5000, 3500)
