@@ -74,6 +74,29 @@ def test_a_host_frozen_while_it_is_reserved_is_free_again(desk: Desk, is_begun: 
     assert left == (["volbench-k"] if is_begun else [])
 
 
+def test_a_host_frozen_while_its_private_folder_is_made_removes_it(desk: Desk) -> None:
+    """The folder is made once the host goes on: its controller never hears of it."""
+    (host, _) = desk.fleet.hosts
+    parent = host.folder / "vartmp"
+    with executor_for(desk.fleet, host) as machine:
+        survey_machine(machine)
+        reserve(machine, "k")
+        before_ns = parent.stat().st_mtime_ns
+        host.freeze()
+        try:
+            machine.client.patience = Patience(tries=1)
+            arguments = {"parent": "/var/tmp", "name": "volbench-k"}
+            with pytest.raises(TransportError, match="make_private_folder /var/tmp did not end"):
+                machine.carry_out("make_private_folder", arguments, within_s=1.0)
+        finally:
+            machine.close()
+            host.freeze(thaw=True)
+        until(lambda: agents(host) == [])
+    assert parent.stat().st_mtime_ns > before_ns  # it was made
+    assert list(parent.iterdir()) == []
+    assert locks(host) == ""
+
+
 def test_a_reservation_survives_a_broken_connection(desk: Desk) -> None:
     """The next connection makes it anew, unless another campaign was faster."""
     (host, _) = desk.fleet.hosts
