@@ -229,6 +229,9 @@ def groups_of(repeats: pd.DataFrame) -> dict[tuple[str, str], Group]:
         repeats: as `repeats_of` returns them; those without a value are left out.
     """
     repeats = repeats.dropna(subset=["value"]).reset_index(drop=True)
+    # Runs of one step start together: the milliseconds between them are no order.
+    together = repeats.groupby(["campaign", STEP], sort=False)["started_utc"]
+    repeats["started_utc"] = together.transform("min")
     keys = ["cell", "side"]
     places = repeats.drop_duplicates([*keys, "campaign", VOLUME_KEY])
     several = pd.MultiIndex.from_frame(places[places.duplicated([*keys, VOLUME_KEY])][keys])

@@ -172,11 +172,11 @@ def aggregate_rows(
 
 
 def _steps(campaign: Campaign) -> list[list[Run]]:
-    steps: dict[int, list[Run]] = {}
+    steps: dict[tuple[int, str], list[Run]] = {}
     for run in campaign.runs:
-        # Clients in turn share no time: sums over them would say nothing.
+        # Clients in turn share no time: sums over them would say nothing. Nor would sums of arms.
         if run.step and run.phase is Phase.MEASURED and run.start is not Start.SEQUENTIAL:
-            steps.setdefault(run.step, []).append(run)
+            steps.setdefault((run.step, run.arm), []).append(run)
     several = [runs for runs in steps.values() if len(runs) + campaign.clients_absent > 1]
     clients = {(run.host, run.client) for runs in several for run in runs}
     # with several numbers of clients, also the step of a single one

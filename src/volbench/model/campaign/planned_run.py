@@ -296,7 +296,12 @@ class Campaign(Consent):
         blocks = {run.block for run in self.runs if run.arm}
         arms = self.arms or dict.fromkeys(run.arm for run in self.runs if run.arm)
         most = "at most " if self.repeats else ""
-        return f"{most}{counted_noun(len(blocks), 'block')} of {', '.join(arms)}" if arms else ""
+        if not arms:
+            return ""
+        if self.order is Order.DUETS:  # arms of several hosts have no name
+            listed = ", ".join(arms)
+            return f"{most}{counted_noun(len(blocks), 'duet')} of {listed} (CPU and memory shared)"
+        return f"{most}{counted_noun(len(blocks), 'block')} of {', '.join(arms)}"
 
     @property
     def key(self) -> str:

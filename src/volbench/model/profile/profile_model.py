@@ -60,6 +60,7 @@ class Order(StrEnum):
 
     LISTED = "listed"
     SHUFFLED = "shuffled"
+    DUETS = "duets"  # as listed, but the arms of a block at the same time
 
 
 class Start(StrEnum):
@@ -166,7 +167,8 @@ class ProfileSettings(Document):
     order: Order = Field(
         default=Order.LISTED,
         description="Order of the measured jobs within each repeat. Arms alternate in "
-        "[blocks](profile/runs.md#blocks) (A B, B A); `shuffled` draws their order too.",
+        "[blocks](profile/runs.md#blocks) (A B, B A); `shuffled` draws their order too; "
+        "[`duets`](profile/runs.md#duets) run them at the same time.",
     )
     seed: Nullable[Annotated[Integer, Field(ge=0, le=MAX_SEED)]] = Field(
         default=None,
