@@ -459,7 +459,8 @@ def _notes(market: Market) -> list[str]:
         lines.append("once: charged for each new volume; not part of the monthly cost")
     if any(math.isnan(offer.iops.low) for offer in market.offers):
         lines.append(
-            "no interval: fewer than 3 runs; measure more repeats: volbench run --repeat 5"
+            "no interval: fewer than 3 runs, too few to rank a cost above another; measure more"
+            " repeats: volbench run --repeat 5"
         )
     return [*lines, *market.notes]
 

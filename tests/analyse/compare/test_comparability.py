@@ -20,3 +20,10 @@ def test_differing_facts_are_listed() -> None:
     assert found.verdict == "comparable with reservations"
     same = compared(rows_of(1000), rows_of(1200)).comparability
     assert (same.facts, same.verdict) == ((), "comparable")
+
+
+def test_the_folder_of_an_import_is_not_a_difference() -> None:
+    """Provenance says nothing about what was measured: it would fill a row per workload."""
+    base, other = rows_of(1000, import_folder="a/qd1"), rows_of(1200, import_folder="b/qd1")
+    found = compared(base, other).comparability
+    assert (found.facts, found.verdict) == ((), "comparable")

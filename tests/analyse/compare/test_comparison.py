@@ -166,6 +166,22 @@ def test_jobs_with_different_names_are_matched_by_workload() -> None:
     assert "matched by workload, names differ: fio-read = reads" in found.remarks
 
 
+def test_many_renamed_jobs_are_counted_with_an_example() -> None:
+    """Names of an import hold the volume: forty workloads of seven volumes are not listed."""
+    sides = [
+        pd.concat(
+            [
+                rows_of(1000, job=f"{side}{volume}-qd{depth}", iodepth=depth, seed=volume)
+                for depth in (1, 4, 16)
+                for volume in range(3)
+            ]
+        )
+        for side in "ab"
+    ]
+    [remark] = [each for each in compared(*sides).remarks if "names differ" in each]
+    assert remark == ("matched by workload, names differ in 3 workloads, such as a0-qd1 = b2-qd1")
+
+
 def test_long_lists_are_cut() -> None:
     """A hundred jobs of one side are told by the first five and their number."""
     many = [rows_of(1, job=f"j{place:02}", repeats=1) for place in range(100)]

@@ -51,6 +51,7 @@ def test_a_noisy_decline_is_warned_of_with_its_bound() -> None:
     (entry,) = found(over_time(rates), rule="not-steady")
     assert entry.severity is Severity.WARNING
     assert float(entry.evidence["drift_bound_percent"]) > 10
+    assert "to call them steady: a drift of up to " in entry.message
 
 
 def test_a_short_noisy_run_says_how_well_its_level_is_known() -> None:

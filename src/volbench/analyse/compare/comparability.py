@@ -201,6 +201,8 @@ def _differences(rows: pd.DataFrame, facts: Collection[str], base: str) -> Itera
     varying = [name for name in facts if len(values_of(rows, name)) > 1]
     for name in varying:
         fact = fact_of(name)
+        if fact.within is fact.between is Weight.IGNORE:  # provenance, not what was measured
+            continue
         for _, cell in rows.groupby("cell", sort=False):
             if len(values_of(cell, name)) > 1:
                 yield from _in_cell(cell, fact, base)

@@ -117,11 +117,14 @@ def _renamed(rows: pd.DataFrame) -> list[str]:
     """Return which jobs are matched although their names differ, in one sentence."""
     shared = rows[rows["shared"]]
     names = [
-        dict.fromkeys(cell_rows["job"].astype(str))
+        list(dict.fromkeys(cell_rows["job"].astype(str)))
         for _, cell_rows in shared.groupby("cell", sort=False)
     ]
-    pairs = [" = ".join(jobs) for jobs in names if len(jobs) > 1]
-    return [f"matched by workload, names differ: {_some(pairs)}"] if pairs else []
+    pairs = list(dict.fromkeys(f"{jobs[0]} = {jobs[-1]}" for jobs in names if len(jobs) > 1))
+    if not pairs:
+        return []
+    where = f" in {len(pairs)} workloads, such as {pairs[0]}" if pairs[1:] else f": {pairs[0]}"
+    return [f"matched by workload, names differ{where}"]
 
 
 def _some(names: Sequence[str]) -> str:

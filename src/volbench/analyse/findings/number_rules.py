@@ -11,6 +11,7 @@ from volbench.analyse.frames.run_view import RunView, results_of
 from volbench.analyse.frames.workload_spec import SYNCHRONOUS
 from volbench.model.profile.profile_model import Tool
 from volbench.model.results.finding import Severity
+from volbench.units import format_count
 
 # Share by which more I/Os may be in flight than the depth allows: fio rounds, and I/Os that were
 # submitted in the ramp complete after it. Noticed by: tests/analyse/findings/test_numbers.py
@@ -75,8 +76,8 @@ def contradicting_latency(view: RunView, _: Context) -> Iterator[Observation]:
         in_flight = math.fsum(row["iops"] * row["lat_mean_s"] for row in rows)
         if in_flight > (1 + _MAX_OVER_DEPTH) * depth * jobs:
             yield Observation(
-                f"IOPS times mean latency is {in_flight:.3g} I/Os in flight, but the job allows"
-                f" {depth * jobs:.0f}.",
+                f"IOPS times mean latency is {format_count(in_flight)} I/Os in flight, but the job"
+                f" allows {depth * jobs:,.0f}.",
                 {
                     "in_flight": in_flight,
                     "asked_depth": depth * jobs,

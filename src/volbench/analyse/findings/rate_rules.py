@@ -304,8 +304,7 @@ def _moved(judged: Steadiness, ends: tuple[float, float] | None = None) -> str:
             sentence = "Most intervals are empty: too few I/Os completed to judge the rate"
         case _ if judged.drift_bound < _MAX_PERCENT:
             sentence = (
-                f"IOPS were too noisy {around} to call them steady: the drift is"
-                f" {format_percent(abs(judged.drift))} {way}, and up to"
+                f"IOPS were too noisy {around} to call them steady: a drift of up to"
                 f" {format_percent(judged.drift_bound)} cannot be excluded"
             )
         case _:
