@@ -197,6 +197,27 @@ def test_a_proxy_that_cannot_be_used_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (b"clusters:\n- name: a\n  b: c: d\n", r"mapping values .* line 3"),
+        (b"hello", "no cluster is configured"),
+        (b"- a", "no cluster is configured"),
+        (b"\xff\xfe\x00", "no cluster is configured"),
+        (b"current-context: a\ncontexts: [{name: a}]\n", "Invalid"),
+    ],
+)
+def test_a_malformed_kubeconfig_file_is_refused(
+    content: bytes, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whatever it holds, the message is one line with the reason."""
+    (tmp_path / "config").write_bytes(content)
+    monkeypatch.setenv("KUBECONFIG", str(tmp_path / "config"))
+    with pytest.raises(InputError, match=words) as caught:
+        open_cluster()
+    assert "\n" not in caught.value.message
+
+
+@pytest.mark.parametrize(
     ("script", "words"),
     [
         ("echo 'token expired: az login' >&2; exit 1", "token expired: az login"),

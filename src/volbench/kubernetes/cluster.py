@@ -459,6 +459,8 @@ def _message_of(data: bytes) -> str:
 def open_cluster(*, context: str = "", namespace: str = "") -> Cluster:
     """Connect as kubectl does: by KUBECONFIG, ~/.kube/config or, in a pod, its service account."""
     try:
+        from yaml import YAMLError
+
         from kubernetes import client, config
     except ImportError as error:
         raise InputError(
@@ -479,9 +481,17 @@ def open_cluster(*, context: str = "", namespace: str = "") -> Cluster:
             with _plugin_errors():
                 config.load_kube_config(files, context or None, settings)
             context, default = chosen["name"], chosen["context"].get("namespace", "")
-    except (config.ConfigException, OSError, KeyError, TypeError) as error:
+    except (
+        config.ConfigException,
+        YAMLError,
+        OSError,
+        LookupError,
+        TypeError,
+        ValueError,
+        AttributeError,
+    ) as error:
         raise InputError(
-            f"no cluster is configured: {error}",
+            f"no cluster is configured: {' '.join(str(error).split())}",
             hint="check with: kubectl config get-contexts; name a file with --kubeconfig",
         ) from error
     return Cluster(

@@ -14,7 +14,7 @@ from volbench.engine.hosts.connected_host import Clock
 from volbench.errors import ConnectError
 from volbench.execute.agent.gate import FOLDER, GO, NEVER, READY, WOKE
 from volbench.execute.local import LocalExecutor
-from volbench.execute.protocol import Process, Supervision
+from volbench.execute.protocol import ClockReading, Process, Supervision
 from volbench.model.campaign.planned_run import Run, Section, Volume, VolumeKind
 
 VOLUME = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")
@@ -84,3 +84,21 @@ def test_lost_link_after_one_announcement_starts_no_client_alone(tmp_path: Path)
     assert [processes[name].wait(20) for name in gates] == [1, 1]
     assert not (tmp_path / "vm0" / WOKE).exists()
     assert "only 1 of 2 clients are ready: vm1" in gates["vm0"].held_back
+
+
+class _SetClock(LocalExecutor):
+    """Machine whose clock was set forward by an hour."""
+
+    def survey(self) -> tuple[object, tuple[ClockReading, ...]]:
+        """Return a reading of it."""
+        now_s = time.time()
+        return {}, (ClockReading(now_s, now_s + 3600.0, now_s + 0.001),)
+
+
+def test_clock_set_after_the_survey_is_measured_again(tmp_path: Path) -> None:
+    """The start is announced in the time that the machine has now."""
+    gate = a_gate(tmp_path, a_barrier("vm0"), "vm0", _SetClock())
+    (tmp_path / READY).write_text(f"{time.time() + 3600.0:.6f}\n")
+    until(lambda: gate.poll() or (tmp_path / GO).exists())
+    assert 0 < float((tmp_path / GO).read_text().split()[0]) - 3600.0 - time.time() < 10
+    assert abs((gate.record()["clock_offset_s"] or 0.0) - 3600.0) < 1

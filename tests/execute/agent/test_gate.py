@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import time
@@ -128,6 +129,22 @@ def test_start_in_the_past_is_missed_and_may_be_postponed(folder: Path) -> None:
     assert supervisor.is_running(str(folder / ".c"))
     go(folder, f"{time.time() + 0.5:.6f}")
     assert status(folder) == 0
+
+
+def test_start_far_ahead_is_missed(folder: Path) -> None:
+    """The clock was set back by an hour after the controller had measured it."""
+    launch(folder, "true")
+    go(folder, f"{time.time() + 3600:.6f}")
+    until((folder / gate.MISSED).exists)
+    go(folder, f"{time.time() + 0.5:.6f}")
+    assert status(folder) == 0
+
+
+def test_a_run_whose_folder_is_removed_does_not_wait(folder: Path) -> None:
+    """Nobody could announce its start."""
+    launch(folder, "true")
+    shutil.rmtree(folder / "gate")
+    assert status(folder) == 1
 
 
 def test_missed_start_without_another_one_ends_the_run(

@@ -11,7 +11,7 @@ import math
 import time
 
 from volbench.engine.campaign.barrier import POSTPONE_S, Barrier, StartSignal
-from volbench.engine.hosts.connected_host import Clock
+from volbench.engine.hosts.connected_host import Clock, estimate_clock
 from volbench.engine.run.process_watch import StopRequest
 from volbench.execute.agent.gate import GO, LATE, MISSED, NEVER, READY, WOKE
 from volbench.execute.protocol import Executor, Process
@@ -24,6 +24,10 @@ _CONFIRMED_POLL_S = 0.02
 # A machine that was heard of within this time is reachable; it pushes something every second.
 # Noticed by: test_start.py::test_a_hung_host_delays_the_others_only_briefly
 _HEARD_S = 1.5
+# A machine that is ready so long before or after it is heard of may have a clock that was set since
+# it was surveyed; it is asked, since a link that was lost for a while looks alike.
+# Noticed by: test_start_gate.py::test_clock_set_after_the_survey_is_measured_again
+_SET_S = 2.0
 # Additional time between two polls for each client of a step, which all poll one barrier: 500
 # clients took 0.6 of a core before. Noticed by: fleet.py
 _PER_CLIENT_S = 0.001
@@ -140,6 +144,9 @@ class Gate:
             if self._ready_s is None:
                 return
             self._arrived_s = time.time()
+            if abs(self._arrived_s - self._ready_s) > _SET_S + self._clock.bound_s:
+                self._clock = estimate_clock(self._executor.survey()[1])
+                self._ready_s = self._reported(READY)
             self._barrier.arrive(self._run_id)
         if self._barrier.must_confirm(self._run_id):
             self._confirm(self._executor)

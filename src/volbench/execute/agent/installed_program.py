@@ -43,8 +43,9 @@ def command(module: str, *arguments: str) -> "list[str]":
         for _ in "volbench", "execute", "agent":
             root = os.path.dirname(root)
         return [sys.executable, "-IS", "-c", _LOCAL_LOADER, root, "", module, *arguments]
-    if not os.path.exists(Program.file):
-        Program.file = _store_temporarily()
+    if not os.path.exists(Program.file):  # the cache was removed, or there is none
+        install(Program.data, Program.sources)
+        Program.file = Program.file or _store_temporarily()
     where = Program.file, Program.digest
     return [sys.executable, "-IS", "-c", LOADER, *where, module, *arguments]
 
