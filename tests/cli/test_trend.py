@@ -215,6 +215,19 @@ def test_an_acknowledged_regression_is_the_new_level(drops: Path) -> None:
     assert code(trend(drops, "--metric", "iops")) == 6
 
 
+def test_the_chart_knows_what_was_acknowledged_by_a_column(drops: Path) -> None:
+    """It names the facts that changed with the level, and draws an acknowledged one as stable."""
+    early = ("--by", "role", "--where", "started_utc<2026-01-25")
+    picture = drops.parent / "plot.svg"
+    drawn = ["plot", "trend", str(drops), *early, "--output", str(picture)]
+    assert CliRunner().invoke(cli, drawn).exit_code == 0
+    chart = open_campaigns(drops).plot("trend", where=early[-1])
+    assert "kernel: 6.1 ->" in chart.plot.description
+    trend(drops, *early, "--acknowledge")
+    assert CliRunner().invoke(cli, drawn).exit_code == 0
+    assert "regression" not in picture.read_text()
+
+
 def test_an_acknowledgement_survives_the_removal_of_its_campaign(drops: Path) -> None:
     """Old campaigns are deleted; the level of those that are left is the acknowledged one."""
     early = ("--metric", "iops", "--where", "started_utc<2026-01-25")

@@ -204,12 +204,21 @@ def dataset_trends(dataset: Dataset, question: TrendQuestion) -> Trends:
     Raises:
         ComparisonError: an option of the jobs changed, or nothing is left to look at.
     """
-    summary = dataset.planned()
+    return find_trends(
+        dataset.planned(),
+        dataset.frame("findings"),
+        question,
+        facts=facts_of(dataset),
+        known=dataset.known_changes(),
+    )
+
+
+def facts_of(dataset: Dataset) -> dict[str, dict[str, str]]:
+    """Return campaign to what is known of its hosts, volumes and fio, by name of the fact."""
     facts = {name: _facts(data.provenance) for name, data in dataset.names.items()}
-    for name, versions in summary.groupby("campaign")["fio_version"]:
+    for name, versions in dataset.planned().groupby("campaign")["fio_version"]:
         facts[str(name)]["fio_version"] = " and ".join(sorted(versions.dropna().unique()))
-    known = dataset.known_changes()
-    return find_trends(summary, dataset.frame("findings"), question, facts=facts, known=known)
+    return facts
 
 
 def acknowledge_trends(dataset: Dataset, trends: Trends) -> list[Trend]:

@@ -282,6 +282,12 @@ class Dataset:
 
         return read_known_changes(self.folders.values())
 
+    def facts_by_campaign(self) -> dict[str, dict[str, str]]:
+        """Return campaign to what is known of its hosts, volumes and fio, by name of the fact."""
+        from volbench.api.compare_campaigns import facts_of  # noqa: PLC0415 - for trends only
+
+        return facts_of(self)
+
     @property
     def findings(self) -> Findings:
         """Data-quality warnings about the runs; ``findings.frame`` has a row for each."""
@@ -358,7 +364,7 @@ class Dataset:
         from volbench.present.plots.kinds import Options  # noqa: PLC0415 - only for charts
 
         read = read_where(self.plot_frame, where)
-        options = Options(self.rounds, known=self.known_changes)
+        options = Options(self.rounds, known=self.known_changes, facts=self.facts_by_campaign)
         return chart_of(kind, read, options=options, by=by, title=title, theme=theme)
 
     def store_tables(self) -> None:

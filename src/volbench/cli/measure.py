@@ -543,7 +543,8 @@ def _report(
             f"{campaign} has no arms in blocks on one volume",
             hint="measure it with volbench noise --on TARGET",
         )
-    table = noise_table(floors, detect=detect)
+    are_equal = all(data.campaign.has_equal_arms for data in opened.names.values())
+    table = noise_table(floors, detect=detect, are_equal=are_equal)
     write_answer(table, table_output)
     if picture.chart:
         names = (*ALWAYS_READ, *KINDS["noise"].frame_names)

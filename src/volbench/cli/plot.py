@@ -315,7 +315,13 @@ def plot(
     names = (*FRAMES, *ON_DEMAND) if kind == "all" else KINDS[kind].frame_names
     frames = {name: dataset.plot_frame(name) for name in {*ALWAYS_READ, *names}}
     options = Options(
-        dataset.rounds, size_bytes, amount, currency, lines, known=dataset.known_changes
+        dataset.rounds,
+        size_bytes,
+        amount,
+        currency,
+        lines,
+        known=dataset.known_changes,
+        facts=dataset.facts_by_campaign,
     )
     if percentile:
         options = replace(options, statistic=STATISTICS[percentile])

@@ -52,6 +52,8 @@ class Options:
     parts: int = 8
     # changes over campaigns that were acknowledged, read by the charts that show trends
     known: Callable[[], Sequence[KnownChange]] = tuple
+    # campaign to its facts of hosts and volumes by name, read by the same charts
+    facts: Callable[[], Mapping[str, Mapping[str, str]]] = dict
 
 
 @dataclass(frozen=True)

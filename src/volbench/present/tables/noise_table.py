@@ -16,11 +16,14 @@ from volbench.units import counted_noun, format_duration, percent
 _BLOCKS = (3, 5, 10, 30)
 
 
-def noise_table(floors: Sequence[NoiseFloor], *, detect: float | None = None) -> Table[NoiseFloor]:
+def noise_table(
+    floors: Sequence[NoiseFloor], *, detect: float | None = None, are_equal: bool = True
+) -> Table[NoiseFloor]:
     """Return a row for each metric.
 
     Args:
         detect: relative difference whose number of blocks is wanted; None for none.
+        are_equal: whether all arms are one job on one volume.
     """
     return Table(
         "noise",
@@ -45,7 +48,10 @@ def noise_table(floors: Sequence[NoiseFloor], *, detect: float | None = None) ->
         floors,
         record=_record,
         title="Noise floor: the smallest difference that so many blocks detect (80 % power).",
-        notes=[*_notes(floors), *(_needed(floor, detect) for floor in floors if detect)],
+        notes=[
+            *_notes(floors, are_equal=are_equal),
+            *(_needed(floor, detect) for floor in floors if detect),
+        ],
     )
 
 
@@ -57,13 +63,19 @@ def _host(row: NoiseFloor) -> str:
     return f"{100 * row.host_share:.0f} % {row.cause}" if row.cause else MISSING
 
 
-def _notes(floors: Sequence[NoiseFloor]) -> list[str]:
+def _notes(floors: Sequence[NoiseFloor], *, are_equal: bool) -> list[str]:
+    runs = "equal runs" if are_equal else "runs of different arms"
     notes = [
-        "Scatter: standard deviation of the ratio of two equal runs next to each other.",
+        f"Scatter: standard deviation of the ratio of two {runs} next to each other.",
         "Drift: change over all blocks, which pairing removes.",
     ]
     if any(floor.cause for floor in floors):
         notes.append("Host: share of the scatter that a sample of the host explains.")
+    if not are_equal:
+        notes.append(
+            "Noise of the ratio only: the arms are not equal. The ratio: volbench compare."
+        )
+        return notes
     wrong = [floor for floor in floors if floor.contrast.interval().excludes(1)]
     return notes + [
         f"{measure_name(floor.row.measure)}: equal arms differ significantly, as they do by chance"

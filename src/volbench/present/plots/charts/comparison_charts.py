@@ -218,8 +218,17 @@ def read_trends(frames: Frames, options: Options) -> Trends | str:
     if summary["campaign"].nunique() < _MIN_CAMPAIGNS:
         return "fewer than three campaigns: name several folders, or a folder of campaigns"
     question = TrendQuestion(by=(BY,) if BY in summary else ())
+    # one column has its values in `BY`, whatever its name was when a change was acknowledged
+    known = [
+        change.model_copy(update={"by": dict.fromkeys(question.by, *change.by.values())})
+        if len(change.by) == len(question.by) == 1
+        else change
+        for change in options.known()
+    ]
     try:
-        return find_trends(summary, frames["findings"], question, known=options.known())
+        return find_trends(
+            summary, frames["findings"], question, facts=options.facts(), known=known
+        )
     except ComparisonError as error:
         return error.message
 

@@ -72,9 +72,11 @@ def arm_series(rows: pd.DataFrame) -> tuple[Series, ...]:
 
 
 def in_blocks(summary: pd.DataFrame) -> pd.DataFrame:
-    """Return the measured rows of blocks with IOPS; hosts that take turns are arms."""
+    """Return the measured rows of blocks with IOPS; storage classes or else hosts are arms."""
     rows = measured(summary).dropna(subset=["block", "started_utc", "iops"])
-    return rows.assign(arm=rows["arm"].fillna(rows["host"]))
+    classes = rows.get("label_storage_class", rows["host"])  # its replicas are one arm
+    have_names = len(classes.dropna().unique()) > 1
+    return rows.assign(arm=rows["arm"].fillna(classes if have_names else rows["host"]))
 
 
 def _workloads(summary: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
@@ -144,7 +146,7 @@ def build_blocks(found: Sequence[ArmsInBlocks]) -> Plot:
                     "interval, ±", format="percent", limits=(0.0, 1.05 * widths["_y"].max() or 1.0)
                 ),
                 marks=(marks.Lines(widths, by="arm", group="arm", has_dots=True),),
-                title=f"Ratio to {base}: how closely it is known",
+                title=f"Confidence interval of the ratio to {base}",
             )
         )
     return replace(_beside_runs(found, panels), name="blocks")
@@ -164,7 +166,7 @@ def _beside_runs(found: Sequence[ArmsInBlocks], panels: Sequence[Panel]) -> Plot
         for panel in (
             replace(
                 blocks_panel(each.rows, arms, value="iops", y=axis),
-                title=f"{each.name}: runs, joined in each block",
+                title=f"{each.name}: runs of a block are joined",
             ),
             right,
         )
