@@ -229,6 +229,14 @@ def test_a_partial_import_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert not (tmp_path / "campaign").exists()
 
 
+def test_a_copy_that_is_gone_is_reported_without_the_path_of_an_open_folder(tmp_path: Path) -> None:
+    """The reader opens the campaign's folder first, so the error of the system names /proc."""
+    put(tmp_path / "r.json", JSON)
+    intake, opened = take(tmp_path / "r.json", into=tmp_path / "campaign")
+    (opened.path / "runs" / intake.runs[0].run.id / "fio.json").unlink()
+    assert opened.summary()["damage"][0] == "fio.json cannot be read: No such file or directory"
+
+
 def test_a_changed_copy_is_reported(tmp_path: Path) -> None:
     """A file that differs from what was imported gives no numbers."""
     put(tmp_path / "r.json", JSON)

@@ -136,7 +136,8 @@ def read_imported(imported: Imported, folder: RunFolder) -> RunOutput:
     try:
         content = content_of(path)
     except OSError as error:
-        raise OutputError(f"{path} cannot be read: {error}", hint="restore a copy") from error
+        reason = error.strerror or error  # Its path may be that of an open folder in /proc
+        raise OutputError(f"{path} cannot be read: {reason}", hint="restore a copy") from error
     if sha256(content).hexdigest() != source.sha256:
         raise OutputError(
             f"{path} differs from what was imported",

@@ -99,6 +99,12 @@ def test_a_half_empty_queue_is_reported() -> None:
     assert entry.evidence["depth"] == pytest.approx(2)
 
 
+def test_a_queue_without_a_rate_is_not_judged() -> None:
+    """Warnings are errors in tests: numpy warned of a maximum of nothing."""
+    row = summary_row(a_run(), iops=None, iops_overall=None, lat_mean_s=0.002)
+    assert found(a_view(a_run(), summary=[row]), rule="queue-depth") == []
+
+
 @pytest.mark.parametrize(
     ("options", "lat_mean_s"),
     [

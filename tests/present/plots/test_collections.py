@@ -149,6 +149,12 @@ def test_too_many_lines_have_a_panel_for_each_volume(kind: str) -> None:
     assert texts_outside(draw(plot)) == []
 
 
+def test_coloured_lines_of_many_volumes_have_panels_too() -> None:
+    """A column for the colours keeps all lines out of one panel."""
+    plot = build_plot("hdr", _sweeps(), by=["volume"])
+    assert [panel.heading for panel in plot.panels if panel.heading] == ["randread", "randwrite"]
+
+
 def test_panels_of_unlike_volumes_share_a_logarithmic_axis() -> None:
     """On one linear axis the slowest of ten volumes would be a line along its foot."""
     plot = build_plot("sweep", _sweeps())

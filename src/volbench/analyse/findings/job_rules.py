@@ -112,7 +112,7 @@ def _not_kept(workload: WorkloadSpec, rows: list[Result]) -> Iterator[Observatio
     """Yield that Little's law gives far fewer I/Os in flight than asked for."""
     wanted = workload.depth * workload.numjobs
     in_flight = math.fsum(
-        np.nanmax([row["iops"], row["iops_overall"]]) * row["lat_mean_s"] for row in rows
+        float(np.fmax(row["iops"], row["iops_overall"])) * row["lat_mean_s"] for row in rows
     )
     if in_flight < _MIN_KEPT_DEPTH * wanted:
         yield Observation(

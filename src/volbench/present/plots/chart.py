@@ -47,7 +47,7 @@ def build_plot(
     chosen = _kind(kind) if isinstance(kind, str) else kind
     complete = _complete(frames)
     parts = split(complete, by_columns(complete["summary"], by))
-    plot = _built(chosen, parts, title, options, is_by=bool(by))
+    plot = _built(chosen, parts, title, options)
     if isinstance(plot, Plot):
         return plot
     is_measured = not _missing_results(complete)
@@ -73,7 +73,7 @@ def build_plots(
     complete = _complete(frames)
     parts = split(complete, by_columns(complete["summary"], by))
     for name in KINDS if kinds is None else kinds:
-        plot = _built(_kind(name), parts, title, options, is_by=bool(by))
+        plot = _built(_kind(name), parts, title, options)
         if isinstance(plot, Plot):
             yield plot
 
@@ -83,8 +83,6 @@ def _built(
     parts: Sequence[tuple[str, Frames]],
     title: str | None,
     options: Options,
-    *,
-    is_by: bool,
 ) -> Plot | str:
     """Return the description of all parts, or why none of them has anything to show."""
     every, parts = parts, [(name, drawable(kind, frames)) for name, frames in parts]
@@ -94,7 +92,7 @@ def _built(
         is_invalid = not left and any(len(measured(frames["summary"])) for _, frames in every)
         return "every result is invalid (see volbench check)" if is_invalid else reason
     plot = compose(plots) if len(parts) > 1 else plots[0][1]
-    if kind.splits and not is_by and any(series.key == REST for series in plot.series):
+    if kind.splits and len(parts) == 1 and any(series.key == REST for series in plot.series):
         plot = _apart(kind, plot, parts[0][1], options)
     summary, findings = (
         pd.concat([frames[name] for _, frames in every], ignore_index=True) for name in ALWAYS_READ

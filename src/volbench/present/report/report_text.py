@@ -53,12 +53,20 @@ def summary(content: ReportContent, rows: Sequence[Row]) -> list[str]:
     return [*_what_ran(content, rows), *_requested(content, rows), _ending(content)]
 
 
+def _hosts(content: ReportContent) -> list[str]:
+    """Return the hosts in words; files of an import may not name theirs."""
+    words = {"local": "this machine"}
+    if content.campaign.is_imported:
+        words["unknown"] = "an unnamed host"
+    return [words.get(name, name) for name in dict.fromkeys(r.host for r in content.campaign.runs)]
+
+
 def _what_ran(content: ReportContent, rows: Sequence[Row]) -> list[str]:
     campaign = content.campaign
     profiles = listed(dict.fromkeys(run.profile for run in campaign.runs))
-    hosts = dict.fromkeys(run.host for run in campaign.runs)
+    hosts = _hosts(content)
     volumes = dict.fromkeys(f"{run.volume.role} ({run.volume.target})" for run in campaign.runs)
-    where = "this machine" if list(hosts) == ["local"] else listed(hosts)
+    where = listed(hosts)
     where = f"{len(hosts)} hosts ({where})" if len(hosts) > _MAX_NAMES else where
     started = sorted(text(row, "started_utc") for row in rows if row.get("started_utc"))
     when = f"planned at {instant(campaign.created_utc)}"
@@ -191,7 +199,6 @@ def first_screen(
 def _place(content: ReportContent, rows: Sequence[Row]) -> str:
     """Return hosts, volume, number of runs, fio version and start in one line."""
     runs = content.campaign.runs
-    hosts = list(dict.fromkeys(run.host for run in runs))
     volumes = {run.volume.target: run.volume.role for run in runs}
     sizes = {text(row, "volume"): number(row, "volume_bytes") for row in rows}
     if len(volumes) == 1:
@@ -204,7 +211,7 @@ def _place(content: ReportContent, rows: Sequence[Row]) -> str:
     started = sorted(text(row, "started_utc") for row in rows if row.get("started_utc"))
     jobs = len({(run.profile, run.job) for run in runs})
     parts = [
-        "this machine" if hosts == ["local"] else listed(hosts, most=2),
+        listed(_hosts(content), most=2),
         volume,
         f"{counted_noun(len(runs), 'run')} of {counted_noun(jobs, 'job')}",
         listed(tools, most=2),
