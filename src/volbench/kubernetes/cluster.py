@@ -481,15 +481,7 @@ def open_cluster(*, context: str = "", namespace: str = "") -> Cluster:
             with _plugin_errors():
                 config.load_kube_config(files, context or None, settings)
             context, default = chosen["name"], chosen["context"].get("namespace", "")
-    except (
-        config.ConfigException,
-        YAMLError,
-        OSError,
-        LookupError,
-        TypeError,
-        ValueError,
-        AttributeError,
-    ) as error:
+    except (config.ConfigException, YAMLError, OSError, KeyError, TypeError, UnicodeError) as error:
         raise InputError(
             f"no cluster is configured: {' '.join(str(error).split())}",
             hint="check with: kubectl config get-contexts; name a file with --kubeconfig",
