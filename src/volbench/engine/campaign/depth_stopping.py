@@ -7,16 +7,14 @@ that reach the highest rate. The decision depends on the files alone, so that a 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from itertools import chain
 from statistics import fmean
 
 from volbench.analyse.bottleneck.sustained_level import MAX_SAME_DISTANCE
-from volbench.engine.campaign.round_stopping import Decision
-from volbench.errors import OutputError
-from volbench.ingest.run_files import read_run_output
-from volbench.model.campaign.planned_run import Campaign, Run
-from volbench.store.layout import Layout
+from volbench.engine.campaign.round_stopping import Decision, ResultsJudge
+from volbench.model.campaign.planned_run import Run
 from volbench.units import format_percent
 
 # Jobs of a ladder that always run: one depth alone shows no gain.
@@ -24,20 +22,12 @@ from volbench.units import format_percent
 MIN_DEPTHS = 2
 
 
-class DepthJudge:
-    """Judges the jobs of a campaign that differ in their queue depth.
+class DepthJudge(ResultsJudge):
+    """Judges the jobs of a campaign that differ in their queue depth."""
 
-    Args:
-        is_finished: returns whether a run is finished.
-    """
-
-    def __init__(
-        self, layout: Layout, campaign: Campaign, *, is_finished: Callable[[Run], bool]
-    ) -> None:
-        self._layout = layout
-        self._campaign = campaign
-        self._is_finished = is_finished
-        self._rates: dict[str, float] = {}
+    @cached_property
+    def _rates(self) -> dict[str, float]:
+        return {}
 
     def before(self, run: Run) -> Decision | None:
         """Return the decision before a run that others may make needless; None for all others.
@@ -85,10 +75,7 @@ class DepthJudge:
 
     def _rate(self, run: Run) -> float:
         if run.id not in self._rates:
-            self._rates[run.id] = 0.0
-            # A damaged result yields no value, as in the frames, which report it in `damage`.
-            with suppress(OutputError):
-                jobs = read_run_output(run, self._layout.run(run.id)).jobs
-                each = (direction.iops or 0.0 for job in jobs for direction in job.directions)
-                self._rates[run.id] = math.fsum(each)
+            jobs = chain(*self._jobs_of(run))
+            each = (direction.iops or 0.0 for job in jobs for direction in job.directions)
+            self._rates[run.id] = math.fsum(each)
         return self._rates[run.id]

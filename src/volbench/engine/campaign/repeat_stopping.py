@@ -6,17 +6,14 @@ Like that of rounds, the decision depends on the files alone, so that a resume r
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from itertools import chain
 from threading import RLock
 
 import numpy as np
 
 from volbench.analyse.compare.repeat_precision import Precision, judge_precision
-from volbench.engine.campaign.round_stopping import Decision
-from volbench.errors import OutputError
+from volbench.engine.campaign.round_stopping import Decision, ResultsJudge
 from volbench.fio.results.merge_jobs import merge_jobs
-from volbench.ingest.run_files import read_run_output
 from volbench.model.campaign.planned_run import Campaign, Run
 from volbench.model.frames.column_names import BIN_ERROR
 from volbench.model.profile.profile_model import Phase
@@ -32,22 +29,17 @@ _Repeat = dict[tuple[int, int], list[Run]]
 """Place of the arm and of the hosts' turn, to the runs of all clients."""
 
 
-class PrecisionJudge:
+class PrecisionJudge(ResultsJudge):
     """Judges the repeats of each workload of the profiles in a campaign that have ``until``.
 
     The clients of a repeat count together: their rates are added, their latencies pooled. Where a
     workload has arms, variants or hosts in turns, the ratios to the first of them are judged.
-
-    Args:
-        is_finished: returns whether a run is finished.
     """
 
     def __init__(
         self, layout: Layout, campaign: Campaign, *, is_finished: Callable[[Run], bool]
     ) -> None:
-        self._layout = layout
-        self._campaign = campaign
-        self._is_finished = is_finished
+        super().__init__(layout, campaign, is_finished=is_finished)
         self._lock = RLock()
         self._values: dict[tuple[str, ...], dict[tuple[str, str], float]] = {}
         self._decided: dict[tuple[_Workload, int], str | None] = {}
@@ -159,22 +151,19 @@ class PrecisionJudge:
     def _of_arm(self, runs: Sequence[Run], metrics: Sequence[str]) -> dict[tuple[str, str], float]:
         ids = tuple(run.id for run in runs)
         if ids not in self._values:
-            self._values[ids] = {}
-            # A damaged result yields no value, as in the frames, which report it in `damage`.
-            with suppress(OutputError):
-                self._values[ids] = {
-                    (direction.direction.value, metric): value
-                    for job in self._merged(runs)
-                    for direction in job.directions
-                    for metric in metrics
-                    if direction.direction is not Direction.SYNC
-                    and (value := _value(direction, metric, is_sum=len(runs) > 1)) > 0
-                }
+            self._values[ids] = {
+                (direction.direction.value, metric): value
+                for job in self._merged(runs)
+                for direction in job.directions
+                for metric in metrics
+                if direction.direction is not Direction.SYNC
+                and (value := _value(direction, metric, is_sum=len(runs) > 1)) > 0
+            }
         return self._values[ids]
 
     def _merged(self, runs: Sequence[Run]) -> Sequence[JobResult]:
         """Return the results of all clients, each section merged over them."""
-        own = [merge_jobs(read_run_output(run, self._layout.run(run.id)).jobs) for run in runs]
+        own = [merge_jobs(jobs) for jobs in self._jobs_of(*runs)]
         return own[0] if len(own) == 1 else merge_jobs([*chain(*own)])
 
 

@@ -6,7 +6,7 @@ run of a round, from the fifth round on, and covers the preceding rounds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -24,7 +24,7 @@ from volbench.fio.results.merge_jobs import merge_jobs
 from volbench.ingest.run_files import read_run_output
 from volbench.model.campaign.planned_run import Campaign, Run
 from volbench.model.profile.profile_model import Phase
-from volbench.model.results.result import Direction, DirectionResult
+from volbench.model.results.result import Direction, DirectionResult, JobResult
 from volbench.store.layout import Layout
 from volbench.units import format_percent
 
@@ -40,8 +40,8 @@ class Decision:
     jobs: frozenset[str] = frozenset()  # those that it is about; empty for all of the profile
 
 
-class RoundJudge:
-    """Judges the rounds of the profiles in a campaign.
+class ResultsJudge:
+    """Base of what judges the raw results of a campaign.
 
     Args:
         is_finished: returns whether a run is finished.
@@ -53,6 +53,24 @@ class RoundJudge:
         self._layout = layout
         self._campaign = campaign
         self._is_finished = is_finished
+
+    def _jobs_of(self, *runs: Run) -> list[Sequence[JobResult]]:
+        """Return the jobs of each run; none at all where a result is damaged.
+
+        It then yields no value, as in the frames, which report it in `damage`.
+        """
+        with suppress(OutputError):
+            return [read_run_output(run, self._layout.run(run.id)).jobs for run in runs]
+        return []
+
+
+class RoundJudge(ResultsJudge):
+    """Judges the rounds of the profiles in a campaign."""
+
+    def __init__(
+        self, layout: Layout, campaign: Campaign, *, is_finished: Callable[[Run], bool]
+    ) -> None:
+        super().__init__(layout, campaign, is_finished=is_finished)
         self._decided: set[tuple[str, int]] = set()
         self._parts: dict[str, tuple[Part, ...]] = {}
 
@@ -96,20 +114,14 @@ class RoundJudge:
 
     def _results_of(self, run: Run) -> tuple[Part, ...]:
         if run.id not in self._parts:
-            self._parts[run.id] = ()
-            # A damaged result yields no value, as in the frames, which report it in `damage`.
-            with suppress(OutputError):
-                self._parts[run.id] = self._read(run)
+            self._parts[run.id] = tuple(
+                _part(direction)
+                for jobs in self._jobs_of(run)
+                for job in merge_jobs(jobs)
+                for direction in job.directions
+                if direction.direction is not Direction.SYNC
+            )
         return self._parts[run.id]
-
-    def _read(self, run: Run) -> tuple[Part, ...]:
-        jobs = merge_jobs(read_run_output(run, self._layout.run(run.id)).jobs)
-        return tuple(
-            _part(direction)
-            for job in jobs
-            for direction in job.directions
-            if direction.direction is not Direction.SYNC
-        )
 
 
 def _unsteady_words(determined: Determination) -> str:
