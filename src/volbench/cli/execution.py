@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -207,12 +207,14 @@ def carry_out(
     table_output: TableOutput,
     host_keys: HostKeyPolicy | None = None,
     has_answer: bool = False,
+    add_files: Callable[[Layout], None] | None = None,
 ) -> EndedCampaign | None:
     """Prepare a campaign; show its plan, or ask for confirmation, create its folder and run it.
 
     Args:
         host_keys: of the hosts, for a controller in the background.
         has_answer: whether the verb prints a table of its own instead of the results.
+        add_files: writes what the runs read into the new folder.
 
     Returns:
         The campaign that has ended; None for a plan, and for one in the background.
@@ -241,6 +243,8 @@ def carry_out(
         with start.metrics.served() as metrics:
             layout = create_signed_campaign(request.into, prepared.archive)
             name_campaign(layout.root)
+            if add_files is not None:
+                add_files(layout)
             if not start.detach:
                 plan = prepared.campaign
                 verdicts = execute(

@@ -28,6 +28,11 @@ VERBS: dict[str, tuple[str, str]] = {
     "warmup": ("cli.run:warmup", "Write or read every block of a volume once, and verify it."),
     "watch": ("watching.watch_verbs:watch", "Record disks under a load other than fio."),
     "mark": ("watching.watch_verbs:mark", "Mark an event on the time axis of a watch."),
+    "replay": ("traces.replay_verb:replay", "Replay a trace on a volume, and score it."),
+    "fidelity": (
+        "traces.replay_verb:fidelity",
+        "Show how close a replay came to its recording.",
+    ),
     "resume": ("cli.campaigns:resume", "Continue a campaign that was interrupted."),
     "status": (
         "cli.campaigns:status",

@@ -323,6 +323,8 @@ def profile_on(
     size: str,
     settings: Sequence[str],
     directories: Collection[str] | None = None,
+    scratch_name: str = "volbench-scratch",
+    allow_exec: bool = False,
 ) -> Profile:
     """Return the profile that options stand for: workloads on each target, in random order.
 
@@ -332,6 +334,8 @@ def profile_on(
         workloads: name and options of each.
         document: more content of the profile, with its name.
         size: of the scratch file in a directory, or of the part of a device; may be empty.
+        scratch_name: name of that file.
+        allow_exec: accept options that access files outside the run's folder.
     """
     from volbench.engine.guard.volume_targets import find_volume
     from volbench.execute.local import LocalExecutor
@@ -347,7 +351,7 @@ def profile_on(
         volumes = (find_volume(executor, role=role, target=roles[role]) for role in roles)
         directories = {each.role for each in volumes if each.kind is VolumeKind.DIRECTORY}
     scratch = {
-        role: {"size": size or "1g", "filename": "volbench-scratch"}
+        role: {"size": size or "1g", "filename": scratch_name}
         for role in roles
         if role in directories
     }
@@ -381,7 +385,7 @@ def profile_on(
         content["phases"] = {"precondition": fills}
     try:
         sources = [(yaml_text(content), "<options>")]
-        (profile,) = load_texts(executor, sources, settings=settings, allow_exec=False)
+        (profile,) = load_texts(executor, sources, settings=settings, allow_exec=allow_exec)
     except ProfileError as error:
         raise InputError(_PLACE.sub("--", error.message), hint=error.hint) from error
     return profile

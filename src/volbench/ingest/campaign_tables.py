@@ -15,6 +15,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 from volbench.errors import ArchiveError, OutputError
+from volbench.fio.jobs.render_job import replays
 from volbench.fio.logs.direction_series import DirectionSeries
 from volbench.fio.logs.section_logs import read_latency_map
 from volbench.fio.results.merge_jobs import merge_jobs
@@ -53,6 +54,7 @@ from volbench.model.frames.columns import DAMAGED, Row
 from volbench.model.profile.profile_model import Tool
 from volbench.model.results.provenance import VolumeFacts
 from volbench.model.results.result import RunOutput
+from volbench.slices import is_present, load
 from volbench.store.journal import History
 from volbench.store.layout import Layout, RunFolder
 from volbench.store.parquet_tables import Block, table_of, table_of_blocks
@@ -84,6 +86,10 @@ class RunRows:
         """Return the number of rows of one frame."""
         rows = getattr(self, frame_name)
         return sum(map(len, rows)) if frame_name in BLOCK_FRAMES else len(rows)
+
+
+# Seam: says what a replay does not fulfil; see `volbench.slices.load`
+SHORTFALL = "traces.fidelity:shortfall"
 
 
 @dataclass
@@ -152,11 +158,21 @@ def read_run(campaign: Campaign, run: Run, state: RunState, folder: RunFolder) -
         utc[:] = [shifted_utc(text, by_s=-ahead_s) for text in utc]
     for row in (*rows.device, *rows.marks):
         row["utc"] = shifted_utc(row["utc"], by_s=-ahead_s)
+    shortfall = _shortfall(run, state, damage)
     for row in rows.summary:
         keep_latencies_of_rate(row, row.pop(COMMON_MEAN, None))
         keep_range_of_rate(row)
         row |= {"damage": damage.text or None, **start_columns(status)}
+        row["replay_shortfall"] = shortfall
     return rows
+
+
+def _shortfall(run: Run, state: RunState, damage: Damage) -> str | None:
+    """Return what a finished replay does not fulfil; None for nothing."""
+    if state is RunState.FINISHED and replays(run) and is_present(SHORTFALL):
+        with damage.noted():
+            return load(SHORTFALL)(run, damage.folder) or None
+    return None
 
 
 def _add_output(rows: RunRows, campaign: Campaign, outcome: Outcome, output: RunOutput) -> None:

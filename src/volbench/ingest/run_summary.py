@@ -295,7 +295,7 @@ def _sync_calls(options: Mapping[str, str]) -> str | None:
 
 def _block_bytes(options: Mapping[str, str], direction: Direction) -> int | None:
     """Return the block size of a direction; fio's triples inherit the value before them."""
-    if direction is Direction.SYNC or "bssplit" in options or "bsrange" in options:
+    if direction is Direction.SYNC or {"bssplit", "bsrange", "read_iolog"} & {*options}:
         return None
     sizes = [_integer(number) for number in options.get("bs", "").split(",")]
     known = [size for size in sizes[: _POSITION.get(direction, 0) + 1] if size is not None]

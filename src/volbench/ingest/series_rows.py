@@ -20,6 +20,7 @@ from volbench.analyse.frames.kernel_counters import (
     exceeded_shares,
     host_rates,
 )
+from volbench.fio.jobs.render_job import replays
 from volbench.fio.logs.direction_series import DirectionSeries
 from volbench.fio.logs.log_rows import BadRows, Log, Recording
 from volbench.fio.logs.section_logs import MAX_WINDOWS, parse_log_name, read_series
@@ -289,11 +290,13 @@ def _interval_s(run: Run) -> float:
 def _logs(folder: RunFolder, run: Run, output: RunOutput) -> list[Log]:
     """Return a run's logs; a plain one counts where its compression did not come to an end.
 
-    A log has at most a row for each window and direction, or, of an imported run, for each I/O.
+    A log has at most a row for each window and direction, or, of a replay or an imported run, for
+    each I/O.
     """
     done = [direction for job in output.jobs for direction in job.directions]
     windows = max((direction.runtime_s for direction in done), default=0.0) / _interval_s(run)
-    ios = sum(direction.total_ios or 0 for direction in done) if run.imported else 0
+    is_single = run.imported is not None or replays(run)
+    ios = sum(direction.total_ios or 0 for direction in done) if is_single else 0
     rows = _DIRECTIONS * (windows if done else MAX_WINDOWS) + ios
     logs: dict[tuple[str, int], Log] = {}
     for path in sorted(folder.path.iterdir(), key=_plain_last):

@@ -70,6 +70,16 @@ def test_a_permitted_redirect_and_a_device_are_kept() -> None:
     assert "replay_redirect=/dev/sdz\nallow_file_create=0\n" in render(device)
 
 
+def test_several_logs_are_sections_of_one_name() -> None:
+    """Fio 3.33 crashes on a list of logs; a job of its own for each has the same result."""
+    text = render(replay(Path("/mnt/d"), Path("/traces/a:/traces/b"), numjobs="2"))
+    assert text.count("[j]\n") == 2
+    assert "read_iolog=/traces/a\n" in text
+    assert "read_iolog=/traces/b\n" in text
+    assert "numjobs=2" not in text
+    assert "log_avg_msec" not in text
+
+
 @pytest.mark.parametrize(
     ("kind", "target", "options"),
     [

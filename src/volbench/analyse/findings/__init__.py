@@ -26,7 +26,7 @@ __all__ = ["RULES", "Rule", "find", "finding_rows"]
 
 # Seam: references of rules that slices add (see `volbench.slices.load`), shown after all others.
 # Those of absent slices are left out.
-RULES_OF_SLICES: tuple[str, ...] = ()
+RULES_OF_SLICES: tuple[str, ...] = ("traces.replay_rule:replay_falls_short",)
 
 # Every rule, in the order in which findings are shown
 RULES: tuple[Rule, ...] = (

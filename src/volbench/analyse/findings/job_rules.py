@@ -141,6 +141,7 @@ def _not_kept(workload: WorkloadSpec, rows: list[Result]) -> Iterator[Observatio
 def overlapping_jobs(view: RunView, _: Context) -> Iterator[Observation]:
     """Yield parallel jobs, and pairs of sections, that access the same blocks."""
     sections = [a for a in view.workloads if a.tool is Tool.FIO and (a.reads or a.writes)]
+    sections = [each for each in sections if "read_iolog" not in each.options]
     for workload in sections:
         if workload.numjobs > 1 and _jobs_overlap(workload, view.size_bytes):
             yield _shared_range(workload)

@@ -177,9 +177,29 @@ def render(run: Run, *, measuring: bool = True, prerun: str = "") -> str:
         *(_start_barrier(run, prerun) if prerun else ()),
         *(_measuring(run) if measuring else ()),
     ]
-    for section in run.sections:
+    for section in (part for whole in run.sections for part in _replayed_logs(run, whole)):
         lines += ["", f"[{_header(section.name)}]", *_section(run, section, prerun)]
     return "\n".join(lines) + "\n"
+
+
+def replays(run: Run) -> bool:
+    """Return whether a run replays a log of I/Os."""
+    return any("read_iolog" in run.effective(section) for section in run.sections)
+
+
+def _replayed_logs(run: Run, section: Section) -> Iterator[Section]:
+    """Yield a section for each log of its list, all with its name, or the section itself.
+
+    fio 3.33 crashes on a list of logs for the jobs of one section.
+    """
+    options = run.effective(section)
+    logs = options.get("read_iolog", "").split(":")
+    if len(logs) == 1 or options.get("numjobs") != str(len(logs)):
+        yield section
+        return
+    for log in logs:
+        own = {**section.options, "read_iolog": log, "numjobs": "1"}
+        yield section.model_copy(update={"options": own})
 
 
 def _ungrouped(run: Run) -> Run:
@@ -239,7 +259,11 @@ def _measuring(run: Run) -> Iterator[str]:
     yield "lat_percentiles=1"
     yield "clat_percentiles=1"
     yield "slat_percentiles=1"
-    if run.sample_s:
+    if run.sample_s and replays(run):
+        # Each I/O is logged: the fidelity of a replay is judged by the times of arrival.
+        yield "log_unix_epoch=1"
+        yield f"write_lat_log={LOG_PREFIX}"
+    elif run.sample_s:
         # 0 would log every I/O, which costs memory and disturbs the measurement.
         yield f"log_avg_msec={max(1, round(run.sample_s * 1000))}"
         yield "log_unix_epoch=1"

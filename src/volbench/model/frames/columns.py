@@ -209,6 +209,10 @@ SUMMARY: tuple[Column, ...] = (
         "impossible",
         "Numbers of fio that cannot be true, and so are missing here; missing for none.",
     ),
+    text(
+        "replay_shortfall",
+        "Measures of a replay that are beyond their limits, with reasons; missing for none.",
+    ),
     real("start_offset_s", "s", "Planned delay after the first start of its step."),
     real(
         "start_late_s",

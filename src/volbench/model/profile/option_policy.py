@@ -440,6 +440,7 @@ def _doubtful_jobs(options: Mapping[str, str]) -> Iterator[str]:
         if name in options:
             yield f"{name} applies to each of the {jobs} jobs: {jobs} times as much in total"
     is_sequential = (options.get("rw") or "read").partition(":")[0] in {"read", "write"}
+    is_sequential &= "read_iolog" not in options
     if "filename" in options and is_sequential and not _is_on(options, "offset_increment"):
         yield (
             f"all {jobs} jobs go through the same blocks of filename: {options['filename']}, so "

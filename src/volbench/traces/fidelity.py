@@ -1,0 +1,269 @@
+"""Fidelity of a replay: how close its I/O came to the load that it was to repeat.
+
+The measures are those of Ghodrati, Moon and Maas, "Thesios: Synthesizing Accurate Counterfactual
+I/O Traces from I/O Samples", ASPLOS 2024: numbers of requests, utilization, and latency. Requests
+are also compared by their bytes, their mix and their times of arrival.
+
+fio logs when each I/O ended, in whole milliseconds, and its latency; its arrival is known to half a
+millisecond. The clock of the replay is set by the median of its first tenth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from volbench.errors import InputError
+from volbench.fio.jobs.render_job import replays
+from volbench.fio.logs.log_rows import CHUNK_BYTES, Form, Log, Tally, read_tables
+from volbench.fio.logs.section_logs import parse_log_name
+from volbench.model.campaign.planned_run import Campaign, Run
+from volbench.store.layout import Layout, RunFolder
+from volbench.store.log_files import open_log, plain_name
+from volbench.traces.replay_plan import FOLDER, MAX_IOS
+from volbench.traces.trace_file import FILE_NAME, UNKNOWN, Kind, read_batches, trace_path
+from volbench.units import format_latency, percent
+
+Floats = npt.NDArray[np.float64]
+
+# Differences that a replay may have, by the goals of the project: Thesios reached 0.5 to 5 % of
+# the requests and 3 to 10 % of the utilization. Noticed by: tests/traces/test_fidelity.py
+MAX_SHARE, MAX_LAG_S, MAX_UTILIZATION = 0.01, 1e-3, 0.05
+_HALF_MS = 0.5e-3
+_ROW_BYTES = 128  # Of a log. Noticed by: tests/store/test_oversized_files.py
+
+
+@dataclass(frozen=True)
+class Load:
+    """I/Os that were recorded or replayed, in order of arrival; flushes left out."""
+
+    arrivals_s: Floats
+    latencies_s: Floats  # NaN where unknown
+    sizes: Floats  # bytes
+    reads: npt.NDArray[np.bool_]
+
+    @property
+    def utilization(self) -> float:
+        """Share of the time with I/O in flight; NaN without latencies."""
+        if not len(self.arrivals_s) or np.isnan(self.latencies_s).any():
+            return float("nan")
+        ends = np.maximum.accumulate(self.arrivals_s + self.latencies_s)
+        idle = np.maximum(self.arrivals_s[1:] - ends[:-1], 0).sum()
+        whole = ends[-1] - self.arrivals_s[0]
+        return float(1 - idle / whole) if whole > 0 else float("nan")
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One measure of a replay."""
+
+    run: str  # ID of the run
+    name: str
+    recorded: float  # NaN where the trace does not have it
+    replayed: float
+    difference: float  # as a share, or in seconds for a lag; NaN where either is unknown
+    limit: float | None  # of the difference; None where the target decides it, not the replay
+    show: Callable[[float], str]  # formats a value
+    reason: str = ""  # of a difference beyond the limit
+
+    @property
+    def is_met(self) -> bool | None:
+        """Whether it is within its limit; None without a limit or a value."""
+        if self.limit is None or np.isnan(self.difference):
+            return None
+        return bool(abs(self.difference) <= self.limit)
+
+
+def read_recorded(path: Path) -> Load:
+    """Return the load of a trace."""
+    names = ["time_ns", "latency_ns", "size_bytes", "kind"]
+    table = pa.Table.from_batches(list(read_batches(trace_path(path), names)))
+    kinds = table["kind"].to_numpy()
+    times, latencies, sizes = (table[name].to_numpy().astype(float) for name in names[:3])
+    latencies[latencies == UNKNOWN] = np.nan
+    chosen = kinds != Kind.FLUSH
+    return Load(
+        (times / 1e9)[chosen],
+        (latencies / 1e9)[chosen],
+        sizes[chosen],
+        (kinds == Kind.READ)[chosen],
+    )
+
+
+def read_replayed(folder: RunFolder) -> Load:
+    """Return the load of a run by its logs of single I/Os; empty without such logs."""
+    parts = [table for log in _logs(folder) for table in read_tables(log, Form(), Tally(log.name))]
+    rows = np.concatenate(parts, axis=1) if parts else np.zeros((4, 0), dtype=np.int64)
+    ended_ms, latency_ns, direction, sizes = rows[:, (rows[2] < _SYNCS) & (rows[3] > 0)]
+    latencies = latency_ns / 1e9
+    arrivals = (ended_ms - ended_ms.min(initial=2**62)) / 1e3 + _HALF_MS - latencies
+    order = np.argsort(arrivals, kind="stable")
+    return Load(
+        arrivals[order], latencies[order], sizes[order].astype(float), direction[order] == 0
+    )
+
+
+_SYNCS = 3  # Direction of fio's syncs and of all that follow
+
+
+def _logs(folder: RunFolder) -> Iterator[Log]:
+    limit = MAX_IOS * _ROW_BYTES + CHUNK_BYTES
+    for path in sorted(folder.path.iterdir()):
+        key = parse_log_name(plain_name(path))
+        if key is not None and key[0] == "lat":
+            yield Log(*key, name=str(path), open=partial(open_log, path, max_bytes=limit))
+
+
+def compare(run: str, recorded: Load, replayed: Load) -> list[Measure]:
+    """Return the measures of a replay against its recording."""
+    count, done = len(recorded.arrivals_s), len(replayed.arrivals_s)
+    lost = f"{count - done:,} I/Os were not done: fio ended early, or they failed"
+    changed = "the target was asked for other I/Os than the trace has"
+    totals = [
+        _share(run, "requests", count, done, lost if done < count else changed),
+        _share(run, "bytes", recorded.sizes.sum(), replayed.sizes.sum(), lost),
+        _points(run, "reads", _mean(recorded.reads), _mean(replayed.reads), MAX_SHARE, changed),
+    ]
+    return [*totals, *_lags(run, recorded, replayed), *_busy(run, recorded, replayed)]
+
+
+def _share(run: str, name: str, recorded: float, replayed: float, reason: str) -> Measure:
+    difference = replayed / recorded - 1 if recorded else float("nan")
+    return Measure(run, name, recorded, replayed, difference, MAX_SHARE, _count, reason)
+
+
+def _points(
+    run: str, name: str, recorded: float, replayed: float, limit: float, reason: str
+) -> Measure:
+    show = _percent
+    return Measure(run, name, recorded, replayed, replayed - recorded, limit, show, reason)
+
+
+def _lags(run: str, recorded: Load, replayed: Load) -> Iterator[Measure]:
+    """Yield the lag of the n-th arrival behind the n-th of the recording."""
+    nan = float("nan")
+    same = len(recorded.arrivals_s) == len(replayed.arrivals_s) > 0
+    late = np.zeros(0)
+    reason = ""
+    if same:
+        late = replayed.arrivals_s - recorded.arrivals_s
+        late = late - np.median(late[: max(1, len(late) // 10)])
+        reason = _why_late(late, recorded, replayed)
+    for name, level in (("lag p50", 50), ("lag p99", 99)):
+        lag = float(np.percentile(np.abs(late), level)) if same else nan
+        yield Measure(run, name, nan, lag, lag, MAX_LAG_S, _seconds, reason)
+
+
+def _why_late(late: Floats, recorded: Load, replayed: Load) -> str:
+    end = float(np.median(late[-max(1, len(late) // 10) :]))
+    slower = _slowdown(recorded, replayed)
+    if end > MAX_LAG_S and slower > 1:
+        return (
+            f"the target is {slower:.1f} times as slow as the recorded one, and lanes wait for "
+            "their I/Os"
+        )
+    if end > MAX_LAG_S:
+        return "the load was more than fio's lanes or the host could issue, and ended late"
+    return "the host woke fio late: its CPUs had other work"
+
+
+def _slowdown(recorded: Load, replayed: Load) -> float:
+    if np.isnan(recorded.latencies_s).all():
+        return float("nan")
+    return _mean(replayed.latencies_s) / max(float(np.nanmean(recorded.latencies_s)), 1e-9)
+
+
+def _busy(run: str, recorded: Load, replayed: Load) -> Iterator[Measure]:
+    slower = _slowdown(recorded, replayed)
+    reason = f"the target's mean latency is {slower:.2f} times that of the recording"
+    shares = recorded.utilization, replayed.utilization
+    yield _points(run, "utilization", *shares, MAX_UTILIZATION, reason)
+    for direction, of_recorded, of_replayed in (
+        ("read", recorded.reads, replayed.reads),
+        ("write", ~recorded.reads, ~replayed.reads),
+    ):
+        before, after = recorded.latencies_s[of_recorded], replayed.latencies_s[of_replayed]
+        for name, level in (("p50", 50), ("p99", 99)):
+            if len(before) and len(after):
+                old, new = float(np.percentile(before, level)), float(np.percentile(after, level))
+                yield Measure(run, f"{direction} {name}", old, new, new / old - 1, None, _seconds)
+
+
+def _mean(values: npt.NDArray[np.bool_] | Floats) -> float:
+    return float(values.mean()) if len(values) else float("nan")
+
+
+def _count(value: float) -> str:
+    return f"{value:,.0f}"
+
+
+def _percent(value: float) -> str:
+    return f"{percent(value)} %"
+
+
+def _seconds(value: float) -> str:
+    return format_latency(value)
+
+
+def fidelity(layout: Layout, campaign: Campaign, *, trace: Path | None = None) -> list[Measure]:
+    """Return the measures of all replays of a campaign.
+
+    Args:
+        trace: the recording; None for the one in the campaign folder.
+
+    Raises:
+        InputError: no run replays a log, or the recording is not known.
+    """
+    runs = [run for run in campaign.runs if replays(run)]
+    if not runs:
+        raise InputError(
+            f"{campaign.name} replays nothing", hint="replay a trace with: volbench replay TRACE"
+        )
+    reference = recording_of(layout) if trace is None else trace
+    if not reference.exists():
+        raise InputError(
+            f"{campaign.name} holds no recording of its log",
+            hint="turn the log into a trace with volbench trace import, and name it with --trace",
+        )
+    recorded = read_recorded(reference)
+    return [measure for run in runs for measure in _of_run(layout, run, recorded)]
+
+
+def recording_of(layout: Layout) -> Path:
+    """Return the trace that a campaign replays, as fitted to its target."""
+    return layout.root / FOLDER / FILE_NAME
+
+
+def _of_run(layout: Layout, run: Run, recorded: Load) -> list[Measure]:
+    folder = layout.run(run.id)
+    if not folder.path.is_dir():
+        return []
+    return compare(run.id, recorded, read_replayed(folder))
+
+
+def shortfall(run: Run, folder: RunFolder) -> str:
+    """Return what a replay does not fulfil, with reasons; empty where all is met or unknown."""
+    recording = folder.path.parent.parent / FOLDER / FILE_NAME
+    if not recording.exists():
+        return ""
+    measures = compare(run.id, read_recorded(recording), read_replayed(folder))
+    return "; ".join(
+        f"{each.name} {change_of(each)}, {each.reason}" for each in measures if each.is_met is False
+    )
+
+
+def change_of(measure: Measure) -> str:
+    """Return the difference in words: a lag as it is, a share with its sign."""
+    if np.isnan(measure.difference):
+        return "n/a"
+    if measure.name.startswith("lag"):
+        return measure.show(measure.difference)
+    sign = "+" if measure.difference >= 0 else "-"
+    points = " points" if measure.show is _percent else " %"
+    return f"{sign}{percent(abs(measure.difference))}{points}"

@@ -1,0 +1,198 @@
+"""Plan of a replay: the I/Os of a trace at the times and places of the target, and fio's logs.
+
+fio replays logs of two versions. The times of version 3 count from the last issue, so that each
+delay of a timer is added to all later ones (fio issue 1537): 40 ms after 6,000 I/Os with fio 3.33.
+The waits of version 2 are milliseconds from the start of fio, in all versions, and do not drift.
+fio 3.33 also collects completions of asynchronous engines only when the queue is full. Therefore
+the I/Os are divided among lanes: jobs that wait for each I/O, as many as the load needs.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from volbench.errors import InputError
+from volbench.traces.trace_file import UNKNOWN, Kind, read_batches, row_count
+from volbench.units import SECTOR_BYTES, format_capacity
+
+FOLDER = "replay"  # In a campaign folder
+FILE_NAME = "volbench-replay"  # Of the file in a directory volume
+# I/Os of a replay: fio keeps its log in memory, some 130 bytes each. Noticed by:
+# tests/traces/test_replay_plan.py::test_a_trace_that_is_too_long_is_refused
+MAX_IOS = 2_000_000
+# Lanes of a replay, and of a trace without latencies. Noticed by:
+# tests/traces/test_replay_plan.py::test_lanes_are_as_many_as_overlap
+MIN_LANES, MAX_LANES, USUAL_LANES = 16, 64, 32
+# Latency where the trace has none: that of a network volume. Noticed by: the same
+_USUAL_LATENCY_NS = 2_000_000
+# Time in which fio starts its jobs and reads their logs, before the first I/O: 0.4 s and 1 us for
+# each I/O were measured on two busy cores. Noticed by: tests/traces/test_replay.py
+_LEAD_MS, _LEAD_MS_PER_LANE, _LEAD_MS_PER_IO = 700, 5, 0.002
+
+_PAGE_BYTES = 4096
+Ints = npt.NDArray[np.int64]
+_ACTIONS = {Kind.READ: "read", Kind.WRITE: "write", Kind.DISCARD: "trim"}
+
+
+class Fit(StrEnum):
+    """What happens to I/Os beyond the end of the target."""
+
+    REFUSE = "refuse"
+    SCALE = "scale"
+    WRAP = "wrap"
+
+
+@dataclass(frozen=True)
+class Target:
+    """Volume of a replay."""
+
+    size_bytes: int | None  # capacity; None for a new file, which is as long as the trace needs
+    block_bytes: int = SECTOR_BYTES  # smallest addressable unit
+    discards: bool = False  # whether it is a device, which can discard blocks
+
+
+@dataclass(frozen=True)
+class Load:
+    """I/Os of a replay, in order of time."""
+
+    rows: pa.Table  # as in a trace: times from the first I/O, offsets within the target
+    span_bytes: int  # end of the last block that is used
+    left_out: int  # I/Os that the target cannot do: discards in a file
+
+    @property
+    def times_ns(self) -> Ints:
+        """When each I/O is to arrive."""
+        return np.asarray(self.rows["time_ns"].to_numpy())
+
+    @property
+    def duration_s(self) -> float:
+        """Time from the first to the last arrival."""
+        return float(self.times_ns[-1]) / 1e9
+
+
+def load_trace(path: Path, target: Target, *, speed: float = 1.0, fit: Fit = Fit.REFUSE) -> Load:
+    """Return the load that a trace makes on a target.
+
+    Args:
+        speed: 2 replays it in half of its time.
+
+    Raises:
+        InputError: it is no trace, has no I/O, or does not fit the target.
+    """
+    if row_count(path) > MAX_IOS:
+        raise InputError(
+            f"{path} has {row_count(path):,} I/Os, and a replay at most {MAX_IOS:,}",
+            hint="fio keeps its log of all I/Os in memory: record a shorter time",
+        )
+    table = pa.Table.from_batches(list(read_batches(path)))
+    kinds = table["kind"].to_numpy()
+    if not target.discards:
+        table = table.filter(pa.array(kinds != Kind.DISCARD))
+    if not len(table) or not np.isin(table["kind"].to_numpy(), list(_ACTIONS)).any():
+        raise InputError(
+            f"{path} has no I/O that can be replayed there", hint="volbench trace shows its content"
+        )
+    offsets, sizes = _fitted(table, target, fit)
+    times = table["time_ns"].to_numpy()
+    changed: dict[str, Any] = {
+        "time_ns": ((times - times[0]) / speed).astype(np.int64),
+        "offset_bytes": offsets,
+        "size_bytes": sizes.astype(np.int32),
+    }
+    for name, values in changed.items():
+        at = table.schema.get_field_index(name)
+        table = table.set_column(at, table.schema.field(name), pa.array(values))
+    return Load(table, int((offsets + sizes).max()), len(kinds) - len(table))
+
+
+def _fitted(table: pa.Table, target: Target, fit: Fit) -> tuple[Ints, Ints]:
+    """Return offsets and sizes in whole blocks within the target."""
+    block = target.block_bytes
+    first = table["offset_bytes"].to_numpy().astype(np.int64) // block
+    last = -(-(table["offset_bytes"].to_numpy() + table["size_bytes"].to_numpy()) // block)
+    is_flush = table["kind"].to_numpy() == Kind.FLUSH
+    counts = np.where(is_flush, 0, np.maximum(last - first, 1))
+    first = np.where(is_flush, 0, first)
+    if first.min() < 0 or counts.min() < 0:
+        raise InputError("the trace has negative offsets or sizes", hint="record it again")
+    span = int((first + counts).max())
+    room = span if target.size_bytes is None else target.size_bytes // block
+    if counts.max() > room:
+        largest = format_capacity(int(counts.max()) * block)
+        raise InputError(
+            f"the trace has an I/O of {largest}, which is larger than the target",
+            hint="replay it on a larger volume",
+        )
+    if span > room:
+        if fit is Fit.REFUSE:
+            raise InputError(
+                f"the trace reaches to {format_capacity(span * block)}, and the target has "
+                f"{format_capacity(room * block)}",
+                hint="add --fit scale to shrink all distances, or --fit wrap to begin again at the "
+                "start of the target",
+            )
+        # Pages stay pages: parts of them would be read and modified by disks of 4k sectors.
+        page = max(1, _PAGE_BYTES // block)
+        page = 1 if (first % page).any() else page
+        scaled = (first * (room / span)).astype(np.int64) // page * page
+        first = scaled if fit is Fit.SCALE else first % room
+        first = np.minimum(first, room - counts)
+    return first * block, counts * block
+
+
+def lane_count(load: Load) -> int:
+    """Return the number of lanes: twice the most I/Os that the recording had in flight."""
+    latencies = load.rows["latency_ns"].to_numpy()
+    known = latencies != UNKNOWN
+    if not known.any():
+        return USUAL_LANES
+    begins, ends = load.times_ns[known], np.sort(load.times_ns[known] + latencies[known])
+    in_flight = np.arange(1, len(begins) + 1) - np.searchsorted(ends, begins, side="right")
+    return int(np.clip(2 * in_flight.max(), MIN_LANES, MAX_LANES))
+
+
+def lanes_of(load: Load, count: int) -> list[int]:
+    """Return the lane of each I/O: the one that has been free for the longest time."""
+    latencies = load.rows["latency_ns"].to_numpy()
+    latencies = np.where(latencies == UNKNOWN, _USUAL_LATENCY_NS, latencies)
+    free = [(0, lane) for lane in range(count)]
+    lanes = []
+    for time, latency in zip(load.times_ns.tolist(), latencies.tolist(), strict=True):
+        since, lane = heapq.heappop(free)
+        lanes.append(lane)
+        heapq.heappush(free, (max(time, since) + latency, lane))
+    return lanes
+
+
+def log_names(count: int) -> list[str]:
+    """Return the names of the logs of all lanes."""
+    return [f"lane-{lane:02}.iolog" for lane in range(count)]
+
+
+def render_logs(load: Load, count: int) -> list[str]:
+    """Return the log of each lane in fio's version 2.
+
+    A wait ends up to a millisecond late, so the times are rounded down. No text of the trace is
+    in the logs; fio is told to replay on the target, whatever file they name.
+    """
+    lead_ms = round(_LEAD_MS + _LEAD_MS_PER_LANE * count + _LEAD_MS_PER_IO * len(load.rows))
+    logs = [["fio version 2 iolog", "volume add", "volume open"] for _ in range(count)]
+    waited = [0] * count
+    columns = ("time_ns", "offset_bytes", "size_bytes", "kind")
+    rows = zip(*(load.rows[name].to_pylist() for name in columns), strict=True)
+    for lane, (time_ns, offset, size, kind) in zip(lanes_of(load, count), rows, strict=True):
+        at_ms = lead_ms + time_ns // 1_000_000
+        if at_ms > waited[lane]:
+            logs[lane].append(f"volume wait {at_ms} 0")
+            waited[lane] = at_ms
+        action = _ACTIONS.get(kind)
+        logs[lane].append(f"volume {action} {offset} {size}" if action else "volume sync 0 0")
+    return ["\n".join([*log, "volume close", ""]) for log in logs]

@@ -1,0 +1,281 @@
+"""Verbs replay and fidelity."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from volbench.cli.configuration import say_what_is_configured
+from volbench.cli.execution import StartOptions, carry_out, start_options
+from volbench.cli.measure import SIZE, profile_on, roles_of
+from volbench.cli.options import DETACH, KEEP_FILES, SETTINGS, examples
+from volbench.cli.output import (
+    TableOutput,
+    default_campaign_folder,
+    recorded_command,
+    table_options,
+)
+from volbench.cli.verb_groups import VerbCommand
+from volbench.errors import FindingsError, InputError
+from volbench.units import counted_noun, format_duration, parse_size
+
+if TYPE_CHECKING:
+    from volbench.model.profile.profile_model import Profile
+    from volbench.present.tables.table import Table
+    from volbench.store.layout import Layout
+    from volbench.traces.fidelity import Measure
+    from volbench.traces.replay_plan import Load, Target
+
+# Bounds of --speed, so that times stay numbers. Noticed by: tests/traces/test_replay.py
+_MIN_SPEED, _MAX_SPEED = 0.01, 1000
+
+
+@click.command(
+    "replay",
+    cls=VerbCommand,
+    epilog=examples(
+        "volbench replay night/trace.parquet --on /mnt/data",
+        "volbench replay trace.parquet --on /dev/sdb --allow-destroy /dev/sdb --fit scale",
+        "volbench replay trace.parquet --on /mnt/data --speed 2",
+    ),
+)
+@click.argument("trace", type=click.Path(exists=True, path_type=Path))
+@click.option(
+    "--on",
+    "target",
+    required=True,
+    metavar="TARGET",
+    help="Directory, device or file. A device is overwritten.",
+)
+@click.option(
+    "--speed",
+    type=click.FloatRange(_MIN_SPEED, _MAX_SPEED),
+    default=1.0,
+    show_default=True,
+    metavar="FACTOR",
+    help="Replay so many times as fast as recorded; 2 halves the time between I/Os.",
+)
+@click.option(
+    "--fit",
+    type=click.Choice(["refuse", "scale", "wrap"]),
+    default="refuse",
+    show_default=True,
+    help="If the trace reaches beyond the end of the target: refuse, shrink all distances, or "
+    "continue at its start.",
+)
+@SIZE
+@start_options(DETACH, execution=(KEEP_FILES,))
+@SETTINGS
+@table_options(has_output=False, has_events=True)
+def replay(
+    trace: Path,
+    target: str,
+    speed: float,
+    fit: str,
+    size: str,
+    *,
+    start: StartOptions,
+    settings: tuple[str, ...],
+    table_output: TableOutput,
+) -> None:
+    """Replay TRACE on a volume at its recorded times, and measure how faithful the replay is.
+
+    TRACE is a trace file, or the folder of a watch with --trace. In a directory, a file as long as
+    the trace needs is written first. Each I/O is logged; the fidelity table compares them with the
+    recording.
+    """
+    from volbench.engine.campaign.prepare import CampaignRequest
+    from volbench.engine.hosts.connected_host import this_machine
+    from volbench.plan.expansion.expand import Terms
+    from volbench.traces.replay_plan import Fit, lane_count, load_trace
+    from volbench.traces.trace_file import trace_path
+
+    say_what_is_configured()
+    path, roles = trace_path(trace), roles_of((target,))
+    place = _target(target, size)
+    load = load_trace(path, place, speed=speed, fit=Fit(fit))
+    into = (start.output or default_campaign_folder("replay")).absolute()
+    lanes = lane_count(load)
+    _say_what_is_replayed(load, lanes)
+    request = CampaignRequest(
+        profiles=(_profile(roles, into, lanes, load, settings),),
+        targets=roles,
+        into=into,
+        terms=Terms(consent=start.consent, command=recorded_command((trace, target), start.output)),
+    )
+    ended = carry_out(
+        [this_machine()],
+        request,
+        start=replace(start, allow_exec=True),
+        table_output=table_output,
+        add_files=partial(_write_files, path=path, load=load, lanes=lanes),
+        has_answer=not table_output.is_for_people,
+    )
+    if ended is not None:
+        table_output.write(_fidelity_table([ended.layout.root], None))
+
+
+def _target(target: str, size: str) -> Target:
+    from volbench.engine.guard.volume_targets import find_volume, probe_volume
+    from volbench.execute.local import LocalExecutor
+    from volbench.model.campaign.planned_run import VolumeKind
+    from volbench.traces.replay_plan import Target
+
+    executor = LocalExecutor()
+    volume = find_volume(executor, role="data", target=target)
+    facts = probe_volume(executor, volume)
+    block = facts.logical_block_bytes or Target(None).block_bytes
+    wanted = int(parse_size(size)) if size else None
+    match volume.kind:
+        case VolumeKind.DEVICE:
+            return Target(wanted or facts.size_bytes, block, discards=True)
+        case VolumeKind.FILE if Path(target).exists():
+            return Target(wanted or Path(target).stat().st_size, block)
+        case VolumeKind.DIRECTORY:
+            return Target(wanted, block)
+        case _:
+            raise InputError(
+                f"a trace cannot be replayed on {target}",
+                hint="name a directory, a device or an existing file",
+            )
+
+
+def _say_what_is_replayed(load: Load, lanes: int) -> None:
+    duration = format_duration(load.duration_s)
+    words = f"{counted_noun(len(load.rows), 'I/O')} in {duration}, in {lanes} lanes"
+    click.echo(f"Replaying {words}", err=True)
+    if load.left_out:
+        discards = counted_noun(load.left_out, "discard")
+        click.echo(f"note: {discards} left out, which only a device can do", err=True)
+
+
+def _profile(
+    roles: dict[str, str], into: Path, lanes: int, load: Load, settings: Sequence[str]
+) -> Profile:
+    from volbench.traces.replay_plan import FILE_NAME, FOLDER, log_names
+
+    logs = [str(into / FOLDER / name) for name in log_names(lanes)]
+    if ":" in str(into):
+        raise InputError(
+            f"fio cannot read logs in {into}: the path has a colon",
+            hint="choose another folder with --output",
+        )
+    options = {"ioengine": "psync", "read_iolog": ":".join(logs), "numjobs": str(lanes)}
+    return profile_on(
+        roles,
+        [("replay", options)],
+        document={"name": "replay", "defaults": {"time_based": None}},
+        size=str(load.span_bytes),
+        settings=settings,
+        scratch_name=FILE_NAME,
+        allow_exec=True,
+    )
+
+
+def _write_files(layout: Layout, *, path: Path, load: Load, lanes: int) -> None:
+    """Write the fitted trace and fio's logs into a campaign folder."""
+    from volbench.store.atomic_files import write_atomic
+    from volbench.traces.replay_plan import FOLDER, log_names, render_logs
+    from volbench.traces.trace_file import FILE_NAME, TraceWriter, read_facts
+
+    folder = layout.root / FOLDER
+    folder.mkdir()
+    for name, text in zip(log_names(lanes), render_logs(load, lanes), strict=True):
+        write_atomic(folder / name, text, durable=False)
+    writer = TraceWriter(folder / FILE_NAME)
+    writer.add(load.rows)
+    writer.close(read_facts(path))
+
+
+@click.command(
+    "fidelity",
+    epilog=examples(
+        "volbench fidelity volbench-results/replay-20261126-101500",
+        "volbench fidelity results --trace trace.parquet",
+    ),
+)
+@click.argument(
+    "campaigns",
+    nargs=-1,
+    required=True,
+    metavar="DIR...",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+)
+@click.option(
+    "--trace",
+    type=click.Path(exists=True, path_type=Path),
+    metavar="TRACE",
+    help="The recording; needed for profiles with read_iolog. Default: the one that was replayed.",
+)
+@click.option("--strict", is_flag=True, help="Exit with 10 if a measure is beyond its limit.")
+@table_options()
+def fidelity(
+    campaigns: tuple[Path, ...], trace: Path | None, *, strict: bool, table_output: TableOutput
+) -> None:
+    """Show how close replays came to their recording: requests, times, utilization, latency."""
+    table = _fidelity_table(campaigns, trace)
+    table_output.write(table)
+    missed = [each.name for each in table.rows if each.is_met is False]
+    if strict and missed:
+        raise FindingsError(
+            f"the replay is not within the limits: {', '.join(missed)}",
+            hint="volbench check has the reasons",
+        )
+
+
+def _fidelity_table(campaigns: Sequence[Path], trace: Path | None) -> Table[Measure]:
+    from volbench.present.formatting import MISSING
+    from volbench.present.tables.table import IDENTITY, Column, Table
+    from volbench.store.archive import read_campaign
+    from volbench.traces.fidelity import change_of
+    from volbench.traces.fidelity import fidelity as measures_of
+    from volbench.traces.trace_file import trace_path
+
+    rows: list[Measure] = []
+    for root in campaigns:
+        layout, archive = read_campaign(root)
+        recording = None if trace is None else trace_path(trace)
+        rows += measures_of(layout, archive.campaign, trace=recording)
+    several = len({row.run for row in rows}) > 1
+
+    def limit(row: Measure) -> str:
+        if row.limit is None:
+            return MISSING
+        return row.show(row.limit) if row.name.startswith("lag") else f"{100 * row.limit:g} %"
+
+    def verdict(row: Measure) -> str:
+        return {None: MISSING, True: "yes", False: "no"}[row.is_met]
+
+    def shown(row: Measure, value: float) -> str:
+        return row.show(value) if value == value else MISSING  # noqa: PLR0124 - NaN alone differs
+
+    return Table(
+        "fidelity",
+        [
+            *([Column("run", lambda row: row.run, priority=IDENTITY)] if several else []),
+            Column("measure", lambda row: row.name, priority=IDENTITY),
+            Column("recorded", lambda row: shown(row, row.recorded), is_right=True),
+            Column("replayed", lambda row: shown(row, row.replayed), is_right=True),
+            Column("difference", change_of, is_right=True),
+            Column("limit", limit, is_right=True),
+            Column("met", verdict),
+        ],
+        rows,
+        record=lambda row: {
+            "run": row.run,
+            "measure": row.name,
+            "recorded": row.recorded if row.recorded == row.recorded else None,
+            "replayed": row.replayed if row.replayed == row.replayed else None,
+            "difference": row.difference if row.difference == row.difference else None,
+            "limit": row.limit,
+            "met": row.is_met,
+            "reason": row.reason if row.is_met is False else "",
+        },
+        title="Fidelity of the replay",
+        notes=[f"{row.name}: {row.reason}." for row in rows if row.is_met is False and row.reason],
+    )

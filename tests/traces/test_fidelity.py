@@ -1,0 +1,67 @@
+"""The measures of a replay, and their limits."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from volbench.traces.fidelity import Load, compare
+
+
+def _load(count: int = 1000, latency_s: float = 1e-3) -> Load:
+    return Load(
+        (np.arange(count) * 2e-3).astype(np.float64),
+        np.full(count, latency_s),
+        np.full(count, 4096.0),
+        np.arange(count) % 4 > 0,
+    )
+
+
+def _missed(recorded: Load, replayed: Load) -> dict[str, str]:
+    measures = compare("run", recorded, replayed)
+    return {each.name: each.reason for each in measures if each.is_met is False}
+
+
+def test_the_same_load_at_another_time_of_day_meets_all() -> None:
+    """The clock of the replay does not matter, nor jitter below a millisecond."""
+    recorded = _load()
+    jitter = np.random.default_rng(1).uniform(-4e-4, 4e-4, 1000)
+    replayed = replace(recorded, arrivals_s=recorded.arrivals_s + 77.5 + jitter)
+    assert _missed(recorded, replayed) == {}
+
+
+def test_a_drift_is_a_lag_although_each_gap_is_right() -> None:
+    """Fio's timestamps of version 3 end tens of milliseconds late (fio issue 1537)."""
+    recorded = _load()
+    replayed = replace(recorded, arrivals_s=recorded.arrivals_s * 1.01)
+    missed = _missed(recorded, replayed)
+    assert {*missed} == {"lag p50", "lag p99"}
+    assert "ended late" in missed["lag p50"]
+
+
+def test_a_slow_target_is_named() -> None:
+    """Its utilization differs, and late arrivals are its fault."""
+    recorded = _load()
+    late = recorded.arrivals_s * 1.01
+    missed = _missed(recorded, replace(_load(latency_s=1.9e-3), arrivals_s=late))
+    assert missed["lag p99"].startswith("the target is 1.9 times as slow")
+    assert missed["utilization"] == "the target's mean latency is 1.90 times that of the recording"
+
+
+def test_lost_ios_are_counted_and_hide_the_lag() -> None:
+    """Without a partner for each arrival there is no lag to speak of."""
+    measures = {each.name: each for each in compare("run", _load(), _load(980))}
+    assert measures["requests"].is_met is False
+    assert measures["requests"].reason.startswith("20 I/Os were not done")
+    assert measures["lag p99"].is_met is None
+    assert measures["requests"].difference == pytest.approx(-0.02)
+
+
+def test_another_mix_is_beyond_one_percent() -> None:
+    """Two percent of the reads became writes."""
+    recorded = _load()
+    reads = recorded.reads.copy()
+    reads[np.flatnonzero(reads)[:20]] = False
+    assert [*_missed(recorded, replace(recorded, reads=reads))] == ["reads"]

@@ -1,0 +1,94 @@
+"""Replays with the real fio, in a directory and on a loop device."""
+
+from __future__ import annotations
+
+import json
+from contextlib import closing
+from pathlib import Path
+from shutil import rmtree
+
+import pytest
+from click.testing import CliRunner, Result
+
+from tests.engine.conftest import Disks
+from tests.traces.replayed_traces import SPAN_BYTES, make_trace
+from volbench.cli.main import cli
+from volbench.errors import FindingsError, InputError, RefusedError
+
+
+def _call(*words: object) -> Result:
+    return CliRunner().invoke(cli, [*map(str, words)], env={"COLUMNS": "80"})
+
+
+def _measures(folder: Path, *options: object) -> dict[str, dict[str, float]]:
+    shown = _call("fidelity", folder, "--json", *options)
+    assert shown.exit_code == 0, shown.output
+    return {row["measure"]: row for row in json.loads(shown.stdout)}
+
+
+def test_a_trace_is_replayed_in_a_directory(tmp_path: Path) -> None:
+    """All requests arrive, at half of their times; results and warnings can be shown."""
+    trace, folder = make_trace(tmp_path / "trace.parquet"), tmp_path / "replay"
+    (tmp_path / "volume").mkdir()
+    done = _call(
+        "replay",
+        trace,
+        "--on",
+        tmp_path / "volume",
+        "--speed",
+        2,
+        "--set",
+        "direct=0",
+        "-o",
+        folder,
+    )
+    assert done.exit_code == 0, done.output
+    assert "Fidelity of the replay" in done.stdout
+    assert "same blocks" not in done.output
+    measures = _measures(folder)
+    for name in ("requests", "bytes", "reads"):
+        assert measures[name]["met"] is True
+        assert measures[name]["recorded"] == measures[name]["replayed"]
+    # A busy machine wakes fio late, but the replay is not half a second longer than the trace.
+    assert measures["lag p50"]["replayed"] < 0.05
+    rows = json.loads(_call("show", folder, "--json").stdout)
+    assert sum(row["total_ios"] or 0 for row in rows if row["job"] == "replay") == 400
+    assert not (tmp_path / "volume" / "evil").exists()
+    found = {row["rule"] for row in json.loads(_call("check", folder, "--json").stdout)}
+    assert not found & {"inconsistent-result", "overlapping-jobs", "damaged-files"}
+    assert _call("verify", folder).exit_code == 0
+
+
+@pytest.mark.root
+def test_a_device_needs_consent_and_is_never_left(tmp_path: Path) -> None:
+    """A trace beyond its end is refused, then without consent, then scaled onto it."""
+    trace, folder = make_trace(tmp_path / "trace.parquet"), tmp_path / "replay"
+    disks = Disks(tmp_path)
+    with closing(disks):
+        device = disks.attach(disks.image(SPAN_BYTES // 2))
+        beyond = _call("replay", trace, "--on", device)
+        assert isinstance(beyond.exception, InputError)
+        assert "the trace reaches to" in beyond.exception.message
+        command = ("replay", trace, "--on", device, "--fit", "scale", "-o", folder)
+        assert isinstance(_call(*command).exception, RefusedError)
+        done = _call(*command, "--allow-destroy", device)
+        assert done.exit_code == 0, done.output
+        assert _measures(folder)["requests"]["replayed"] == 400
+        job = (folder / "runs" / "001-replay-r1" / "job.fio").read_text(encoding="utf-8")
+        assert job.count(f"replay_redirect={device}\n") == 16
+
+
+def test_what_falls_short_is_a_finding(tmp_path: Path) -> None:
+    """A recording with three more I/Os in a hundred than were replayed is not met."""
+    trace, folder = make_trace(tmp_path / "trace.parquet", rate=2000), tmp_path / "replay"
+    (tmp_path / "volume").mkdir()
+    _call("replay", trace, "--on", tmp_path / "volume", "--set", "direct=0", "-o", folder)
+    longer = make_trace(tmp_path / "longer.parquet", ios=412, rate=2000)
+    strict = _call("fidelity", folder, "--trace", longer, "--strict")
+    assert isinstance(strict.exception, FindingsError)
+    assert "12 I/Os were not done" in " ".join(strict.output.split())
+    (folder / "replay" / "trace.parquet").write_bytes(longer.read_bytes())
+    rmtree(folder / "tables")
+    found = json.loads(_call("check", folder, "--json").stdout)
+    (short,) = [row for row in found if row["rule"] == "replay-falls-short"]
+    assert "requests -2.9 %, 12 I/Os were not done" in short["message"]
