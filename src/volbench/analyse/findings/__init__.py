@@ -26,7 +26,7 @@ __all__ = ["RULES", "Rule", "find", "finding_rows"]
 
 # Seam: references of rules that slices add (see `volbench.slices.load`), shown after all others.
 # Those of absent slices are left out.
-RULES_OF_SLICES: tuple[str, ...] = ("traces.replay_rule:replay_falls_short",)
+RULES_OF_SLICES: tuple[str, ...] = ()
 
 # Every rule, in the order in which findings are shown
 RULES: tuple[Rule, ...] = (
@@ -72,6 +72,7 @@ RULES: tuple[Rule, ...] = (
     raw_file_rules.bad_log_rows,
     number_rules.empty_logs,
     raw_file_rules.damaged_files,
+    job_rules.replay_falls_short,
     *(load(reference) for reference in RULES_OF_SLICES if is_present(reference)),
 )
 
