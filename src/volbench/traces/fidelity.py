@@ -10,6 +10,7 @@ millisecond. The clock of the replay is set by the median of its first tenth.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -23,7 +24,10 @@ from volbench.errors import InputError
 from volbench.fio.jobs.render_job import replays
 from volbench.fio.logs.log_rows import CHUNK_BYTES, Form, Log, Tally, read_tables
 from volbench.fio.logs.section_logs import parse_log_name
+from volbench.ingest.run_files import read_run_output
 from volbench.model.campaign.planned_run import Campaign, Run
+from volbench.model.profile.profile_model import Phase
+from volbench.model.results.result import Direction
 from volbench.store.layout import Layout, RunFolder
 from volbench.store.log_files import open_log, plain_name
 from volbench.traces.replay_plan import FOLDER, MAX_IOS
@@ -218,12 +222,14 @@ def fidelity(layout: Layout, campaign: Campaign, *, trace: Path | None = None) -
         trace: the recording; None for the one in the campaign folder.
 
     Raises:
-        InputError: no run replays a log, or the recording is not known.
+        InputError: no run replays a log and no trace is given, or the recording is not known.
     """
-    runs = [run for run in campaign.runs if replays(run)]
-    if not runs:
+    replayed = [run for run in campaign.runs if replays(run)]
+    if not replayed and trace is None:
         raise InputError(
-            f"{campaign.name} replays nothing", hint="replay a trace with: volbench replay TRACE"
+            f"{campaign.name} replays nothing",
+            hint="replay a trace with volbench replay TRACE, or name it with --trace to compare a "
+            "profile that was made from it",
         )
     reference = recording_of(layout) if trace is None else trace
     if not reference.exists():
@@ -232,7 +238,33 @@ def fidelity(layout: Layout, campaign: Campaign, *, trace: Path | None = None) -
             hint="turn the log into a trace with volbench trace import, and name it with --trace",
         )
     recorded = read_recorded(reference)
-    return [measure for run in runs for measure in _of_run(layout, run, recorded)]
+    if not replayed:
+        return _of_profile(layout, campaign, recorded)
+    return [measure for run in replayed for measure in _of_run(layout, run, recorded)]
+
+
+def _of_profile(layout: Layout, campaign: Campaign, recorded: Load) -> list[Measure]:
+    """Return the totals of all measured runs against a trace; they log no single I/Os."""
+    ios, sizes = Counter[Direction](), Counter[Direction]()
+    repeats = max((run.repeat for run in campaign.runs), default=1)
+    for run in campaign.runs:
+        folder = layout.run(run.id)
+        if run.phase is Phase.MEASURED and folder.status.exists():
+            for job in read_run_output(run, folder).jobs:
+                for done in job.directions:
+                    ios[done.direction] += done.total_ios or 0
+                    sizes[done.direction] += done.io_bytes or 0
+    moved = (Direction.READ, Direction.WRITE)
+    count = sum(ios[way] for way in moved) / repeats
+    total = sum(sizes[way] for way in moved) / repeats
+    read_share = ios[Direction.READ] / (count * repeats) if count else float("nan")
+    reason = "a profile has the mean rates of its phases, and the volume may not reach them"
+    name = campaign.name
+    return [
+        _share(name, "requests", len(recorded.arrivals_s), count, reason),
+        _share(name, "bytes", recorded.sizes.sum(), total, reason),
+        _points(name, "reads", _mean(recorded.reads), read_share, MAX_SHARE, reason),
+    ]
 
 
 def recording_of(layout: Layout) -> Path:

@@ -1,0 +1,180 @@
+"""Profile of a trace: a few jobs that stand for the phases of a recorded load."""
+
+from __future__ import annotations
+
+import math
+from itertools import groupby, pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from volbench.errors import InputError
+from volbench.model.document.yaml_text import yaml_text
+from volbench.traces.replay_plan import Load, Target, lane_count, load_trace
+from volbench.traces.trace_file import Kind
+
+# Phases of a profile: more are not short, and each is a run. Noticed by:
+# tests/traces/test_trace_profile.py
+MAX_PHASES = 6
+# Intervals in which the load is looked at, and the shortest one. Noticed by: the same
+_INTERVALS, _MIN_INTERVAL_S = 60, 1.0
+# Changes that begin a phase: of the rate, as a factor, and of the read share. Noticed by: the same
+_RATE_FACTOR, _MIX_CHANGE = 2.0, 0.25
+_SIZES = 8  # Block sizes of a direction; the rarest ones join the next larger. Noticed by: the same
+_ZONES = 20  # Parts of the target whose share of the I/Os is kept. Noticed by: the same
+# Variation of inter-arrival times from which arrivals are random; 1 is that of a Poisson process,
+# 0 that of a clock. Noticed by: the same
+_MIN_RANDOM = 0.7
+
+Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
+
+
+def profile_text(path: Path, name: str) -> str:
+    """Return a profile in YAML that makes about the load of a trace.
+
+    Raises:
+        InputError: it is no trace, or has no reads and writes.
+    """
+    load = load_trace(path, Target(None))
+    kinds = load.rows["kind"].to_numpy()
+    moves = (kinds == Kind.READ) | (kinds == Kind.WRITE)
+    load = Load(load.rows.filter(pa.array(moves)), load.span_bytes, int((~moves).sum()))
+    if not len(load.rows):
+        raise InputError(f"{path} has no reads and writes", hint="volbench trace shows its content")
+    depth = lane_count(load)
+    jobs = {}
+    for number, (begin_s, end_s) in enumerate(_phases(load), 1):
+        times = load.times_ns / 1e9
+        chosen = (times >= begin_s) & (times < end_s)
+        jobs[f"phase-{number}"] = _job(load.rows.filter(pa.array(chosen)), load, end_s - begin_s)
+    return yaml_text(
+        {
+            "name": name,
+            "defaults": {
+                "ioengine": "libaio",
+                "direct": 1,
+                "iodepth": depth,
+                "size": load.span_bytes,
+                "filename": "volbench-scratch",
+                "norandommap": 1,
+                "refill_buffers": 1,
+                "time_based": 1,
+            },
+            "phases": {
+                "precondition": {
+                    "fill": {
+                        "rw": "write",
+                        "bs": "1m",
+                        "iodepth": 8,
+                        "runtime": None,
+                        "time_based": None,
+                        "norandommap": None,
+                    }
+                }
+            },
+            "jobs": jobs,
+        }
+    )
+
+
+def _phases(load: Load) -> list[tuple[float, float]]:
+    """Return begin and end of the phases: times in which rate and mix are about the same."""
+    times = load.times_ns / 1e9
+    whole_s = max(load.duration_s, 1e-3)
+    interval_s = max(_MIN_INTERVAL_S, whole_s / _INTERVALS)
+    count = max(1, math.ceil(whole_s / interval_s))
+    edges = interval_s * np.arange(count + 1)
+    edges[-1] = np.nextafter(whole_s, np.inf)
+    totals = np.histogram(times, edges)[0]
+    reads = np.histogram(times[load.rows["kind"].to_numpy() == Kind.READ], edges)[0]
+    parts = [(at, at + 1) for at in range(count)]
+    while len(parts) > 1:
+        costs = [_change(totals, reads, a, b) for a, b in pairwise(parts)]
+        least = int(np.argmin(costs))
+        if costs[least] > 1 and len(parts) <= MAX_PHASES:
+            break
+        parts[least : least + 2] = [(parts[least][0], parts[least + 1][1])]
+    return [(float(edges[first]), float(edges[last])) for first, last in parts]
+
+
+def _change(totals: Ints, reads: Ints, a: tuple[int, int], b: tuple[int, int]) -> float:
+    """Return how different two neighbours are; 1 is the least difference of two phases."""
+    (rate_a, mix_a), (rate_b, mix_b) = (
+        (
+            float(totals[slice(*part)].mean()),
+            float(reads[slice(*part)].sum() / max(1, totals[slice(*part)].sum())),
+        )
+        for part in (a, b)
+    )
+    factor = (max(rate_a, rate_b) + 1) / (min(rate_a, rate_b) + 1)
+    has_both = min(rate_a, rate_b) > 0
+    return max(
+        float(np.log(factor) / np.log(_RATE_FACTOR)),
+        abs(mix_a - mix_b) / _MIX_CHANGE if has_both else 0.0,
+    )
+
+
+def _job(rows: pa.Table, load: Load, duration_s: float) -> dict[str, Any]:
+    """Return the options of one phase."""
+    is_read = rows["kind"].to_numpy() == Kind.READ
+    reads, writes = int(is_read.sum()), int((~is_read).sum())
+    sizes, offsets = rows["size_bytes"].to_numpy(), rows["offset_bytes"].to_numpy()
+    pattern = "randrw" if reads and writes else "randread" if reads else "randwrite"
+    split_read, split_write = _split(sizes[is_read]), _split(sizes[~is_read])
+    is_mixed = pattern == "randrw"
+    rates = [max(1, round(count / duration_s)) for count in (reads, writes)]
+    options: dict[str, Any] = {
+        "rw": pattern,
+        "runtime": f"{max(1, round(duration_s))}s",
+        "bssplit": f"{split_read},{split_write}" if is_mixed else split_read or split_write,
+        "rate_iops": ",".join(map(str, rates)) if is_mixed else max(rates),
+        "random_distribution": f"zoned:{_zones(offsets, load.span_bytes)}",
+    }
+    if is_mixed:
+        options["rwmixread"] = round(100 * reads / (reads + writes))
+    gaps = np.diff(rows["time_ns"].to_numpy())
+    if len(gaps) and gaps.mean() and gaps.std() / gaps.mean() >= _MIN_RANDOM:
+        options["rate_process"] = "poisson"
+    following = float(np.mean(offsets[1:] == (offsets + sizes)[:-1])) if len(offsets) > 1 else 0.0
+    if round(100 * following):
+        options["percentage_random"] = 100 - round(100 * following)
+    return options
+
+
+def _split(sizes: Ints) -> str:
+    """Return the sizes with their shares as fio's ``bssplit``; empty for none."""
+    if not len(sizes):
+        return ""
+    found, counts = np.unique(sizes, return_counts=True)
+    while len(found) > _SIZES:
+        rare = int(np.argmin(counts[:-1]))
+        counts[rare + 1] += counts[rare]
+        found, counts = np.delete(found, rare), np.delete(counts, rare)
+    shares = _percentages(counts)
+    return ":".join(
+        f"{size}/{share}" for size, share in zip(found.tolist(), shares, strict=True) if share
+    )
+
+
+def _zones(offsets: Ints, span_bytes: int) -> str:
+    """Return the share of the I/Os in each part of the target, as fio's zones."""
+    counts = np.histogram(offsets, np.linspace(0, span_bytes, _ZONES + 1))[0]
+    width = 100 // _ZONES
+    zones: list[tuple[int, int]] = []
+    for share, zone in groupby(_percentages(counts)):
+        parts = len([*zone])
+        zones.append((share * parts, width * parts))
+    return ":".join(f"{share}/{size}" for share, size in zones)
+
+
+def _percentages(counts: Ints) -> list[int]:
+    """Return shares in whole percent that add up to 100: fio refuses others."""
+    exact = 100 * counts / counts.sum()
+    whole = np.floor(exact).astype(int)
+    for index in np.argsort(whole - exact)[: 100 - int(whole.sum())]:
+        whole[index] += 1
+    return [int(share) for share in whole]

@@ -1,0 +1,89 @@
+"""Profiles that stand for a trace."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from ruamel.yaml import YAML
+
+from tests.traces.replayed_traces import make_trace
+from volbench.cli.main import cli
+from volbench.traces import trace_profile
+from volbench.traces.trace_file import Kind
+from volbench.traces.trace_profile import profile_text
+
+
+def _jobs(path: Path) -> dict[str, dict[str, str]]:
+    jobs: dict[str, dict[str, str]] = YAML(typ="safe").load(profile_text(path, "load"))["jobs"]
+    return jobs
+
+
+def _two_phases(path: Path) -> Path:
+    """Write 4 s of 400 reads a second, then 6 s of 50 writes a second in the first tenth."""
+    times = np.concatenate([np.arange(1600) / 400, 4 + np.arange(300) / 50])
+    return make_trace(
+        path,
+        ios=1900,
+        time_ns=(times * 1e9).astype(np.int64),
+        kind=np.repeat([Kind.READ, Kind.WRITE], [1600, 300]).astype(np.uint8),
+        offset_bytes=np.concatenate([np.arange(1600) * 4096, np.arange(300) % 100 * 4096]),
+        size_bytes=np.repeat([4096, 8192], [1600, 300]).astype(np.int32),
+    )
+
+
+def test_phases_have_their_own_rates_sizes_and_places(tmp_path: Path) -> None:
+    """A sequential read phase is followed by a slower write phase of another size."""
+    reads, writes = _jobs(_two_phases(tmp_path / "t.parquet")).values()
+    assert (reads["rw"], reads["bssplit"], reads["percentage_random"]) == (
+        "randread",
+        "4096/100",
+        0,
+    )
+    assert reads["rate_iops"] == pytest.approx(400, rel=0.05)
+    assert "rate_process" not in reads
+    assert (writes["rw"], writes["bssplit"]) == ("randwrite", "8192/100")
+    assert writes["rate_iops"] == pytest.approx(50, rel=0.05)
+    assert writes["random_distribution"].endswith(":0/90")
+
+
+def test_shares_add_up_to_a_hundred_percent(tmp_path: Path) -> None:
+    """Fio refuses other sums; rare sizes join the next larger one."""
+    sizes = (np.arange(400) % 11 + 1) * 4096
+    path = make_trace(tmp_path / "t.parquet", size_bytes=sizes.astype(np.int32))
+    (job,) = _jobs(path).values()
+    for split in job["bssplit"].split(","):
+        parts = [part.split("/") for part in split.split(":")]
+        assert len(parts) == 8
+        assert sum(int(share) for _, share in parts) == 100
+    zones = [zone.split("/") for zone in job["random_distribution"][6:].split(":")]
+    assert [sum(map(int, values)) for values in zip(*zones, strict=True)] == [100, 100]
+
+
+def test_a_restless_load_has_few_phases(tmp_path: Path) -> None:
+    """Rates that double and halve each second are joined to six phases."""
+    gaps = np.repeat(1 / np.tile([20, 200], 15), np.tile([20, 200], 15))
+    times = (np.cumsum(gaps) * 1e9).astype(np.int64)
+    path = make_trace(tmp_path / "t.parquet", ios=len(times), time_ns=times)
+    assert 1 < len(_jobs(path)) <= trace_profile.MAX_PHASES
+
+
+def test_the_profile_runs_and_is_scored(tmp_path: Path) -> None:
+    """Fio reaches the requests, bytes and mix of a load without chance."""
+    trace, folder = _two_phases(tmp_path / "t.parquet"), tmp_path / "out"
+    profile, volume = tmp_path / "load.yaml", tmp_path / "volume"
+    volume.mkdir()
+    runner = CliRunner()
+    made = runner.invoke(cli, ["profile", "from-trace", str(trace), "-o", str(profile)])
+    assert made.exit_code == 0, made.output
+    run = ["run", profile, "--on", volume, "--set", "direct=0", "--output", folder]
+    done = runner.invoke(cli, [*map(str, run)])
+    assert done.exit_code == 0, done.output
+    scored = runner.invoke(cli, ["fidelity", str(folder), "--trace", str(trace), "--json"])
+    rows = {row["measure"]: row for row in json.loads(scored.stdout)}
+    for name in ("requests", "bytes"):
+        assert abs(rows[name]["difference"]) < 0.1
+    assert abs(rows["reads"]["difference"]) < 0.05
