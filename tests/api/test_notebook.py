@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import io
 import os
+import re
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -139,8 +141,13 @@ def test_a_changed_figure_is_saved_as_changed(folder: Path, tmp_path: Path) -> N
     """`figure` is the figure that is written, so a longer title makes another picture."""
     chart = volbench.open_campaign(folder).plot("iops")
     before = chart.save(tmp_path / "before.png").read_bytes()
+    interactive = chart.save(tmp_path / "before.html").read_text()
+    assert interactive == chart.html()
     chart.figure.suptitle("Changed by hand")
     assert chart.save(tmp_path / "after.png").read_bytes() != before
+    page = chart.save(tmp_path / "after.html").read_text()
+    [picture] = re.findall(r'src="data:image/svg\+xml;base64,([^"]+)"', page)
+    assert b"Changed by hand" in base64.b64decode(picture)
 
 
 def test_a_condition_chooses_the_runs_of_a_chart(folder: Path) -> None:

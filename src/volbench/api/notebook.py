@@ -102,7 +102,7 @@ class Chart:
     def save(self, path: str | Path) -> Path:
         """Write the chart to a file whose extension is svg, png, pdf or html; return its path.
 
-        Pictures show changes of `figure`; an html page draws the plot description anew.
+        Where `figure` was changed, an html page holds its picture, without zoom and hover texts.
 
         Raises:
             InputError: it has another extension.
@@ -110,9 +110,24 @@ class Chart:
         """
         file = Path(path)
         ending = format_of(file)
-        content = self.html().encode() if ending == "html" else _picture(self.figure, ending)
+        if ending != "html":
+            content = _picture(self.figure, ending)
+        else:
+            content = (self._picture_page() if self._is_changed() else self.html()).encode()
         write_output(file, content)
         return file
+
+    def _is_changed(self) -> bool:
+        """Return whether the figure differs from what the description draws."""
+        anew = Chart(self.plot, self.theme)
+        return "figure" in vars(self) and _picture(self.figure, "svg") != _picture(
+            anew.figure, "svg"
+        )
+
+    def _picture_page(self) -> Markup:
+        return Markup(
+            '<!DOCTYPE html>\n<html lang="en"><meta charset="utf-8"><title>{}</title>{}</html>\n'
+        ).format(printable(self.plot.title), self.to_html())
 
     def to_html(self) -> Markup:
         """Return an ``img`` element that holds the picture, with its main numbers as its text."""

@@ -151,6 +151,23 @@ def test_a_rate_that_fell_is_called_an_average_with_its_last_level() -> None:
     assert "the rate changed, at the end it was 301 IOPS" in first
 
 
+def test_repeats_that_differ_twofold_have_no_median() -> None:
+    """Of a volume with credits, the first repeat is fast and the others are not."""
+    rates = (1290.0, 323.0, 342.0)
+    rows = [
+        result("job-1", iops=iops, rw="randread", repeat=repeat, run=f"r{repeat}")
+        for repeat, iops in enumerate(rates, start=1)
+    ]
+    made = frames(rows)
+    made["verdicts"] = pd.DataFrame(columns=["run", "direction", "verdict", "level_iops"])
+    made["findings"] = pd.DataFrame(
+        columns=["run", "direction", "rule", "severity", "message", "advice"]
+    )
+    first, *_ = conclusion(Campaign(made), folder=Path("out"))
+    assert "323 to 1.29k IOPS in 3 repeats. They differ by a factor of 4:" in first
+    assert "median" not in first
+
+
 def of_sweep(*cells: tuple[int, int, float]) -> str:
     """Return the first line of a measurement: block size, queue depth and IOPS of each job."""
     rows = [

@@ -315,7 +315,7 @@ def _moved(judged: Steadiness, ends: tuple[float, float] | None = None) -> str:
 # Fastest over slowest repeat from which they are not of one workload: on shared volumes, repeats
 # differ by some 20 %.
 # Noticed by: test_steady.py::test_repeats_that_differ_twofold_are_warned_of
-_MIN_REPEAT_RATIO = 2.0
+MIN_REPEAT_RATIO = 2.0
 
 
 @rule(
@@ -337,10 +337,10 @@ def uneven_repeats(view: RunView, context: Context) -> Iterator[Observation]:
     for direction in directions(view):
         rates = [(total(each, "iops", direction=direction), each) for each in repeats]
         known = [(rate, each) for rate, each in rates if rate > 0]
-        if _ratio([rate for rate, _ in known]) < _MIN_REPEAT_RATIO:
+        if _ratio([rate for rate, _ in known]) < MIN_REPEAT_RATIO:
             continue
         valid = [rate for rate, each in known if _is_valid(each, context)]
-        if (ratio := _ratio(valid)) >= _MIN_REPEAT_RATIO:
+        if (ratio := _ratio(valid)) >= MIN_REPEAT_RATIO:
             yield Observation(
                 f"IOPS of the {len(valid)} repeats differ by a factor of {ratio:.2g}:"
                 f" {format_count(min(valid))} to {format_count(max(valid))}.",

@@ -14,6 +14,7 @@ import pandas as pd
 from volbench.analyse.compare.comparison import Question, compare, headlines
 from volbench.analyse.compare.expected_bounds import Verdict
 from volbench.analyse.compare.repeat_statistics import location_interval
+from volbench.analyse.findings.rate_rules import MIN_REPEAT_RATIO
 from volbench.analyse.frames.job_frames import measured, plain_rows, with_latencies
 from volbench.analyse.time.steady_state import State
 from volbench.errors import ComparisonError
@@ -117,10 +118,18 @@ class _Workload:
         count, is_changing = len(self.iops), not math.isnan(self.end_iops)
         ends = range_words(self.iops.to_list())
         changing = f"; the rate changed, at the end it was {format_count(self.end_iops)} IOPS"
+        changing *= is_changing
+        low, high = self.iops.min(), self.iops.max()
+        if low > 0 and high / low >= MIN_REPEAT_RATIO:
+            return (
+                f"{_name(self.row)}: {format_count(low)} to {format_count(high)} IOPS in {count}"
+                f" repeats{changing}. They differ by a factor of {high / low:.2g}: no rate stands"
+                " for them. Look at the repeats over time, remove the cause, and repeat them."
+            )
         return (
             f"{_name(self.row)}:"
             f" {format_count(self.iops.median())} IOPS{' on average' * is_changing}"
-            f"{f' (median of {count}, {ends})' * (count > 1)}{changing * is_changing},"
+            f"{f' (median of {count}, {ends})' * (count > 1)}{changing},"
             f" {format_rate(self.bw_bytes_per_s)},"
             f" {self.tail}."
         )
