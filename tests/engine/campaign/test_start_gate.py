@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import pytest
+
 from tests.waiting import until
 from volbench.engine.campaign.barrier import Barrier, WaitPolicy
 from volbench.engine.campaign.start_gate import Gate
@@ -87,18 +89,25 @@ def test_lost_link_after_one_announcement_starts_no_client_alone(tmp_path: Path)
 
 
 class _SetClock(LocalExecutor):
-    """Machine whose clock was set forward by an hour."""
+    """Machine whose clock was set."""
+
+    by_s = 0.0
 
     def survey(self) -> tuple[object, tuple[ClockReading, ...]]:
         """Return a reading of it."""
         now_s = time.time()
-        return {}, (ClockReading(now_s, now_s + 3600.0, now_s + 0.001),)
+        return {}, (ClockReading(now_s, now_s + self.by_s, now_s + 0.001),)
 
 
-def test_clock_set_after_the_survey_is_measured_again(tmp_path: Path) -> None:
+@pytest.mark.parametrize("by_s", [3600.0, -3600.0])
+def test_clock_set_after_the_survey_is_measured_again(tmp_path: Path, by_s: float) -> None:
     """The start is announced in the time that the machine has now."""
-    gate = a_gate(tmp_path, a_barrier("vm0"), "vm0", _SetClock())
-    (tmp_path / READY).write_text(f"{time.time() + 3600.0:.6f}\n")
-    until(lambda: gate.poll() or (tmp_path / GO).exists())
-    assert 0 < float((tmp_path / GO).read_text().split()[0]) - 3600.0 - time.time() < 10
-    assert abs((gate.record()["clock_offset_s"] or 0.0) - 3600.0) < 1
+    machine = _SetClock()
+    machine.by_s = by_s
+    gate = a_gate(tmp_path, a_barrier("vm0"), "vm0", machine)
+    (tmp_path / READY).write_text(f"{time.time() + by_s:.6f}\n")
+    while not (tmp_path / GO).exists():
+        gate.poll()
+        time.sleep(0.02)
+    assert 0 < float((tmp_path / GO).read_text().split()[0]) - by_s - time.time() < 10
+    assert abs((gate.record()["clock_offset_s"] or 0.0) - by_s) < 1
