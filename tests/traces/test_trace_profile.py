@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,8 +18,8 @@ from volbench.traces.trace_file import Kind
 from volbench.traces.trace_profile import profile_text
 
 
-def _jobs(path: Path) -> dict[str, dict[str, str]]:
-    jobs: dict[str, dict[str, str]] = YAML(typ="safe").load(profile_text(path, "load"))["jobs"]
+def _jobs(path: Path) -> dict[str, dict[str, Any]]:
+    jobs: dict[str, dict[str, Any]] = YAML(typ="safe").load(profile_text(path, "load"))["jobs"]
     return jobs
 
 
