@@ -27,11 +27,12 @@ def made_rows(times_ns: list[int] | np.ndarray[Any, Any], **columns: object) -> 
     return rows_of({"time_ns": times, **usual, **columns})
 
 
-def made_trace(path: Path, *tables: pa.Table, **facts: object) -> Path:
+def made_trace(path: Path, *tables: pa.Table, **given: object) -> Path:
     """Write a trace of tables and return its path."""
-    writer = TraceWriter(path)
+    usual = {"source": "tracefs", "device_bytes": {"sda": 1 << 30}}
+    facts = TraceFacts.model_validate({**usual, **given})
+    writer = TraceWriter(path, facts)
     for table in tables:
         writer.add(table)
-    given = {"source": "tracefs", "device_bytes": {"sda": 1 << 30}, **facts}
-    writer.close(TraceFacts.model_validate(given))
+    writer.close(facts)
     return path

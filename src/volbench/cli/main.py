@@ -33,6 +33,7 @@ VERBS: dict[str, tuple[str, str]] = {
         "traces.replay_verb:fidelity",
         "Show how close a replay came to its recording.",
     ),
+    "trace": ("traces.trace_verbs:trace", "Show and import traces: a row for each I/O."),
     "resume": ("cli.campaigns:resume", "Continue a campaign that was interrupted."),
     "status": (
         "cli.campaigns:status",

@@ -105,6 +105,19 @@ class Metrics:
         return nullcontext(lambda _layout: [])
 
 
+class Tracing:
+    """Recording of each I/O beside a watch; nothing is recorded without the slice that can."""
+
+    def check(self, devices: Sequence[Sequence[str]], *, is_remote: bool) -> None:
+        """Refuse what cannot be recorded, before anything is made."""
+
+    def recorded(
+        self, _folder: Path, _devices: Sequence[Sequence[str]]
+    ) -> AbstractContextManager[None]:
+        """Record devices, each by its kernel name and those below it, while the block runs."""
+        return nullcontext()
+
+
 class Quantity(click.ParamType[Any]):
     """Parameter type of a number with a unit; error messages name the option.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import click
 
-from volbench.cli.options import Decorator, Metrics, OptionGroup, Verb
+from volbench.cli.options import Decorator, Metrics, OptionGroup, Tracing, Verb
 from volbench.errors import InputError
 from volbench.slices import is_present, load
 
@@ -140,3 +140,6 @@ def options_of_slice(reference: str, keyword: str, *, absent: object) -> Decorat
 
 # Adds the options of what is served to a verb, as the keyword `metrics`
 WITH_METRICS = options_of_slice("monitoring.metrics_server:METRICS", "metrics", absent=Metrics())
+
+# Adds the options of a recording of each I/O to a verb, as the keyword `tracing`
+WITH_TRACE = options_of_slice("traces.trace_options:TRACE", "tracing", absent=Tracing())

@@ -7,8 +7,9 @@ a recording that is killed leaves its parts behind. It is read in batches.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from enum import IntEnum, IntFlag
 from pathlib import Path
 from typing import Any, Literal
@@ -23,7 +24,6 @@ from volbench.model.frozen_model import Count, Frozen
 from volbench.store.atomic_files import first_error, replaced_file, unwritable
 
 FILE_NAME = "trace.parquet"
-PARTS_NAME = "trace-parts"
 _KEY = b"volbench.trace"
 
 # Rows that are sorted at once: 40 MB in memory. Noticed by:
@@ -32,8 +32,10 @@ PART_ROWS = 1 << 19
 # Rows of a batch that is read: 5 MB, so that the parts of a billion I/Os can be merged. Noticed by:
 # benchmarks/trace.py
 BATCH_ROWS = 1 << 16
+_PART_S = 60.0  # of a recording that is lost at most when it is killed
 UNKNOWN = -1  # latency or queue that the source does not have
 
+Change = Callable[[pa.Table], pa.Table]
 Source = Literal[
     "tracefs", "blktrace", "blkparse", "iolog2", "iolog3", "alibaba", "tencent", "thesios"
 ]
@@ -90,11 +92,17 @@ class TraceFacts(Frozen):
 
 
 class TraceWriter:
-    """A trace that is being written, in parts beside its file until `close`."""
+    """A trace that is being written, in parts beside its file until `close`.
 
-    def __init__(self, path: Path) -> None:
+    Args:
+        facts: known so far, which make a trace of each part; None where nobody will keep them.
+    """
+
+    def __init__(self, path: Path, facts: TraceFacts | None = None) -> None:
         self._path = path
-        self._parts = path.with_name(PARTS_NAME)
+        self._facts = facts
+        self._written_s = time.monotonic()
+        self._parts = _parts_folder(path)
         self._waiting: list[pa.Table] = []
         self._rows = 0
         self._count = 0
@@ -105,24 +113,39 @@ class TraceWriter:
 
     def add(self, rows: pa.Table) -> None:
         """Add rows with the columns of `SCHEMA`, in any order of time."""
-        self._waiting.append(rows)
-        self._rows += len(rows)
-        if self._rows >= PART_ROWS:
+        if len(rows):
+            self._waiting.append(rows)
+            self._rows += len(rows)
+        if self._rows >= PART_ROWS or time.monotonic() - self._written_s >= _PART_S:
             self._write_part()
 
-    def close(self, facts: TraceFacts) -> None:
-        """Merge the parts into the file, and remove them."""
+    def close(self, facts: TraceFacts, change: Change | None = None) -> None:
+        """Merge the parts into the file, and remove them.
+
+        Args:
+            change: applied to the rows on their way into the file; None for none.
+        """
         self._write_part()
-        merge_parts(self._path, facts)
+        merge_parts(self._path, facts, change)
+
+    def discard(self) -> None:
+        """Remove the parts, after an error."""
+        with suppress(OSError):
+            for part in self._parts.iterdir():
+                part.unlink()
+            self._parts.rmdir()
 
     def _write_part(self) -> None:
         waiting, self._waiting, self._rows = self._waiting, [], 0
+        self._written_s = time.monotonic()
         if waiting:
             self._count += 1
             table = _by_time(pa.concat_tables(waiting))
             target = self._parts / f"{self._count:06}.parquet"
             try:
                 with replaced_file(target, durable=False) as file:
+                    if self._facts is not None:
+                        table = table.replace_schema_metadata(_metadata(self._facts))
                     pq.write_table(table, file, compression="zstd")
             except OSError as error:
                 raise unwritable(target, error) from error
@@ -154,11 +177,19 @@ def _by_time(table: pa.Table) -> pa.Table:
     return table.take(pa.array(np.argsort(times, kind="stable")))
 
 
-def merge_parts(path: Path, facts: TraceFacts) -> None:
+def _parts_folder(path: Path) -> Path:
+    return path.with_name(f"{path.stem}-parts")
+
+
+def _metadata(facts: TraceFacts) -> dict[bytes, bytes]:
+    return {_KEY: facts.model_dump_json().encode()}
+
+
+def merge_parts(path: Path, facts: TraceFacts, change: Change | None = None) -> None:
     """Write a trace from the parts beside its file, sorted by time, and remove the parts."""
-    folder = path.with_name(PARTS_NAME)
+    folder = _parts_folder(path)
     parts = sorted(folder.glob("*.parquet"))
-    schema = SCHEMA.with_metadata({_KEY: facts.model_dump_json().encode()})
+    schema = SCHEMA.with_metadata(_metadata(facts))
     try:
         with (
             replaced_file(path) as file,
@@ -171,7 +202,7 @@ def merge_parts(path: Path, facts: TraceFacts) -> None:
                 column_encoding=_DELTAS,
             ) as writer,
         ):
-            for table in _merged(parts):
+            for table in map(change or _unchanged, _merged(parts)):
                 writer.write_table(table.replace_schema_metadata(schema.metadata))
         for part in parts:
             part.unlink()
@@ -180,33 +211,38 @@ def merge_parts(path: Path, facts: TraceFacts) -> None:
         raise unwritable(path, error) from error
 
 
+def _unchanged(table: pa.Table) -> pa.Table:
+    return table
+
+
 def _merged(parts: Sequence[Path]) -> Iterator[pa.Table]:
     """Yield the rows of sorted parts in order, holding a batch of each part that overlaps."""
-    with ExitStack() as stack:
-        files = [stack.enter_context(pq.ParquetFile(part)) for part in parts]
-        waiting = [
-            (_first_time(file), index, file.iter_batches(BATCH_ROWS))
-            for index, file in enumerate(files)
-        ]
-        heapq.heapify(waiting)
-        held: list[pa.Table] = []  # rows that are not yet in their place
-        ready: list[pa.Table] = []
-        while waiting:
-            _, index, batches = heapq.heappop(waiting)
-            batch = next(batches, None)
-            if batch is not None:
-                held.append(pa.Table.from_batches([batch], schema=SCHEMA))
-                last = int(batch.column("time_ns")[-1].as_py())
-                heapq.heappush(waiting, (last, index, batches))
-            until = waiting[0][0] if waiting else None
-            ready += _taken(held, until)
-            if sum(map(len, ready)) >= PART_ROWS or not waiting:
-                yield _by_time(pa.concat_tables(ready or [SCHEMA.empty_table()]))
-                ready = []
+    waiting = [(_first_time(part), index, _batches(part)) for index, part in enumerate(parts)]
+    heapq.heapify(waiting)
+    held: list[pa.Table] = []  # rows that are not yet in their place
+    ready: list[pa.Table] = []
+    while waiting:
+        _, index, batches = heapq.heappop(waiting)
+        batch = next(batches, None)
+        if batch is not None:
+            held.append(pa.Table.from_batches([batch]).replace_schema_metadata())
+            last = int(batch.column("time_ns")[-1].as_py())
+            heapq.heappush(waiting, (last, index, batches))
+        until = waiting[0][0] if waiting else None
+        ready += _taken(held, until)
+        if sum(map(len, ready)) >= PART_ROWS or not waiting:
+            yield _by_time(pa.concat_tables(ready or [SCHEMA.empty_table()]))
+            ready = []
 
 
-def _first_time(file: pq.ParquetFile) -> int:
-    return int(file.metadata.row_group(0).column(0).statistics.min)
+def _first_time(part: Path) -> int:
+    return int(pq.read_metadata(part).row_group(0).column(0).statistics.min)
+
+
+def _batches(part: Path) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a part, which is open only meanwhile: there may be thousands."""
+    with pq.ParquetFile(part) as file:
+        yield from file.iter_batches(BATCH_ROWS)
 
 
 def _taken(held: list[pa.Table], until: int | None) -> Iterator[pa.Table]:
@@ -226,6 +262,13 @@ def trace_path(path: Path) -> Path:
     return path / FILE_NAME if path.is_dir() else path
 
 
+def parts_of(path: Path) -> list[Path]:
+    """Return the file of a trace, or the parts that a killed recording left in a folder."""
+    if not path.is_dir():
+        return [path]
+    return sorted(_parts_folder(path / FILE_NAME).glob("*.parquet"))
+
+
 def read_facts(path: Path) -> TraceFacts:
     """Return the facts of a trace.
 
@@ -240,6 +283,26 @@ def row_count(path: Path) -> int:
     """Return the number of I/Os of a trace, without reading them."""
     with _opened(path) as file:
         return int(file.metadata.num_rows)
+
+
+def read_span(path: Path) -> tuple[int, int]:
+    """Return the time of the last I/O, and an end of the space of all I/Os, without reading them.
+
+    The end is that of the I/O with the highest offset, or of a larger one there.
+    """
+    end_ns = highest = largest = 0
+    places = {name: SCHEMA.get_field_index(name) for name in SCHEMA.names}
+    with _opened(path) as file:
+        for index in range(file.metadata.num_row_groups):
+            group = file.metadata.row_group(index)
+            end_ns = max(end_ns, _max(group.column(places["time_ns"])))
+            highest = max(highest, _max(group.column(places["offset_bytes"])))
+            largest = max(largest, _max(group.column(places["size_bytes"])))
+    return end_ns, highest + largest
+
+
+def _max(column: pq.ColumnChunkMetaData) -> int:
+    return int(column.statistics.max) if column.statistics and column.statistics.has_min_max else 0
 
 
 def read_batches(path: Path, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:

@@ -14,6 +14,7 @@ from volbench.cli.options import (
     NEW_CAMPAIGN,
     Metrics,
     Quantity,
+    Tracing,
     examples,
     option_group,
 )
@@ -23,13 +24,14 @@ from volbench.cli.output import (
     recorded_command,
     table_options,
 )
-from volbench.cli.slice_options import WITH_METRICS
+from volbench.cli.slice_options import WITH_METRICS, WITH_TRACE
 from volbench.cli.verb_groups import VerbCommand, name_campaign
 from volbench.errors import InputError
 from volbench.units import counted_noun, parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from contextlib import AbstractContextManager
 
     from volbench.model.campaign.event import Listener
     from volbench.model.campaign.planned_run import Campaign
@@ -116,6 +118,7 @@ _STARTS = option_group(
         "volbench watch",
         "volbench watch /dev/sdb /var/lib/libvirt --for 10m",
         "volbench watch --inventory fleet.yaml --every 10s -o night",
+        "volbench watch /dev/sdb --trace --for 1h",
         "volbench watch --start './boot {n}' --until './is-up {n}' --count 30",
     ),
 )
@@ -138,6 +141,7 @@ _STARTS = option_group(
 )
 @NEW_CAMPAIGN
 @_STARTS
+@WITH_TRACE
 @WITH_METRICS
 @on_hosts
 @table_options(has_output=False)
@@ -148,6 +152,7 @@ def watch(
     output: Path | None,
     *,
     commands: StartCommands,
+    tracing: Tracing,
     metrics: Metrics,
     where: HostSelection,
     table_output: TableOutput,
@@ -166,6 +171,8 @@ def watch(
     duties = Duties(for_s, starts, staggers_s)
     with where.connected() as connected:
         hosts = find_disks(connected, targets)
+        devices = [disk.devices for at in hosts for disk in at.disks]
+        tracing.check(devices, is_remote=any(at.host.executor.is_remote for at in hosts))
         folder = output or default_campaign_folder("watch")
         archive = plan_watch(
             hosts,
@@ -183,6 +190,7 @@ def watch(
                 hosts,
                 listeners=listeners_of(layout),
                 duties=duties,
+                recording=tracing.recorded(layout.root, devices),
             )
     _show(layout, table_output)
 
@@ -229,6 +237,7 @@ def _carry_out(
     *,
     listeners: Sequence[Listener],
     duties: Duties,
+    recording: AbstractContextManager[None],
 ) -> None:
     """Watch until the end, holding the folder of the campaign."""
     from volbench.engine.run.process_watch import stop_on_signals
@@ -246,6 +255,7 @@ def _carry_out(
         hold_copies(layout, campaign.key),
         Journal(layout.journal) as journal,
         stop_on_signals() as stop,
+        recording,
     ):
         watch = Watch(
             layout,

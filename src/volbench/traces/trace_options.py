@@ -1,0 +1,72 @@
+"""Options of a verb that records a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from volbench.cli.options import Tracing, flag, option_group
+from volbench.errors import InputError
+
+ANONYMISE = flag(
+    "--anonymise",
+    "Shuffle the offsets in the trace by chunks (4,096 a device), and leave out names and dates.",
+    "is_anonymised",
+)
+
+
+@dataclass(frozen=True)
+class RecordedTrace(Tracing):
+    """Whether each I/O is recorded, and how."""
+
+    is_recorded: bool = False
+    is_anonymised: bool = False
+
+    def check(self, devices: Sequence[Sequence[str]], *, is_remote: bool) -> None:
+        """Refuse what cannot be recorded."""
+        from volbench.traces.recorder import disks_of, find_tracefs
+
+        if not self.is_recorded:
+            if self.is_anonymised:
+                raise InputError("--anonymise needs --trace", hint="add --trace")
+            return
+        if is_remote:
+            raise InputError(
+                "--trace records the disks of this machine only",
+                hint="run volbench watch --trace on each host",
+            )
+        find_tracefs()
+        disks_of(devices)
+
+    @contextmanager
+    def recorded(self, folder: Path, devices: Sequence[Sequence[str]]) -> Iterator[None]:
+        """Record the devices while the block runs."""
+        from volbench.traces.recorder import recorded
+
+        if not self.is_recorded:
+            yield
+            return
+
+        def tell(sentence: str) -> None:
+            click.echo(sentence, err=True)
+
+        with recorded(folder, devices, tell, is_anonymised=self.is_anonymised):
+            yield
+
+
+# Adds the options to a verb, as the keyword `tracing`
+TRACE = option_group(
+    "tracing",
+    RecordedTrace,
+    flag(
+        "--trace",
+        "Record each I/O as well, into trace.parquet in the campaign folder. Needs root.",
+        "is_recorded",
+    ),
+    ANONYMISE,
+    heading="Trace",
+)

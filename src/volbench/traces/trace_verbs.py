@@ -1,0 +1,105 @@
+"""Verbs of traces: show and import."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import click
+
+from volbench.cli.options import PATH, examples, output_option
+from volbench.cli.output import ChartFile, TableOutput, chart_options, table_options
+from volbench.cli.verb_groups import VerbGroup
+from volbench.errors import InputError
+from volbench.traces.trace_options import ANONYMISE
+
+_FRAMES = ("load", "sizes", "arrival", "seeks", "working-set", "hot-ranges", "mix", "reuse")
+_FORMATS = ("blkparse", "iolog2", "iolog3", "alibaba", "tencent", "thesios")
+
+
+@click.group("trace", cls=VerbGroup)
+def trace() -> None:
+    """Show and import traces, which have a row for each I/O."""
+
+
+@trace.command(
+    "show",
+    epilog=examples(
+        "volbench trace show volbench-results/night",
+        "volbench trace show trace.parquet --frame hot-ranges",
+        "volbench trace show trace.parquet --chart trace.png",
+    ),
+)
+@click.argument("path", metavar="FILE|DIR", type=PATH)
+@click.option(
+    "--frame",
+    type=click.Choice(_FRAMES),
+    default="load",
+    show_default=True,
+    help="What to show of the I/Os.",
+)
+@chart_options("offsets over time, rates and sizes")
+@table_options()
+def show_trace(path: Path, frame: str, *, picture: ChartFile, table_output: TableOutput) -> None:
+    """Show what a trace consists of: FILE, or the trace in the campaign folder DIR."""
+    from volbench.traces.trace_file import parts_of, trace_path
+    from volbench.traces.trace_frames import TraceSummary
+    from volbench.traces.trace_tables import facts_sentence, frame_table_of
+
+    found = trace_path(path)
+    if path.is_dir() and not found.exists() and parts_of(path):
+        raise InputError(
+            f"the recording in {path} was killed",
+            hint="keep what it has: "
+            f"volbench trace import {shlex.quote(str(path))} -o trace.parquet",
+        )
+    if not found.is_file():
+        raise InputError(
+            f"there is no trace {found}",
+            hint="record one with volbench watch --trace, or volbench trace import",
+        )
+    summary = TraceSummary(found)
+    table = frame_table_of(summary, frame.replace("-", "_"))
+    if picture.chart:
+        from volbench.traces.trace_chart import trace_plot
+
+        mix = frame_table_of(summary, "mix")
+        picture.write(trace_plot(summary, title=picture.title), mix)
+    table_output.note(facts_sentence(summary))
+    table_output.write(table)
+
+
+@trace.command(
+    "import",
+    epilog=examples(
+        "volbench trace import blkparse.txt -o trace.parquet",
+        "volbench trace import io_traces.csv --from alibaba -o alibaba.parquet",
+        "volbench trace import trace.parquet --anonymise -o shared.parquet",
+    ),
+)
+@click.argument("path", metavar="FILE", type=PATH)
+@click.option(
+    "--from",
+    "source",
+    type=click.Choice(_FORMATS),
+    help="Format of the file. Default: by its first lines.",
+)
+@ANONYMISE
+@output_option(type=PATH, required=True, metavar="FILE", help="File of the new trace.")
+def import_trace_verb(path: Path, source: str | None, output: Path, *, is_anonymised: bool) -> None:
+    """Convert FILE of another tool into a trace, or a trace into an anonymised one.
+
+    Formats: text of blkparse, iologs of fio (version 2 and 3), and the published traces of Alibaba,
+    Tencent and Thesios. Damaged lines are left out and counted.
+    """
+    from volbench.traces.import_traces import import_trace
+    from volbench.units import counted_noun
+
+    if output.exists() and output.resolve() == path.resolve():
+        raise InputError(f"{output} is the file to import", hint="name another file with -o")
+    done = import_trace(path, output, source=source, is_anonymised=is_anonymised)  # type: ignore[arg-type]  # a choice
+    click.echo(f"{output}: {counted_noun(done.count, 'I/O')} from {done.facts.source}", err=True)
+    if done.facts.damaged_lines:
+        lines = counted_noun(done.facts.damaged_lines, "damaged line")
+        example = f", the first: {done.example!r}" if done.example else ""
+        click.echo(f"{lines} left out{example}", err=True)

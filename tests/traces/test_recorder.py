@@ -1,0 +1,140 @@
+"""Recordings of a loop device whose I/Os are known, from the kernel's own events."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+from tests.command_line import COMMAND, call
+from tests.waiting import until
+from volbench.errors import InputError, RefusedError
+from volbench.traces import recorder
+from volbench.traces.recorder import disks_of, find_tracefs, recorded
+from volbench.traces.trace_file import Flags, Kind, read_batches, read_facts
+
+pytestmark = [pytest.mark.root, pytest.mark.real_time]
+
+READS, WRITES = 90, 40
+
+
+def load(device: str) -> None:
+    """Read and write a device past the page cache, and flush it."""
+    copies = (
+        (f"if={device}", "of=/dev/null", "bs=64k", f"count={READS}", "iflag=direct"),
+        ("if=/dev/zero", f"of={device}", "bs=4k", f"count={WRITES}", "oflag=direct", "seek=100"),
+    )
+    for copy in copies:
+        subprocess.run(["dd", *copy], check=True, capture_output=True, timeout=60)
+
+
+def rows_in(folder: Path) -> list[dict[str, object]]:
+    """Return the rows of the trace in a folder that the load made."""
+    rows = pa.Table.from_batches(list(read_batches(folder / "trace.parquet"))).to_pylist()
+    return [row for row in rows if row["process"] == "dd"]
+
+
+def test_every_io_is_recorded_as_it_was_made(loop: str, tmp_path: Path) -> None:
+    """Offset, size, direction, process, queue and latency of each I/O are those of the load."""
+    notes: list[str] = []
+    with recorded(tmp_path, [(Path(loop).name,)], notes.append, is_anonymised=False):
+        load(loop)
+    rows = rows_in(tmp_path)
+    reads = [row for row in rows if row["kind"] == Kind.READ]
+    writes = [row for row in rows if row["kind"] == Kind.WRITE]
+    assert [row["offset_bytes"] for row in reads] == [65536 * n for n in range(READS)]
+    assert {row["size_bytes"] for row in reads} == {65536}
+    assert [row["offset_bytes"] for row in writes] == [4096 * (100 + n) for n in range(WRITES)]
+    assert {row["size_bytes"] for row in writes} == {4096}
+    assert all(int(str(row["flags"])) & Flags.SYNC for row in writes)
+    assert all(0 < int(str(row["latency_ns"])) < 10**9 for row in rows)
+    assert all(int(str(row["queue"])) >= 0 for row in rows)
+    assert {row["device"] for row in rows} == {Path(loop).name}
+    facts = read_facts(tmp_path / "trace.parquet")
+    assert facts.lost_events == 0
+    assert facts.device_bytes == {Path(loop).name: 16 << 20}
+    assert "no events lost" in notes[0]
+    assert list((find_tracefs() / "instances").glob("volbench-*")) == []
+
+
+def test_lost_events_are_counted(
+    loop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A buffer that is too small loses events, which the facts and the note state."""
+    monkeypatch.setattr(recorder, "_BUFFER_KB", 8)
+    monkeypatch.setattr(recorder, "_POLL_S", 60.0)
+    notes: list[str] = []
+    with recorded(tmp_path, [(Path(loop).name,)], notes.append, is_anonymised=False):
+        for _ in range(10):
+            load(loop)
+    lost = read_facts(tmp_path / "trace.parquet").lost_events
+    assert lost > 0
+    assert f"{lost:,} events lost" in notes[0]
+    assert 0 < len(rows_in(tmp_path)) < 10 * (READS + WRITES)
+
+
+def test_a_watch_records_and_the_trace_is_shown(loop: str, tmp_path: Path) -> None:
+    """`watch --trace` leaves a trace in the campaign, which `trace show` and `verify` read."""
+    with subprocess.Popen(
+        [*COMMAND, "watch", loop, "--trace", "--anonymise", "-o", tmp_path / "w"],
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as watch:
+        until((tmp_path / "w/trace-parts").is_dir)
+        time.sleep(0.5)
+        load(loop)
+        watch.send_signal(signal.SIGINT)
+        _, told = watch.communicate(timeout=60)
+    assert watch.returncode == 0, told
+    assert "I/Os, no events lost" in told
+    shown = call("trace", "show", tmp_path / "w", "--json")
+    assert shown.returncode == 0, shown.stderr
+    ios = {row["kind"]: row["ios"] for row in json.loads(shown.stdout)}
+    assert ios["read"] >= READS
+    assert ios["write"] >= WRITES
+    assert "anonymised" in shown.stderr
+    assert Path(loop).name not in shown.stdout
+    assert call("verify", tmp_path / "w").returncode == 0
+
+
+def test_what_a_killed_recording_left_is_kept_and_removed(loop: str, tmp_path: Path) -> None:
+    """The next recording removes the instance; the parts can be imported as a trace."""
+    code = (
+        "import sys, time; from pathlib import Path; from volbench.traces import trace_file;"
+        "trace_file._PART_S = 0.2; from volbench.traces.recorder import Recorder;"
+        "Recorder(Path(sys.argv[1]), [(sys.argv[2],)], is_anonymised=False);"
+        "print(flush=True); time.sleep(60)"
+    )
+    command = [COMMAND[0], "-c", code, str(tmp_path), Path(loop).name]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as recording:
+        assert recording.stdout is not None
+        recording.stdout.readline()
+        load(loop)
+        until(lambda: any((tmp_path / "trace-parts").glob("*.parquet")))
+        recording.kill()
+    left = find_tracefs() / "instances" / f"volbench-{recording.pid}"
+    assert left.is_dir()
+    refused = call("trace", "show", tmp_path)
+    assert refused.returncode == 2
+    assert "was killed" in refused.stderr
+    (tmp_path / "next").mkdir()
+    with recorded(tmp_path / "next", [(Path(loop).name,)], print, is_anonymised=False):
+        assert not left.exists()
+    done = call("trace", "import", tmp_path, "-o", tmp_path / "kept.parquet")
+    assert done.returncode == 0, done.stderr
+    kept = pa.Table.from_batches(list(read_batches(tmp_path / "kept.parquet")))
+    assert "dd" in kept["process"].to_pylist()
+
+
+def test_what_cannot_be_recorded_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Users other than root, and devices without requests, are refused in words."""
+    with pytest.raises(InputError, match="no requests can be recorded"):
+        disks_of([("ram-none",)])
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    with pytest.raises(RefusedError, match="only root"):
+        find_tracefs()
