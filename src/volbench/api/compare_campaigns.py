@@ -8,7 +8,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from volbench.analyse.compare.comparability import value_text
 from volbench.analyse.compare.comparison import Comparison, Question
 from volbench.analyse.compare.comparison import compare as compare_sides
 from volbench.analyse.compare.comparison_groups import ARM
@@ -22,13 +21,10 @@ from volbench.analyse.compare.workload_trends import (
     record_of,
 )
 from volbench.analyse.frames.row_filter import select
-from volbench.analyse.frames.run_facts import OF_VOLUME
 from volbench.api.many_campaigns import Dataset, open_campaigns
 from volbench.errors import InputError
 from volbench.model.campaign.known_change import KnownChange
 from volbench.model.frames.column_names import listed_names
-from volbench.model.frames.metadata import FACTS, Source
-from volbench.store.archive import Provenance
 from volbench.store.known_changes import keep_known_changes
 from volbench.store.layout import is_address
 
@@ -208,17 +204,9 @@ def dataset_trends(dataset: Dataset, question: TrendQuestion) -> Trends:
         dataset.planned(),
         dataset.frame("findings"),
         question,
-        facts=facts_of(dataset),
+        facts=dataset.facts_by_campaign(),
         known=dataset.known_changes(),
     )
-
-
-def facts_of(dataset: Dataset) -> dict[str, dict[str, str]]:
-    """Return campaign to what is known of its hosts, volumes and fio, by name of the fact."""
-    facts = {name: _facts(data.provenance) for name, data in dataset.names.items()}
-    for name, versions in dataset.planned().groupby("campaign")["fio_version"]:
-        facts[str(name)]["fio_version"] = " and ".join(sorted(versions.dropna().unique()))
-    return facts
 
 
 def acknowledge_trends(dataset: Dataset, trends: Trends) -> list[Trend]:
@@ -246,23 +234,6 @@ def keep_trends(dataset: Dataset, trends: Sequence[Trend], time: str) -> list[Tr
     for folder, own in changes.items():
         keep_known_changes(folder, own, time)
     return [trend for trend, _ in changed]
-
-
-def _facts(provenance: Provenance) -> dict[str, str]:
-    """Return what is known of hosts and volumes of a campaign, by the name of the fact."""
-    names = [fact.name for fact in FACTS.values() if fact.source is Source.HOST]
-    known: dict[str, set[object]] = {
-        name: {getattr(host, name) for host in provenance.hosts} - {None} for name in names
-    }
-    known["host"] = {f"{host.host} {host.machine[:8]}".strip() for host in provenance.hosts}
-    known["volume"] = {f"{each.target} {each.serial}".strip() for each in provenance.volumes}
-    for name, attribute in OF_VOLUME.items():
-        known[name] = {getattr(each, attribute) for each in provenance.volumes} - {None, ""}
-    return {
-        name: " and ".join(sorted(value_text(name, value) for value in values))
-        for name, values in known.items()
-        if values
-    }
 
 
 def _side_names(folders: Sequence[str | Path]) -> list[str]:

@@ -284,9 +284,10 @@ class Dataset:
 
     def facts_by_campaign(self) -> dict[str, dict[str, str]]:
         """Return campaign to what is known of its hosts, volumes and fio, by name of the fact."""
-        from volbench.api.compare_campaigns import facts_of  # noqa: PLC0415 - for trends only
+        from volbench.api.campaign_facts import facts_of  # noqa: PLC0415 - for trends only
 
-        return facts_of(self)
+        provenances = {name: data.provenance for name, data in self.names.items()}
+        return facts_of(provenances, self.planned())
 
     @property
     def findings(self) -> Findings:

@@ -11,7 +11,7 @@ from volbench.model.campaign.planned_run import Campaign, Run
 from volbench.model.profile.profile_model import Order, Start
 from volbench.model.results.provenance import VolumeFacts
 
-_HINT = "leave out order: duets (--order duets): arms then take turns"
+_HINT = "leave out order: duets (--order duets)"
 _Arm = tuple[str, str]
 """An arm of the plan, and its host or the turn of its hosts; see `_arms`."""
 _Part = tuple[str, str]
