@@ -86,7 +86,7 @@ class JobSettings(Document):
     note: Text = Field(default="", description="Remark for the report and the job file.")
     arm: Name | None = Field(
         default=None,
-        description="[Variant](profile/runs.md#variants) of the job, with which its name ends.",
+        description="[Variant](profile/arms.md#variants) of the job, with which its name ends.",
     )
     tool: Literal[Tool.FIO, Tool.DD] = Field(
         default=Tool.FIO, description="Program that does the I/O."
@@ -167,8 +167,8 @@ class ProfileSettings(Document):
     order: Order = Field(
         default=Order.LISTED,
         description="Order of the measured jobs within each repeat. Arms alternate in "
-        "[blocks](profile/runs.md#blocks) (A B, B A); `shuffled` draws their order too; "
-        "[`duets`](profile/runs.md#duets) run them at the same time.",
+        "[blocks](profile/arms.md#blocks) (A B, B A); `shuffled` draws their order too; "
+        "[`duets`](profile/arms.md#duets) run them at the same time.",
     )
     seed: Nullable[Annotated[Integer, Field(ge=0, le=MAX_SEED)]] = Field(
         default=None,
