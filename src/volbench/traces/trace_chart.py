@@ -71,7 +71,7 @@ def _map(summary: TraceSummary, name: str) -> Panel:
         y="from_bytes",
         y_end="to_bytes",
         value="ios",
-        limits=(1.0, most),
+        limits=(most**-0.5, most),  # a single I/O is a third of the way to the darkest
     )
     return Panel(
         x=time_axis(summary.duration_s, label=_SINCE),

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from volbench.present.formatting import printable
-from volbench.units import format_capacity, format_count, format_duration, format_size
+from volbench.units import counted_noun, format_capacity, format_count, format_duration, format_size
 from volbench.watching.watch_loop import LiveDisk
 
 _PLAIN_S = 60.0  # Between two lines in a log.
@@ -60,8 +60,8 @@ def total_line(disks: Sequence[LiveDisk], elapsed_s: float) -> str:
     reads, writes = (sum(each[f"{way}_iops"] for each in known) for way in ("read", "write"))
     moved = sum(each[f"{way}_bw_bytes_per_s"] for each in known for way in ("read", "write"))
     return (
-        f"{format_duration(round(elapsed_s))}: {len(known)} disks, {format_count(reads)} reads/s, "
-        f"{format_count(writes)} writes/s, {moved / 1e6:.1f} MB/s"
+        f"{format_duration(round(elapsed_s))}: {counted_noun(len(known), 'disk')}, "
+        f"{format_count(reads)} reads/s, {format_count(writes)} writes/s, {moved / 1e6:.1f} MB/s"
     )
 
 
