@@ -18,7 +18,6 @@ from volbench.api.one_campaign import CampaignData
 from volbench.cli.audit import AUDIT
 from volbench.errors import ComparisonError, InputError
 from volbench.model.frames.columns import FRAMES
-from volbench.model.frames.metadata import FACTS, Source
 from volbench.present.plots.chart import build_plot, build_plots
 from volbench.present.plots.description import Plot
 from volbench.present.plots.kinds import KINDS, Frames, Options
@@ -158,14 +157,11 @@ def _classes_compared(opened: CampaignData, prices: str | None) -> Sequence[str]
     if len({host.labels.get(_CLASS) for host in opened.campaign.hosts if host.pod}) < _PAIR:
         return ()
     dataset = Dataset([opened])
-    facts = dataset.facts()
-    of_volumes = [name for name, fact in FACTS.items() if fact.source is Source.VOLUME]
-    allowed = tuple(name for name in (*of_volumes, "volume_bytes") if name in facts)
     try:
         comparison = compare(
-            {"": facts},
+            {"": dataset.facts()},
             {"": dataset.frame("findings")},
-            Question(between=_CLASS, allowed=allowed),
+            Question(between=_CLASS),
             bins=lambda _: dataset.frame("histogram"),
         )
         answer = headlines(comparison)

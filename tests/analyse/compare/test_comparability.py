@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import pandas as pd
+import pytest
+
 from tests.analyse.compared_rows import compared, rows_of
-from volbench.analyse.compare.comparability import Effect
+from volbench.analyse.compare.comparability import Effect, IncomparableError
 
 
 def test_differing_facts_are_listed() -> None:
@@ -27,3 +30,28 @@ def test_the_folder_of_an_import_is_not_a_difference() -> None:
     base, other = rows_of(1000, import_folder="a/qd1"), rows_of(1200, import_folder="b/qd1")
     found = compared(base, other).comparability
     assert (found.facts, found.verdict) == ((), "comparable")
+
+
+@pytest.mark.parametrize("column", ["volume", "label_storage_class", "label_volume_type"])
+def test_properties_of_a_volume_may_differ_between_volumes(column: str) -> None:
+    """They follow from the volumes that are compared; those of the host do not."""
+    first = rows_of(1000, scheduler="none", write_cache="write back", volume_bytes=2**30)
+    second = rows_of(1200, scheduler="mq-deadline", write_cache="", volume_bytes=2**31)
+    rows = pd.concat([first.assign(**{column: "fast"}), second.assign(**{column: "slow"})])
+    found = compared(rows, between=column, base="fast").comparability
+    differing = {(fact.fact, fact.effect) for fact in found.facts}
+    assert {(name, Effect.RESERVATION) for name in ("scheduler", "volume_bytes")} <= differing
+    rows.loc[rows[column] == "slow", "kernel"] = "6.8"
+    with pytest.raises(IncomparableError, match="kernel") as refused:
+        compared(rows, between=column)
+    assert refused.value.comparability.refused == ["kernel"]
+
+
+def test_repeats_on_unlike_volumes_are_not_pooled() -> None:
+    """Within a storage class a difference between its volumes is refused, as within any side."""
+    fast, other, slow = (rows_of(1000, scheduler=name) for name in ("none", "bfq", "none"))
+    fast["label_storage_class"] = other["label_storage_class"] = "fast"
+    slow["label_storage_class"] = "slow"
+    rows = pd.concat([fast, other, slow])
+    with pytest.raises(IncomparableError, match="among repeats that would be pooled"):
+        compared(rows, between="storage_class")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import pandas as pd
@@ -119,6 +119,7 @@ def check_comparable(
     facts: Collection[str],
     allowed: Collection[str],
     base: str,
+    reported: Collection[str] = (),
     compares_values: bool = True,
 ) -> Comparability:
     """Check that all rows of a cell may be pooled and compared.
@@ -126,12 +127,14 @@ def check_comparable(
     Args:
         rows: with columns ``side``, ``cell`` and ``label`` (the cell in words) beside the facts.
         base: the side that the others are compared with; in a cell without it, the first one.
+        reported: facts that may differ between sides, but not within one; the difference is
+            reported.
         compares_values: whether the caller can compare the values of a fact instead.
 
     Returns:
         Differences that are only reported or were allowed, and what is not known.
     """
-    differences = list(_differences(rows, facts, base))
+    differences = list(_differences(rows, facts, base, reported))
     noted = _by_words([each for each in differences if each.weight is Weight.REPORT])
     remarks = [f"comparable with reservations: {text}" for text in noted]
     kept = [each for each in differences if each.weight is Weight.REFUSE]
@@ -197,10 +200,14 @@ def values_of(rows: pd.DataFrame, name: str) -> list[object]:
     return [value.item() if hasattr(value, "item") else value for value in values]
 
 
-def _differences(rows: pd.DataFrame, facts: Collection[str], base: str) -> Iterator[Difference]:
+def _differences(
+    rows: pd.DataFrame, facts: Collection[str], base: str, reported: Collection[str]
+) -> Iterator[Difference]:
     varying = [name for name in facts if len(values_of(rows, name)) > 1]
     for name in varying:
         fact = fact_of(name)
+        if name in reported:
+            fact = replace(fact, between=Weight.REPORT)
         if fact.within is fact.between is Weight.IGNORE:  # provenance, not what was measured
             continue
         for _, cell in rows.groupby("cell", sort=False):

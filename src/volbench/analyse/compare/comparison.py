@@ -51,7 +51,7 @@ from volbench.analyse.frames.run_facts import STEADY, fact_columns, stack, stead
 from volbench.errors import ComparisonError, InputError
 from volbench.model.frames.column_names import Measure, find_column, find_measure, listed_names
 from volbench.model.frames.columns import LABEL_PREFIX, SUMMARY, WATCHED
-from volbench.model.frames.metadata import find_fact
+from volbench.model.frames.metadata import VOLUME_COLUMNS, VOLUME_FACTS, find_fact
 from volbench.units import percent
 
 _WORKLOAD = ("rw", "rwmixread", "block_bytes", "iodepth", "numjobs", "direct")  # Of a comparison
@@ -185,7 +185,11 @@ def compare(
     rows, unmatched = lay_out_cells(rows, by=by, between=between, base=base)
     remarks += unmatched
     comparability = check_comparable(
-        rows, facts=[name for name in facts if name not in by], allowed=allowed, base=base
+        rows,
+        facts=[name for name in facts if name not in by],
+        allowed=allowed,
+        base=base,
+        reported=VOLUME_FACTS if between in VOLUME_COLUMNS else (),
     )
     remarks += [*comparability.remarks, *comparability.unknown]
     measures = [known_latency(measure, rows) for measure in measures]

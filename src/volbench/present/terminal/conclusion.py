@@ -19,7 +19,6 @@ from volbench.analyse.frames.job_frames import measured, plain_rows, with_latenc
 from volbench.analyse.time.steady_state import State
 from volbench.errors import ComparisonError
 from volbench.model.frames.expectation import SYNC
-from volbench.model.frames.metadata import FACTS, Source
 from volbench.model.results.finding import Severity
 from volbench.present.formatting import Row, flag, number, pattern, printable, text
 from volbench.present.plots.labels import SHORT_NAMES, option_named, option_text, shape
@@ -257,11 +256,9 @@ def _reservations(dataset: Results, rows: pd.DataFrame, folder: Path) -> Iterato
 def _comparison(dataset: Results) -> Sequence[str]:
     """Return the comparison of each volume with the first, or why there is none."""
     facts = dataset.facts()
-    of_volumes = [name for name, fact in FACTS.items() if fact.source is Source.VOLUME]
     question = Question(
         between="volume",
         base=str(measured(facts).sort_values("role", kind="stable")["volume"].iloc[0]),
-        allowed=tuple(name for name in (*of_volumes, "volume_bytes") if name in facts),
     )
     try:
         comparison = compare(
