@@ -128,6 +128,33 @@ def test_ctrl_c_saves_everything(loop: str, tmp_path: Path) -> None:
     assert "vm 7 started" in (tmp_path / "s.svg").read_text()
 
 
+def test_a_killed_watch_keeps_its_samples(loop: str, tmp_path: Path) -> None:
+    """Once resume has recorded its end; what still runs, and what has ended, is refused."""
+    into = tmp_path / "w"
+    process = subprocess.Popen([*COMMAND, "watch", loop, "--every", "200ms", "-o", into])
+    log = into / "runs" / f"001-watch-r1-{Path(loop).name}" / "device.log"
+    until(lambda: log.exists() and log.read_text().count("\n.\n") > 2, patience_s=60)
+    running = call("resume", into)
+    assert running.returncode == 7
+    assert "another volbench process is running" in running.stderr
+    load(loop)
+    seen = log.read_text().count("\n.\n")
+    until(lambda: log.read_text().count("\n.\n") > seen + 1, patience_s=60)
+    process.kill()
+    process.wait()
+    concluded = call("resume", into)
+    assert concluded.returncode == 0, concluded.stderr
+    assert "the watch was killed: what it recorded until then is kept" in concluded.stderr
+    assert "watched" in concluded.stdout
+    summary = volbench.open_campaign(into).summary().set_index("direction")
+    assert summary["total_ios"].to_dict() == {"read": READS, "write": WRITES}
+    assert call("plot", "device", into, "-o", tmp_path / "d.svg").returncode == 0
+    assert call("verify", into).returncode == 0
+    again = call("resume", into)
+    assert again.returncode == 3
+    assert "is a watch, which cannot be resumed" in again.stderr
+
+
 def test_a_watch_is_scraped_while_it_runs(loop: str, tmp_path: Path) -> None:
     """The counter of its disk goes up by the reads that are made, and what it saved is exported."""
     port = free_port()

@@ -34,6 +34,7 @@ from volbench.cli.slice_options import (
 )
 from volbench.cli.verb_groups import VerbCommand
 from volbench.errors import CampaignError, InputError, OutputError
+from volbench.slices import load
 from volbench.units import counted_noun
 
 if TYPE_CHECKING:
@@ -42,6 +43,9 @@ if TYPE_CHECKING:
     from volbench.model.campaign.planned_run import Campaign
     from volbench.store.journal import History
     from volbench.store.layout import Layout
+
+# Records the end of the runs that a killed watch left open; see `volbench.slices.load`
+_CONCLUDE = "watching.killed_watch:conclude_killed"
 
 
 @click.command("status", epilog=examples("volbench status results"))
@@ -163,6 +167,8 @@ def resume(
 ) -> None:
     """Continue the campaign in DIR: finished runs are kept and never run again.
 
+    Of a watch that was killed, what it recorded until then is kept.
+
     Runs that continued on hosts of an inventory without a controller are found again. If the
     policy does not allow the campaign to continue without unreachable hosts, nothing new is
     started: active runs on the other hosts are completed, and their results fetched.
@@ -184,6 +190,8 @@ def resume(
             metrics_port=served_at.metrics_port,
             metrics_address=served_at.metrics_address,
         )
+    if _is_concluded(campaign, table_output):
+        return
     layout, archive, seal = read_own_campaign(campaign)
     plan = with_policy(archive.campaign, request.policy)
     history = read_history(layout.journal)
@@ -228,6 +236,19 @@ def resume(
             refuse_unmet(verdicts)
         if not may_go_on:
             reached.raise_absent(plan, read_history(layout.journal).states)
+
+
+def _is_concluded(root: Path, table_output: TableOutput) -> bool:
+    """Record the end of a watch that was killed, and show it; False for other campaigns."""
+    from volbench.cli.execution import show_results
+    from volbench.store.archive import read_campaign
+
+    layout, archive = read_campaign(root)
+    if not archive.campaign.is_watched or not load(_CONCLUDE)(layout, archive.campaign):
+        return False
+    click.echo("the watch was killed: what it recorded until then is kept", err=True)
+    show_results(layout, table_output)
+    return True
 
 
 def _show_end(layout: Layout, plan: Campaign, history: History, table_output: TableOutput) -> None:

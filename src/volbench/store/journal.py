@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -23,7 +24,13 @@ _MAC_START, _MAC_END = ', "mac": "', '"}'
 
 def utc_now() -> str:
     """Return the current time in ISO 8601 with milliseconds and ``Z``."""
-    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return utc_at(time.time())
+
+
+def utc_at(utc_s: float) -> str:
+    """Return a time, in seconds since 1970, in the same form."""
+    moment = datetime.fromtimestamp(utc_s, UTC)
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 @dataclass
