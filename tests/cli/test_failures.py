@@ -188,6 +188,11 @@ def test_full_disk_on_the_controller_keeps_what_is_finished(
         assert states[0] == "finished"
         assert states[-1] != "finished"
         assert list(scratch.iterdir()) == []
+        assert "failed" in states
+        assert f"volbench resume {small / 'c'} --retry-failed" in " ".join(done.stderr.split())
+        subprocess.run(["mount", "-o", "remount,size=64m", small], check=True)
+        again = volbench("resume", small / "c", "--retry-failed")
+        assert again.returncode == 0, again.stderr
     finally:
         subprocess.run(["umount", small], check=True)
 

@@ -200,9 +200,9 @@ class TestTarget:
         os.mkfifo(pipe)
         for target, what in (
             ("/dev/null", "a character device"),
-            (str(pipe), "neither a file nor a folder"),
+            (str(pipe), "a pipe or a socket"),
         ):
-            with pytest.raises(RefusedError, match=f"is {what}, not a volume"):
+            with pytest.raises(RefusedError, match=f"is {what}, which cannot be measured"):
                 find_volume(executor, role="data", target=target)
 
     def test_a_missing_folder(self, executor: LocalExecutor, tmp_path: Path) -> None:

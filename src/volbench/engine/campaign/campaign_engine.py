@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import Lock
@@ -32,7 +32,14 @@ from volbench.engine.guard.scratch_files import Scratch
 from volbench.engine.hosts.connected_host import ConnectedHost, raise_all
 from volbench.engine.hosts.device_lock import release_locks, reserve_host
 from volbench.engine.run.process_watch import StopRequest
-from volbench.errors import CampaignError, StoppedError, TransportError, VolbenchError
+from volbench.errors import (
+    ArchiveError,
+    CampaignError,
+    RefusedError,
+    StoppedError,
+    TransportError,
+    VolbenchError,
+)
 from volbench.execute.scheduler import Work, drive, finish, on_each
 from volbench.model.campaign.event import CampaignEnded, CampaignStarted, Listener
 from volbench.model.campaign.host import Policy
@@ -107,8 +114,13 @@ def run_campaign(
         try:
             with reported_silence(attendance, states.listener):
                 _run_all(campaign, workers, states)
-        except VolbenchError:
-            _report_end(context)
+        except VolbenchError as error:
+            end = outcome_of(campaign, states.states)
+            if isinstance(error, (RefusedError, ArchiveError)) and end.failed:
+                way = _next_step(end, layout.root, are_hosts_kept=not has_pods(campaign))
+                error.hint = "; ".join(filter(None, [error.hint, way]))
+            with suppress(ArchiveError):  # the error that led here says more
+                _report_end(context)
             raise
         finally:
             # Hosts on which a run continues keep their files, folder and locks until a resume.
@@ -355,15 +367,21 @@ def check_finished(
         return
     failed = f"{len(end.failed)} of {counted_noun(total, 'run')} failed"
     left = f"{len(end.left)} of {counted_noun(total, 'run')} unfinished"
-    repeat = f"repeat them: volbench resume {root} --retry-failed"
-    if not (are_hosts_kept or end.left):
-        repeat = "its pods and volumes are removed: to repeat them, run the campaign again"
     raise CampaignError(
         ", ".join(text for text, runs in ((failed, end.failed), (left, end.left)) if runs),
         hint=f"inspect them: volbench show {root}; "
-        + (repeat if end.failed else f"continue with: volbench resume {root}"),
+        + _next_step(end, root, are_hosts_kept=are_hosts_kept),
         finished=end.finished,
     )
+
+
+def _next_step(end: CampaignEnded, root: Path, *, are_hosts_kept: bool) -> str:
+    """Return how to finish the runs that failed or are left."""
+    if not end.failed:
+        return f"continue with: volbench resume {root}"
+    if not (are_hosts_kept or end.left):
+        return "its pods and volumes are removed: to repeat them, run the campaign again"
+    return f"repeat the failed runs: volbench resume {root} --retry-failed"
 
 
 # Time for which a ready process waits for its start after its controller was lost: a day

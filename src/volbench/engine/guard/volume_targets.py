@@ -100,9 +100,10 @@ def _identified(role: str, path: str, seen: DescribedVolume, *, is_folder: bool)
         return Volume(role=role, kind=VolumeKind.DEVICE, target=path, pin=_whole_pin(path, seen))
     if seen.stat is not None and seen.stat.kind not in {"file", "directory"}:
         is_char = seen.stat.kind == "char"
-        what = "a character device" if is_char else "neither a file nor a folder"
+        what = "a character device" if is_char else "a pipe or a socket"
         raise RefusedError(
-            f"{path} is {what}, not a volume", hint="name a block device, a file or a directory"
+            f"{path} is {what}, which cannot be measured",
+            hint="name a block device, a file or a directory",
         )
     check_not_among_devices(path, seen)
     if seen.stat is not None:
