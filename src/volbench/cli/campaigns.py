@@ -179,6 +179,7 @@ def resume(
     from volbench.engine.campaign.campaign_state import is_left
     from volbench.engine.campaign.resume_plan import allow_anew, hosts_to_reach, resume_on
     from volbench.model.campaign.planned_run import RunState
+    from volbench.model.profile.profile_model import Order
     from volbench.store.consent import read_own_campaign
     from volbench.store.journal import read_history
 
@@ -222,7 +223,8 @@ def resume(
             plan = allow_anew(reached.hosts, layout, plan, consent=request.consent, seal=seal)
             if devices := request.consent.allow_destroy:
                 confirm_destruction(reached.hosts, plan, only=devices)
-            needing = plan.runs if settings.redo_steps else left
+            may_redo = settings.redo_steps or plan.order is Order.DUETS
+            needing = plan.runs if may_redo else left
             secrets = ask_secrets(needing, settings.secrets) if may_go_on else {}
             settings = replace(settings, settle_only=not may_go_on, secrets=secrets)
             verdicts = execute(

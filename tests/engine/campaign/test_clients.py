@@ -18,7 +18,7 @@ from volbench.execute.local import LocalExecutor
 from volbench.model.campaign.event import Event, Notice
 from volbench.model.campaign.host import Policy
 from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section
-from volbench.model.profile.profile_model import Start
+from volbench.model.profile.profile_model import Order, Start
 from volbench.store.archive import Archive, Provenance
 from volbench.store.consent import create_signed_campaign, seal_of
 from volbench.store.journal import Journal, read_history
@@ -199,16 +199,24 @@ def test_a_program_that_cannot_start_fails_its_run(tmp_path: Path, data: Path) -
         execute(layout, campaign, "/no/such/fio", [])
 
 
-@pytest.mark.parametrize("redo", [1, UNFINISHED])
-def test_a_step_is_repeated_on_all_clients(tmp_path: Path, data: Path, redo: int) -> None:
+@pytest.mark.parametrize(
+    ("redo", "order"),
+    [((1,), Order.LISTED), ((UNFINISHED,), Order.LISTED), ((), Order.DUETS)],
+    ids=["step", "unfinished", "duets"],
+)
+def test_a_step_is_repeated_on_all_clients(
+    tmp_path: Path, data: Path, redo: tuple[int, ...], order: Order
+) -> None:
     """One client of the first step has to be repeated: all are, at one instant, and no other."""
     campaign = a_campaign(data, 2, steps=2)
+    blocks = tuple(run.model_copy(update={"block": run.step}) for run in campaign.runs)
+    campaign = campaign.model_copy(update={"order": order, "runs": blocks})
     layout = run(tmp_path / "c", campaign)
     first, second, *others = campaign.runs
     before = {entry.id: status(layout, entry.id)["started_utc"] for entry in campaign.runs}
     with Journal(layout.journal, seal_of(layout)) as journal:
         journal.write("run", run=second.id, state=RunState.INTERRUPTED, reason="rebooted")
-    settings = Settings(redo_steps=frozenset({redo}))
+    settings = Settings(redo_steps=frozenset(redo))
     execute(layout, campaign, require_fio(LocalExecutor()), [], settings=settings)
     after = {entry.id: status(layout, entry.id) for entry in campaign.runs}
     assert {entry.id for entry in others} == {
