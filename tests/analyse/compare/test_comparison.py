@@ -122,6 +122,9 @@ def test_between_compares_the_values_of_a_column() -> None:
         compared(rows, between="volume_type", base="P30")
     with pytest.raises(ComparisonError, match=r"kernel has only the value 6\.1"):
         compared(rows, between="kernel")
+    with pytest.raises(ComparisonError) as hidden:
+        compared(rows.assign(label_kernel=["a", *["b"] * (len(rows) - 1)]), between="kernel")
+    assert hidden.value.hint == "for the label of this name, write label_kernel"
 
 
 def test_between_volume_types_is_never_pooled() -> None:

@@ -38,10 +38,13 @@ def sides_between(rows: pd.DataFrame, column: str, *, base: str) -> tuple[pd.Dat
     values = sorted(values_of(rows, column), key=_order)
     names = [value_text(column, value) for value in values]
     if len(values) < 2:
+        is_hidden = f"{LABEL_PREFIX}{column}" in rows
         raise ComparisonError(
             f"there is nothing to compare between: {column.removeprefix(LABEL_PREFIX)} has "
             + (f"only the value {names[0]}" if names else "no value"),
-            hint="name a column that differs between the runs",
+            hint=f"for the label of this name, write {LABEL_PREFIX}{column}"
+            if is_hidden
+            else "name a column that differs between the runs",
         )
     if base and base not in names:
         raise InputError(
