@@ -12,7 +12,9 @@ import volbench as api
 from tests.command_line import call
 from tests.engine.campaign.virtual_runs import virtual_fio
 from tests.lab.silent_export import silent_export
-from volbench.engine.campaign.repeat_stopping import PrecisionJudge
+from volbench.analyse.compare.repeat_precision import Precision
+from volbench.analyse.compare.repeat_statistics import Interval
+from volbench.engine.campaign.repeat_stopping import PrecisionJudge, precision_words
 from volbench.lab.scenario import load_scenario
 from volbench.model.campaign.planned_run import RunState
 from volbench.store.layout import Layout
@@ -87,7 +89,10 @@ def test_a_drifting_volume_says_so(ended: dict[str, Path]) -> None:
     """All repeats are made, the interval is shown, and the reason is the drift."""
     assert made(ended["rising"]) == {"writes": MOST, "reads": MOST}
     text = ended["rising"].with_suffix(".txt").read_text()
-    assert f"writes: not precise after {MOST} repeats: iops of writes is uncertain by" in text
+    assert (
+        f"writes: not precise after {MOST} repeats: iops of writes is known to within a factor of"
+        in text
+    )
     assert "(wanted: 3 %; drift: up by" in text
 
 
@@ -222,3 +227,14 @@ def test_arms_stop_on_their_ratio(ended: dict[str, Path]) -> None:
     assert counts["a"] == counts["b"]
     assert 3 <= counts["a"] <= MOST
     assert "the ratio of a in iops" in done.stderr or "writes is precise" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("high", "words"),
+    [(1.1, "known to 10 %"), (9.6, "known to within a factor of 9.6"), (1e4, "not known yet")],
+)
+def test_a_wide_interval_has_a_number_that_shrinks(high: float, words: str) -> None:
+    """From the first repeats, which scatter by more than a factor of 2."""
+    judged = Precision(Interval(1 / high, 1.0, high), 0.05, "too few repeats")
+    said = precision_words(("read", "iops", ""), judged)
+    assert said == f"iops of reads is {words} (wanted: 5 %; too few repeats)"

@@ -133,7 +133,7 @@ class PrecisionJudge(ResultsJudge):
             for key, values in series.items()
         }
         key, widest = max(judged.items(), key=lambda item: item[1].half_width)
-        return None if widest.is_reached else _words(key, widest)
+        return None if widest.is_reached else precision_words(key, widest)
 
     def _of(self, arms: _Repeat, metrics: Sequence[str]) -> dict[_Series, float]:
         """Return the values of a repeat; with arms, their ratios to the first."""
@@ -167,14 +167,15 @@ class PrecisionJudge(ResultsJudge):
         return own[0] if len(own) == 1 else merge_jobs([*chain(*own)])
 
 
-def _words(key: _Series, judged: Precision) -> str:
+def precision_words(key: _Series, judged: Precision) -> str:
+    """Return how precise a metric is, as progress shows it."""
     direction, metric, arm = key
     width = judged.half_width
-    known = (
-        f"is known to {format_percent(width)}"
-        if width < 1
-        else "is uncertain by more than a factor of 2"
-    )
+    known = f"is known to {format_percent(width)}"
+    if width >= 1:
+        known = (
+            f"is known to within a factor of {1 + width:.2g}" if width < 98 else "is not known yet"
+        )
     wanted = format_percent(judged.within)
     what = f"the ratio of {arm} in {metric}" if arm else metric
     return f"{what} of {direction}s {known} (wanted: {wanted}; {judged.reason})"
