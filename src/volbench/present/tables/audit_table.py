@@ -36,17 +36,17 @@ def audit_table(found: Sequence[Delivery]) -> Table[Delivery]:
         Column[Delivery]("delivered", _with_interval, priority=1, is_right=True, is_folded=True),
         Column[Delivery]("time", _time, header="share of time", priority=3, is_right=True),
         Column[Delivery]("bottleneck", _bottleneck, priority=4, is_folded=True),
-        Column[Delivery](
-            "reason", lambda each: each.reason, priority=1, is_folded=True, is_optional=True
-        ),
     )
     return Table("audit", columns, found, record=_record)
 
 
 def audit_page_table(found: Sequence[Delivery]) -> Table[Delivery]:
-    """Return the table for a page, which has room for all columns."""
+    """Return the table for a page, with the reasons, which `audit_notes` gives on a terminal."""
     table = audit_table(found)
-    columns = [replace(column, label=column.heading.capitalize()) for column in table.columns]
+    reason = Column[Delivery]("reason", lambda each: each.reason, is_folded=True, is_optional=True)
+    columns = [
+        replace(column, label=column.heading.capitalize()) for column in (*table.columns, reason)
+    ]
     return replace(table, columns=columns, title="Promised and delivered")
 
 
@@ -73,7 +73,7 @@ def audit_notes(found: Sequence[Delivery], latencies: pd.DataFrame) -> Iterator[
     yield from _latency_lines(latencies)
     worst = _by_volume(found)
     for delivery in found:
-        if delivery.reason and delivery not in worst:  # its column may be hidden
+        if delivery.reason and delivery not in worst:
             yield f"{delivery.limit}: {verdict_words(delivery)}; {delivery.reason}."
     for delivery in worst:
         yield _verdict_line(delivery, is_on_local=len({each.host for each in found}) == 1)
