@@ -341,6 +341,9 @@ def test_reads_and_writes_are_added_up() -> None:
     sums = sums.drop(columns="sync_calls").assign(iops=iops, clients=2, clients_planned=2)
     known["aggregate"] = sums
     assert verdict_on("aggregate_mixed_iops >= 900", known).interval.estimate == 1000.0
+    known["aggregate"] = sums.assign(iops=math.nan, bw_bytes_per_s=math.nan)
+    reason = verdict_on("aggregate_mixed_iops >= 900", known).reason
+    assert reason == "the runs have no common interval: too short, or not at the same time"
 
 
 def test_the_largest_of_all_repeats_is_the_maximum() -> None:

@@ -133,6 +133,8 @@ def _verdict(
         note = "not reported"
         if column in {"steady", "verdict"}:
             note = "no verdict: the runs are too short"
+        if expectation.frame == "aggregate" and not column.startswith(("lat_", "clat_")):
+            note = "the runs have no common interval: too short, or not at the same time"
         if column == "bottleneck":
             note = "the bottleneck of some runs is unknown"
     else:
