@@ -99,3 +99,11 @@ def test_six_repetitions_are_a_pattern(seconds: int, *, is_swing: bool) -> None:
     """Two seconds of seven at the lower level, five and six times."""
     rates = noisy(np.resize(np.array([1000.0] * 5 + [400.0] * 2), seconds))
     assert (swing_of(times(seconds), rates) is not None) is is_swing
+
+
+def test_a_fall_to_a_noisy_level_is_not_a_swing() -> None:
+    """A write cliff after 16 s leaves a rate that doubles now and then, in each quarter."""
+    noisy_level = np.resize([150.0, 350.0, 130.0, 120.0, 360.0, 160.0, 140.0], 59)
+    rates = np.concatenate([np.full(16, 632.0), noisy_level])
+    assert swing_of(times(75), rates) is None
+    assert swing_of(times(59), noisy_level) is not None

@@ -27,9 +27,13 @@ _MIN_RATIO = 1.5
 # Share of the intervals at the rarer level. A seventh: 0.6 s of 5 s are in one or two seconds.
 # Noticed by: tests/analyse/time/test_rate_swings.py::test_irregular_changes_are_not_swings
 _MIN_SHARE = 1 / 7
-# Returns to the lower level, at least one in each quarter: a few are events of their own.
+# Returns to the lower level: a few are events of their own.
 # Noticed by: test_rate_swings.py::test_six_repetitions_are_a_pattern
 _MIN_RETURNS = 6
+# Share of each level in a quarter of the run over that in the whole: after a fall, a noisy rate
+# returns to the level before it, which is no pattern of the run.
+# Noticed by: tests/analyse/time/test_rate_swings.py::test_a_fall_to_a_noisy_level_is_not_a_swing
+_MIN_QUARTER_SHARE = 0.5
 # Scatter of the upper level over the distance of the levels, as logarithms: two levels, not noise.
 # Noticed by: tests/analyse/time/test_rate_swings.py::test_irregular_changes_are_not_swings
 _MAX_SCATTER = 0.25
@@ -62,8 +66,9 @@ def swing_of(t_s: Floats, rates: Floats) -> Swing | None:
     begins = np.flatnonzero(is_low[1:] & ~is_low[:-1])
     if len(begins) < _MIN_RETURNS:
         return None
-    quarters = np.histogram(begins, bins=4, range=(0, len(rates)))[0]
-    if scatter > _MAX_SCATTER * np.log(high / low) or not quarters.all():
+    quarters = [float(part.mean()) for part in np.array_split(is_low, 4)]
+    least = min(min(quarters) / share, (1 - max(quarters)) / (1 - share))
+    if least < _MIN_QUARTER_SHARE or scatter > _MAX_SCATTER * np.log(high / low):
         return None
     period_s = float(np.diff(t_s[begins]).mean())
     return Swing(low, high, period_s, int(np.ceil(period_s / interval_s)))
