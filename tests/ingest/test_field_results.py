@@ -107,6 +107,28 @@ def test_latencies_longer_than_the_run_are_left_out(tmp_path: Path) -> None:
     assert not [share for share in rows.shares if share["quantity"] == "clat"]
 
 
+def test_logged_latencies_longer_than_the_run_are_left_out(tmp_path: Path) -> None:
+    """A log of completion latencies repeats the 70,266 s in some seconds; the others stay."""
+    layout = Layout(tmp_path)
+    run = run_of(layout, "femu-impossible", name="job", sample_s=1)
+    rows = "".join(
+        f"{1000 * s}, {70266 * 10**9 if s % 7 == 0 else 3000}, 1, 0\n" for s in range(1, 31)
+    )
+    (layout.run(run.id).path / "job_clat.1.log").write_text(rows)
+    found = read_run(
+        Campaign(name="c", created_utc="", runs=(run,), seed=1),
+        run,
+        RunState.FINISHED,
+        layout.run(run.id),
+    )
+    assert found.summary[0]["impossible"] == (
+        "clat of 70,266 s in a run of 41 s; logs with a latency of 70,266 s in a run of 41 s"
+    )
+    series = block_rows("series", found.series)
+    assert sum(row["clat_mean_s"] == pytest.approx(3e-6) for row in series) == 26
+    assert sum(row["clat_mean_s"] is None for row in series) == 4
+
+
 @pytest.mark.parametrize(
     ("percentiles", "max_s", "kept", "remark"),
     [

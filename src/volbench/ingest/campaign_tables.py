@@ -47,6 +47,7 @@ from volbench.ingest.series_rows import (
     series_block,
     utc_text,
     while_all_ran,
+    without_impossible_latencies,
 )
 from volbench.ingest.watched_load import Watched, mark_rows, read_watched, watched_series
 from volbench.model.campaign.planned_run import Campaign, Run, RunState
@@ -207,12 +208,16 @@ def _add_series(
     # All sections first: a damaged log leaves the whole run without a series.
     for logs in list(read_section_series(run, folder, output)):
         identity = campaign.identity_of(run, logs.section.name)
-        true = {series.direction.value: series for series in logs.directions}
+        longest_s = max([0.0, *(job.elapsed_s or 0.0 for job in output.jobs)])
+        checked = [without_impossible_latencies(series, longest_s) for series in logs.directions]
+        remarks = {series.direction.value: remark for series, remark in checked}
+        true = {series.direction.value: series for series, _ in checked}
         for row in rows.summary:
             if row["group"] == identity["group"]:
                 row["bad_log_rows"] = sum(log.bad_rows for log in logs.bad_rows)
                 row["empty_logs"] = len(logs.empty)
-                if series := true.get(str(row.get("direction"))):
+                if series := true.get(direction := str(row.get("direction"))):
+                    _add_remark(row, remarks[direction])
                     _add_log_columns(row, logs, series, true)
         rows.series.extend(series_block(identity, series) for series in true.values())
 
@@ -230,10 +235,13 @@ def _add_log_columns(
     share = row["log_share"] = log_share(series, row.get("total_ios"))
     if share is not None and is_false(logs, series, share):
         del true[series.direction.value]
-        remark = f"logs with {format_percent(share)} of the I/Os of the result"
-        row["impossible"] = f"{row['impossible']}; {remark}" if row["impossible"] else remark
+        _add_remark(row, f"logs with {format_percent(share)} of the I/Os of the result")
     elif logs.jobs > 1:
         row |= while_all_ran(series)
+
+
+def _add_remark(row: Row, remark: str) -> None:
+    row["impossible"] = "; ".join(str(text) for text in (row["impossible"], remark) if text) or None
 
 
 def _split_directions(rows: RunRows) -> None:

@@ -188,7 +188,7 @@ def without_impossible(
     kept: dict[str, Latency] = {}
     remarks: list[str] = []
     for name, latency in latencies(direction):
-        if latency.max_s > _MAX_OVER_RUNTIME * longest_s + _MAX_OVER_RUNTIME_S:
+        if latency.max_s > longest_latency_s(longest_s):
             remark = f"{name} of {latency.max_s:,.0f} s in a run of {longest_s:,.0f} s"
         elif "lat" in kept and latency.mean_s > _MAX_OVER_LAT * kept["lat"].mean_s:
             whole_s = kept["lat"].mean_s
@@ -198,6 +198,11 @@ def without_impossible(
         remarks += [remark] if remark else []
     kinds = kept.get("lat"), kept.get("clat"), kept.get("slat")
     return replace(direction, lat=kinds[0], clat=kinds[1], slat=kinds[2]), remarks
+
+
+def longest_latency_s(runtime_s: float) -> float:
+    """Return the longest latency that an I/O of a run can have."""
+    return _MAX_OVER_RUNTIME * runtime_s + _MAX_OVER_RUNTIME_S
 
 
 def _without_impossible_percentiles(name: str, latency: Latency) -> tuple[Latency, str]:

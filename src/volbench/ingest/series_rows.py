@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean
+from typing import Any
 
 import numpy as np
 
@@ -25,7 +26,7 @@ from volbench.fio.logs.direction_series import DirectionSeries
 from volbench.fio.logs.log_rows import BadRows, Log, Recording
 from volbench.fio.logs.section_logs import MAX_WINDOWS, parse_log_name, read_series
 from volbench.fio.results.json_output import parse_version
-from volbench.ingest.run_summary import MIN_TOGETHER
+from volbench.ingest.run_summary import MIN_TOGETHER, longest_latency_s
 from volbench.model.campaign.planned_run import Run, Section
 from volbench.model.frames.columns import Row
 from volbench.model.profile.profile_model import Tool
@@ -213,8 +214,7 @@ _MEASURED = tuple(
     for field in fields(DirectionSeries)
     if field.name not in {"direction", "t_s", "utc_s"}
 )
-
-
+_LATENCIES = tuple(name for name in _MEASURED if "lat_" in name)
 COMMON_MEAN = "common_mean_s"  # Key of the mean latency while all jobs ran; not a column
 
 
@@ -355,6 +355,24 @@ def is_false(logs: SectionSeries, series: DirectionSeries, share: float) -> bool
     """Return whether a series is not that of the result, although all its lines could be read."""
     is_whole = not logs.bad_rows and len(series.t_s) >= _MIN_WINDOWS
     return is_whole and abs(share - 1) > _MAX_MISSING_SHARE
+
+
+def without_impossible_latencies(
+    series: DirectionSeries, longest_s: float
+) -> tuple[DirectionSeries, str]:
+    """Return a series without latencies longer than the run, and what they were."""
+    longest_s = max(longest_s, float(series.t_s[-1]))
+    bound_s, largest_s = longest_latency_s(longest_s), 0.0
+    kept: dict[str, Any] = {}
+    for name in _LATENCIES:
+        values = getattr(series, name)
+        if (is_wrong := values > bound_s).any():
+            largest_s = max(largest_s, float(values[is_wrong].max()))
+            kept[name] = np.where(is_wrong, np.nan, values)
+    if not kept:
+        return series, ""
+    remark = f"logs with a latency of {largest_s:,.0f} s in a run of {longest_s:,.0f} s"
+    return replace(series, **kept), remark
 
 
 def while_all_ran(series: DirectionSeries) -> Row:
