@@ -301,7 +301,7 @@ def _moved(judged: Steadiness, ends: tuple[float, float] | None = None) -> str:
         case State.TOO_SHORT:
             sentence = f"The last {judged.to_s - judged.from_s:.0f} s are too short to judge"
         case _ if not judged.median > 0:
-            sentence = "Most intervals are empty: too few I/Os completed to judge the rate"
+            sentence = "Most intervals are empty: they are too short to judge so low a rate"
         case _ if judged.drift_bound < _MAX_PERCENT:
             sentence = (
                 f"IOPS were too noisy {around} to call them steady: a drift of up to"
