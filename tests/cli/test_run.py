@@ -344,6 +344,34 @@ def test_two_controllers_never_run_one_campaign(
         process.wait(timeout=60)
 
 
+@pytest.mark.parametrize("verb", ["run", "resume"])
+def test_of_two_controllers_started_at_once_one_runs(
+    scratch: Path, tmp_path: Path, verb: str
+) -> None:
+    """One finishes every run, none twice; the other ends with exit 7 and says why."""
+    out = tmp_path / "out"
+    reason = "is not empty"
+    if verb == "resume":
+        reason = "another volbench"
+        process = start_quick(scratch, out)
+        wait_until_finished(out, count=1)
+        process.send_signal(signal.SIGINT)
+        process.wait(timeout=60)
+    quick = ("quick", "--on", scratch, "--output", out, *CALM)
+    command = [*COMMAND, verb, *map(str, quick if verb == "run" else (out,))]
+    pair = [
+        subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    said = {each.communicate(timeout=120)[1]: each.returncode for each in pair}
+    assert sorted(said.values()) == [0, 7], said
+    assert reason in next(text for text, status in said.items() if status)
+    assert set(states(out).values()) == {"finished"}
+    earlier = {"run": 0, "resume": 1}[verb]  # attempts of a run
+    assert not list(out.glob(f"runs/*/attempts/{earlier + 1}"))
+    assert list(scratch.iterdir()) == []
+
+
 def states(out: Path) -> dict[str, str]:
     """Return the state of each run."""
     return {run: str(note.state) for run, note in volbench_package.open_campaign(out).runs.items()}
