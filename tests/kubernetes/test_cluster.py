@@ -11,6 +11,7 @@ from unittest.mock import Mock
 
 import pytest
 import urllib3
+import websocket
 
 from volbench.errors import AuthError, ConnectError, InputError, VolbenchError
 from volbench.kubernetes.cluster import PATIENCE_S, Cluster, ForbiddenError, open_cluster
@@ -108,6 +109,24 @@ def test_failed_requests_are_retried_for_a_while(
     assert api.list("Pod") == [{}]
     assert elapsed_s[0] == 15
     assert capsys.readouterr().err.count("trying again for") == 1
+
+
+def test_denied_sessions_are_retried_for_a_while(
+    elapsed_s: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A server that denies a session for a moment must not fail the run that needs it."""
+    denied = websocket.WebSocketBadStatusException(
+        "%s %s", 403, "Forbidden", {}, json.dumps({"message": FORBIDDEN}).encode()
+    )
+    socket = Mock(connect=Mock(side_effect=[denied, denied, None, denied]))
+    monkeypatch.setattr("websocket.WebSocket", Mock(return_value=socket))
+    api = cluster_with(Mock(), tls_server_name=None, proxy=None, **TLS)
+    api.patience_s = PATIENCE_S
+    assert api.open_exec("p", ["true"], container="fio", timeout_s=1) is socket
+    assert elapsed_s[0] == 2
+    api.patience_s = 0
+    with pytest.raises(ForbiddenError):
+        api.open_exec("p", ["true"], container="fio", timeout_s=1)
 
 
 @pytest.mark.parametrize(

@@ -13,13 +13,13 @@ import re
 import shlex
 import ssl
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 from urllib.parse import quote, unquote, urlencode, urlsplit
 
 import click
@@ -36,6 +36,7 @@ from volbench.slices import install_command
 if TYPE_CHECKING:
     from websocket import WebSocket
 
+_Answer = TypeVar("_Answer")
 Manifest = dict[str, Any]  # An object of the API, or a part of one, as its JSON
 
 # The API server itself ends a request after 60 s; a healthy one answers within 1 s (its own SLO).
@@ -245,11 +246,15 @@ class Cluster:
         self, pod: str, argv: Sequence[str], *, container: str, timeout_s: float
     ) -> WebSocket:
         """Start a program in a container and return the web socket of its streams."""
-        import websocket
-
         query = [("container", container), *((name, "true") for name in _STREAMS)]
         query += [("command", word) for word in argv]
         path = f"{self._path('Pod', pod)}/exec?{urlencode(query, quote_via=quote)}"
+        # Where the server is out of reach the caller waits, and knows for how long.
+        return self._patiently(lambda: self._connect(path, timeout_s), retried=(AuthError,))
+
+    def _connect(self, path: str, timeout_s: float) -> WebSocket:
+        import websocket
+
         tls: dict[str, Any] = {"context": self._tls()}
         if self._settings.tls_server_name:
             tls["server_hostname"] = self._settings.tls_server_name
@@ -289,11 +294,23 @@ class Cluster:
         **content: Any,  # noqa: ANN401 - the same
     ) -> bytes:
         """Send a request until it is answered, or for as long as `patience_s` says."""
+        return self._patiently(
+            lambda: self._send_once(method, path, query, **content), is_optional=is_optional
+        )
+
+    def _patiently(
+        self,
+        send: Callable[[], _Answer],
+        *,
+        is_optional: bool = False,
+        retried: tuple[type[VolbenchError], ...] = (ConnectError, AuthError),
+    ) -> _Answer:
+        """Call a function until none of some errors is raised, or as `patience_s` says."""
         begun_s, tries = time.monotonic(), 0
         while True:
             try:
-                return self._send_once(method, path, query, **content)
-            except (ConnectError, AuthError) as error:
+                return send()
+            except retried as error:
                 is_denial = isinstance(error, AuthError)
                 limit_s = min(self.patience_s, _DENIAL_S) if is_denial else self.patience_s
                 waited_s = time.monotonic() - begun_s
