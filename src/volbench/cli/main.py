@@ -5,9 +5,11 @@ from __future__ import annotations
 import gc
 import os
 import re
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from types import FrameType
 from typing import Any, NoReturn
 
 import click
@@ -87,6 +89,8 @@ VERBS: dict[str, tuple[str, str]] = {
 # New objects after which Python looks for cycles. Rows of frames have none, and a look at a
 # million of them takes a tenth of a second. Noticed by: benchmarks/cli.py
 _COLLECTED_AT = 100_000
+# Until an interrupt within an import is tried again. Noticed by: tests/cli/test_interrupt.py
+_INTERRUPT_AGAIN_S = 0.01
 
 # Values of an option that an error lists in one line; with more, the hint has the nearest.
 # Noticed by: tests/cli/test_failures.py::test_every_mistake_on_the_command_line_has_a_hint
@@ -111,10 +115,25 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     Exit codes: 0 success, 2 bad input, 3 refused, and so on as in `volbench help errors`.
     """
     gc.set_threshold(_COLLECTED_AT)
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        for number in (signal.SIGINT, signal.SIGALRM):
+            signal.signal(number, interrupt)
     try:
         _run(_as_options(sys.argv[1:] if arguments is None else arguments))
     except BrokenPipeError:
         end_quietly()
+
+
+def interrupt(_number: int, frame: FrameType | None) -> None:
+    """Raise `KeyboardInterrupt`, as a handler of SIGINT, but not within Python's own import code.
+
+    That would leave the import lock taken: the next import of any other thread, for which the main
+    thread waits, would never return. The interrupt comes as SIGALRM when the import is further.
+    """
+    if frame is not None and frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+        signal.setitimer(signal.ITIMER_REAL, _INTERRUPT_AGAIN_S)
+        return
+    raise KeyboardInterrupt
 
 
 def _run(given: list[str]) -> NoReturn:

@@ -1,0 +1,48 @@
+"""Ctrl-C while modules are imported."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+# A thread holds the import lock while Ctrl-C comes; the main thread waits for it in an import.
+PROGRAM = """
+import _imp, os, signal, sys, threading, time
+from volbench.cli.main import interrupt
+
+taken = threading.Event()
+
+def hold():
+    _imp.acquire_lock()
+    taken.set()
+    time.sleep(0.3)
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(0.3)
+    _imp.release_lock()
+
+signal.signal(signal.SIGINT, HANDLER)
+signal.signal(signal.SIGALRM, interrupt)
+threading.Thread(target=hold).start()
+taken.wait()
+try:
+    import xmlrpc
+    time.sleep(5)
+except KeyboardInterrupt:
+    print("interrupted")
+print("held" if _imp.lock_held() else "free")
+os._exit(0)
+"""
+
+
+def _printed(handler: str) -> list[str]:
+    program = PROGRAM.replace("HANDLER", handler)
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60
+    )
+    return done.stdout.split()
+
+
+def test_an_interrupt_during_an_import_leaves_no_lock() -> None:
+    """Python's own handler would raise with the lock taken, and all threads would wait for it."""
+    assert _printed("interrupt") == ["interrupted", "free"]
+    assert _printed("signal.default_int_handler") == ["interrupted", "held"]
