@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
 from contextlib import closing
 from pathlib import Path
 from shutil import rmtree
@@ -10,8 +12,10 @@ from shutil import rmtree
 import pytest
 from click.testing import CliRunner, Result
 
+from tests.command_line import COMMAND
 from tests.engine.conftest import Disks
 from tests.traces.replayed_traces import SPAN_BYTES, make_trace
+from tests.waiting import until
 from volbench.cli.main import cli
 from volbench.errors import FindingsError, InputError, RefusedError
 
@@ -92,3 +96,41 @@ def test_what_falls_short_is_a_finding(tmp_path: Path) -> None:
     found = json.loads(_call("check", folder, "--json").stdout)
     (short,) = [row for row in found if row["rule"] == "replay-falls-short"]
     assert "requests -2.9 %, 12 I/Os were not done" in short["message"]
+
+
+def test_an_interrupted_replay_is_resumed_without_consent(tmp_path: Path) -> None:
+    """Its logs are found relative to the run, and are no foreign files to the plan."""
+    trace, folder = make_trace(tmp_path / "trace.parquet", ios=1200), tmp_path / "replay"
+    (tmp_path / "volume").mkdir()
+    words = ("replay", trace, "--on", tmp_path / "volume", "--set", "direct=0", "-o", folder)
+    process = subprocess.Popen([*COMMAND, *map(str, words)], stderr=subprocess.PIPE)
+    until((folder / "runs" / "002-replay-r1" / "job.fio").exists)
+    process.send_signal(signal.SIGINT)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    done = _call("resume", folder)
+    assert done.exit_code == 0, done.output
+    measures = _measures(folder)
+    assert measures["requests"]["replayed"] == 1200
+    assert measures["reads"]["met"] is True
+    assert str(tmp_path) not in _logs_of(folder)
+
+
+def _logs_of(folder: Path) -> str:
+    lines = (folder / "runs" / "002-replay-r1" / "job.fio").read_text(encoding="utf-8").split("\n")
+    return "\n".join(line for line in lines if line.startswith("read_iolog="))
+
+
+def test_a_replay_runs_in_the_background_on_a_file(tmp_path: Path) -> None:
+    """A new file is made as long as the trace needs; one of somebody else is never overwritten."""
+    trace, folder = make_trace(tmp_path / "trace.parquet"), tmp_path / "replay"
+    volume = tmp_path / "volume.img"
+    words = ("replay", trace, "--on", volume, "--set", "direct=0", "--detach", "-o", folder)
+    volume.write_bytes(bytes(SPAN_BYTES))
+    assert isinstance(_call(*words).exception, RefusedError)
+    volume.unlink()
+    done = _call(*words)
+    assert done.exit_code == 0, done.output
+    assert "Running in the background" in done.output
+    assert _call("attach", folder).exit_code == 0
+    assert _measures(folder)["requests"]["replayed"] == 400

@@ -324,6 +324,7 @@ def profile_on(
     settings: Sequence[str],
     directories: Collection[str] | None = None,
     scratch_name: str = "volbench-scratch",
+    filled: Collection[str] = (),
     allow_exec: bool = False,
 ) -> Profile:
     """Return the profile that options stand for: workloads on each target, in random order.
@@ -335,6 +336,7 @@ def profile_on(
         document: more content of the profile, with its name.
         size: of the scratch file in a directory, or of the part of a device; may be empty.
         scratch_name: name of that file.
+        filled: roles that are written first, as all directories are.
         allow_exec: accept options that access files outside the run's folder.
     """
     from volbench.engine.guard.volume_targets import find_volume
@@ -377,11 +379,12 @@ def profile_on(
             for role in roles
         },
     }
-    if scratch:
-        fills = {
-            f"fill{names[role]}": {"role": role, **_FILL, **options}
-            for role, options in scratch.items()
-        }
+    fills = {
+        f"fill{names[role]}": {"role": role, **_FILL, **scratch.get(role, {})}
+        for role in roles
+        if role in scratch or role in filled
+    }
+    if fills:
         content["phases"] = {"precondition": fills}
     try:
         sources = [(yaml_text(content), "<options>")]

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -102,8 +101,11 @@ def replay(
     into = (start.output or default_campaign_folder("replay")).absolute()
     lanes = lane_count(load)
     _say_what_is_replayed(load, lanes)
+    # Blocks that were never written would be read without accessing the storage.
+    filled = () if place.discards else roles
+    profile = _profile(roles, lanes, load, settings, filled=filled)
     request = CampaignRequest(
-        profiles=(_profile(roles, into, lanes, load, settings),),
+        profiles=(profile,),
         targets=roles,
         into=into,
         terms=Terms(consent=start.consent, command=recorded_command((trace, target), start.output)),
@@ -111,7 +113,7 @@ def replay(
     ended = carry_out(
         [this_machine()],
         request,
-        start=replace(start, allow_exec=True),
+        start=start,
         table_output=table_output,
         add_files=partial(_write_files, path=path, load=load, lanes=lanes),
         has_answer=not table_output.is_for_people,
@@ -136,12 +138,12 @@ def _target(target: str, size: str) -> Target:
             return Target(wanted or facts.size_bytes, block, discards=True)
         case VolumeKind.FILE if Path(target).exists():
             return Target(wanted or Path(target).stat().st_size, block)
-        case VolumeKind.DIRECTORY:
+        case VolumeKind.DIRECTORY | VolumeKind.FILE:
             return Target(wanted, block)
         case _:
             raise InputError(
                 f"a trace cannot be replayed on {target}",
-                hint="name a directory, a device or an existing file",
+                hint="name a directory, a device or a file",
             )
 
 
@@ -155,16 +157,17 @@ def _say_what_is_replayed(load: Load, lanes: int) -> None:
 
 
 def _profile(
-    roles: dict[str, str], into: Path, lanes: int, load: Load, settings: Sequence[str]
+    roles: dict[str, str],
+    lanes: int,
+    load: Load,
+    settings: Sequence[str],
+    *,
+    filled: Collection[str],
 ) -> Profile:
-    from volbench.traces.replay_plan import FILE_NAME, FOLDER, log_names
+    from volbench.model.profile.option_policy import REPLAYED_LOGS
+    from volbench.traces.replay_plan import FILE_NAME, log_names
 
-    logs = [str(into / FOLDER / name) for name in log_names(lanes)]
-    if ":" in str(into):
-        raise InputError(
-            f"fio cannot read logs in {into}: the path has a colon",
-            hint="choose another folder with --output",
-        )
+    logs = [f"{REPLAYED_LOGS}/{name}" for name in log_names(lanes)]
     options = {"ioengine": "psync", "read_iolog": ":".join(logs), "numjobs": str(lanes)}
     return profile_on(
         roles,
@@ -173,6 +176,7 @@ def _profile(
         size=str(load.span_bytes),
         settings=settings,
         scratch_name=FILE_NAME,
+        filled=filled,
         allow_exec=True,
     )
 

@@ -21,7 +21,7 @@ from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.campaign.host import LOCAL, Host, Inventory, Policy
 from volbench.model.campaign.planned_run import Campaign, Consent, DevicePin, Run, RunState
 from volbench.model.profile.fio_options import OptionTable, check_dd_option
-from volbench.model.profile.option_policy import check_option
+from volbench.model.profile.option_policy import check_option, is_own_log
 from volbench.model.profile.profile_model import Tool
 from volbench.plan.inventory.host_names import select
 from volbench.store.archive import Archive, hold_campaign
@@ -203,7 +203,8 @@ def _check_options(run: Run, table: OptionTable, *, allow_exec: bool) -> None:
                     check_dd_option(name, value)
                 else:
                     known = table if table.find(name) else shipped_table()
-                    check_option(known, name, value, allow_exec=allow_exec)
+                    own = run.host == LOCAL and is_own_log(name, value)
+                    check_option(known, name, value, allow_exec=allow_exec or own)
             except InputError as error:
                 raise ArchiveError(
                     f"the plan of run {run.id} cannot be used: {error.message}",

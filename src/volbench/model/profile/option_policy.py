@@ -148,6 +148,8 @@ BOUNDS: Mapping[str, tuple[int, str]] = {
     ),
 }
 
+# Folder of the logs of a replay, from the folder of a run in its campaign
+REPLAYED_LOGS = "../../replay"
 _CONSENT = "if you trust this profile, allow it with --allow-exec"
 _FORMAT_VARIABLES = re.compile(r"\$(jobname|jobnum|filenum)")
 # Start of a path or a quoted name; percentages such as 4k/60 have digits before the slash
@@ -239,8 +241,14 @@ def _check_engine(_name: str, value: str, table: OptionTable) -> None:
         )
 
 
-def _check_iolog(_name: str, value: str, _table: OptionTable) -> None:
-    if not value.startswith("/"):
+def is_own_log(name: str, value: str) -> bool:
+    """Return whether an option names only logs that `replay` wrote into its campaign folder."""
+    own = rf"{re.escape(REPLAYED_LOGS)}/[a-z0-9-]+\.iolog"
+    return name == "read_iolog" and re.fullmatch(f"{own}(:{own})*", value) is not None
+
+
+def _check_iolog(name: str, value: str, _table: OptionTable) -> None:
+    if not value.startswith("/") and not is_own_log(name, value):
         raise InputError(
             f"read_iolog {value!r} would be relative to the run's folder",
             hint="write an absolute path; it must exist on every host",
