@@ -65,3 +65,25 @@ def test_another_mix_is_beyond_one_percent() -> None:
     reads = recorded.reads.copy()
     reads[np.flatnonzero(reads)[:20]] = False
     assert [*_missed(recorded, replace(recorded, reads=reads))] == ["reads"]
+
+
+@pytest.mark.parametrize(
+    ("waited_percent", "reason"),
+    [
+        (60.0, "the host woke fio late: some task waited for a CPU 60 % of the time"),
+        (2.0, "the reason is unknown: some task waited for a CPU 2 % of the time"),
+        (float("nan"), "the reason is unknown: the host does not report"),
+    ],
+)
+def test_the_host_is_blamed_only_if_its_cpus_were_waited_for(
+    waited_percent: float, reason: str
+) -> None:
+    """Arrivals that are late in the middle, and on time in the end."""
+    recorded = _load()
+    arrivals_s = recorded.arrivals_s.copy()
+    arrivals_s[400:500] += 5e-3
+    late = replace(recorded, arrivals_s=arrivals_s)
+    measures = {
+        each.name: each for each in compare("run", recorded, late, waited_percent=waited_percent)
+    }
+    assert measures["lag p99"].reason.startswith(reason)

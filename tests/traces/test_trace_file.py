@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,9 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.traces.made_traces import made_rows, made_trace
-from volbench.errors import InputError
+from volbench.errors import ArchiveError, InputError
 from volbench.traces import trace_file
-from volbench.traces.trace_file import read_batches, read_facts, row_count
+from volbench.traces.trace_file import TraceFacts, TraceWriter, read_batches, read_facts, row_count
 
 
 def test_rows_out_of_order_are_merged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,3 +71,47 @@ def test_other_files_are_no_traces(tmp_path: Path) -> None:
     for path, reason in ((text, "Parquet"), (table, "lacks the facts"), (newer, "version")):
         with pytest.raises(InputError, match=reason):
             read_facts(path)
+
+
+KILLED = """
+import os, sys
+from pathlib import Path
+from tests.traces.made_traces import made_rows
+from volbench.traces import trace_file
+
+trace_file.PART_ROWS = 1
+facts = trace_file.TraceFacts(source=sys.argv[2])
+writer = trace_file.TraceWriter(Path(sys.argv[1]), facts)
+writer.add(made_rows([1, 2, 3]))
+os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.parametrize("source", ["alibaba", "tracefs"])
+def test_parts_of_a_killed_import_are_replaced(tmp_path: Path, source: str) -> None:
+    """Those of a killed recording are not, nor those of a writer that is still there."""
+    path, parts = tmp_path / "trace.parquet", tmp_path / "trace-parts"
+    subprocess.run([sys.executable, "-c", KILLED, path, source], check=False)
+    assert len([*parts.iterdir()]) == 1
+    if source == "tracefs":
+        with pytest.raises(InputError, match="holds a recording that was killed"):
+            TraceWriter(path)
+        assert len([*parts.iterdir()]) == 1
+        return
+    writer = TraceWriter(path)
+    with pytest.raises(InputError, match="is in use"):
+        TraceWriter(path)
+    writer.add(made_rows(np.arange(10)))
+    writer.close(TraceFacts(source="alibaba"))
+    assert row_count(path) == 10
+    assert not parts.exists()
+
+
+def test_parts_are_not_written_through_a_link(tmp_path: Path) -> None:
+    """A planted link to another folder is refused, and that folder left as it is."""
+    (tmp_path / "precious").mkdir()
+    (tmp_path / "precious" / "000001.parquet").write_text("kept")
+    (tmp_path / "trace-parts").symlink_to(tmp_path / "precious")
+    with pytest.raises(ArchiveError, match="cannot be written"):
+        TraceWriter(tmp_path / "trace.parquet")
+    assert (tmp_path / "precious" / "000001.parquet").read_text() == "kept"

@@ -116,3 +116,17 @@ def test_a_folder_without_a_trace_is_named(tmp_path: Path) -> None:
     done = call("trace", "show", tmp_path)
     assert done.returncode == 2
     assert "watch --trace" in done.stderr
+
+
+def test_an_io_counts_for_each_chunk_that_it_touches(tmp_path: Path) -> None:
+    """The second I/O begins in the middle of a chunk, and touches three old and two new ones."""
+    rows = made_rows(
+        np.array([0, 1000]),
+        offset_bytes=np.array([0, (64 << 10) + 4096]),
+        size_bytes=np.array([4 * 65536, 4 * 65536]),
+    )
+    summary = TraceSummary(made_trace(tmp_path / "trace.parquet", rows))
+    (used,) = summary.rows("working_set")
+    assert used["working_set_bytes"] == 6 * 65536
+    (reuse,) = summary.rows("reuse")
+    assert reuse["reused_share"] == pytest.approx(3 / 9)

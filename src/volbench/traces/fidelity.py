@@ -20,11 +20,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from volbench.analyse.frames.kernel_counters import host_rates
 from volbench.errors import InputError
 from volbench.fio.jobs.render_job import replays
 from volbench.fio.logs.log_rows import CHUNK_BYTES, Form, Log, Tally, read_tables
 from volbench.fio.logs.section_logs import parse_log_name
 from volbench.ingest.run_files import read_run_output
+from volbench.ingest.series_rows import read_samples
 from volbench.model.campaign.planned_run import Campaign, Run
 from volbench.model.profile.profile_model import Phase
 from volbench.model.results.result import Direction
@@ -39,6 +41,8 @@ Floats = npt.NDArray[np.float64]
 # Differences that a replay may have, by the goals of the project: Thesios reached 0.5 to 5 % of
 # the requests and 3 to 10 % of the utilization. Noticed by: tests/traces/test_fidelity.py
 MAX_SHARE, MAX_LAG_S, MAX_UTILIZATION = 0.01, 1e-3, 0.05
+# Time with a task waiting for a CPU that explains late arrivals. Noticed by: the same
+_MIN_WAITED_PERCENT = 10.0
 _HALF_MS = 0.5e-3
 _ROW_BYTES = 128  # Of a log. Noticed by: tests/store/test_oversized_files.py
 
@@ -124,8 +128,14 @@ def _logs(folder: RunFolder) -> Iterator[Log]:
             yield Log(*key, name=str(path), open=partial(open_log, path, max_bytes=limit))
 
 
-def compare(run: str, recorded: Load, replayed: Load) -> list[Measure]:
-    """Return the measures of a replay against its recording."""
+def compare(
+    run: str, recorded: Load, replayed: Load, *, waited_percent: float = float("nan")
+) -> list[Measure]:
+    """Return the measures of a replay against its recording.
+
+    Args:
+        waited_percent: of the time, in which some task waited for a CPU; NaN if unknown.
+    """
     count, done = len(recorded.arrivals_s), len(replayed.arrivals_s)
     lost = f"{count - done:,} I/Os were not done: fio ended early, or they failed"
     changed = "the target was asked for other I/Os than the trace has"
@@ -134,7 +144,11 @@ def compare(run: str, recorded: Load, replayed: Load) -> list[Measure]:
         _share(run, "bytes", recorded.sizes.sum(), replayed.sizes.sum(), lost),
         _points(run, "reads", _mean(recorded.reads), _mean(replayed.reads), MAX_SHARE, changed),
     ]
-    return [*totals, *_lags(run, recorded, replayed), *_busy(run, recorded, replayed)]
+    return [
+        *totals,
+        *_lags(run, recorded, replayed, waited_percent),
+        *_busy(run, recorded, replayed),
+    ]
 
 
 def _share(run: str, name: str, recorded: float, replayed: float, reason: str) -> Measure:
@@ -149,7 +163,7 @@ def _points(
     return Measure(run, name, recorded, replayed, replayed - recorded, limit, show, reason)
 
 
-def _lags(run: str, recorded: Load, replayed: Load) -> Iterator[Measure]:
+def _lags(run: str, recorded: Load, replayed: Load, waited_percent: float) -> Iterator[Measure]:
     """Yield the lag of the n-th arrival behind the n-th of the recording."""
     nan = float("nan")
     same = len(recorded.arrivals_s) == len(replayed.arrivals_s) > 0
@@ -158,13 +172,13 @@ def _lags(run: str, recorded: Load, replayed: Load) -> Iterator[Measure]:
     if same:
         late = replayed.arrivals_s - recorded.arrivals_s
         late = late - np.median(late[: max(1, len(late) // 10)])
-        reason = _why_late(late, recorded, replayed)
+        reason = _why_late(late, recorded, replayed, waited_percent)
     for name, level in (("lag p50", 50), ("lag p99", 99)):
         lag = float(np.percentile(np.abs(late), level)) if same else nan
         yield Measure(run, name, nan, lag, lag, MAX_LAG_S, _seconds, reason)
 
 
-def _why_late(late: Floats, recorded: Load, replayed: Load) -> str:
+def _why_late(late: Floats, recorded: Load, replayed: Load, waited_percent: float) -> str:
     end = float(np.median(late[-max(1, len(late) // 10) :]))
     slower = _slowdown(recorded, replayed)
     if end > MAX_LAG_S and slower > 1:
@@ -174,7 +188,12 @@ def _why_late(late: Floats, recorded: Load, replayed: Load) -> str:
         )
     if end > MAX_LAG_S:
         return "the load was more than fio's lanes or the host could issue, and ended late"
-    return "the host woke fio late: its CPUs had other work"
+    if np.isnan(waited_percent):
+        return "the reason is unknown: the host does not report whether tasks waited for a CPU"
+    waited = f"some task waited for a CPU {waited_percent:.0f} % of the time"
+    if waited_percent >= _MIN_WAITED_PERCENT:
+        return f"the host woke fio late: {waited}"
+    return f"the reason is unknown: {waited}"
 
 
 def _slowdown(recorded: Load, replayed: Load) -> float:
@@ -240,7 +259,7 @@ def fidelity(layout: Layout, campaign: Campaign, *, trace: Path | None = None) -
     recorded = read_recorded(reference)
     if not replayed:
         return _of_profile(layout, campaign, recorded)
-    return [measure for run in replayed for measure in _of_run(layout, run, recorded)]
+    return [measure for run in replayed for measure in _of_run(run, layout.run(run.id), recorded)]
 
 
 def _of_profile(layout: Layout, campaign: Campaign, recorded: Load) -> list[Measure]:
@@ -258,7 +277,7 @@ def _of_profile(layout: Layout, campaign: Campaign, recorded: Load) -> list[Meas
     count = sum(ios[way] for way in moved) / repeats
     total = sum(sizes[way] for way in moved) / repeats
     read_share = ios[Direction.READ] / (count * repeats) if count else float("nan")
-    reason = "a profile has the mean rates of its phases, and the volume may not reach them"
+    reason = "a profile has the mean rates of its phases, which fio and the volume reach roughly"
     name = campaign.name
     return [
         _share(name, "requests", len(recorded.arrivals_s), count, reason),
@@ -272,11 +291,23 @@ def recording_of(layout: Layout) -> Path:
     return layout.root / FOLDER / FILE_NAME
 
 
-def _of_run(layout: Layout, run: Run, recorded: Load) -> list[Measure]:
-    folder = layout.run(run.id)
+def _of_run(run: Run, folder: RunFolder, recorded: Load) -> list[Measure]:
     if not folder.path.is_dir():
         return []
-    return compare(run.id, recorded, read_replayed(folder))
+    waited = _waited_percent(folder)
+    return compare(run.id, recorded, read_replayed(folder), waited_percent=waited)
+
+
+def _waited_percent(folder: RunFolder) -> float:
+    """Return the share of a run in which some task of the host waited for a CPU."""
+    samples = read_samples(folder)
+    taken = [each for each in samples.taken if each.after_start and not each.after_end]
+    if len(taken) < 2:
+        return float("nan")
+    first, last = taken[0], taken[-1]
+    elapsed_s, page_bytes = last.uptime_s - first.uptime_s, samples.page_bytes
+    rates = host_rates(first, last, interval_s=elapsed_s, page_bytes=page_bytes)
+    return rates["cpu_pressure_percent"]
 
 
 def shortfall(run: Run, folder: RunFolder) -> str:
@@ -284,7 +315,7 @@ def shortfall(run: Run, folder: RunFolder) -> str:
     recording = folder.path.parent.parent / FOLDER / FILE_NAME
     if not recording.exists():
         return ""
-    measures = compare(run.id, read_recorded(recording), read_replayed(folder))
+    measures = _of_run(run, folder, read_recorded(recording))
     return "; ".join(
         f"{each.name} {change_of(each)}, {each.reason}" for each in measures if each.is_met is False
     )

@@ -6,7 +6,9 @@ a recording that is killed leaves its parts behind. It is read in batches.
 
 from __future__ import annotations
 
+import fcntl
 import heapq
+import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -22,6 +24,7 @@ from pydantic import Field, ValidationError
 from volbench.errors import InputError
 from volbench.model.frozen_model import Count, Frozen
 from volbench.store.atomic_files import first_error, replaced_file, unwritable
+from volbench.store.held_folder import make_private_folder
 
 FILE_NAME = "trace.parquet"
 _KEY = b"volbench.trace"
@@ -96,6 +99,9 @@ class TraceWriter:
 
     Args:
         facts: known so far, which make a trace of each part; None where nobody will keep them.
+
+    Raises:
+        InputError: another process writes the same trace, or a killed recording left its parts.
     """
 
     def __init__(self, path: Path, facts: TraceFacts | None = None) -> None:
@@ -106,10 +112,7 @@ class TraceWriter:
         self._waiting: list[pa.Table] = []
         self._rows = 0
         self._count = 0
-        try:
-            self._parts.mkdir()
-        except OSError as error:
-            raise unwritable(self._parts, error) from error
+        self._lock = _taken_folder(self._parts)
 
     def add(self, rows: pa.Table) -> None:
         """Add rows with the columns of `SCHEMA`, in any order of time."""
@@ -127,6 +130,7 @@ class TraceWriter:
         """
         self._write_part()
         merge_parts(self._path, facts, change)
+        os.close(self._lock)
 
     def discard(self) -> None:
         """Remove the parts, after an error."""
@@ -134,6 +138,7 @@ class TraceWriter:
             for part in self._parts.iterdir():
                 part.unlink()
             self._parts.rmdir()
+        os.close(self._lock)
 
     def _write_part(self) -> None:
         waiting, self._waiting, self._rows = self._waiting, [], 0
@@ -179,6 +184,41 @@ def _by_time(table: pa.Table) -> pa.Table:
 
 def _parts_folder(path: Path) -> Path:
     return path.with_name(f"{path.stem}-parts")
+
+
+def _taken_folder(folder: Path) -> int:
+    """Make a folder of parts, or empty one that a killed import left; return its lock."""
+    try:
+        make_private_folder(folder)
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError as error:
+        raise unwritable(folder, error) from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        parts = sorted(folder.glob("*.parquet"))
+        if any(map(_is_recording, parts)):
+            raise InputError(  # noqa: TRY301 - the lock is closed below
+                f"{folder} holds a recording that was killed",
+                hint=f"turn it into a trace: volbench trace import {folder.parent} -o FILE",
+            )
+        for left in (*parts, *folder.glob(".*.tmp")):
+            left.unlink()
+    except BlockingIOError as error:
+        os.close(lock)
+        raise InputError(
+            f"{folder} is in use: another volbench writes this trace", hint="choose another name"
+        ) from error
+    except BaseException:
+        os.close(lock)
+        raise
+    return lock
+
+
+def _is_recording(part: Path) -> bool:
+    try:
+        return read_facts(part).source == "tracefs"
+    except InputError:  # of an import that was killed, which had no facts yet
+        return False
 
 
 def _metadata(facts: TraceFacts) -> dict[bytes, bytes]:

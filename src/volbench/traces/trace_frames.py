@@ -132,7 +132,7 @@ class TraceSummary:
         before = np.concatenate([[device.last_time], times[:-1]])
         device.gaps.add((times - before)[0 if device.last_time >= 0 else 1 :])
         is_data = kinds != Kind.FLUSH
-        self._add_places(device, times[is_data], offsets[is_data])
+        self._add_places(device, times[is_data], offsets[is_data], sizes[is_data])
         ends = np.concatenate([[device.last_end], (offsets + sizes)[is_data]])
         seeks = np.abs(offsets[is_data] - ends[:-1])
         device.seeks.add(seeks[0 if device.last_end >= 0 else 1 :])
@@ -177,10 +177,17 @@ class TraceSummary:
         self.devices[name] = device
         return device
 
-    @staticmethod
-    def _add_places(device: _Device, times: Array, offsets: Array) -> None:
-        """Count chunks, and the time since each was last used; an I/O counts for its first."""
-        chunks = offsets // device.chunk_bytes
+    def _add_places(self, device: _Device, times: Array, offsets: Array, sizes: Array) -> None:
+        """Count the chunks that I/Os touch, and the time since each was last used."""
+        first = offsets // device.chunk_bytes
+        counts = (offsets + np.maximum(sizes, 1) - 1) // device.chunk_bytes - first + 1
+        total = int(counts.sum())
+        if total > _MAX_CHUNKS and len(counts) > 1:  # large discards
+            for half in np.array_split(np.arange(len(counts)), 2):
+                self._add_places(device, times[half], offsets[half], sizes[half])
+            return
+        chunks = np.repeat(first - counts.cumsum() + counts, counts) + np.arange(total)
+        times = np.repeat(times, counts)
         order = np.argsort(chunks, kind="stable")
         sorted_chunks, sorted_times = chunks[order], times[order]
         is_first = np.ones(len(order), bool)

@@ -129,7 +129,7 @@ def _job(rows: pa.Table, load: Load, duration_s: float) -> dict[str, Any]:
     rates = [max(1, round(count / duration_s)) for count in (reads, writes)]
     options: dict[str, Any] = {
         "rw": pattern,
-        "runtime": f"{max(1, round(duration_s))}s",
+        "runtime": f"{max(1000, round(1000 * duration_s))}ms",
         "bssplit": f"{split_read},{split_write}" if is_mixed else split_read or split_write,
         "rate_iops": ",".join(map(str, rates)) if is_mixed else max(rates),
         "random_distribution": f"zoned:{_zones(offsets, load.span_bytes)}",
