@@ -62,11 +62,9 @@ def verdict_names(verdicts: Sequence[Verdict]) -> Callable[[Verdict], str]:
 
 
 def _in_words(verdict: Verdict) -> str:
-    """Return what was measured, and why there is no answer."""
+    """Return what was measured, or why nothing was; the table beside it has all reasons."""
     found = measured_words(verdict)
-    parts = [] if found == MISSING else [f"measured {found}"]
-    parts += [verdict.reason] if verdict.reason and verdict.answer is Answer.UNDECIDED else []
-    return ", ".join(parts)
+    return verdict.reason if found == MISSING else f"measured {found}"
 
 
 def expectations_table(verdicts: Sequence[Verdict]) -> Table[Verdict]:
