@@ -10,6 +10,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -59,6 +60,26 @@ def test_a_cable_is_pulled_for_a_while(desk: Desk) -> None:
     assert printed.count("vm1 has not answered for") == 1
     assert printed.count("vm1 answers again after") == 1
     check_once(desk)
+    check_clean(desk.fleet.hosts)
+
+
+def test_a_link_that_flaps_does_not_hang_the_campaign(desk: Desk) -> None:
+    """Down for 5 s, up for 10 s, from the start on: it ends, and one resume finishes the rest."""
+    desk.prepare()
+    process = desk.run()
+    until((desk.out / "journal.jsonl").exists)
+    for _ in range(8):
+        desk.fleet[1].link(up=False)
+        time.sleep(5)
+        desk.fleet[1].link(up=True)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(10)
+            break
+    said, _ = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode in {0, 9}, said  # 9: a cut right at the start of a step
+    if process.returncode:
+        ended(desk.start("resume", desk.out))
+    assert set(desk.states()) == {"finished"}
     check_clean(desk.fleet.hosts)
 
 
