@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -85,8 +84,8 @@ def test_a_watch_records_and_the_trace_is_shown(loop: str, tmp_path: Path) -> No
         stderr=subprocess.PIPE,
         text=True,
     ) as watch:
-        until((tmp_path / "w/trace-parts").is_dir)
-        time.sleep(0.5)
+        assert watch.stderr is not None
+        assert "Press Ctrl-C" in watch.stderr.readline()  # it records by now
         load(loop)
         watch.send_signal(signal.SIGINT)
         _, told = watch.communicate(timeout=60)

@@ -249,7 +249,7 @@ def _carry_out(
 
     disks = counted_noun(sum(len(host.disks) for host in hosts), "disk")
     names = f"{disks} of {counted_noun(len(hosts), 'host')}"
-    click.echo(f"Watching {names}; results go to {layout.root}. Press Ctrl-C to stop.", err=True)
+    words = f"Watching {names}; results go to {layout.root}. Press Ctrl-C to stop."
     with (
         hold_campaign(layout),
         hold_copies(layout, campaign.key),
@@ -257,6 +257,7 @@ def _carry_out(
         stop_on_signals() as stop,
         recording,
     ):
+        click.echo(words, err=True)
         watch = Watch(
             layout,
             campaign,
