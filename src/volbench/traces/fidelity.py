@@ -41,7 +41,8 @@ Floats = npt.NDArray[np.float64]
 # Differences that a replay may have, by the goals of the project: Thesios reached 0.5 to 5 % of
 # the requests and 3 to 10 % of the utilization. Noticed by: tests/traces/test_fidelity.py
 MAX_SHARE, MAX_LAG_S, MAX_UTILIZATION = 0.01, 1e-3, 0.05
-# Time with a task waiting for a CPU that explains late arrivals. Noticed by: the same
+# Time with a task waiting for a CPU that explains late arrivals. Noticed by:
+# tests/traces/test_fidelity.py
 _MIN_WAITED_PERCENT = 10.0
 _HALF_MS = 0.5e-3
 _ROW_BYTES = 128  # Of a log. Noticed by: tests/store/test_oversized_files.py
