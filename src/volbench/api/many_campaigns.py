@@ -466,7 +466,7 @@ def open_campaigns(*paths: str | os.PathLike[str], where: str = "") -> Dataset:
         where: keep only runs for which this holds, such as ``bs==4k and volume_type~gp``.
 
     Raises:
-        InputError: there is no campaign in one of them.
+        InputError: there is no campaign in one of them, or it is not a path.
         ArchiveError: one is damaged, or written by a newer volbench.
         TransportError: object storage does not answer, or denies access.
     """
@@ -475,6 +475,10 @@ def open_campaigns(*paths: str | os.PathLike[str], where: str = "") -> Dataset:
 
 
 def _opened(path: str | os.PathLike[str]) -> list[CampaignData]:
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(
+            f"{path!r} is not a path", hint='pass paths one by one: open_campaigns("a", "b")'
+        )
     if is_address(path):
         campaigns: list[CampaignData] = load(OPEN_ADDRESS)(str(path))
         return campaigns

@@ -98,6 +98,14 @@ def test_interval_limits_beyond_10x_are_rounded(level: float, words: str) -> Non
     assert f"0 % to {words} faster over 2 workloads (no interval)" in answer
 
 
+def test_workloads_without_an_interval_are_counted() -> None:
+    """One of two workloads ran once."""
+    once = [jobs({"randread1": rate}, repeats=1).assign(iops=rate) for rate in (1000.0, 981.0)]
+    often = [jobs({"randread2": 1000.0}, repeats=5, seed=seed) for seed in (1, 2)]
+    [answer] = headlines(compared(*map(pd.concat, zip(once, often, strict=True))))
+    assert answer.endswith("1.9 % slower for 1 of 2 workloads (no interval).")
+
+
 def test_values_are_medians_of_the_repeats() -> None:
     """Tables show what charts show; the median of pairs, which the estimate uses, is another."""
     rates = [1227.8, 1124.1, 1217.5, 1210.9, 1128.9]

@@ -52,7 +52,7 @@ from volbench.errors import ComparisonError, InputError
 from volbench.model.frames.column_names import Measure, find_column, find_measure, listed_names
 from volbench.model.frames.columns import LABEL_PREFIX, SUMMARY, WATCHED
 from volbench.model.frames.metadata import VOLUME_COLUMNS, VOLUME_FACTS, find_fact
-from volbench.units import percent
+from volbench.units import counted_noun, percent
 
 _WORKLOAD = ("rw", "rwmixread", "block_bytes", "iodepth", "numjobs", "direct")  # Of a comparison
 _COLUMNS = {*(column.name for column in SUMMARY), *STEADY}
@@ -569,10 +569,11 @@ def _of_several(rows: Sequence[Compared]) -> str:
             parts.append(f"{verdict.value} for {len(matching)} of {len(rows)} ({_range(matching)})")
     unknown = [row for row in rows if row.verdict is Verdict.TOO_FEW]
     if unknown:
-        few = f"of {len(unknown)}" if len(unknown) < len(rows) else f"over {len(rows)}"
+        few = f"for {len(unknown)} of" if len(unknown) < len(rows) else "over"
         ratios = [row.ratio for row in unknown if not math.isnan(row.ratio)]
         named = _range_words(ratios, unknown[0].measure) if ratios else "unknown"
-        parts.append(f"{named} {few} workloads (no interval)")
+        workloads = counted_noun(len(rows), "workload")
+        parts.append(f"{named} {few} {workloads} (no interval)")
     return f"{rows[0].kind}: {', '.join(parts)}"
 
 
