@@ -115,3 +115,10 @@ def test_parts_are_not_written_through_a_link(tmp_path: Path) -> None:
     with pytest.raises(ArchiveError, match="cannot be written"):
         TraceWriter(tmp_path / "trace.parquet")
     assert (tmp_path / "precious" / "000001.parquet").read_text() == "kept"
+
+
+def test_pandas_is_imported_before_pyarrow_does() -> None:
+    """An interrupt of the import that pyarrow does was lost, and its lock stayed taken."""
+    code = "import sys, volbench.traces.trace_file; print('pandas' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"

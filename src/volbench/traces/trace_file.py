@@ -17,6 +17,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
+
+# pyarrow imports it for its first array. An interrupt during that import was lost: the verb went on
+# with the import lock taken, and its other threads waited for ever.
+import pandas as pd  # noqa: F401
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import Field, ValidationError
