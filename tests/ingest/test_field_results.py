@@ -107,6 +107,18 @@ def test_latencies_longer_than_the_run_are_left_out(tmp_path: Path) -> None:
     assert not [share for share in rows.shares if share["quantity"] == "clat"]
 
 
+@pytest.mark.parametrize(
+    ("iops", "bandwidth", "remarks"),
+    [(None, 4096.0, ["IOPS that are not a number"]), (1.0, 4096.0, []), (None, None, [])],
+)
+def test_infinite_iops_are_named(
+    iops: float | None, bandwidth: float | None, remarks: list[str]
+) -> None:
+    """What fio prints as inf is unknown here; of syncs nobody expects a rate."""
+    entry = DirectionResult(Direction.READ, 4096, 1, 30.0, iops, bandwidth)
+    assert without_impossible(entry, JobResult("a", 0, 0, (entry,)))[1] == remarks
+
+
 def test_logged_latencies_longer_than_the_run_are_left_out(tmp_path: Path) -> None:
     """A log of completion latencies repeats the 70,266 s in some seconds; the others stay."""
     layout = Layout(tmp_path)

@@ -196,6 +196,8 @@ def without_impossible(
         else:
             kept[name], remark = _without_impossible_percentiles(name, latency)
         remarks += [remark] if remark else []
+    if direction.iops is None and direction.bw_bytes_per_s is not None and direction.total_ios:
+        remarks.append("IOPS that are not a number")  # fio prints inf or nan
     kinds = kept.get("lat"), kept.get("clat"), kept.get("slat")
     return replace(direction, lat=kinds[0], clat=kinds[1], slat=kinds[2]), remarks
 
