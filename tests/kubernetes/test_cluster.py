@@ -14,7 +14,7 @@ import urllib3
 import websocket
 
 from volbench.errors import AuthError, ConnectError, InputError, VolbenchError
-from volbench.kubernetes.cluster import PATIENCE_S, Cluster, ForbiddenError, open_cluster
+from volbench.kubernetes.cluster import DENIAL_S, PATIENCE_S, Cluster, ForbiddenError, open_cluster
 
 
 def answer_of(status: int, content: Mapping[str, object], date: str = "") -> SimpleNamespace:
@@ -121,10 +121,10 @@ def test_denied_sessions_are_retried_for_a_while(
     socket = Mock(connect=Mock(side_effect=[denied, denied, None, denied]))
     monkeypatch.setattr("websocket.WebSocket", Mock(return_value=socket))
     api = cluster_with(Mock(), tls_server_name=None, proxy=None, **TLS)
-    api.patience_s = PATIENCE_S
+    api.denial_patience_s = DENIAL_S
     assert api.open_exec("p", ["true"], container="fio", timeout_s=1) is socket
     assert elapsed_s[0] == 2
-    api.patience_s = 0
+    api.denial_patience_s = 0
     with pytest.raises(ForbiddenError):
         api.open_exec("p", ["true"], container="fio", timeout_s=1)
 

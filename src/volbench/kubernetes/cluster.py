@@ -46,7 +46,7 @@ _TIMEOUT_S = 30.0
 # before it knows its roles, end within seconds.
 # Noticed by: tests/kubernetes/test_cluster.py::test_failed_requests_are_retried_for_a_while
 PATIENCE_S = 120.0
-_DENIAL_S = 20.0
+DENIAL_S = 20.0
 _RETRY_S = 1.0
 _DENIED = re.compile(r'\bUser "[^"]*" cannot ')  # by the rules of RBAC, not by admission
 _NO_NAMESPACE = re.compile(r'^namespaces "[^"]*" not found|namespace \S+ because it is being term')
@@ -121,6 +121,7 @@ class Cluster:
         self.namespace = namespace
         self.context = context
         self.patience_s = 0.0  # how long a request is repeated that has failed for a while only
+        self.denial_patience_s = 0.0  # the same for denied ones, if that is longer
         self._clock: tuple[datetime, float] | None = None  # of the server, and monotonic, at once
 
     @property
@@ -312,7 +313,9 @@ class Cluster:
                 return send()
             except retried as error:
                 is_denial = isinstance(error, AuthError)
-                limit_s = min(self.patience_s, _DENIAL_S) if is_denial else self.patience_s
+                limit_s = self.patience_s
+                if is_denial:
+                    limit_s = max(min(limit_s, DENIAL_S), self.denial_patience_s)
                 waited_s = time.monotonic() - begun_s
                 if waited_s >= limit_s or (is_denial and is_optional):
                     raise

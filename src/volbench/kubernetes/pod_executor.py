@@ -30,7 +30,7 @@ from volbench.execute.channels import (
     connection_lost,
 )
 from volbench.execute.protocol import ClockReading
-from volbench.kubernetes.cluster import Cluster, open_cluster
+from volbench.kubernetes.cluster import DENIAL_S, Cluster, open_cluster
 from volbench.kubernetes.leases import LeaseLocks
 from volbench.kubernetes.manifests import ENDING_STATUS, START, WORK_MOUNT
 from volbench.kubernetes.pod_status import why_ended
@@ -271,6 +271,7 @@ class PodConnections:
         key = pod.context, pod.namespace
         if key not in self._clusters:
             self._clusters[key] = open_cluster(context=pod.context, namespace=pod.namespace)
+            self._clusters[key].denial_patience_s = DENIAL_S
         return self._clusters[key]
 
 
