@@ -99,5 +99,5 @@ def test_a_folder_without_campaigns_is_reported(tmp_path: Path) -> None:
 def test_a_list_of_paths_is_refused() -> None:
     """Paths are arguments of their own; the hint says so."""
     with pytest.raises(InputError, match=r"\['a'\] is not a path") as refused:
-        volbench.open_campaigns(["a"])  # type: ignore[arg-type] - a common mistake
+        volbench.open_campaigns(["a"])  # type: ignore[arg-type]  # a mistake
     assert refused.value.hint == 'pass paths one by one: open_campaigns("a", "b")'
