@@ -39,7 +39,7 @@ _MIN_SPEED, _MAX_SPEED = 0.01, 1000
     cls=VerbCommand,
     epilog=examples(
         "volbench replay night/trace.parquet --on /mnt/data",
-        "volbench replay trace.parquet --on /dev/sdb --allow-destroy /dev/sdb --fit scale",
+        "volbench replay trace.parquet --on /dev/sdb --allow-destroy /dev/sdb",
         "volbench replay trace.parquet --on /mnt/data --speed 2",
     ),
 )

@@ -26,7 +26,7 @@ from volbench.cli.output import binary_output
     help="File or folder for the profile.",
 )
 def from_trace(trace: Path, output: str) -> None:
-    """Write a profile of a few jobs that makes about the load of TRACE.
+    """Write a profile of a few jobs that approximates TRACE.
 
     Its jobs have the rates, mixes, block sizes and hot ranges of the phases of the load. Run it,
     and compare it with the recording: volbench fidelity DIR --trace TRACE.

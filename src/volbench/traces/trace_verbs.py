@@ -41,7 +41,7 @@ def trace() -> None:
 @chart_options("offsets over time, rates and sizes")
 @table_options()
 def show_trace(path: Path, frame: str, *, picture: ChartFile, table_output: TableOutput) -> None:
-    """Show what a trace consists of: FILE, or the trace in the campaign folder DIR."""
+    """Show the I/Os of a trace: FILE, or that in the campaign folder DIR."""
     from volbench.traces.trace_file import parts_of, trace_path
     from volbench.traces.trace_frames import TraceSummary
     from volbench.traces.trace_tables import facts_sentence, frame_table_of
@@ -87,7 +87,7 @@ def show_trace(path: Path, frame: str, *, picture: ChartFile, table_output: Tabl
 @ANONYMISE
 @output_option(type=PATH, required=True, metavar="FILE", help="File of the new trace.")
 def import_trace_verb(path: Path, source: str | None, output: Path, *, is_anonymised: bool) -> None:
-    """Convert FILE of another tool into a trace, or a trace into an anonymised one.
+    """Convert FILE of another tool into a trace, or anonymise a trace.
 
     Formats: text of blkparse, iologs of fio (version 2 and 3), and the published traces of Alibaba,
     Tencent and Thesios. Damaged lines are left out and counted.

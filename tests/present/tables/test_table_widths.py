@@ -19,7 +19,7 @@ from volbench.present.tables.results_table import summary_table
 from volbench.present.tables.table import IDENTITY
 
 NOT_DECLARATIONS = {"text_table"}
-SLICES = {"catalogue", "importer", "kubernetes", "lab"}
+SLICES = {"catalogue", "importer", "kubernetes", "lab", "traces"}
 
 
 def spans(lines: list[str]) -> list[tuple[int, int]]:
