@@ -145,7 +145,7 @@ def test_words_quote_no_number_that_a_finding_rejects(kind: str) -> None:
         with pytest.raises(InputError, match="every result is invalid"):
             build_plot(kind, only)
     else:
-        assert "has a valid result to quote." in build_plot(kind, only).description
+        assert "valid result to quote." in build_plot(kind, only).description
 
 
 def test_small_multiples_of_every_kind(kind: str) -> None:

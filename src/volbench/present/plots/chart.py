@@ -196,6 +196,8 @@ def _described(kind: Kind[Any], frames: Frames, data: object, options: Options) 
         data = _read(kind, valid, options)
     if isinstance(data, str):
         runs = measured(frames["summary"])["run"].nunique()
+        if runs == 1:
+            return "The run has no valid result to quote."
         return f"None of {counted_noun(runs, 'run')} has a valid result to quote."
     return kind.describe(data)
 
