@@ -21,7 +21,6 @@ def hold():
     _imp.release_lock()
 
 signal.signal(signal.SIGINT, HANDLER)
-signal.signal(signal.SIGALRM, interrupt)
 threading.Thread(target=hold).start()
 taken.wait()
 try:

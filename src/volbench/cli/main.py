@@ -116,8 +116,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
     """
     gc.set_threshold(_COLLECTED_AT)
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        for number in (signal.SIGINT, signal.SIGALRM):
-            signal.signal(number, interrupt)
+        signal.signal(signal.SIGINT, interrupt)
     try:
         _run(_as_options(sys.argv[1:] if arguments is None else arguments))
     except BrokenPipeError:
@@ -131,6 +130,7 @@ def interrupt(_number: int, frame: FrameType | None) -> None:
     thread waits, would never return. The interrupt comes as SIGALRM when the import is further.
     """
     if frame is not None and frame.f_code.co_filename == "<frozen importlib._bootstrap>":
+        signal.signal(signal.SIGALRM, interrupt)
         signal.setitimer(signal.ITIMER_REAL, _INTERRUPT_AGAIN_S)
         return
     raise KeyboardInterrupt
