@@ -18,9 +18,9 @@ from typing import Any, Literal
 
 import numpy as np
 
-# pyarrow imports it for its first array. An interrupt during that import was lost: the verb went on
-# with the import lock taken, and its other threads waited for ever.
-import pandas as pd  # noqa: F401
+# pyarrow imports it for its first array, in the middle of a verb: an interrupt at that time was
+# followed by a wait without end for the import lock (seen four times with CPython 3.11).
+import pandas as pd  # noqa: F401 - imported early
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import Field, ValidationError
