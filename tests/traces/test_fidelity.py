@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from volbench.traces.fidelity import Load, compare
+from volbench.traces.fidelity import Arrivals, compare
 
 
-def _load(count: int = 1000, latency_s: float = 1e-3) -> Load:
-    return Load(
+def _load(count: int = 1000, latency_s: float = 1e-3) -> Arrivals:
+    return Arrivals(
         (np.arange(count) * 2e-3).astype(np.float64),
         np.full(count, latency_s),
         np.full(count, 4096.0),
@@ -19,7 +19,7 @@ def _load(count: int = 1000, latency_s: float = 1e-3) -> Load:
     )
 
 
-def _missed(recorded: Load, replayed: Load) -> dict[str, str]:
+def _missed(recorded: Arrivals, replayed: Arrivals) -> dict[str, str]:
     measures = compare("run", recorded, replayed)
     return {each.name: each.reason for each in measures if each.is_met is False}
 

@@ -49,7 +49,7 @@ _ROW_BYTES = 128  # Of a log. Noticed by: tests/store/test_oversized_files.py
 
 
 @dataclass(frozen=True)
-class Load:
+class Arrivals:
     """I/Os that were recorded or replayed, in order of arrival; flushes left out."""
 
     arrivals_s: Floats
@@ -89,7 +89,7 @@ class Measure:
         return bool(abs(self.difference) <= self.limit)
 
 
-def read_recorded(path: Path) -> Load:
+def read_recorded(path: Path) -> Arrivals:
     """Return the load of a trace."""
     names = ["time_ns", "latency_ns", "size_bytes", "kind"]
     table = pa.Table.from_batches(list(read_batches(trace_path(path), names)))
@@ -97,7 +97,7 @@ def read_recorded(path: Path) -> Load:
     times, latencies, sizes = (table[name].to_numpy().astype(float) for name in names[:3])
     latencies[latencies == UNKNOWN] = np.nan
     chosen = kinds != Kind.FLUSH
-    return Load(
+    return Arrivals(
         (times / 1e9)[chosen],
         (latencies / 1e9)[chosen],
         sizes[chosen],
@@ -105,7 +105,7 @@ def read_recorded(path: Path) -> Load:
     )
 
 
-def read_replayed(folder: RunFolder) -> Load:
+def read_replayed(folder: RunFolder) -> Arrivals:
     """Return the load of a run by its logs of single I/Os; empty without such logs."""
     parts = [table for log in _logs(folder) for table in read_tables(log, Form(), Tally(log.name))]
     rows = np.concatenate(parts, axis=1) if parts else np.zeros((4, 0), dtype=np.int64)
@@ -113,7 +113,7 @@ def read_replayed(folder: RunFolder) -> Load:
     latencies = latency_ns / 1e9
     arrivals = (ended_ms - ended_ms.min(initial=2**62)) / 1e3 + _HALF_MS - latencies
     order = np.argsort(arrivals, kind="stable")
-    return Load(
+    return Arrivals(
         arrivals[order], latencies[order], sizes[order].astype(float), direction[order] == 0
     )
 
@@ -130,7 +130,7 @@ def _logs(folder: RunFolder) -> Iterator[Log]:
 
 
 def compare(
-    run: str, recorded: Load, replayed: Load, *, waited_percent: float = float("nan")
+    run: str, recorded: Arrivals, replayed: Arrivals, *, waited_percent: float = float("nan")
 ) -> list[Measure]:
     """Return the measures of a replay against its recording.
 
@@ -160,11 +160,13 @@ def _share(run: str, name: str, recorded: float, replayed: float, reason: str) -
 def _points(
     run: str, name: str, recorded: float, replayed: float, limit: float, reason: str
 ) -> Measure:
-    show = _percent
-    return Measure(run, name, recorded, replayed, replayed - recorded, limit, show, reason)
+    difference = replayed - recorded
+    return Measure(run, name, recorded, replayed, difference, limit, _percent, reason)
 
 
-def _lags(run: str, recorded: Load, replayed: Load, waited_percent: float) -> Iterator[Measure]:
+def _lags(
+    run: str, recorded: Arrivals, replayed: Arrivals, waited_percent: float
+) -> Iterator[Measure]:
     """Yield the lag of the n-th arrival behind the n-th of the recording."""
     nan = float("nan")
     same = len(recorded.arrivals_s) == len(replayed.arrivals_s) > 0
@@ -176,10 +178,10 @@ def _lags(run: str, recorded: Load, replayed: Load, waited_percent: float) -> It
         reason = _why_late(late, recorded, replayed, waited_percent)
     for name, level in (("lag p50", 50), ("lag p99", 99)):
         lag = float(np.percentile(np.abs(late), level)) if same else nan
-        yield Measure(run, name, nan, lag, lag, MAX_LAG_S, _seconds, reason)
+        yield Measure(run, name, nan, lag, lag, MAX_LAG_S, format_latency, reason)
 
 
-def _why_late(late: Floats, recorded: Load, replayed: Load, waited_percent: float) -> str:
+def _why_late(late: Floats, recorded: Arrivals, replayed: Arrivals, waited_percent: float) -> str:
     end = float(np.median(late[-max(1, len(late) // 10) :]))
     slower = _slowdown(recorded, replayed)
     if end > MAX_LAG_S and slower > 1:
@@ -197,13 +199,13 @@ def _why_late(late: Floats, recorded: Load, replayed: Load, waited_percent: floa
     return f"the reason is unknown: {waited}"
 
 
-def _slowdown(recorded: Load, replayed: Load) -> float:
+def _slowdown(recorded: Arrivals, replayed: Arrivals) -> float:
     if np.isnan(recorded.latencies_s).all():
         return float("nan")
     return _mean(replayed.latencies_s) / max(float(np.nanmean(recorded.latencies_s)), 1e-9)
 
 
-def _busy(run: str, recorded: Load, replayed: Load) -> Iterator[Measure]:
+def _busy(run: str, recorded: Arrivals, replayed: Arrivals) -> Iterator[Measure]:
     slower = _slowdown(recorded, replayed)
     reason = f"the target's mean latency is {slower:.2f} times that of the recording"
     shares = recorded.utilization, replayed.utilization
@@ -216,7 +218,9 @@ def _busy(run: str, recorded: Load, replayed: Load) -> Iterator[Measure]:
         for name, level in (("p50", 50), ("p99", 99)):
             if len(before) and len(after):
                 old, new = float(np.percentile(before, level)), float(np.percentile(after, level))
-                yield Measure(run, f"{direction} {name}", old, new, new / old - 1, None, _seconds)
+                yield Measure(
+                    run, f"{direction} {name}", old, new, new / old - 1, None, format_latency
+                )
 
 
 def _mean(values: npt.NDArray[np.bool_] | Floats) -> float:
@@ -229,10 +233,6 @@ def _count(value: float) -> str:
 
 def _percent(value: float) -> str:
     return f"{percent(value)} %"
-
-
-def _seconds(value: float) -> str:
-    return format_latency(value)
 
 
 def fidelity(layout: Layout, campaign: Campaign, *, trace: Path | None = None) -> list[Measure]:
@@ -263,7 +263,7 @@ def fidelity(layout: Layout, campaign: Campaign, *, trace: Path | None = None) -
     return [measure for run in replayed for measure in _of_run(run, layout.run(run.id), recorded)]
 
 
-def _of_profile(layout: Layout, campaign: Campaign, recorded: Load) -> list[Measure]:
+def _of_profile(layout: Layout, campaign: Campaign, recorded: Arrivals) -> list[Measure]:
     """Return the totals of all measured runs against a trace; they log no single I/Os."""
     ios, sizes = Counter[Direction](), Counter[Direction]()
     repeats = max((run.repeat for run in campaign.runs), default=1)
@@ -292,7 +292,7 @@ def recording_of(layout: Layout) -> Path:
     return layout.root / FOLDER / FILE_NAME
 
 
-def _of_run(run: Run, folder: RunFolder, recorded: Load) -> list[Measure]:
+def _of_run(run: Run, folder: RunFolder, recorded: Arrivals) -> list[Measure]:
     if not folder.path.is_dir():
         return []
     waited = _waited_percent(folder)

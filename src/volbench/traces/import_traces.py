@@ -12,7 +12,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from io import TextIOWrapper
 from itertools import chain, islice
 from pathlib import Path
@@ -24,11 +23,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from volbench.errors import InputError
+from volbench.store.journal import utc_at
 from volbench.traces.anonymiser import Anonymiser
 from volbench.traces.request_pairs import (
     COMPLETION,
     ISSUE,
-    SECTOR_BYTES,
     RequestPairs,
     decode_rwbs,
     device_number,
@@ -44,6 +43,7 @@ from volbench.traces.trace_file import (
     read_facts,
     rows_of,
 )
+from volbench.units import SECTOR_BYTES
 
 Array = npt.NDArray[Any]
 
@@ -163,8 +163,7 @@ def _start(facts: TraceFacts, earliest_ns: int) -> str:
     """Return when a trace began, where its times are those of a calendar."""
     if facts.source not in _NS or facts.start_utc:
         return facts.start_utc
-    began = datetime.fromtimestamp(earliest_ns / 1e9, UTC)
-    return began.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return utc_at(earliest_ns / 1e9)
 
 
 def _rows_of_parts(parts: Sequence[Path]) -> Iterator[pa.Table]:

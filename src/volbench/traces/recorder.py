@@ -20,7 +20,6 @@ from volbench.errors import InputError, RefusedError
 from volbench.store.journal import utc_now
 from volbench.traces.anonymiser import Anonymiser
 from volbench.traces.request_pairs import (
-    SECTOR_BYTES,
     RequestPairs,
     completions_of,
     device_number,
@@ -28,6 +27,7 @@ from volbench.traces.request_pairs import (
 )
 from volbench.traces.ring_pages import EventFormat, events_of
 from volbench.traces.trace_file import FILE_NAME, TraceFacts, TraceWriter, row_count
+from volbench.units import SECTOR_BYTES
 
 _TRACEFS = Path("/sys/kernel/tracing")
 _PREFIX = "volbench-"
@@ -128,6 +128,14 @@ class Recorder:
         self._error: Exception | None = None
         self._open = ExitStack()
         self._instance = self._made_instance(numbers)
+        try:
+            self._begin(folder, numbers)
+        except BaseException:
+            self._open.close()
+            raise
+
+    def _begin(self, folder: Path, numbers: Mapping[int, str]) -> None:
+        """Open the buffers and the trace, and record from now on."""
         self._pipes = self._opened_pipes()
         size = int((self._instance / "buffer_subbuf_size_kb").read_text("ascii")) * 1024
         self._pages = np.zeros((_PAGES, size), np.uint8)

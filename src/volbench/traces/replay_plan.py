@@ -181,7 +181,7 @@ def render_logs(load: Load, count: int) -> list[str]:
     """Return the log of each lane in fio's version 2.
 
     A wait ends up to a millisecond late, so the times are rounded down. No text of the trace is
-    in the logs; fio is told to replay on the target, whatever file they name.
+    in the logs. They name no file: fio is told to replay on the target.
     """
     lead_ms = round(_LEAD_MS + _LEAD_MS_PER_LANE * count + _LEAD_MS_PER_IO * len(load.rows))
     logs = [["fio version 2 iolog", "volume add", "volume open"] for _ in range(count)]

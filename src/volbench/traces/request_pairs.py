@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from volbench.traces.ring_pages import EventFormat, Events
 from volbench.traces.trace_file import UNKNOWN, Flags, Kind, rows_of
+from volbench.units import SECTOR_BYTES
 
 Array = npt.NDArray[Any]
 
-SECTOR_BYTES = 512  # unit of the kernel's events, whatever the device has
 # After which a request that never completed is written down without a latency: twice the time limit
 # of requests in most drivers. Noticed by: tests/traces/test_request_pairs.py
 _GIVEN_UP_NS = 60_000_000_000
