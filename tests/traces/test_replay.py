@@ -30,6 +30,7 @@ def _measures(folder: Path, *options: object) -> dict[str, dict[str, float]]:
     return {row["measure"]: row for row in json.loads(shown.stdout)}
 
 
+@pytest.mark.alone
 def test_a_trace_is_replayed_in_a_directory(tmp_path: Path) -> None:
     """All requests arrive, at half of their times; results and warnings can be shown."""
     trace, folder = make_trace(tmp_path / "trace.parquet"), tmp_path / "replay"
