@@ -73,7 +73,8 @@ def _notes(floors: Sequence[NoiseFloor], *, are_equal: bool) -> list[str]:
         notes.append("Host: share of the scatter that a sample of the host explains.")
     if not are_equal:
         notes.append(
-            "Noise of the ratio only: the arms are not equal. The ratio: volbench compare."
+            "Only the noise of their ratio is shown, since the arms are not equal. For the ratio,"
+            " use volbench compare."
         )
         return notes
     wrong = [floor for floor in floors if floor.contrast.interval().excludes(1)]

@@ -122,8 +122,8 @@ class _Workload:
         if low > 0 and high / low >= MIN_REPEAT_RATIO:
             return (
                 f"{_name(self.row)}: {format_count(low)} to {format_count(high)} IOPS in {count}"
-                f" repeats{changing}. They differ by a factor of {high / low:.2g}: no rate stands"
-                " for them. Look at the repeats over time, remove the cause, and repeat them."
+                f" repeats{changing}. They differ by a factor of {high / low:.2g}: one rate would"
+                " mislead. Look at the repeats over time, remove the cause, and measure again."
             )
         return (
             f"{_name(self.row)}:"
