@@ -13,8 +13,9 @@ import pytest
 from tests.command_line import call
 from tests.traces.made_traces import made_rows, made_trace
 from volbench.errors import InputError
-from volbench.traces.import_traces import FORMATS, Imported, import_trace
+from volbench.traces.import_traces import Imported, import_trace
 from volbench.traces.trace_file import Flags, Kind, read_batches
+from volbench.traces.trace_options import FORMATS
 
 CASES = Path(__file__).parents[1] / "cases/traces"
 COLUMNS = ("time_ns", "offset_bytes", "size_bytes", "kind", "flags", "latency_ns", "device")

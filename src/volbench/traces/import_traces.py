@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from io import TextIOWrapper
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +43,7 @@ from volbench.traces.trace_file import (
     read_facts,
     rows_of,
 )
+from volbench.traces.trace_options import FORMATS
 from volbench.units import SECTOR_BYTES
 
 Array = npt.NDArray[Any]
@@ -230,9 +231,6 @@ def _source_of(path: Path) -> Source:
         f"{path} is in no known format of traces",
         hint=f"name it with --from: {', '.join(FORMATS)}",
     )
-
-
-FORMATS = tuple(name for name in get_args(Source) if name not in {"tracefs", "blktrace"})
 
 
 def _blocks(lines: Iterator[str]) -> Iterator[list[str]]:

@@ -1,4 +1,4 @@
-"""Options of a verb that records a trace."""
+"""Options of the verbs that record and import traces."""
 
 from __future__ import annotations
 
@@ -6,12 +6,16 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, get_args
 
 import click
 
 from volbench.cli.options import Tracing, flag, option_group
 from volbench.errors import InputError
 
+# Formats of other tools that are imported: all of `trace_file.Source` but what the kernel writes
+Format = Literal["blkparse", "iolog2", "iolog3", "alibaba", "tencent", "thesios"]
+FORMATS: tuple[Format, ...] = get_args(Format)
 ANONYMISE = flag(
     "--anonymise",
     "Shuffle the offsets in the trace by chunks (4,096 a device), and leave out names and dates.",

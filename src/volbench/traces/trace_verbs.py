@@ -11,10 +11,9 @@ from volbench.cli.options import PATH, examples, output_option
 from volbench.cli.output import ChartFile, TableOutput, chart_options, table_options
 from volbench.cli.verb_groups import VerbGroup
 from volbench.errors import InputError
-from volbench.traces.trace_options import ANONYMISE
+from volbench.traces.trace_options import ANONYMISE, FORMATS, Format
 
 _FRAMES = ("load", "sizes", "arrival", "seeks", "working-set", "hot-ranges", "mix", "reuse")
-_FORMATS = ("blkparse", "iolog2", "iolog3", "alibaba", "tencent", "thesios")
 
 
 @click.group("trace", cls=VerbGroup)
@@ -81,12 +80,14 @@ def show_trace(path: Path, frame: str, *, picture: ChartFile, table_output: Tabl
 @click.option(
     "--from",
     "source",
-    type=click.Choice(_FORMATS),
+    type=click.Choice(FORMATS),
     help="Format of the file. Default: by its first lines.",
 )
 @ANONYMISE
 @output_option(type=PATH, required=True, metavar="FILE", help="File of the new trace.")
-def import_trace_verb(path: Path, source: str | None, output: Path, *, is_anonymised: bool) -> None:
+def import_trace_verb(
+    path: Path, source: Format | None, output: Path, *, is_anonymised: bool
+) -> None:
     """Convert FILE of another tool into a trace, or anonymise a trace.
 
     Formats: text of blkparse, iologs of fio (version 2 and 3), and the published traces of Alibaba,
@@ -97,7 +98,7 @@ def import_trace_verb(path: Path, source: str | None, output: Path, *, is_anonym
 
     if output.exists() and output.resolve() == path.resolve():
         raise InputError(f"{output} is the file to import", hint="name another file with -o")
-    done = import_trace(path, output, source=source, is_anonymised=is_anonymised)  # type: ignore[arg-type]  # a choice
+    done = import_trace(path, output, source=source, is_anonymised=is_anonymised)
     click.echo(f"{output}: {counted_noun(done.count, 'I/O')} from {done.facts.source}", err=True)
     if done.facts.damaged_lines:
         lines = counted_noun(done.facts.damaged_lines, "damaged line")
