@@ -24,6 +24,14 @@ def _missed(recorded: Arrivals, replayed: Arrivals) -> dict[str, str]:
     return {each.name: each.reason for each in measures if each.is_met is False}
 
 
+def test_latencies_of_a_coarse_clock_have_no_ratio() -> None:
+    """A recording whose I/Os took no time is compared by everything else."""
+    recorded = _load(latency_s=0.0)
+    measures = {each.name: each for each in compare("run", recorded, _load())}
+    assert np.isnan(measures["read p50"].difference)
+    assert measures["requests"].is_met
+
+
 def test_the_same_load_at_another_time_of_day_meets_all() -> None:
     """The clock of the replay does not matter, nor jitter below a millisecond."""
     recorded = _load()

@@ -45,6 +45,7 @@ MAX_SHARE, MAX_LAG_S, MAX_UTILIZATION = 0.01, 1e-3, 0.05
 # tests/traces/test_fidelity.py
 _MIN_WAITED_PERCENT = 10.0
 _HALF_MS = 0.5e-3
+_SYNCS = 3  # Direction of fio's syncs and of all that follow
 _ROW_BYTES = 128  # Of a log. Noticed by: tests/store/test_oversized_files.py
 
 
@@ -116,9 +117,6 @@ def read_replayed(folder: RunFolder) -> Arrivals:
     return Arrivals(
         arrivals[order], latencies[order], sizes[order].astype(float), direction[order] == 0
     )
-
-
-_SYNCS = 3  # Direction of fio's syncs and of all that follow
 
 
 def _logs(folder: RunFolder) -> Iterator[Log]:
@@ -218,9 +216,8 @@ def _busy(run: str, recorded: Arrivals, replayed: Arrivals) -> Iterator[Measure]
         for name, level in (("p50", 50), ("p99", 99)):
             if len(before) and len(after):
                 old, new = float(np.percentile(before, level)), float(np.percentile(after, level))
-                yield Measure(
-                    run, f"{direction} {name}", old, new, new / old - 1, None, format_latency
-                )
+                change = new / old - 1 if old else float("nan")
+                yield Measure(run, f"{direction} {name}", old, new, change, None, format_latency)
 
 
 def _mean(values: npt.NDArray[np.bool_] | Floats) -> float:
