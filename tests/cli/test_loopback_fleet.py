@@ -17,7 +17,7 @@ import volbench
 from tests.command_line import call
 from tests.loopback_fleet import LoopbackFleet, loopback_fleet
 from volbench.engine.hosts.device_lock import release_locks, reserve_host
-from volbench.errors import RefusedError
+from volbench.errors import HostKeyError, RefusedError
 from volbench.execute import connect
 from volbench.execute.channels import OnEnd, OnOutput, SubprocessChannel, SubprocessStream
 from volbench.execute.client import AgentClient, Request
@@ -212,6 +212,35 @@ def test_only_failed_hosts_are_repeated(tmp_path: Path) -> None:
         assert "failed-hosts.txt cannot be read" in gone.stderr
         without = call(*start, "--limit", "@failed", "--dry-run")
         assert "--limit @failed needs a campaign" in without.stderr
+
+
+class _UnknownKey(SubprocessChannel):
+    """Machine whose key is not in the file that was named."""
+
+    def open(self, *_arguments: object, **_options: object) -> SubprocessStream:
+        """Refuse the connection."""
+        raise HostKeyError(f"{self.host} is unknown", hint="pass --known-hosts FILE")
+
+
+def test_a_host_that_is_not_needed_may_be_absent(tmp_path: Path) -> None:
+    """Only the hosts whose runs are repeated must answer; an unknown key is no lost host."""
+    known = tmp_path / "known hosts"
+    keys = ("--known-hosts", known)
+    with loopback_fleet(tmp_path, "vm0", "vm1", channels={"vm1": _NoWrites("vm1")}) as fleet:
+        out, start = tmp_path / "out", ("run", fleet.profile(), "--inventory", fleet.inventory)
+        done = call(*start, "-o", out, "--policy", "best-effort", *keys)
+        assert done.returncode == 9, done.stderr
+        assert f"volbench resume --known-hosts '{known}' {out} --retry-failed" in done.stderr
+    with loopback_fleet(tmp_path, "vm0", "vm1", channels={"vm1": _UnknownKey("vm1")}):
+        refused = call("resume", out, "--retry-failed", "--policy", "all")
+        assert refused.returncode == 4, refused.stderr
+        assert "vm1 is unknown (1 run left there)" in refused.stderr
+        assert "hint: pass --known-hosts FILE" in refused.stderr
+        assert "forget" not in refused.stderr
+    with loopback_fleet(tmp_path, "vm0", "vm1", channels={"vm0": _UnknownKey("vm0")}):
+        done = call("resume", out, "--retry-failed", "--policy", "all")
+        assert done.returncode == 0, done.stderr
+        assert "vm0" not in done.stderr
 
 
 @pytest.mark.parametrize("option", ["--dry-run", "--yes"])

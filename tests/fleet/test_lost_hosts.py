@@ -46,7 +46,9 @@ def test_resume_settles_what_it_can_reach(desk: Desk) -> None:
     assert "vm1" in printed
     assert "2 runs left there" in printed
     assert states(desk) == ["finished", "planned", "running", "planned"]
-    ended(desk.start("resume", desk.out, "--policy", "best-effort"), status=9)
+    assert f"if vm1 is gone for good, give it up: volbench forget {desk.out} --host vm1" in printed
+    printed = ended(desk.start("resume", desk.out, "--policy", "best-effort"), status=9)
+    assert f"volbench resume --known-hosts {desk.fleet.known_hosts} {desk.out}" in printed
     assert states(desk) == ["finished", "finished", "running", "planned"]
     check_clean(desk.fleet.hosts[:1])
     ended(desk.start("forget", desk.out, "--host", "vm1", "--reason", "deleted"))

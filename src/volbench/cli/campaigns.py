@@ -32,7 +32,7 @@ from volbench.cli.slice_options import (
     with_removed_hosts,
     with_revived_hosts,
 )
-from volbench.cli.verb_groups import VerbCommand
+from volbench.cli.verb_groups import VerbCommand, repeat_known_hosts
 from volbench.errors import CampaignError, InputError, OutputError
 from volbench.slices import load
 from volbench.units import counted_noun
@@ -185,6 +185,7 @@ def resume(
 
     if from_stdin:
         request = read_request()
+        repeat_known_hosts(request.host_keys.known_hosts)
         served_at = request.metrics
         metrics = replace(
             metrics,
@@ -216,6 +217,9 @@ def resume(
         connect(present, request.host_keys) as connected,
     ):
         reached = resume_on(connected, archive, allow_exec=request.allow_exec)
+        may_redo = settings.redo_steps or plan.order is Order.DUETS
+        needing = plan.runs if may_redo else left
+        reached = reached.needing({run.host for run in needing} or history.in_use)
         may_go_on = reached.may_go_on(plan)
         if reached.hosts:
             for error in reached.absent.values():
@@ -223,8 +227,6 @@ def resume(
             plan = allow_anew(reached.hosts, layout, plan, consent=request.consent, seal=seal)
             if devices := request.consent.allow_destroy:
                 confirm_destruction(reached.hosts, plan, only=devices)
-            may_redo = settings.redo_steps or plan.order is Order.DUETS
-            needing = plan.runs if may_redo else left
             secrets = ask_secrets(needing, settings.secrets) if may_go_on else {}
             settings = replace(settings, settle_only=not may_go_on, secrets=secrets)
             verdicts = execute(

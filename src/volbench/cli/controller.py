@@ -7,11 +7,13 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from io import TextIOBase
 from typing import TYPE_CHECKING
 
 import click
 
+from volbench.cli.verb_groups import connecting_words
 from volbench.errors import ArchiveError
 from volbench.model.campaign.event import (
     CampaignStarted,
@@ -48,9 +50,12 @@ class LoggedListener:
         self._log = log
         self._to_logs = to_logs
         self._to_terminal = to_terminal
+        self._completed = connecting_words()
 
     def __call__(self, event: Event, /) -> None:
-        """Handle one event."""
+        """Handle one event; commands in notices get the file of host keys."""
+        if isinstance(event, Notice):
+            event = replace(event, message=self._completed(event.message))
         for listener in (*self._to_logs, *self._to_terminal):
             listener(event)
 

@@ -23,7 +23,7 @@ from volbench.cli.options import (
     schema_command,
 )
 from volbench.cli.output import TableOutput, table_options
-from volbench.cli.verb_groups import VerbGroup
+from volbench.cli.verb_groups import VerbGroup, repeat_known_hosts
 from volbench.errors import CampaignError, InputError
 from volbench.units import counted_noun, format_capacity
 
@@ -104,6 +104,7 @@ _FORKS = click.option(
 def _host_keys(known_hosts: Path | None, accept_new: bool) -> HostKeyPolicy:  # noqa: FBT001 - click passes options by name
     from volbench.execute.connect import HostKeyPolicy
 
+    repeat_known_hosts(known_hosts)
     return HostKeyPolicy(known_hosts, accept_new)
 
 

@@ -8,7 +8,7 @@ import shlex
 import signal
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stderr
 from pathlib import Path
 from typing import Any, NoReturn, TextIO
@@ -20,7 +20,9 @@ from volbench.errors import VolbenchError
 from volbench.slices import is_present, load
 
 _KEY = "volbench.campaign"
+_KNOWN_HOSTS = "volbench.known-hosts"
 _PLACEHOLDER = re.compile(r"\b(volbench (?:check|forget|reap|resume|show)) DIR\b")
+_CONNECTS = re.compile(r"\b(volbench (?:reap|resume))(?= \S)(?! --known-hosts)")
 
 
 def name_campaign(folder: Path) -> None:
@@ -37,11 +39,32 @@ def remember(context: click.Context, argument: click.Parameter, folder: Path) ->
     return folder
 
 
+def repeat_known_hosts(file: Path | None) -> None:
+    """Remember the file of host keys, which commands in hints need as well."""
+    context = click.get_current_context(silent=True)
+    if context is not None:
+        context.meta[_KNOWN_HOSTS] = file
+
+
 def complete_hint(error: VolbenchError) -> None:
-    """Put the campaign folder in place of ``DIR`` in the commands of an error's hint."""
+    """Put the campaign folder in place of ``DIR`` in the commands of an error's hint.
+
+    Commands that connect to its hosts get the file of host keys.
+    """
     context = click.get_current_context(silent=True)
     if context is not None and (folder := context.meta.get(_KEY)) is not None:
         error.hint = with_paths(error.hint, [folder])
+    error.hint = connecting_words()(error.hint)
+
+
+def connecting_words() -> Callable[[str], str]:
+    """Return what adds the file of host keys to the commands in a text, in any thread."""
+    context = click.get_current_context(silent=True)
+    file = None if context is None else context.meta.get(_KNOWN_HOSTS)
+    if file is None:
+        return str
+    option = f"--known-hosts {shlex.quote(str(file))}"
+    return lambda text: _CONNECTS.sub(lambda match: f"{match[1]} {option}", text)
 
 
 def with_paths(text: str, paths: Sequence[str | Path]) -> str:

@@ -7,15 +7,22 @@ consent to overwrite them: on this machine the same paths are different devices 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from volbench.engine.campaign.prepare import ready_host
 from volbench.engine.guard.device_guard import check_content
 from volbench.engine.guard.volume_targets import find_device
 from volbench.engine.hosts.connected_host import ConnectedHost, raise_all
 from volbench.engine.hosts.host_facts import machine_of, options_on, survey_machine
-from volbench.errors import ArchiveError, InputError, RefusedError, TransportError
+from volbench.errors import (
+    ArchiveError,
+    AuthError,
+    HostKeyError,
+    InputError,
+    RefusedError,
+    TransportError,
+)
 from volbench.execute.scheduler import on_each
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.campaign.host import LOCAL, Host, Inventory, Policy
@@ -28,6 +35,7 @@ from volbench.store.archive import Archive, hold_campaign
 from volbench.store.consent import Seal
 from volbench.store.journal import Journal, read_history
 from volbench.store.layout import Layout
+from volbench.units import counted_noun
 
 
 @dataclass(frozen=True)
@@ -51,6 +59,12 @@ class Reached:
             case Policy.BEST_EFFORT:
                 return clients > 0
 
+    def needing(self, hosts: Collection[str]) -> Reached:
+        """Return the same without the absent hosts that are not needed."""
+        return replace(
+            self, absent={name: self.absent[name] for name in self.absent if name in hosts}
+        )
+
     def raise_absent(self, campaign: Campaign, states: Mapping[str, RunState]) -> None:
         """Raise an error with the absent hosts and their numbers of pending runs."""
         if not self.absent:
@@ -59,15 +73,28 @@ class Reached:
             run.host for run in campaign.runs if not states.get(run.id, RunState.PLANNED).is_settled
         )
         listed = [
-            f"{error.message} ({left[name]} runs left there)" for name, error in self.absent.items()
+            f"{error.message} ({counted_noun(left[name], 'run')} left there)"
+            if left[name]
+            else error.message
+            for name, error in self.absent.items()
         ]
-        first = next(iter(self.absent))
-        without = "active runs on the other hosts are completed; continue without it: --policy"
-        without = f"{without} best-effort; or " if self.hosts else ""
-        raise TransportError(
-            "; ".join(listed),
-            hint=f"{without}give it up: volbench forget DIR --host {first} --reason TEXT",
-        )
+        # A host that refused the login, or was refused itself, is there: it need not be given up.
+        there = [
+            error for error in self.absent.values() if isinstance(error, HostKeyError | AuthError)
+        ]
+        gone = [name for name, error in self.absent.items() if error not in there]
+        hints = [there[0].hint] if there else []
+        if self.hosts:
+            hints.append(
+                "active runs on the other hosts are completed; continue without it: --policy"
+                " best-effort"
+            )
+        if gone:
+            hints.append(
+                f"if {gone[0]} is gone for good, give it up: "
+                f"volbench forget DIR --host {gone[0]} --reason TEXT"
+            )
+        raise TransportError("; ".join(listed), hint="; or ".join(hints))
 
 
 def hosts_to_reach(

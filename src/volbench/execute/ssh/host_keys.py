@@ -47,7 +47,8 @@ class KnownHosts:
         if not self.accept_new:
             raise HostKeyError(
                 f"{_name(hop)} is unknown: it presents {kind} {fingerprint(blob)}",
-                hint="compare this fingerprint with the host's own (ssh-keygen -lf "
+                hint="if another file has its key, pass --known-hosts FILE; else compare this "
+                "fingerprint with the host's own (ssh-keygen -lf "
                 "/etc/ssh/ssh_host_ed25519_key.pub), then connect once with ssh, "
                 "or pass --accept-new-host-keys",
             )
