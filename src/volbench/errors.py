@@ -30,6 +30,7 @@ they are caught.
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
@@ -279,6 +280,11 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
         return names[min(numbers, key=lambda entry: abs(numbers[entry] - int(number)))]
     matches = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.6)
     return names[matches[0]] if matches else None
+
+
+def quoted(value: object) -> str:
+    """Return a path or name as a word of a suggested command, quoted for a shell."""
+    return shlex.quote(str(value))
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:

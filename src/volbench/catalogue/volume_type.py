@@ -11,7 +11,7 @@ from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 from pydantic_core.core_schema import no_info_before_validator_function
 
-from volbench.errors import InputError
+from volbench.errors import InputError, quoted
 from volbench.model.document.document_model import Document, Filled, Size
 from volbench.model.document.located_errors import NULL
 from volbench.model.frozen_model import Frozen
@@ -287,7 +287,7 @@ def _provisioned(sized: _SizedVolume, key: str, chosen: float | None) -> float |
         bounds += [f"at most {text(high)}"] if high is not None else []
         raise InputError(
             f"{name}{size} supports {' and '.join(bounds)}, not {text(chosen)}",
-            hint=f"see: volbench volume-types show {name}",
+            hint=f"see: volbench volume-types show {quoted(name)}",
         )
     return chosen
 

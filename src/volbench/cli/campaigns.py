@@ -33,7 +33,7 @@ from volbench.cli.slice_options import (
     with_revived_hosts,
 )
 from volbench.cli.verb_groups import VerbCommand, repeat_known_hosts
-from volbench.errors import CampaignError, InputError, OutputError
+from volbench.errors import CampaignError, InputError, OutputError, quoted
 from volbench.slices import load
 from volbench.units import counted_noun
 
@@ -94,7 +94,8 @@ def attach(campaign: Path) -> None:
     if not is_held(layout):
         raise CampaignError(
             f"the campaign in {campaign} is not running",
-            hint=f"continue it: volbench resume {campaign}; or see: volbench status {campaign}",
+            hint=f"continue it: volbench resume {quoted(campaign)}; or see: "
+            f"volbench status {quoted(campaign)}",
         )
     try:
         follow_log(layout)
@@ -108,7 +109,8 @@ def attach(campaign: Path) -> None:
     if left:
         raise CampaignError(
             f"{len(left)} of {counted_noun(len(archive.campaign.runs), 'run')} not finished",
-            hint=f"see them: volbench show {campaign}; continue: volbench resume {campaign}",
+            hint=f"see them: volbench show {quoted(campaign)}; continue: "
+            f"volbench resume {quoted(campaign)}",
         )
 
 

@@ -43,7 +43,7 @@ from volbench.cli.output import (
     table_options,
 )
 from volbench.cli.verb_groups import VerbCommand
-from volbench.errors import ComparisonError, InputError, ProfileError
+from volbench.errors import ComparisonError, InputError, ProfileError, quoted
 from volbench.model.profile.secret_values import mask_text
 from volbench.present.formatting import printable
 from volbench.units import format_duration, parse_duration, parse_size
@@ -269,7 +269,7 @@ def _application_profile(
         raise InputError(
             f"{others[0]} cannot be used with --for: the profile {application} chooses it",
             hint=f"change the profile with --set {others[0].removeprefix('--')}=VALUE; see: "
-            f"volbench profile show {application}",
+            f"volbench profile show {quoted(application)}",
         )
     repeats = [f"repeat={context.params['repeat']}"] if given else []
     sources = [read_profile(application)]

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 from volbench.cli.controller import last_error_of, open_log
 from volbench.cli.options import Metrics
 from volbench.engine.campaign.campaign_state import Settings
-from volbench.errors import CampaignError
+from volbench.errors import CampaignError, quoted
 from volbench.execute.connect import HostKeyPolicy
 from volbench.model.campaign.planned_run import Consent
 from volbench.store.archive import is_held
@@ -70,7 +70,8 @@ def resume_in_background(layout: Layout, request: ResumeRequest) -> None:
         time.sleep(_POLL_S)
     click.echo(
         f"Running in the background (PID {pid}).\n"
-        f"Follow it: volbench attach {layout.root}; or see: volbench status {layout.root}",
+        f"Follow it: volbench attach {quoted(layout.root)}; or see: "
+        f"volbench status {quoted(layout.root)}",
         err=True,
     )
 

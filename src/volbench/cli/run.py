@@ -44,7 +44,7 @@ from volbench.cli.output import (
 from volbench.cli.profiles import texts_of
 from volbench.cli.slice_options import Placement, with_placement
 from volbench.cli.verb_groups import VerbCommand
-from volbench.errors import InputError
+from volbench.errors import InputError, quoted
 from volbench.units import parse_size
 
 if TYPE_CHECKING:
@@ -241,7 +241,9 @@ def run(
             hosts, request, start=start, table_output=table_output, host_keys=where.host_keys
         )
     if like is not None and not (start.dry_run or start.detach):
-        click.echo(f"compare with: volbench compare {like} {request.into}", err=True)
+        click.echo(
+            f"compare with: volbench compare {quoted(like)} {quoted(request.into)}", err=True
+        )
     if ended is not None:
         with reported_errors(table_output):
             refuse_unmet(ended.verdicts)

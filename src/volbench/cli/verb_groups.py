@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import shlex
 import signal
 import sys
 import time
@@ -16,7 +15,7 @@ from typing import Any, NoReturn, TextIO
 import click
 from click.shell_completion import CompletionItem
 
-from volbench.errors import VolbenchError
+from volbench.errors import VolbenchError, quoted
 from volbench.slices import is_present, load
 
 _KEY = "volbench.campaign"
@@ -63,14 +62,14 @@ def connecting_words() -> Callable[[str], str]:
     file = None if context is None else context.meta.get(_KNOWN_HOSTS)
     if file is None:
         return str
-    option = f"--known-hosts {shlex.quote(str(file))}"
+    option = f"--known-hosts {quoted(file)}"
     return lambda text: _CONNECTS.sub(lambda match: f"{match[1]} {option}", text)
 
 
 def with_paths(text: str, paths: Sequence[str | Path]) -> str:
     """Return a text whose commands have paths, quoted for a shell, where there are some."""
-    quoted = shlex.join(map(str, paths)) or "DIR"
-    return _PLACEHOLDER.sub(lambda match: f"{match[1]} {quoted}", text)
+    words = " ".join(map(quoted, paths)) or "DIR"
+    return _PLACEHOLDER.sub(lambda match: f"{match[1]} {words}", text)
 
 
 _stderr: list[TextIO] = []  # Standard error as it was before a quiet verb; empty for any other

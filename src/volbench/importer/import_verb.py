@@ -16,6 +16,7 @@ from volbench.cli.output import (
     recorded_command,
     table_options,
 )
+from volbench.errors import quoted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -134,7 +135,7 @@ def _report_lines(report: ImportReport) -> list[str]:
         *_by_message("note", report.remarks),
         (
             f"imported runs: {len(report.runs)}{ended}; files with results: {report.files};"
-            f" logs: {report.logs}{left}{others}. See them: volbench show {report.into}"
+            f" logs: {report.logs}{left}{others}. See them: volbench show {quoted(report.into)}"
         ),
     ]
 

@@ -22,6 +22,7 @@ from volbench.errors import (
     CampaignError,
     DeadlineError,
     InputError,
+    quoted,
 )
 from volbench.kubernetes.cluster import KINDS, Cluster, Manifest
 from volbench.kubernetes.cluster_spec import (
@@ -400,12 +401,12 @@ def fetch_campaign(cluster: Cluster, name: str, folder: Path) -> None:
         upload = schedule_settings(owner)["upload"]
         raise InputError(
             f"{name} is a schedule: its campaigns are in {upload}",
-            hint=f"list them: volbench list {upload}",
+            hint=f"list them: volbench list {quoted(upload)}",
         )
     if state.state not in _ENDED.values() or job is None:
         raise CampaignError(
             f"the controller {name} is {state.state}",
-            hint=f"wait until it has ended: volbench k8s status {name}",
+            hint=f"wait until it has ended: volbench k8s status {quoted(name)}",
         )
     claim = cluster.read("PersistentVolumeClaim", name) or {}
     if claim.get("status", {}).get("phase") != "Bound":
@@ -439,7 +440,7 @@ def cancel_controller(cluster: Cluster, name: str) -> bool:
     elif state.state in _ENDED.values():
         raise CampaignError(
             f"the controller {name} has ended already: it is {state.state}",
-            hint=f"copy its campaign folder: volbench k8s fetch {name} {cluster.options}",
+            hint=f"copy its campaign folder: volbench k8s fetch {quoted(name)} {cluster.options}",
         )
     if state.state in _ACTIVE:
         _end_job(cluster, state.job)
@@ -530,7 +531,7 @@ def _fetch(cluster: Cluster, name: str, pod: Manifest, folder: Path) -> None:
         if identities_of(executor, [path]) == (None,):
             raise ArchiveError(
                 f"the controller {name} left no campaign folder",
-                hint=f"see its output: volbench k8s status {name}",
+                hint=f"see its output: volbench k8s status {quoted(name)}",
             )
         partial.mkdir(parents=True)
         executor.fetch_work_folder(path, str(partial))

@@ -22,7 +22,7 @@ from volbench.cli.options import (
 )
 from volbench.cli.output import TableOutput, binary_output, table_options
 from volbench.cli.verb_groups import LazyGroup, VerbCommand
-from volbench.errors import InputError
+from volbench.errors import InputError, quoted
 from volbench.kubernetes.cluster import ClusterAddress
 from volbench.kubernetes.cluster_spec import ClusterSpec, spec_options
 from volbench.kubernetes.controllers import ControllerSpec
@@ -116,8 +116,8 @@ def submit(
         submit_controller(cluster, spec)
     click.echo(spec.name)
     click.echo(
-        f"follow it: volbench k8s status {spec.name}; when it has ended: "
-        f"volbench k8s fetch {spec.name} -o DIR",
+        f"follow it: volbench k8s status {quoted(spec.name)}; when it has ended: "
+        f"volbench k8s fetch {quoted(spec.name)} -o DIR",
         err=True,
     )
 
@@ -190,7 +190,7 @@ def cancel(name: str, *, address: ClusterAddress) -> None:
             click.echo(f"removed the schedule {name}; campaigns in its bucket are kept", err=True)
             return
         click.echo(
-            f"cancelled {name}; bring its results back: volbench k8s fetch {name} "
+            f"cancelled {name}; bring its results back: volbench k8s fetch {quoted(name)} "
             f"{cluster.options} --remove -o DIR",
             err=True,
         )

@@ -25,7 +25,7 @@ from uuid import uuid4
 
 import click
 
-from volbench.errors import CampaignError, TransportError, VolbenchError
+from volbench.errors import CampaignError, TransportError, VolbenchError, quoted
 from volbench.kubernetes.cluster import Cluster, Manifest, RequestError
 from volbench.kubernetes.manifests import CAMPAIGN_LABEL, campaign_labels, make_object
 from volbench.kubernetes.pod_status import has_ended
@@ -265,8 +265,9 @@ class CampaignLease:
             raise CampaignError(
                 f"{self._campaign} was continued from {folder} on {machine} after this folder was "
                 "copied: its runs and their results are there",
-                hint=f"continue there: volbench resume {folder}; to remove what is left on the "
-                f"cluster: volbench k8s reap {self._campaign} {self._cluster.options}",
+                hint=f"continue there: volbench resume {quoted(folder)}; to remove what is left "
+                "on the cluster: volbench k8s reap "
+                f"{quoted(self._campaign)} {self._cluster.options}",
             )
         mark = known if self._is_parent(lease) else self._mark_folder(known)
         notes = {_HOLDER: json.dumps(self.described), **({_MARK: mark} if mark else {})}

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import click
 
-from volbench.errors import DeadlineError
+from volbench.errors import DeadlineError, quoted
 from volbench.kubernetes.cluster import Cluster, Manifest
 from volbench.kubernetes.leases import held_lease
 from volbench.kubernetes.manifests import CAMPAIGN_LABEL, KEEP, MANAGED_BY
@@ -166,7 +166,7 @@ def _not_removed(cluster: Cluster, kind: str, left: list[Manifest], campaign: st
         message += f": on its node {node}: {node_trouble(cluster.read_if_allowed('Node', node))}"
         hint = f"bring the node back; if it is lost: kubectl delete node {node}"
     return DeadlineError(
-        message, hint=f"{hint}; then volbench k8s reap {campaign} {cluster.options}"
+        message, hint=f"{hint}; then volbench k8s reap {quoted(campaign)} {cluster.options}"
     )
 
 

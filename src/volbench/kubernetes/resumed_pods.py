@@ -13,7 +13,13 @@ import click
 
 from volbench.engine.campaign.campaign_state import RunStates
 from volbench.engine.hosts.orphans import lifetime_of
-from volbench.errors import ConnectError, DeadlineError, TransportError, VolbenchError
+from volbench.errors import (
+    ConnectError,
+    DeadlineError,
+    TransportError,
+    VolbenchError,
+    quoted,
+)
 from volbench.kubernetes.cluster import PATIENCE_S, Cluster, Manifest
 from volbench.kubernetes.leases import held_lease
 from volbench.kubernetes.manifests import PODS, owner_reference
@@ -64,7 +70,7 @@ def _require_objects(cluster: Cluster, campaign: str, root: Path) -> None:
         raise TransportError(
             f"nothing of {campaign} is left in the namespace {cluster.namespace}: it was "
             "removed, or another copy of this folder has finished it",
-            hint=f"what has finished here is kept: volbench show {root}; for the rest, run "
+            hint=f"what has finished here is kept: volbench show {quoted(root)}; for the rest, run "
             "the campaign again",
         )
 
@@ -74,7 +80,7 @@ def removed_at_end(
     cluster: Cluster, campaign: str, root: Path, *, stays: bool = False
 ) -> Iterator[None]:
     """Remove what a campaign made on a cluster, unless runs of it are left to do, or it `stays`."""
-    reap = f"volbench k8s reap {campaign} {cluster.options}"
+    reap = f"volbench k8s reap {quoted(campaign)} {cluster.options}"
     try:
         yield
     except BaseException as error:
@@ -82,7 +88,7 @@ def removed_at_end(
             cluster.patience_s = 0
         if _is_resumable(root, campaign):
             click.echo(
-                f"{campaign} remains on the cluster; continue: volbench resume {root}; "
+                f"{campaign} remains on the cluster; continue: volbench resume {quoted(root)}; "
                 f"or remove it: {reap}",
                 err=True,
             )
@@ -190,8 +196,8 @@ class _Revival:
         cluster.create(manifest)
 
     def _give_up(self, host: str) -> str:
-        forget = f"volbench forget {self.root} --host {host} --reason ..."
-        return f"give the host up: {forget}; then volbench reap {self.root}"
+        forget = f"volbench forget {quoted(self.root)} --host {quoted(host)} --reason ..."
+        return f"give the host up: {forget}; then volbench reap {quoted(self.root)}"
 
     def _await_end(self, cluster: Cluster, host: str, pod: Pod, uid: str) -> None:
         """Wait until the node has confirmed the end of a pod: before, fio may still run in it."""
@@ -207,7 +213,7 @@ class _Revival:
                     f"the node {pod.node} has not terminated the old pod of {host}, where fio may "
                     f"still run: {trouble}",
                     hint=f"bring the node back; if it is lost: kubectl delete node {pod.node}; "
-                    f"then volbench resume {self.root}",
+                    f"then volbench resume {quoted(self.root)}",
                 )
             time.sleep(POLL_S)
 

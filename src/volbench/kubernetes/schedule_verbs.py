@@ -10,7 +10,7 @@ import click
 from volbench.cli.options import examples, flag, option_group
 from volbench.cli.output import binary_output
 from volbench.cli.verb_groups import VerbCommand
-from volbench.errors import InputError
+from volbench.errors import InputError, quoted
 from volbench.kubernetes.cluster import ClusterAddress
 from volbench.kubernetes.cluster_spec import spec_options
 from volbench.kubernetes.pod_options import ADDRESS
@@ -80,8 +80,8 @@ def schedule(
         return
     click.echo(spec.name)
     click.echo(
-        f"follow it: volbench k8s status {spec.name} {cluster.options}; try it now: kubectl -n "
-        f"{spec.namespace} create job --from=cronjob/{spec.name} {spec.name}-first",
+        f"follow it: volbench k8s status {quoted(spec.name)} {cluster.options}; try it now: "
+        f"kubectl -n {spec.namespace} create job --from=cronjob/{spec.name} {spec.name}-first",
         err=True,
     )
 

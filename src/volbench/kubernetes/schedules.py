@@ -240,7 +240,7 @@ def judge_campaigns(cluster: Cluster, name: str, *, ended: int) -> int:
     if ended:
         output = f"its output: kubectl -n {cluster.namespace} logs {gethostname()}"
         reason = _REASONS.get(ended, "CampaignFailed")
-        warnings.append((reason, f"volbench run ended with exit code {ended}; {output}"))
+        warnings.append((reason, f"exit code of volbench run: {ended}; {output}"))
     if done.returncode:
         is_regression = done.returncode == RegressionError.exit_code
         warnings.append(("Regression" if is_regression else "TrendFailed", done.stderr.strip()))

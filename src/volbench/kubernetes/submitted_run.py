@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from volbench.errors import InputError
+from volbench.errors import InputError, quoted
 
 if TYPE_CHECKING:
     from volbench.kubernetes.cluster import Cluster
@@ -53,8 +53,8 @@ def check_run(cluster: Cluster, arguments: Sequence[str], *, account: str = "") 
     if account and cluster.read_if_allowed("ServiceAccount", account) is None:
         raise InputError(
             f"there is no service account {account} in the namespace {cluster.namespace}",
-            hint=f"make it: volbench k8s role --namespace {cluster.namespace} --name {account} "
-            "| kubectl apply -f -",
+            hint=f"make it: volbench k8s role --namespace {quoted(cluster.namespace)} "
+            f"--name {quoted(account)} | kubectl apply -f -",
         )
 
 

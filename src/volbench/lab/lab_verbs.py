@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from contextlib import nullcontext
 from pathlib import Path
@@ -23,7 +22,7 @@ from volbench.cli.options import (
 )
 from volbench.cli.output import TableOutput, table_options
 from volbench.cli.verb_groups import VerbGroup
-from volbench.errors import VolbenchError
+from volbench.errors import VolbenchError, quoted
 from volbench.units import parse_size
 
 if TYPE_CHECKING:
@@ -129,7 +128,7 @@ def _announce(volume: LabVolume) -> None:
     click.echo(volume.uri + (f"\n{volume.device}" if volume.device else ""))
     sys.stdout.flush()
     scenario = volume.scenario
-    address = shlex.quote(volume.device or volume.uri)
+    address = quoted(volume.device or volume.uri)
     target = f"--on {address} --allow-destroy {address}"
     size = f"--set size={min(scenario.size_bytes, _QUICK_BYTES)}"
     curve = (
@@ -142,7 +141,7 @@ def _announce(volume: LabVolume) -> None:
         "Try in another terminal. The volume holds no data of yours, so it may be overwritten:",
         f"  volbench run quick {target} {size}",
         f"  volbench run warmup-curve {target} {curve}",
-        f"Expected results: volbench lab show {scenario.name}",
+        f"Expected results: volbench lab show {quoted(scenario.name)}",
         "Press Ctrl-C to stop.",
     ]
     click.echo("\n".join(lines), err=True)

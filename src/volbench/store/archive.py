@@ -11,7 +11,7 @@ from pathlib import Path
 
 from pydantic import Field, ValidationError
 
-from volbench.errors import ArchiveError
+from volbench.errors import ArchiveError, quoted
 from volbench.model.campaign.planned_run import Campaign
 from volbench.model.frozen_model import Frozen
 from volbench.model.results.provenance import HostFacts, VolumeFacts
@@ -101,7 +101,11 @@ def refuse_used(root: Path) -> None:
         raise ArchiveError(
             f"{root} is not empty",
             hint="choose a new folder with --output"
-            + (f", or continue a run that was interrupted: volbench resume {root}" if kept else ""),
+            + (
+                f", or continue a run that was interrupted: volbench resume {quoted(root)}"
+                if kept
+                else ""
+            ),
             path=str(root),
         )
 

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from volbench.errors import ArchiveError, RefusedError
+from volbench.errors import ArchiveError, RefusedError, quoted
 from volbench.store.archive import (
     Archive,
     create_folder,
@@ -39,7 +39,6 @@ from volbench.store.layout import Layout
 
 _KEY_BYTES = 32
 _FORMAT = 1
-_HINT = "plan it again with your own targets: volbench run --like {root} --on ROLE=TARGET"
 
 
 @dataclass(frozen=True)
@@ -176,7 +175,8 @@ def hold_copies(layout: Layout, key: str) -> Iterator[None]:
 def _foreign(layout: Layout, reason: str) -> ArchiveError:
     return ArchiveError(
         f"{layout.root} is read-only: {reason}",
-        hint=_HINT.format(root=layout.root),
+        hint="plan it again with your own targets: "
+        f"volbench run --like {quoted(layout.root)} --on ROLE=TARGET",
         path=str(layout.root),
     )
 
@@ -244,8 +244,8 @@ def _read_key(path: Path) -> bytes:
             if stats.st_uid != os.geteuid() or stat.S_IMODE(stats.st_mode) & forbidden:
                 raise ArchiveError(
                     f"{checked} is not private: other users can access it",
-                    hint=f"if you trust it: chown {os.geteuid()} {checked}; "
-                    f"chmod {'600' if checked == path else '700'} {checked}",
+                    hint=f"if you trust it: chown {os.geteuid()} {quoted(checked)}; "
+                    f"chmod {'600' if checked == path else '700'} {quoted(checked)}",
                     path=str(checked),
                 )
         return _key_in(path, file.read(2 * _KEY_BYTES + 1))

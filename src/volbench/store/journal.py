@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from volbench.errors import ArchiveError
+from volbench.errors import ArchiveError, quoted
 from volbench.model.campaign.planned_run import DevicePin, FileIdentity, RunState
 from volbench.store.atomic_files import content_of, parse_json
 
@@ -131,7 +131,7 @@ def check_journal(path: Path, seal: Seal) -> str:
             raise ArchiveError(
                 f"{path}:{number} was not signed with your key, or earlier lines are missing",
                 hint="the folder is readable, but cannot be resumed; plan it again: "
-                f"volbench run --like {path.parent}",
+                f"volbench run --like {quoted(path.parent)}",
                 path=str(path),
             )
     return mac

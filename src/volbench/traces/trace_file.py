@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import Field, ValidationError
 
-from volbench.errors import InputError
+from volbench.errors import InputError, quoted
 from volbench.model.frozen_model import Count, Frozen
 from volbench.store.atomic_files import first_error, replaced_file, unwritable
 from volbench.store.held_folder import make_private_folder
@@ -203,7 +203,7 @@ def _taken_folder(folder: Path) -> int:
         if any(map(_is_recording, parts)):
             raise InputError(  # noqa: TRY301 - the lock is closed below
                 f"{folder} holds a recording that was killed",
-                hint=f"turn it into a trace: volbench trace import {folder.parent} -o FILE",
+                hint=f"turn it into a trace: volbench trace import {quoted(folder.parent)} -o FILE",
             )
         for left in (*parts, *folder.glob(".*.tmp")):
             left.unlink()

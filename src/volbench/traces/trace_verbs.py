@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from pathlib import Path
 
 import click
@@ -10,7 +9,7 @@ import click
 from volbench.cli.options import PATH, examples, output_option
 from volbench.cli.output import ChartFile, TableOutput, chart_options, table_options
 from volbench.cli.verb_groups import VerbGroup
-from volbench.errors import InputError
+from volbench.errors import InputError, quoted
 from volbench.traces.trace_options import ANONYMISE, FORMATS, Format
 
 _FRAMES = ("load", "sizes", "arrival", "seeks", "working-set", "hot-ranges", "mix", "reuse")
@@ -49,8 +48,7 @@ def show_trace(path: Path, frame: str, *, picture: ChartFile, table_output: Tabl
     if path.is_dir() and not found.exists() and parts_of(path):
         raise InputError(
             f"the recording in {path} was killed",
-            hint="keep what it has: "
-            f"volbench trace import {shlex.quote(str(path))} -o trace.parquet",
+            hint=f"keep what it has: volbench trace import {quoted(path)} -o trace.parquet",
         )
     if not found.is_file():
         raise InputError(

@@ -41,6 +41,7 @@ from volbench.errors import (
     StoppedError,
     TransportError,
     VolbenchError,
+    quoted,
 )
 from volbench.execute.scheduler import Work, drive, finish, on_each
 from volbench.model.campaign.event import CampaignEnded, CampaignStarted, Listener
@@ -203,7 +204,7 @@ def _report_unreleased(
         if result is not None:
             context.states.notify(
                 f"{host.name} was not cleaned: {result.message}; when it is back: "
-                f"volbench reap {context.layout.root}",
+                f"volbench reap {quoted(context.layout.root)}",
                 host=host.name,
             )
 
@@ -348,7 +349,7 @@ def _conclude(context: CampaignContext) -> None:
     if context.stop.requested and end.left:
         raise StoppedError(
             f"stopped: {len(end.finished)} of {counted_noun(total, 'run')} finished and kept",
-            hint=f"continue with: volbench resume {root}",
+            hint=f"continue with: volbench resume {quoted(root)}",
         )
     check_finished(end, root, total=total, are_hosts_kept=not has_pods(campaign))
 
@@ -379,7 +380,7 @@ def check_finished(
     left = f"{len(end.left)} of {counted_noun(total, 'run')} unfinished"
     raise CampaignError(
         ", ".join(text for text, runs in ((failed, end.failed), (left, end.left)) if runs),
-        hint=f"inspect them: volbench show {root}; "
+        hint=f"inspect them: volbench show {quoted(root)}; "
         + _next_step(end, root, are_hosts_kept=are_hosts_kept),
         finished=end.finished,
     )
@@ -388,10 +389,10 @@ def check_finished(
 def _next_step(end: CampaignEnded, root: Path, *, are_hosts_kept: bool) -> str:
     """Return how to finish the runs that failed or are left."""
     if not end.failed:
-        return f"continue with: volbench resume {root}"
+        return f"continue with: volbench resume {quoted(root)}"
     if not (are_hosts_kept or end.left):
         return "its pods and volumes are removed: to repeat them, run the campaign again"
-    return f"repeat the failed runs: volbench resume {root} --retry-failed"
+    return f"repeat the failed runs: volbench resume {quoted(root)} --retry-failed"
 
 
 # Time for which a ready process waits for its start after its controller was lost: a day

@@ -32,7 +32,14 @@ from volbench.engine.hosts.orphans import intent_record, lifetime_of, start_reco
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.run_once import Attempt, RunOutcome, execute_run, stopped_by, take_over_run
 from volbench.engine.sampling.sample_log import may_leave_dirt, writes_buffered
-from volbench.errors import ArchiveError, ConnectError, RefusedError, TransportError, VolbenchError
+from volbench.errors import (
+    ArchiveError,
+    ConnectError,
+    RefusedError,
+    TransportError,
+    VolbenchError,
+    quoted,
+)
 from volbench.execute.protocol import Executor, Process
 from volbench.execute.scheduler import Wait, Work
 from volbench.fio.jobs.render_job import planned_files
@@ -117,7 +124,8 @@ class Worker:
             raise ConnectError(
                 f"{self.host.name} has been silent for {format_duration(round(self.silent_s))}; "
                 "all other clients have ended",
-                hint=f"continue when it is back: volbench resume {self.context.layout.root}",
+                hint="continue when it is back: "
+                f"volbench resume {quoted(self.context.layout.root)}",
             )
 
     def recover(self) -> None:

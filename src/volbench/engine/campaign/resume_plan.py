@@ -22,6 +22,7 @@ from volbench.errors import (
     InputError,
     RefusedError,
     TransportError,
+    quoted,
 )
 from volbench.execute.scheduler import on_each
 from volbench.fio.jobs.option_table import shipped_table
@@ -92,7 +93,7 @@ class Reached:
         if gone:
             hints.append(
                 f"if {gone[0]} is gone for good, give it up: "
-                f"volbench forget DIR --host {gone[0]} --reason TEXT"
+                f"volbench forget DIR --host {quoted(gone[0])} --reason TEXT"
             )
         raise TransportError("; ".join(listed), hint="; or ".join(hints))
 

@@ -26,7 +26,7 @@ from volbench.engine.hosts.described_volumes import (
     Part,
     parse_answer,
 )
-from volbench.errors import RefusedError
+from volbench.errors import RefusedError, quoted
 from volbench.execute.agent.held_device import BLANK
 from volbench.execute.protocol import Executor, HeldDevice
 from volbench.fio.jobs.render_job import writes
@@ -98,8 +98,8 @@ def check_identity(
     if problems or seen.device is None:
         raise RefusedError(
             f"{target} is not the device that was planned: {', '.join(problems)}",
-            hint=f"examine it with volbench probe {target}; to overwrite it anyway: "
-            f"volbench resume DIR --allow-destroy {target}, or plan a new campaign",
+            hint=f"examine it with volbench probe {quoted(target)}; to overwrite it anyway: "
+            f"volbench resume DIR --allow-destroy {quoted(target)}, or plan a new campaign",
         )
     return seen.device
 
@@ -187,7 +187,7 @@ def _reason(target: str, device: DescribedDevice, use: DeviceUse, *, is_held: bo
         (
             use.mounted_at,
             f"is mounted, or one of its partitions is: {', '.join(use.mounted_at)}",
-            f"unmount it: umount {next(reversed(use.mounted_at), '')}",
+            f"unmount it: umount {quoted(next(reversed(use.mounted_at), ''))}",
         ),
         (
             use.is_swap,

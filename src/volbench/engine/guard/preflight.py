@@ -10,7 +10,7 @@ from volbench.engine.guard.device_guard import OpenDevice
 from volbench.engine.guard.run_guard import RunConsent, check_run, check_space, question_about
 from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.engine.hosts.described_volumes import HostState, look_at
-from volbench.errors import FioError, InputError
+from volbench.errors import FioError, InputError, quoted
 from volbench.execute.protocol import Executor
 from volbench.fio.jobs.render_job import planned_files, render
 from volbench.model.campaign.host import HostKind
@@ -263,7 +263,7 @@ def check_job_files(host: ConnectedHost, runs: Sequence[Run]) -> None:
         run = jobs[rejected[0]]
         raise FioError(
             f"fio rejects job {run.job}: {rejected[1]}",
-            hint=f"see its job file: volbench profile render {run.profile} -o DIR",
+            hint=f"see its job file: volbench profile render {quoted(run.profile)} -o DIR",
         )
 
 

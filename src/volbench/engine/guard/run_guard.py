@@ -24,7 +24,7 @@ from volbench.engine.hosts.described_volumes import (
     VolumeQuestion,
     free_bytes_at,
 )
-from volbench.errors import RefusedError
+from volbench.errors import RefusedError, quoted
 from volbench.execute.protocol import Executor
 from volbench.fio.dd import dd_argv
 from volbench.fio.jobs.render_job import lays_out, needed_file_bytes, removes_files, writes
@@ -169,14 +169,14 @@ def _is_agreed(content: Content, run: Run, opened: OpenDevice) -> bool:
 def _needs_consent(run: Run) -> RefusedError:
     target = run.volume.target
     if run.host == LOCAL:
-        hint = f"examine it with volbench probe {target}; to allow the loss of its data: "
-        hint += f"--allow-destroy {target}"
+        hint = f"examine it with volbench probe {quoted(target)}; to allow the loss of its data: "
+        hint += f"--allow-destroy {quoted(target)}"
     else:
         serial = run.volume.pin.serial if run.volume.pin is not None else ""
         inventory = f"allow_destroy: [serial:{serial}] in the inventory, or " if serial else ""
         hint = (
             f"examine it with volbench probe --inventory FILE; to allow the loss of its data: "
-            f"{inventory}--allow-destroy {run.host}:{target}"
+            f"{inventory}--allow-destroy {quoted(f'{run.host}:{target}')}"
         )
     return RefusedError(
         f"job {run.job} would overwrite {target}"

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from volbench.errors import InventoryError, Problems
+from volbench.errors import InventoryError, Problems, quoted
 from volbench.model.campaign.host import Inventory
 from volbench.model.document.located_errors import Entry, Node
 from volbench.model.document.yaml_text import parse_document
@@ -163,7 +163,7 @@ def _text(path: Path) -> str:
         raise _refused(path, reason, "name a file with a list of hosts") from error
     if text.startswith("#!"):
         reason = "is a program, which volbench does not run"
-        raise _refused(path, reason, _ASK_ANSIBLE.format(path=path))
+        raise _refused(path, reason, _ASK_ANSIBLE.format(path=quoted(path)))
     return text
 
 
@@ -198,7 +198,7 @@ def _read(path: Path, *, mapping: Path | None) -> InventoryDraft:
         raise _refused(path, "is a Terraform state; only its outputs are needed", hint)
     if "plugin" in foreign:
         reason = "configures an Ansible plugin, which volbench does not run"
-        raise _refused(path, reason, _ASK_ANSIBLE.format(path=path))
+        raise _refused(path, reason, _ASK_ANSIBLE.format(path=quoted(path)))
     _read_own(draft, top)
     return draft
 

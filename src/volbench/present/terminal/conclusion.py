@@ -17,7 +17,7 @@ from volbench.analyse.compare.repeat_statistics import location_interval
 from volbench.analyse.findings.rate_rules import MIN_REPEAT_RATIO
 from volbench.analyse.frames.job_frames import measured, plain_rows, with_latencies
 from volbench.analyse.time.steady_state import State
-from volbench.errors import ComparisonError
+from volbench.errors import ComparisonError, quoted
 from volbench.model.frames.expectation import SYNC
 from volbench.model.results.finding import Severity
 from volbench.present.formatting import Row, flag, number, pattern, printable, text
@@ -250,7 +250,8 @@ def _reservations(dataset: Results, rows: pd.DataFrame, folder: Path) -> Iterato
         return
     counts = heavy.drop_duplicates(["run", "rule"])["rule"].value_counts()
     names = ", ".join(f"{rule} {count}" for rule, count in counts.items())
-    yield f"Runs with warnings: {heavy['run'].nunique()} ({names}); see volbench check {folder}"
+    affected = heavy["run"].nunique()
+    yield f"Runs with warnings: {affected} ({names}); see volbench check {quoted(folder)}"
 
 
 def _comparison(dataset: Results) -> Sequence[str]:
