@@ -195,12 +195,74 @@ def test_what_the_host_took_decides_nothing() -> None:
     assert found.reason.startswith("the host disturbed 7")
 
 
-def _stolen(rates: Sequence[float], samples: Sequence[Row]) -> RunView:
+def _stolen(rates: Sequence[float], samples: Sequence[Row], depth: int = 64) -> RunView:
     rows = [
         {"device": "sdb", "level": "volume", "interval_s": 1.0, "after_fio": False, **sample}
         for sample in samples
     ]
-    return ran(rates, {"iodepth": "64"}, limits=PROMISED, device=rows)
+    return ran(rates, {"iodepth": str(depth)}, limits=PROMISED, device=rows)
+
+
+_ALL_STOLEN: list[Row] = [{"t_s": t + 1.0, "steal_percent": 30.0} for t in range(60)]
+
+
+def test_a_run_that_the_host_disturbed_throughout_is_left_out() -> None:
+    """Its seconds count only where the majority of all runs was disturbed."""
+    quiet = [*both(level(800, 60)), at(level(800, 60, seed=2))]
+    (found,) = audited(*quiet, _stolen(level(200, 60), _ALL_STOLEN))
+    assert found.outcome is Outcome.FALLS_SHORT
+    assert found.shortfall.estimate == pytest.approx(0.2, abs=0.003)
+    assert found.shortfall.high < 0.21
+    (found,) = audited(*(_stolen(level(800, 60), _ALL_STOLEN) for _ in range(2)), quiet[0])
+    assert found.outcome is Outcome.UNDECIDED
+    assert found.reason == "the host disturbed 67 % of the time"
+
+
+def test_a_deepest_queue_that_the_host_disturbed_shows_no_lack_of_gain() -> None:
+    """Rates that are not those of a throttle could rise with the depth."""
+    noise = [float(rate) for rate in 0.8 * noisy(60, cv=0.1, seed=3)]
+    disturbed = _stolen([rate / 2 for rate in noise], _ALL_STOLEN, depth=256)
+    (found,) = audited(at(noise, 64), at(noise[::-1], 64), disturbed)
+    assert found.outcome is Outcome.UNDECIDED
+    assert found.reason == "the host disturbed the deepest queues: they may gain more"
+    assert np.isnan(found.gain)
+
+
+@pytest.mark.parametrize(
+    ("options", "of_fio", "of_host", "outcome"),
+    [
+        ({}, 94.0, 50.0, Outcome.UNDECIDED),
+        ({}, 86.0, 97.0, Outcome.UNDECIDED),
+        ({}, 86.0, 50.0, Outcome.FALLS_SHORT),
+        ({"hipri": "1"}, 99.0, 99.0, Outcome.FALLS_SHORT),
+    ],
+)
+def test_a_busy_cpu_decides_no_shortfall(
+    options: dict[str, str], of_fio: float, of_host: float, outcome: Outcome
+) -> None:
+    """That of fio, or all of the host, of which the kernel may use one; but not by polling."""
+    views = []
+    for depth in (64, 256):
+        rows: list[dict[str, object]] = [
+            {"device": "sdb", "level": "volume", "interval_s": 1.0, "after_fio": False}
+            | {"t_s": t + 1.0, "cpu_busy_percent": of_host}
+            for t in range(6)
+        ]
+        rates = level(800, 6, seed=depth)
+        view = ran(rates, {"iodepth": str(depth), **options}, limits=PROMISED, device=rows)
+        view.summary["cpu_sys"] = of_fio - view.summary["cpu_usr"]
+        views.append(view)
+    (found,) = audited(*views)
+    assert found.outcome is outcome
+    assert found.reason.startswith("the CPU may have been") is (outcome is Outcome.UNDECIDED)
+
+
+def test_an_interval_wider_than_the_rate_decides_nothing() -> None:
+    """Three runs at 100, 200 and 700 of 100,000 IOPS are short, but of what?"""
+    limits = Limits(iops=100_000)
+    (found,) = audited(*(at(level(rate, 60), limits=limits) for rate in (690, 700, 100)))
+    assert found.is_wide
+    assert found.outcome is Outcome.UNDECIDED
 
 
 def test_what_the_device_reports_comes_first() -> None:

@@ -8,6 +8,7 @@ import pandas as pd
 
 from tests.present.tables.declared_tables import delivery
 from volbench.analyse.compare.promised_limits import Outcome
+from volbench.analyse.compare.repeat_statistics import Interval
 from volbench.present.tables.audit_table import audit_notes, audit_page_table, audit_table
 
 SHORT = replace(delivery("vm1", "read"), reason="")
@@ -29,6 +30,16 @@ def test_every_undecided_limit_says_why() -> None:
     assert not [note for note in others if "more would decide" in note]
 
 
+def test_an_interval_wider_than_the_rate_is_printed_as_its_ends() -> None:
+    """Plus and minus 306 % would be below zero."""
+    wide = replace(SHORT, rate=Interval(0.0, 159_000.0, 646_000.0))
+    column = next(each for each in audit_table([wide]).columns if each.name == "delivered")
+    assert column.show is not None
+    assert column.show(wide) == "159k IOPS [0 IOPS, 646k IOPS]"
+    near = replace(SHORT, rate=Interval(0.0, 100.0, 200.0))
+    assert column.show(near) == "100 IOPS ± 100 %"
+
+
 def test_queue_depths_are_said_once_for_all_volumes() -> None:
     """With the largest gain of any; one depth has none."""
     other = replace(SHORT, host="vm2", gain=0.02)
@@ -38,3 +49,8 @@ def test_queue_depths_are_said_once_for_all_volumes() -> None:
     ]
     single = replace(SHORT, depths=(32,), gain=float("nan"))
     assert "read IOPS: 32 I/Os in flight only." in audit_notes([single], LATENCIES)
+    unknown = replace(SHORT, gain=float("nan"))
+    (line,) = [note for note in audit_notes([unknown], LATENCIES) if "in flight" in note]
+    assert line.endswith("tried; the host disturbed the deepest queues.")
+    lines = [note for note in audit_notes([unknown, other], LATENCIES) if "in flight" in note]
+    assert lines[0].endswith("the deepest queue gained 2 %.")

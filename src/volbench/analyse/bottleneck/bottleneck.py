@@ -123,10 +123,10 @@ def cpu_evidence(view: RunView, rates: Rates) -> tuple[list[str], list[str]] | N
     elif (at_most := used * _usual_over_mean(rates)) >= _FULL_CPU_PERCENT:
         reasons.append(f"fio used {used:.0f} % of a CPU, {at_most:.0f} % at its usual rate")
         against.append("the CPU was partly idle on average")
-    if busy >= _FULL_CPU_PERCENT and cpu_demand(view) >= FULL_DEMAND_PERCENT:
+    if busy >= _FULL_CPU_PERCENT and cpu_demand(view.device, view.summary) >= FULL_DEMAND_PERCENT:
         reasons.append(
             f"the CPUs of the host were {busy:.0f} % busy, and a job used one or waited for one"
-            f" {cpu_demand(view):.0f} % of the time"
+            f" {cpu_demand(view.device, view.summary):.0f} % of the time"
         )
     return (reasons, against) if reasons else None
 

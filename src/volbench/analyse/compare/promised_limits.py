@@ -22,10 +22,11 @@ from volbench.analyse.compare.delivered_rate import (
     share_reached,
 )
 from volbench.analyse.compare.repeat_statistics import Interval
-from volbench.analyse.frames.disturbed import grey_rows
+from volbench.analyse.frames.disturbed import FULL_DEMAND_PERCENT, cpu_demand, grey_rows
 from volbench.analyse.frames.job_frames import measured, with_latencies
 from volbench.analyse.frames.kernel_counters import EXCEEDED
 from volbench.analyse.frames.resample import Floats, interval_of, median
+from volbench.analyse.frames.run_view import within_run
 from volbench.analyse.frames.workload_spec import workloads_of
 from volbench.analyse.time.change_points import find_changes
 from volbench.errors import InputError
@@ -51,6 +52,7 @@ _MIN_LARGE_BYTES = 64 * 1024
 # Noticed by: test_promised_limits.py::test_what_the_host_took_decides_nothing
 _MAX_DISTURBED = 0.5
 _OTHER_DISKS = "other-disks"
+_ONE_DEPTH = "one queue depth: a deeper queue may gain more"
 # Findings with which a rate is not that of the volume as it is sold, and what would decide; with
 # none the page of the finding says it
 _NOT_THE_VOLUME = {
@@ -117,7 +119,9 @@ class Delivery:
     seconds: float  # measured and used
     effective: float  # independent ones among them
     depths: tuple[int, ...]  # I/Os in flight that were tried, ascending
-    gain: float  # of the deepest over the next one, as a share; NaN for one depth
+    # of the deepest over the next one, as a share; NaN for one depth, or where the host disturbed
+    # one of the two most of the time
+    gain: float
     causes: tuple[str, ...]  # of the level and of changes, in words
     outcome: Outcome
     reason: str  # of an undecided outcome; may be empty
@@ -132,6 +136,11 @@ class Delivery:
             for end in (self.rate.high, self.rate.estimate, self.rate.low)
         )
         return Interval(low, middle, high)
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether the interval of the rate is wider than the rate, so that it says nothing."""
+        return self.rate.high > 2 * self.rate.estimate
 
     @property
     def limit(self) -> str:
@@ -231,6 +240,11 @@ class _Audit:
         series = series.reset_index(drop=True)
         series["grey"] = grey_rows(series, device, rows)
         self._exceeded = device.groupby("run")[[*_REPORTED]].mean()
+        samples = dict(iter(device.groupby("run")))
+        self._cpu_percent = {
+            run: _cpu_percent(plans[run], samples.get(run, device.iloc[:0]), results)
+            for run, results in rows.groupby("run")
+        }
         self._series = dict(iter(series.groupby(["run", "direction"])))
         verdicts = frame("verdicts").drop_duplicates(["run", "direction"])
         self._causes = verdicts.set_index(["run", "direction"])["causes"].dropna().to_dict()
@@ -296,15 +310,9 @@ class _Audit:
         time_outcome, more_s = _of_time(share, promise, seconds)
         if time_outcome is Outcome.FALLS_SHORT:
             outcome, reason = Outcome.FALLS_SHORT, ""
-        if reason_against := self._reservation(deepest, gain, causes, outcome, promise):
-            outcome, reason = Outcome.UNDECIDED, reason_against
-        if is_burst:
-            outcome, reason = Outcome.UNDECIDED, _burst_words(mean.interval.estimate, promise)
-        elif outcome is Outcome.UNDECIDED and not reason:
-            reason = _more_words(_more_for_rate(mean, promise, seconds))
         if math.isnan(promise.rate):
             share = Estimate(Interval(math.nan, math.nan, math.nan), share.effective)
-        return Delivery(
+        found = Delivery(
             campaign=str(row["campaign"]),
             host=str(row["host"]),
             volume=str(row["volume"]),
@@ -324,9 +332,18 @@ class _Audit:
             ),
             outcome=outcome,
             reason=reason,
-            time_outcome=time_outcome if outcome is Outcome.DELIVERS else outcome,
+            time_outcome=time_outcome,
             more_s=more_s,
         )
+        if reason_against := self._reservation(deepest, causes, found):
+            outcome, reason = Outcome.UNDECIDED, reason_against
+        if is_burst:
+            outcome, reason = Outcome.UNDECIDED, _burst_words(mean.interval.estimate, promise)
+        elif outcome is Outcome.UNDECIDED and not reason:
+            reason = _more_words(_more_for_rate(mean, promise, seconds))
+        if outcome is not Outcome.DELIVERS:
+            time_outcome = outcome
+        return replace(found, outcome=outcome, reason=reason, time_outcome=time_outcome)
 
     def _reported(self, measures: Sequence[_Measure]) -> Iterator[str]:
         """Yield the limits that the device itself says were reached most of the time."""
@@ -347,17 +364,13 @@ class _Audit:
         return [Cause(name) for name in counts.sort_values(ascending=False, kind="stable").index]
 
     def _reservation(
-        self,
-        measures: Sequence[_Measure],
-        gain: float,
-        causes: Sequence[Cause],
-        outcome: Outcome,
-        promise: Promise,
+        self, measures: Sequence[_Measure], causes: Sequence[Cause], found: Delivery
     ) -> str:
         """Return why the rate is not what the volume could deliver; empty for no reason."""
-        if math.isnan(promise.rate):
+        if math.isnan(found.promise.rate):
             return ""
-        is_kept = outcome is Outcome.DELIVERS  # in spite of other disks
+        gain = found.gain
+        is_kept = found.outcome is Outcome.DELIVERS  # in spite of other disks
         rules = [
             rule
             for measure in measures
@@ -365,7 +378,8 @@ class _Audit:
             if not (is_kept and rule == _OTHER_DISKS)
         ]
         disturbed = float(np.mean([measure.disturbed for measure in measures]))
-        is_short = outcome is Outcome.FALLS_SHORT
+        cpu_percent = float(np.mean([self._cpu_percent[measure.run] for measure in measures]))
+        is_short = found.outcome is Outcome.FALLS_SHORT
         is_unsure = math.isnan(gain) and not _LIMITS & set(causes)
         reasons = (
             (rules, _finding_words(*rules[:1])),
@@ -375,12 +389,31 @@ class _Audit:
             ),
             (is_short and Cause.CPU in causes, "the CPU of the host was the limit"),
             (
+                is_short and cpu_percent >= FULL_DEMAND_PERCENT,
+                f"the CPU may have been the limit: {min(cpu_percent, 100):.0f} % of it was needed",
+            ),
+            (
                 is_short and gain > MAX_SAME_DISTANCE,
                 f"the deepest queue gained {format_percent(gain)}: a deeper one may gain more",
             ),
-            (is_short and is_unsure, "one queue depth: a deeper queue may gain more"),
+            (is_short and is_unsure and len(found.depths) == 1, _ONE_DEPTH),
+            (is_short and is_unsure, "the host disturbed the deepest queues: they may gain more"),
+            (is_short and found.is_wide, "the interval is wider than the rate: measure longer"),
         )
         return next((reason for holds, reason in reasons if holds), "")
+
+
+def _cpu_percent(run: Run, device: pd.DataFrame, summary: pd.DataFrame) -> float:
+    """Return the share of a CPU that fio, or of all CPUs that the host needed; NaN if unknown.
+
+    The larger one: the kernel's work for a volume, such as that of a loop device, is not fio's.
+    """
+    if any(workload.polls for workload in workloads_of(run)):
+        return math.nan  # busy by design
+    host = device.drop_duplicates("t_s")
+    busy = within_run(host, runtime=float(summary["runtime_s"].max()))["cpu_busy_percent"].mean()
+    used = (summary["cpu_usr"] + summary["cpu_sys"]).max()
+    return float(pd.Series([busy, used, cpu_demand(device, summary)]).max())
 
 
 def _finding_words(rule: str = "") -> str:
@@ -439,17 +472,35 @@ def _without_burst(
 def _saturating(measures: Sequence[_Measure]) -> tuple[Sequence[_Measure], float]:
     """Return the runs whose queue is deep enough, and what the deepest queue gained.
 
-    The gain is relative to the next deepest queue; NaN for one depth.
+    The gain is relative to the next deepest queue; NaN for one depth, or a disturbed one.
     """
-    by_depth: dict[int, list[Floats]] = {}
-    for measure in measures:
-        by_depth.setdefault(measure.depth, []).append(measure.rates)
+    by_depth: dict[int, list[_Measure]] = {}
+    for measure in sorted(measures, key=lambda each: each.depth):
+        by_depth.setdefault(measure.depth, []).append(measure)
     # Medians: a stall at one of the depths is no gain of the other.
-    levels = {depth: median(np.concatenate(parts)) for depth, parts in by_depth.items()}
+    levels = {
+        depth: median(np.concatenate([each.rates for each in _typical(runs)]))
+        for depth, runs in by_depth.items()
+    }
     enough = (1 - MAX_SAME_DISTANCE) * max(levels.values())
     deepest = [measure for measure in measures if levels[measure.depth] >= enough]
-    *_, before, last = [math.nan, *(levels[depth] for depth in sorted(levels))]
-    return deepest, last / before - 1 if before else math.nan
+    *_, before, last = [
+        math.nan,
+        *(math.nan if _is_disturbed(by_depth[depth]) else levels[depth] for depth in levels),
+    ]
+    return _typical(deepest), last / before - 1 if before else math.nan
+
+
+def _is_disturbed(measures: Sequence[_Measure]) -> bool:
+    """Return whether the host disturbed the majority of the seconds of runs."""
+    return float(np.mean([measure.disturbed for measure in measures])) > _MAX_DISTURBED
+
+
+def _typical(measures: Sequence[_Measure]) -> Sequence[_Measure]:
+    """Return runs without those that the host disturbed, or all if it disturbed the majority."""
+    if _is_disturbed(measures):
+        return measures
+    return [measure for measure in measures if not _is_disturbed([measure])]
 
 
 def _outcome(mean: Estimate, promise: Promise) -> tuple[Outcome, str]:

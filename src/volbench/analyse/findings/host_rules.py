@@ -274,7 +274,7 @@ def cpu_bound(view: RunView, context: Context) -> Iterator[Observation]:
         is_sure = cause.is_certain
         claim = "The CPU limited the run" if is_sure else "The rate is consistent with a CPU limit"
         yield observed(cause, f"{claim} at {format_count(cause.level)} IOPS")
-    rows, waits = host_rows_in_run(view), waits_for_cpu(view)
+    rows, waits = host_rows_in_run(view), waits_for_cpu(view.device, view.summary)
     if limited or len(rows) < _MIN_SAMPLES or waits < MIN_WAIT_PERCENT:
         return
     # The tasks of a job wait at the same time: together for longer than the run.
@@ -288,7 +288,10 @@ def cpu_bound(view: RunView, context: Context) -> Iterator[Observation]:
             {"steal_percent": steal, "worst_steal_percent": worst},
         )
     busy = float(rows["cpu_busy_percent"].mean())
-    if busy >= _FULL_CPU_PERCENT and not cpu_demand(view) < FULL_DEMAND_PERCENT:
+    if (
+        busy >= _FULL_CPU_PERCENT
+        and not cpu_demand(view.device, view.summary) < FULL_DEMAND_PERCENT
+    ):
         yield Observation(
             f"The CPUs of the host were {busy:.3g} % busy{waited}.",
             {"cpu_busy_percent": busy},
@@ -410,7 +413,7 @@ def _had_enough(view: RunView, steal: float) -> bool:
     """Return whether the jobs would have left a CPU partly idle without steal; never by waits."""
     used = max((row["cpu_usr"] + row["cpu_sys"] for row in results_of(view)), default=math.nan)
     unhindered = used / max(1 - steal / 100, 0.01)
-    return math.isnan(waits_for_cpu(view)) and unhindered < FULL_DEMAND_PERCENT
+    return math.isnan(waits_for_cpu(view.device, view.summary)) and unhindered < FULL_DEMAND_PERCENT
 
 
 def _tool_time(view: RunView) -> Iterator[Observation]:

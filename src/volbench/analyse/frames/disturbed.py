@@ -16,7 +16,7 @@ import pandas as pd
 
 from volbench.analyse.frames.job_frames import is_watched
 from volbench.analyse.frames.resample import Floats, covered, interval_of, spread
-from volbench.analyse.frames.run_view import RunView, once, rate_per_s, results_of
+from volbench.analyse.frames.run_view import RunView, once, rate_per_s
 
 Flags = npt.NDArray[np.bool_]
 
@@ -100,25 +100,24 @@ def clean_rate_per_s(
     return t_s[kept], rate[kept]
 
 
-def waits_for_cpu(view: RunView) -> float:
-    """Return the mean run-queue delay of each job, in percent of the time; NaN if unknown."""
-    if view.device.empty or "tool_wait_percent" not in view.device:
+def waits_for_cpu(device: pd.DataFrame, summary: pd.DataFrame) -> float:
+    """Return the mean run-queue delay of each job of a run, in percent; NaN if unknown."""
+    if device.empty or "tool_wait_percent" not in device:
         return math.nan
-    host = view.device.drop_duplicates("t_s")
-    runtimes = [row["runtime_s"] for row in results_of(view)]
-    inside = (host["t_s"] > 0) & (host["t_s"] <= max(runtimes, default=math.inf))
+    host = device.drop_duplicates("t_s")
+    runtime_s = float(summary["runtime_s"].max())
+    inside = (host["t_s"] > 0) & ~(host["t_s"] > runtime_s)
     waits = host[inside]["tool_wait_percent"].dropna()
-    return float(waits.mean()) / _jobs(view.summary) if len(waits) else math.nan
+    return float(waits.mean()) / _jobs(summary) if len(waits) else math.nan
 
 
-def cpu_demand(view: RunView) -> float:
+def cpu_demand(device: pd.DataFrame, summary: pd.DataFrame) -> float:
     """Return the time that a job used a CPU or waited for one, in percent; NaN if unknown.
 
     Below 100 % the job also waited for the volume: more CPU would have changed its rate by less.
     """
-    used = [row["cpu_usr"] + row["cpu_sys"] for row in results_of(view)]
-    known = [percent for percent in used if not math.isnan(percent)]
-    return max(known) + waits_for_cpu(view) if known else math.nan
+    used = float((summary["cpu_usr"] + summary["cpu_sys"]).max())
+    return used + waits_for_cpu(device, summary)
 
 
 def disturbances(series: pd.DataFrame, device: pd.DataFrame, summary: pd.DataFrame) -> Disturbance:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 
+import numpy as np
 import pandas as pd
 
 from volbench.analyse.compare.promised_limits import DELIVERED_SECOND, MARGIN, Delivery, Outcome
@@ -133,6 +134,8 @@ def _with_interval(delivery: Delivery) -> str:
     rate = delivery.rate
     if math.isnan(rate.high) or not rate.estimate:
         return _delivered(delivery)
+    if delivery.is_wide:
+        return f"{_delivered(delivery)} [{delivery.words(rate.low)}, {delivery.words(rate.high)}]"
     return f"{_delivered(delivery)} ± {percent(rate.high / rate.estimate - 1)} %"
 
 
@@ -149,10 +152,12 @@ def _depth_lines(found: Sequence[Delivery]) -> Iterator[str]:
     gains: dict[tuple[str, str], float] = {}
     for delivery in found:
         key = delivery.limit, ", ".join(map(str, delivery.depths))
-        gains[key] = max(gains.get(key, delivery.gain), delivery.gain)
+        gains[key] = float(np.fmax(gains.get(key, delivery.gain), delivery.gain))
     for (limit, tried), gain in gains.items():
         gained = f"tried; the deepest queue gained {format_percent(max(0.0, gain))}"
-        yield f"{limit}: {tried} I/Os in flight {'only' if math.isnan(gain) else gained}."
+        if math.isnan(gain):
+            gained = "tried; the host disturbed the deepest queues" if "," in tried else "only"
+        yield f"{limit}: {tried} I/Os in flight {gained}."
 
 
 def _of_time(delivery: Delivery) -> Iterator[str]:
