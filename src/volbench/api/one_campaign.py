@@ -142,6 +142,11 @@ class CampaignData:
             for run in self.campaign.runs
         }
 
+    @property
+    def imprecise(self) -> Sequence[str]:
+        """A sentence for each workload whose repeats did not become precise (`repeat.until`)."""
+        return self._history.imprecise
+
     def job_text(self, run_id: str) -> str:
         """Return the job file, or the dd command, exactly as it was used; "" before it started."""
         self._fetch(f"runs/*/{JOB_FILE}", f"runs/*/{DD_COMMAND}")

@@ -336,6 +336,7 @@ def execute(
     from volbench.engine.campaign.campaign_engine import run_campaign
     from volbench.engine.run.process_watch import stop_on_signals
     from volbench.store.held_folder import hold_folder
+    from volbench.store.journal import read_history
 
     with hold_folder(layout.root, made=layout.made):
         try:
@@ -355,6 +356,9 @@ def execute(
         finally:
             verdicts = [] if has_answer else show_results(layout, table_output)
             click.echo(f"campaign folder: {layout.root}", err=True)
+            if campaign.repeats:
+                for words in read_history(layout.journal).imprecise:
+                    click.echo(f"warning: {words}", err=True)
     if any(run.extent for run in campaign.runs):
         _show_warmup(layout, campaign, table_output)
     return verdicts

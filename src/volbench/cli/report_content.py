@@ -124,6 +124,7 @@ def report_content(
         answer=_classes_compared(opened, prices),
         expected=Dataset([opened]).expect() if opened.campaign.expect else (),
         audited=_audited(opened),
+        imprecise=opened.imprecise,
         figures=[_figure(plot) for plot in _plots(frames, charts)],
         lead=[
             _figure(plot, is_first=True)

@@ -97,6 +97,8 @@ def _show_results(
             click.echo(notice, err=True)
         if data.campaign.design:
             click.echo(f"{data.campaign.design}: volbench compare pairs them", err=True)
+        for words in data.imprecise:
+            click.echo(f"warning: {words}", err=True)
 
 
 def _answers(opened: Dataset) -> Iterator[Table[Any]]:

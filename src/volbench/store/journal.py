@@ -57,6 +57,7 @@ class History:
     checksums: dict[str, str] = field(default_factory=dict)
     # hosts on which the campaign may hold locks, files or a work folder
     in_use: set[str] = field(default_factory=set)
+    imprecise: list[str] = field(default_factory=list)  # workloads that missed `repeat.until`
 
 
 class Journal:
@@ -187,6 +188,8 @@ def _apply_entry(history: History, entry: Mapping[str, object]) -> None:
             history.reasons.update(dict.fromkeys(map(str, runs), str(entry.get("reason", ""))))
         case {"kind": "in-use", "hosts": list(hosts)}:
             history.in_use.update(map(str, hosts))
+        case {"kind": "imprecise", "workloads": list(workloads)}:
+            history.imprecise = [*map(str, workloads)]
         case {"kind": str(kind), "host": str(host)}:
             _apply_host_entry(history, kind, host, entry)
         case _:

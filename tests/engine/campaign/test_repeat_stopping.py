@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -94,6 +95,20 @@ def test_a_drifting_volume_says_so(ended: dict[str, Path]) -> None:
         in text
     )
     assert "(wanted: 3 %; drift: up by" in text
+
+
+def test_missed_precision_is_said_last_and_later(ended: dict[str, Path]) -> None:
+    """The last lines of `run` say it, then `show` and the report; nothing if all are precise."""
+    start = f"warning: reads: not precise after {MOST} repeats: iops of reads"
+    said = ended["rising"].with_suffix(".txt").read_text().splitlines()[-2:]
+    assert said[0].startswith(f"warning: writes: not precise after {MOST} repeats")
+    assert said[1].startswith(start)
+    assert call("show", str(ended["rising"])).stderr.splitlines()[-2:] == said
+    assert "not precise" not in call("show", str(ended["even"])).stderr
+    page = ended["rising"].with_suffix(".html")
+    drawn = call("report", str(ended["rising"]), "--chart", "iops", "--output", str(page))
+    assert drawn.returncode == 0, drawn.stderr
+    assert html.escape(said[1].removeprefix("warning: ")) in page.read_text()
 
 
 def test_a_resume_comes_to_the_same_decision(ended: dict[str, Path]) -> None:

@@ -319,6 +319,9 @@ def _report_rounds(context: CampaignContext) -> None:
     for judge in context.judges:
         for words in judge.outcome():
             context.states.notify(words)
+    if context.campaign.repeats:
+        missed = [words for judge in context.judges for words in judge.missed()]
+        context.states.write("imprecise", workloads=missed)
 
 
 def _report_end(context: CampaignContext) -> CampaignEnded:

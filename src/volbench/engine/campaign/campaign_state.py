@@ -80,6 +80,9 @@ class Judge(Protocol):
     def outcome(self) -> Iterable[str]:
         """Return a sentence for each outcome that the user must know."""
 
+    def missed(self) -> Iterable[str]:
+        """Return a sentence for each workload that did not become precise."""
+
 
 class _Client(Protocol):
     """Client with a machine."""

@@ -57,10 +57,6 @@ class DepthJudge(ResultsJudge):
         words = f"{last} gained {format_percent(max(0.0, gain))} over shallower queues"
         return None if gain > MAX_SAME_DISTANCE else Decision(True, words, frozenset({run.job}))
 
-    def outcome(self) -> Sequence[str]:
-        """Return nothing: the results say which depths were tried."""
-        return ()
-
     def _clients(self) -> list[tuple[str, int]]:
         return list(dict.fromkeys((run.host, run.client) for run in self._campaign.runs))
 

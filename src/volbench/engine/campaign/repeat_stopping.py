@@ -82,8 +82,8 @@ class PrecisionJudge(ResultsJudge):
         )
         return Decision(widest is None, widest or self._reached(workload), jobs)
 
-    def outcome(self) -> Iterator[str]:
-        """Yield a sentence for each workload that did not get there."""
+    def missed(self) -> Iterator[str]:
+        """Yield a sentence for each workload that did not become precise."""
         for workload in self._planned:
             if words := self._judge(workload, None):
                 count = len(self._complete(workload, None))

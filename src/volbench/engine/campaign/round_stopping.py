@@ -6,7 +6,7 @@ run of a round, from the fifth round on, and covers the preceding rounds.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -53,6 +53,14 @@ class ResultsJudge:
         self._layout = layout
         self._campaign = campaign
         self._is_finished = is_finished
+
+    def outcome(self) -> Iterable[str]:
+        """Return a sentence for each outcome that the user must know."""
+        return self.missed()
+
+    def missed(self) -> Iterable[str]:
+        """Return a sentence for each workload that did not become precise."""
+        return ()
 
     def _jobs_of(self, *runs: Run) -> list[Sequence[JobResult]]:
         """Return the jobs of each run; none at all where a result is damaged.

@@ -120,7 +120,7 @@ def campaign_section(
         first=first,
         summary=summary(content, rows),
         key_numbers=[] if first.is_collection else key,
-        cautions=cautions(outcomes),
+        cautions=[*(f"{words}." for words in content.imprecise), *cautions(outcomes)],
         limits=limits_table(limits),
         results=results_page_table(rows, findings),
         aggregate=aggregate_page_table(aggregate),

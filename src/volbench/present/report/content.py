@@ -49,6 +49,7 @@ class ReportContent:
     answer: Sequence[str] = ()
     expected: Sequence[Verdict] = ()  # answers to the expectations of its profiles
     audited: Sequence[Delivery] = ()  # what the volumes of an audit deliver, the worst first
+    imprecise: Sequence[str] = ()  # a sentence for each workload that missed `repeat.until`
     figures: Sequence[ReportFigure] = ()  # in the order they are shown
     lead: Sequence[ReportFigure] = ()  # one or two that answer first
     # rule to the chart of a run that it is about
