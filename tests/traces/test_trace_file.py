@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -11,9 +12,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from tests.command_line import COMMAND, call
 from tests.traces.made_traces import made_rows, made_trace
 from volbench.errors import ArchiveError, InputError
 from volbench.traces import trace_file
+from volbench.traces.fidelity import read_recorded
 from volbench.traces.trace_file import TraceFacts, TraceWriter, read_batches, read_facts, row_count
 
 
@@ -122,3 +125,51 @@ def test_pandas_is_imported_before_pyarrow_does() -> None:
     code = "import sys, volbench.traces.trace_file; print('pandas' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "True\n"
+
+
+@pytest.mark.parametrize(
+    ("planted", "command"),
+    [
+        ("trace.parquet", "replay {folder} --on {folder}"),
+        ("trace.parquet", "trace show {folder}"),
+        ("trace-parts/000000.parquet", "trace import {folder} -o {folder}/new"),
+        ("fifo.blk", "trace import {folder}/fifo.blk -o {folder}/new"),
+        ("fifo.blk", "trace import {folder}/fifo.blk --from blkparse -o {folder}/new"),
+    ],
+)
+@pytest.mark.parametrize("is_link", [False, True])
+def test_planted_files_are_refused(
+    planted: str, command: str, tmp_path: Path, *, is_link: bool
+) -> None:
+    """A pipe is not waited for, and a link in a folder not followed."""
+    path = tmp_path / planted
+    path.parent.mkdir(exist_ok=True)
+    if is_link:
+        path.symlink_to("/etc/passwd" if planted != "fifo.blk" else "/dev/zero")
+    else:
+        os.mkfifo(path)
+    words = command.format(folder=tmp_path).split()
+    done = subprocess.run(
+        [*COMMAND, *words], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 2
+    assert str(path) in done.stderr
+    expected = "symbolic link" if is_link and planted != "fifo.blk" else "not a regular file"
+    assert expected in " ".join(done.stderr.split())
+    assert not (tmp_path / "new").exists()
+
+
+def test_a_trace_without_ios_is_named(tmp_path: Path) -> None:
+    """A recording of an idle disk cannot be shown, replayed, compared or imported."""
+    path = made_trace(tmp_path / "trace.parquet")
+    for words in (
+        ("show", path),
+        ("show", path, "--chart", tmp_path / "t.png"),
+        ("import", path, "-o", tmp_path / "new.parquet"),
+    ):
+        done = call("trace", *words)
+        assert (done.returncode, f"{path} has no I/Os\n" in done.stderr) == (2, True)
+    done = call("replay", path, "--on", tmp_path)
+    assert (done.returncode, f"{path} has no I/Os\n" in done.stderr) == (2, True)
+    with pytest.raises(InputError, match="has no I/Os"):
+        read_recorded(path)

@@ -18,7 +18,6 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 
 from volbench.analyse.frames.kernel_counters import host_rates
 from volbench.errors import InputError
@@ -33,7 +32,7 @@ from volbench.model.results.result import Direction
 from volbench.store.layout import Layout, RunFolder
 from volbench.store.log_files import open_log, plain_name
 from volbench.traces.replay_plan import FOLDER, MAX_IOS
-from volbench.traces.trace_file import FILE_NAME, UNKNOWN, Kind, read_batches, trace_path
+from volbench.traces.trace_file import UNKNOWN, Kind, read_rows, trace_path
 from volbench.units import format_latency, percent
 
 Floats = npt.NDArray[np.float64]
@@ -91,9 +90,13 @@ class Measure:
 
 
 def read_recorded(path: Path) -> Arrivals:
-    """Return the load of a trace."""
+    """Return the load of a trace.
+
+    Raises:
+        InputError: it is no trace, or has no I/Os.
+    """
     names = ["time_ns", "latency_ns", "size_bytes", "kind"]
-    table = pa.Table.from_batches(list(read_batches(trace_path(path), names)))
+    table = read_rows(trace_path(path), names)
     kinds = table["kind"].to_numpy()
     times, latencies, sizes = (table[name].to_numpy().astype(float) for name in names[:3])
     latencies[latencies == UNKNOWN] = np.nan
@@ -286,7 +289,7 @@ def _of_profile(layout: Layout, campaign: Campaign, recorded: Arrivals) -> list[
 
 def recording_of(layout: Layout) -> Path:
     """Return the trace that a campaign replays, as fitted to its target."""
-    return layout.root / FOLDER / FILE_NAME
+    return trace_path(layout.root / FOLDER)
 
 
 def _of_run(run: Run, folder: RunFolder, recorded: Arrivals) -> list[Measure]:
@@ -310,7 +313,7 @@ def _waited_percent(folder: RunFolder) -> float:
 
 def shortfall(run: Run, folder: RunFolder) -> str:
     """Return what a replay does not fulfil, with reasons; empty where all is met or unknown."""
-    recording = folder.path.parent.parent / FOLDER / FILE_NAME
+    recording = trace_path(folder.path.parent.parent / FOLDER)
     if not recording.exists():
         return ""
     measures = _of_run(run, folder, read_recorded(recording))

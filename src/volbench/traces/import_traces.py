@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from volbench.errors import InputError
+from volbench.store.atomic_files import open_regular
 from volbench.store.journal import utc_at
 from volbench.traces.anonymiser import Anonymiser
 from volbench.traces.request_pairs import (
@@ -42,6 +43,7 @@ from volbench.traces.trace_file import (
     read_batches,
     read_facts,
     rows_of,
+    without_ios,
 )
 from volbench.traces.trace_options import FORMATS
 from volbench.units import SECTOR_BYTES
@@ -53,6 +55,7 @@ Array = npt.NDArray[Any]
 _BLOCK_LINES = 200_000
 _LINE_BYTES = 1 << 16  # Longer lines are damaged.
 _NS = {"alibaba": 1_000, "tencent": 10**9, "thesios": 10**9}
+_COMPRESSIONS = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd"}
 _MAX_BYTES = np.iinfo(np.int32).max
 _INTEGER, _DECIMAL = r"^[0-9]{1,18}$", r"^[0-9]{1,12}(\.[0-9]{1,12})?$"
 # dev, CPU, sequence, time, process, action, letters, sector, sectors, name
@@ -134,7 +137,7 @@ def import_trace(
                 first = int(pc.min(table["time_ns"]).as_py())
                 earliest = first if earliest is None else min(first, earliest)
         if earliest is None:
-            raise _without_ios(path, facts)  # noqa: TRY301 - the parts are removed below
+            raise without_ios(path) if parts else _unrecognised(path, facts)  # noqa: TRY301 - parts are removed below
         sizes = facts.device_bytes or work.ends
         changes = {"device_bytes": sizes, "damaged_lines": work.damaged or facts.damaged_lines}
         facts = facts.model_copy(update={**changes, "start_utc": _start(facts, earliest)})
@@ -154,7 +157,7 @@ def import_trace(
     return Imported(facts, count, work.example)
 
 
-def _without_ios(path: Path, facts: TraceFacts) -> InputError:
+def _unrecognised(path: Path, facts: TraceFacts) -> InputError:
     return InputError(
         f"{path} has no I/Os in the format {facts.source}", hint="name its format with --from"
     )
@@ -187,7 +190,7 @@ def _tables(path: Path, facts: TraceFacts, work: _Import) -> Iterator[pa.Table]:
 
 def _is_trace(path: Path) -> bool:
     try:
-        with path.open("rb") as file:
+        with open_regular(path) as file:
             return file.read(4) == b"PAR1"
     except OSError as error:
         raise _unreadable(path, error) from error
@@ -197,7 +200,8 @@ def _lines(path: Path) -> Iterator[str]:
     """Yield the lines of a file, of which the longest are cut."""
     try:
         with (
-            pa.input_stream(str(path), compression="detect") as stream,
+            open_regular(path) as file,
+            pa.input_stream(file, compression=_COMPRESSIONS.get(path.suffix)) as stream,
             TextIOWrapper(stream, encoding="utf-8", errors="replace") as text,
         ):
             while line := text.readline(_LINE_BYTES):

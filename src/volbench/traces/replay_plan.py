@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from volbench.errors import InputError
-from volbench.traces.trace_file import UNKNOWN, Kind, read_batches, row_count
+from volbench.traces.trace_file import UNKNOWN, Kind, read_rows, row_count
 from volbench.units import SECTOR_BYTES, format_capacity
 
 FOLDER = "replay"  # In a campaign folder
@@ -92,13 +92,14 @@ def load_trace(path: Path, target: Target, *, speed: float = 1.0, fit: Fit = Fit
             f"{path} has {row_count(path):,} I/Os, and a replay at most {MAX_IOS:,}",
             hint="fio keeps its log of all I/Os in memory: record a shorter time",
         )
-    table = pa.Table.from_batches(list(read_batches(path)))
+    table = read_rows(path)
     kinds = table["kind"].to_numpy()
     if not target.discards:
         table = table.filter(pa.array(kinds != Kind.DISCARD))
     if not len(table) or not np.isin(table["kind"].to_numpy(), list(_ACTIONS)).any():
         raise InputError(
-            f"{path} has no I/O that can be replayed there", hint="volbench trace shows its content"
+            f"{path} has no I/O that can be replayed there",
+            hint=f"volbench trace show {path} lists its kinds of I/O",
         )
     offsets, sizes = _fitted(table, target, fit)
     times = table["time_ns"].to_numpy()

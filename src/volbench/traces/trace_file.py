@@ -11,7 +11,7 @@ import heapq
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from enum import IntEnum, IntFlag
 from pathlib import Path
 from typing import Any, Literal
@@ -27,7 +27,7 @@ from pydantic import Field, ValidationError
 
 from volbench.errors import InputError, quoted
 from volbench.model.frozen_model import Count, Frozen
-from volbench.store.atomic_files import first_error, replaced_file, unwritable
+from volbench.store.atomic_files import first_error, open_regular, replaced_file, unwritable
 from volbench.store.held_folder import make_private_folder
 
 FILE_NAME = "trace.parquet"
@@ -280,12 +280,13 @@ def _merged(parts: Sequence[Path]) -> Iterator[pa.Table]:
 
 
 def _first_time(part: Path) -> int:
-    return int(pq.read_metadata(part).row_group(0).column(0).statistics.min)
+    with _opened(part) as file:
+        return int(file.metadata.row_group(0).column(0).statistics.min)
 
 
 def _batches(part: Path) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a part, which is open only meanwhile: there may be thousands."""
-    with pq.ParquetFile(part) as file:
+    with _opened(part) as file:
         yield from file.iter_batches(BATCH_ROWS)
 
 
@@ -302,15 +303,28 @@ def _taken(held: list[pa.Table], until: int | None) -> Iterator[pa.Table]:
 
 
 def trace_path(path: Path) -> Path:
-    """Return the file of a trace: the path itself, or the trace in a folder."""
-    return path / FILE_NAME if path.is_dir() else path
+    """Return the file of a trace: the path itself, or the trace in a folder.
+
+    Raises:
+        InputError: it is a link in that folder.
+    """
+    return _no_link(path / FILE_NAME) if path.is_dir() else path
 
 
 def parts_of(path: Path) -> list[Path]:
     """Return the file of a trace, or the parts that a killed recording left in a folder."""
     if not path.is_dir():
         return [path]
-    return sorted(_parts_folder(path / FILE_NAME).glob("*.parquet"))
+    return sorted(map(_no_link, _parts_folder(path / FILE_NAME).glob("*.parquet")))
+
+
+def _no_link(file: Path) -> Path:
+    """Return a file of a folder that another user may have filled."""
+    if file.is_symlink():
+        raise InputError(
+            f"{file} is a symbolic link, which is not followed", hint="name the file it points to"
+        )
+    return file
 
 
 def read_facts(path: Path) -> TraceFacts:
@@ -360,17 +374,33 @@ def read_batches(path: Path, columns: Sequence[str] | None = None) -> Iterator[p
     """
     with _opened(path) as file:
         _facts_of(path, file)
-        try:
-            yield from file.iter_batches(BATCH_ROWS, columns=columns)
-        except (OSError, pa.ArrowException) as error:
-            raise _no_trace(path, error) from error
+        yield from file.iter_batches(BATCH_ROWS, columns=columns)
 
 
-def _opened(path: Path) -> pq.ParquetFile:
+def read_rows(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
+    """Return all rows of a trace; see `read_batches`.
+
+    Raises:
+        InputError: it has none.
+    """
+    batches = list(read_batches(path, columns))
+    if not batches:
+        raise without_ios(path)
+    return pa.Table.from_batches(batches)
+
+
+def without_ios(path: Path) -> InputError:
+    """Return the error of a trace that has no rows."""
+    return InputError(f"{path} has no I/Os", hint="record the disk while it is used")
+
+
+@contextmanager
+def _opened(path: Path) -> Iterator[pq.ParquetFile]:
     try:
-        return pq.ParquetFile(path)
+        with open_regular(path) as content, pq.ParquetFile(content) as file:
+            yield file
     except (OSError, pa.ArrowException) as error:
-        raise _no_trace(path, error) from error
+        raise _no_trace(path, getattr(error, "strerror", None) or error) from error
 
 
 def _facts_of(path: Path, file: pq.ParquetFile) -> TraceFacts:

@@ -40,7 +40,7 @@ def trace() -> None:
 @table_options()
 def show_trace(path: Path, frame: str, *, picture: ChartFile, table_output: TableOutput) -> None:
     """Show the I/Os of a trace: FILE, or that in the campaign folder DIR."""
-    from volbench.traces.trace_file import parts_of, trace_path
+    from volbench.traces.trace_file import parts_of, trace_path, without_ios
     from volbench.traces.trace_frames import TraceSummary
     from volbench.traces.trace_tables import facts_sentence, frame_table_of
 
@@ -50,12 +50,14 @@ def show_trace(path: Path, frame: str, *, picture: ChartFile, table_output: Tabl
             f"the recording in {path} was killed",
             hint=f"keep what it has: volbench trace import {quoted(path)} -o trace.parquet",
         )
-    if not found.is_file():
+    if not found.exists():
         raise InputError(
             f"there is no trace {found}",
             hint="record one with volbench watch --trace, or volbench trace import",
         )
     summary = TraceSummary(found)
+    if not summary.devices:
+        raise without_ios(found)
     table = frame_table_of(summary, frame.replace("-", "_"))
     if picture.chart:
         from volbench.traces.trace_chart import trace_plot
