@@ -14,6 +14,7 @@ from click.testing import CliRunner, Result
 
 from tests.command_line import COMMAND
 from tests.engine.conftest import Disks
+from tests.traces.made_traces import made_rows, made_trace
 from tests.traces.replayed_traces import SPAN_BYTES, make_trace
 from tests.waiting import until
 from volbench.cli.main import cli
@@ -62,6 +63,19 @@ def test_a_trace_is_replayed_in_a_directory(tmp_path: Path) -> None:
     found = {row["rule"] for row in json.loads(_call("check", folder, "--json").stdout)}
     assert not found & {"inconsistent-result", "overlapping-jobs", "damaged-files"}
     assert _call("verify", folder).exit_code == 0
+
+
+@pytest.mark.parametrize("volume", ["", "small.img"])
+def test_a_trace_of_a_few_kilobytes_is_replayed(volume: str, tmp_path: Path) -> None:
+    """In a directory and in a file that is smaller than the usual block of a fill."""
+    trace = made_trace(tmp_path / "trace.parquet", made_rows([0, 10**7, 2 * 10**7]))
+    target = tmp_path / volume
+    if volume:
+        target.write_bytes(bytes(65536))
+    words = ("--set", "direct=0", "--allow-destroy", target, "-o", tmp_path / "replay")
+    done = _call("replay", trace, "--on", target, *(words if volume else (*words[:2], *words[4:])))
+    assert done.exit_code == 0, done.output
+    assert _measures(tmp_path / "replay")["requests"]["replayed"] == 3
 
 
 @pytest.mark.root

@@ -8,10 +8,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.traces.made_traces import made_rows, made_trace
 from tests.traces.replayed_traces import SPAN_BYTES, make_trace
 from volbench.errors import InputError
 from volbench.traces import replay_plan
-from volbench.traces.replay_plan import Fit, Target, lane_count, lanes_of, load_trace, render_logs
+from volbench.traces.replay_plan import (
+    Fit,
+    Target,
+    file_bytes,
+    lane_count,
+    lanes_of,
+    load_trace,
+    render_logs,
+)
 from volbench.traces.trace_file import Kind
 
 _LINE = re.compile(r"volume (add|open|close|wait \d+ 0|(read|write|trim|sync) \d+ \d+)")
@@ -105,3 +114,23 @@ def test_a_trace_that_is_too_long_is_refused(
     monkeypatch.setattr(replay_plan, "MAX_IOS", 399)
     with pytest.raises(InputError, match="400 I/Os, and a replay at most 399"):
         load_trace(make_trace(tmp_path / "t.parquet"), Target(None))
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "expected"), [(None, 2 << 20), (1_500_000, 1_500_000), (8 << 20, 2 << 20)]
+)
+def test_a_new_file_is_of_whole_blocks(
+    size_bytes: int | None, expected: int, tmp_path: Path
+) -> None:
+    """Its end is filled as well, which fio would leave out; but never beyond what there is."""
+    path = made_trace(tmp_path / "t.parquet", made_rows([*range(300)]))
+    target = Target(size_bytes)
+    assert file_bytes(load_trace(path, target), target) == expected
+
+
+@pytest.mark.parametrize("latency_ns", [0, -1, 100_000])
+def test_no_lane_is_empty(latency_ns: int, tmp_path: Path) -> None:
+    """A log without I/O is refused by fio: a short trace has fewer lanes."""
+    path = made_trace(tmp_path / "t.parquet", made_rows([0] * 5, latency_ns=latency_ns))
+    load = load_trace(path, Target(None))
+    assert sorted(lanes_of(load, lane_count(load))) == [0, 1, 2, 3, 4]

@@ -54,7 +54,8 @@ if TYPE_CHECKING:
 
 
 # Writes every block of the scratch file once, so that no read finds one never written
-_FILL = {"rw": "write", "bs": "1m", "iodepth": 8, "runtime": None, "time_based": None}
+_FILL = {"rw": "write", "iodepth": 8, "runtime": None, "time_based": None}
+_FILL_BLOCK = "1m"  # or the whole of a smaller file
 
 
 # Where the loader found a problem, in the profile that stands for the options
@@ -379,8 +380,10 @@ def profile_on(
             for role in roles
         },
     }
+    is_small = "%" not in size and 0 < parse_size(size or "1g") < parse_size(_FILL_BLOCK)
+    fill = _FILL | {"bs": size if is_small else _FILL_BLOCK}
     fills = {
-        f"fill{names[role]}": {"role": role, **_FILL, **scratch.get(role, {})}
+        f"fill{names[role]}": {"role": role, **fill, **scratch.get(role, {})}
         for role in roles
         if role in scratch or role in filled
     }

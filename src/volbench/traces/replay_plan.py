@@ -38,6 +38,9 @@ _USUAL_LATENCY_NS = 2_000_000
 _LEAD_MS, _LEAD_MS_PER_LANE, _LEAD_MS_PER_IO = 700, 5, 0.002
 
 _PAGE_BYTES = 4096
+# Block in which a new file is filled: only whole ones are written. Noticed by:
+# tests/traces/test_replay_plan.py::test_a_new_file_is_of_whole_blocks
+_FILL_BYTES = 1 << 20
 Ints = npt.NDArray[np.int64]
 _ACTIONS = {Kind.READ: "read", Kind.WRITE: "write", Kind.DISCARD: "trim"}
 
@@ -149,15 +152,26 @@ def _fitted(table: pa.Table, target: Target, fit: Fit) -> tuple[Ints, Ints]:
     return first * block, counts * block
 
 
+def file_bytes(load: Load, target: Target) -> int:
+    """Return the size of the file or part of a device that is used, in whole blocks of a fill."""
+    if target.discards:
+        return load.span_bytes
+    filled = -(-load.span_bytes // _FILL_BYTES) * _FILL_BYTES
+    return min(filled, target.size_bytes or filled)
+
+
 def lane_count(load: Load) -> int:
-    """Return the number of lanes: twice the most I/Os that the recording had in flight."""
+    """Return the number of lanes: twice the most I/Os that the recording had in flight.
+
+    Each lane has an I/O, as fio refuses an empty log.
+    """
     latencies = load.rows["latency_ns"].to_numpy()
     known = latencies != UNKNOWN
     if not known.any():
-        return USUAL_LANES
+        return min(USUAL_LANES, len(latencies))
     begins, ends = load.times_ns[known], np.sort(load.times_ns[known] + latencies[known])
     in_flight = np.arange(1, len(begins) + 1) - np.searchsorted(ends, begins, side="right")
-    return int(np.clip(2 * in_flight.max(), MIN_LANES, MAX_LANES))
+    return min(int(np.clip(2 * in_flight.max(), MIN_LANES, MAX_LANES)), len(latencies))
 
 
 def lanes_of(load: Load, count: int) -> list[int]:
@@ -169,7 +183,7 @@ def lanes_of(load: Load, count: int) -> list[int]:
     for time, latency in zip(load.times_ns.tolist(), latencies.tolist(), strict=True):
         since, lane = heapq.heappop(free)
         lanes.append(lane)
-        heapq.heappush(free, (max(time, since) + latency, lane))
+        heapq.heappush(free, (max(time, since) + max(latency, 1), lane))
     return lanes
 
 

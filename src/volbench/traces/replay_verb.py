@@ -91,7 +91,7 @@ def replay(
     from volbench.engine.campaign.prepare import CampaignRequest
     from volbench.engine.hosts.connected_host import this_machine
     from volbench.plan.expansion.expand import Terms
-    from volbench.traces.replay_plan import Fit, lane_count, load_trace
+    from volbench.traces.replay_plan import Fit, file_bytes, lane_count, load_trace
     from volbench.traces.trace_file import trace_path
 
     say_what_is_configured()
@@ -103,7 +103,8 @@ def replay(
     _say_what_is_replayed(load, lanes)
     # Blocks that were never written would be read without accessing the storage.
     filled = () if place.discards else roles
-    profile = _profile(roles, lanes, load, settings, filled=filled)
+    size_bytes = file_bytes(load, place)
+    profile = _profile(roles, lanes, size_bytes, settings, filled=filled)
     request = CampaignRequest(
         profiles=(profile,),
         targets=roles,
@@ -159,7 +160,7 @@ def _say_what_is_replayed(load: Load, lanes: int) -> None:
 def _profile(
     roles: dict[str, str],
     lanes: int,
-    load: Load,
+    size_bytes: int,
     settings: Sequence[str],
     *,
     filled: Collection[str],
@@ -173,7 +174,7 @@ def _profile(
         roles,
         [("replay", options)],
         document={"name": "replay", "defaults": {"time_based": None}},
-        size=str(load.span_bytes),
+        size=str(size_bytes),
         settings=settings,
         scratch_name=FILE_NAME,
         filled=filled,
