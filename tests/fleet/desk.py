@@ -6,7 +6,7 @@ import json
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,6 +55,7 @@ class Desk:
         user: str = "root",
         defaults: str = "",
         jobs: Sequence[str] = JOBS,
+        ports: Mapping[int, int] | None = None,
     ) -> None:
         """Write profile and inventory.
 
@@ -64,15 +65,18 @@ class Desk:
             user: who logs in.
             defaults: more keys that hold for all hosts.
             jobs: a writes, b reads.
+            ports: of 127.0.0.1, through which the hosts with these numbers are reached.
         """
         text = HEAD.format(runtime=runtime) + "".join(READS_OR_WRITES[name] for name in jobs)
         (self.folder / "p.yaml").write_text(text)
         common = [f"user: {user}", f"key: {self.fleet.key}", "volumes: {data: /var/tmp}"]
         lines = [f"defaults: {{{', '.join([*common, *filter(None, [defaults])])}}}", "hosts:"]
-        lines += [
-            f"  vm{host.number}: {{address: {host.address}, labels: {{rack: r{host.number}}}}}"
-            for host in self.fleet.hosts
-        ]
+        for host in self.fleet.hosts:
+            port = (ports or {}).get(host.number)
+            address = f"127.0.0.1, port: {port}" if port else host.address
+            lines.append(
+                f"  vm{host.number}: {{address: {address}, labels: {{rack: r{host.number}}}}}"
+            )
         (self.folder / "fleet.yaml").write_text("\n".join([*lines, extra]) + "\n")
 
     def start(self, verb: str, *arguments: str | Path) -> subprocess.Popen[str]:

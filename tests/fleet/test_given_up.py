@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.fleet.delay import long_line
 from tests.fleet.desk import Desk, check_clean, ended, gate_has
 from tests.fleet.hosts import RealHost, fleet
 from tests.fleet.ways import executor_for
@@ -152,17 +153,24 @@ def test_a_host_that_is_lost_while_it_is_released_cleans_itself(
 
 
 def test_a_host_notices_that_its_controller_is_gone(desk: Desk) -> None:
-    """The controller ends while the link is cut, so that no end of the connection arrives."""
-    desk.prepare(runtime="1s", jobs=["a"])
-    host = desk.fleet[1]
-    process = desk.run("--policy", "best-effort")
-    until(lambda: any(entry["kind"] == "in-use" for entry in desk.journal()))
-    until(lambda: locks(host))
-    host.freeze()
-    host.link(up=False)
-    host.freeze(thaw=True)
-    process.kill()
-    process.communicate()
+    """The controller ends while the link is cut, so that no end of the connection arrives.
+
+    The other host is reserved a second later, as its line is long, and no run starts before that.
+    """
+    (far, host) = desk.fleet.hosts
+    with long_line(far, round_trip_s=2.0) as port:
+        known = desk.fleet.known_hosts
+        known.write_text(known.read_text() + f"[127.0.0.1]:{port} {far.public_key}\n")
+        desk.prepare(runtime="1s", jobs=["a"], ports={far.number: port})
+        process = desk.run("--policy", "best-effort")
+        until(lambda: any(entry["kind"] == "in-use" for entry in desk.journal()))
+        until(lambda: locks(host))
+        host.freeze()
+        host.link(up=False)
+        host.freeze(thaw=True)
+        process.kill()
+        process.communicate()
+    assert not desk.started()
     time.sleep(20.0)  # The kernel of the controller tries for 15 s.
     host.link(up=True)
     until(lambda: agents(host) == [])
