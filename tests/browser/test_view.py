@@ -122,7 +122,7 @@ def iops_of(report: Path, run: str, direction: str) -> float:
 def test_two_single_runs_are_compared(watched: Watched, report: Path) -> None:
     """One is the baseline, the other opened: ratio and charts over each other; it is let go."""
     page = watched.page
-    page.locator(f"{ROWS} .open-run", has_text="mix-4k-d1").first.click()
+    page.locator(f"{ROWS} .open-run", has_text="mix-4k-d1").first.press("Enter")
     panel = page.locator("#run[open]")
     panel.get_by_role("button", name="Use as baseline").click()
     panel.get_by_text("This run is the baseline.").wait_for()

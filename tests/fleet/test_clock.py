@@ -14,10 +14,10 @@ pytestmark = pytest.mark.root
 
 
 def test_slow_start_of_a_session_is_not_an_offset(hosts: Fleet) -> None:
-    """A host whose sessions take 0.3 s to begin has the offset that it has without that."""
+    """A host whose sessions take 2 s to begin has the offset that it has without that."""
     rc = hosts[0].folder / "root/.ssh/rc"
     rc.parent.mkdir(exist_ok=True)
-    rc.write_text("sleep 0.3\n")
+    rc.write_text("sleep 2\n")
     try:
         with executor_for(hosts, hosts[0]) as machine:
             clock = survey_machine(machine).clock
@@ -25,7 +25,7 @@ def test_slow_start_of_a_session_is_not_an_offset(hosts: Fleet) -> None:
         rc.unlink()
     assert clock is not None
     assert clock.offset_s == 0
-    assert clock.bound_s < 0.15
+    assert clock.bound_s < 0.6
 
 
 def test_long_latency_is_not_an_offset(hosts: Fleet) -> None:

@@ -135,14 +135,14 @@ def rates(device: pd.DataFrame, job: str) -> str:
 
 
 def _top_rate(device: pd.DataFrame, job: str) -> float:
-    """Return the highest write bandwidth of a job's volume over 1 s.
+    """Return the highest write bandwidth of a job's volume over 2 s.
 
-    A single sample is off by what passes between its clock and its counters, 5 % for 25 ms; its
-    neighbour is off by as much in the other direction.
+    A single sample is off by what passes between its clock and its counters, 5 % for 25 ms; the
+    next one is off by as much in the other direction.
     """
     rows = device[(device["job"] == job) & (device["level"] == "volume")]
-    moved = (rows["write_bw_bytes_per_s"] * rows["interval_s"]).rolling(2).sum()
-    return float((moved / rows["interval_s"].rolling(2).sum()).max())
+    moved = (rows["write_bw_bytes_per_s"] * rows["interval_s"]).rolling(4).sum()
+    return float((moved / rows["interval_s"].rolling(4).sum()).max())
 
 
 def _check_buffered(device: pd.DataFrame, *, reported_bytes: float) -> None:
