@@ -31,6 +31,7 @@ from volbench.store.archive import (
 from volbench.store.atomic_files import (
     content_of,
     parse_json,
+    read_text,
     unwritable,
     write_atomic,
     write_bytes_atomic,
@@ -170,6 +171,14 @@ def hold_copies(layout: Layout, key: str) -> Iterator[None]:
             finally:
                 path.unlink(missing_ok=True)
             return
+
+
+def folder_of(key: str) -> Path | None:
+    """Return where this user runs a campaign on this machine, or ran it until it was killed."""
+    if not key.replace("-", "").isalnum():  # it may come from another machine
+        return None
+    folder = Path(read_text(key_file().with_name("running") / key).strip() or "/nonexistent")
+    return folder if Layout(folder).campaign.exists() else None
 
 
 def _foreign(layout: Layout, reason: str) -> ArchiveError:

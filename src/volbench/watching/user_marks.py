@@ -9,13 +9,12 @@ import json
 import os
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 from volbench.errors import CampaignError, InputError
 from volbench.present.formatting import printable
 from volbench.store.archive import is_held, read_campaign
 from volbench.store.atomic_files import unwritable
-from volbench.store.consent import key_file
+from volbench.store.consent import folder_of, key_file
 from volbench.store.layout import Layout
 
 MAX_TEXT = 120  # Characters that fit beside a line of a chart
@@ -66,8 +65,7 @@ def running_watches() -> list[Layout]:
     layouts = []
     folder = key_file().with_name("running")
     for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-        root = Path(path.read_text(encoding="utf-8").strip() or "/nonexistent")
-        if Layout(root).campaign.exists():
+        if (root := folder_of(path.name)) is not None:
             layout, archive = read_campaign(root)
             if archive.campaign.is_watched and is_held(layout):
                 layouts.append(layout)

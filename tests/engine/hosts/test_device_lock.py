@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from socket import gethostname
 
 import pytest
 
@@ -13,6 +14,7 @@ from volbench.engine.hosts.device_lock import (
     device_holder,
     release_locks,
     reserve_host,
+    shared_notes,
 )
 from volbench.errors import RefusedError
 from volbench.execute.local import LocalExecutor
@@ -25,6 +27,8 @@ from volbench.model.campaign.planned_run import (
     Volume,
     VolumeKind,
 )
+from volbench.store.archive import Archive, Provenance, hold_campaign
+from volbench.store.consent import create_signed_campaign, hold_copies
 
 EXECUTOR = LocalExecutor()
 MAJOR = 4094
@@ -75,6 +79,30 @@ def test_the_second_campaign_is_refused() -> None:
     assert lock_of(1).exists()
     release_locks(EXECUTOR, a_campaign(1, 1))
     reserve_host(EXECUTOR, a_campaign(2, 1))
+
+
+def test_a_shared_file_system_is_reported_once(tmp_path: Path) -> None:
+    """With the folder and host of the other campaign, if this user started it here."""
+    other = a_campaign(1, 1)
+    provenance = Provenance(volbench_version="0", python_version="3")
+    archive = Archive(campaign=other, provenance=provenance)
+    layout = create_signed_campaign(tmp_path / "my other", archive)
+    shared = {f"vm{n}": {"/data": [other.key]} for n in range(4)}
+    with hold_copies(layout, other.key):
+        with hold_campaign(layout):
+            ((running, host),) = shared_notes(shared)
+        ((abandoned, _),) = shared_notes(shared)
+    place = f"also used by the campaign in {layout.root} on {gethostname()}, which "
+    assert running.endswith(f"{place}is running")
+    assert "of /data on vm0, /data on vm1, /data on vm2 and 1 more is also used" in running
+    assert host == ""
+    assert abandoned.endswith(f"{place}was abandoned; end it with: volbench reap '{layout.root}'")
+    for key in (other.key, "../key", ".."):
+        ((unknown, host),) = shared_notes({"vm0": {"/data": [key]}})
+        assert unknown.endswith(
+            f"campaign {key} of another user or controller, running or abandoned"
+        )
+        assert host == "vm0"
 
 
 def test_a_campaign_finds_its_own_lock_again() -> None:

@@ -32,7 +32,7 @@ from volbench.engine.conditioning.volume_warmup import Outcomes
 from volbench.engine.guard.device_guard import HeldDevices
 from volbench.engine.guard.scratch_files import Scratch
 from volbench.engine.hosts.connected_host import ConnectedHost, raise_all
-from volbench.engine.hosts.device_lock import release_locks, reserve_host
+from volbench.engine.hosts.device_lock import release_locks, reserve_host, shared_notes
 from volbench.engine.run.process_watch import StopRequest
 from volbench.errors import (
     ArchiveError,
@@ -232,13 +232,8 @@ def _reserve(hosts: Sequence[ConnectedHost], context: CampaignContext) -> Sequen
         raise_all(hosts, results)
     for host, error in zip(lost, errors, strict=True):
         states.notify(f"left out: {host.name}: {error.message}", host=host.name)
-    for name, targets in sorted(shared.items()):
-        for target, others in targets.items():
-            states.notify(
-                f"{name}: the file system of {target} is also used by the campaign "
-                f"{', '.join(others)}, running or abandoned (volbench reap)",
-                host=name,
-            )
+    for words, name in shared_notes(shared):
+        states.notify(words, host=name)
     return lost
 
 

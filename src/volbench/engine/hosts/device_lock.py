@@ -12,15 +12,21 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from socket import gethostname
 
 from pydantic import Field
 
 from volbench.engine.hosts.described_volumes import identities_of, parse_answer
-from volbench.errors import RefusedError
+from volbench.errors import RefusedError, quoted
 from volbench.execute.protocol import Executor, OperationError, SharedLocks
 from volbench.model.campaign.host import HostKind
 from volbench.model.campaign.planned_run import Campaign, VolumeKind
 from volbench.model.frozen_model import Frozen
+from volbench.store.archive import is_held
+from volbench.store.consent import folder_of
+from volbench.store.layout import Layout
+
+_SHOWN_PLACES = 3  # Of shared file systems: a fleet may have thousands
 
 
 def devices_of(campaign: Campaign, host: str) -> dict[str, str]:
@@ -57,6 +63,36 @@ def reserve_host(executor: Executor, campaign: Campaign) -> Mapping[str, list[st
             hint="wait until it has ended; if it was abandoned, end it with volbench reap",
         )
     return reserved.shared
+
+
+def shared_notes(shared: Mapping[str, Mapping[str, list[str]]]) -> Iterator[tuple[str, str]]:
+    """Yield a sentence for each campaign on file systems of this one, and its only host, or "".
+
+    Args:
+        shared: host to what `reserve_host` returned.
+    """
+    places: dict[str, list[tuple[str, str]]] = {}
+    for host, targets in sorted(shared.items()):
+        for target, keys in targets.items():
+            for key in keys:
+                places.setdefault(key, []).append((host, target))
+    for key, used in places.items():
+        listed = ", ".join(f"{target} on {host}" for host, target in used[:_SHOWN_PLACES])
+        more = len(used) - _SHOWN_PLACES
+        listed += f" and {more} more" if more > 0 else ""
+        words = f"the file system of {listed} is also used by the campaign {_described(key)}"
+        yield words, used[0][0] if len({host for host, _ in used}) == 1 else ""
+
+
+def _described(key: str) -> str:
+    """Return where another campaign is, and how to end it if it was abandoned."""
+    folder = folder_of(key)
+    if folder is None:
+        return f"{key} of another user or controller, running or abandoned"
+    place = f"in {folder} on {gethostname()}"
+    if is_held(Layout(folder)):
+        return f"{place}, which is running"
+    return f"{place}, which was abandoned; end it with: volbench reap {quoted(folder)}"
 
 
 class _Reserved(Frozen):
