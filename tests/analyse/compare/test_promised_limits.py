@@ -265,6 +265,33 @@ def test_an_interval_wider_than_the_rate_decides_nothing() -> None:
     assert found.outcome is Outcome.UNDECIDED
 
 
+def test_a_declared_limit_without_a_usable_second_keeps_its_row() -> None:
+    """Runs of never-written blocks that are too short for a rate show nothing, and say so."""
+    limits = Limits(iops=1000, bandwidth_bytes_per_s=1e8)
+    large = [at(level(95, 60), depth, limits=limits, block_bytes=1 << 20) for depth in (4, 16)]
+    short = [at([9000.0], depth, limits=limits) for depth in (64, 256)]
+    bandwidth, iops = sorted(audited(*short, *large), key=lambda each: each.is_iops)
+    assert bandwidth.seconds > 100
+    assert (iops.outcome, iops.depths) == (Outcome.UNDECIDED, (64, 256))
+    assert iops.reason == "its runs are too short: measure longer"
+    empty: Row = {"rule": "never-written", "severity": "invalid"}
+    found = next(each for each in audited(*short, *large, finding=empty) if each.is_iops)
+    assert found.reason == "blocks that were never written: write the whole volume first"
+    (alone,) = audited(*large)  # no run is meant to show the other limit
+    assert not alone.is_iops
+
+
+LOW = Limits(iops=1000, bandwidth_bytes_per_s=4e5)
+
+
+def test_an_iops_limit_above_that_of_bandwidth_keeps_its_row() -> None:
+    """At 400 KB/s blocks of 4 KiB reach 98 of 1,000 IOPS: no depth shows more."""
+    iops, bandwidth = sorted(audited(*both(level(97, 60), limits=LOW)), key=lambda e: not e.is_iops)
+    assert bandwidth.outcome is not Outcome.UNDECIDED
+    assert iops.outcome is Outcome.UNDECIDED
+    assert iops.reason == "blocks of 4k meet the bandwidth limit first: use smaller ones"
+
+
 def test_what_the_device_reports_comes_first() -> None:
     """An EBS volume says itself that the instance was the limit."""
     told = {"instance_iops_exceeded_percent": 98.0, "volume_iops_exceeded_percent": 0.0}

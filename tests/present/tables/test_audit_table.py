@@ -40,6 +40,19 @@ def test_an_interval_wider_than_the_rate_is_printed_as_its_ends() -> None:
     assert column.show(near) == "100 IOPS ± 100 %"
 
 
+def test_a_limit_that_no_run_measured_has_a_row_and_a_reason() -> None:
+    """No rate and no line about its queue depths."""
+    unknown = Interval(float("nan"), float("nan"), float("nan"))
+    none = replace(SHORT, rate=unknown, share=unknown, seconds=0.0, gain=float("nan"))
+    none = replace(none, outcome=Outcome.UNDECIDED, reason="too short")
+    columns = {column.name: column for column in audit_table([none]).columns}
+    assert columns["delivered"].show is not None
+    assert columns["delivered"].show(none) == "n/a"
+    notes = [*audit_notes([none], LATENCIES)]
+    assert not [note for note in notes if "in flight" in note]
+    assert notes[-1].endswith(": undecided, read n/a of 5k IOPS; too short.")
+
+
 def test_queue_depths_are_said_once_for_all_volumes() -> None:
     """With the largest gain of any; one depth has none."""
     other = replace(SHORT, host="vm2", gain=0.02)

@@ -33,7 +33,13 @@ from volbench.errors import InputError
 from volbench.model.campaign.planned_run import Run
 from volbench.model.profile.profile_settings import Limits
 from volbench.model.results.finding import WORDS, Cause, Severity
-from volbench.units import format_count, format_duration, format_percent, format_rate
+from volbench.units import (
+    format_count,
+    format_duration,
+    format_percent,
+    format_rate,
+    format_size,
+)
 
 # Shortfall up to which a promise is kept: what the seconds of a throttle lose at their edges.
 # Noticed by: benchmarks/audit.py
@@ -149,7 +155,8 @@ class Delivery:
 
     def words(self, rate: float) -> str:
         """Return a rate with its unit."""
-        return f"{format_count(rate)} IOPS" if self.is_iops else format_rate(rate)
+        is_known = self.is_iops and not math.isnan(rate)
+        return f"{format_count(rate)} IOPS" if is_known else format_rate(rate)
 
 
 @dataclass(frozen=True)
@@ -192,7 +199,7 @@ def deliveries(frame: Frames, plans: Mapping[str, Run]) -> list[Delivery]:
         for _, of_volume in rows.groupby(_VOLUME, sort=False)
         for delivery in audited.of_volume(of_volume)
     ]
-    if not found:
+    if not any(delivery.seconds for delivery in found):
         raise InputError(
             "the runs that measure a limit are too short: the second in which the queue fills is"
             " left out",
@@ -242,7 +249,7 @@ class _Audit:
         self._exceeded = device.groupby("run")[[*_REPORTED]].mean()
         samples = dict(iter(device.groupby("run")))
         self._cpu_percent = {
-            run: _cpu_percent(plans[run], samples.get(run, device.iloc[:0]), results)
+            str(run): _cpu_percent(plans[str(run)], samples.get(run, device.iloc[:0]), results)
             for run, results in rows.groupby("run")
         }
         self._series = dict(iter(series.groupby(["run", "direction"])))
@@ -261,11 +268,15 @@ class _Audit:
         runs = rows.sort_values("started_utc", kind="stable").drop_duplicates("run")
         first = runs.iloc[0]
         for is_iops in (True, False):
-            measures = [
-                measure
+            own = [
+                (str(run), float(block))
                 for run, block in zip(runs["run"], runs["block_bytes"], strict=True)
                 if _limits_iops(self._plans[run].limits, float(block)) is is_iops
-                and (measure := self._rates(run, first["direction"], float(block), is_iops=is_iops))
+            ]
+            measures = [
+                measure
+                for run, block in own
+                if (measure := self._rates(run, first["direction"], block, is_iops=is_iops))
             ]
             # An I/O of the other size may count as several, or not reach the limit.
             edge = min if is_iops else max
@@ -274,6 +285,47 @@ class _Audit:
             if measures:
                 promise = _promise(self._plans[measures[0].run].limits, is_iops=is_iops)
                 yield self._delivery(first, measures, promise, is_iops=is_iops)
+            elif reason := self._unmeasured(runs, own, is_iops=is_iops):
+                promise = _promise(self._plans[first["run"]].limits, is_iops=is_iops)
+                unknown = Interval(math.nan, math.nan, math.nan)
+                depths = sorted({_depth(self._plans[run]) for run, _ in own})
+                yield Delivery(
+                    **_place_of(first),
+                    is_iops=is_iops,
+                    promise=promise,
+                    rate=unknown,
+                    share=unknown,
+                    seconds=0.0,
+                    effective=0.0,
+                    depths=tuple(depths),
+                    gain=math.nan,
+                    causes=(),
+                    outcome=Outcome.UNDECIDED,
+                    reason=reason,
+                    time_outcome=Outcome.UNDECIDED,
+                    more_s=math.nan,
+                )
+
+    def _unmeasured(
+        self, runs: pd.DataFrame, own: Sequence[tuple[str, float]], *, is_iops: bool
+    ) -> str:
+        """Return why no run shows a declared limit; empty if none is meant to, or none is declared.
+
+        Args:
+            runs: of a volume in one direction.
+            own: runs of blocks that meet this limit first, with the size of their blocks.
+        """
+        if math.isnan(_promise(self._plans[runs["run"].iloc[0]].limits, is_iops=is_iops).rate):
+            return ""
+        if own:
+            rules = [rule for run, _ in own for rule in self._findings.get(run, ())]
+            return _finding_words(rules[0]) if rules else "its runs are too short: measure longer"
+        least = float(runs["block_bytes"].min())
+        if is_iops and least < _MIN_LARGE_BYTES:
+            return (
+                f"blocks of {format_size(least)} meet the bandwidth limit first: use smaller ones"
+            )
+        return ""
 
     def _rates(
         self, run: str, direction: str, block_bytes: float, *, is_iops: bool
@@ -313,10 +365,7 @@ class _Audit:
         if math.isnan(promise.rate):
             share = Estimate(Interval(math.nan, math.nan, math.nan), share.effective)
         found = Delivery(
-            campaign=str(row["campaign"]),
-            host=str(row["host"]),
-            volume=str(row["volume"]),
-            direction=str(row["direction"]),
+            **_place_of(row),
             is_iops=is_iops,
             promise=promise,
             rate=mean.interval,
@@ -401,6 +450,10 @@ class _Audit:
             (is_short and found.is_wide, "the interval is wider than the rate: measure longer"),
         )
         return next((reason for holds, reason in reasons if holds), "")
+
+
+def _place_of(row: pd.Series) -> dict[str, str]:
+    return {name: str(row[name]) for name in _VOLUME}
 
 
 def _cpu_percent(run: Run, device: pd.DataFrame, summary: pd.DataFrame) -> float:

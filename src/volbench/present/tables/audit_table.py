@@ -151,6 +151,8 @@ def _depth_lines(found: Sequence[Delivery]) -> Iterator[str]:
     """Yield the queue depths that were tried, and what the deepest gained on any volume."""
     gains: dict[tuple[str, str], float] = {}
     for delivery in found:
+        if not delivery.seconds:  # no run measured it, which its reason says
+            continue
         key = delivery.limit, ", ".join(map(str, delivery.depths))
         gains[key] = float(np.fmax(gains.get(key, delivery.gain), delivery.gain))
     for (limit, tried), gain in gains.items():
