@@ -55,6 +55,8 @@ def test_a_time_without_room_for_five_blocks_is_refused(tmp_path: Path) -> None:
     done = CliRunner().invoke(cli, ["noise", "--on", str(tmp_path), "--for", "30s"])
     assert isinstance(done.exception, InputError)
     assert done.exception.hint == "write --for 40s or more"
+    done = CliRunner().invoke(cli, ["noise", "--on", str(tmp_path), "--for", "10s"])
+    assert str(done.exception).startswith("10s has room for 1 block; the minimum is 5")
 
 
 def test_arms_that_are_not_equal_are_not_called_equal(tmp_path: Path) -> None:
@@ -83,11 +85,13 @@ def test_a_campaign_without_arms_has_no_floor(tmp_path: Path) -> None:
     assert "name a target" in none.exception.message
 
 
-@pytest.mark.parametrize("share", ["0", "200%"])
+@pytest.mark.parametrize("share", ["0%", "200%"])
 def test_shares_are_checked(tmp_path: Path, share: str) -> None:
     """A difference of nothing needs no blocks, and of twice as much is no share."""
-    done = CliRunner().invoke(cli, ["noise", str(tmp_path), "--detect", share])
-    assert done.exit_code != 0
+    for verb in (["noise"], ["run", "--dry-run"]):
+        done = CliRunner().invoke(cli, [*verb, str(tmp_path), "--detect", share])
+        assert isinstance(done.exception, InputError)
+        assert done.exception.message.startswith(f"--detect: {share!r} must be a percentage")
 
 
 def test_a_plan_says_what_a_difference_needs(tmp_path: Path) -> None:

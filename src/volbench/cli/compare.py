@@ -80,6 +80,15 @@ def parse_share(text: str, *, least: float) -> float:
     return value / 100
 
 
+def parse_difference(text: str) -> float:
+    """Return the share of a difference; one of 0 % cannot be detected."""
+    if share := parse_share(text, least=0):
+        return share
+    raise InputError(
+        f"{text!r} must be a percentage above 0 and below 100", hint="write it like 5%"
+    )
+
+
 @click.command(
     "compare",
     cls=VerbCommand,

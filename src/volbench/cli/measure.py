@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from volbench.api.run_profiles import load_texts
-from volbench.cli.compare import parse_share
+from volbench.cli.compare import parse_difference
 from volbench.cli.configuration import say_what_is_configured
 from volbench.cli.execution import (
     StartOptions,
@@ -46,7 +45,7 @@ from volbench.cli.verb_groups import VerbCommand
 from volbench.errors import ComparisonError, InputError, ProfileError, quoted
 from volbench.model.profile.secret_values import mask_text
 from volbench.present.formatting import printable
-from volbench.units import format_duration, parse_duration, parse_size
+from volbench.units import counted_noun, format_duration, parse_duration, parse_size
 
 if TYPE_CHECKING:
     from volbench.api.many_campaigns import Dataset
@@ -426,7 +425,8 @@ def _blocks_in(seconds: float) -> int:
     if count < _MIN_BLOCKS:
         least = format_duration(_MIN_BLOCKS * len(_ARMS) * (_RUN_S + _PAUSE_S)).replace(" ", "")
         raise InputError(
-            f"{format_duration(seconds)} has room for {count} blocks; the minimum is {_MIN_BLOCKS}",
+            f"{format_duration(seconds)} has room for {counted_noun(count, 'block')}; the minimum"
+            f" is {_MIN_BLOCKS}",
             hint=f"write --for {least} or more",
         )
     return count
@@ -455,7 +455,7 @@ def _blocks_in(seconds: float) -> int:
 )
 @click.option(
     "--detect",
-    type=Quantity("PERCENT", partial(parse_share, least=0)),
+    type=Quantity("PERCENT", parse_difference),
     help="Say how many blocks, and how much time, a difference of this size needs.",
 )
 @SIZE

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from volbench.api.run_profiles import load_texts
-from volbench.cli.compare import parse_share
+from volbench.cli.compare import parse_difference
 from volbench.cli.configuration import say_what_is_configured, targets_are_given
 from volbench.cli.execution import StartOptions, carry_out, reported_errors, start_options
 from volbench.cli.expect import refuse_unmet
@@ -56,7 +55,7 @@ if TYPE_CHECKING:
 DETECT = (
     click.option(
         "--detect",
-        type=Quantity("PERCENT", partial(parse_share, least=0)),
+        type=Quantity("PERCENT", parse_difference),
         help="With --dry-run: estimate the repeats and the time that are needed to detect a "
         "difference of this size in IOPS on these volumes.",
     ),

@@ -89,7 +89,8 @@ def _needed(floor: NoiseFloor, detect: float | None) -> str:
     difference, name = detect or 0.0, measure_name(floor.row.measure)
     count = floor.blocks_for(difference)
     if count is None:
-        return f"{name}: {MAX_BLOCKS} blocks would not detect {percent(difference)} %."
+        blocks = counted_noun(MAX_BLOCKS, "block")
+        return f"{name}: even {blocks} would not detect {percent(difference)} %."
     minutes = format_duration(round(count * floor.block_s))
     blocks = counted_noun(count, "block")
     return f"{name}: {percent(difference)} % needs {blocks} (--repeat {count}), {minutes}."
