@@ -19,6 +19,7 @@ from tests.traces.replayed_traces import SPAN_BYTES, make_trace
 from tests.waiting import until
 from volbench.cli.main import cli
 from volbench.errors import FindingsError, InputError, RefusedError
+from volbench.traces.trace_file import Kind
 
 
 def _call(*words: object) -> Result:
@@ -76,6 +77,24 @@ def test_a_trace_of_a_few_kilobytes_is_replayed(volume: str, tmp_path: Path) -> 
     done = _call("replay", trace, "--on", target, *(words if volume else (*words[:2], *words[4:])))
     assert done.exit_code == 0, done.output
     assert _measures(tmp_path / "replay")["requests"]["replayed"] == 3
+
+
+def test_the_plan_knows_time_and_bytes_of_the_trace(tmp_path: Path) -> None:
+    """Both are in the trace; twice as fast takes half the time, and nothing is unknown."""
+    kinds = [Kind.READ, Kind.WRITE] * 500
+    rows = made_rows([10**7 * n for n in range(1000)], kind=kinds)
+    trace = made_trace(tmp_path / "trace.parquet", rows)
+    times = {}
+    for speed in (1, 2):
+        words = ("replay", trace, "--on", tmp_path, "--speed", speed, "--dry-run")
+        plan = _call(*words)
+        assert plan.exit_code == 0, plan.output
+        assert "unknown" not in plan.output
+        assert "Writes: at most 9.95 MiB" in plan.output  # layout and fill of 4 MiB, 500 writes
+        rows_of = json.loads(_call(*words, "--json").stdout)
+        times[speed] = rows_of[1]["expected_s"]
+    assert times[1] - times[2] == pytest.approx(9.99 / 2, abs=0.01)
+    assert times[1] == pytest.approx(9.99 + 0.78, abs=0.01)
 
 
 @pytest.mark.root

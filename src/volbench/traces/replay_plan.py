@@ -80,6 +80,12 @@ class Load:
         """Time from the first to the last arrival."""
         return float(self.times_ns[-1]) / 1e9
 
+    @property
+    def write_bytes(self) -> int:
+        """Bytes that are written."""
+        is_write = self.rows["kind"].to_numpy() == Kind.WRITE
+        return int(self.rows["size_bytes"].to_numpy()[is_write].sum(dtype=np.int64))
+
 
 def load_trace(path: Path, target: Target, *, speed: float = 1.0, fit: Fit = Fit.REFUSE) -> Load:
     """Return the load that a trace makes on a target.
@@ -192,13 +198,18 @@ def log_names(count: int) -> list[str]:
     return [f"lane-{lane:02}.iolog" for lane in range(count)]
 
 
+def lead_s(load: Load, count: int) -> float:
+    """Return the time from the start of fio to the first I/O."""
+    return (_LEAD_MS + _LEAD_MS_PER_LANE * count + _LEAD_MS_PER_IO * len(load.rows)) / 1e3
+
+
 def render_logs(load: Load, count: int) -> list[str]:
     """Return the log of each lane in fio's version 2.
 
     A wait ends up to a millisecond late, so the times are rounded down. No text of the trace is
     in the logs. They name no file: fio is told to replay on the target.
     """
-    lead_ms = round(_LEAD_MS + _LEAD_MS_PER_LANE * count + _LEAD_MS_PER_IO * len(load.rows))
+    lead_ms = round(1e3 * lead_s(load, count))
     logs = [["fio version 2 iolog", "volume add", "volume open"] for _ in range(count)]
     waited = [0] * count
     columns = ("time_ns", "offset_bytes", "size_bytes", "kind")

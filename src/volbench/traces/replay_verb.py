@@ -90,8 +90,9 @@ def replay(
     """
     from volbench.engine.campaign.prepare import CampaignRequest
     from volbench.engine.hosts.connected_host import this_machine
+    from volbench.model.campaign.planned_run import ReplayedLoad
     from volbench.plan.expansion.expand import Terms
-    from volbench.traces.replay_plan import Fit, file_bytes, lane_count, load_trace
+    from volbench.traces.replay_plan import Fit, file_bytes, lane_count, lead_s, load_trace
     from volbench.traces.trace_file import trace_path
 
     say_what_is_configured()
@@ -110,6 +111,9 @@ def replay(
         targets=roles,
         into=into,
         terms=Terms(consent=start.consent, command=recorded_command((trace, target), start.output)),
+        replayed=ReplayedLoad(
+            duration_s=load.duration_s + lead_s(load, lanes), write_bytes=load.write_bytes
+        ),
     )
     ended = carry_out(
         [this_machine()],

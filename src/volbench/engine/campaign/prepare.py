@@ -28,8 +28,9 @@ from volbench.engine.hosts.host_facts import (
 )
 from volbench.errors import InputError, RefusedError, VolbenchError
 from volbench.execute.scheduler import on_each
+from volbench.fio.jobs.render_job import replays
 from volbench.model.campaign.host import Host, HostKind, Policy
-from volbench.model.campaign.planned_run import Absent, Campaign, Volume
+from volbench.model.campaign.planned_run import Absent, Campaign, ReplayedLoad, Run, Volume
 from volbench.model.campaign.run_secrets import conceal
 from volbench.model.profile.profile_model import Profile, Tool
 from volbench.model.profile.profile_settings import Limits
@@ -65,6 +66,7 @@ class CampaignRequest:
     install_fio: bool = False  # install fio on hosts where it is missing
     # address of the metadata service that is asked for limits; empty to ask none
     metadata_endpoint: str = ""
+    replayed: ReplayedLoad | None = None  # by the runs that replay logs; None if unknown
 
     @property
     def tools(self) -> set[Tool]:
@@ -161,7 +163,8 @@ def prepare(hosts: Sequence[ConnectedHost], request: CampaignRequest) -> Prepare
     if not _may_start_partially(request, results, clients=len(clients)):
         raise_all(hosts, results)
     campaign = expand_clients(request.profiles, clients, request.recorded_terms)
-    campaign = campaign.model_copy(update={"absent": _absent(hosts, results, planned)})
+    changes = {"absent": _absent(hosts, results, planned), "runs": _with_loads(campaign, request)}
+    campaign = campaign.model_copy(update=changes)
     check_duets(
         campaign,
         {
@@ -186,6 +189,12 @@ def prepare(hosts: Sequence[ConnectedHost], request: CampaignRequest) -> Prepare
         profiles={profile.name: mask_text(dump_profile(profile)) for profile in request.profiles},
     )
     return Prepared(archive, tuple(ready), estimate(campaign), secrets)
+
+
+def _with_loads(campaign: Campaign, request: CampaignRequest) -> tuple[Run, ...]:
+    """Return the runs, those that replay logs with what is known of their load."""
+    known = {"replayed": request.replayed}
+    return tuple(run.model_copy(update=known) if replays(run) else run for run in campaign.runs)
 
 
 def _check_permissions(hosts: Sequence[ConnectedHost], request: CampaignRequest) -> None:

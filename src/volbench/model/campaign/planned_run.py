@@ -140,6 +140,13 @@ class Imported(Frozen):
     labels: dict[str, str] = Field(default_factory=dict)  # of the result, beside those of its host
 
 
+class ReplayedLoad(Frozen):
+    """Load of the logs that a run replays, known from their trace."""
+
+    duration_s: Seconds  # from the start of fio to the last I/O, where the volume keeps up
+    write_bytes: Count
+
+
 class Run(Frozen):
     """One job on one volume of one host, one repeat."""
 
@@ -177,6 +184,7 @@ class Run(Frozen):
     start: Start = Start.TOGETHER  # start time relative to the other runs of its step
     start_offset_s: Seconds = 0.0  # delay after the start of the first run of its step
     imported: Imported | None = None  # origin of its files; None for runs that volbench executed
+    replayed: ReplayedLoad | None = None  # None where nothing is replayed, or the load is unknown
 
     @property
     def workload(self) -> str:
