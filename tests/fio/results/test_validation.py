@@ -127,6 +127,28 @@ def test_errors_that_fio_continued_after_are_problems() -> None:
     assert judge_output(failed) == ("Job w: 3 I/Os failed.",)
 
 
+def test_an_error_of_several_jobs_is_reported_once() -> None:
+    """Lines and entries that differ in their numbers alone are one sentence, with their count."""
+    (entry,) = finished().jobs
+    output = replace(finished(), jobs=tuple(replace(entry, error=28) for _ in range(4)))
+    lines = [
+        f"fio: io_u error on file /d/a.{n}.0: No space left on device: write offset={n}4096"
+        for n in range(4)
+    ]
+    problems = problems_of(
+        output,
+        exit_status=4,
+        stderr="\n".join([*lines, "fio: pid=7, err=28/file", "fio: pid=8, err=5/file"]),
+        expected=[Expected("w", 4, (WRITE, SYNC), 9.0)],
+    )
+    said = f"{lines[0]}, 4 such lines / fio: pid=7, err=28/file / fio: pid=8, err=5/file"
+    assert problems == (
+        f"fio ended with exit status 4: {said}.",
+        "Job w: error 28 (No space left on device), 4 such entries.",
+        "Job w: it ran for 1.001 s of 9 s, 4 such entries.",
+    )
+
+
 def test_a_missing_entry_is_named() -> None:
     """Each job has to be there."""
     problems = problems_of(

@@ -10,7 +10,7 @@ import os
 import re
 import signal
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from volbench.fio.results.json_documents import CUT_OFF
@@ -30,6 +30,7 @@ _FAILURES = re.compile(
 _MESSAGES = re.compile(
     r"^fio: |^Bad option|error|failed|refus|not |unable|can't|cannot", re.IGNORECASE
 )
+_NUMBERS = re.compile(r"(?P<kept>^Job [^:]*:|err(?:or |=)\d+)|\d+(?:\.\d+)?(?:e[+-]\d+)?")
 _QUOTED_LINES = 3
 _MAX_ERRNO = 4096  # Upper bound of Linux error numbers (MAX_ERRNO in err.h)
 
@@ -59,7 +60,9 @@ def problems_of(
         exit_status: of the process; negative for the signal that killed it.
         interrupted: whether fio was stopped early on purpose; then short runs are accepted.
     """
-    messages = f"{stderr}\n{'' if output is None else output.diagnostics}"
+    heard = stderr.splitlines()  # fio prints some messages to both of its outputs
+    printed = [] if output is None else output.diagnostics.splitlines()
+    messages = "\n".join([*heard, *(line for line in printed if line not in heard)])
     problems = [
         *_of_status(exit_status, messages, interrupted=interrupted),
         *_of_messages(messages),
@@ -67,8 +70,24 @@ def problems_of(
     if output is None:
         problems.append("fio produced no result.")
     else:
-        problems += _of_jobs(output.jobs, expected, interrupted=interrupted)
+        jobs = _of_jobs(output.jobs, expected, interrupted=interrupted)
+        problems += [f"{problem}." for problem in _folded(jobs, "entries")]
     return tuple(dict.fromkeys(problems))
+
+
+def _folded(texts: Iterable[str], noun: str) -> list[str]:
+    """Return texts of which those that differ only in numbers are one, with their count.
+
+    Numbers of errors and of jobs are kept apart.
+    """
+    alike: dict[str, list[str]] = {}
+    for text in texts:
+        shape = _NUMBERS.sub(lambda match: match["kept"] or "#", text)
+        alike.setdefault(shape, []).append(text)
+    return [
+        f"{first}, {1 + len(others)} such {noun}" if others else first
+        for first, *others in alike.values()
+    ]
 
 
 def _of_status(exit_status: int, messages: str, *, interrupted: bool) -> Iterator[str]:
@@ -83,16 +102,16 @@ def _of_status(exit_status: int, messages: str, *, interrupted: bool) -> Iterato
 
 
 def _of_messages(messages: str) -> Iterator[str]:
-    for line in messages.splitlines():
-        if _FAILURES.search(line):
-            yield f"fio reported: {line.strip()[:300]}"
+    lines = (line.strip()[:300] for line in messages.splitlines() if _FAILURES.search(line))
+    for line in _folded(lines, "lines"):
+        yield f"fio reported: {line}"
 
 
 def _quoted(messages: str) -> str:
     """Return fio's messages about a failure, to be appended to a sentence."""
-    lines = list(dict.fromkeys(line.strip() for line in messages.splitlines() if line.strip()))
-    telling = [line for line in lines if _MESSAGES.search(line)] or lines
-    return ": " + " / ".join(line[:300] for line in telling[:_QUOTED_LINES]) if telling else ""
+    lines = [line.strip()[:300] for line in messages.splitlines() if line.strip()]
+    telling = _folded([line for line in lines if _MESSAGES.search(line)] or lines, "lines")
+    return ": " + " / ".join(telling[:_QUOTED_LINES]) if telling else ""
 
 
 def _of_jobs(
@@ -104,7 +123,7 @@ def _of_jobs(
     entries_by_job = Counter(job.name for job in jobs)
     for name, entries in wanted.items():
         if entries_by_job[name] < entries:
-            yield f"Job {name}: fio reported {entries_by_job[name]} of {entries} entries."
+            yield f"Job {name}: fio reported {entries_by_job[name]} of {entries} entries"
     by_name = {section.name: section for section in expected}
     for job in jobs:
         yield from _of_errors(job)
@@ -114,24 +133,24 @@ def _of_jobs(
 
 def _of_errors(job: JobResult) -> Iterator[str]:
     if job.damage:
-        yield f"Job {job.name}: {job.damage}."
+        yield f"Job {job.name}: {job.damage}"
     if job.error:
         meaning = os.strerror(job.error) if 0 < job.error < _MAX_ERRNO else "unknown"
-        yield f"Job {job.name}: error {job.error} ({meaning})."
+        yield f"Job {job.name}: error {job.error} ({meaning})"
     if job.total_errors:
-        yield f"Job {job.name}: {job.total_errors} I/Os failed."
+        yield f"Job {job.name}: {job.total_errors} I/Os failed"
 
 
 def _of_work(job: JobResult, section: Expected) -> Iterator[str]:
     """Yield what an entry failed to do; one that attained steady state may end early."""
     for name in section.directions:
         if not _did(job, name):
-            yield f"Job {job.name}: no {name.value} completed."
+            yield f"Job {job.name}: no {name.value} completed"
     if (job.steadystate or {}).get("attained") == 1:
         return
     runtime_s = max((d.runtime_s for d in job.directions), default=0.0)
     if section.runtime_s and job.directions and runtime_s < MIN_RUNTIME_SHARE * section.runtime_s:
-        yield f"Job {job.name}: it ran for {runtime_s:g} s of {section.runtime_s:g} s."
+        yield f"Job {job.name}: it ran for {runtime_s:g} s of {section.runtime_s:g} s"
 
 
 def _did(job: JobResult, name: Direction) -> bool:
