@@ -65,6 +65,32 @@ def plant(out: Path, **facts: object) -> None:
         file.write(json.dumps({"utc": "2026-01-01T00:00:00.000Z", **facts}) + "\n")
 
 
+@pytest.mark.parametrize("line", ["rubbish}", '{"kind": "released", "host": "local"}'])
+def test_reap_cleans_up_what_a_damaged_journal_names_before_its_damage(
+    tmp_path: Path, volbench: Volbench, line: str
+) -> None:
+    """The signed lines are obeyed; the user learns what may be left, and the journal stays."""
+    profile, scratch, out = tmp_path / "p.yaml", tmp_path / "scratch", tmp_path / "my out"
+    profile.write_text(_PROFILE.replace("max_latency: 1us", ""))
+    scratch.mkdir()
+    options = ("--on", scratch, "-o", out, "--keep-files")
+    done = volbench("run", profile, *options)
+    assert done.returncode == 0, done.stderr
+    assert list(scratch.rglob("a.0.0"))
+    with (out / "journal.jsonl").open("a") as file:
+        file.write(f"{line}\n{line}\n")
+    journal = (out / "journal.jsonl").read_bytes()
+    refused = volbench("forget", out, "--host", "local", "--reason", "test")
+    assert refused.returncode == 7
+    assert f"clean up its machines: volbench reap '{out}'" in refused.stderr
+    done = volbench("reap", out)
+    assert done.returncode == 7
+    assert "cleaned up its machines" in done.stderr
+    assert "files that this or a later line names are not removed" in done.stderr
+    assert not list(scratch.iterdir())
+    assert (out / "journal.jsonl").read_bytes() == journal
+
+
 @pytest.mark.parametrize("verb", ["resume", "reap"])
 @pytest.mark.parametrize("is_complete", [False, True])
 def test_a_planted_scratch_line_removes_nothing(

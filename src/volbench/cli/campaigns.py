@@ -33,7 +33,7 @@ from volbench.cli.slice_options import (
     with_revived_hosts,
 )
 from volbench.cli.verb_groups import VerbCommand, repeat_known_hosts
-from volbench.errors import CampaignError, InputError, OutputError, quoted
+from volbench.errors import ArchiveError, CampaignError, InputError, OutputError, quoted
 from volbench.slices import load
 from volbench.units import counted_noun
 
@@ -335,12 +335,13 @@ def reap(
     from volbench.engine.campaign.resume_plan import hosts_to_reach, resume_on
     from volbench.present.terminal.listeners import listener_for
     from volbench.store.consent import read_own_campaign
-    from volbench.store.journal import read_history
+    from volbench.store.journal import read_signed_history
 
-    layout, archive, _ = read_own_campaign(campaign)
+    layout, archive, seal = read_own_campaign(campaign)
     plan = with_policy(archive.campaign, policy)
     limited = named_limits(limits, campaign)
-    hosts = hosts_to_reach(plan, read_history(layout.journal).states, limited)
+    history, _ = read_signed_history(layout.journal, seal)
+    hosts = hosts_to_reach(plan, history.states, limited)
     with ExitStack() as stack:
         planned = () if limits else plan.hosts
         there = stack.enter_context(made.removed(hosts, campaign, planned=planned))
@@ -350,12 +351,19 @@ def reap(
         connected = stack.enter_context(connect(there, host_keys))
         reached = resume_on(connected, archive, allow_exec=True)
         with listener_for(sys.stderr) as listener:
-            reap(layout, plan, reached.hosts, listener=listener)
+            damage = reap(layout, plan, reached.hosts, listener=listener)
     if not reached.may_go_on(plan):
-        reached.raise_absent(plan, read_history(layout.journal).states)
+        reached.raise_absent(plan, history.states)
     for error in reached.absent.values():
         click.echo(f"note: {error.message}", err=True)
     where = (
         f"{', '.join(host.name for host in reached.hosts)}" if reached.absent else "its machines"
     )
     click.echo(f"cleaned up {where}; the results in {campaign} are kept", err=True)
+    if damage is not None:
+        raise ArchiveError(
+            f"{damage.message}; files that this or a later line names are not removed",
+            hint=f"look for folders volbench-{plan.key} on its volumes, and remove them; "
+            f"measure again: volbench run --like {quoted(campaign)}",
+            path=damage.path,
+        )

@@ -122,8 +122,15 @@ class Journal:
 
 def check_journal(path: Path, seal: Seal) -> str:
     """Return the signature of the last line, or of the plan if there is none."""
+    return [seal.plan, *(mac for _, _, mac in _signed_lines(path, seal))][-1]
+
+
+def _signed_lines(path: Path, seal: Seal) -> Iterator[tuple[int, str, str]]:
+    """Yield number, content and signature of each line; raise at the first that is not signed."""
     mac = seal.plan
-    for number, content in enumerate(content_of(path).split(b"\n"), start=1):
+    *lines, tail = content_of(path).split(b"\n")
+    lines += [tail] if _is_json(tail) else []  # else a crash truncated it
+    for number, content in enumerate(lines, start=1):
         if not content:
             continue
         body, mark, rest = content.decode("utf-8", errors="replace").rpartition(_MAC_START)
@@ -131,11 +138,34 @@ def check_journal(path: Path, seal: Seal) -> str:
         if not mark or rest != mac + _MAC_END:
             raise ArchiveError(
                 f"{path}:{number} was not signed with your key, or earlier lines are missing",
-                hint="the folder is readable, but cannot be resumed; plan it again: "
-                f"volbench run --like {quoted(path.parent)}",
+                hint=f"its results are readable; to end it, {_after_damage(path)}",
                 path=str(path),
             )
-    return mac
+        yield number, body + "}", mac
+
+
+def read_signed_history(path: Path, seal: Seal) -> tuple[History, ArchiveError | None]:
+    """Replay the lines up to the first that is not signed.
+
+    Returns:
+        The history, and what is wrong with that line; None if all lines are signed.
+    """
+    history = History()
+    try:
+        if path.exists():
+            for number, line, _ in _signed_lines(path, seal):
+                _replay(history, parse_json(line.encode()), path, number)
+    except ArchiveError as damage:
+        return history, damage
+    return history, None
+
+
+def _after_damage(path: Path) -> str:
+    """Return what can be done with a campaign whose journal is damaged."""
+    return (
+        f"clean up its machines: volbench reap {quoted(path.parent)}; then measure again: "
+        f"volbench run --like {quoted(path.parent)}"
+    )
 
 
 def _repair_tail(descriptor: int) -> None:
@@ -145,13 +175,19 @@ def _repair_tail(descriptor: int) -> None:
     tail = os.pread(descriptor, size - tail_start, tail_start)
     if not tail:
         return
-    try:
-        parse_json(tail)
-    except ValueError:
+    if _is_json(tail):
+        _write_all(descriptor, b"\n")
+    else:
         os.ftruncate(descriptor, tail_start)
         os.lseek(descriptor, 0, os.SEEK_END)
-    else:
-        _write_all(descriptor, b"\n")
+
+
+def _is_json(line: bytes) -> bool:
+    try:
+        parse_json(line)
+    except ValueError:
+        return False
+    return True
 
 
 def _write_all(descriptor: int, content: bytes) -> None:
@@ -166,11 +202,17 @@ def read_history(path: Path) -> History:
     """
     history = History()
     for number, entry in _entries(path):
-        try:
-            _apply_entry(history, entry)
-        except ValueError as error:
-            raise _damaged(path, number, error) from error
+        _replay(history, entry, path, number)
     return history
+
+
+def _replay(history: History, entry: object, path: Path, number: int) -> None:
+    if not isinstance(entry, dict):
+        return
+    try:
+        _apply_entry(history, entry)
+    except ValueError as error:
+        raise _damaged(path, number, error) from error
 
 
 def _apply_entry(history: History, entry: Mapping[str, object]) -> None:
@@ -230,12 +272,12 @@ def _identity(numbers: object) -> FileIdentity | None:
 def _damaged(path: Path, number: int, error: Exception) -> ArchiveError:
     return ArchiveError(
         f"{path}:{number}: not a journal entry: {error}",
-        hint="restore the journal from a backup",
+        hint=f"restore the journal from a backup, or {_after_damage(path)}",
         path=str(path),
     )
 
 
-def _entries(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
+def _entries(path: Path) -> Iterator[tuple[int, object]]:
     """Yield line number and content of each entry."""
     try:
         lines = content_of(path).split(b"\n") if path.exists() else []
@@ -250,8 +292,7 @@ def _entries(path: Path) -> Iterator[tuple[int, Mapping[str, object]]]:
             if not any(later.strip() for later in lines[number:]):
                 continue
             raise _damaged(path, number, error) from error
-        if isinstance(entry, dict):
-            yield number, entry
+        yield number, entry
 
 
 def _unwritable(path: Path, error: OSError) -> ArchiveError:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from volbench.engine.campaign.campaign_state import RunStates
@@ -13,31 +15,38 @@ from volbench.engine.hosts.device_lock import release_locks
 from volbench.engine.hosts.orphans import end_orphan, end_strays, is_alive
 from volbench.engine.run.process_watch import StopRequest, end_process
 from volbench.engine.run.run_directory import scrub
-from volbench.errors import InputError
+from volbench.errors import ArchiveError, InputError
 from volbench.execute.protocol import Executor
 from volbench.ingest.run_files import read_status
 from volbench.model.campaign.event import Listener
 from volbench.model.campaign.planned_run import Campaign, Run, RunState
 from volbench.store.archive import hold_campaign
 from volbench.store.consent import hold_copies, seal_of
-from volbench.store.journal import History, Journal, read_history
+from volbench.store.journal import History, Journal, read_history, read_signed_history
 from volbench.store.layout import Layout
 
 
 def reap(
     layout: Layout, campaign: Campaign, hosts: Sequence[ConnectedHost], *, listener: Listener
-) -> None:
+) -> ArchiveError | None:
     """End all active runs on some hosts; remove scratch files, folders and locks.
 
     Ended runs count as interrupted: a resume repeats them.
+
+    Returns:
+        What is wrong with the journal. Nothing is then done that only lines from there on name, and
+        nothing is written to it.
     """
     seal = seal_of(layout)
-    with (
-        hold_campaign(layout),
-        hold_copies(layout, campaign.key),
-        Journal(layout.journal, seal) as journal,
-    ):
-        history = read_history(layout.journal)
+    with ExitStack() as stack:
+        stack.enter_context(hold_campaign(layout))
+        stack.enter_context(hold_copies(layout, campaign.key))
+        history, damage = read_signed_history(layout.journal, seal)
+        journal = stack.enter_context(
+            Journal(layout.journal, seal)
+            if damage is None
+            else Journal(Path(os.devnull), durable=False)
+        )
         states = RunStates(journal, history, listener)
 
         def clean(host: ConnectedHost) -> None:
@@ -57,6 +66,7 @@ def reap(
             states.write("released", host=name)
 
         on_every_host(hosts, clean)
+    return damage
 
 
 def scratch_of(
