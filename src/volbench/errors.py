@@ -30,6 +30,8 @@ they are caught.
 
 from __future__ import annotations
 
+import errno
+import os
 import shlex
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
@@ -280,6 +282,25 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
         return names[min(numbers, key=lambda entry: abs(numbers[entry] - int(number)))]
     matches = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.6)
     return names[matches[0]] if matches else None
+
+
+_FULL = tuple(os.strerror(number) for number in (errno.ENOSPC, errno.EDQUOT))
+
+
+def unwritten(
+    path: object, error: Exception | str, *, hint: str, verb: str = "written"
+) -> tuple[str, str]:
+    """Return message and hint of a file that cannot be written.
+
+    Args:
+        error: of the operating system or a library, or its text from another machine.
+        hint: what to do, unless its disk is full.
+    """
+    reason = str(getattr(error, "strerror", None) or error)
+    if any(text in reason for text in _FULL):
+        hint = "free some space there (df -h, df -i)"
+        reason = f"the disk is full ({reason})"
+    return f"{path} cannot be {verb}: {reason}", hint
 
 
 def quoted(value: object) -> str:

@@ -90,7 +90,7 @@ def test_a_full_controller_disk_has_an_error_of_its_own(
     try:
         for size_bytes in (3_000_000, 5_000):
             (hosts[0].tmp / "d/log").write_bytes(os.urandom(size_bytes))
-            with pytest.raises(ArchiveError, match="cannot be written: No space left"):
+            with pytest.raises(ArchiveError, match="cannot be written: the disk is full"):
                 machine.fetch_work_folder("/tmp/d", str(small))
             assert names(small) == []
             call("mount", "-o", "remount,size=4k", str(small))

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 import click
 
 from volbench.cli.verb_groups import connecting_words
-from volbench.errors import ArchiveError
 from volbench.model.campaign.event import (
     CampaignStarted,
     Event,
@@ -27,7 +26,7 @@ from volbench.model.campaign.event import (
 )
 from volbench.model.campaign.host import LOCAL
 from volbench.present.formatting import printable
-from volbench.store.atomic_files import read_text
+from volbench.store.atomic_files import read_text, unwritable
 from volbench.store.journal import utc_now
 from volbench.units import format_duration
 
@@ -107,11 +106,7 @@ def open_log(layout: Layout) -> int:
     try:
         return os.open(layout.controller_log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
     except OSError as error:
-        raise ArchiveError(
-            f"{layout.controller_log} cannot be written: {error.strerror}",
-            hint="check permissions and free space",
-            path=str(layout.controller_log),
-        ) from error
+        raise unwritable(layout.controller_log, error) from error
 
 
 def _is_same_file(log: int, stream: object) -> bool:

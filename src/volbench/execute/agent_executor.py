@@ -14,7 +14,13 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import NoReturn
 
-from volbench.errors import DeadlineError, RefusedError, TransportError, VolbenchError
+from volbench.errors import (
+    DeadlineError,
+    RefusedError,
+    TransportError,
+    VolbenchError,
+    unwritten,
+)
 from volbench.execute.agent.operations import AS_ROOT
 from volbench.execute.channels import PATIENCE_S, Channel, Patience
 from volbench.execute.client import AgentClient, Request, Standing
@@ -186,9 +192,10 @@ class AgentHost(ABC):
     def not_written(self, error: OperationError) -> TransportError:
         """Return the error of a file that cannot be written."""
         path, _, reason = error.reason.partition(": ")
-        return TransportError(
-            f"{path} cannot be written{self._on_host}: {reason or error.kind}", hint=_WRITABLE_HINT
-        )
+        verb = f"written{self._on_host}"
+        reason = reason or error.kind
+        message, hint = unwritten(path, reason, hint="check permissions", verb=verb)
+        return TransportError(message, hint=hint)
 
     def _ask_as_owner(self, operation: str, **arguments: object) -> object:
         """Ask as the login user; a host with sudo repeats as root what that user may not do."""

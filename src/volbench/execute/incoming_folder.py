@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import IO, Self
 
-from volbench.errors import ArchiveError, TransferError, TransportError
+from volbench.errors import ArchiveError, TransferError, TransportError, unwritten
 
 _MAX_FILES = 100_000  # A run has dozens, a campaign thousands; a hostile host any number.
 _MAX_DEPTH = 8  # A run has three levels. Noticed by: tests/execute/test_agent.py
@@ -71,9 +71,10 @@ class IncomingFolder:
         except (zlib.error, binascii.Error) as error:
             raise self._damaged(str(error)) from error
         except OSError as error:
+            message, hint = unwritten(self._target, error, hint="check permissions")
             raise ArchiveError(
-                f"{self._target} cannot be written: {error.strerror}",
-                hint="check permissions and free space, then continue with: volbench resume DIR",
+                message,
+                hint=f"{hint}, then continue with: volbench resume DIR",
                 path=str(self._target),
             ) from error
 

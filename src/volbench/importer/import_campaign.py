@@ -20,7 +20,13 @@ from types import MappingProxyType
 
 from volbench import __version__
 from volbench.api.one_campaign import CampaignData, open_campaign
-from volbench.errors import ArchiveError, InputError, OutputError, Problem
+from volbench.errors import (
+    ArchiveError,
+    InputError,
+    OutputError,
+    Problem,
+    unwritten,
+)
 from volbench.fio.results.merge_jobs import plain_name
 from volbench.fio.results.validation import problems_of
 from volbench.importer.log_matching import assign_logs, interval_s
@@ -502,10 +508,8 @@ def _copy(path: Path, target: Path, copied: dict[Path, Path]) -> None:
 
 
 def _copy_error(path: Path, error: OSError) -> InputError:
-    return InputError(
-        f"{path} cannot be copied: {error.strerror or error}",
-        hint="check permissions and free space",
-    )
+    message, hint = unwritten(path, error, hint="check permissions", verb="copied")
+    return InputError(message, hint=hint)
 
 
 @contextmanager
@@ -547,11 +551,7 @@ def staged_folder(target: Path) -> Iterator[Path]:
             finally:
                 shutil.rmtree(aside, ignore_errors=True)
     except OSError as error:
-        raise ArchiveError(
-            f"{target} cannot be written: {error.strerror or error}",
-            hint="check permissions and free space, or choose another folder with --output",
-            path=str(target),
-        ) from error
+        raise unwritable(target, error) from error
 
 
 def _private_layout(root: Path) -> Layout:

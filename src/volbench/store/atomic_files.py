@@ -14,7 +14,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
-from volbench.errors import ArchiveError, InputError, OutputError
+from volbench.errors import ArchiveError, InputError, OutputError, unwritten
 from volbench.units import format_capacity
 
 if TYPE_CHECKING:
@@ -119,10 +119,9 @@ def make_output_folder(path: Path) -> None:
 
 
 def _unusable(path: Path, error: OSError) -> InputError:
-    return InputError(
-        f"{path} cannot be written: {error.strerror or error}",
-        hint="choose an existing, writable folder with --output",
-    )
+    hint = "choose an existing, writable folder with --output"
+    message, hint = unwritten(path, error, hint=hint)
+    return InputError(message, hint=hint)
 
 
 def write_atomic(path: Path, text: str, *, durable: bool = True) -> None:
@@ -165,11 +164,9 @@ def sync_folder(path: Path) -> None:
 
 def unwritable(path: Path, error: OSError) -> ArchiveError:
     """Return the error of a campaign's file that cannot be written."""
-    return ArchiveError(
-        f"{path} cannot be written: {error.strerror or error}",
-        hint="check permissions and free space, or choose another folder with --output",
-        path=str(path),
-    )
+    hint = "check permissions, or choose another folder with --output"
+    message, hint = unwritten(path, error, hint=hint)
+    return ArchiveError(message, hint=hint, path=str(path))
 
 
 Model = TypeVar("Model", bound="Frozen")

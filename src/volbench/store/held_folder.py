@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PosixPath
 
-from volbench.errors import ArchiveError, RefusedError
+from volbench.errors import ArchiveError, RefusedError, VolbenchError
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _NOBODY = 65534  # Owner of what root makes on NFS with root_squash
@@ -38,6 +39,15 @@ class HeldPath(PosixPath):
             if text == root or text.startswith(f"{root}/"):
                 return f"/proc/{os.getpid()}/fd/{descriptors[-1]}{text[len(root) :]}"
         return text
+
+
+def known_paths(text: str) -> str:
+    """Return a message in which files of held folders have the paths that their user knows."""
+    for root, descriptors in tuple(_held.items()):
+        for descriptor in tuple(descriptors):
+            place = rf"/proc/{os.getpid()}/fd/{descriptor}\b"
+            text = re.sub(place, root.replace("\\", r"\\"), text)
+    return text
 
 
 def make_private_folder(path: Path) -> Identity:
@@ -148,6 +158,9 @@ def hold_folder(
         _held.setdefault(str(path), []).append(descriptor)
         try:
             yield
+        except VolbenchError as error:
+            error.message, error.hint = known_paths(error.message), known_paths(error.hint)
+            raise
         finally:
             _held[str(path)].remove(descriptor)
             if not _held[str(path)]:

@@ -12,7 +12,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from volbench.errors import ArchiveError, quoted
+from volbench.errors import ArchiveError, quoted, unwritten
 from volbench.model.campaign.planned_run import DevicePin, FileIdentity, RunState
 from volbench.store.atomic_files import content_of, parse_json
 
@@ -296,8 +296,6 @@ def _entries(path: Path) -> Iterator[tuple[int, object]]:
 
 
 def _unwritable(path: Path, error: OSError) -> ArchiveError:
-    return ArchiveError(
-        f"{path} cannot be written: {error.strerror or error}",
-        hint="check permissions and free space; no run starts without a journal",
-        path=str(path),
-    )
+    hint = "check permissions; no run starts without a journal"
+    message, hint = unwritten(path, error, hint=hint)
+    return ArchiveError(message, hint=hint, path=str(path))

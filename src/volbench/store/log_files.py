@@ -16,7 +16,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, BinaryIO, cast
 
-from volbench.errors import ArchiveError, OutputError
+from volbench.errors import ArchiveError, OutputError, unwritten
 from volbench.store.atomic_files import MAX_FILE_BYTES, open_regular, replaced_file
 from volbench.store.layout import COMPRESSED, UNCHECKED
 from volbench.units import format_capacity
@@ -154,11 +154,9 @@ def compress(path: Path) -> Path:
                 sink.write(chunk)
         path.unlink()
     except (OSError, pa.ArrowException) as error:
-        raise ArchiveError(
-            f"{path} cannot be compressed: {error}",
-            hint="check free space; the uncompressed file is kept",
-            path=str(path),
-        ) from error
+        hint = "check permissions; the uncompressed file is kept"
+        message, hint = unwritten(path, error, hint=hint, verb="compressed")
+        raise ArchiveError(message, hint=hint, path=str(path)) from error
     return target
 
 

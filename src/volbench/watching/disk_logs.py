@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from volbench.errors import ArchiveError
+from volbench.errors import ArchiveError, unwritten
 from volbench.store.layout import COMPRESSED, RunFolder
 
 # Part of a log that is kept plain, so that it can be compressed well. Noticed by:
@@ -100,8 +100,6 @@ class DiskLog:
         self._bytes += written
 
     def _unwritable(self, error: Exception) -> ArchiveError:
-        return ArchiveError(
-            f"{self._path} cannot be written: {getattr(error, 'strerror', None) or error}",
-            hint="check free space; the samples so far are kept",
-            path=str(self._path),
-        )
+        hint = "check permissions; the samples so far are kept"
+        message, hint = unwritten(self._path, error, hint=hint)
+        return ArchiveError(message, hint=hint, path=str(self._path))

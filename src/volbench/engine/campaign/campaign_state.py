@@ -24,6 +24,7 @@ from volbench.model.campaign.event import (
     RunsNotNeeded,
 )
 from volbench.model.campaign.planned_run import Campaign, Run, RunState
+from volbench.store.held_folder import known_paths
 from volbench.store.journal import History, Journal
 from volbench.store.layout import Layout, RunFolder
 from volbench.store.log_files import checksum
@@ -262,4 +263,4 @@ class RunStates:
 
     def notify(self, message: str, *, host: str = "") -> None:
         """Send the user a notice; `host` if it concerns a single one."""
-        self.listener(Notice(message, host))
+        self.listener(Notice(known_paths(message), host))

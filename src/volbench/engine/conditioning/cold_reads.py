@@ -11,7 +11,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from volbench.engine.run.process_watch import Ending, StopRequest, watch
-from volbench.errors import ArchiveError, FioError, OutputError, StoppedError
+from volbench.errors import (
+    ArchiveError,
+    FioError,
+    OutputError,
+    StoppedError,
+    unwritten,
+)
 from volbench.execute.protocol import Executor
 from volbench.execute.scheduler import finish
 from volbench.fio.jobs.render_job import render
@@ -209,8 +215,5 @@ def make_folder(path: Path) -> None:
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ArchiveError(
-            f"{path} cannot be created: {error.strerror or error}",
-            hint="check permissions and free space",
-            path=str(path),
-        ) from error
+        message, hint = unwritten(path, error, hint="check permissions", verb="created")
+        raise ArchiveError(message, hint=hint, path=str(path)) from error

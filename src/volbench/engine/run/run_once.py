@@ -42,6 +42,7 @@ from volbench.model.campaign.event import Listener
 from volbench.model.campaign.planned_run import Run, RunState
 from volbench.model.profile.profile_model import Tool
 from volbench.store.atomic_files import read_text, write_atomic, write_bytes_atomic
+from volbench.store.held_folder import known_paths
 from volbench.store.journal import utc_now
 from volbench.store.layout import RunFolder
 from volbench.store.log_files import compress_logs, raw_checksums
@@ -60,6 +61,10 @@ class RunOutcome:
 
     state: RunState  # finished, failed or interrupted
     reason: str = ""  # one or more sentences, including the tool's messages; empty if finished
+
+    def __post_init__(self) -> None:
+        """Name files by the paths that the user knows."""
+        object.__setattr__(self, "reason", known_paths(self.reason))
 
 
 def stopped_by(error: VolbenchError) -> RunOutcome:

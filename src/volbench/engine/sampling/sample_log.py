@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Protocol
 
 from volbench.analyse.frames.kernel_counters import SampleReader
-from volbench.errors import ArchiveError
 from volbench.execute.agent.kernel_sampler import MAX_WAIT_S, SLACK_BYTES
 from volbench.execute.protocol import Process
 from volbench.execute.scheduler import Wait, Work
@@ -18,6 +17,7 @@ from volbench.model.campaign.event import Listener, Notice
 from volbench.model.campaign.planned_run import Run, VolumeKind
 from volbench.model.profile.profile_model import Tool
 from volbench.plan.expansion.estimate import layout_bytes
+from volbench.store.atomic_files import unwritable
 
 _FIRST_POLL_S = 0.02  # A supervisor without dirty pages to follow ends within milliseconds.
 _POLL_S = 0.2  # Shorter than a user notices after Ctrl-C.
@@ -97,11 +97,7 @@ class SampleLog:
             with self._path.open("a", encoding="utf-8") as file:
                 file.write(text)
         except OSError as error:
-            raise ArchiveError(
-                f"{self._path} cannot be written: {error.strerror}",
-                hint="check free space",
-                path=str(self._path),
-            ) from error
+            raise unwritable(self._path, error) from error
 
     def _note(self, text: str) -> None:
         self._head = (self._head + text)[:_HEAD]
