@@ -23,6 +23,9 @@ from tests.loopback_fleet import loopback_fleet
 from tests.monitoring.prometheus_server import free_port
 from tests.real import measure
 from tests.waiting import until
+from volbench.engine.hosts.host_facts import Survey, survey_machine
+from volbench.execute.protocol import Executor
+from volbench.watching import watch_plan
 from volbench.watching.user_marks import running_watches
 
 pytestmark = pytest.mark.real_time
@@ -207,8 +210,26 @@ def test_a_mark_without_a_watch_is_refused(tmp_path: Path, monkeypatch: pytest.M
     assert call("mark", " \n ").returncode == 2
 
 
-def test_hosts_of_an_inventory_are_watched(loop: str, tmp_path: Path) -> None:
+def test_two_names_of_a_machine_count_once(loop: str, tmp_path: Path) -> None:
+    """Its disk would count twice in every total."""
+    with loopback_fleet(tmp_path, "vm0", "vm1") as fleet:
+        options = ("--for", "1s", "--every", "300ms", "-o", tmp_path / "w", "--json")
+        done = call("watch", loop, "--inventory", fleet.inventory, *options)
+    assert done.returncode == 0, done.stderr
+    assert "note: vm1 is the same machine as vm0, whose disks are watched once" in done.stderr
+    assert "Watching 1 disk of 1 host" in done.stderr
+    assert {row["host"] for row in json.loads(done.stdout)} == {"vm0"}
+
+
+def test_hosts_of_an_inventory_are_watched(
+    loop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Each has a run; only counters are read there, and no file of volbench is left."""
+
+    def survey(executor: Executor) -> Survey:
+        return survey_machine(executor).model_copy(update={"boot_id": executor.host})
+
+    monkeypatch.setattr(watch_plan, "survey_machine", survey)  # as of two machines
     with loopback_fleet(tmp_path, "vm0", "vm1") as fleet:
         worker = threading.Thread(target=load, args=(loop,), kwargs={"after_s": 3})
         worker.start()

@@ -49,6 +49,7 @@ class WatchedHost:
     facts: HostFacts
     disks: tuple[WatchedDisk, ...]
     clock: Clock
+    boot_id: str  # equal for two names of one machine; "" if unknown
 
 
 def find_disks(hosts: Sequence[ConnectedHost], targets: Sequence[str]) -> list[WatchedHost]:
@@ -63,10 +64,31 @@ def find_disks(hosts: Sequence[ConnectedHost], targets: Sequence[str]) -> list[W
         named = targets or _disks_of(host.executor)
         disks = _described(host, named)
         return WatchedHost(
-            host, probe_host(host.executor, survey=survey), disks, survey.clock or Clock()
+            host,
+            probe_host(host.executor, survey=survey),
+            disks,
+            survey.clock or Clock(),
+            survey.boot_id,
         )
 
     return on_every_host(hosts, find)
+
+
+def without_second_names(hosts: Sequence[WatchedHost]) -> tuple[list[WatchedHost], list[str]]:
+    """Return each machine once, under its first name, and a sentence for each other name.
+
+    Its disks would count twice in all totals.
+    """
+    kept: dict[str, WatchedHost] = {}
+    notes = []
+    for at in hosts:
+        name = at.host.name
+        first = kept.setdefault(at.boot_id or f"host {name}", at)
+        if first is not at:
+            notes.append(
+                f"{name} is the same machine as {first.host.name}, whose disks are watched once"
+            )
+    return list(kept.values()), notes
 
 
 def _disks_of(executor: Executor) -> list[str]:

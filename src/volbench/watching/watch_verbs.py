@@ -164,13 +164,15 @@ def watch(
     """
     from volbench.store.archive import create_campaign
     from volbench.watching.watch_loop import Duties
-    from volbench.watching.watch_plan import find_disks, plan_watch
+    from volbench.watching.watch_plan import find_disks, plan_watch, without_second_names
 
     starts = _starts(commands)
     interval_s, staggers_s = _times(every, commands.sample_s, has_starts=starts is not None)
     duties = Duties(for_s, starts, staggers_s)
     with where.connected() as connected:
-        hosts = find_disks(connected, targets)
+        hosts, notes = without_second_names(find_disks(connected, targets))
+        for note in notes:
+            click.echo(f"note: {note}", err=True)
         devices = [disk.devices for at in hosts for disk in at.disks]
         tracing.check(devices, is_remote=any(at.host.executor.is_remote for at in hosts))
         folder = output or default_campaign_folder("watch")
