@@ -12,6 +12,7 @@ from volbench.analyse.frames.run_facts import fact_columns, stack, with_facts
 from volbench.fio.results.embedded_results import find_results
 from volbench.importer.run_drafts import reported_options, unreported_flags, volume_of
 from volbench.model.campaign.planned_run import VolumeKind
+from volbench.present.formatting import block_size
 
 
 @pytest.mark.parametrize(
@@ -89,6 +90,58 @@ def test_options_are_read_as_fio_reads_them() -> None:
     assert reported.left_out == ("iodepth=oops",)
     assert "odd_one" not in reported.options
     assert not reported.is_whole  # so that the depth is unknown, not 1
+
+
+# What fio 3.33 read and wrote with these options: I/Os and bytes
+_BLOCKS = [
+    ({"bs": "4k-32k"}, "4k", (4001, 16388096), "32k", (3998, 131006464)),
+    ({"bs": "4k,64k"}, "4k", (4000, 16384000), "64k", (4000, 262144000)),
+    ({"bs": "4k:64k"}, "4k", (4000, 16384000), "64k", (4000, 262144000)),
+    ({"bs": "64k,"}, "64k", (4000, 262144000), "n/a", (4000, 16384000)),
+    ({"bsrange": "4k-32k"}, "4k-32k", (1195, 16388096), "4k-32k", (1129, 16392192)),
+    ({"blocksize_range": "4k-32k,8k-64k"}, "4k-32k", (1036, 16400384), "8k-64k", (1076, 32784384)),
+    ({"bssplit": "4k/60:64k/40"}, "4k-64k", (974, 16384000), "4k-64k", (1092, 16388096)),
+    ({"bssplit": "4k:64k,8k/9:16k"}, "4k-64k", (850, 16420864), "8k-16k", (2771, 32768000)),
+    ({"bs": "1k", "bssplit": ",64k:8k"}, "n/a", (244, 3997696), "n/a", (273, 6381568)),
+    (
+        {"bs": "4k,64k", "bs_is_seq_rand": "1"},
+        "n/a",
+        (266, 16433152),
+        "n/a",
+        (4001, 262209536),
+    ),
+    ({"bs": "4k-16k", "verify": "crc32c"}, "4k-16k", (2970, 30720000), "16k", (4001, 65552384)),
+    (
+        {"bs": "4k-16k", "verify": "md5", "rw": "write"},
+        "16k",
+        (2970, 48660480),
+        "16k",
+        (4001, 65552384),
+    ),
+    ({"bs": "4k", "ba": "8k"}, "4k", (4001, 16388096), "4k", (4001, 16388096)),
+]
+
+
+@pytest.mark.parametrize(("options", "reads", "read", "writes", "written"), _BLOCKS)
+def test_bytes_are_judged_by_the_blocks_that_the_options_allow(
+    options: dict[str, str],
+    reads: str,
+    read: tuple[int, int],
+    writes: str,
+    written: tuple[int, int],
+    tmp_path: Path,
+) -> None:
+    """Blocks of unlike sizes are no contradiction, and tables have their sizes."""
+    document = json.loads(result_of("fio-3.33/randrw-jsonplus", **{"rw": "randrw", **options}))
+    for name, (ios, count) in (("read", read), ("write", written)):
+        part = document["jobs"][0][name]
+        part |= {"total_ios": ios, "io_bytes": count, "runtime": 2000, "iops": ios / 2}
+        part |= {"bw_bytes": count // 2, "bw": count // 2048}
+    put(tmp_path / "in" / "a.json", json.dumps(document))
+    _, opened = take(tmp_path / "in", into=tmp_path / "out")
+    assert "inconsistent-result" not in {row["rule"] for row in opened.rows("findings")}
+    sizes = {row["direction"]: block_size(row) for row in opened.rows("summary")}
+    assert sizes == {"read": reads, "write": writes}
 
 
 def test_options_are_unknown_in_versions_that_did_not_write_them() -> None:

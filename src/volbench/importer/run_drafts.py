@@ -48,6 +48,7 @@ UNKNOWN = "unknown"
 _MAX_PATH = 255  # Longest name of a file on most file systems
 _MAX_TARGET = 120
 _PLACES = frozenset({"filename", "directory", "read_iolog", "uri"})
+_BLOCKS = frozenset({"bsrange", "bssplit"})
 _NOT_OPTIONS = frozenset({"name", "description"})
 # Version from which results hold options without a value; 3.36 is known to omit them. Noticed by:
 # tests/importer/test_reported_options.py::test_an_unreported_option_is_not_a_difference
@@ -80,6 +81,7 @@ def reported_options(output: RunOutput, job: JobResult) -> ReportedOptions:
     has_own = has_own and output.disputed <= job.options.keys()
     options: dict[str, str] = {}
     left_out: list[str] = []
+    unknown: set[str] = set()
     kb_base = 1000 if texts.get("kb_base") == "1000" else 1024
     for name, text in texts.items():
         option = shipped_table().find(name)
@@ -89,6 +91,11 @@ def reported_options(output: RunOutput, job: JobResult) -> ReportedOptions:
             options[option.name] = _canonical(option.name, text, kb_base)
         except (InputError, ValueError):
             left_out.append(f"{name}={text}")
+            unknown.add(option.name)
+    if "bs_is_seq_rand" in texts:  # It gives the parts of bs another meaning
+        left_out.append("bs_is_seq_rand")
+    if unknown & _BLOCKS or "bs_is_seq_rand" in texts:
+        options = {name: value for name, value in options.items() if name not in {"bs", *_BLOCKS}}
     is_whole = has_own and not left_out and output.form == "json"
     may_merge = (is_whole or job.merged) and _is_grouped(output, job, texts)
     if may_merge and is_unlike_group(job, options):

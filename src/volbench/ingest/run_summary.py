@@ -97,7 +97,7 @@ def measured_columns(section: Section, run: Run, job: JobResult, direction: Dire
         "direction": direction.direction.value,
         "sync_calls": _sync_calls(options) if direction.direction is Direction.SYNC else None,
         **({} if run.extent is None else {"numjobs": job.members}),
-        "block_bytes": _block_bytes(options, direction.direction),
+        **_block_columns(options, direction.direction),
         "runtime_s": direction.runtime_s,
         "io_bytes": direction.io_bytes,
         "total_ios": direction.total_ios,
@@ -300,13 +300,49 @@ def _sync_calls(options: Mapping[str, str]) -> str | None:
     return ", ".join(name for name in names if options.get(name, "0") != "0") or None
 
 
-def _block_bytes(options: Mapping[str, str], direction: Direction) -> int | None:
-    """Return the block size of a direction; fio's triples inherit the value before them."""
-    if direction is Direction.SYNC or {"bssplit", "bsrange", "read_iolog"} & {*options}:
-        return None
-    sizes = [_integer(number) for number in options.get("bs", "").split(",")]
-    known = [size for size in sizes[: _POSITION.get(direction, 0) + 1] if size is not None]
-    return known[-1] if known else None
+def _block_columns(options: Mapping[str, str], direction: Direction) -> Row:
+    """Return the smallest and largest block of a direction, and its block size if they agree.
+
+    Nothing if they are not known.
+    """
+    if direction is Direction.SYNC or "read_iolog" in options:
+        return {}
+    positions = _positions(options, direction)
+    texts = [size for position in positions for size in _blocks(options, position)]
+    sizes = [size for text in texts if (size := _integer(text)) is not None]
+    if len(sizes) < len(texts):
+        return {}
+    low, high = min(sizes), max(sizes)
+    same = low if low == high else None
+    return {"block_bytes": same, "block_min_bytes": low, "block_max_bytes": high}
+
+
+def _positions(options: Mapping[str, str], direction: Direction) -> set[int]:
+    """Return the values of a triple whose sizes I/Os of a direction may have.
+
+    Verification reads what was written, in the blocks of the writes.
+    """
+    if direction is Direction.MIXED:
+        return {*_POSITION.values()}
+    position = _POSITION.get(direction, 0)
+    pattern = options.get("rw", "").partition(":")[0]
+    if position == 0 and "verify" in options and pattern not in {"read", "randread"}:
+        return {1} if pattern in {"write", "randwrite"} else {0, 1}
+    return {position}
+
+
+def _blocks(options: Mapping[str, str], position: int) -> list[str]:
+    """Return sizes of blocks in bytes, those at the bounds included; empty if not known.
+
+    The last value of a triple is that of the directions after it too. An empty one is a default,
+    which may be of a global section.
+    """
+    name = next((name for name in ("bssplit", "bsrange") if name in options), "bs")
+    parts = options.get(name, "").split(",")
+    part = parts[min(position, len(parts) - 1)]
+    if name == "bssplit":
+        return [entry.partition("/")[0] for entry in part.split(":")]
+    return part.split("-")
 
 
 def _latency_columns(direction: DirectionResult) -> Row:

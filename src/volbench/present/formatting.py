@@ -131,6 +131,13 @@ def size(row: Row, column: str) -> str:
     return shown(row, column, format_size)
 
 
+def block_size(row: Row) -> str:
+    """Return the block size of a row, or its range such as ``4k-64k``; ``n/a`` if not known."""
+    bounds = size(row, "block_min_bytes"), size(row, "block_max_bytes")
+    varies = number(row, "block_min_bytes") < number(row, "block_max_bytes")
+    return "-".join(bounds) if varies else size(row, "block_bytes")
+
+
 def flag(row: Row, column: str) -> str:
     """Return ``yes``, ``no`` or ``n/a``."""
     value = row.get(column)

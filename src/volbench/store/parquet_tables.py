@@ -277,9 +277,9 @@ def _columns_digest(frame: str) -> str:
 
 
 # Incremented when the same raw files yield different values, so that tables are rebuilt
-TABLES_VERSION = "21"
+TABLES_VERSION = "22"
 # Incremented when the same rows yield different verdicts, findings or aggregates
-RULES_VERSION = "21"
+RULES_VERSION = "22"
 
 
 def files_in(folder: Path) -> list[tuple[str, int]]:

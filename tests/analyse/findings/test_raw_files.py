@@ -21,11 +21,17 @@ from volbench.model.results.finding import Severity
 @pytest.mark.parametrize(
     ("columns", "words"),
     [
-        ({"iops": 999_999.5}, "IOPS of 999,999.5 contradicts 1,000"),
-        ({"bw_bytes_per_s": 819_000.0}, "Bandwidth of 819,000 contradicts 4,096,000"),
-        ({"total_ios": 1_000_000}, "IOPS of 1,000 contradicts 16,666.667"),
-        ({"io_bytes": 1}, "Bandwidth of 4,096,000 contradicts"),
-        ({"bw_bytes_per_s": 5_571_732_123.4}, "Bandwidth of 5,571,732,123 contradicts 4,096,000"),
+        ({"iops": 999_999.5}, "999,999.5 IOPS, but its other numbers imply 1,000 IOPS"),
+        (
+            {"bw_bytes_per_s": 819_000.0},
+            "819,000 bytes/s, but its other numbers imply 4,096,000 bytes/s",
+        ),
+        ({"total_ios": 1_000_000}, "1,000 IOPS, but its other numbers imply 16,666.667 IOPS"),
+        ({"io_bytes": 1}, "4,096,000 bytes/s, but"),
+        (
+            {"bw_bytes_per_s": 5_571_732_123.4},
+            "5,571,732,123 bytes/s, but its other numbers imply 4,096,000",
+        ),
     ],
 )
 def test_a_contradictory_number_makes_the_result_invalid(
@@ -35,15 +41,18 @@ def test_a_contradictory_number_makes_the_result_invalid(
     run = a_run()
     entries = found(a_view(run, summary=[summary_row(run, **columns)]), rule="inconsistent-result")
     assert {entry.severity for entry in entries if "log" not in entry.message} == {Severity.INVALID}
-    assert any(entry.message.startswith(words) for entry in entries)
+    assert any(f"The result states {words}" in entry.message for entry in entries)
 
 
 def test_bytes_and_blocks_must_agree() -> None:
     """Twice the bytes for the same I/Os: IOPS x block size is not the bandwidth."""
     run, double = a_run(), 2 * IOPS * BLOCK
-    row = summary_row(run, block_bytes=BLOCK, bw_bytes_per_s=double, io_bytes=int(double * SECONDS))
+    moved = {"bw_bytes_per_s": double, "io_bytes": int(double * SECONDS), "block_min_bytes": BLOCK}
+    row = summary_row(run, **moved, block_max_bytes=BLOCK)
     (entry,) = found(a_view(run, summary=[row]), rule="inconsistent-result")
-    assert entry.message.startswith("Bytes of")
+    assert " bytes, but its other numbers imply" in entry.message
+    varying = summary_row(run, **moved, block_max_bytes=4 * BLOCK)
+    assert found(a_view(run, summary=[varying]), rule="inconsistent-result") == []
 
 
 @pytest.mark.parametrize(("factor", "count"), [(1.0, 0), (0.9, 0), (1.5, 1), (0.5, 1)])

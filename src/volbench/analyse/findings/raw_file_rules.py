@@ -103,8 +103,8 @@ def copied_result(view: RunView, context: Context) -> Iterator[Observation]:
     severity=Severity.INVALID,
     looks_at=(
         "fio's IOPS against I/Os / runtime, bandwidth against bytes / runtime, and bytes against"
-        " I/Os x block size, within 1 % (runs of at least 0.1 s); the sum of the IOPS log against"
-        " the number of I/Os, within 15 % (at least 10 windows)."
+        " I/Os x block size, within 1 % (runs of at least 0.1 s); blocks that vary give bounds."
+        " The sum of the IOPS log against the number of I/Os, within 15 % (at least 10 windows)."
     ),
     why="Numbers that contradict each other are unreliable: either may be wrong.",
     advice="Compare these numbers in fio.json, and measure again.",
@@ -114,14 +114,12 @@ def inconsistent_result(view: RunView, _: Context) -> Iterator[Observation]:
     for result in results_of(view):
         if not result["runtime_s"] >= _MIN_RUNTIME_S:
             continue
-        for name, stated, derived in _pairs(result, view):
-            tolerance = _MAX_ROUNDING * derived + (
-                _ROUNDING_BYTES_PER_S if name == "Bandwidth" else 1.0
-            )
-            if abs(stated - derived) > tolerance:
+        for unit, stated, derived in _pairs(result, view):
+            rounding = _ROUNDING_BYTES_PER_S if unit == "bytes/s" else 1.0
+            if abs(stated - derived) > _MAX_ROUNDING * derived + rounding:
                 yield Observation(
-                    f"{name} of {_number(stated)} contradicts {_number(derived)}, which"
-                    " the other numbers of the result imply.",
+                    f"The result states {_number(stated)} {unit}, but its other numbers imply"
+                    f" {_number(derived)} {unit}.",
                     {"stated": stated, "derived": derived, "section": result.section},
                     direction=result.direction,
                 )
@@ -134,14 +132,15 @@ def _number(value: float) -> str:
 
 
 def _pairs(result: Result, view: RunView) -> Iterator[tuple[str, float, float]]:
-    """Yield name, stated value and derived value of numbers; NaN, if unknown, is never unequal."""
+    """Yield unit, stated value and derived value of numbers; NaN, if unknown, is never unequal."""
     runtime_s, ios = result["runtime_s"], result["total_ios"]
     whole = ("iops_overall", "bw_overall_bytes_per_s")
     names = ("iops", "bw_bytes_per_s") if math.isnan(result[whole[0]]) else whole
     yield "IOPS", result[names[0]], ios / runtime_s
-    yield "Bandwidth", result[names[1]], result["io_bytes"] / runtime_s
+    yield "bytes/s", result[names[1]], result["io_bytes"] / runtime_s
     if "num_range" not in view.run.options:  # a trim of several ranges is one I/O
-        yield "Bytes", result["io_bytes"], ios * result["block_bytes"]
+        low, high = ios * result["block_min_bytes"], ios * result["block_max_bytes"]
+        yield "bytes", result["io_bytes"], min(max(result["io_bytes"], low), high)
 
 
 def _log_sums(view: RunView) -> Iterator[Observation]:

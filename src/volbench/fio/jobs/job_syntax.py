@@ -68,7 +68,7 @@ def _surprise(option: Option, text: str, value: str) -> str:
 def _read(option: Option, text: str, kb_base: int) -> str:
     match option.kind:
         case OptionKind.SIZE | OptionKind.INTEGER:
-            parts = text.split(",") if option.name in TRIPLES else [text]
+            parts = _directions(text) if option.name in TRIPLES else [text]
             # Only sizes may be shares or zones: fio reads rwmixwrite=10% as 10.
             amount = _amount if option.kind is OptionKind.SIZE else _plain_amount
             value = ",".join(amount(part, kb_base) if part else "" for part in parts)
@@ -87,6 +87,21 @@ def _read(option: Option, text: str, kb_base: int) -> str:
         case _:
             value = _word(option, text)
     return value
+
+
+def _directions(text: str) -> list[str]:
+    """Return the values for reads, writes and trims; an empty one is not set by this option.
+
+    fio separates each from the rest at the first comma, without commas at the first colon, without
+    colons at the first dash (``handle_option`` in its ``parse.c``): ``bs=4k-32k`` is no range but
+    reads of 4k, and writes and trims of 32k.
+    """
+    parts, rest = [], text
+    for sign in (",", ":", "-"):
+        while sign in rest:
+            part, _, rest = rest.partition(sign)
+            parts.append(part)
+    return [*parts, rest][:3]
 
 
 def _word(option: Option, text: str) -> str:

@@ -156,6 +156,8 @@ SUMMARY: tuple[Column, ...] = (
     whole("rwmixread", "%", "Configured share of reads in a mixed pattern; missing in others."),
     Column("direct", "bool", "", "Whether the page cache was bypassed (O_DIRECT)."),
     whole("block_bytes", "bytes", "Block size of this direction; missing when it varies."),
+    whole("block_min_bytes", "bytes", "Smallest block that the job's options allow."),
+    whole("block_max_bytes", "bytes", "Largest block, likewise."),
     whole("iodepth", "", "Configured queue depth per job."),
     whole("numjobs", "", "Jobs in parallel (`numjobs`)."),
     text("ioengine", "I/O engine of fio."),

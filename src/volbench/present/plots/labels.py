@@ -13,13 +13,13 @@ from volbench.analyse.frames.job_frames import COLOUR, KEY, OPTIONS, key_of, of_
 from volbench.analyse.frames.job_frames import labels as job_labels
 from volbench.present.formatting import (
     Row,
+    block_size,
     flag,
     in_numeric_order,
     number,
     pattern,
     printable,
     records,
-    size,
     text,
 )
 from volbench.present.plots.description import IDENTITY, Series
@@ -61,8 +61,8 @@ def option_named(option: str, value: float) -> str:
 def shape(row: Row) -> str:
     """Return the workload of a job, such as ``randwrite 4k, queue depth 16, buffered``."""
     parts = [pattern(row)]
-    if size(row, "block_bytes") != "n/a":
-        parts[0] += f" {size(row, 'block_bytes')}"
+    if (block := block_size(row)) != "n/a":
+        parts[0] += f" {block}"
     several = [option for option in ("iodepth", "numjobs") if number(row, option) > 1]
     parts += [f"{SHORT_NAMES[option]} {number(row, option):.0f}" for option in several]
     if flag(row, "direct") == "no" and not text(row, "volume").startswith("nbd"):

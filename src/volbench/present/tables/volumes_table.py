@@ -19,10 +19,10 @@ from volbench.model.profile.profile_model import Phase
 from volbench.present.formatting import (
     MISSING,
     Row,
+    block_size,
     latency,
     number,
     short_target,
-    size,
     text,
     whole,
 )
@@ -87,7 +87,7 @@ def workload_classes(rows: Sequence[Row], invalid: Collection[str] = ()) -> list
     names = _distinguishing(valid)
     by_workload: dict[str, list[Row]] = {}
     for row in valid:
-        by_workload.setdefault(f"{text(row, 'rw')} {size(row, 'block_bytes')}", []).append(row)
+        by_workload.setdefault(f"{text(row, 'rw')} {block_size(row)}", []).append(row)
     classes = [_workload_class(workload, rows, names) for workload, rows in by_workload.items()]
     return sorted(classes, key=lambda group: -len(group.volumes))
 
@@ -183,7 +183,7 @@ def collection_words(
     """Return sentences: what was measured, what is typical, and what cannot be compared."""
     measured = [row for row in rows if _is_measured(row)]
     volumes = len({_key(row, _PLACE) for row in measured})
-    workloads = {(text(row, "rw"), size(row, "block_bytes"), _setting(row)) for row in measured}
+    workloads = {(text(row, "rw"), block_size(row), _setting(row)) for row in measured}
     runs = {text(row, "run") for row in measured}
     counts = ((volumes, "volume"), (len(workloads), "workload"), (len(runs), "result"))
     sentences = [", ".join(counted_noun(*count) for count in counts) + "."]
