@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from tests.present.frames_for_plots import frames, sweep
+from tests.present.frames_for_plots import frames, result, sweep
 from volbench.present.report import lead_charts
 from volbench.present.report.lead_charts import _few_storms, lead_plots
 
@@ -53,6 +53,21 @@ def test_many_parallel_steps_are_a_fleet(
     """Two storms lead a report, three do not."""
     monkeypatch.setattr(lead_charts, "storm_steps", lambda _: list(range(steps)))
     assert bool(_few_storms({"summary": pd.DataFrame()})) is leads
+
+
+def test_bars_leave_room_for_names_of_three_lines() -> None:
+    """Mixed jobs of several volumes: Bokeh draws a line of 11.5 px in 0.16 inches."""
+    rows = [
+        result(
+            f"job-{n}", rw="rw", direction=way, iodepth=n + 1, numjobs=n % 3, volume=f"/d{n % 3}"
+        )
+        for n in range(10)
+        for way in ("read", "write")
+    ]
+    (lead, *_) = lead_plots(frames(rows))
+    categories = lead.panels[0].y.categories
+    assert {name.count("\n") for name in categories} == {2}
+    assert lead.heights[0] >= len(categories) * 3 * 0.16
 
 
 def test_the_caption_counts_the_patterns_that_lead() -> None:

@@ -96,10 +96,10 @@ def _places(rows: Sequence[Row]) -> list[str]:
     return [volume and f"\non {volume}" for volume in brief(shortened(volumes))]
 
 
-def rows_height_in(names: Sequence[str]) -> float:
+def rows_height_in(names: Sequence[str], *, is_tight: bool = False) -> float:
     """Return the height that rows of these names take, so that no two names touch."""
-    lines = max(name.count("\n") + 1 for name in names)
-    gap_in = 0.10 if len(names) <= TWO_LINES else 0.03
+    lines = max((name.count("\n") + 1 for name in names), default=0)
+    gap_in = 0.10 if len(names) <= TWO_LINES and not is_tight else 0.03
     return len(names) * (gap_in + 0.16 * lines)
 
 

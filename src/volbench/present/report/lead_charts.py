@@ -16,8 +16,9 @@ from volbench.model.results.finding import Severity
 from volbench.present.formatting import number, records, text
 from volbench.present.plots.chart import build_plots, drawable
 from volbench.present.plots.charts.warmup_curves import MIN_PENALTY
-from volbench.present.plots.description import Plot, numbers
+from volbench.present.plots.description import Panel, Plot, numbers
 from volbench.present.plots.kinds import KINDS, Frames, Options
+from volbench.present.plots.labels import rows_height_in
 from volbench.present.plots.marks import Span
 from volbench.present.plots.selection import valid_frames
 from volbench.present.tables.findings_table import STYLES
@@ -240,7 +241,7 @@ def _shaded(plot: Plot, start_s: float, end_s: float) -> Plot:
 
 
 def _cut(plot: Plot, rows: int) -> Plot:
-    """Keep the first rows of panels; the last of them names its x axis."""
+    """Keep the first rows of panels, as low as names allow; the last of them names its x axis."""
     kept = [panel for panel in plot.panels if panel.row < rows]
     labels = {panel.column: panel.x.label for panel in plot.panels if panel.x.label}
     last = max(panel.row for panel in kept)
@@ -254,5 +255,13 @@ def _cut(plot: Plot, rows: int) -> Plot:
             else panel
             for panel in kept
         ),
-        heights=tuple(height * scale for height in heights),
+        heights=tuple(
+            max(height * scale, *(_names_in(panel) for panel in kept if panel.row == row))
+            for row, height in enumerate(heights)
+        ),
     )
+
+
+def _names_in(panel: Panel) -> float:
+    """Return the height that the names beside a panel need."""
+    return rows_height_in(panel.y.categories, is_tight=True)
