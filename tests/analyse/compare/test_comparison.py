@@ -226,6 +226,18 @@ def test_invalid_runs_are_left_out_and_reported() -> None:
     assert only(kept).warnings == {"stall": 1, "page-cache": 1}
 
 
+def test_a_volume_whose_runs_are_invalid_is_named_with_the_rule() -> None:
+    """One of two has nothing to be compared with; of three the others are compared."""
+    parts = {f"v{n}": rows_of(1000 * n, volume=f"v{n}", seed=n) for n in (1, 2, 3)}
+    parts = {name: part.assign(run=name + part["run"]) for name, part in parts.items()}
+    findings = findings_of(*(("page-cache", "invalid", run, None) for run in parts["v1"]["run"]))
+    question = Question(metrics=("iops",), between="volume")
+    with pytest.raises(ComparisonError, match="left in v1; v1: 5 runs are invalid by page-cache"):
+        compare({"A": pd.concat([parts["v1"], parts["v2"]])}, {"A": findings}, question)
+    entry = only(compare({"A": pd.concat(parts.values())}, {"A": findings}, question))
+    assert (entry.base, entry.candidate) == ("v2", "v3")
+
+
 def test_runs_that_failed_are_reported() -> None:
     """They are left out with their number and their side."""
     candidate = rows_of(1200, seed=2)

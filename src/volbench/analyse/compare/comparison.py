@@ -167,18 +167,22 @@ def compare(
     by = [find_column(name, list(rows.columns)) for name in question.by]
     measures = find_measures(question.metrics, rows)
     allowed = [find_fact(name, facts) for name in question.allowed]
+    base, between = next(iter(sides)), ""
+    if question.between:
+        between = find_column(question.between, list(rows.columns))
+        rows, base = sides_between(rows, between, base=question.base)
+        facts = [name for name in facts if name != between]
     if not question.keep_invalid:
+        arms = list(dict.fromkeys(rows["side"]))
         rows, excluded = without_invalid(rows, warnings)
         remarks += excluded
-        _check_left(rows, sides, remarks, hint="see volbench check; --keep-invalid includes them")
-    base = next(iter(sides))
-    if question.between:
-        column = find_column(question.between, list(rows.columns))
-        rows, base = sides_between(rows, column, base=question.base)
-        facts = [name for name in facts if name != column]
-        between = column
-    else:
-        between = ""
+        _check_left(rows, sides, remarks, hint=_IF_INVALID)
+        left = list(dict.fromkeys(rows["side"]))
+        if between and not question.base and base not in left:
+            base = left[0]
+        _check_left(
+            rows, [base] if len(left) > 1 else arms, remarks, hint=_IF_INVALID, column="side"
+        )
     if between == ARM:  # what differs between arms is what is compared
         varying = rows.groupby(["side", "job", "group"])[facts].nunique().max()
         allowed += [name for name in facts if varying[name] <= 1]
@@ -241,11 +245,22 @@ def _copies(compared: Sequence[Compared]) -> Iterator[str]:
             )
 
 
+_IF_INVALID = (
+    "volbench check shows the reasons; measure these runs again, or include them with"
+    " --keep-invalid"
+)
+
+
 def _check_left(
-    rows: pd.DataFrame, sides: Collection[str], remarks: Sequence[str], *, hint: str
+    rows: pd.DataFrame,
+    sides: Collection[str],
+    remarks: Sequence[str],
+    *,
+    hint: str,
+    column: str = "origin",
 ) -> None:
     """Refuse a side without a run."""
-    present = set(rows["origin"])
+    present = set(rows[column])
     for name in sides:
         if name not in present:
             reasons = "".join(f"; {remark}" for remark in remarks)
