@@ -11,6 +11,7 @@ import pytest
 import volbench
 from tests.command_line import call
 from tests.labelled_campaigns import HOSTS, make
+from volbench.cli.campaign_list import _rates
 
 
 @pytest.fixture(name="results")
@@ -33,6 +34,18 @@ def test_a_campaign_has_its_date_target_and_answer(results: Path) -> None:
     assert listed["profile"] == data.campaign.runs[0].profile
     assert " IOPS" in listed["answer"]
     assert listed["warnings"].isdigit()
+
+
+@pytest.mark.parametrize(
+    ("rates", "answer"), [((900.0, 1100.0), "1k IOPS"), ((500.0, 1100.0), "500 IOPS to 1.1k IOPS")]
+)
+def test_no_median_stands_for_repeats_that_differ_twofold(
+    rates: tuple[float, float], answer: str
+) -> None:
+    """As in the conclusion of the campaign, which says that one rate would mislead."""
+    row = {"phase": "measured", "volume": "v", "job": "j", "group": "j", "direction": "read"}
+    rows = ({**row, "iops": rate} for rate in rates)
+    assert [*_rates(rows)] == [f"j read: {answer}"]
 
 
 def test_since_omits_older_campaigns(results: Path) -> None:

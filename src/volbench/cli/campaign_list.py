@@ -62,7 +62,8 @@ def list_campaigns(
     """List the campaigns at or below FOLDER, the latest first: what was measured, and the result.
 
     Without FOLDER, those in the default folder of results. Columns: date (UTC), profiles, targets,
-    the median of the first workload without its invalid runs, and the number of runs with warnings.
+    the median of the first workload without its invalid runs (the range, if its repeats differ
+    twofold), and the number of runs with warnings.
     """
     from volbench.api.many_campaigns import campaign_folders
     from volbench.present.tables.table import text_table
@@ -135,7 +136,9 @@ def _result(data: CampaignData) -> dict[str, str]:
 
 
 def _rates(rows: Iterator[Mapping[str, object]]) -> Iterator[str]:
-    """Yield the median rate of each workload, direction and volume."""
+    """Yield the median rate of each workload, direction and volume; of unlike repeats, the ends."""
+    from volbench.analyse.findings.rate_rules import MIN_REPEAT_RATIO
+
     workloads: dict[tuple[object, ...], list[Mapping[str, object]]] = {}
     for row in rows:
         if row["phase"] == "measured":
@@ -145,7 +148,10 @@ def _rates(rows: Iterator[Mapping[str, object]]) -> Iterator[str]:
         for column, show in (("iops", _iops), ("bw_bytes_per_s", format_rate)):
             values = [value for row in repeats if isinstance(value := row[column], float)]
             if values:
-                yield f"{job} {direction}: {show(median(values))}"
+                low, high = min(values), max(values)
+                is_unlike = high >= MIN_REPEAT_RATIO * low
+                rate = f"{show(low)} to {show(high)}" if is_unlike else show(median(values))
+                yield f"{job} {direction}: {rate}"
                 break
 
 
