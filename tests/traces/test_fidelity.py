@@ -95,3 +95,12 @@ def test_the_host_is_blamed_only_if_its_cpus_were_waited_for(
         each.name: each for each in compare("run", recorded, late, waited_percent=waited_percent)
     }
     assert measures["lag p99"].reason.startswith(reason)
+
+
+def test_flushes_are_named_though_they_cannot_be_compared() -> None:
+    """They are in the table of a recording that has some, without a verdict."""
+    measures = {each.name: each for each in compare("run", replace(_load(), flushes=7), _load())}
+    assert measures["flushes"].recorded == 7
+    assert measures["flushes"].is_met is None
+    assert "fio does not log them" in measures["flushes"].reason
+    assert "flushes" not in {each.name for each in compare("run", _load(), _load())}

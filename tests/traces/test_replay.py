@@ -7,7 +7,7 @@ import signal
 import subprocess
 from contextlib import closing
 from pathlib import Path
-from shutil import rmtree
+from shutil import copytree, rmtree
 
 import pytest
 from click.testing import CliRunner, Result
@@ -122,10 +122,21 @@ def test_what_falls_short_is_a_finding(tmp_path: Path) -> None:
     (tmp_path / "volume").mkdir()
     _call("replay", trace, "--on", tmp_path / "volume", "--set", "direct=0", "-o", folder)
     longer = make_trace(tmp_path / "longer.parquet", ios=412, rate=2000)
-    strict = _call("fidelity", folder, "--trace", longer, "--strict")
+    unrelated = _call("fidelity", folder, "--trace", longer)
+    assert isinstance(unrelated.exception, InputError)
+    assert unrelated.exception.message == f"replay replays other I/Os than {longer} has"
+    (folder / "replay" / "trace.parquet").write_bytes(longer.read_bytes())
+    strict = _call("fidelity", folder, "--strict")
     assert isinstance(strict.exception, FindingsError)
     assert "12 I/Os were not done" in " ".join(strict.output.split())
-    (folder / "replay" / "trace.parquet").write_bytes(longer.read_bytes())
+    copytree(folder, tmp_path / "other" / "replay")
+    table = _call("fidelity", folder, tmp_path / "other" / "replay").stdout
+    heads = [line.split()[:2] for line in table.splitlines()]
+    assert heads[1] == ["campaign", "measure"]
+    assert ["replay", "requests"] in heads
+    assert any(first.endswith("other/replay") for first, *_ in filter(None, heads))
+    shown = json.loads(_call("fidelity", folder, tmp_path / "other" / "replay", "--json").stdout)
+    assert {row["campaign"] for row in shown} == {"replay", str(tmp_path / "other" / "replay")}
     rmtree(folder / "tables")
     found = json.loads(_call("check", folder, "--json").stdout)
     (short,) = [row for row in found if row["rule"] == "replay-falls-short"]
@@ -168,3 +179,10 @@ def test_a_replay_runs_in_the_background_on_a_file(tmp_path: Path) -> None:
     assert "Running in the background" in done.output
     assert _call("attach", folder).exit_code == 0
     assert _measures(folder)["requests"]["replayed"] == 400
+
+
+def test_the_help_names_the_defaults_of_a_replay() -> None:
+    """The file of a replay is as long as the trace needs, not the 1 GiB of a measurement."""
+    text = " ".join(_call("replay", "--help").stdout.split())
+    assert "as much as the trace needs" in text
+    assert "1g" not in text

@@ -88,3 +88,6 @@ def test_the_profile_runs_and_is_scored(tmp_path: Path) -> None:
     for name in ("requests", "bytes"):
         assert abs(rows[name]["difference"]) < 0.1
     assert abs(rows["reads"]["difference"]) < 0.05
+    other = make_trace(tmp_path / "other.parquet", ios=20)
+    scored = runner.invoke(cli, ["fidelity", str(folder), "--trace", str(other)])
+    assert "the profile was probably not made from this trace" in " ".join(scored.stdout.split())

@@ -27,6 +27,7 @@ from volbench.cli.options import (
     KEEP_FILES,
     SETTINGS,
     UNTIL,
+    Decorator,
     Quantity,
     examples,
     names_option,
@@ -91,13 +92,14 @@ def parse_scratch_size(text: str) -> str:
     return text
 
 
-SIZE = click.option(
-    "--size",
-    default="",
-    type=Quantity("SIZE", parse_scratch_size),
-    metavar="SIZE",
-    help="Size of the scratch file, or of the part of a device.  [default: 1g, or the whole "
-    "device]",
+def size_option(text: str) -> Decorator:
+    """Return the option of the size that is used, with its help."""
+    scratch_size = Quantity("SIZE", parse_scratch_size)
+    return click.option("--size", default="", type=scratch_size, metavar="SIZE", help=text)
+
+
+SIZE = size_option(
+    "Size of the scratch file, or of the part of a device.  [default: 1g, or the whole device]"
 )
 
 # Parameters of the options that a bundled profile chooses instead

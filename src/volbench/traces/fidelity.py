@@ -44,18 +44,22 @@ MAX_SHARE, MAX_LAG_S, MAX_UTILIZATION = 0.01, 1e-3, 0.05
 # tests/traces/test_fidelity.py
 _MIN_WAITED_PERCENT = 10.0
 _HALF_MS = 0.5e-3
+# Ratio of requests from which a profile is called one of another trace: those made from it stayed
+# within a few percent. Noticed by: tests/traces/test_trace_profile.py
+_UNRELATED = 2.0
 _SYNCS = 3  # Direction of fio's syncs and of all that follow
 _ROW_BYTES = 128  # Of a log. Noticed by: tests/store/test_oversized_files.py
 
 
 @dataclass(frozen=True)
 class Arrivals:
-    """I/Os that were recorded or replayed, in order of arrival; flushes left out."""
+    """I/Os that were recorded or replayed, in order of arrival, without flushes."""
 
     arrivals_s: Floats
     latencies_s: Floats  # NaN where unknown
     sizes: Floats  # bytes
     reads: npt.NDArray[np.bool_]
+    flushes: int = 0  # in the recording; fio does not log them
 
     @property
     def utilization(self) -> float:
@@ -72,14 +76,15 @@ class Arrivals:
 class Measure:
     """One measure of a replay."""
 
-    run: str  # ID of the run
+    run: str  # ID of the run, or name of the campaign if no run is compared by itself
     name: str
     recorded: float  # NaN where the trace does not have it
     replayed: float
     difference: float  # as a share, or in seconds for a lag; NaN where either is unknown
     limit: float | None  # of the difference; None where the target decides it, not the replay
     show: Callable[[float], str]  # formats a value
-    reason: str = ""  # of a difference beyond the limit
+    reason: str = ""  # of a difference beyond the limit, or of none where nothing is compared
+    campaign: str = ""  # its name, or its folder where another has the same name
 
     @property
     def is_met(self) -> bool | None:
@@ -106,6 +111,7 @@ def read_recorded(path: Path) -> Arrivals:
         (latencies / 1e9)[chosen],
         sizes[chosen],
         (kinds == Kind.READ)[chosen],
+        flushes=int((~chosen).sum()),
     )
 
 
@@ -146,8 +152,11 @@ def compare(
         _share(run, "bytes", recorded.sizes.sum(), replayed.sizes.sum(), lost),
         _points(run, "reads", _mean(recorded.reads), _mean(replayed.reads), MAX_SHARE, changed),
     ]
+    nan, unlogged = float("nan"), "replayed, but not compared: fio does not log them"
+    flushes = Measure(run, "flushes", recorded.flushes, nan, nan, None, _count, unlogged)
     return [
         *totals,
+        *([flushes] if recorded.flushes else []),
         *_lags(run, recorded, replayed, waited_percent),
         *_busy(run, recorded, replayed),
     ]
@@ -242,7 +251,8 @@ def fidelity(layout: Layout, campaign: Campaign, *, trace: Path | None = None) -
         trace: the recording; None for the one in the campaign folder.
 
     Raises:
-        InputError: no run replays a log and no trace is given, or the recording is not known.
+        InputError: no run replays a log and no trace is given, or the recording is not known or
+            not that of the campaign.
     """
     replayed = [run for run in campaign.runs if replays(run)]
     if not replayed and trace is None:
@@ -251,16 +261,28 @@ def fidelity(layout: Layout, campaign: Campaign, *, trace: Path | None = None) -
             hint="replay a trace with volbench replay TRACE, or name it with --trace to compare a "
             "profile that was made from it",
         )
-    reference = recording_of(layout) if trace is None else trace
+    own = recording_of(layout)
+    reference = own if trace is None else trace
     if not reference.exists():
         raise InputError(
             f"{campaign.name} holds no recording of its log",
             hint="turn the log into a trace with volbench trace import, and name it with --trace",
         )
+    if own.exists() and not _are_alike(reference, own):
+        raise InputError(
+            f"{campaign.name} replays other I/Os than {reference} has",
+            hint="leave out --trace: the campaign holds its recording",
+        )
     recorded = read_recorded(reference)
     if not replayed:
         return _of_profile(layout, campaign, recorded)
     return [measure for run in replayed for measure in _of_run(run, layout.run(run.id), recorded)]
+
+
+def _are_alike(trace: Path, replayed: Path) -> bool:
+    """Return whether two traces, one of them fitted to its target, have the same kinds of I/O."""
+    first, other = (read_rows(path, ["kind"])["kind"].to_numpy() for path in (trace, replayed))
+    return np.array_equal(first, other)
 
 
 def _of_profile(layout: Layout, campaign: Campaign, recorded: Arrivals) -> list[Measure]:
@@ -278,7 +300,12 @@ def _of_profile(layout: Layout, campaign: Campaign, recorded: Arrivals) -> list[
     count = sum(ios[way] for way in moved) / repeats
     total = sum(sizes[way] for way in moved) / repeats
     read_share = ios[Direction.READ] / (count * repeats) if count else float("nan")
-    reason = "a profile has the mean rates of its phases, which fio and the volume reach roughly"
+    share = count / max(len(recorded.arrivals_s), 1)
+    reason = (
+        "a profile has the mean rates of its phases, which fio and the volume reach roughly"
+        if 1 / _UNRELATED < share < _UNRELATED
+        else "the profile was probably not made from this trace"
+    )
     name = campaign.name
     return [
         _share(name, "requests", len(recorded.arrivals_s), count, reason),

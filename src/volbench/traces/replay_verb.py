@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,7 +13,7 @@ import click
 
 from volbench.cli.configuration import say_what_is_configured
 from volbench.cli.execution import StartOptions, carry_out, start_options
-from volbench.cli.measure import SIZE, profile_on, roles_of
+from volbench.cli.measure import profile_on, roles_of, size_option
 from volbench.cli.options import DETACH, KEEP_FILES, SETTINGS, examples
 from volbench.cli.output import (
     TableOutput,
@@ -67,7 +69,10 @@ _MIN_SPEED, _MAX_SPEED = 0.01, 1000
     help="If the trace reaches beyond the end of the target: refuse, shrink all distances, or "
     "continue at its start.",
 )
-@SIZE
+@size_option(
+    "Part of the target to use, from its start.  [default: as much as the trace needs, or the "
+    "whole device or existing file]"
+)
 @start_options(DETACH, execution=(KEEP_FILES,))
 @SETTINGS
 @table_options(has_output=False, has_events=True)
@@ -246,11 +251,16 @@ def _fidelity_table(campaigns: Sequence[Path], trace: Path | None) -> Table[Meas
     from volbench.traces.trace_file import trace_path
 
     rows: list[Measure] = []
+    names: dict[str, Path] = {}
     for root in campaigns:
         layout, archive = read_campaign(root)
         recording = None if trace is None else trace_path(trace)
-        rows += measures_of(layout, archive.campaign, trace=recording)
-    several = len({row.run for row in rows}) > 1
+        measures = measures_of(layout, archive.campaign, trace=recording)
+        is_new = names.setdefault(archive.campaign.name, root) == root
+        name = archive.campaign.name if is_new else str(root)
+        rows += [replace(row, campaign=name) for row in measures]
+    runs = {(row.campaign, row.run) for row in rows}
+    identity = ["campaign"] * (len(campaigns) > 1) + ["run"] * (len(runs) > len(campaigns))
 
     def limit(row: Measure) -> str:
         if row.limit is None:
@@ -260,13 +270,19 @@ def _fidelity_table(campaigns: Sequence[Path], trace: Path | None) -> Table[Meas
     def verdict(row: Measure) -> str:
         return {None: MISSING, True: "yes", False: "no"}[row.is_met]
 
+    def is_explained(row: Measure) -> bool:
+        return bool(row.reason) and (row.is_met is False or row.limit is None)
+
+    def of(row: Measure) -> str:
+        return "".join(f"{getattr(row, name)}, " for name in identity)
+
     def shown(row: Measure, value: float) -> str:
         return row.show(value) if value == value else MISSING  # noqa: PLR0124 - NaN alone differs
 
     return Table(
         "fidelity",
         [
-            *([Column("run", lambda row: row.run, priority=IDENTITY)] if several else []),
+            *(Column(name, attrgetter(name), priority=IDENTITY) for name in identity),
             Column("measure", lambda row: row.name, priority=IDENTITY),
             Column("recorded", lambda row: shown(row, row.recorded), is_right=True),
             Column("replayed", lambda row: shown(row, row.replayed), is_right=True),
@@ -276,6 +292,7 @@ def _fidelity_table(campaigns: Sequence[Path], trace: Path | None) -> Table[Meas
         ],
         rows,
         record=lambda row: {
+            "campaign": row.campaign,
             "run": row.run,
             "measure": row.name,
             "recorded": row.recorded if row.recorded == row.recorded else None,
@@ -283,8 +300,8 @@ def _fidelity_table(campaigns: Sequence[Path], trace: Path | None) -> Table[Meas
             "difference": row.difference if row.difference == row.difference else None,
             "limit": row.limit,
             "met": row.is_met,
-            "reason": row.reason if row.is_met is False else "",
+            "reason": row.reason if is_explained(row) else "",
         },
         title="Fidelity of the replay",
-        notes=[f"{row.name}: {row.reason}." for row in rows if row.is_met is False and row.reason],
+        notes=[f"{of(row)}{row.name}: {row.reason}." for row in rows if is_explained(row)],
     )
