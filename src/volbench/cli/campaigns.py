@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -103,6 +104,7 @@ def attach(campaign: Path) -> None:
         click.echo(f"\nthe campaign in {campaign} continues", err=True)
         return
     show_results(layout, TableOutput())
+    _name_fidelity(layout, archive.campaign)
     states = read_history(layout.journal).states
     left = [run.id for run in archive.campaign.runs if run.id not in states]
     left += [name for name, state in states.items() if not state.is_settled]
@@ -239,6 +241,7 @@ def resume(
                 table_output=table_output,
                 metrics=served,
             )
+            _name_fidelity(layout, plan)
             refuse_unmet(verdicts)
         if not may_go_on:
             reached.raise_absent(plan, read_history(layout.journal).states)
@@ -267,7 +270,16 @@ def _show_end(layout: Layout, plan: Campaign, history: History, table_output: Ta
         verdicts = show_results(layout, table_output)
         end, are_kept = outcome_of(plan, history.states), not has_pods(plan)
         check_finished(end, layout.root, total=len(plan.runs), are_hosts_kept=are_kept)
+        _name_fidelity(layout, plan)
         refuse_unmet(verdicts)
+
+
+def _name_fidelity(layout: Layout, plan: Campaign) -> None:
+    """Name the verb that compares a replay with its recording."""
+    from volbench.fio.jobs.render_job import replays
+
+    if any(map(replays, plan.runs)):
+        click.echo(f"fidelity of the replay: volbench fidelity {quote(str(layout.root))}", err=True)
 
 
 def _parse_steps(texts: Sequence[str], campaign: Campaign) -> frozenset[int]:
