@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from io import StringIO
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from volbench.model.results.provenance import VolumeFacts
 from volbench.store.layout import RunFolder
 from volbench.watching import disk_logs
 from volbench.watching.disk_logs import DiskLog, split_sample
-from volbench.watching.live_table import table_lines
+from volbench.watching.live_table import LiveTable, table_lines
 from volbench.watching.watch_loop import LiveDisk
 
 VOLUME = Volume(role="sda", kind=VolumeKind.DEVICE, target="/dev/sda")
@@ -110,6 +111,27 @@ def test_a_long_watch_is_thinned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     (reads,) = watched.output.jobs[0].directions
     assert reads.total_ios == counts[-1]
     assert (reads.iops_min, reads.iops_max) == (10, 510)
+
+
+def test_a_line_has_the_mean_rates_since_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not those of the last sample; a disk without samples meanwhile is not counted."""
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    stream = StringIO()
+    show, disk = LiveTable(stream, interval_s=1.0), LiveDisk("local", "sda", {"any": 0.0})
+    for reads in (10, 310, 310, 0):
+        disk.moved["seconds"] += 20.0
+        disk.moved["read_iops"] += 20.0 * reads
+        show([disk], now[0])
+        now[0] += 20.0
+    now[0] += 60.0
+    show([disk, LiveDisk("local", "sdb", {"any": 0.0})], now[0])
+    texts = [line.split(": ")[1].split(",")[:2] for line in stream.getvalue().splitlines()]
+    assert texts == [
+        ["1 disk", " 10 reads/s"],
+        ["1 disk", " 207 reads/s"],
+        ["0 disks", " 0 reads/s"],
+    ]
 
 
 def test_the_table_fits_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:

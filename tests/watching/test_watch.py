@@ -158,6 +158,24 @@ def test_a_killed_watch_keeps_its_samples(loop: str, tmp_path: Path) -> None:
     assert "is a watch, which cannot be resumed" in again.stderr
 
 
+def test_a_watch_without_two_samples_recorded_nothing(loop: str, tmp_path: Path) -> None:
+    """It ends like a campaign with failed runs, also if it was killed."""
+    into = tmp_path / "short"
+    done = call("watch", loop, "--every", "10s", "--for", "500ms", "-o", into)
+    assert done.returncode == 9
+    assert "1 of 1 run recorded nothing" in done.stderr
+    assert "ended before the second sample" in done.stdout
+    into = tmp_path / "killed"
+    process = subprocess.Popen([*COMMAND, "watch", loop, "--every", "1m", "-o", into])
+    log = into / "runs" / f"001-watch-r1-{Path(loop).name}" / "device.log"
+    until(lambda: log.exists() and "\n.\n" in log.read_text(), patience_s=60)
+    process.kill()
+    process.wait()
+    concluded = call("resume", into)
+    assert concluded.returncode == 9
+    assert "killed before the second sample" in concluded.stdout
+
+
 def test_a_watch_is_scraped_while_it_runs(loop: str, tmp_path: Path) -> None:
     """The counter of its disk goes up by the reads that are made, and what it saved is exported."""
     port = free_port()

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 # Records the end of the runs that a killed watch left open; see `volbench.slices.load`
 _CONCLUDE = "watching.killed_watch:conclude_killed"
+_CHECK = "watching.watch_loop:check_recorded"
 
 
 @click.command("status", epilog=examples("volbench status results"))
@@ -257,6 +258,7 @@ def _is_concluded(root: Path, table_output: TableOutput) -> bool:
         return False
     click.echo("the watch was killed: what it recorded until then is kept", err=True)
     show_results(layout, table_output)
+    load(_CHECK)(layout, archive.campaign)
     return True
 
 

@@ -1,7 +1,7 @@
-"""Table of watched disks on a terminal, drawn again with each sample; a line a minute elsewhere.
+"""Table of watched disks on a terminal, drawn again with each sample; elsewhere a line a minute.
 
 Its columns are those of ``iostat -x``, with reads and writes apart. It is drawn without a library,
-so that watching many disks costs little.
+so that watching many disks costs little. A line has the mean rates since the one before.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 import math
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TextIO
 
 from volbench.present.formatting import printable
 from volbench.units import counted_noun, format_capacity, format_count, format_duration, format_size
-from volbench.watching.watch_loop import LiveDisk
+from volbench.watching.watch_loop import TOTALLED, LiveDisk
 
 _PLAIN_S = 60.0  # Between two lines in a log.
 _SILENT_S = 10.0  # Since the last sample, beyond which a disk is marked.
@@ -32,6 +32,7 @@ class LiveTable:
         self._silent_s = _SILENT_S + 2 * interval_s
         self._lines = 0
         self._wrote_s = -math.inf
+        self._before: dict[tuple[str, str], dict[str, float]] = {}  # when the last line was written
 
     def __call__(self, disks: Sequence[LiveDisk], elapsed_s: float) -> None:
         """Show the disks after a sample."""
@@ -41,8 +42,17 @@ class LiveTable:
             self._draw(table_lines(disks, elapsed_s, silent_s=self._silent_s, most=max(1, rows)))
         elif now_s - self._wrote_s >= _PLAIN_S and any(disk.rates for disk in disks):
             self._wrote_s = now_s
-            self._stream.write(f"{total_line(disks, elapsed_s)}\n")
+            since = [rates for disk in disks if (rates := self._mean_rates(disk))]
+            self._stream.write(f"{total_line(since, elapsed_s)}\n")
             self._stream.flush()
+
+    def _mean_rates(self, disk: LiveDisk) -> dict[str, float]:
+        """Return the mean rates of a disk since the last call; empty without a sample."""
+        key = disk.host, disk.device
+        before, self._before[key] = self._before.get(key, {}), dict(disk.moved)
+        grown = {name: value - before.get(name, 0.0) for name, value in disk.moved.items()}
+        seconds = grown["seconds"]
+        return {name: grown[name] / seconds for name in TOTALLED} if seconds else {}
 
     def _draw(self, lines: Sequence[str]) -> None:
         """Draw over what was drawn before."""
@@ -54,9 +64,8 @@ class LiveTable:
         self._lines = len(lines)
 
 
-def total_line(disks: Sequence[LiveDisk], elapsed_s: float) -> str:
-    """Return the rates of all disks together in one line."""
-    known = [disk.rates for disk in disks if disk.rates]
+def total_line(known: Sequence[Mapping[str, float]], elapsed_s: float) -> str:
+    """Return the rates of disks together in one line."""
     reads, writes = (sum(each[f"{way}_iops"] for each in known) for way in ("read", "write"))
     moved = sum(each[f"{way}_bw_bytes_per_s"] for each in known for way in ("read", "write"))
     return (
@@ -74,7 +83,8 @@ def table_lines(
     head = f"{'disk':<{_NAME}}" + "".join(
         f" {name:>{width}}" for name, width in zip(_HEADS, _WIDTHS, strict=True)
     )
-    title = f"{total_line(disks, elapsed_s)}, dirty pages {unwritten}; Ctrl-C to stop"
+    known = [disk.rates for disk in disks if disk.rates]
+    title = f"{total_line(known, elapsed_s)}, dirty pages {unwritten}; Ctrl-C to stop"
     several = len(dirty) > 1
     ordered = sorted(disks, key=lambda disk: -disk.rates.get("active_percent", -1.0))
     rows = [_row(disk, several=several, silent_s=silent_s) for disk in ordered[:most]]

@@ -16,8 +16,9 @@ from hashlib import sha256
 from threading import Thread
 
 from volbench.analyse.frames.kernel_counters import Sample, SampleReader, disk_rates
+from volbench.engine.campaign.campaign_engine import outcome_of
 from volbench.engine.run.process_watch import StopRequest
-from volbench.errors import VolbenchError
+from volbench.errors import CampaignError, VolbenchError
 from volbench.ingest.run_files import STATUS_FORMAT
 from volbench.model.campaign.event import (
     CampaignEnded,
@@ -33,9 +34,10 @@ from volbench.model.campaign.event import (
 from volbench.model.campaign.planned_run import Campaign, Run, RunState
 from volbench.store.archive import fresh_run_folder
 from volbench.store.atomic_files import write_atomic
-from volbench.store.journal import Journal, utc_now
+from volbench.store.journal import Journal, read_history, utc_now
 from volbench.store.layout import Layout
 from volbench.store.log_files import raw_checksums
+from volbench.units import counted_noun
 from volbench.watching.disk_logs import DiskLog, split_sample
 from volbench.watching.starts import QUIET_S, StaggeredStarts, Starts
 from volbench.watching.user_marks import MarkReader
@@ -43,6 +45,8 @@ from volbench.watching.watch_plan import WatchedDisk, WatchedHost
 
 _POLL_S = 0.5  # Shorter than a user notices after Ctrl-C.
 _RETRY_S = 5.0  # Between two attempts to reach a host.
+# Rates of the live table's first line, for reads and writes
+TOTALLED = ("read_iops", "write_iops", "read_bw_bytes_per_s", "write_bw_bytes_per_s")
 _SILENCE_S = 30.0  # For a sample beyond its interval, on a busy host.
 
 
@@ -58,6 +62,10 @@ class LiveDisk:
     device: str
     # of the device frame; empty before the second sample
     rates: dict[str, float] = field(default_factory=dict)
+    # requests, bytes and seconds of all intervals until now
+    moved: dict[str, float] = field(
+        default_factory=lambda: dict.fromkeys(("seconds", *TOTALLED), 0.0)
+    )
     seen_s: float = 0.0  # when its last sample arrived, by the monotonic clock
     problem: str = ""  # why there are no samples; empty where they arrive
 
@@ -226,8 +234,12 @@ class Watch:
                 new = sample.disks.get(disk.device)
                 interval_s = sample.uptime_s - before.uptime_s if before else 0.0
                 if old and new and interval_s > 0:
-                    disk.rates = disk_rates(old, new, interval_s=interval_s) or {}
-                    disk.rates["dirty_bytes"] = sample.unwritten_bytes
+                    rates = disk_rates(old, new, interval_s=interval_s) or {}
+                    for name in TOTALLED if rates else ():
+                        disk.moved[name] += rates[name] * interval_s
+                    disk.moved["seconds"] += interval_s if rates else 0.0
+                    dirty = {"dirty_bytes": sample.unwritten_bytes}
+                    disk.rates = {**rates, **dirty} if rates else {}
                 disk.seen_s, disk.problem = time.monotonic(), ""
                 if self._listeners and disk.rates:
                     self._tell(RunProgress(run, self._progress(disk)))
@@ -292,6 +304,21 @@ class Watch:
     def _tell(self, event: Event) -> None:
         for listener in self._listeners:
             listener(event)
+
+
+def check_recorded(layout: Layout, campaign: Campaign) -> None:
+    """Check that no disk of a watch that has ended lacks a result.
+
+    Raises:
+        CampaignError: one was not reached, or has less than two samples.
+    """
+    failed = outcome_of(campaign, read_history(layout.journal).states).failed
+    if failed:
+        raise CampaignError(
+            f"{len(failed)} of {counted_noun(len(campaign.runs), 'run')} recorded nothing",
+            hint=f"see the reasons: volbench show {layout.root}; rates need two samples: watch for "
+            "longer, or shorten --every",
+        )
 
 
 @dataclass(frozen=True)

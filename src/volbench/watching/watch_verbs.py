@@ -277,6 +277,7 @@ def _show(layout: Layout, table_output: TableOutput) -> None:
     from volbench.api.one_campaign import open_campaign
     from volbench.cli.execution import show_results
     from volbench.present.plots.charts.storm_columns import sentence
+    from volbench.watching.watch_loop import check_recorded
 
     show_results(layout, table_output)
     opened = open_campaign(layout.root)
@@ -285,6 +286,7 @@ def _show(layout: Layout, table_output: TableOutput) -> None:
         if storm.machines:
             table_output.note(sentence(storm))
     click.echo(f"campaign folder: {layout.root}", err=True)
+    check_recorded(layout, opened.campaign)
 
 
 @click.command(
