@@ -130,3 +130,31 @@ def test_an_io_counts_for_each_chunk_that_it_touches(tmp_path: Path) -> None:
     assert used["working_set_bytes"] == 6 * 65536
     (reuse,) = summary.rows("reuse")
     assert reuse["reused_share"] == pytest.approx(3 / 9)
+
+
+def test_discards_are_in_the_chart(tmp_path: Path) -> None:
+    """They have a line, bars and a column of numbers; without discards there is none of them."""
+    for kinds, has_discards in (([0, 1, 2, 3] * 50, True), ([0, 1] * 100, False)):
+        rows = made_rows(np.arange(200) * 10**6, kind=kinds)
+        trace = made_trace(tmp_path / f"{has_discards}.parquet", rows)
+        chart = tmp_path / f"{has_discards}.svg"
+        assert call("trace", "show", trace, "--chart", chart).returncode == 0
+        assert ("discards" in chart.read_text(encoding="utf-8")) is has_discards
+        with chart.with_suffix(".csv").open(encoding="utf-8") as file:
+            numbers = [row.get("discard_iops") for row in csv.DictReader(file)]
+        assert sum(float(n or 0) for n in numbers) / 20 == pytest.approx(
+            251 * has_discards, rel=0.01
+        )
+
+
+def test_a_trace_at_one_time_has_no_rates(tmp_path: Path) -> None:
+    """They were billions a second; everything else is known."""
+    trace = made_trace(tmp_path / "trace.parquet", made_rows([0] * 4))
+    (row,) = TraceSummary(trace).rows("load")
+    assert row["ios"] == 4
+    assert (str(row["iops"]), str(row["bw_bytes_per_s"])) == ("nan", "nan")
+    (shown,) = json.loads(call("trace", "show", trace, "--json").stdout)
+    assert shown["iops"] is None
+    done = call("trace", "show", trace, "--chart", tmp_path / "t.svg")
+    assert done.returncode == 2
+    assert "all I/Os of the trace have the same time" in done.stderr

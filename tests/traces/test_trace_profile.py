@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 from ruamel.yaml import YAML
 
+from tests.traces.made_traces import made_rows, made_trace
 from tests.traces.replayed_traces import make_trace
 from volbench.cli.main import cli
 from volbench.traces import trace_profile
@@ -91,3 +92,9 @@ def test_the_profile_runs_and_is_scored(tmp_path: Path) -> None:
     other = make_trace(tmp_path / "other.parquet", ios=20)
     scored = runner.invoke(cli, ["fidelity", str(folder), "--trace", str(other)])
     assert "the profile was probably not made from this trace" in " ".join(scored.stdout.split())
+
+
+def test_a_profile_of_a_few_kilobytes_is_of_whole_blocks(tmp_path: Path) -> None:
+    """Its fill writes blocks of 1 MiB, so a shorter file was refused."""
+    trace = made_trace(tmp_path / "t.parquet", made_rows(np.arange(100) * 10**7))
+    assert "size: 1048576\n" in trace_profile.profile_text(trace, "short")

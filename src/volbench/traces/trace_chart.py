@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pandas as pd
 
+from volbench.errors import InputError
 from volbench.present.formatting import printable
 from volbench.present.plots import marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series
@@ -20,15 +23,32 @@ _MAP_IN, _RATE_IN, _SIZE_IN = 2.4, 1.3, 1.3
 _MAX_SIZES = 16
 _SINCE = "Time since the start of the recording"
 _MIN_SHARE = 0.001  # of the I/Os, below which the bar of a size cannot be seen
-_LOOKS = (Series("read", "reads", "read"), Series("write", "writes", "write"))
+# In the order of `Kind`
+_LOOKS = (
+    Series("read", "reads", "read"),
+    Series("write", "writes", "write"),
+    Series("discard", "discards", "trim"),
+)
 
 
 def trace_plot(summary: TraceSummary, *, title: str = "") -> Plot:
-    """Return the chart: for each device a heat map and rates over time; below them, the sizes."""
+    """Return the chart: for each device a heat map and rates over time; below them, the sizes.
+
+    Raises:
+        InputError: all I/Os have the same time.
+    """
+    if math.isnan(summary.rated_s):
+        raise InputError(
+            "all I/Os of the trace have the same time: there is no chart over time",
+            hint="leave out --chart; the tables have sizes and offsets",
+        )
+    looks = _LOOKS if summary.has_discards else _LOOKS[: Kind.DISCARD]
     order = sorted(summary.devices, key=lambda name: -summary.devices[name].bands.sum())
     shown = order[:_MAX_DEVICES]
-    over_time = [panel for name in shown for panel in (_map(summary, name), _rates(summary, name))]
-    panels = [*only_last_named(over_time), _sizes(summary)]
+    over_time = [
+        panel for name in shown for panel in (_map(summary, name), _rates(summary, name, looks))
+    ]
+    panels = [*only_last_named(over_time), _sizes(summary, looks)]
     heights = [*(_MAP_IN, _RATE_IN) * len(shown), _SIZE_IN]
     fewer = f"{len(shown)} of {len(order)} devices, the busiest" if len(order) > len(shown) else ""
     return replace(
@@ -36,7 +56,7 @@ def trace_plot(summary: TraceSummary, *, title: str = "") -> Plot:
             panels=tuple(replace(panel, row=row) for row, panel in enumerate(panels)),
             heights=tuple(heights),
             width_in=10,
-            series=_LOOKS,
+            series=looks,
             caption=tuple(filter(None, ("Darker: more I/Os, on a logarithmic scale", fewer))),
         ),
         name="trace",
@@ -81,7 +101,7 @@ def _map(summary: TraceSummary, name: str) -> Panel:
     )
 
 
-def _rates(summary: TraceSummary, name: str) -> Panel:
+def _rates(summary: TraceSummary, name: str, looks: Sequence[Series]) -> Panel:
     device = summary.devices[name]
     frames = [
         pd.DataFrame(
@@ -91,7 +111,7 @@ def _rates(summary: TraceSummary, name: str) -> Panel:
                 "iops": device.ios[kind] / summary.step_s,
             }
         )
-        for kind, look in enumerate(_LOOKS)
+        for kind, look in enumerate(looks)
     ]
     top = max(float(frame["iops"].max()) for frame in frames)
     return Panel(
@@ -99,30 +119,31 @@ def _rates(summary: TraceSummary, name: str) -> Panel:
         y=Axis("IOPS", "count", limits=(0.0, 1.05 * top or 1.0)),
         marks=tuple(
             marks.Lines(frame, x="t_s", y="iops", step="post", width=1.0, series=look.key)
-            for frame, look in zip(frames, _LOOKS, strict=True)
+            for frame, look in zip(frames, looks, strict=True)
         ),
     )
 
 
-def _sizes(summary: TraceSummary) -> Panel:
+def _sizes(summary: TraceSummary, looks: Sequence[Series]) -> Panel:
     totals: dict[int, list[int]] = {}
     for device in summary.devices.values():
         for (kind, size), count in device.sizes.items():
-            if kind in {Kind.READ, Kind.WRITE}:
-                totals.setdefault(size, [0, 0])[kind] += count
+            if kind != Kind.FLUSH:
+                totals.setdefault(size, [0] * len(looks))[kind] += count
     whole = max(sum(map(sum, totals.values())), 1)
     seen = [size for size, counts in totals.items() if sum(counts) >= _MIN_SHARE * whole]
     frequent = sorted(sorted(seen, key=lambda size: -sum(totals[size]))[:_MAX_SIZES])
+    width = 0.8 / len(looks)
     rows = [
         {
             "kind": look.key,
             "size_bytes": size,
             "ios": totals[size][kind],
             "share": totals[size][kind] / whole,
-            "_at": place + (kind - 0.5) * 0.4,
+            "_at": place + (kind - (len(looks) - 1) / 2) * width,
         }
         for place, size in enumerate(frequent)
-        for kind, look in enumerate(_LOOKS)
+        for kind, look in enumerate(looks)
     ]
     columns = ["kind", "size_bytes", "ios", "share", "_at"]
     bars = marks.Bars(
@@ -130,7 +151,7 @@ def _sizes(summary: TraceSummary) -> Panel:
         value="share",
         at="_at",
         by="kind",
-        thickness=0.38,
+        thickness=0.95 * width,
         is_horizontal=False,
     )
     names = tuple(format_size(size) for size in frequent)

@@ -23,6 +23,7 @@ _MAX_CHUNKS = 1 << 21
 _MIN_CHUNK_BYTES = 64 << 10  # where a device is small: what most file systems read ahead at least
 BANDS = 64  # of offsets in the heat map and among the hot ranges
 _STEPS = 240  # of time in the charts
+_MIN_RATED_NS = 1_000  # Less than any I/O takes: a trace at one time has no rates
 _MIX_ROWS = 20  # of the table over time, which fits a screen
 # Bins of an octave, so that a percentile is right within 2 %
 _BINS = 32
@@ -86,7 +87,7 @@ class _Device:
     counts: Array  # I/Os of each chunk
     last_ns: Array  # when each chunk was last used; -1 never
     bands: Array  # I/Os of each band of offsets and step of time
-    ios: Array  # of reads and of writes in each step
+    ios: Array  # reads, writes and discards in each step
     bytes: Array  # same
     last_end: int = -1
     last_time: int = -1
@@ -108,6 +109,8 @@ class TraceSummary:
         self.facts: TraceFacts = read_facts(path)
         end_ns, self.end_bytes = read_span(path)
         self.duration_s = max(end_ns, 1) / 1e9
+        # time over which rates are taken; NaN where there is none
+        self.rated_s = self.duration_s if end_ns >= _MIN_RATED_NS else float("nan")
         self.step_s = self.duration_s / _STEPS
         self._streams: dict[tuple[str, int], _Stream] = {}
         self.devices: dict[str, _Device] = {}
@@ -151,12 +154,17 @@ class TraceSummary:
             for size, count in zip(*np.unique(sizes[mine], return_counts=True), strict=True):
                 key = (int(kind), int(size))
                 device.sizes[key] = device.sizes.get(key, 0) + int(count)
-            if kind in {Kind.READ, Kind.WRITE}:
+            if kind != Kind.FLUSH:
                 device.ios[kind] += np.bincount(steps[mine], minlength=_STEPS)
                 device.bytes[kind] += np.bincount(steps[mine], sizes[mine], minlength=_STEPS)
         bands = np.minimum(offsets * BANDS // max(self.end_of(name), 1), BANDS - 1)[is_data]
         cells = bands * _STEPS + steps[is_data]
         device.bands += np.bincount(cells, minlength=BANDS * _STEPS).reshape(BANDS, _STEPS)
+
+    @property
+    def has_discards(self) -> bool:
+        """Whether blocks are discarded."""
+        return any(kind == Kind.DISCARD for _, kind in self._streams)
 
     def end_of(self, name: str) -> int:
         """Return the size of a device; where it is unknown, the end of the trace's last I/O."""
@@ -171,8 +179,8 @@ class TraceSummary:
             np.zeros(count, np.uint32),
             np.full(count, -1, np.int64),
             np.zeros((BANDS, _STEPS), np.int64),
-            np.zeros((2, _STEPS), np.int64),
-            np.zeros((2, _STEPS)),
+            np.zeros((3, _STEPS), np.int64),
+            np.zeros((3, _STEPS)),
         )
         self.devices[name] = device
         return device
@@ -214,8 +222,8 @@ class TraceSummary:
                 "device": name,
                 "kind": Kind(kind).name.lower(),
                 "ios": stream.count,
-                "iops": stream.count / self.duration_s,
-                "bw_bytes_per_s": stream.bytes / self.duration_s,
+                "iops": stream.count / self.rated_s,
+                "bw_bytes_per_s": stream.bytes / self.rated_s,
                 "io_bytes": stream.bytes,
                 "size_p50_bytes": self._median_size(name, kind),
                 "sequential_share": stream.sequential / stream.count,
@@ -313,8 +321,8 @@ class TraceSummary:
         for name, device in self.devices.items():
             for start in range(0, _STEPS, width):
                 part = slice(start, start + width)
-                reads, writes = (int(device.ios[kind, part].sum()) for kind in (0, 1))
-                seconds = width * self.step_s
+                reads, writes, discards = (int(ios[part].sum()) for ios in device.ios)
+                seconds = width * self.rated_s / _STEPS
                 rows.append(
                     {
                         "device": name,
@@ -324,6 +332,7 @@ class TraceSummary:
                         "read_bw_bytes_per_s": float(device.bytes[0, part].sum()) / seconds,
                         "write_bw_bytes_per_s": float(device.bytes[1, part].sum()) / seconds,
                         "read_share": reads / (reads + writes) if reads + writes else float("nan"),
+                        **({"discard_iops": discards / seconds} if self.has_discards else {}),
                     }
                 )
         return rows
@@ -349,6 +358,6 @@ FRAMES = {
     "seeks": "Distances from the end of one I/O to the start of the next.",
     "working_set": "Space that was used, and the share of the I/Os on its hottest parts.",
     "hot_ranges": f"The busiest of {BANDS} ranges of each device.",
-    "mix": "Rates of reads and writes over time.",
+    "mix": "Rates of reads, writes and discards over time.",
     "reuse": "Share of the I/Os on chunks that were used before, and after which time.",
 }

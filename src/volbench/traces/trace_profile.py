@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from volbench.errors import InputError
 from volbench.model.document.yaml_text import yaml_text
-from volbench.traces.replay_plan import Load, Target, lane_count, load_trace
+from volbench.traces.replay_plan import Load, Target, file_bytes, lane_count, load_trace
 from volbench.traces.trace_file import Kind
 
 # Phases of a profile: more are not short, and each is a run. Noticed by:
@@ -42,7 +42,8 @@ def profile_text(path: Path, name: str) -> str:
     load = load_trace(path, Target(None))
     kinds = load.rows["kind"].to_numpy()
     moves = (kinds == Kind.READ) | (kinds == Kind.WRITE)
-    load = Load(load.rows.filter(pa.array(moves)), load.span_bytes, int((~moves).sum()))
+    size_bytes = file_bytes(load, Target(None))  # Of whole blocks, as the fill needs
+    load = Load(load.rows.filter(pa.array(moves)), size_bytes, int((~moves).sum()))
     if not len(load.rows):
         raise InputError(f"{path} has no reads and writes", hint="volbench trace shows its content")
     depth = lane_count(load)

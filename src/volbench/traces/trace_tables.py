@@ -40,6 +40,7 @@ _HEADERS = {
     "far_share": "over 1 GiB",
     "read_iops": "read IOPS",
     "write_iops": "write IOPS",
+    "discard_iops": "discard IOPS",
     "read_bw_bytes_per_s": "read bw",
     "write_bw_bytes_per_s": "write bw",
     "hottest_1_percent_share": "on 1 %",
