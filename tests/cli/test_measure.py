@@ -160,6 +160,23 @@ def test_bad_options_are_named(options: tuple[str, ...], message: str, tmp_path:
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize(("typed", "seconds"), [("5min", 300.0), ("90.5s", 90.5), ("2h", 7200.0)])
+def test_any_duration_is_a_runtime(typed: str, seconds: float, scratch: Path) -> None:
+    """A minute or more is as good as seconds."""
+    options = ("--rw", "randread", "--bs", "4k", "--iodepth", "1", "--size", "4m")
+    done = call("measure", "--on", scratch, *options, "--runtime", typed, "--dry-run", "--json")
+    assert done.returncode == 0, done.stderr
+    assert f'"expected_s": {seconds}' in done.stdout
+
+
+def test_a_missing_application_gets_a_hint_with_one() -> None:
+    """An empty name is neither a folder nor the first argument."""
+    done = call("measure", "--for", "", "--on", ".")
+    assert done.returncode == 2
+    assert "--for must be one of elasticsearch, etcd, " in done.stderr
+    assert "hint: write it like --for elasticsearch" in done.stderr
+
+
 def test_a_disk_is_measured_for_an_application(
     tmp_path: Path, scratch: Path, volbench: Volbench
 ) -> None:

@@ -18,7 +18,7 @@ from click.exceptions import MissingParameter, NoArgsIsHelpError, NoSuchCommand,
 from volbench import __version__
 from volbench.cli.configuration import default_map, read_configuration
 from volbench.cli.verb_groups import LazyGroup, end_quietly
-from volbench.errors import InputError, VolbenchError, did_you_mean
+from volbench.errors import InputError, VolbenchError, did_you_mean, quoted
 
 # Seam: verb to its reference (see `volbench.slices.load`) and its short help. A module is imported
 # only when its verb is called; a verb whose slice is absent is not listed.
@@ -283,7 +283,9 @@ def _hint(error: click.ClickException, arguments: Sequence[str]) -> str:
         case NoSuchCommand() if isinstance(context.command, click.Group):
             known = context.command.list_commands(context)
             return did_you_mean(error.command_name, known, otherwise)
-        case click.BadParameter(param=click.Parameter(type=click.Choice() as kind)):
+        case click.BadParameter(param=click.Parameter(type=click.Choice() as kind) as parameter):
+            if isinstance(parameter, click.Option):
+                otherwise = f"write it like {parameter.opts[0]} {kind.choices[0]}"
             return _choice_hint(error.message, kind, context, otherwise)
     return otherwise
 
@@ -308,8 +310,8 @@ def _choice_hint(
     given = re.match("'(.*)' is not one of", message)
     if given is None:
         return otherwise
-    if Path(given[1]).is_dir():
-        first = f"{context.command_path} {kind.choices[0]} {given[1]}"
+    if given[1] and Path(given[1]).is_dir():
+        first = f"{context.command_path} {kind.choices[0]} {quoted(given[1])}"
         return f"the kind comes before the folders: {first}"
     names = [str(choice) for choice in kind.choices]
     return did_you_mean(given[1], names, _choices(kind) if len(names) > _MAX_CHOICES else otherwise)

@@ -221,7 +221,7 @@ def measure(
                 "repeat": workloads.repeat,
                 "defaults": {
                     "ioengine": workloads.ioengine,
-                    "runtime": format_duration(workloads.runtime_s).replace(" ", ""),
+                    "runtime": f"{workloads.runtime_s:.15g}s",
                 },
             },
             size=workloads.size,
@@ -425,7 +425,7 @@ def _blocks_in(seconds: float) -> int:
     """Return the number of blocks that fit a time."""
     count = int(seconds / (len(_ARMS) * (_RUN_S + _PAUSE_S)))
     if count < _MIN_BLOCKS:
-        least = format_duration(_MIN_BLOCKS * len(_ARMS) * (_RUN_S + _PAUSE_S)).replace(" ", "")
+        least = f"{_MIN_BLOCKS * len(_ARMS) * (_RUN_S + _PAUSE_S):g}s"
         raise InputError(
             f"{format_duration(seconds)} has room for {counted_noun(count, 'block')}; the minimum"
             f" is {_MIN_BLOCKS}",
