@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import volbench
-from tests.fleet.desk import Desk, check_clean, ended, gate_has
+from tests.fleet.desk import Desk, check_clean, ended, fios, gate_has
 from tests.fleet.hosts import fleet
 from tests.waiting import until
 
@@ -23,9 +23,9 @@ def _desk(tmp_path: Path) -> Iterator[Desk]:
         yield begun(desk)
 
 
-def begun(desk: Desk) -> Desk:
+def begun(desk: Desk, *, runtime: str = "4s") -> Desk:
     """Start a campaign, take the power of vm1, and kill the controller."""
-    desk.prepare(runtime="4s")
+    desk.prepare(runtime=runtime)
     process = desk.run()
     until(lambda: all(gate_has(host, "woke") for host in desk.fleet.hosts))
     process.kill()
@@ -66,3 +66,19 @@ def test_reap_cleans_what_it_can_reach(desk: Desk) -> None:
     ended(desk.start("reap", desk.out, "--limit", "vm0"))
     ended(desk.start("resume", desk.out, "--limit", "vm0"), status=9)
     assert states(desk) == ["finished", "finished", "running", "planned"]
+
+
+def test_reap_ends_a_run_that_only_a_damaged_journal_names(tmp_path: Path) -> None:
+    """Its process is found in the campaign's folder on the host; none is invented."""
+    with fleet(2, tmp_path / "f") as found:
+        desk = begun(Desk(tmp_path, found), runtime="60s")
+        journal = desk.out / "journal.jsonl"
+        lines = journal.read_text().splitlines(keepends=True)
+        place = next(number for number, line in enumerate(lines) if '"running"' in line)
+        journal.write_text("".join([*lines[:place], "rubbish}\n", *lines[place + 1 :]]))
+        (desk.out / "runs/002-b-r1-vm0").mkdir()  # was about to start
+        printed = ended(desk.start("reap", desk.out, "--limit", "vm0"), status=7)
+        assert f"journal.jsonl:{place + 1} was not signed" in printed
+        assert fios(desk.fleet.hosts[0]) == []
+        notices = [line for line in printed.splitlines() if "ended on" in line]
+        assert notices == ["note: 001-a-r1-vm0: ended on vm0"], printed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from volbench.engine.campaign.campaign_state import RunStates
 from volbench.engine.guard.preflight import allowed_for
@@ -20,10 +20,11 @@ from volbench.execute.protocol import Executor
 from volbench.ingest.run_files import read_status
 from volbench.model.campaign.event import Listener
 from volbench.model.campaign.planned_run import Campaign, Run, RunState
-from volbench.store.archive import hold_campaign
+from volbench.model.profile.profile_model import Tool
+from volbench.store.archive import attempts_before, hold_campaign
 from volbench.store.consent import hold_copies, seal_of
 from volbench.store.journal import History, Journal, read_history, read_signed_history
-from volbench.store.layout import Layout
+from volbench.store.layout import DD_OUTPUT, STDERR, Layout
 
 
 def reap(
@@ -60,6 +61,8 @@ def reap(
                     scrub(layout.run(run.id).path, run)
             for folder in end_strays(executor, [layout.run(run.id).path for run in runs]):
                 states.notify(f"{folder.name}: ended a process whose start was not recorded")
+            if damage is not None and executor.is_remote:
+                _end_unknown(executor, runs, campaign.key, states=states, layout=layout)
             for path in scratch.remove():
                 states.notify(f"{name}: {not_removed(path)}")
             release_host(host, campaign, layout.root)
@@ -67,6 +70,22 @@ def reap(
 
         on_every_host(hosts, clean)
     return damage
+
+
+def _end_unknown(
+    executor: Executor, runs: Sequence[Run], key: str, *, states: RunStates, layout: Layout
+) -> None:
+    """End the processes on another machine whose handles a damaged journal does not give."""
+    for run in runs:
+        folder = layout.run(run.id)
+        if states.state(run).is_settled or not folder.path.is_dir():
+            continue
+        place = executor.work_folder("", name=f"{key}/{run.id}-{attempts_before(folder)}")
+        output = DD_OUTPUT if run.tool is Tool.DD else STDERR
+        process = executor.find(f"{place}/.{PurePosixPath(output).stem}")
+        if process.poll() is None:
+            states.notify(f"{run.id}: ended on {run.host}")
+            end_process(process, StopRequest())
 
 
 def scratch_of(
