@@ -38,12 +38,14 @@ from volbench.cli.output import (
 from volbench.cli.slice_options import Placement, with_placement
 from volbench.cli.verb_groups import VerbCommand
 from volbench.errors import FindingsError, InputError, UndecidedError
+from volbench.present.formatting import printable
 from volbench.slices import load
 from volbench.units import parse_duration
 
 if TYPE_CHECKING:
     from volbench.engine.campaign.prepare import CampaignRequest
     from volbench.engine.hosts.connected_host import ConnectedHost
+    from volbench.model.campaign.planned_run import Campaign
     from volbench.model.profile.profile_model import Job
 
 # Pattern, block size, queue depths, and share of the time of all runs. Of several depths, a deeper
@@ -207,6 +209,7 @@ def audit(
                 table_output=table_output,
                 host_keys=where.host_keys,
                 has_answer=not table_output.is_for_people,
+                warnings_of=_unpromised,
             )
         if ended is None:
             return
@@ -278,6 +281,25 @@ def _request(
             command=recorded_command(tuple(roles.values()), start.output),
         ),
     )
+
+
+def _unpromised(plan: Campaign) -> Iterator[str]:
+    """Yield that volumes have no declared limit, so that nothing can be audited."""
+    from volbench.model.campaign.host import LOCAL
+    from volbench.present.report.report_text import listed
+
+    volumes = dict.fromkeys(
+        run.volume.target if run.host == LOCAL else f"{run.host} {run.volume.target}"
+        for run in plan.runs
+        if run.limits.iops is None and run.limits.bandwidth_bytes_per_s is None
+    )
+    if volumes:
+        yield (
+            f"no limit of {printable(listed(volumes))} is known, so there will be rates but no"
+            " verdict. Declare what is promised: --type PROVIDER/TYPE (volbench volume-types list"
+            " shows them), --set limits.iops=NUMBER --set limits.bandwidth=RATE, or limits in the"
+            " inventory"
+        )
 
 
 def _refuse_options_of_measuring() -> None:

@@ -208,6 +208,7 @@ def carry_out(
     host_keys: HostKeyPolicy | None = None,
     has_answer: bool = False,
     add_files: Callable[[Layout], None] | None = None,
+    warnings_of: Callable[[Campaign], Iterable[str]] = lambda _plan: (),
 ) -> EndedCampaign | None:
     """Prepare a campaign; show its plan, or ask for confirmation, create its folder and run it.
 
@@ -215,6 +216,7 @@ def carry_out(
         host_keys: of the hosts, for a controller in the background.
         has_answer: whether the verb prints a table of its own instead of the results.
         add_files: writes what the runs read into the new folder.
+        warnings_of: returns what the verb has to say about its plan before anything runs.
 
     Returns:
         The campaign that has ended; None for a plan, and for one in the background.
@@ -225,7 +227,8 @@ def carry_out(
 
     with reported_errors(table_output):
         prepared = prepare(hosts, request)
-        for warning in (text for profile in request.profiles for text in profile_warnings(profile)):
+        of_profiles = (text for each in request.profiles for text in profile_warnings(each))
+        for warning in (*of_profiles, *warnings_of(prepared.campaign)):
             click.echo(f"warning: {warning}", err=True)
         bill = None if start.prices is None else load(BILL)(prepared, start.prices)
         if start.dry_run:
