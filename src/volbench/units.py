@@ -244,3 +244,9 @@ def percent(share: float) -> str:
 def format_percent(share: float) -> str:
     """Return a share of 1 as a percentage with its sign, such as ``4.2 %``; ``n/a`` for NaN."""
     return "n/a" if math.isnan(share) else f"{percent(share)} %"
+
+
+def gain_words(gain: float) -> str:
+    """Return a relative change of a rate in words: ``gained 4.2 %``, ``lost 34 %``."""
+    verb = "lost" if gain <= -0.0005 else "gained"
+    return f"{verb} {percent(abs(gain) if verb == 'lost' else max(0.0, gain))} %"

@@ -104,8 +104,17 @@ def test_the_exit_code_follows_the_verdict(
         (("out", "--for", "1h"), "--for has no effect on campaigns", "with --on"),
         (("out", "--set", "limits.iops=3k"), "--set has no effect on campaigns", "with --on"),
         (("--on", ".", "--for", "10s"), "10s is too short for an audit", "--for 10m"),
-        (("--on", ".", "--type", "azure/P99"), "no volume type 'azure/P99'", "azure/P"),
-        (("--on", ".", "--type", "azure/premium-ssd"), "depend on the size", "size="),
+        (
+            ("--on", ".", "--type", "azure/P99"),
+            "--type: there is no volume type 'azure/P99'",
+            "azure/P80",
+        ),
+        (("--on", ".", "--type", "P15"), "--type: 'P15' is not a volume type", "aws/gp3"),
+        (
+            ("--on", ".", "--type", "azure/premium-ssd"),
+            "depend on the size",
+            '"azure/premium-ssd size=',
+        ),
     ],
 )
 def test_bad_input_is_refused_before_anything_runs(

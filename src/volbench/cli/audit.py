@@ -269,6 +269,7 @@ def _request(
         size=promised.scratch_size,
         settings=promised.settings,
         directories=directories,
+        typed={"limits": "--type", "size": "--scratch-size"},
     )
     return CampaignRequest(
         profiles=(profile,),

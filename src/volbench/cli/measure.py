@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -58,8 +59,8 @@ _FILL = {"rw": "write", "iodepth": 8, "runtime": None, "time_based": None}
 _FILL_BLOCK = "1m"  # or the whole of a smaller file
 
 
-# Where the loader found a problem, in the profile that stands for the options
-_PLACE = re.compile(r"^<options>:\d+:\d+: (?:jobs\.[^.\n]+\.|defaults\.|)", re.MULTILINE)
+# Where the loader found a problem, in the profile that stands for the options, and its key
+_PLACE = re.compile(r"^<options>:\d+:\d+: (?:jobs\.[^.\n]+\.|defaults\.|)(\w+)", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -203,6 +204,12 @@ def measure(
     In a directory, a scratch file is written once before it is read. The defaults take about 20 s.
     """
     roles = roles_of(targets)
+    source = click.get_current_context().get_parameter_source("repeat")
+    if workloads.until and source is click.core.ParameterSource.COMMANDLINE:
+        raise InputError(
+            "--repeat and --until cannot be combined",
+            hint="leave out --repeat; the most repeats are 30, or --set repeat.max=NUMBER",
+        )
     click.echo(f"Checking {printable(mask_text(', '.join(targets)))}", err=True)
     from volbench.api.expectations import read_expectations, with_expected
     from volbench.engine.campaign.prepare import CampaignRequest
@@ -211,7 +218,7 @@ def measure(
 
     say_what_is_configured()
     if application is not None:
-        profile = _application_profile(application, roles, (*settings, *workloads.until))
+        profile = _application_profile(application, roles, (*workloads.until, *settings))
     else:
         profile = profile_on(
             roles,
@@ -225,7 +232,7 @@ def measure(
                 },
             },
             size=workloads.size,
-            settings=(*settings, *workloads.until),
+            settings=(*workloads.until, *settings),
         )
     request = CampaignRequest(
         profiles=with_expected((profile,), read_expectations(expectations)),
@@ -273,7 +280,7 @@ def _application_profile(
             hint=f"change the profile with --set {others[0].removeprefix('--')}=VALUE; see: "
             f"volbench profile show {quoted(application)}",
         )
-    repeats = [f"repeat={context.params['repeat']}"] if given else []
+    repeats = [f"--repeat={context.params['repeat']}"] if given else []
     sources = [read_profile(application)]
     changes = [*repeats, *settings]
     profile = load_texts(LocalExecutor(), sources, settings=changes, allow_exec=False)[0]
@@ -328,6 +335,7 @@ def profile_on(
     scratch_name: str = "volbench-scratch",
     filled: Collection[str] = (),
     allow_exec: bool = False,
+    typed: Mapping[str, str] = MappingProxyType({}),
 ) -> Profile:
     """Return the profile that options stand for: workloads on each target, in random order.
 
@@ -340,6 +348,7 @@ def profile_on(
         scratch_name: name of that file.
         filled: roles that are written first, as all directories are.
         allow_exec: accept options that access files outside the run's folder.
+        typed: key to the option that stands for it, where that has another name.
     """
     from volbench.engine.guard.volume_targets import find_volume
     from volbench.execute.local import LocalExecutor
@@ -394,7 +403,8 @@ def profile_on(
         sources = [(yaml_text(content), "<options>")]
         (profile,) = load_texts(executor, sources, settings=settings, allow_exec=allow_exec)
     except ProfileError as error:
-        raise InputError(_PLACE.sub("--", error.message), hint=error.hint) from error
+        message = _PLACE.sub(lambda at: typed.get(at[1], f"--{at[1]}"), error.message)
+        raise InputError(message, hint=error.hint) from error
     return profile
 
 

@@ -260,7 +260,7 @@ WHERE = click.option(
 
 UNTIL = click.option(
     "--until",
-    callback=lambda _context, _option, value: (f"repeat.until={value}",) if value else (),
+    callback=lambda _context, _option, value: (f"--until={value}",) if value else (),
     metavar="PERCENT",
     help="Repeat each workload until the median of its IOPS is known to ± PERCENT, 3 to 30 times, "
     "instead of a fixed number; for other metrics: --set repeat.of=iops,p99.",

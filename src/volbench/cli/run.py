@@ -198,7 +198,7 @@ def run(
     say_what_is_configured()
     executor, allow_exec = LocalExecutor(), start.allow_exec
     sources = texts_of(executor, profiles, like=like, allow_exec=allow_exec)
-    settings = (*settings, *until, *((f"order={order}",) if order else ()))
+    settings = (*until, *settings, *((f"--order={order}",) if order else ()))
     loaded = load_texts(executor, sources, settings=settings, allow_exec=allow_exec)
     loaded = with_expected(loaded, read_expectations(expectations))
     chosen, quorum = parse_policy(policy)

@@ -146,9 +146,27 @@ def test_the_command_line_replaces_a_fixed_number(ended: dict[str, Path]) -> Non
     refused = call(*arguments(fixed, folder / "none", "--until", "5%", "--repeat", "4"))
     assert refused.returncode == 2
     assert "repeats its jobs until they are precise" in refused.stderr
+    assert "--set repeat.max=4" in refused.stderr
     wrong = call(*arguments(fixed, folder / "none", "--until", "3", "--dry-run"))
     assert wrong.returncode == 2
-    assert "must be a percentage from 0.1% to 50%" in wrong.stderr
+    assert "--until 3: '3' must be a percentage from 0.1% to 50%" in wrong.stderr
+
+
+def test_until_and_set_are_named_as_they_were_typed(ended: dict[str, Path]) -> None:
+    """Whatever their order is; a fixed number is not dropped without a word."""
+    fixed = ended["even"].parent / "plain.yaml"
+    fixed.write_text(PROFILE.replace(PROFILE.splitlines()[4], "seed: 1"))
+    for more in (["--set", "repeat.max=4", "--until", "5%"], ["--until=5%", "--set=repeat.max=4"]):
+        planned = call(*arguments(fixed, fixed.parent / "none", *more, "--dry-run"))
+        assert "(6 to 8 runs)" in planned.stdout, planned.stderr
+    both = ["--set", "repeat=4", "--until", "5%", "--dry-run"]
+    refused = call(*arguments(fixed, fixed.parent / "none", *both))
+    assert refused.returncode == 2
+    assert "--until 5% --set repeat=4: a fixed number excludes until" in refused.stderr
+    measure = ["measure", "--on", str(fixed.parent), "--until", "5%", "--repeat", "4", "--dry-run"]
+    refused = call(*measure)
+    assert refused.returncode == 2
+    assert "--repeat and --until cannot be combined" in refused.stderr
 
 
 def test_clients_stop_together(tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def test_a_directory_has_no_size() -> None:
     wanted = profile("aws/gp2")
     with pytest.raises(InputError, match="not a device that reports its size") as caught:
         planned(wanted, size_bytes=None)
-    assert 'limits.data="aws/gp2 size=100g"' in caught.value.hint
+    assert 'with the type: "aws/gp2 size=100g"' in caught.value.hint
     volume = Volume(role="data", kind=VolumeKind.DIRECTORY, target=".")
     shown = expand([wanted], {"data": volume}, Terms(name="c")).runs[0]
     assert shown.limits.iops is None

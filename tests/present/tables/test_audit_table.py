@@ -60,6 +60,8 @@ def test_queue_depths_are_said_once_for_all_volumes() -> None:
     assert lines == [
         "read IOPS: 16, 64, 256, 1024 I/Os in flight tried; the deepest queue gained 2 %."
     ]
+    slower = replace(SHORT, gain=-0.34)
+    assert any(note.endswith("queue lost 34 %.") for note in audit_notes([slower], LATENCIES))
     single = replace(SHORT, depths=(32,), gain=float("nan"))
     assert "read IOPS: 32 I/Os in flight only." in audit_notes([single], LATENCIES)
     unknown = replace(SHORT, gain=float("nan"))

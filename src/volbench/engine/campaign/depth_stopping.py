@@ -15,7 +15,7 @@ from statistics import fmean
 from volbench.analyse.bottleneck.sustained_level import MAX_SAME_DISTANCE
 from volbench.engine.campaign.round_stopping import Decision, ResultsJudge
 from volbench.model.campaign.planned_run import Run
-from volbench.units import format_percent
+from volbench.units import gain_words
 
 # Jobs of a ladder that always run: one depth alone shows no gain.
 # Noticed by: test_depth_stopping.py::test_two_depths_are_always_tried
@@ -54,7 +54,7 @@ class DepthJudge(ResultsJudge):
             and (before := max((levels.get(job, 0.0) for job in shallow), default=0.0))
         ]
         gain = max(gains, default=0.0)
-        words = f"{last} gained {format_percent(max(0.0, gain))} over shallower queues"
+        words = f"{last} {gain_words(gain)} compared with shallower queues"
         return None if gain > MAX_SAME_DISTANCE else Decision(True, words, frozenset({run.job}))
 
     def _clients(self) -> list[tuple[str, int]]:

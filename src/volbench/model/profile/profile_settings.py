@@ -293,7 +293,12 @@ class Repeat(Document):
         if self.until is None and not is_plain:
             reject(Fault("of, min and max need until", "add until: 3%, or write repeat: 5"))
         if self.until is not None and self.times > 1:
-            reject(Fault("either times or until", "remove times; max is the most repeats"))
+            reject(
+                Fault(
+                    "a fixed number excludes until",
+                    "leave out one of them; max is the most repeats",
+                )
+            )
         if self.least > self.most:
             reject(Fault("min is above max", "swap them"))
         return self

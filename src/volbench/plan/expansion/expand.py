@@ -22,7 +22,7 @@ from volbench.model.campaign.planned_run import (
     VolumeKind,
 )
 from volbench.model.profile.profile_model import Job, Order, Phase, Profile, Tool
-from volbench.model.profile.profile_settings import BurstRuntime, Limits
+from volbench.model.profile.profile_settings import MIN_REPEATS, BurstRuntime, Limits
 from volbench.plan.expansion.extents import Touch, touches
 from volbench.slices import load
 from volbench.units import parse_duration
@@ -60,7 +60,7 @@ def check_known_limits(runs: tuple[Run, ...]) -> None:
             raise InputError(
                 f"the limits of {run.limits.name} depend on the size of the volume, and "
                 f"{run.volume.target} is not a device that reports its size",
-                hint=f'declare it: --set limits.{run.volume.role}="{run.limits.name} size=100g"',
+                hint=f'write the size with the type: "{run.limits.name} size=100g"',
             )
 
 
@@ -286,7 +286,8 @@ def repeats_of(profile: Profile, terms: Terms) -> int:
         if profile.repeats.until is not None and terms.repeat is not None:
             raise InputError(
                 f"profile {profile.name} repeats its jobs until they are precise",
-                hint=f"leave out --repeat, or write --set repeat={terms.repeat}",
+                hint="leave out --repeat; the most repeats are set with "
+                f"--set repeat.max={max(MIN_REPEATS, terms.repeat)}",
             )
         return terms.repeat or profile.repeats.planned
     if terms.repeat is not None:

@@ -54,6 +54,20 @@ _VALID_IN_DD = {
 }
 
 
+# Options of the command line that are settings of one key each
+_OPTION_KEYS = {"--until": "repeat.until", "--repeat": "repeat", "--order": "order"}
+
+
+def is_option(setting: str) -> bool:
+    """Return whether a setting was typed as an option of its own, such as ``--until=3%``."""
+    return setting.partition("=")[0] in _OPTION_KEYS
+
+
+def typed(setting: str) -> str:
+    """Return a setting as it was typed: by an option of its own, or by ``--set``."""
+    return setting.replace("=", " ", 1) if is_option(setting) else f"--set {setting}"
+
+
 @dataclass
 class ProfileEdit:
     """Content of a profile file that settings change, one after the other."""
@@ -64,7 +78,7 @@ class ProfileEdit:
     places: list[tuple[Location, str]] = field(default_factory=list)  # of the applied settings
 
     def apply(self, setting: str) -> None:
-        """Apply one ``KEY=VALUE``.
+        """Apply one ``KEY=VALUE``, or the option that stands for a key.
 
         Raises:
             InputError: the key does not exist, or the value is invalid.
@@ -72,11 +86,12 @@ class ProfileEdit:
         key, equals, value = (side.strip() for side in setting.partition("="))
         if not equals or not key:
             raise InputError(f"--set {setting!r} has no value", hint="write it like size=64m")
+        key = _OPTION_KEYS.get(key, key)
         try:
             location = self._set(key, value)
         except InputError as error:
             message = error.message.removeprefix(f"{key.rpartition('.')[2]}: ")
-            raise InputError(f"--set {setting}: {message}", hint=error.hint) from error
+            raise InputError(f"{typed(setting)}: {message}", hint=error.hint) from error
         self.places.append((location, setting))
 
     def _set(self, key: str, value: str) -> Location:

@@ -16,7 +16,7 @@ from volbench.analyse.compare.repeat_statistics import Interval
 from volbench.analyse.frames.job_frames import plain_rows
 from volbench.present.formatting import MISSING, number, printable, text
 from volbench.present.tables.table import IDENTITY, Column, Table
-from volbench.units import format_duration, format_latency, format_percent, percent
+from volbench.units import format_duration, format_latency, gain_words, percent
 
 
 def audit_table(found: Sequence[Delivery]) -> Table[Delivery]:
@@ -156,7 +156,7 @@ def _depth_lines(found: Sequence[Delivery]) -> Iterator[str]:
         key = delivery.limit, ", ".join(map(str, delivery.depths))
         gains[key] = float(np.fmax(gains.get(key, delivery.gain), delivery.gain))
     for (limit, tried), gain in gains.items():
-        gained = f"tried; the deepest queue gained {format_percent(max(0.0, gain))}"
+        gained = f"tried; the deepest queue {gain_words(gain)}"
         if math.isnan(gain):
             gained = "tried; the host disturbed the deepest queues" if "," in tried else "only"
         yield f"{limit}: {tried} I/Os in flight {gained}."
@@ -198,7 +198,7 @@ def _verdict_line(delivery: Delivery, *, is_on_local: bool) -> str:
     name = f" ({delivery.promise.name})" if delivery.promise.name else ""
     line = f"{printable(where)}{name}: {verdict_words(delivery)}"
     if delivery.outcome is Outcome.NOT_PROMISED:
-        return f"{line}, {delivery.limit}. Name the promise when you measure: --type azure/P15."
+        return f"{line}, {delivery.limit}. To audit it, measure with --type or --set limits."
     line += f", {delivery.direction} {_delivered(delivery)} of {_promised(delivery)}"
     if delivery.outcome is Outcome.FALLS_SHORT and delivery.causes:
         line += f"; bottleneck: {_bottleneck(delivery)}"
