@@ -79,7 +79,10 @@ def test_a_campaign_without_arms_has_no_floor(tmp_path: Path) -> None:
     """What is missing is named."""
     folder = measure(tmp_path, "plain")
     done = CliRunner().invoke(cli, ["noise", str(folder)])
-    assert isinstance(done.exception, InputError | ComparisonError)
+    assert isinstance(done.exception, ComparisonError)
+    assert "has no arms in blocks on one volume" in done.exception.message
+    both = CliRunner().invoke(cli, ["noise", str(folder), "--on", str(tmp_path)])
+    assert str(both.exception).startswith("--on and an earlier campaign exclude each other")
     none = CliRunner().invoke(cli, ["noise"])
     assert isinstance(none.exception, InputError)
     assert "name a target" in none.exception.message

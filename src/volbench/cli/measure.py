@@ -50,6 +50,7 @@ from volbench.present.formatting import printable
 from volbench.units import counted_noun, format_duration, parse_duration, parse_size
 
 if TYPE_CHECKING:
+    from volbench.analyse.compare.noise_floor import NoiseFloor
     from volbench.api.many_campaigns import Dataset
     from volbench.model.profile.profile_model import Profile
 
@@ -312,7 +313,7 @@ def roles_of(targets: tuple[str, ...]) -> dict[str, str]:
             )
     twice = next((name for index, name in enumerate(targets) if name in targets[:index]), None)
     if twice is not None:
-        raise InputError(f"--on {twice} is named twice", hint="--repeat measures it several times")
+        raise InputError(f"--on {twice} is named twice", hint="name each target once")
     if len(targets) > len(_LETTERS):
         raise InputError(
             f"{len(targets)} targets are too many",
@@ -493,7 +494,9 @@ def noise(
     difference that any number of blocks detects here. With CAMPAIGN instead of --on, an earlier
     campaign with two arms is evaluated.
     """
-    if (campaign is None) == (target is None):
+    if campaign is not None and target is not None:
+        raise InputError("--on and an earlier campaign exclude each other", hint="leave out one")
+    if campaign is None and target is None:
         raise InputError("name a target or an earlier campaign", hint="write --on /mnt/data")
     if target is not None:
         campaign = _measured(target, _blocks_in(for_s), size, start, settings, table_output)
@@ -556,10 +559,12 @@ def _report(
     from volbench.present.plots.kinds import ALWAYS_READ, KINDS
     from volbench.present.tables.noise_table import noise_table
 
-    comparison = compare_folders([campaign], Question())
     opened = open_campaigns(campaign)
-    summary = opened.frame("summary")
-    floors = list(noise_floors(comparison, summary, opened.frame("device")))
+    floors: list[NoiseFloor] = []
+    if any(data.campaign.design for data in opened.names.values()):
+        comparison = compare_folders([campaign], Question())
+        summary, device = (opened.frame(name) for name in ("summary", "device"))
+        floors = list(noise_floors(comparison, summary, device))
     if not floors:
         raise ComparisonError(
             f"{campaign} has no arms in blocks on one volume",

@@ -215,7 +215,7 @@ def test_a_run_that_the_host_disturbed_throughout_is_left_out() -> None:
     assert found.shortfall.high < 0.21
     (found,) = audited(*(_stolen(level(800, 60), _ALL_STOLEN) for _ in range(2)), quiet[0])
     assert found.outcome is Outcome.UNDECIDED
-    assert found.reason == "the host disturbed 67 % of the time"
+    assert found.reason == "the host disturbed 67 % of the time: audit while it is idle"
 
 
 def test_a_deepest_queue_that_the_host_disturbed_shows_no_lack_of_gain() -> None:

@@ -39,6 +39,7 @@ from volbench.units import (
     format_percent,
     format_rate,
     format_size,
+    percent,
 )
 
 # Shortfall up to which a promise is kept: what the seconds of a throttle lose at their edges.
@@ -434,7 +435,7 @@ class _Audit:
             (rules, _finding_words(*rules[:1])),
             (
                 disturbed > _MAX_DISTURBED,
-                f"the host disturbed {format_percent(disturbed)} of the time",
+                f"the host disturbed {percent(disturbed)} % of the time: audit while it is idle",
             ),
             (is_short and Cause.CPU in causes, "the CPU of the host was the limit"),
             (
