@@ -144,6 +144,24 @@ def test_completion_latency_is_named() -> None:
     assert column(p99, p99.x) == pytest.approx([0.0054])
 
 
+def test_percentiles_of_total_latency_are_drawn_beside_those_of_completion() -> None:
+    """A job with lat_percentiles alone has points too; one with other percentiles has its max."""
+    percentiles = ("p50", "p90", "p99", "p999")
+    no_completion = {f"clat_{name}_s": None for name in percentiles}
+    no_total = {f"lat_{name}_s": None for name in percentiles}
+    rows = [
+        result("plain", **no_total),
+        result("total", **no_completion),
+        result("bare", **no_total, **no_completion),
+    ]
+    plot = build_plot("latency", frames(rows))
+    drawn = numbers(plot).set_index("job")["p99_s"]
+    assert drawn["total"] == pytest.approx(0.006)
+    assert drawn["plain"] == pytest.approx(0.9 * 0.006)
+    assert "total: total latency, as fio reported no other percentiles" in caption_of(plot)
+    assert "bare: max only, as fio reported none of these percentiles" in caption_of(plot)
+
+
 def test_heatmap_cells_hold_the_values() -> None:
     """A grid per pattern and metric; what was not measured stays empty."""
     rows = [r for r in sweep(depths=(1, 4), blocks=(4096, 65536)) if r["job"] != "randread-4-65536"]

@@ -28,6 +28,7 @@ from volbench.present.plots.picture import logarithmic
 from volbench.present.plots.selection import largest
 from volbench.units import counted_noun, format_latency, format_percent
 
+_MAX_NAMED = 3  # Jobs of which a caption has the names
 _MAX_RESULTS = 60  # Maximum number of rows in one chart
 _ROOM = 1.14  # The axis ends this far beyond the longest bar, for its text
 # The key is the column
@@ -249,12 +250,26 @@ CPU = Kind(
 def read_latency(frames: Frames, _: Options) -> pd.DataFrame | str:
     """Return a row per job and direction with each percentile and ``latency``, the kind's name."""
     summary, kind = with_latencies(frames["summary"], _STATISTICS)
+    other = "lat" if kind == "clat" else "clat"
+    theirs = [f"{other}_{name}_s" for name in _STATISTICS]
+    is_other = summary[list(_STATISTICS[:-1])].isna().all(axis=1)
+    is_other &= summary[theirs[:-1]].notna().any(axis=1)
+    summary.loc[is_other, list(_STATISTICS)] = summary.loc[is_other, theirs].to_numpy(float)
     pooled = per_job(summary, _STATISTICS)
     rows = labels.side_by_side(pooled)
     known = rows[rows[list(_STATISTICS)].notna().any(axis=1)].reset_index(drop=True)
     if not (known[list(_STATISTICS)] > 0).any(axis=None):
         return "no latency: no run reported any (dd does not measure it)"
-    return known.assign(latency=LATENCY_KINDS[kind])
+    note = (
+        f"{_some(summary.loc[is_other, 'job'])}: {LATENCY_KINDS[other]}, as fio reported no other"
+    )
+    return known.assign(latency=LATENCY_KINDS[kind], note=f"{note} percentiles" * any(is_other))
+
+
+def _some(jobs: pd.Series[str]) -> str:
+    """Return the names of a few jobs, and the number of many."""
+    names = dict.fromkeys(map(str, jobs))
+    return ", ".join(names) if len(names) <= _MAX_NAMED else f"{len(names)} jobs"
 
 
 def build_latency(rows: pd.DataFrame) -> Plot:
@@ -288,12 +303,14 @@ def build_latency(rows: pd.DataFrame) -> Plot:
     ends = (low / span**0.04, low * span**1.14)  # with room for the text at the right
     x = Axis(f"{rows['latency'].iloc[0].capitalize()} (logarithmic)", "latency", "log", ends)
     note = "Points: percentiles of the I/Os of all repeats" * _is_repeated(rows)
+    bare = rows.loc[rows[list(_STATISTICS[:-1])].isna().all(axis=1), "label"]
+    only_max = f"{_some(bare)}: max only, as fio reported none of these percentiles"
     return _rows_plot(
         rows,
         x,
         parts,
         series=(*labels.colour_series(rows), *_PERCENTILES),
-        caption=(note, fewer),
+        caption=(note, str(rows["note"].iloc[0]), only_max * bool(len(bare)), fewer),
         every=every if fewer else None,
     )
 
