@@ -5,7 +5,7 @@ import pytest
 
 from tests.present.frames_by_kind import repeats
 from tests.present.frames_for_plots import frames, intervals, result
-from tests.present.plots.plot_parts import all_marks, column, the_mark
+from tests.present.plots.plot_parts import all_marks, caption_of, column, the_mark
 from volbench.errors import InputError
 from volbench.present.plots.chart import build_plot
 from volbench.present.plots.description import numbers
@@ -28,6 +28,17 @@ def test_series_draws_zeros_and_gaps() -> None:
     assert iops.y.limits[1] > 120
     assert (iops.y.label, latency.y.label) == ("IOPS", "Mean latency")
     assert iops.x.scale == "time"
+
+
+def test_quantities_without_a_log_have_no_panel() -> None:
+    """An import of a bandwidth log alone: the caption names what is not shown."""
+    row = result("a")
+    points = [
+        {**point, "iops": None, "lat_mean_s": None} for point in intervals(row, [100.0, 110.0])
+    ]
+    plot = build_plot("series", frames([row], series=points))
+    assert [panel.y.label for panel in plot.panels] == ["Bandwidth"]
+    assert "Not logged, so not shown: IOPS, Mean latency" in caption_of(plot)
 
 
 def test_a_distant_limit_does_not_flatten_the_series() -> None:

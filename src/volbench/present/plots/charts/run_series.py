@@ -142,6 +142,10 @@ def read_series(frames: Frames, chosen: Options) -> _Jobs | str:
 def build_series(jobs: _Jobs) -> Plot:
     """Draw a row of panels per job; repeats are drawn over each other in other dashes."""
     series = jobs.series
+    shown = pd.concat(series.values())
+    metrics = [each for each in jobs.shown.metrics if shown[each.column].notna().any()]
+    missing = [each.label for each in jobs.shown.metrics if each not in metrics]
+    jobs = replace(jobs, shown=replace(jobs.shown, metrics=metrics or jobs.shown.metrics))
     directions = sorted({str(name) for job in series.values() for name in job["direction"]})
     repeats = max(int(job["repeat"].max()) for job in series.values())
     panels = [panel for label, job in series.items() for panel in _row(jobs, label, job)]
@@ -161,6 +165,7 @@ def build_series(jobs: _Jobs) -> Plot:
         ),
         caption=(
             *jobs.shown.notes,
+            f"Not logged, so not shown: {', '.join(missing)}" * bool(missing),
             "Solid: repeat 1; dashed, dotted: further repeats" * (repeats > 1),
             GREY * any((job["_grey"] & ~job["_noisy"]).any() for job in series.values()),
             NOISY * any(job["_noisy"].any() for job in series.values()),
