@@ -237,6 +237,9 @@ def test_the_second_chart_shows_the_worst_run_or_the_noisiest_of_a_sweep() -> No
     )
     _, second = lead_plots({**frames, "verdicts": verdicts})
     assert runs[1] in second.title
+    invalid = pd.DataFrame({"run": [runs[1]], "severity": ["invalid"]})
+    _, second = lead_plots({**frames, "verdicts": verdicts, "findings": invalid})
+    assert second.title.endswith(runs[0])  # The noisiest is invalid
     steady = verdicts.assign(verdict="steady")
     assert len(lead_plots({**frames, "verdicts": steady})) == 1
     sweep = depths()

@@ -180,7 +180,10 @@ _CHANGES = (
 
 
 def _changed(frames: Frames, *, is_sweep: bool) -> list[Plot]:
-    """Return the series of the run that changed most, is invalid, or of a sweep the noisiest."""
+    """Return the series of the run that changed most, or of a sweep the noisiest.
+
+    An invalid run is shown only where no run is valid.
+    """
     verdicts = frames.get("verdicts", pd.DataFrame())
     findings = frames.get("findings", pd.DataFrame())
     runs: list[str] = []
@@ -189,10 +192,16 @@ def _changed(frames: Frames, *, is_sweep: bool) -> list[Plot]:
         if column in changed:
             changed = changed.sort_values(column, key=abs, ascending=False)
         runs += list(changed["run"])
-    if len(findings) and not runs:
-        runs += list(findings.loc[findings["severity"] == Severity.INVALID.value, "run"])
+    invalid: list[str] = []
+    if len(findings):
+        invalid += list(findings.loc[findings["severity"] == Severity.INVALID.value, "run"])
+    if set(measured(frames["summary"])["run"]) <= {*invalid}:
+        runs += invalid
+    else:
+        runs = [run for run in runs if run not in invalid]
     if is_sweep and not runs and "spread_percent" in verdicts:
-        runs += list(verdicts.nlargest(1, "spread_percent")["run"])
+        valid = verdicts[~verdicts["run"].isin(invalid)]
+        runs += list(valid.nlargest(1, "spread_percent")["run"])
     if not runs:
         return []
     plot = _series(frames, runs[0])
