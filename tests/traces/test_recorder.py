@@ -78,16 +78,27 @@ def test_lost_events_are_counted(
 
 
 def test_a_watch_records_and_the_trace_is_shown(loop: str, tmp_path: Path) -> None:
-    """`watch --trace` leaves a trace in the campaign, which `trace show` and `verify` read."""
+    """`watch --trace` leaves a trace in the campaign, also on SIGTERM; verbs can read it."""
     with subprocess.Popen(
-        [*COMMAND, "watch", loop, "--trace", "--anonymise", "-o", tmp_path / "w"],
+        [
+            *COMMAND,
+            "watch",
+            loop,
+            "--trace",
+            "--anonymise",
+            "--every",
+            "200ms",
+            "-o",
+            tmp_path / "w",
+        ],
         stderr=subprocess.PIPE,
         text=True,
     ) as watch:
         assert watch.stderr is not None
         assert "Press Ctrl-C" in watch.stderr.readline()  # it records by now
         load(loop)
-        watch.send_signal(signal.SIGINT)
+        assert "1 disk, " in watch.stderr.readline()  # it has two samples by now
+        watch.send_signal(signal.SIGTERM)
         _, told = watch.communicate(timeout=60)
     assert watch.returncode == 0, told
     assert "I/Os, no events lost" in told

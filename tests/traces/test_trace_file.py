@@ -173,3 +173,31 @@ def test_a_trace_without_ios_is_named(tmp_path: Path) -> None:
     assert (done.returncode, f"{path} has no I/Os\n" in done.stderr) == (2, True)
     with pytest.raises(InputError, match="has no I/Os"):
         read_recorded(path)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "trace show {folder}",
+        "trace import {folder} -o {folder}/new",
+        "replay {folder} --on {folder}",
+        "profile from-trace {folder}",
+    ],
+)
+def test_a_recording_that_has_not_ended_is_named(command: str, tmp_path: Path) -> None:
+    """Before its first minute it has saved nothing; afterwards, what it has can be imported."""
+    parts = tmp_path / "trace-parts"
+    parts.mkdir()
+    words = command.format(folder=tmp_path).split()
+    done = call(*words)
+    assert done.returncode == 2
+    assert f"the recording in {tmp_path} has saved no I/Os: it is still running" in done.stderr
+    made_trace(parts / "000001.parquet", made_rows([1, 2]))
+    done = call(*words)
+    if "import" in words:
+        assert done.returncode == 0, done.stderr
+        return
+    assert done.returncode == 2
+    assert f"volbench trace import {tmp_path} -o trace.parquet" in done.stderr
+    parts.rename(tmp_path / "other")
+    assert f"there is no trace {tmp_path / 'trace.parquet'}" in call(*words).stderr

@@ -39,6 +39,7 @@ from volbench.traces.trace_file import (
     Source,
     TraceFacts,
     TraceWriter,
+    find_trace,
     parts_of,
     read_batches,
     read_facts,
@@ -126,7 +127,8 @@ def import_trace(
     work, count, earliest = _Import(), 0, None
     parts = parts_of(path) if path.is_dir() or _is_trace(path) else []
     if path.is_dir() and not parts:
-        raise InputError(f"{path} has no parts of a trace", hint="name a file")
+        found = find_trace(path)
+        raise InputError(f"{path} holds a whole trace", hint=f"name its file: {found}")
     facts = read_facts(parts[0]) if parts else TraceFacts(source=source or _source_of(path))
     writer = TraceWriter(target, facts)
     try:

@@ -98,10 +98,10 @@ def replay(
     from volbench.model.campaign.planned_run import ReplayedLoad
     from volbench.plan.expansion.expand import Terms
     from volbench.traces.replay_plan import Fit, file_bytes, lane_count, lead_s, load_trace
-    from volbench.traces.trace_file import trace_path
+    from volbench.traces.trace_file import find_trace
 
     say_what_is_configured()
-    path, roles = trace_path(trace), roles_of((target,))
+    path, roles = find_trace(trace), roles_of((target,))
     place = _target(target, size)
     load = load_trace(path, place, speed=speed, fit=Fit(fit))
     into = (start.output or default_campaign_folder("replay")).absolute()
@@ -248,13 +248,13 @@ def _fidelity_table(campaigns: Sequence[Path], trace: Path | None) -> Table[Meas
     from volbench.store.archive import read_campaign
     from volbench.traces.fidelity import change_of
     from volbench.traces.fidelity import fidelity as measures_of
-    from volbench.traces.trace_file import trace_path
+    from volbench.traces.trace_file import find_trace
 
     rows: list[Measure] = []
     names: dict[str, Path] = {}
     for root in campaigns:
         layout, archive = read_campaign(root)
-        recording = None if trace is None else trace_path(trace)
+        recording = None if trace is None else find_trace(trace)
         measures = measures_of(layout, archive.campaign, trace=recording)
         is_new = names.setdefault(archive.campaign.name, root) == root
         name = archive.campaign.name if is_new else str(root)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import fcntl
 import heapq
 import os
+import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -309,6 +310,37 @@ def trace_path(path: Path) -> Path:
         InputError: it is a link in that folder.
     """
     return _no_link(path / FILE_NAME) if path.is_dir() else path
+
+
+def find_trace(path: Path) -> Path:
+    """Return the file of a trace that a user named by its path or its folder.
+
+    Raises:
+        InputError: there is none, or its recording has not ended.
+    """
+    file = trace_path(path)
+    if not file.exists() and path.is_dir() and _parts_folder(file).is_dir():
+        raise unfinished(path)
+    if not file.exists():
+        raise InputError(
+            f"there is no trace {file}",
+            hint="record one with volbench watch --trace, or volbench trace import",
+        )
+    return file
+
+
+def unfinished(folder: Path) -> InputError:
+    """Return the error of a recording that still runs or was killed."""
+    if parts_of(folder):
+        return InputError(
+            f"the recording in {folder} is still running, or it was killed",
+            hint="if it was killed, import what it saved: volbench trace import "
+            f"{shlex.quote(str(folder))} -o trace.parquet",
+        )
+    return InputError(
+        f"the recording in {folder} has saved no I/Os: it is still running, or it was killed",
+        hint="I/Os are saved once a minute and at the end; if it was killed, record again",
+    )
 
 
 def parts_of(path: Path) -> list[Path]:

@@ -9,7 +9,7 @@ import click
 from volbench.cli.options import PATH, examples, output_option
 from volbench.cli.output import ChartFile, TableOutput, chart_options, table_options
 from volbench.cli.verb_groups import VerbGroup
-from volbench.errors import InputError, quoted
+from volbench.errors import InputError
 from volbench.traces.trace_options import ANONYMISE, FORMATS, Format
 
 _FRAMES = ("load", "sizes", "arrival", "seeks", "working-set", "hot-ranges", "mix", "reuse")
@@ -40,21 +40,11 @@ def trace() -> None:
 @table_options()
 def show_trace(path: Path, frame: str, *, picture: ChartFile, table_output: TableOutput) -> None:
     """Show the I/Os of a trace: FILE, or that in the campaign folder DIR."""
-    from volbench.traces.trace_file import parts_of, trace_path, without_ios
+    from volbench.traces.trace_file import find_trace, without_ios
     from volbench.traces.trace_frames import TraceSummary
     from volbench.traces.trace_tables import facts_sentence, frame_table_of
 
-    found = trace_path(path)
-    if path.is_dir() and not found.exists() and parts_of(path):
-        raise InputError(
-            f"the recording in {path} was killed",
-            hint=f"keep what it has: volbench trace import {quoted(path)} -o trace.parquet",
-        )
-    if not found.exists():
-        raise InputError(
-            f"there is no trace {found}",
-            hint="record one with volbench watch --trace, or volbench trace import",
-        )
+    found = find_trace(path)
     summary = TraceSummary(found)
     if not summary.devices:
         raise without_ios(found)
