@@ -62,7 +62,7 @@ def test_lost_ios_are_counted_and_hide_the_lag() -> None:
     """Without a partner for each arrival there is no lag to speak of."""
     measures = {each.name: each for each in compare("run", _load(), _load(980))}
     assert measures["requests"].is_met is False
-    assert measures["requests"].reason.startswith("20 I/Os were not done")
+    assert measures["requests"].reason.startswith("20 I/Os did not complete")
     assert measures["lag p99"].is_met is None
     assert measures["requests"].difference == pytest.approx(-0.02)
 
@@ -78,9 +78,9 @@ def test_another_mix_is_beyond_one_percent() -> None:
 @pytest.mark.parametrize(
     ("waited_percent", "reason"),
     [
-        (60.0, "the host woke fio late: some task waited for a CPU 60 % of the time"),
-        (2.0, "the reason is unknown: some task waited for a CPU 2 % of the time"),
-        (float("nan"), "the reason is unknown: the host does not report"),
+        (60.0, "the host scheduled fio late: tasks waited for a CPU 60 % of the time"),
+        (2.0, "unknown reason: tasks waited for a CPU 2 % of the time"),
+        (float("nan"), "unknown reason: the host does not report"),
     ],
 )
 def test_the_host_is_blamed_only_if_its_cpus_were_waited_for(

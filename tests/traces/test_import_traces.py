@@ -141,7 +141,7 @@ def test_the_verb_says_what_it_left_out(tmp_path: Path) -> None:
     done = call("trace", "import", CASES / "alibaba.csv", "-o", target)
     assert done.returncode == 0, done.stderr
     assert "3 I/Os from alibaba" in done.stderr
-    assert "2 damaged lines left out, the first: 'broken line'" in done.stderr
+    assert "2 damaged lines skipped, the first: 'broken line'" in done.stderr
     shown = call("trace", "show", target)
     assert "2 damaged lines" in shown.stdout
 

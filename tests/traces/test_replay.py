@@ -106,7 +106,7 @@ def test_a_device_needs_consent_and_is_never_left(tmp_path: Path) -> None:
         device = disks.attach(disks.image(SPAN_BYTES // 2))
         beyond = _call("replay", trace, "--on", device)
         assert isinstance(beyond.exception, InputError)
-        assert "the trace reaches to" in beyond.exception.message
+        assert "the trace spans" in beyond.exception.message
         command = ("replay", trace, "--on", device, "--fit", "scale", "-o", folder)
         assert isinstance(_call(*command).exception, RefusedError)
         done = _call(*command, "--allow-destroy", device)
@@ -124,11 +124,11 @@ def test_what_falls_short_is_a_finding(tmp_path: Path) -> None:
     longer = make_trace(tmp_path / "longer.parquet", ios=412, rate=2000)
     unrelated = _call("fidelity", folder, "--trace", longer)
     assert isinstance(unrelated.exception, InputError)
-    assert unrelated.exception.message == f"replay replays other I/Os than {longer} has"
+    assert unrelated.exception.message == f"{longer} is not the trace that replay replayed"
     (folder / "replay" / "trace.parquet").write_bytes(longer.read_bytes())
     strict = _call("fidelity", folder, "--strict")
     assert isinstance(strict.exception, FindingsError)
-    assert "12 I/Os were not done" in " ".join(strict.output.split())
+    assert "12 I/Os did not complete" in " ".join(strict.output.split())
     copytree(folder, tmp_path / "other" / "replay")
     table = _call("fidelity", folder, tmp_path / "other" / "replay").stdout
     heads = [line.split()[:2] for line in table.splitlines()]
@@ -140,7 +140,7 @@ def test_what_falls_short_is_a_finding(tmp_path: Path) -> None:
     rmtree(folder / "tables")
     found = json.loads(_call("check", folder, "--json").stdout)
     (short,) = [row for row in found if row["rule"] == "replay-falls-short"]
-    assert "requests -2.9 %, 12 I/Os were not done" in short["message"]
+    assert "requests -2.9 %, 12 I/Os did not complete" in short["message"]
 
 
 def test_an_interrupted_replay_is_resumed_without_consent(tmp_path: Path) -> None:

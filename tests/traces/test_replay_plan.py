@@ -67,7 +67,7 @@ def test_offsets_stay_within_a_smaller_target(fit: Fit, tmp_path: Path) -> None:
     assert ((offsets + load.rows["size_bytes"].to_numpy()) <= 1_000_000).all()
     assert not (offsets % 4096).any()
     assert len(set(offsets.tolist())) > 100
-    with pytest.raises(InputError, match="the trace reaches to"):
+    with pytest.raises(InputError, match="the trace spans"):
         load_trace(path, target)
 
 
@@ -112,7 +112,7 @@ def test_a_trace_that_is_too_long_is_refused(
 ) -> None:
     """Fio's log of single I/Os would not fit in memory."""
     monkeypatch.setattr(replay_plan, "MAX_IOS", 399)
-    with pytest.raises(InputError, match="400 I/Os, and a replay at most 399"):
+    with pytest.raises(InputError, match="400 I/Os; the maximum for a replay is 399"):
         load_trace(make_trace(tmp_path / "t.parquet"), Target(None))
 
 

@@ -28,7 +28,7 @@ VERBS: dict[str, tuple[str, str]] = {
     "audit": ("cli.audit:audit", "Measure whether volumes deliver what is promised."),
     "run": ("cli.run:run", "Run profiles on volumes; results go into a campaign folder."),
     "warmup": ("cli.run:warmup", "Write or read every block of a volume once, and verify it."),
-    "watch": ("watching.watch_verbs:watch", "Record disks under a load other than fio."),
+    "watch": ("watching.watch_verbs:watch", "Record the activity of disks under any load."),
     "mark": ("watching.watch_verbs:mark", "Mark an event on the time axis of a watch."),
     "replay": ("traces.replay_verb:replay", "Replay a trace on a volume, and score it."),
     "fidelity": (

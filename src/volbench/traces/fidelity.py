@@ -145,8 +145,8 @@ def compare(
         waited_percent: of the time, in which some task waited for a CPU; NaN if unknown.
     """
     count, done = len(recorded.arrivals_s), len(replayed.arrivals_s)
-    lost = f"{count - done:,} I/Os were not done: fio ended early, or they failed"
-    changed = "the target was asked for other I/Os than the trace has"
+    lost = f"{count - done:,} I/Os did not complete: fio ended early, or they failed"
+    changed = "the target received other I/Os than those in the trace"
     totals = [
         _share(run, "requests", count, done, lost if done < count else changed),
         _share(run, "bytes", recorded.sizes.sum(), replayed.sizes.sum(), lost),
@@ -196,17 +196,17 @@ def _why_late(late: Floats, recorded: Arrivals, replayed: Arrivals, waited_perce
     slower = _slowdown(recorded, replayed)
     if end > MAX_LAG_S and slower > 1:
         return (
-            f"the target is {slower:.1f} times as slow as the recorded one, and lanes wait for "
-            "their I/Os"
+            f"the target is {slower:.1f} times as slow as the recorded one, so jobs waited for "
+            "earlier I/Os"
         )
     if end > MAX_LAG_S:
-        return "the load was more than fio's lanes or the host could issue, and ended late"
+        return "fio or the host could not issue I/Os at this rate, so the replay ended late"
     if np.isnan(waited_percent):
-        return "the reason is unknown: the host does not report whether tasks waited for a CPU"
-    waited = f"some task waited for a CPU {waited_percent:.0f} % of the time"
+        return "unknown reason: the host does not report whether tasks waited for a CPU"
+    waited = f"tasks waited for a CPU {waited_percent:.0f} % of the time"
     if waited_percent >= _MIN_WAITED_PERCENT:
-        return f"the host woke fio late: {waited}"
-    return f"the reason is unknown: {waited}"
+        return f"the host scheduled fio late: {waited}"
+    return f"unknown reason: {waited}"
 
 
 def _slowdown(recorded: Arrivals, replayed: Arrivals) -> float:
@@ -257,21 +257,21 @@ def fidelity(layout: Layout, campaign: Campaign, *, trace: Path | None = None) -
     replayed = [run for run in campaign.runs if replays(run)]
     if not replayed and trace is None:
         raise InputError(
-            f"{campaign.name} replays nothing",
-            hint="replay a trace with volbench replay TRACE, or name it with --trace to compare a "
-            "profile that was made from it",
+            f"{campaign.name} contains no replay",
+            hint="run volbench replay TRACE; for a profile made from a trace, pass the trace with "
+            "--trace",
         )
     own = recording_of(layout)
     reference = own if trace is None else trace
     if not reference.exists():
         raise InputError(
-            f"{campaign.name} holds no recording of its log",
-            hint="turn the log into a trace with volbench trace import, and name it with --trace",
+            f"{campaign.name} does not contain the trace that it replayed",
+            hint="convert the log with volbench trace import, and pass the result with --trace",
         )
     if own.exists() and not _are_alike(reference, own):
         raise InputError(
-            f"{campaign.name} replays other I/Os than {reference} has",
-            hint="leave out --trace: the campaign holds its recording",
+            f"{reference} is not the trace that {campaign.name} replayed",
+            hint="omit --trace to use the trace in the campaign folder",
         )
     recorded = read_recorded(reference)
     if not replayed:
@@ -302,7 +302,7 @@ def _of_profile(layout: Layout, campaign: Campaign, recorded: Arrivals) -> list[
     read_share = ios[Direction.READ] / (count * repeats) if count else float("nan")
     share = count / max(len(recorded.arrivals_s), 1)
     reason = (
-        "a profile has the mean rates of its phases, which fio and the volume reach roughly"
+        "the profile reproduces only the mean rates of each phase"
         if 1 / _UNRELATED < share < _UNRELATED
         else "the profile was probably not made from this trace"
     )

@@ -64,7 +64,7 @@ def find_tracefs() -> Path:
     )
     if mounted.returncode or not (_TRACEFS / "events/block/block_rq_issue").is_dir():
         raise RefusedError(
-            f"this kernel does not let I/Os be recorded: {mounted.stderr.strip() or 'no events'}",
+            f"this kernel cannot record I/Os: {mounted.stderr.strip() or 'no events'}",
             hint="it needs tracefs and the events of block devices (CONFIG_BLK_DEV_IO_TRACE); in a "
             "container, record on the host",
         )
@@ -93,7 +93,7 @@ def disks_of(stacks: Sequence[Sequence[str]]) -> dict[str, Path]:
     if not found:
         raise InputError(
             f"{', '.join(stack[0] for stack in stacks)}: no requests can be recorded",
-            hint="name a disk: lsblk -s shows which are below",
+            hint="name a disk: lsblk -s shows the disks below",
         )
     return found
 

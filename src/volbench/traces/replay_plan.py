@@ -98,7 +98,7 @@ def load_trace(path: Path, target: Target, *, speed: float = 1.0, fit: Fit = Fit
     """
     if row_count(path) > MAX_IOS:
         raise InputError(
-            f"{path} has {row_count(path):,} I/Os, and a replay at most {MAX_IOS:,}",
+            f"{path} has {row_count(path):,} I/Os; the maximum for a replay is {MAX_IOS:,}",
             hint="fio keeps its log of all I/Os in memory: record a shorter time",
         )
     table = read_rows(path)
@@ -107,7 +107,7 @@ def load_trace(path: Path, target: Target, *, speed: float = 1.0, fit: Fit = Fit
         table = table.filter(pa.array(kinds != Kind.DISCARD))
     if not len(table) or not np.isin(table["kind"].to_numpy(), list(_ACTIONS)).any():
         raise InputError(
-            f"{path} has no I/O that can be replayed there",
+            f"{path} has no I/Os that can be replayed on this target",
             hint=f"volbench trace show {path} lists its kinds of I/O",
         )
     offsets, sizes = _fitted(table, target, fit)
@@ -144,10 +144,10 @@ def _fitted(table: pa.Table, target: Target, fit: Fit) -> tuple[Ints, Ints]:
     if span > room:
         if fit is Fit.REFUSE:
             raise InputError(
-                f"the trace reaches to {format_capacity(span * block)}, and the target has "
+                f"the trace spans {format_capacity(span * block)}, but the target has only "
                 f"{format_capacity(room * block)}",
-                hint="add --fit scale to shrink all distances, or --fit wrap to begin again at the "
-                "start of the target",
+                hint="add --fit scale to scale all offsets down, or --fit wrap to continue at the "
+                "start",
             )
         # Pages stay pages: parts of them would be read and modified by disks of 4k sectors.
         page = max(1, _PAGE_BYTES // block)

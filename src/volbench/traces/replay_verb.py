@@ -59,15 +59,15 @@ _MIN_SPEED, _MAX_SPEED = 0.01, 1000
     default=1.0,
     show_default=True,
     metavar="FACTOR",
-    help="Replay so many times as fast as recorded; 2 halves the time between I/Os.",
+    help="Speed of the replay; 2 halves the time between I/Os.",
 )
 @click.option(
     "--fit",
     type=click.Choice(["refuse", "scale", "wrap"]),
     default="refuse",
     show_default=True,
-    help="If the trace reaches beyond the end of the target: refuse, shrink all distances, or "
-    "continue at its start.",
+    help="If the trace extends beyond the end of the target: refuse the replay, scale all offsets "
+    "down, or wrap around to the start.",
 )
 @size_option(
     "Part of the target to use, from its start.  [default: as much as the trace needs, or the "
@@ -87,11 +87,11 @@ def replay(
     settings: tuple[str, ...],
     table_output: TableOutput,
 ) -> None:
-    """Replay TRACE on a volume at its recorded times, and measure how faithful the replay is.
+    """Replay TRACE on a volume with its original timing, and measure the fidelity of the replay.
 
-    TRACE is a trace file, or the folder of a watch with --trace. In a directory, a file as long as
-    the trace needs is written first. Each I/O is logged; the fidelity table compares them with the
-    recording.
+    TRACE is a trace file, or the folder of a watch with --trace. In a directory, volbench first
+    writes a file as large as the trace needs. Each I/O is logged, and the fidelity table compares
+    the log with the recording.
     """
     from volbench.engine.campaign.prepare import CampaignRequest
     from volbench.engine.hosts.connected_host import this_machine
@@ -159,11 +159,12 @@ def _target(target: str, size: str) -> Target:
 
 def _say_what_is_replayed(load: Load, lanes: int) -> None:
     duration = format_duration(load.duration_s)
-    words = f"{counted_noun(len(load.rows), 'I/O')} in {duration}, in {lanes} lanes"
-    click.echo(f"Replaying {words}", err=True)
+    jobs = counted_noun(lanes, "parallel job")
+    words = f"{counted_noun(len(load.rows), 'I/O')} in {duration}, replayed by {jobs}"
+    click.echo(f"Trace: {words}", err=True)
     if load.left_out:
         discards = counted_noun(load.left_out, "discard")
-        click.echo(f"note: {discards} left out, which only a device can do", err=True)
+        click.echo(f"note: {discards} skipped: only a device supports them", err=True)
 
 
 def _profile(
@@ -224,21 +225,21 @@ def _write_files(layout: Layout, *, path: Path, load: Load, lanes: int) -> None:
     "--trace",
     type=click.Path(exists=True, path_type=Path),
     metavar="TRACE",
-    help="The recording; needed for profiles with read_iolog. Default: the one that was replayed.",
+    help="Trace to compare with; needed for profiles with read_iolog. Default: the replayed trace.",
 )
-@click.option("--strict", is_flag=True, help="Exit with 10 if a measure is beyond its limit.")
+@click.option("--strict", is_flag=True, help="Exit with 10 if a measure exceeds its limit.")
 @table_options()
 def fidelity(
     campaigns: tuple[Path, ...], trace: Path | None, *, strict: bool, table_output: TableOutput
 ) -> None:
-    """Show how close replays came to their recording: requests, times, utilization, latency."""
+    """Compare replays with their recording: requests, timing, utilization, latency."""
     table = _fidelity_table(campaigns, trace)
     table_output.write(table)
     missed = [each.name for each in table.rows if each.is_met is False]
     if strict and missed:
         raise FindingsError(
-            f"the replay is not within the limits: {', '.join(missed)}",
-            hint="volbench check has the reasons",
+            f"the replay exceeds the limits of fidelity: {', '.join(missed)}",
+            hint="the reasons are below the table, and in volbench check",
         )
 
 

@@ -423,7 +423,7 @@ def read_rows(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
 
 def without_ios(path: Path) -> InputError:
     """Return the error of a trace that has no rows."""
-    return InputError(f"{path} has no I/Os", hint="record the disk while it is used")
+    return InputError(f"{path} has no I/Os", hint="record the disk while it is in use")
 
 
 @contextmanager

@@ -18,7 +18,7 @@ Format = Literal["blkparse", "iolog2", "iolog3", "alibaba", "tencent", "thesios"
 FORMATS: tuple[Format, ...] = get_args(Format)
 ANONYMISE = flag(
     "--anonymise",
-    "Shuffle the offsets in the trace by chunks (4,096 a device), and leave out names and dates.",
+    "Shuffle the offsets in chunks (4,096 per device), and omit names and dates from the trace.",
     "is_anonymised",
 )
 
@@ -68,7 +68,7 @@ TRACE = option_group(
     RecordedTrace,
     flag(
         "--trace",
-        "Record each I/O as well, into trace.parquet in the campaign folder. Needs root.",
+        "Also record each I/O in trace.parquet in the campaign folder. Needs root.",
         "is_recorded",
     ),
     ANONYMISE,

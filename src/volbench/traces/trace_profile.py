@@ -45,7 +45,10 @@ def profile_text(path: Path, name: str) -> str:
     size_bytes = file_bytes(load, Target(None))  # Of whole blocks, as the fill needs
     load = Load(load.rows.filter(pa.array(moves)), size_bytes, int((~moves).sum()))
     if not len(load.rows):
-        raise InputError(f"{path} has no reads and writes", hint="volbench trace shows its content")
+        raise InputError(
+            f"{path} has no reads and writes",
+            hint=f"volbench trace show {path} lists its kinds of I/O",
+        )
     depth = lane_count(load)
     jobs = {}
     for number, (begin_s, end_s) in enumerate(_phases(load), 1):

@@ -17,7 +17,7 @@ _FRAMES = ("load", "sizes", "arrival", "seeks", "working-set", "hot-ranges", "mi
 
 @click.group("trace", cls=VerbGroup)
 def trace() -> None:
-    """Show and import traces, which have a row for each I/O."""
+    """Show and import traces of single I/Os."""
 
 
 @trace.command(
@@ -34,12 +34,12 @@ def trace() -> None:
     type=click.Choice(_FRAMES),
     default="load",
     show_default=True,
-    help="What to show of the I/Os.",
+    help="Summary to show.",
 )
 @chart_options("offsets over time, rates and sizes")
 @table_options()
 def show_trace(path: Path, frame: str, *, picture: ChartFile, table_output: TableOutput) -> None:
-    """Show the I/Os of a trace: FILE, or that in the campaign folder DIR."""
+    """Summarize a trace: FILE, or the one in the campaign folder DIR."""
     from volbench.traces.trace_file import find_trace, without_ios
     from volbench.traces.trace_frames import TraceSummary
     from volbench.traces.trace_tables import facts_sentence, frame_table_of
@@ -71,17 +71,17 @@ def show_trace(path: Path, frame: str, *, picture: ChartFile, table_output: Tabl
     "--from",
     "source",
     type=click.Choice(FORMATS),
-    help="Format of the file. Default: by its first lines.",
+    help="Format of the file. Default: detected from its first lines.",
 )
 @ANONYMISE
-@output_option(type=PATH, required=True, metavar="FILE", help="File of the new trace.")
+@output_option(type=PATH, required=True, metavar="FILE", help="File to write the trace to.")
 def import_trace_verb(
     path: Path, source: Format | None, output: Path, *, is_anonymised: bool
 ) -> None:
-    """Convert FILE of another tool into a trace, or anonymise a trace.
+    """Convert FILE of another tool into a trace, or anonymise an existing trace.
 
     Formats: text of blkparse, iologs of fio (version 2 and 3), and the published traces of Alibaba,
-    Tencent and Thesios. Damaged lines are left out and counted.
+    Tencent and Thesios. Damaged lines are skipped and counted.
     """
     from volbench.traces.import_traces import import_trace
     from volbench.units import counted_noun
@@ -93,4 +93,4 @@ def import_trace_verb(
     if done.facts.damaged_lines:
         lines = counted_noun(done.facts.damaged_lines, "damaged line")
         example = f", the first: {done.example!r}" if done.example else ""
-        click.echo(f"{lines} left out{example}", err=True)
+        click.echo(f"{lines} skipped{example}", err=True)

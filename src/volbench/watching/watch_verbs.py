@@ -128,7 +128,7 @@ _STARTS = option_group(
     "for_s",
     type=Quantity("TIME", parse_duration),
     metavar="TIME",
-    help="Stop after this time; with --start, limit each stagger to it. Default: until Ctrl-C, or "
+    help="Stop after this time; with --start, the limit of each stagger. Default: until Ctrl-C, or "
     "with --start until the disks are quiet.",
 )
 @click.option(
@@ -136,8 +136,8 @@ _STARTS = option_group(
     type=Quantity("TIME", _durations),
     default="",
     metavar="TIME[,TIME...]",
-    help="Time between samples, 100ms to 1m (default: 1s); with --start, time between two starts: "
-    "the stagger. Several staggers run one after the other.",
+    help="Time between samples, 100ms to 1m (default: 1s); with --start, time between two starts "
+    "(the stagger). Several staggers run one after the other.",
 )
 @NEW_CAMPAIGN
 @_STARTS
@@ -157,10 +157,10 @@ def watch(
     where: HostSelection,
     table_output: TableOutput,
 ) -> None:
-    """Record disks under a load other than fio until Ctrl-C, as a campaign.
+    """Record the activity of disks under any load, as a campaign, until Ctrl-C.
 
-    Without DEVICE or PATH, all disks of this machine are watched, or of each host of an inventory.
-    Only the kernel's counters are read; nothing is written to the disks.
+    Without DEVICE or PATH, all disks are watched: those of this machine, or of each host of an
+    inventory. volbench reads the kernel's counters only, and never writes to the disks.
     """
     from volbench.store.archive import create_campaign
     from volbench.watching.watch_loop import Duties
@@ -304,7 +304,7 @@ def _show(layout: Layout, table_output: TableOutput) -> None:
     help="Folder of the watch. Default: all running watches of this user.",
 )
 def mark(text: str, campaign: Path | None) -> None:
-    """Mark an event on the time axis of the running watches, with TEXT as its name."""
+    """Mark the event TEXT on the time axis of all running watches."""
     from volbench.watching.user_marks import add_mark, running_watches
 
     layouts = [
