@@ -158,7 +158,12 @@ class RequestPairs:
 
 
 def _matched(issues: Array, completions: Array) -> tuple[Array, Array]:
-    """Return the places of issues, and of the completion of each: first issued, first completed."""
+    """Return the places of issues, and of the completion of each: first issued, first completed.
+
+    Issues and completions of a device and a sector form a group, flushes apart, in the order of
+    time. Each gets its rank among its kind in the group; issue and completion of equal rank belong
+    together. All groups are worked on at once, as arrays of all events in sorted order.
+    """
     count = len(issues)
     sector = np.concatenate([issues["sector"], completions["sector"]])
     is_flush = np.concatenate([issues["kind"] == Kind.FLUSH, completions["is_flush"]])
@@ -171,6 +176,7 @@ def _matched(issues: Array, completions: Array) -> tuple[Array, Array]:
         same = (key[order][1:] == key[order][:-1]) & (device[order][1:] == device[order][:-1])
         is_first[1:] = ~same
     is_issue = order < count
+    # The rank of each issue: how many issues there are up to it, less those before its group
     first = np.flatnonzero(is_first)
     group = np.cumsum(is_first) - 1
     issued = np.cumsum(is_issue)

@@ -103,7 +103,7 @@ def _shared(
     """Return what two runs share, or may share; empty for nothing that is known."""
     parts = []
     for run in (one, other):
-        facts = next(each for each in volumes[run.host] if each.target == run.volume.target)
+        facts = {each.target: each for each in volumes[run.host]}[run.volume.target]
         parts.append({*_parts(facts, machines[run.host])})
         if not parts[-1]:
             return f"the disk under {run.volume.target} is unknown"
