@@ -47,7 +47,7 @@ def test_volumes_are_ranked_at_the_most_common_setting() -> None:
     [only] = workload_classes(rows)
     assert (only.setting, only.elsewhere) == ("queue depth 1", 1)
     assert "/dev/array" not in {own.volume for own in only.volumes}
-    assert "1 workload, some volumes were measured at other settings only" in " ".join(
+    assert "The ranking of 1 workload leaves out volumes measured only" in " ".join(
         collection_words(rows, [only])
     )
 
@@ -82,7 +82,7 @@ def test_workloads_with_one_volume_each_are_not_compared() -> None:
     rows = [{**row, "rw": rw} for row, rw in zip(of_volumes(3), patterns, strict=True)]
     classes = workload_classes(rows)
     assert ranking_tables(classes) == []
-    assert "Not compared: 3 workloads measured on one volume only." in collection_words(
+    assert "Not ranked, as only one volume ran each: 3 workloads." in collection_words(
         rows, classes
     )
 

@@ -185,8 +185,8 @@ def collection_words(
     volumes = len({_key(row, _PLACE) for row in measured})
     workloads = {(text(row, "rw"), block_size(row), _setting(row)) for row in measured}
     runs = {text(row, "run") for row in measured}
-    counts = ((volumes, "volume"), (len(workloads), "workload"), (len(runs), "result"))
-    sentences = [", ".join(counted_noun(*count) for count in counts) + "."]
+    counts = ((len(runs), "result"), (len(workloads), "workload"), (volumes, "volume"))
+    sentences = ["{} of {} on {}.".format(*(counted_noun(*count) for count in counts))]
     ranked = [group for group in classes if len(group.volumes) > 1]
     for group in ranked[:_NAMED_CLASSES]:
         first, last = group.volumes[0], group.volumes[-1]
@@ -206,12 +206,14 @@ def _not_comparable(classes: Sequence[WorkloadClass], invalid: Collection[str]) 
     sentences = []
     if single:
         sentences.append(
-            f"Not compared: {counted_noun(single, 'workload')} measured on one volume only."
+            f"Not ranked, as only one volume ran it: {counted_noun(single, 'workload')}."
+            if single == 1
+            else f"Not ranked, as only one volume ran each: {single} workloads."
         )
     if elsewhere:
         sentences.append(
-            f"In {counted_noun(elsewhere, 'workload')}, some volumes were measured at other"
-            " settings only and are not ranked."
+            f"The ranking of {counted_noun(elsewhere, 'workload')} leaves out volumes measured only"
+            " at other settings."
         )
     if invalid:
         sentences.append(f"Left out: {counted_noun(len(invalid), 'invalid result')}.")
