@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -281,7 +280,7 @@ def _name_fidelity(layout: Layout, plan: Campaign) -> None:
     from volbench.fio.jobs.render_job import replays
 
     if any(map(replays, plan.runs)):
-        click.echo(f"fidelity of the replay: volbench fidelity {quote(str(layout.root))}", err=True)
+        click.echo(f"fidelity of the replay: volbench fidelity {quoted(layout.root)}", err=True)
 
 
 def _parse_steps(texts: Sequence[str], campaign: Campaign) -> frozenset[int]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import fcntl
 import heapq
 import os
-import shlex
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -335,7 +334,7 @@ def unfinished(folder: Path) -> InputError:
         return InputError(
             f"the recording in {folder} is still running, or it was killed",
             hint="if it was killed, import what it saved: volbench trace import "
-            f"{shlex.quote(str(folder))} -o trace.parquet",
+            f"{quoted(folder)} -o trace.parquet",
         )
     return InputError(
         f"the recording in {folder} has saved no I/Os: it is still running, or it was killed",
