@@ -137,21 +137,34 @@ class Worker:
                 reset_run(*host, run, states=self._states)
 
     def pending(self) -> tuple[Run, ...]:
-        """Return the pending runs, including layout runs whose files are missing."""
+        """Return the pending runs, including layout runs whose files are missing.
+
+        A shared file is written again for any client of its host.
+        """
         if self.context.settings.settle_only:
             return tuple(run for run in self.runs if self._states.state(run) is RunState.RUNNING)
-        pending = {
-            run.id
-            for run in self.runs
-            if is_left(self._states.state(run), retry_failed=self.context.settings.retry_failed)
-        }
+        pending = {run.id for run in self.runs if self._is_left(run)}
         roles = {run.volume.role for run in self.runs if run.id in pending}
+        readers = (run for run in self.context.campaign.runs if run.shared)
+        shared = {
+            (run.volume.role, run.shared)
+            for run in readers
+            if run.host == self.host.name and self._is_left(run)
+        }
         for run in self.runs:
             is_wanted = self._states.state(run) not in {RunState.NOT_NEEDED, RunState.LOST}
             prepares = run.phase is not Phase.MEASURED and run.volume.role in roles
-            if is_wanted and prepares and self._scratch.misses_files(run):
+            is_incomplete = False
+            if run.phase is Phase.PRECONDITION and run.shared:
+                prepares = (run.volume.role, run.shared) in shared
+                is_incomplete = not self._states.is_finished(run)
+            if is_wanted and prepares and (is_incomplete or self._scratch.misses_files(run)):
                 pending.add(run.id)
         return tuple(run for run in self.runs if run.id in pending)
+
+    def _is_left(self, run: Run) -> bool:
+        retry_failed = self.context.settings.retry_failed
+        return is_left(self._states.state(run), retry_failed=retry_failed)
 
     def _folder(self, run: Run) -> RunFolder:
         return self.context.layout.run(run.id)

@@ -12,9 +12,10 @@ from volbench.analyse.frames.kernel_counters import SampleReader
 from volbench.execute.agent.kernel_sampler import MAX_WAIT_S, SLACK_BYTES
 from volbench.execute.protocol import Process
 from volbench.execute.scheduler import Wait, Work
-from volbench.fio.jobs.render_job import lays_out, section_writes
+from volbench.fio.jobs.render_job import lays_out
 from volbench.model.campaign.event import Listener, Notice
 from volbench.model.campaign.planned_run import Run, VolumeKind
+from volbench.model.profile.option_policy import changing_option
 from volbench.model.profile.profile_model import Tool
 from volbench.plan.expansion.estimate import layout_bytes
 from volbench.store.atomic_files import unwritable
@@ -66,7 +67,7 @@ def writes_buffered(run: Run) -> bool:
         return any(
             options.get("rw", "write") != "read" and not is_direct(options) for options in sections
         )
-    return any(section_writes(dict(options)) and not is_direct(options) for options in sections)
+    return any(changing_option(options) and not is_direct(options) for options in sections)
 
 
 def is_direct(options: Mapping[str, str]) -> bool:

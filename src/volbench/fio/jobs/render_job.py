@@ -13,35 +13,18 @@ from volbench.model.campaign.host import LOCAL
 from volbench.model.campaign.planned_run import Run, Section, VolumeKind
 from volbench.model.campaign.run_secrets import variables_of
 from volbench.model.profile.fio_options import check_text
+from volbench.model.profile.option_policy import changing_option
 from volbench.model.profile.profile_model import Tool
 from volbench.model.profile.secret_values import option_variable, reference, target_variable
 
-# Options with which even a read section trims, removes files, or replays any kind of I/O
-_CHANGING = ("trim_percentage", "unlink", "unlink_each_loop", "read_iolog")
-# Engines that create, remove, truncate or move files whatever ``rw`` says
-_CHANGING_ENGINES = frozenset({"filecreate", "filedelete", "ftruncate", "falloc", "e4defrag"})
 _MEMORY_ENGINES = frozenset({"null", "cpuio", "net", "netsplice"})
-
-
-def access_of(options: dict[str, str]) -> str:
-    """Return fio's access pattern without its parameter; ``read`` is the default."""
-    return options.get("rw", "read").partition(":")[0]
-
-
-def section_writes(options: dict[str, str]) -> bool:
-    """Return whether a section may change its volume; a mix may even at 100 % reads."""
-    return (
-        access_of(options) not in {"read", "randread"}
-        or options.get("ioengine") in _CHANGING_ENGINES
-        or any(options.get(name, "0") != "0" for name in _CHANGING)
-    )
 
 
 def writes(run: Run) -> bool:
     """Return whether a run may change its volume; a dd run does unless it has ``rw: read``."""
     if run.tool is Tool.DD:
         return run.effective(run.sections[0]).get("rw", "write") != "read"
-    return any(section_writes(run.effective(section)) for section in run.sections)
+    return any(changing_option(run.effective(section)) for section in run.sections)
 
 
 _REMOVING = ("unlink", "unlink_each_loop")
@@ -85,10 +68,12 @@ def _end_bytes(options: dict[str, str]) -> int:
 def lays_out(run: Run) -> bool:
     """Return whether fio may lay out files before it reads them.
 
-    A warm-up that reads is only started when its file exists in full length.
+    A warm-up that reads is only started when its file exists in full length, and clients read a
+    shared file only when it is written.
     """
     in_files = run.volume.kind in {VolumeKind.DIRECTORY, VolumeKind.FILE}
-    return run.tool is Tool.FIO and in_files and not writes(run) and run.extent is None
+    has_own = run.extent is None and not all(map(run.only_reads_shared, run.sections))
+    return run.tool is Tool.FIO and in_files and not writes(run) and has_own
 
 
 def section_files(run: Run, section: Section) -> tuple[str, ...]:
@@ -339,6 +324,9 @@ def _place(run: Run, section: Section) -> Iterator[str]:
             # A missing directory is an error, whereas fio creates missing parents of a filename.
             yield _line("directory", escape_colons(run.volume.folder))
             yield _line("filename", _plain_names(options["filename"]))
+            if run.only_reads_shared(section):
+                yield "# written before by one run for all clients"
+                yield "allow_file_create=0"
         case VolumeKind.UNKNOWN:
             raise InputError(
                 f"job {run.job} cannot be rerun: the volume it was measured on is unknown",

@@ -166,6 +166,8 @@ class Run(Frozen):
     options: dict[str, str] = Field(default_factory=dict)
     sections: tuple[Section, ...]  # at least one
     note: str = ""  # the job's remark
+    # name of the file that all clients of its host read; one run before them writes it
+    shared: FileName | None = None
     limits: Limits = Limits()  # declared limits of the volume
     sample_s: Seconds = 1.0  # seconds between points of the series; 0 for none
     # seconds between samples of the kernel's counters of the device; 0 for none
@@ -215,6 +217,11 @@ class Run(Frozen):
         return self.reports_options(section) and (
             name not in omitted or name in self.effective(section)
         )
+
+    def only_reads_shared(self, section: Section) -> bool:
+        """Return whether a section reads the shared file, which another run has written."""
+        is_measured = self.shared is not None and self.phase is not Phase.PRECONDITION
+        return is_measured and self.effective(section).get("filename") == self.shared
 
     def effective(self, section: Section) -> dict[str, str]:
         """Return the options of one section, including those of the run."""

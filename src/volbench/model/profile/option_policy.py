@@ -283,6 +283,24 @@ _CHECKS: Mapping[str, Callable[[str, str, OptionTable], None]] = {
 }
 
 
+# Options with which even a read section trims, removes files, or replays any kind of I/O
+_CHANGING = ("trim_percentage", "unlink", "unlink_each_loop", "read_iolog")
+# Engines that create, remove, truncate or move files whatever ``rw`` says
+_CHANGING_ENGINES = frozenset({"filecreate", "filedelete", "ftruncate", "falloc", "e4defrag"})
+
+
+def changing_option(options: Mapping[str, str]) -> str:
+    """Return the option with which a section may change its volume; empty if it only reads.
+
+    A mix of reads and writes may change it even at 100 % reads.
+    """
+    if options.get("rw", "read").partition(":")[0] not in {"read", "randread"}:
+        return "rw"
+    if options.get("ioengine") in _CHANGING_ENGINES:
+        return "ioengine"
+    return next((name for name in _CHANGING if options.get(name, "0") != "0"), "")
+
+
 @dataclass(frozen=True)
 class Conflict:
     """Conflicting settings of a job."""

@@ -111,6 +111,11 @@ class JobSettings(Document):
         description="[Touch every block once](../how-to/warm-up-a-volume.md); in the phases "
         "`precondition` and `warmup` only.",
     )
+    shared: Name | None = Field(
+        default=None,
+        description="Name of a file that all clients of a host "
+        "[read together](profile/runs.md#shared-file), beside files of their own.",
+    )
 
 
 class Job(JobSettings):

@@ -131,12 +131,16 @@ def _layouts_s(runs: Sequence[Run]) -> dict[str, float]:
     for run in runs:
         files = {(run.host, run.volume.target, name): size for name, size in _files(run).items()}
         new_bytes = sum(size for key, size in files.items() if key not in there)
-        reads = any(not _only_writes(run.effective(section)) for section in run.sections)
-        is_laid_out = reads and run.tool is not Tool.DD and run.extent is None
         rate = run.limits.bandwidth_bytes_per_s or FILL_BYTES_PER_S
-        layouts[run.id] = new_bytes / rate if is_laid_out else 0.0
+        layouts[run.id] = new_bytes / rate if _reads_files(run) else 0.0
         there |= files.keys()
     return layouts
+
+
+def _reads_files(run: Run) -> bool:
+    """Return whether fio lays the new files of a run out: it does not for one that only writes."""
+    reads = any(not _only_writes(run.effective(section)) for section in run.sections)
+    return reads and run.tool is not Tool.DD and run.extent is None
 
 
 def _only_writes(options: dict[str, str]) -> bool:
@@ -268,6 +272,8 @@ def _files(run: Run) -> dict[str, int]:
         return {}
     named: dict[str, int] = {}
     for section in run.sections:
+        if run.only_reads_shared(section):
+            continue
         options = run.effective(section)
         own_files = "filename" not in options and run.volume.kind is VolumeKind.DIRECTORY
         numjobs = int(options.get("numjobs", "1")) if own_files else 1
@@ -354,11 +360,10 @@ def _all_written(runs: Sequence[Run]) -> list[int | None]:
     totals: list[int | None] = []
     for run in runs:
         laid_out = 0
-        for name, size in (
-            _files(run).items() if run.tool is not Tool.DD and run.extent is None else ()
-        ):
+        is_laid_out = _reads_files(run)
+        for name, size in _files(run).items():
             file = run.host, run.volume.target, name
-            laid_out += size if size > there.get(file, 0) else 0
+            laid_out += size if is_laid_out and size > there.get(file, 0) else 0
             there[file] = max(size, there.get(file, 0))
         moved = _moved_bytes(run)
         totals.append(None if moved is None else moved + laid_out)

@@ -24,6 +24,7 @@ from volbench.model.campaign.planned_run import (
 from volbench.model.profile.profile_model import Job, Order, Phase, Profile, Tool
 from volbench.model.profile.profile_settings import MIN_REPEATS, BurstRuntime, Limits
 from volbench.plan.expansion.extents import Touch, touches
+from volbench.plan.expansion.shared_file import layouts
 from volbench.slices import load
 from volbench.units import parse_duration
 
@@ -304,7 +305,7 @@ def _ordered(profile: Profile, repeats: int, root: int) -> Iterator[tuple[Sequen
     arms: dict[str, list[Job]] = {}
     for job in by_phase[Phase.MEASURED]:
         arms.setdefault(job.workload if job.arm else job.name, []).append(job)
-    yield from (([job], 1) for job in by_phase[Phase.PRECONDITION])
+    yield from (([job], 1) for job in (*layouts(profile), *by_phase[Phase.PRECONDITION]))
     for number in range(1, repeats + 1):
         blocks = [balanced(jobs, number - 1 + place) for place, jobs in enumerate(arms.values())]
         if profile.order is Order.SHUFFLED:
@@ -337,6 +338,12 @@ def _touches(
             f"job {job.name} of profile {profile.name} works on the role {job.role!r}, "
             "which has no volume",
             hint=f"add --on {job.role}=PATH (a device, file or directory)",
+        )
+    if job.shared is not None and volume.kind is not VolumeKind.DIRECTORY:
+        raise InputError(
+            f"job {job.name} of profile {profile.name}: {job.shared} is a file that clients share, "
+            f"and {volume.target} is not a directory",
+            hint=f"name a directory: --on {job.role}=DIR; on a device, make a file system first",
         )
     if job.warming is None:
         return (None,)
@@ -397,6 +404,7 @@ def run_of(step: Step, *, id_: str, volume: Volume, seed: int, limits: Limits | 
         options=shared,
         sections=sections,
         note=job.note,
+        shared=job.shared,
         limits=first or second or Limits(),
         sample_s=profile.sample_s,
         device_sample_s=profile.device_sample_s,

@@ -31,6 +31,7 @@ from volbench.plan.expansion.expand import (
     steps_of,
     with_files_of,
 )
+from volbench.plan.expansion.shared_file import is_layout
 from volbench.units import counted_noun
 
 # Slices of a device begin at whole MiB, as partitions do (parted's optimal alignment). Noticed by:
@@ -94,7 +95,8 @@ def _with_own_files(run: Run, share: Share) -> Run:
         named = {"filename_format": f"{share.label}.{options.get('filename_format', USUAL_FORMAT)}"}
         if "filename" in options:
             names = options["filename"].split(":")
-            named = {"filename": ":".join(f"{share.label}-{name}" for name in names)}
+            own = (name if name == run.shared else f"{share.label}-{name}" for name in names)
+            named = {"filename": ":".join(own)}
         sections.append(section.model_copy(update={"options": section.options | named}))
     return run.model_copy(update={"sections": tuple(sections)})
 
@@ -293,10 +295,14 @@ class _Fleet:
         ]
 
     def _takes_part(self, number: int, step: Step) -> bool:
-        """Return whether a client takes part in a step: its first client warms a shared device."""
+        """Return whether a client takes part in a step.
+
+        The first client of a volume warms a device, and writes a shared file, for all others.
+        """
         share = self._share(number, step)
         own_files = share.volume.kind is VolumeKind.DIRECTORY
-        return step.touch is None or own_files or share.index == 0
+        is_own = own_files if step.touch else not is_layout(step.job)
+        return is_own or share.index == 0
 
     def run(self, step: Step, number: int, *, index: int, count: int, root: int) -> Run:
         """Return the run of one client in one step."""
@@ -318,8 +324,10 @@ class _Fleet:
         offset_s = self._numbers[number] * step.profile.stagger_s
         started = {
             "start": start,
-            # what is precise is judged on the results of all clients
-            "in_turn": self._takes_turns or step.profile.repeats.until is not None,
+            # what is precise is judged on the results of all clients; a shared file is there first
+            "in_turn": self._takes_turns
+            or step.profile.repeats.until is not None
+            or step.job.shared is not None,
             "start_offset_s": offset_s if start is Start.STAGGERED else 0.0,
         }
         run = _with_files_of_profile(run.model_copy(update=of_client | started))

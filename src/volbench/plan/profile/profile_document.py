@@ -46,6 +46,7 @@ from volbench.plan.profile.option_values import (
     canonical_options,
     may_be_empty,
 )
+from volbench.plan.profile.shared_conflicts import shared_conflicts
 from volbench.units import SECTOR_BYTES, parse_duration
 
 _SET_BY_WARMING = (
@@ -78,6 +79,7 @@ def job_conflicts(job: Job, defaults: Options) -> Iterator[Conflict]:
         yield from dd_conflicts(job.options)
         return
     sections = effective_options(job, defaults)
+    yield from shared_conflicts(job, sections)
     jobs = sum(int(options.get("numjobs", "1")) for options in sections.values())
     if jobs > MAX_JOBS:
         message = f"its sections have {jobs} jobs together, and fio runs at most {MAX_JOBS}"
