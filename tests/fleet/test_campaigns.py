@@ -48,6 +48,26 @@ def test_a_campaign_runs_on_three_hosts(desk: Desk) -> None:
         assert all(abs(start["late_s"]) < 0.5 for start in starts)
 
 
+def test_clients_of_each_host_share_a_file(desk: Desk) -> None:
+    """One run writes it on each host; two clients there read it, and nothing is left behind."""
+    desk.prepare()
+    (desk.folder / "p.yaml").write_text(
+        "name: p\nclients: 6\ndefaults: {runtime: 2s, time_based: 1, rate_iops: 200}\njobs:\n"
+        "  vm:\n    shared: base\n    sections:\n"
+        "      boot: {filename: base, size: 8m, rw: randread}\n"
+        "      overlay: {filename: overlay, size: 2m, rw: randwrite}\n"
+    )
+    ended(desk.run())
+    check_clean(desk.fleet.hosts)
+    layouts = [f"001-lay-out-base-r1-vm{number}-c01" for number in range(3)]
+    assert sorted(path.name for path in desk.out.glob("runs/001-*")) == layouts
+    readers = [json.loads(path.read_bytes()) for path in desk.out.glob("runs/002-*/fio.json")]
+    assert len(readers) == 6
+    for boot, overlay in (reader["jobs"] for reader in readers):
+        assert boot["read"]["io_bytes"] > 0 == boot["write"]["io_bytes"]
+        assert overlay["write"]["io_bytes"] > 0
+
+
 def test_a_cable_is_pulled_for_a_while(desk: Desk) -> None:
     """Fio goes on where it ran; the controller waits, says so once, and misses nothing."""
     desk.prepare(runtime="8s")

@@ -73,13 +73,13 @@ def job_conflicts(job: Job, defaults: Options) -> Iterator[Conflict]:
     yield from _until_conflict(job, defaults)
     yield from warming_conflict(job)
     yield from _burst_runtime_conflict(job, defaults)
+    yield from shared_conflicts(job, effective_options(job, defaults))
     if job.pause_before_s and job.warming is not None:
         yield Conflict("a warm-up does not pause", "remove pause_before", "pause_before")
     if job.tool is Tool.DD:
         yield from dd_conflicts(job.options)
         return
     sections = effective_options(job, defaults)
-    yield from shared_conflicts(job, sections)
     jobs = sum(int(options.get("numjobs", "1")) for options in sections.values())
     if jobs > MAX_JOBS:
         message = f"its sections have {jobs} jobs together, and fio runs at most {MAX_JOBS}"

@@ -36,7 +36,7 @@ PROFILE_KEYS = (
 )
 
 # Keys of a job that can be set, in addition to its options
-JOB_KEYS = ("until", "burst_runtime", "pause_before")
+JOB_KEYS = ("until", "burst_runtime", "pause_before", "shared")
 
 _SHARED_WITH_DD = ("size", "bs")
 _NOT_SET = (None, NULL)

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from volbench.model.profile.option_policy import Conflict, changing_option
-from volbench.model.profile.profile_model import Job, Phase
+from volbench.model.profile.profile_model import Job, Phase, Tool
 
 # Options with which a section reads beyond `size`
 _BEYOND_SIZE = ("filesize", "offset_increment")
 
 
 def shared_conflicts(job: Job, sections: Mapping[str, Mapping[str, str]]) -> Iterator[Conflict]:
-    """Yield why the clients of an fio job cannot share its file.
+    """Yield why the clients of a job cannot share its file.
 
     Args:
         sections: effective options of each section; the usual single one is named ``""``.
@@ -20,8 +20,12 @@ def shared_conflicts(job: Job, sections: Mapping[str, Mapping[str, str]]) -> Ite
     shared = job.shared
     if shared is None:
         return
+    if job.tool is not Tool.FIO:
+        yield Conflict("only fio reads a shared file", "use tool: fio", "shared")
+        return
     if job.warming is not None or job.phase is Phase.PRECONDITION:
-        message = "the shared file is itself written in the phase precondition"
+        message = "only jobs that follow the phase precondition, in which volbench writes the "
+        message += "shared file, can read it; a warm-up cannot"
         yield Conflict(message, "remove shared, or move the job to `jobs`", "shared")
         return
     named = {name: options.get("filename", "").split(":") for name, options in sections.items()}
@@ -47,9 +51,9 @@ def _section_conflicts(shared: str, section: str, options: Mapping[str, str]) ->
         yield Conflict(message, hint, option=changing, section=section)
     size, offset = options.get("size", ""), options.get("offset", "0")
     if not (size.isdecimal() and offset.isdecimal() and int(size)):
-        message = f"the shared file {shared} is new, so its length must be known"
-        name, hint = ("offset", "write it in bytes") if size.isdecimal() else ("size", "write 1g")
-        yield Conflict(message, f"{hint}, not in percent", option=name, section=section)
+        name = "size" if offset.isdecimal() else "offset"
+        message = f"the shared file {shared} is new, so {name} must be known in bytes"
+        yield Conflict(message, f"write it like {name}: 1g", option=name, section=section)
     for name in _BEYOND_SIZE:
         if options.get(name, "0") != "0":
             message = f"{name} is not possible with the shared file {shared}"
