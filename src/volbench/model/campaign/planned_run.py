@@ -166,8 +166,6 @@ class Run(Frozen):
     options: dict[str, str] = Field(default_factory=dict)
     sections: tuple[Section, ...]  # at least one
     note: str = ""  # the job's remark
-    # name of the file that all clients of its host read; one run before them writes it
-    shared: FileName | None = None
     limits: Limits = Limits()  # declared limits of the volume
     sample_s: Seconds = 1.0  # seconds between points of the series; 0 for none
     # seconds between samples of the kernel's counters of the device; 0 for none
@@ -187,6 +185,8 @@ class Run(Frozen):
     start_offset_s: Seconds = 0.0  # delay after the start of the first run of its step
     imported: Imported | None = None  # origin of its files; None for runs that volbench executed
     replayed: ReplayedLoad | None = None  # None where nothing is replayed, or the load is unknown
+    # name of the file that all clients of its host read; one run before them writes it
+    shared: FileName | None = None
 
     @property
     def workload(self) -> str:

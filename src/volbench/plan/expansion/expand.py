@@ -404,7 +404,6 @@ def run_of(step: Step, *, id_: str, volume: Volume, seed: int, limits: Limits | 
         options=shared,
         sections=sections,
         note=job.note,
-        shared=job.shared,
         limits=first or second or Limits(),
         sample_s=profile.sample_s,
         device_sample_s=profile.device_sample_s,
@@ -414,6 +413,7 @@ def run_of(step: Step, *, id_: str, volume: Volume, seed: int, limits: Limits | 
         extent=touch.extent if touch else None,
         arm=job.arm or "",
         block=step.block if job.arm else 0,
+        shared=job.shared,
     )
     run = with_files_of(run, job.workload) if job.arm else run
     return with_burst_runtime(with_known_limits(run), job.burst_runtime)
