@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from volbench.errors import InputError
+from volbench.errors import InputError, quoted
 from volbench.traces.trace_file import UNKNOWN, Kind, read_rows, row_count
 from volbench.units import SECTOR_BYTES, format_capacity
 
@@ -108,7 +108,7 @@ def load_trace(path: Path, target: Target, *, speed: float = 1.0, fit: Fit = Fit
     if not len(table) or not np.isin(table["kind"].to_numpy(), list(_ACTIONS)).any():
         raise InputError(
             f"{path} has no I/Os that can be replayed on this target",
-            hint=f"volbench trace show {path} lists its kinds of I/O",
+            hint=f"volbench trace show {quoted(path)} lists its kinds of I/O",
         )
     offsets, sizes = _fitted(table, target, fit)
     times = table["time_ns"].to_numpy()

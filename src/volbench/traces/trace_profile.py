@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from volbench.errors import InputError
+from volbench.errors import InputError, quoted
 from volbench.model.document.yaml_text import yaml_text
 from volbench.traces.replay_plan import Load, Target, file_bytes, lane_count, load_trace
 from volbench.traces.trace_file import Kind
@@ -47,7 +47,7 @@ def profile_text(path: Path, name: str) -> str:
     if not len(load.rows):
         raise InputError(
             f"{path} has no reads and writes",
-            hint=f"volbench trace show {path} lists its kinds of I/O",
+            hint=f"volbench trace show {quoted(path)} lists its kinds of I/O",
         )
     depth = lane_count(load)
     jobs = {}

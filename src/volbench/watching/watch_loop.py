@@ -18,7 +18,7 @@ from threading import Thread
 from volbench.analyse.frames.kernel_counters import Sample, SampleReader, disk_rates
 from volbench.engine.campaign.campaign_engine import outcome_of
 from volbench.engine.run.process_watch import StopRequest
-from volbench.errors import CampaignError, VolbenchError
+from volbench.errors import CampaignError, VolbenchError, quoted
 from volbench.ingest.run_files import STATUS_FORMAT
 from volbench.model.campaign.event import (
     CampaignEnded,
@@ -316,8 +316,8 @@ def check_recorded(layout: Layout, campaign: Campaign) -> None:
     if failed:
         raise CampaignError(
             f"{len(failed)} of {counted_noun(len(campaign.runs), 'run')} recorded nothing",
-            hint=f"see the reasons: volbench show {layout.root}; rates need two samples: watch for "
-            "longer, or shorten --every",
+            hint=f"see the reasons: volbench show {quoted(layout.root)}; rates need two samples: "
+            "watch for longer, or shorten --every",
         )
 
 

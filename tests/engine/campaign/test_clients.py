@@ -7,12 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from volbench.engine.campaign.campaign_engine import run_campaign
+from tests.engine.campaign.local_runs import execute, run
 from volbench.engine.campaign.campaign_state import UNFINISHED, Settings
 from volbench.engine.guard.volume_targets import find_volume
-from volbench.engine.hosts.connected_host import this_machine
 from volbench.engine.hosts.host_facts import require_fio
-from volbench.engine.run.process_watch import StopRequest
 from volbench.errors import CampaignError
 from volbench.execute.local import LocalExecutor
 from volbench.model.campaign.event import Event, Notice
@@ -66,35 +64,6 @@ def a_campaign(
         for number in range(1, count + 1)
     ]
     return Campaign(name="c", created_utc="", runs=tuple(runs), seed=1)
-
-
-def run(folder: Path, campaign: Campaign, events: list[Event] | None = None) -> Layout:
-    """Run a plan on this machine."""
-    archive = Archive(
-        campaign=campaign, provenance=Provenance(volbench_version="0", python_version="3")
-    )
-    layout = create_signed_campaign(folder, archive)
-    execute(layout, campaign, require_fio(LocalExecutor()), [] if events is None else events)
-    return layout
-
-
-def execute(
-    layout: Layout,
-    campaign: Campaign,
-    fio: str,
-    events: list[Event],
-    *,
-    settings: Settings | None = None,
-) -> None:
-    """Run a stored plan with a certain fio."""
-    run_campaign(
-        layout,
-        campaign,
-        [this_machine(fio=fio)],
-        settings=settings or Settings(),
-        listener=events.append,
-        stop=StopRequest(),
-    )
 
 
 def begun_s(layout: Layout, run_id: str) -> float:

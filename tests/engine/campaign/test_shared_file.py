@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.campaign.test_clients import execute, run
+from tests.engine.campaign.local_runs import execute, run
 from volbench.engine.campaign.campaign_state import Settings
 from volbench.engine.guard.volume_targets import find_volume
 from volbench.engine.hosts.host_facts import require_fio

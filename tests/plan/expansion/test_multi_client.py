@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
 
+from tests.plan.expansion.planned_clients import (
+    LOCAL,
+    MIB,
+    VM1,
+    VM2,
+    device,
+    folder,
+    load,
+)
 from volbench.errors import InputError
-from volbench.fio.jobs.option_table import shipped_table
 from volbench.fio.jobs.render_job import planned_files, render
 from volbench.model.campaign.host import Host, Policy
-from volbench.model.campaign.planned_run import Campaign, DevicePin, Volume, VolumeKind
-from volbench.model.profile.profile_model import Phase, Profile, Start
+from volbench.model.campaign.planned_run import Campaign, Volume, VolumeKind
+from volbench.model.profile.profile_model import Phase, Start
 from volbench.model.profile.profile_settings import Limits
 from volbench.plan.expansion.estimate import CAMPAIGN_S, deadline_s, estimate
 from volbench.plan.expansion.expand import Terms, expand
 from volbench.plan.expansion.multi_client import Client, client_numbers, clients_of, expand_clients
-from volbench.plan.profile.load_profile import load_profile
 
-MIB = 1 << 20
 TERMS = Terms(name="c", seed=1)
-LOCAL = Host(name="local")
-VM1 = Host(name="vm01", address="10.0.0.1", labels={"flavor": "small"})
-VM2 = Host(name="vm02", address="10.0.0.2", limits={"*": Limits(iops=7)})
 STORM = """
 name: storm
 start: staggered
@@ -37,23 +39,6 @@ jobs:
     filename: disk
     sections: {up: {rw: randread, runtime: 60s}, after: {rw: randrw, runtime: 5m, wait_for: up}}
 """
-
-
-def load(text: str) -> Profile:
-    """Load a profile against the shipped table."""
-    return load_profile(text, path="p.yaml", table=shipped_table())
-
-
-def folder(path: str = "/data") -> Mapping[str, Volume]:
-    """Return the role data on a directory."""
-    return {"data": Volume(role="data", kind=VolumeKind.DIRECTORY, target=path)}
-
-
-def device(size_bytes: int) -> Mapping[str, Volume]:
-    """Return the role data on a block device."""
-    pin = DevicePin(path="/dev/sdx", major=8, minor=0, size_bytes=size_bytes)
-    volume = Volume(role="data", kind=VolumeKind.DEVICE, target="/dev/sdx", pin=pin)
-    return {"data": volume}
 
 
 def planned(text: str, *clients: Client, repeat: int | None = None) -> Campaign:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from tests.plan.expansion.test_multi_client import LOCAL, MIB, VM1, VM2, device, folder, load
+from tests.plan.expansion.planned_clients import LOCAL, MIB, VM1, VM2, device, folder, load
 from volbench.errors import InputError
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.fio.jobs.render_job import lays_out, planned_files, render, writes

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -147,8 +148,8 @@ def test_completion_latency_is_named() -> None:
 def test_percentiles_of_total_latency_are_drawn_beside_those_of_completion() -> None:
     """A job with lat_percentiles alone has points too; one with other percentiles has its max."""
     percentiles = ("p50", "p90", "p99", "p999")
-    no_completion = {f"clat_{name}_s": None for name in percentiles}
-    no_total = {f"lat_{name}_s": None for name in percentiles}
+    no_completion: dict[str, Any] = {f"clat_{name}_s": None for name in percentiles}
+    no_total: dict[str, Any] = {f"lat_{name}_s": None for name in percentiles}
     rows = [
         result("plain", **no_total),
         result("total", **no_completion),
