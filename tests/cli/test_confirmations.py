@@ -80,7 +80,7 @@ def test_a_plan_shows_minimum_and_maximum(
     assert "plus write-back of cached data." in done.stdout
     limits = ["--set", "limits.bandwidth=1MB/s"]
     bounded = volbench("run", profile, "--on", scratch, "--dry-run", *limits)
-    assert "at most 955 MiB, or 239 MiB if everything is steady at once" in bounded.stdout
+    assert "at most 954 MiB, or 238 MiB if everything is steady at once" in bounded.stdout
 
 
 def test_prices_need_labelled_hosts(long: list[str], tmp_path: Path, volbench: Volbench) -> None:

@@ -90,7 +90,7 @@ def test_the_plan_knows_time_and_bytes_of_the_trace(tmp_path: Path) -> None:
         plan = _call(*words)
         assert plan.exit_code == 0, plan.output
         assert "unknown" not in plan.output
-        assert "Writes: at most 9.95 MiB" in plan.output  # layout and fill of 4 MiB, 500 writes
+        assert "Writes: at most 5.95 MiB" in plan.output  # a fill of 4 MiB, 500 writes
         rows_of = json.loads(_call(*words, "--json").stdout)
         times[speed] = rows_of[1]["expected_s"]
     assert times[1] - times[2] == pytest.approx(9.99 / 2, abs=0.01)
