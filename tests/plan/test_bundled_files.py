@@ -23,6 +23,7 @@ def test_the_promised_profiles_are_there() -> None:
         "multi-file",
         "warmup-curve",
         "boot-storm",
+        "boot-storm-linux",
         "snia-iops",
         "snia-throughput",
         "snia-latency",
