@@ -89,9 +89,9 @@ def replay(
 ) -> None:
     """Replay TRACE on a volume with its original timing, and measure the fidelity of the replay.
 
-    TRACE is a trace file, or the folder of a watch with --trace. In a directory, volbench first
-    writes a file as large as the trace needs. Each I/O is logged, and the fidelity table compares
-    the log with the recording.
+    TRACE is a trace file, or the folder of a watch with --trace. In a directory, a file as large as
+    the trace needs is written first. Each I/O is logged, and the fidelity table compares the log
+    with the recording.
     """
     from volbench.engine.campaign.prepare import CampaignRequest
     from volbench.engine.hosts.connected_host import this_machine

@@ -78,7 +78,7 @@ def show_trace(path: Path, frame: str, *, picture: ChartFile, table_output: Tabl
 def import_trace_verb(
     path: Path, source: Format | None, output: Path, *, is_anonymised: bool
 ) -> None:
-    """Convert FILE of another tool into a trace, or anonymise an existing trace.
+    """Convert FILE of another tool into a trace, or anonymise a trace.
 
     Formats: text of blkparse, iologs of fio (version 2 and 3), and the published traces of Alibaba,
     Tencent and Thesios. Damaged lines are skipped and counted.
