@@ -52,6 +52,21 @@ def test_phases_have_their_own_rates_sizes_and_places(tmp_path: Path) -> None:
     assert writes["random_distribution"].endswith(":0/90")
 
 
+def test_regular_ios_of_several_sizes_are_limited_by_bytes(tmp_path: Path) -> None:
+    """By a linear rate_iops fio would take each for the smallest, and do fewer."""
+    path = make_trace(
+        tmp_path / "t.parquet",
+        ios=1000,
+        time_ns=(np.arange(1000) * 5e6).astype(np.int64),
+        kind=np.full(1000, Kind.READ, np.uint8),
+        offset_bytes=np.arange(1000) * 65536,
+        size_bytes=np.resize([4096, 65536], 1000).astype(np.int32),
+    )
+    (reads,) = _jobs(path).values()
+    assert "rate_iops" not in reads
+    assert reads["rate"] == pytest.approx(200 * (4096 + 65536) / 2, rel=0.05)
+
+
 def test_shares_add_up_to_a_hundred_percent(tmp_path: Path) -> None:
     """Fio refuses other sums; rare sizes join the next larger one."""
     sizes = (np.arange(400) % 11 + 1) * 4096

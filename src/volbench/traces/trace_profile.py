@@ -130,18 +130,23 @@ def _job(rows: pa.Table, load: Load, duration_s: float) -> dict[str, Any]:
     pattern = "randrw" if reads and writes else "randread" if reads else "randwrite"
     split_read, split_write = _split(sizes[is_read]), _split(sizes[~is_read])
     is_mixed = pattern == "randrw"
-    rates = [max(1, round(count / duration_s)) for count in (reads, writes)]
+    gaps = np.diff(rows["time_ns"].to_numpy())
+    is_random = bool(len(gaps) and gaps.mean() and gaps.std() / gaps.mean() >= _MIN_RANDOM)
+    # fio 3.33 takes each I/O of a linear rate_iops for one of the smallest block
+    is_counted = is_random or not any(":" in split for split in (split_read, split_write))
+    totals = (reads, writes) if is_counted else (sizes[is_read].sum(), sizes[~is_read].sum())
+    rates = [max(1, round(total / duration_s)) for total in totals]
+    rate_name = "rate_iops" if is_counted else "rate"
     options: dict[str, Any] = {
         "rw": pattern,
         "runtime": f"{max(1000, round(1000 * duration_s))}ms",
         "bssplit": f"{split_read},{split_write}" if is_mixed else split_read or split_write,
-        "rate_iops": ",".join(map(str, rates)) if is_mixed else max(rates),
+        rate_name: ",".join(map(str, rates)) if is_mixed else max(rates),
         "random_distribution": f"zoned:{_zones(offsets, load.span_bytes)}",
     }
     if is_mixed:
         options["rwmixread"] = round(100 * reads / (reads + writes))
-    gaps = np.diff(rows["time_ns"].to_numpy())
-    if len(gaps) and gaps.mean() and gaps.std() / gaps.mean() >= _MIN_RANDOM:
+    if is_random:
         options["rate_process"] = "poisson"
     following = float(np.mean(offsets[1:] == (offsets + sizes)[:-1])) if len(offsets) > 1 else 0.0
     if round(100 * following):

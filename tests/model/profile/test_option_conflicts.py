@@ -11,6 +11,8 @@ from volbench.errors import ProfileError
 from volbench.fio.jobs.job_file import ImportedJob, parse_jobfile
 from volbench.fio.jobs.option_table import shipped_table
 
+CRASHING = "ioengine=libaio rate_iops=200 fsync=3 rate_process=poisson"
+
 
 def imported(text: str) -> ImportedJob:
     """Import a job file."""
@@ -25,6 +27,7 @@ def imported(text: str) -> ImportedJob:
         ("[j]\nsize=1m\nrw=write\nrate=1m\nrate_iops=10\n", 5),
         ("[global]\niodepth_low=8\n[j]\nrw=read\nsize=1m\nioengine=libaio\niodepth=4\n", 2),
         ("[j]\nrw=write\nsize=1m\ndirect=1\nbs=1000\n", 5),
+        (f"[j]\nrw=randwrite\nsize=1m\n{CRASHING.replace(' ', chr(10))}\n", 7),
     ],
 )
 def test_contradictions_are_reported_with_their_line(text: str, line: int) -> None:
@@ -39,6 +42,13 @@ def test_fio_fails_where_rates_contradict(tmp_path: Path) -> None:
     (tmp_path / "x.fio").write_text("[j]\nioengine=null\nsize=1m\nrate=1m\nrate_iops=10\n")
     assert fio("--parse-only", "x.fio", cwd=tmp_path).returncode == 0
     assert fio("x.fio", cwd=tmp_path).returncode == 1
+
+
+def test_fio_crashes_on_random_arrivals_with_flushes(tmp_path: Path) -> None:
+    """A refusal of what a later fio can do would be wrong: then this fails."""
+    words = ["--name=j", "--rw=randwrite", "--size=1m", "--runtime=2s", "--time_based"]
+    done = fio(*words, *(f"--{option}" for option in CRASHING.split()), cwd=tmp_path)
+    assert done.returncode not in {0, 1}
 
 
 def test_time_based_without_runtime_is_left_out() -> None:

@@ -325,12 +325,23 @@ def fio_conflicts(options: Mapping[str, str]) -> Iterator[Conflict]:
         yield Conflict(message, "use 4k, or direct: 0", option="bs")
     if "rate" in options and "rate_iops" in options:
         yield Conflict("rate and rate_iops exclude each other", "keep one", option="rate_iops")
+    if options.get("rate_process") == "poisson" and _syncs_beside(options):
+        message = "fio 3.33 crashes on rate_process: poisson where only flushes come beside writes"
+        hint = "remove rate_process, or use ioengine: psync"
+        yield Conflict(message, hint, option="rate_process")
     jobs, files = int(options.get("numjobs", "1")), int(options.get("nrfiles", "1"))
     if jobs * files > MAX_FILES:
         message = f"{jobs} jobs of {files} files are more than {MAX_FILES} files"
         yield Conflict(message, "decrease nrfiles or numjobs", option="nrfiles")
     if int(options.get("iodepth_low", "0")) > int(options.get("iodepth", "1")):
         yield Conflict("iodepth_low is above iodepth", "decrease it", option="iodepth_low")
+
+
+def _syncs_beside(options: Mapping[str, str]) -> bool:
+    """Return whether a section only writes, and flushes through an engine that does not wait."""
+    is_write = options.get("rw", "read").partition(":")[0] in {"write", "randwrite"}
+    is_waiting = options.get("ioengine", "psync") in _WAITING_ENGINES
+    return is_write and not is_waiting and any(_is_on(options, name) for name in _FLUSHES)
 
 
 def unintended(options: Mapping[str, str]) -> Iterator[Conflict]:
@@ -370,6 +381,8 @@ _ACTS_WITH: Mapping[str, tuple[str, ...]] = {
 }
 _OF_RANDOM = ("random_distribution", "norandommap", "percentage_random", "random_generator")
 _OF_WRITES = ("fsync", "fdatasync", "end_fsync", "fsync_on_close")
+# Options of flushes that fio schedules like reads and writes
+_FLUSHES = ("fsync", "sync_file_range")
 _OF_MIXES = ("rwmixread", "rwmixwrite")
 _OF_LATENCIES = ("gtod_reduce", "disable_lat", "disable_clat")
 
@@ -386,6 +399,7 @@ def doubtful(options: Mapping[str, str], *, own: Container[str]) -> Iterator[str
         if lacks_block_size(options):
             yield "bs is not set, so fio uses its default of 4k"
     yield from _doubtful_depth(options)
+    yield from _doubtful_rate(options)
     yield from _without_effect(options, own)
     yield from _doubtful_time(options)
     yield from _doubtful_jobs(options)
@@ -420,6 +434,17 @@ def _doubtful_depth(options: Mapping[str, str]) -> Iterator[str]:
     batch = int(options.get("iodepth_batch", "1"))
     if batch > depth:
         yield f"iodepth_batch: {batch} is above iodepth: {depth}, so fio lowers it to {depth}"
+
+
+def _doubtful_rate(options: Mapping[str, str]) -> Iterator[str]:
+    """Yield that a linear rate_iops counts bytes of the smallest block, measured with fio 3.33."""
+    is_linear = options.get("rate_process", "linear") == "linear"
+    mixed = next((name for name in ("bssplit", "bsrange") if name in options), "")
+    if "rate_iops" in options and is_linear and mixed:
+        yield (
+            f"rate_iops with {mixed} limits the bytes: fio takes each I/O for one of the smallest "
+            "block, so there are fewer; use rate, or rate_process: poisson"
+        )
 
 
 def _without_effect(options: Mapping[str, str], own: Container[str]) -> Iterator[str]:
