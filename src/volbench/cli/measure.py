@@ -206,11 +206,9 @@ def measure(
     """
     roles = roles_of(targets)
     source = click.get_current_context().get_parameter_source("repeat")
-    if workloads.until and source is click.core.ParameterSource.COMMANDLINE:
-        raise InputError(
-            "--repeat and --until cannot be combined",
-            hint="leave out --repeat; the most repeats are 30, or --set repeat.max=NUMBER",
-        )
+    is_repeat_given = source is click.core.ParameterSource.COMMANDLINE
+    repeat = (f"--repeat={workloads.repeat}",) * is_repeat_given
+    changes = (*repeat, *workloads.until, *settings)
     click.echo(f"Checking {printable(mask_text(', '.join(targets)))}", err=True)
     from volbench.api.expectations import read_expectations, with_expected
     from volbench.engine.campaign.prepare import CampaignRequest
@@ -219,7 +217,7 @@ def measure(
 
     say_what_is_configured()
     if application is not None:
-        profile = _application_profile(application, roles, (*workloads.until, *settings))
+        profile = _application_profile(application, roles, changes)
     else:
         profile = profile_on(
             roles,
@@ -233,7 +231,7 @@ def measure(
                 },
             },
             size=workloads.size,
-            settings=(*workloads.until, *settings),
+            settings=changes,
         )
     request = CampaignRequest(
         profiles=with_expected((profile,), read_expectations(expectations)),
@@ -281,10 +279,8 @@ def _application_profile(
             hint=f"change the profile with --set {others[0].removeprefix('--')}=VALUE; see: "
             f"volbench profile show {quoted(application)}",
         )
-    repeats = [f"--repeat={context.params['repeat']}"] if given else []
     sources = [read_profile(application)]
-    changes = [*repeats, *settings]
-    profile = load_texts(LocalExecutor(), sources, settings=changes, allow_exec=False)[0]
+    profile = load_texts(LocalExecutor(), sources, settings=settings, allow_exec=False)[0]
     if len(roles) == 1:
         return profile
     arms = {name: role for role, name in target_names(roles).items()}

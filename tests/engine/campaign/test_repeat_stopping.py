@@ -159,14 +159,26 @@ def test_until_and_set_are_named_as_they_were_typed(ended: dict[str, Path]) -> N
     for more in (["--set", "repeat.max=4", "--until", "5%"], ["--until=5%", "--set=repeat.max=4"]):
         planned = call(*arguments(fixed, fixed.parent / "none", *more, "--dry-run"))
         assert "(6 to 8 runs)" in planned.stdout, planned.stderr
-    both = ["--set", "repeat=4", "--until", "5%", "--dry-run"]
-    refused = call(*arguments(fixed, fixed.parent / "none", *both))
-    assert refused.returncode == 2
-    assert "--until 5% --set repeat=4: a fixed number excludes until" in refused.stderr
-    measure = ["measure", "--on", str(fixed.parent), "--until", "5%", "--repeat", "4", "--dry-run"]
-    refused = call(*measure)
-    assert refused.returncode == 2
-    assert "--repeat and --until cannot be combined" in refused.stderr
+    run, at = arguments(fixed, fixed.parent / "none"), ["--on", str(fixed.parent), "--dry-run"]
+    for words, named in (
+        ([*run, "--set", "repeat=4", "--until", "5%"], "--until 5% --set repeat=4"),
+        (
+            [*run, "--set=repeat=4", "--set=repeat.until=5%"],
+            "--set repeat=4 --set repeat.until=5%: repeat",
+        ),
+        (["measure", *at, "--until", "5%", "--repeat", "4"], "--repeat 4 --until 5%"),
+        (
+            ["measure", *at, "--for", "etcd", "--repeat", "4", "--set", "repeat.until=3%"],
+            "--repeat 4 --set repeat.until=3%",
+        ),
+        (
+            ["measure", *at, "--repeat", "4", "--set", "repeat.until=3%"],
+            "--repeat 4 --set repeat.until=3%",
+        ),
+    ):
+        refused = call(*words)
+        assert refused.returncode == 2
+        assert f"{named}: a fixed number excludes until" in refused.stderr
 
 
 def test_clients_stop_together(tmp_path: Path) -> None:

@@ -98,8 +98,10 @@ class ProfileEdit:
         """Set one key; return the edited location."""
         first, *rest = key.split(".")
         if first in PROFILE_KEYS:
-            if key == "repeat.until" and not isinstance(self.content.get("repeat"), dict):
-                self.content["repeat"] = {}  # instead of a number
+            number = self.content.get("repeat")
+            is_of_profile = number is None or ("repeat",) not in dict(self.places)
+            if key == "repeat.until" and is_of_profile and not isinstance(number, dict):
+                self.content["repeat"] = {}  # instead of the number
             _set_below(self.content, [first, *rest], value, model=ProfileDocument)
             if first == "start" and value != Start.STAGGERED:
                 self.content.pop("stagger", None)
