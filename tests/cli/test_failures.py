@@ -64,6 +64,20 @@ def test_on_error_stop_leaves_the_rest_for_resume(
     assert states == ["failed", "planned"]
 
 
+def test_the_reason_of_a_failed_run_is_printed_once(
+    tmp_path: Path, scratch: Path, volbench: Volbench
+) -> None:
+    """When the run ends; a quiet verb, which does not print that, has it below the table."""
+    job = "name: strict\njobs: {bad: {rw: write, size: 1m, bs: 4k, max_latency: 1us}}\n"
+    profile = write_profile(tmp_path, job)
+    for words, streams in ((), (True, False)), (("-q",), (False, True)):
+        out = tmp_path / f"out{len(words)}"
+        done = volbench("run", profile, "--on", scratch, "--output", out, *words)
+        assert done.returncode == 9
+        found = ["fio ended with exit status 1" in text for text in (done.stderr, done.stdout)]
+        assert tuple(found) == streams
+
+
 def test_deadline_ends_a_run_that_is_late(
     tmp_path: Path, scratch: Path, volbench: Volbench
 ) -> None:

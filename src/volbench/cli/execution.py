@@ -6,7 +6,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,7 +31,7 @@ from volbench.cli.options import (
 )
 from volbench.cli.output import TableOutput
 from volbench.cli.slice_options import WITH_METRICS
-from volbench.cli.verb_groups import complete_hint, name_campaign, questions_shown
+from volbench.cli.verb_groups import complete_hint, is_quiet, name_campaign, questions_shown
 from volbench.errors import InputError, RefusedError, VolbenchError
 from volbench.slices import load
 from volbench.units import counted_noun, format_duration, percent
@@ -338,14 +338,21 @@ def execute(
     from volbench.cli.controller import logged_listener
     from volbench.engine.campaign.campaign_engine import run_campaign
     from volbench.engine.run.process_watch import stop_on_signals
+    from volbench.model.campaign.event import Event, RunEnded
     from volbench.store.held_folder import hold_folder
     from volbench.store.journal import read_history
+
+    printed: set[str] = set()
+
+    def note_end(event: Event) -> None:
+        if isinstance(event, RunEnded) and not is_quiet():
+            printed.add(event.run.id)
 
     with hold_folder(layout.root, made=layout.made):
         try:
             with (
                 logged_listener(
-                    layout, events=_events(table_output), more=metrics(layout)
+                    layout, events=_events(table_output), more=[*metrics(layout), note_end]
                 ) as listener,
                 stop_on_signals(on_hangup=listener.detach) as stop,
             ):
@@ -357,7 +364,7 @@ def execute(
                 load(_LOSSES)([host.host for host in hosts], layout.root, error)
             raise
         finally:
-            verdicts = [] if has_answer else show_results(layout, table_output)
+            verdicts = [] if has_answer else show_results(layout, table_output, printed=printed)
             click.echo(f"campaign folder: {layout.root}", err=True)
             if campaign.repeats:
                 for words in read_history(layout.journal).imprecise:
@@ -401,18 +408,28 @@ def write_answer(table: Table[Any], table_output: TableOutput) -> None:
     events.write(results_record(json.loads(render_table(table, "json", width=None))))
 
 
-def show_results(layout: Layout, table_output: TableOutput) -> Sequence[Verdict]:
+def show_results(
+    layout: Layout, table_output: TableOutput, *, printed: Collection[str] = ()
+) -> Sequence[Verdict]:
     """Print the answers to the expectations of the profiles, and the results of finished runs.
 
     Heavy libraries are imported only after the last run.
+
+    Args:
+        printed: runs whose end, with the reason, has been printed already.
     """
     from volbench.api.many_campaigns import open_campaigns
+    from volbench.model.campaign.planned_run import RunState
     from volbench.present.tables.expectations_table import expectations_table
     from volbench.present.tables.results_table import result_tables
 
     opened = open_campaigns(layout.root)
     opened.store_tables()
-    tables = result_tables(opened, opened.runs, is_brief=table_output.is_brief)
+    states = dict(opened.runs)
+    for run in printed:
+        if states[run].state is not RunState.LOST:
+            states[run] = replace(states[run], reason="")
+    tables = result_tables(opened, states, is_brief=table_output.is_brief)
     verdicts = opened.expect() if opened.expects else []
     answers = expectations_table(verdicts)
     if (events := _events(table_output)) is None:

@@ -141,6 +141,11 @@ def _quiet() -> Iterator[None]:
             _stderr.clear()
 
 
+def is_quiet() -> bool:
+    """Return whether the verb prints only errors and questions to standard error."""
+    return bool(_stderr)
+
+
 @contextmanager
 def _cost_shown() -> Iterator[None]:
     """Show what libraries log, and in the end the cost of the verb."""

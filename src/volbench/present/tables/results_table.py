@@ -405,7 +405,7 @@ def _unfinished(states: Mapping[str, RunNote]) -> list[str]:
     """Return each reason of failed and interrupted runs once, the first few reasons only."""
     runs: dict[tuple[str, str], list[str]] = {}
     for run_id, note in states.items():
-        if note.state in (RunState.FAILED, RunState.INTERRUPTED):
+        if note.reason and note.state in (RunState.FAILED, RunState.INTERRUPTED):
             runs.setdefault((note.state.value, first_line(note.reason)), []).append(run_id)
     notes = [
         f"{first}{f' and {len(others):,} more' if others else ''} {state}: {reason}"
