@@ -72,6 +72,19 @@ def test_the_page_begins_with_the_answer() -> None:
     assert found == sorted(found)
 
 
+def test_missed_precision_is_on_the_first_screen() -> None:
+    """A median that did not become precise is not a number to quote without that."""
+    missed = ["reads: not precise after 30 repeats: known to 5 %", "writes: not precise"]
+    for sentences, expected in (
+        (missed[:1], "declared limit. reads: not precise after 30"),
+        (missed, "2 workloads are not precise, see Data quality: reads: not precise after 30"),
+    ):
+        page = parsed(render_report(replace(content([]), imprecise=sentences)))
+        verdict = next(words for words in page.text("p") if words.startswith("Up to"))
+        assert expected in verdict
+        assert verdict.endswith("reads: not precise after 30 repeats: known to 5 %.")
+
+
 def test_expectations_are_answered_before_anything_else() -> None:
     """The sentence has the answer and the number that decides it; the table has them all."""
     known = Interval(0.011, 0.012, 0.013)

@@ -187,13 +187,21 @@ def first_screen(
         sentence = audit_words(content.audited)
     expected = [expectations_page_table(content.expected)] if content.expected else []
     audited = [audit_page_table(content.audited)] if content.audited else []
+    sentences = (expectation_words(content.expected), sentence, _imprecise(content.imprecise))
     return FirstScreen(
         _place(content, rows["summary"]),
-        " ".join(filter(None, (expectation_words(content.expected), sentence))),
+        " ".join(filter(None, sentences)),
         _badge(content, rows["findings"]),
         [*expected, *audited, *ranking_tables(classes)],
         is_collection=bool(classes),
     )
+
+
+def _imprecise(missed: Sequence[str]) -> str:
+    """Return which workload missed its precision, or the first of several and their number."""
+    if len(missed) < 2:
+        return "".join(f"{words}." for words in missed)
+    return f"{len(missed)} workloads are not precise, see Data quality: {missed[0]}."
 
 
 def _place(content: ReportContent, rows: Sequence[Row]) -> str:
