@@ -19,8 +19,14 @@ from volbench.present.formatting import block_size
     ("options", "kind", "target"),
     [
         ({"filename": "/dev/nvme0n1"}, VolumeKind.DEVICE, "/dev/nvme0n1"),
-        ({"filename": "/mnt/a.dat"}, VolumeKind.FILE, "/mnt/a.dat"),
-        ({"directory": "/mnt", "filename": "a"}, VolumeKind.FILE, "/mnt/a"),
+        ({"filename": "/mnt/data/a.dat"}, VolumeKind.DIRECTORY, "/mnt/data"),
+        ({"filename": r"/mnt/a:/mnt/b\:c"}, VolumeKind.DIRECTORY, "/mnt"),
+        ({"filename": "/mnt/a:/srv/b"}, VolumeKind.UNKNOWN, "/mnt/a:/srv/b"),
+        ({"filename": "a.dat"}, VolumeKind.DIRECTORY, "unknown"),
+        ({"directory": "/mnt", "filename": "a"}, VolumeKind.DIRECTORY, "/mnt"),
+        ({"directory": "/mnt", "filename": "/dev/sdb"}, VolumeKind.DEVICE, "/dev/sdb"),
+        ({"directory": "/dev", "filename": "sdb"}, VolumeKind.DEVICE, "/dev/sdb"),
+        ({"filename": r"E\:\test.dat"}, VolumeKind.FILE, r"E:\test.dat"),
         ({"directory": "/mnt/data"}, VolumeKind.DIRECTORY, "/mnt/data"),
         ({"filename": "/dev/sdb:/dev/sdc"}, VolumeKind.UNKNOWN, "/dev/sdb:/dev/sdc"),
         ({"filename": r"\\.\PhysicalDrive1"}, VolumeKind.FILE, r"\\.\PhysicalDrive1"),
@@ -44,7 +50,7 @@ from volbench.present.formatting import block_size
 def test_a_volume_is_described_as_reported(
     options: dict[str, str], kind: VolumeKind, target: str
 ) -> None:
-    """A device, a file, a directory or an export; several, or none, are unknown."""
+    """A device, the folder of files, or an export; several, or none, are unknown."""
     (output,) = find_results(result_of("fio-3.33/fsync-latency", **options)).results
     volume = volume_of({"w": reported_options(output, output.jobs[0])})
     assert (volume.kind, volume.target) == (kind, target)
@@ -75,7 +81,7 @@ def test_many_files_get_one_short_name() -> None:
 def test_one_long_path_stays_whole() -> None:
     """Volumes of a cluster differ in the end of a path of 150 characters, which no digest shows."""
     name = f"/var/lib/kubelet/pods/{'x' * 120}/pvc-0d5a1a2b3c4d"
-    (output,) = find_results(result_of("fio-3.33/fsync-latency", filename=name)).results
+    (output,) = find_results(result_of("fio-3.33/fsync-latency", directory=name)).results
     assert volume_of({"w": reported_options(output, output.jobs[0])}).target == name
 
 

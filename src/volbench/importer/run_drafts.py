@@ -216,20 +216,41 @@ def _engine_target(options: Mapping[str, str]) -> str:
     return filename.replace("\\:", ":") if is_address else ""
 
 
+_BETWEEN_FILES = re.compile(r"(?<!\\):")  # In `filename`; part of a name is written \:
+
+
 def _volume_from_options(options: Mapping[str, str]) -> tuple[VolumeKind, str]:
     if options.get("ioengine") == "nbd" and "uri" in options:
         return VolumeKind.NBD, options["uri"]
     if target := _engine_target(options):
         return VolumeKind.UNKNOWN, target
     folder, name = options.get("directory", ""), options.get("filename", "")
-    path = name.replace("\\:", ":")
-    if ":" in name.replace("\\:", "") or ":" in folder.replace("\\:", ""):
+    if _BETWEEN_FILES.search(folder):
         return VolumeKind.UNKNOWN, name or folder
-    if path:
-        if is_device(path):
-            return VolumeKind.DEVICE, path
-        return VolumeKind.FILE, str(PurePosixPath(folder) / path.lstrip("/")) if folder else path
+    if name:
+        return _volume_of_files(folder, name)
     return (VolumeKind.DIRECTORY, folder) if folder else (VolumeKind.UNKNOWN, UNKNOWN)
+
+
+def _volume_of_files(folder: str, name: str) -> tuple[VolumeKind, str]:
+    """Return a device, or the folder of regular files, which may be unknown.
+
+    Args:
+        folder: fio's `directory`; may be empty.
+        name: fio's `filename`.
+    """
+    names = [part.replace("\\:", ":") for part in _BETWEEN_FILES.split(name) if part]
+    in_folder = folder and not any(map(is_device, names))
+    files = [str(PurePosixPath(folder, part.lstrip("/"))) if in_folder else part for part in names]
+    if len(files) == 1 and is_device(files[0]):
+        return VolumeKind.DEVICE, files[0]
+    if len(files) == 1 and "\\" in files[0]:  # of Windows
+        return VolumeKind.FILE, files[0]
+    folders = {str(PurePosixPath(file).parent) for file in files}
+    if len(folders) != 1 or any(is_device(file) or "\\" in file for file in files):
+        return VolumeKind.UNKNOWN, name
+    [place] = folders
+    return VolumeKind.DIRECTORY, UNKNOWN if place == "." else place
 
 
 @dataclass

@@ -172,7 +172,7 @@ def test_omitted_large_data_is_reported(content: ReportContent) -> None:
 def test_the_summary_is_in_plain_english(content: ReportContent) -> None:
     """It says what ran where and when, and how it ended."""
     text = " ".join(parsed(render_report(content)).text("p"))
-    assert "Profile aks ran on this machine, on data (/data), from 2026-01-02 03:04:05 UTC" in text
+    assert "Profile aks ran on this machine, on data (/data), at 2026-01-02 03:04:05 UTC." in text
     assert "All 2 runs finished." in text
     assert "cached went through the page cache" in text
     assert "Each job ran once" in text

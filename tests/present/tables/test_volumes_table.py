@@ -82,9 +82,15 @@ def test_workloads_with_one_volume_each_are_not_compared() -> None:
     rows = [{**row, "rw": rw} for row, rw in zip(of_volumes(3), patterns, strict=True)]
     classes = workload_classes(rows)
     assert ranking_tables(classes) == []
-    assert "Not ranked, as only one volume ran each: 3 workloads." in collection_words(
-        rows, classes
-    )
+    words = ["Not ranked: 3 workloads that no two volumes ran at the same settings."]
+    assert collection_words(rows, classes)[1:] == words
+
+
+def test_a_workload_at_other_settings_each_is_not_ranked() -> None:
+    """Each of three volumes ran it at a queue depth of its own, so there is no ranking at all."""
+    rows = [{**row, "iodepth": depth} for depth, row in enumerate(of_volumes(3), start=1)]
+    words = ["Not ranked: 1 workload that no two volumes ran at the same settings."]
+    assert collection_words(rows, workload_classes(rows))[1:] == words
 
 
 def test_a_screen_ranks_a_few_and_says_how_many_more() -> None:

@@ -60,10 +60,13 @@ def test_facts_that_were_not_reported_are_left_out() -> None:
         )
     )
     assert summary(content_of((run,), []), rows)[2] == (
-        "It was measured on this machine, on data (/data), at a time that the files do not report."
+        "The results were measured on this machine, on /data, at a time that the files do not"
+        " report."
     )
-    unnamed = run.model_copy(update={"host": "unknown"})
-    assert "on an unnamed host, on data" in summary(content_of((unnamed,), []), rows)[2]
+    unknown = run.volume.model_copy(update={"target": "unknown"})
+    unnamed = run.model_copy(update={"host": "unknown", "volume": unknown})
+    words = summary(content_of((unnamed,), []), rows)[2]
+    assert "on an unnamed host, on an unnamed volume, at" in words
     found = job_outcomes(rows)
     assert not any("page cache" in sentence for sentence in cautions(found))
     assert key_numbers(found)[0].label == "IOPS, page cache use unknown"

@@ -14,7 +14,7 @@ from typing import Any
 import pandas as pd
 
 from volbench.analyse.time.warmup_curve import Curve
-from volbench.model.campaign.planned_run import RunState, count_states, unfinished
+from volbench.model.campaign.planned_run import Run, RunState, count_states, unfinished
 from volbench.model.results.finding import Severity
 from volbench.present.formatting import Row, instant, number, short_target, text
 from volbench.present.plots.labels import shape
@@ -61,6 +61,12 @@ def _hosts(content: ReportContent) -> list[str]:
     return [words.get(name, name) for name in dict.fromkeys(r.host for r in content.campaign.runs)]
 
 
+def _volume(run: Run) -> str:
+    """Return a volume in words; files of an import may not name theirs."""
+    is_unnamed = run.imported is not None and run.volume.target == "unknown"
+    return "an unnamed volume" if is_unnamed else run.volume.target
+
+
 def _what_ran(content: ReportContent, rows: Sequence[Row]) -> list[str]:
     campaign = content.campaign
     profiles = listed(dict.fromkeys(run.profile for run in campaign.runs))
@@ -71,13 +77,15 @@ def _what_ran(content: ReportContent, rows: Sequence[Row]) -> list[str]:
     started = sorted(text(row, "started_utc") for row in rows if row.get("started_utc"))
     when = f"planned at {instant(campaign.created_utc)}"
     if started:
-        when = f"from {instant(started[0])} to {instant(started[-1])} (start of the last run)"
+        first, last = instant(started[0]), instant(started[-1])
+        when = f"from {first} to {last} (start of the last run)" if last != first else f"at {first}"
     if campaign.is_imported:
         measured = when if started else "at a time that the files do not report"
+        targets = dict.fromkeys(map(_volume, campaign.runs))
         return [
             came_from(campaign),
             sources(campaign),
-            f"It was measured on {where}, on {listed(volumes)}, {measured}.",
+            f"The results were measured on {where}, on {listed(targets)}, {measured}.",
         ]
     return [f"Profile {profiles} ran on {where}, on {listed(volumes)}, {when}."]
 
@@ -207,7 +215,7 @@ def _imprecise(missed: Sequence[str]) -> str:
 def _place(content: ReportContent, rows: Sequence[Row]) -> str:
     """Return hosts, volume, number of runs, fio version and start in one line."""
     runs = content.campaign.runs
-    volumes = {run.volume.target: run.volume.role for run in runs}
+    volumes = set(map(_volume, runs))
     sizes = {text(row, "volume"): number(row, "volume_bytes") for row in rows}
     if len(volumes) == 1:
         [target] = volumes
@@ -218,8 +226,9 @@ def _place(content: ReportContent, rows: Sequence[Row]) -> str:
     tools = sorted({text(row, "fio_version") for row in rows} - {""})
     started = sorted(text(row, "started_utc") for row in rows if row.get("started_utc"))
     jobs = len({(run.profile, run.job) for run in runs})
+    hosts = _hosts(content)
     parts = [
-        listed(_hosts(content), most=2),
+        listed(hosts) if len(hosts) <= 2 else counted_noun(len(hosts), "host"),
         volume,
         f"{counted_noun(len(runs), 'run')} of {counted_noun(jobs, 'job')}",
         listed(tools, most=2),

@@ -183,7 +183,7 @@ def collection_words(
     """Return sentences: what was measured, what is typical, and what cannot be compared."""
     measured = [row for row in rows if _is_measured(row)]
     volumes = len({_key(row, _PLACE) for row in measured})
-    workloads = {(text(row, "rw"), block_size(row), _setting(row)) for row in measured}
+    workloads = {(text(row, "rw"), block_size(row)) for row in measured}
     runs = {text(row, "run") for row in measured}
     counts = ((len(runs), "result"), (len(workloads), "workload"), (volumes, "volume"))
     sentences = ["{} of {} on {}.".format(*(counted_noun(*count) for count in counts))]
@@ -202,14 +202,11 @@ def collection_words(
 
 def _not_comparable(classes: Sequence[WorkloadClass], invalid: Collection[str]) -> list[str]:
     single = sum(len(group.volumes) == 1 for group in classes)
-    elsewhere = sum(group.elsewhere > 0 for group in classes)
+    elsewhere = sum(group.elsewhere > 0 and len(group.volumes) > 1 for group in classes)
     sentences = []
     if single:
-        sentences.append(
-            f"Not ranked, as only one volume ran it: {counted_noun(single, 'workload')}."
-            if single == 1
-            else f"Not ranked, as only one volume ran each: {single} workloads."
-        )
+        workloads = counted_noun(single, "workload")
+        sentences.append(f"Not ranked: {workloads} that no two volumes ran at the same settings.")
     if elsewhere:
         sentences.append(
             f"The ranking of {counted_noun(elsewhere, 'workload')} leaves out volumes measured only"
