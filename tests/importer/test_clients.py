@@ -15,7 +15,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.importer.sources import CLIENTS, take
+from tests.importer.sources import CLIENTS, put, take
 from volbench.api.one_campaign import CampaignData
 from volbench.errors import OutputError
 from volbench.fio.results.embedded_results import find_results
@@ -107,6 +107,20 @@ def test_logs_of_clients_are_reported_by_their_names(
     assert "l_bw.2.log.127.0.0.2" in sources["127.0.0.2", "rd"]
     assert "l_bw.3.log.127.0.0.3" in sources["127.0.0.3", "wr"]
     assert "l_bw.3.log.127.0.0.3" not in sources["127.0.0.3", "rd"]
+
+
+def test_series_of_clients_begin_with_their_logs(tmp_path: Path) -> None:
+    """The time in their result is that of fio's start: no stall precedes the first row.
+
+    Logs of rates alone lack the last interval, which is no stall either.
+    """
+    for path in (CLIENTS / "stdout", *CLIENTS.glob("l_bw.*"), *CLIENTS.glob("l_iops.*")):
+        put(tmp_path / "in" / path.name, path.read_bytes())
+    _, opened = take(tmp_path / "in", into=tmp_path / "out")
+    series = opened.series()
+    first = series.query("host == '127.0.0.2' and job == 'rd'").iloc[0]
+    assert (first["t_s"], first["iops"]) == (0.25, 805)
+    assert (series["bw_bytes_per_s"] > 0).all()
 
 
 def test_unreported_options_of_a_client_stay_unknown(tmp_path: Path) -> None:

@@ -264,7 +264,7 @@ def section_logs(
             fio_version=parse_version(output.tool_version),
             runtime_s=runtime_s,
             epoch_start_s=_recorded_start_s(run, output, section),
-            begun_by_s=_begun_by_s(output, runtime_s),
+            begun_by_s=_begun_by_s(run, output, runtime_s),
             window_values=options.get(
                 "log_window_value", "avg" if run.reports_options(section) else None
             ),
@@ -331,9 +331,13 @@ def _recorded_start_s(run: Run, output: RunOutput, section: Section) -> float | 
     return min((job.start_utc_s for job in jobs if job.start_utc_s), default=None)
 
 
-def _begun_by_s(output: RunOutput, runtime_s: float | None) -> float | None:
-    """Return an instant at which I/O had begun: fio reports its end with its result."""
-    if output.ended_utc_s is None or runtime_s is None:
+def _begun_by_s(run: Run, output: RunOutput, runtime_s: float | None) -> float | None:
+    """Return an instant at which I/O had begun: fio reports its end with its result.
+
+    The result of several hosts has the time at which fio connected to them, by another clock.
+    """
+    is_of_client = run.imported is not None and bool(run.imported.hostname)
+    if output.ended_utc_s is None or runtime_s is None or is_of_client:
         return None
     # Old versions report whole seconds only, truncated.
     cut_s = 1.0 if output.ended_utc_s.is_integer() else 0.0
