@@ -17,7 +17,16 @@ from tests.traces.made_traces import made_rows, made_trace
 from volbench.errors import ArchiveError, InputError
 from volbench.traces import trace_file
 from volbench.traces.fidelity import read_recorded
-from volbench.traces.trace_file import TraceFacts, TraceWriter, read_batches, read_facts, row_count
+from volbench.traces.trace_file import (
+    TraceFacts,
+    TraceWriter,
+    find_trace,
+    read_batches,
+    read_facts,
+    read_rows,
+    row_count,
+    trace_path,
+)
 
 
 def test_rows_out_of_order_are_merged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,6 +166,18 @@ def test_planted_files_are_refused(
     expected = "symbolic link" if is_link and planted != "fifo.blk" else "not a regular file"
     assert expected in " ".join(done.stderr.split())
     assert not (tmp_path / "new").exists()
+
+
+def test_a_link_is_followed_only_if_the_user_named_it(tmp_path: Path) -> None:
+    """One that is planted in a folder once its name is known is refused when it is opened."""
+    (tmp_path / "folder").mkdir()
+    trace = made_trace(tmp_path / "trace.parquet", made_rows([0]))
+    planted = trace_path(tmp_path / "folder")
+    planted.symlink_to(trace)
+    for read in (read_facts, row_count, read_rows):
+        with pytest.raises(InputError, match="symbolic link, which is not followed"):
+            read(planted)
+    assert row_count(find_trace(planted)) == 1
 
 
 def test_a_trace_without_ios_is_named(tmp_path: Path) -> None:

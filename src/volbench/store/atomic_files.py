@@ -209,13 +209,19 @@ def first_error(error: ValidationError) -> str:
 MAX_FILE_BYTES = 256 << 20
 
 
-def open_regular(path: Path, *, max_bytes: int | None = None) -> BufferedReader:
+def open_regular(
+    path: Path, *, max_bytes: int | None = None, follow: bool = True
+) -> BufferedReader:
     """Open a regular file; refuse pipes and devices, which may never end, and larger files.
+
+    Args:
+        follow: whether it may be a symbolic link.
 
     Raises:
         OSError: it cannot be opened, is not a regular file, or is larger.
     """
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
+    descriptor = os.open(path, flags)
     file = os.fdopen(descriptor, "rb")
     status = os.fstat(descriptor)
     reason = "" if stat.S_ISREG(status.st_mode) else "it is not a regular file"

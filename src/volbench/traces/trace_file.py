@@ -6,6 +6,7 @@ a recording that is killed leaves its parts behind. It is read in batches.
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import heapq
 import os
@@ -303,12 +304,14 @@ def _taken(held: list[pa.Table], until: int | None) -> Iterator[pa.Table]:
 
 
 def trace_path(path: Path) -> Path:
-    """Return the file of a trace: the path itself, or the trace in a folder.
+    """Return the file of a trace: the one that a user named, or that in a folder.
 
-    Raises:
-        InputError: it is a link in that folder.
+    A link that the user named leads to another file. One in a folder, which another user may have
+    filled, stays a link, and is refused when it is opened.
     """
-    return _no_link(path / FILE_NAME) if path.is_dir() else path
+    if path.is_dir():
+        return path / FILE_NAME
+    return path.resolve() if path.is_symlink() else path
 
 
 def find_trace(path: Path) -> Path:
@@ -345,17 +348,8 @@ def unfinished(folder: Path) -> InputError:
 def parts_of(path: Path) -> list[Path]:
     """Return the file of a trace, or the parts that a killed recording left in a folder."""
     if not path.is_dir():
-        return [path]
-    return sorted(map(_no_link, _parts_folder(path / FILE_NAME).glob("*.parquet")))
-
-
-def _no_link(file: Path) -> Path:
-    """Return a file of a folder that another user may have filled."""
-    if file.is_symlink():
-        raise InputError(
-            f"{file} is a symbolic link, which is not followed", hint="name the file it points to"
-        )
-    return file
+        return [trace_path(path)]
+    return sorted(_parts_folder(path / FILE_NAME).glob("*.parquet"))
 
 
 def read_facts(path: Path) -> TraceFacts:
@@ -428,9 +422,14 @@ def without_ios(path: Path) -> InputError:
 @contextmanager
 def _opened(path: Path) -> Iterator[pq.ParquetFile]:
     try:
-        with open_regular(path) as content, pq.ParquetFile(content) as file:
+        with open_regular(path, follow=False) as content, pq.ParquetFile(content) as file:
             yield file
     except (OSError, pa.ArrowException) as error:
+        if isinstance(error, OSError) and error.errno == errno.ELOOP:
+            raise InputError(
+                f"{path} is a symbolic link, which is not followed",
+                hint="name the file it points to",
+            ) from error
         raise _no_trace(path, getattr(error, "strerror", None) or error) from error
 
 
