@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import nan
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from volbench.traces.fidelity import Arrivals, compare
+from tests.traces.made_traces import made_rows, made_trace
+from volbench.errors import InputError
+from volbench.model.campaign.planned_run import Campaign
+from volbench.store.layout import Layout
+from volbench.traces.fidelity import Arrivals, change_of, compare, fidelity, recording_of
+from volbench.traces.replay_plan import Target, load_trace
+from volbench.traces.trace_file import Kind
 
 
 def _load(count: int = 1000, latency_s: float = 1e-3) -> Arrivals:
@@ -97,10 +105,46 @@ def test_the_host_is_blamed_only_if_its_cpus_were_waited_for(
     assert measures["lag p99"].reason.startswith(reason)
 
 
-def test_flushes_are_named_though_they_cannot_be_compared() -> None:
-    """They are in the table of a recording that has some, without a verdict."""
-    measures = {each.name: each for each in compare("run", replace(_load(), flushes=7), _load())}
-    assert measures["flushes"].recorded == 7
-    assert measures["flushes"].is_met is None
-    assert "fio does not log them" in measures["flushes"].reason
-    assert "flushes" not in {each.name for each in compare("run", _load(), _load())}
+@pytest.mark.parametrize(
+    ("replayed", "met", "change"),
+    [(200, {True}, "+0 %"), (190, {False}, "-5.0 %"), (nan, {None}, "n/a")],
+)
+def test_flushes_are_compared_where_fio_counted_them(
+    replayed: float, met: set[bool | None], change: str
+) -> None:
+    """They are in the table of a recording that has some."""
+    recorded = replace(_load(), flushes=200)
+    measures = compare("run", recorded, replace(_load(), flushes=replayed))
+    (flushes,) = (each for each in measures if each.name == "flushes")
+    assert (flushes.recorded, {flushes.is_met}, change_of(flushes)) == (200, met, change)
+    assert "fio did not count them" in flushes.reason
+    without = replace(recorded, flushes=0)
+    assert "flushes" not in {each.name for each in compare("run", without, without)}
+
+
+@pytest.mark.parametrize("block_bytes", [512, 4096])
+def test_a_trace_is_recognised_in_whole_blocks_of_its_target(
+    block_bytes: int, tmp_path: Path
+) -> None:
+    """Without its discards, which no file can do; one of other sizes is another trace."""
+    kinds = [Kind.READ, Kind.WRITE, Kind.DISCARD, Kind.FLUSH]
+    replayed, unrelated = (
+        made_trace(
+            tmp_path / f"{size}.parquet",
+            made_rows(
+                [0, 10, 20, 30],
+                offset_bytes=[512, 8192, 0, 0],
+                size_bytes=[size, size, 4096, 0],
+                kind=kinds,
+            ),
+        )
+        for size in (1536, 6000)
+    )
+    layout = Layout(tmp_path / "campaign")
+    recording_of(layout).mkdir(parents=True)
+    made_trace(recording_of(layout), load_trace(replayed, Target(None, block_bytes)).rows)
+    campaign = Campaign(name="c", created_utc="2026-11-27T00:00:00Z", runs=(), seed=0)
+    requests, *_ = fidelity(layout, campaign, trace=replayed)
+    assert requests.recorded == 2
+    with pytest.raises(InputError, match="is not the trace that c replayed"):
+        fidelity(layout, campaign, trace=unrelated)

@@ -68,15 +68,22 @@ def test_a_trace_is_replayed_in_a_directory(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("volume", ["", "small.img"])
 def test_a_trace_of_a_few_kilobytes_is_replayed(volume: str, tmp_path: Path) -> None:
-    """In a directory and in a file that is smaller than the usual block of a fill."""
-    trace = made_trace(tmp_path / "trace.parquet", made_rows([0, 10**7, 2 * 10**7]))
+    """In a directory and in a file that is smaller than the usual block of a fill.
+
+    Flushes are in no log of fio; its result counts them.
+    """
+    kinds = [Kind.READ, Kind.FLUSH, Kind.READ, Kind.READ]
+    sizes = [0 if kind is Kind.FLUSH else 4096 for kind in kinds]
+    rows = made_rows([10**7 * n for n in range(4)], kind=kinds, size_bytes=sizes)
+    trace = made_trace(tmp_path / "trace.parquet", rows)
     target = tmp_path / volume
     if volume:
         target.write_bytes(bytes(65536))
     words = ("--set", "direct=0", "--allow-destroy", target, "-o", tmp_path / "replay")
     done = _call("replay", trace, "--on", target, *(words if volume else (*words[:2], *words[4:])))
     assert done.exit_code == 0, done.output
-    assert _measures(tmp_path / "replay")["requests"]["replayed"] == 3
+    measures = _measures(tmp_path / "replay")
+    assert (measures["requests"]["replayed"], measures["flushes"]["replayed"]) == (3, 1)
 
 
 def test_the_plan_knows_time_and_bytes_of_the_trace(tmp_path: Path) -> None:

@@ -10,30 +10,32 @@ millisecond. The clock of the replay is set by the median of its first tenth.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow.compute as pc
 
 from volbench.analyse.frames.kernel_counters import host_rates
 from volbench.errors import InputError
 from volbench.fio.jobs.render_job import replays
 from volbench.fio.logs.log_rows import CHUNK_BYTES, Form, Log, Tally, read_tables
 from volbench.fio.logs.section_logs import parse_log_name
-from volbench.ingest.run_files import read_run_output
+from volbench.ingest.run_files import read_run_output, read_status
 from volbench.ingest.series_rows import read_samples
-from volbench.model.campaign.planned_run import Campaign, Run
+from volbench.model.campaign.planned_run import Campaign, Run, RunState
 from volbench.model.profile.profile_model import Phase
 from volbench.model.results.result import Direction
 from volbench.store.layout import Layout, RunFolder
 from volbench.store.log_files import open_log, plain_name
-from volbench.traces.replay_plan import FOLDER, MAX_IOS
+from volbench.traces.replay_plan import FOLDER, MAX_IOS, whole_blocks
 from volbench.traces.trace_file import UNKNOWN, Kind, read_rows, trace_path
-from volbench.units import format_latency, percent
+from volbench.units import SECTOR_BYTES, format_latency, percent
 
 Floats = npt.NDArray[np.float64]
 
@@ -47,6 +49,7 @@ _HALF_MS = 0.5e-3
 # Ratio of requests from which a profile is called one of another trace: those made from it stayed
 # within a few percent. Noticed by: tests/traces/test_trace_profile.py
 _UNRELATED = 2.0
+_BLOCKS_BYTES = tuple(SECTOR_BYTES << doublings for doublings in range(8))  # of a target
 _SYNCS = 3  # Direction of fio's syncs and of all that follow
 _ROW_BYTES = 128  # Of a log. Noticed by: tests/store/test_oversized_files.py
 
@@ -59,7 +62,7 @@ class Arrivals:
     latencies_s: Floats  # NaN where unknown
     sizes: Floats  # bytes
     reads: npt.NDArray[np.bool_]
-    flushes: int = 0  # in the recording; fio does not log them
+    flushes: float = math.nan  # their number; NaN where fio did not count them
 
     @property
     def utilization(self) -> float:
@@ -152,11 +155,11 @@ def compare(
         _share(run, "bytes", recorded.sizes.sum(), replayed.sizes.sum(), lost),
         _points(run, "reads", _mean(recorded.reads), _mean(replayed.reads), MAX_SHARE, changed),
     ]
-    nan, unlogged = float("nan"), "replayed, but not compared: fio does not log them"
-    flushes = Measure(run, "flushes", recorded.flushes, nan, nan, None, _count, unlogged)
+    unfinished = "not all flushes of the trace completed, or fio did not count them"
+    flushes = _share(run, "flushes", recorded.flushes, replayed.flushes, unfinished)
     return [
         *totals,
-        *([flushes] if recorded.flushes else []),
+        *([flushes] if recorded.flushes > 0 else []),
         *_lags(run, recorded, replayed, waited_percent),
         *_busy(run, recorded, replayed),
     ]
@@ -262,7 +265,7 @@ def fidelity(layout: Layout, campaign: Campaign, *, trace: Path | None = None) -
             "--trace",
         )
     own = recording_of(layout)
-    reference = own if trace is None else trace
+    reference = trace or own
     if not reference.exists():
         raise InputError(
             f"{campaign.name} does not contain the trace that it replayed",
@@ -273,16 +276,25 @@ def fidelity(layout: Layout, campaign: Campaign, *, trace: Path | None = None) -
             f"{reference} is not the trace that {campaign.name} replayed",
             hint="omit --trace to use the trace in the campaign folder",
         )
-    recorded = read_recorded(reference)
+    recorded = read_recorded(own if own.exists() else reference)
     if not replayed:
         return _of_profile(layout, campaign, recorded)
     return [measure for run in replayed for measure in _of_run(run, layout.run(run.id), recorded)]
 
 
 def _are_alike(trace: Path, replayed: Path) -> bool:
-    """Return whether two traces, one of them fitted to its target, have the same kinds of I/O."""
-    first, other = (read_rows(path, ["kind"])["kind"].to_numpy() for path in (trace, replayed))
-    return np.array_equal(first, other)
+    """Return whether two traces, one of them fitted to its target, have the same I/Os.
+
+    Fitted I/Os are of whole blocks of the target, and lack discards where it is a file.
+    """
+    names = ["kind", "offset_bytes", "size_bytes"]
+    table, fitted = (read_rows(path, names) for path in (trace, replayed))
+    if not pc.any(pc.equal(fitted["kind"], Kind.DISCARD)).as_py():
+        table = table.filter(pc.not_equal(table["kind"], Kind.DISCARD))
+    return table["kind"].equals(fitted["kind"]) and any(
+        np.array_equal(whole_blocks(table, block)[1] * block, fitted["size_bytes"].to_numpy())
+        for block in _BLOCKS_BYTES
+    )
 
 
 def _of_profile(layout: Layout, campaign: Campaign, recorded: Arrivals) -> list[Measure]:
@@ -322,8 +334,17 @@ def recording_of(layout: Layout) -> Path:
 def _of_run(run: Run, folder: RunFolder, recorded: Arrivals) -> list[Measure]:
     if not folder.path.is_dir():
         return []
-    waited = _waited_percent(folder)
-    return compare(run.id, recorded, read_replayed(folder), waited_percent=waited)
+    replayed = replace(read_replayed(folder), flushes=_flushes(run, folder))
+    return compare(run.id, recorded, replayed, waited_percent=_waited_percent(folder))
+
+
+def _flushes(run: Run, folder: RunFolder) -> float:
+    """Return the flushes that fio counted in a run, which are in no log; NaN for none."""
+    if read_status(folder).get("state") != RunState.FINISHED:
+        return math.nan
+    jobs = read_run_output(run, folder).jobs
+    counts = [done.total_ios for job in jobs if (done := job.direction(Direction.SYNC))]
+    return sum(count or 0 for count in counts) if counts else math.nan
 
 
 def _waited_percent(folder: RunFolder) -> float:

@@ -123,14 +123,20 @@ def load_trace(path: Path, target: Target, *, speed: float = 1.0, fit: Fit = Fit
     return Load(table, int((offsets + sizes).max()), len(kinds) - len(table))
 
 
+def whole_blocks(table: pa.Table, block_bytes: int) -> tuple[Ints, Ints]:
+    """Return the first block of each I/O and how many it needs; those of a flush are 0."""
+    offsets, sizes = (table[name].to_numpy() for name in ("offset_bytes", "size_bytes"))
+    first = offsets.astype(np.int64) // block_bytes
+    last = -(-(offsets + sizes) // block_bytes)
+    is_flush = table["kind"].to_numpy() == Kind.FLUSH
+    counts = np.where(is_flush, 0, np.maximum(last - first, 1))
+    return np.where(is_flush, 0, first), counts
+
+
 def _fitted(table: pa.Table, target: Target, fit: Fit) -> tuple[Ints, Ints]:
     """Return offsets and sizes in whole blocks within the target."""
     block = target.block_bytes
-    first = table["offset_bytes"].to_numpy().astype(np.int64) // block
-    last = -(-(table["offset_bytes"].to_numpy() + table["size_bytes"].to_numpy()) // block)
-    is_flush = table["kind"].to_numpy() == Kind.FLUSH
-    counts = np.where(is_flush, 0, np.maximum(last - first, 1))
-    first = np.where(is_flush, 0, first)
+    first, counts = whole_blocks(table, block)
     if first.min() < 0 or counts.min() < 0:
         raise InputError("the trace has negative offsets or sizes", hint="record it again")
     span = int((first + counts).max())
