@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
 
-from volbench.cli.options import examples, flag, option_group
+from volbench.cli.options import PATH, examples, flag, option_group
 from volbench.cli.output import binary_output
 from volbench.cli.verb_groups import VerbCommand
 from volbench.errors import InputError, quoted
@@ -33,6 +34,14 @@ from volbench.kubernetes.schedules import ScheduleSpec
 )
 @option_group("described", dict, *spec_options(ScheduleSpec))
 @flag("--dry-run", "Let the cluster check the manifests, print them, and create nothing.")
+@click.option(
+    "--helm",
+    "chart",
+    type=PATH,
+    metavar="DIR",
+    help="Write a Helm chart of the schedule into a new folder, and create nothing; no cluster is "
+    "asked.",
+)
 @ADDRESS
 @click.argument("arguments", nargs=-1, required=True, metavar="-- run PROFILE... [OPTIONS OF RUN]")
 def schedule(
@@ -42,6 +51,7 @@ def schedule(
     controller_image: str,
     described: dict[str, Any],
     dry_run: bool,
+    chart: Path | None,
     address: ClusterAddress,
     arguments: tuple[str, ...],
 ) -> None:
@@ -63,15 +73,16 @@ def schedule(
             hint="volbench k8s schedule '0 2 * * *' [OPTIONS] -- run PROFILE... [OPTIONS OF RUN]",
         )
     run = parse_run(run_arguments)
+    described |= {"cron": cron, "image": controller_image, **run}
+    described["name"] = name or next(iter(run["profiles"])).removesuffix(".yaml")[:40].strip("-")
+    if chart is not None:
+        from volbench.kubernetes.helm_chart import write_chart
+
+        write_chart(chart, ScheduleSpec(namespace=address.namespace or "default", **described))
+        click.echo(f"install it: helm install {described['name']} {quoted(chart)}", err=True)
+        return
     with address.opened() as cluster:
-        spec = ScheduleSpec(
-            cron=cron,
-            name=name or next(iter(run["profiles"])).removesuffix(".yaml")[:40].strip("-"),
-            namespace=cluster.namespace,
-            image=controller_image,
-            **described,
-            **run,
-        )
+        spec = ScheduleSpec(namespace=cluster.namespace, **described)
         check_run(cluster, run_arguments, account=spec.service_account)
         create_schedule(cluster, spec, dry_run=dry_run)
     if dry_run:
