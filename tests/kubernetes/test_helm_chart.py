@@ -91,6 +91,14 @@ def test_a_chart_has_what_helm_lint_asks_for(tmp_path: Path) -> None:
     assert all(isinstance(value, str) for value in values.values())
 
 
+def test_a_line_break_in_an_option_adds_no_value(tmp_path: Path) -> None:
+    """The command is a comment above the values."""
+    write_chart(tmp_path / "chart", spec(arguments=(*ARGUMENTS, "--set", "note=a\nimage: evil")))
+    values = yaml.safe_load((tmp_path / "chart/values.yaml").read_text(encoding="utf-8"))
+    assert values["image"] == "registry.example.com/volbench:1"
+    assert rendered(tmp_path / "chart")[3]["kind"] == "CronJob"
+
+
 @pytest.mark.parametrize("cron", ['"; x', "{{ .Values.image }}", "a\\b", "a\nb"])
 def test_a_value_that_would_change_the_manifest_is_refused(tmp_path: Path, cron: str) -> None:
     """Before anything is written; and a folder that exists is left alone."""

@@ -7,6 +7,7 @@ Templates have only substitutions such as ``{{ .Values.image }}``. Format of a c
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +16,7 @@ from volbench import __version__
 from volbench.errors import InputError
 from volbench.kubernetes.schedules import ScheduleSpec, schedule_objects
 from volbench.model.document.yaml_text import yaml_documents
+from volbench.present.formatting import printable
 from volbench.store.atomic_files import unwritable, write_atomic
 
 # Options of volbench run whose texts become values, if they are given once
@@ -67,7 +69,8 @@ def write_chart(folder: Path, spec: ScheduleSpec) -> None:
         arguments=options,
     )
     files = {"Chart.yaml": yaml_documents([chart])}
-    files["values.yaml"] = _VALUES_HEAD.format(" ".join(spec.arguments)) + yaml_documents([values])
+    command = printable(shlex.join([*spec.profiles, *spec.arguments]))
+    files["values.yaml"] = _VALUES_HEAD.format(command) + yaml_documents([values])
     for manifest in schedule_objects(plain):
         text = yaml_documents([manifest]).replace("{{", _ESCAPED)
         files[f"templates/{manifest['kind'].lower()}.yaml"] = _with_values(text, values)
