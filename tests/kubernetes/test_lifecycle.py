@@ -13,7 +13,8 @@ import pytest
 from tests.command_line import call
 from tests.kubernetes.conftest import IMAGE, Desk
 from volbench.errors import DeadlineError
-from volbench.kubernetes.lifecycle import LOOK_S, STEPS, VolumeLife, follow_lives
+from volbench.kubernetes.expansion import LOOK_S
+from volbench.kubernetes.lifecycle import STEPS, VolumeLife, follow_lives
 from volbench.kubernetes.lifecycle_tables import lives_plot, lives_table, steps_table
 from volbench.present.plots.description import numbers
 
@@ -104,7 +105,8 @@ def test_what_holds_an_expansion_is_named(monkeypatch: pytest.MonkeyPatch) -> No
     monkeypatch.setattr(VolumeLife, "has_worked", lambda *_: True)
     status: dict[str, Any] = {"capacity": {"storage": "1Gi"}}
     status["conditions"] = [{"type": "Resizing"}, {"type": "NodeResizeError", "message": "no room"}]
-    claim = {"metadata": {"name": "v"}, "status": status}
+    wanted = {"resources": {"requests": {"storage": "2Gi"}}}
+    claim = {"metadata": {"name": "v"}, "spec": wanted, "status": status}
     cluster = Mock(list=lambda kind, _: [claim] if kind == "PersistentVolumeClaim" else [])
     growing = life("csi")
     growing.expand_to = "2Gi"

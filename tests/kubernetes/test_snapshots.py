@@ -161,6 +161,51 @@ def test_expansion_and_snapshot_are_timed(desk: Desk) -> None:
     until(lambda: desk.api.list("VolumeSnapshot") == [])
 
 
+GROWN = """\
+name: grown
+defaults: {size: 8m, runtime: 6s, time_based: 1, ioengine: psync, direct: 1}
+jobs:
+  a: {rw: randwrite, bs: 4k}
+"""
+
+
+def test_a_volume_is_measured_before_during_and_after_its_expansion(desk: Desk) -> None:
+    """The request and the end are marks on the axis of the run, and what follows is after them."""
+    profile = desk.folder / "grown.yaml"
+    profile.write_text(GROWN, encoding="utf-8")
+    sizes = ("--size", "192Mi", "--expand", "256Mi")
+    done = desk.run("c", str(profile), "--storage-class", "loop", *sizes)
+    assert done.returncode == 0, done.stderr
+    assert "loop: expansion to 256Mi took" in done.stdout
+    campaign = open_campaign(desk.folder / "c")
+    summary = campaign.summary()
+    assert list(summary["arm"]) == ["before", "during", "after"]
+    marks = campaign.frame("marks")
+    assert list(marks["kind"]) == ["expand", "expanded"]
+    assert list(marks["run"]) == 2 * [summary["run"][1]]
+    requested_s, ended_s = marks["t_s"]
+    assert 2 < requested_s < ended_s
+    checked = call("verify", desk.folder / "c")
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert call("report", desk.folder / "c").returncode == 0
+
+
+def test_expansions_that_cannot_be_are_refused_before_anything_is_made(
+    desk: Desk, job: Path
+) -> None:
+    """A class without it, a smaller size, a raw device, and several repeats."""
+    for options, status, words in (
+        (("--storage-class", "fixed", "--expand", "96Mi"), 3, "fixed does not expand volumes"),
+        (("--storage-class", "loop", "--expand", "32Mi"), 2, "is not larger than --size 64Mi"),
+        ((*_BLOCK, "--expand", "96Mi"), 2, "--volume-mode Block exclude each other"),
+        (("--storage-class", "loop", "--expand", "96Mi", "--repeat", "2"), 2, "measures one job"),
+    ):
+        done = desk.run("c", str(job), *options)
+        assert done.returncode == status, done.stderr
+        assert words in done.stderr
+    assert desk.left() == []
+
+
 @pytest.mark.parametrize(
     ("options", "status", "words"),
     [

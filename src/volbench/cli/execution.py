@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 # Returns the cost of prepared campaigns by a price list; see `volbench.slices.load`
 BILL = "catalogue.price_list:bill_of"
 _LOSSES = "kubernetes.resumed_pods:record_losses"
+_EXPANSIONS = "kubernetes.expansion:Expansions"
 
 
 def confirm_length(prepared: Prepared, *, bill: object | None, yes: bool) -> None:
@@ -349,11 +350,12 @@ def execute(
             printed.add(event.run.id)
 
     with hold_folder(layout.root, made=layout.made):
+        more = [*metrics(layout), note_end]
+        if any(host.host.pod and host.host.pod.expand_to for host in hosts):
+            more.append(load(_EXPANSIONS)(hosts, layout))
         try:
             with (
-                logged_listener(
-                    layout, events=_events(table_output), more=[*metrics(layout), note_end]
-                ) as listener,
+                logged_listener(layout, events=_events(table_output), more=more) as listener,
                 stop_on_signals(on_hangup=listener.detach) as stop,
             ):
                 run_campaign(

@@ -56,6 +56,7 @@ from volbench.model.profile.profile_model import Tool
 from volbench.model.results.provenance import VolumeFacts
 from volbench.model.results.result import RunOutput
 from volbench.slices import is_present, load
+from volbench.store.atomic_files import read_text
 from volbench.store.journal import History
 from volbench.store.layout import Layout, RunFolder
 from volbench.store.parquet_tables import Block, table_of, table_of_blocks
@@ -154,6 +155,7 @@ def read_run(campaign: Campaign, run: Run, state: RunState, folder: RunFolder) -
         else:
             samples = _samples_of(run, folder, output, elapsed_s=elapsed_s)
         _add_device(rows, campaign, on_host, samples, output, facts=read_facts(folder))
+        _add_marks(rows, campaign, on_host, folder, output)
     # Until here all times are by the host's own clock, as fio and the samples recorded them.
     for utc in (block.columns["utc"] for block in rows.series if ahead_s):
         utc[:] = [shifted_utc(text, by_s=-ahead_s) for text in utc]
@@ -225,7 +227,9 @@ def _add_series(
 def _add_watched(rows: RunRows, campaign: Campaign, run: Run, watched: Watched) -> None:
     identity = campaign.identity_of(run, run.sections[0].name)
     rows.series.extend(series_block(identity, series) for series in watched_series(watched))
-    rows.marks.extend({**identity, **row} for row in mark_rows(watched))
+    if taken := watched.samples.taken:
+        found = mark_rows(watched.samples.marks, begun_s=taken[0].utc_s)
+        rows.marks.extend({**identity, **row} for row in found)
 
 
 def _add_log_columns(
@@ -277,6 +281,21 @@ def _add_device(
     begun = begun_utc_s(output, rows.series, started_utc=outcome.started_utc)
     device = device_rows(samples, facts, begun_utc_s=begun)
     rows.device.extend({**identity, **row} for row in device)
+
+
+def _add_marks(
+    rows: RunRows,
+    campaign: Campaign,
+    outcome: Outcome,
+    folder: RunFolder,
+    output: RunOutput | None,
+) -> None:
+    """Add the events that were noted beside a run."""
+    begun_s = begun_utc_s(output, rows.series, started_utc=outcome.started_utc)
+    if begun_s is not None:
+        identity = campaign.identity_of(outcome.run, outcome.run.sections[0].name)
+        found = mark_rows(read_text(folder.marks).splitlines(), begun_s=begun_s)
+        rows.marks.extend({**identity, **row} for row in found)
 
 
 _T = TypeVar("_T")

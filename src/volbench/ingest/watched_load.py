@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -37,8 +37,8 @@ from volbench.units import SECTOR_BYTES
 # Intervals of a series up to which none is joined to its neighbour: more cannot be told apart in
 # a chart. Noticed by: tests/watching/test_disk_logs.py::test_a_long_watch_is_thinned
 MAX_POINTS = 20_000
-# Kinds of marks: one of the user, and those of `volbench watch --start`
-MARK_KINDS = frozenset({"note", "start", "up", "failed", "quiet"})
+# Kinds of marks: of the user, of `volbench watch --start`, and of an expansion
+MARK_KINDS = frozenset({"note", "start", "up", "failed", "quiet", "expand", "expanded"})
 _TIME = re.compile(r"\d{1,11}\.\d{3}")
 
 
@@ -207,12 +207,13 @@ def watched_series(watched: Watched) -> list[DirectionSeries]:
     ]
 
 
-def mark_rows(watched: Watched) -> Iterator[Row]:
-    """Yield the marks of a watched run, without its identity: when, what kind, and the text."""
-    if not watched.samples.taken:
-        return
-    begun_s = watched.samples.taken[0].utc_s
-    for mark in watched.samples.marks:
+def mark_rows(marks: Iterable[str], *, begun_s: float) -> Iterator[Row]:
+    """Yield the marks of a run, without its identity: when, what kind, and the text.
+
+    Args:
+        begun_s: when the run began, in seconds since 1970.
+    """
+    for mark in marks:
         word, _, rest = mark.partition(" ")
         at, _, rest = rest.partition(" ")
         kind, _, text = rest.partition(" ")

@@ -182,6 +182,9 @@ class ClusterSpec:
         "--attributes-class", "NAME", "VolumeAttributesClass of the volumes."
     )
     size: str = text_option("--size", "SIZE", "Size of each volume, like 250Gi.")
+    expand_to: str = text_option(
+        "--expand", "SIZE", "Also measure the expansion of each volume to this size."
+    )
     volume_mode: str = option(
         "--volume-mode",
         default="Filesystem",
@@ -307,8 +310,9 @@ class ClusterSpec:
                 "the volume size is missing",
                 hint="the size decides the limits of most cloud volumes: --size 250Gi",
             )
-        if self.size:
-            require_quantity(self.size, what="size")
+        for what, size in (("size", self.size), ("--expand", self.expand_to)):
+            if size:
+                require_quantity(size, what=what)
         for what, name in (
             ("snapshot", self.from_snapshot),
             ("claim", self.from_claim),
@@ -338,10 +342,12 @@ class ClusterSpec:
                     ("--from-snapshot", self.from_snapshot),
                     ("--from-claim", self.from_claim),
                     ("--attributes-class", self.attributes_class),
+                    ("--expand", self.expand_to),
                 )
                 for other, is_given in (("--claim", self.claims), ("--os-disk", self.os_disk))
             ),
             ("--volume-mode Block", "ReadWriteMany with --replicas", self.is_block and is_shared),
+            ("--expand", "ReadWriteMany with --replicas", self.expand_to and is_shared),
             ("--parallel-classes", "--replicas", self.is_parallel and self.replicas > 1),
         )
         for option, other, is_given in contradictions:
@@ -454,6 +460,13 @@ def quantity_bytes(text: str) -> int:
     number, unit = match.groups()
     power = " kMGTPE".find(unit[:1].lower() if unit == "Ki" else unit[:1] or " ")
     return int(float(number) * (1024 if unit.endswith("i") else 1000) ** power) if power >= 0 else 0
+
+
+def is_growing(claim: Mapping[str, Any]) -> bool:
+    """Return whether the volume of a claim is smaller than the claim asks for."""
+    wanted = claim["spec"]["resources"]["requests"]["storage"]
+    size = claim.get("status", {}).get("capacity", {}).get("storage", "")
+    return quantity_bytes(size) < quantity_bytes(wanted)
 
 
 def require_name(text: str, *, what: str, longest: int = MAX_LABEL) -> None:

@@ -316,13 +316,6 @@ _NOT_IN_LIVES = (
     help="Volumes of a class at a time.",
 )
 @click.option(
-    "--expand",
-    "expand_to",
-    default="",
-    metavar="SIZE",
-    help="Also expand each volume to this size.",
-)
-@click.option(
     "--snapshot-class",
     default="",
     metavar="NAME",
@@ -339,7 +332,6 @@ def lifecycle(
     *,
     count: int,
     at_once: int,
-    expand_to: str,
     snapshot_class: str,
     each: bool,
     chart: Path | None,
@@ -371,7 +363,6 @@ def lifecycle(
                 count=count,
                 at_once=at_once,
                 timeout_s=timeout_s,
-                expand_to=expand_to,
                 snapshot_class=snapshot_class,
             )
         finally:  # those of the rounds before an error count, too

@@ -18,7 +18,8 @@ import click
 
 from volbench.errors import DeadlineError, InputError, RefusedError, TransportError
 from volbench.kubernetes.cluster import PATIENCE_S, Cluster, Manifest
-from volbench.kubernetes.cluster_spec import ClusterSpec, quantity_bytes
+from volbench.kubernetes.cluster_spec import ClusterSpec, is_growing
+from volbench.kubernetes.expansion import LOOK_S, check_expansion, expand_claim
 from volbench.kubernetes.leases import held_lease
 from volbench.kubernetes.manifests import (
     CAMPAIGN_LABEL,
@@ -38,9 +39,6 @@ from volbench.kubernetes.removal import remove_campaign
 from volbench.units import counted_noun
 
 STEPS = ("provision", "attach", "start", "first I/O", "expand", "snapshot", "detach", "delete")
-# Some twenty requests a second: an API server takes hundreds. It is the resolution of all steps but
-# the first I/O. Noticed by: tests/kubernetes/test_lifecycle.py::test_classes_take_turns
-LOOK_S = 0.1
 _PRINTED = re.compile(r"^first I/O (\d+\.\d+)$", re.MULTILINE)
 # Writes 4 KiB and waits until they are durable; the start of Python is not part of the time.
 _FIRST_IO = """\
@@ -117,14 +115,12 @@ class VolumeLife:
     def expand(self, cluster: Cluster) -> None:
         """Ask for a larger volume."""
         self._note("resized")
-        wanted = {"resources": {"requests": {"storage": self.expand_to}}}
-        cluster.patch("PersistentVolumeClaim", _name(self.claim), {"spec": wanted})
+        expand_claim(cluster, _name(self.claim), self.expand_to)
 
     def is_expanded(self, _cluster: Cluster, claims: Objects, _pods: Objects) -> bool:
         """Note when the volume and its filesystem are larger; return whether they are."""
-        status = claims.get(_name(self.claim), {}).get("status", {})
-        size = quantity_bytes(status.get("capacity", {}).get("storage", ""))
-        return size >= quantity_bytes(self.expand_to) and self._note("expanded")
+        claim = claims.get(_name(self.claim))
+        return claim is not None and not is_growing(claim) and self._note("expanded")
 
     def save(self, cluster: Cluster) -> None:
         """Ask for a snapshot of the volume."""
@@ -200,17 +196,15 @@ def measure_lives(
     count: int,
     at_once: int,
     timeout_s: float,
-    expand_to: str = "",
     snapshot_class: str = "",
 ) -> Iterator[VolumeLife]:
     """Let volumes of each storage class live, and yield their lives; nothing of them is left.
 
     Args:
-        spec: image, size and storage classes; each class once.
+        spec: image, sizes and storage classes; each class once.
         count: number of volumes of each class.
         at_once: number of volumes of one class that live at the same time; classes take turns.
         timeout_s: longest wait for each step.
-        expand_to: size to which each volume is expanded; empty for none.
         snapshot_class: class of a snapshot that is taken of each volume; empty for none.
 
     Raises:
@@ -225,15 +219,11 @@ def measure_lives(
                 f"the storage class {name} retains its volumes: {count} disks would be left",
                 hint="make a copy of the class with reclaimPolicy: Delete, and measure that",
             )
-        if expand_to and found and not found.get("allowVolumeExpansion"):
-            raise RefusedError(
-                f"the storage class {name} does not expand volumes",
-                hint="make a copy of the class with allowVolumeExpansion: true, and measure that",
-            )
     if snapshot_class:
         _check_snapshots(cluster, snapshot_class)
     check_source(cluster, spec)
     check_attributes_class(cluster, spec)
+    check_expansion(cluster, spec)
     rounds = [min(at_once, count - first) for first in range(0, count, at_once)]
     made = 0
     with ExitStack() as stack:
@@ -249,7 +239,7 @@ def measure_lives(
                 planned = _planned(spec, name, owner_uid, range(made, made + volumes))
                 made += volumes
                 for life in planned:
-                    life.expand_to = expand_to
+                    life.expand_to = spec.expand_to
                     if snapshot_class:
                         life.snapshot = _snapshot(spec, life, snapshot_class, owner_uid)
                 follow_lives(cluster, spec.campaign, planned, timeout_s=timeout_s)

@@ -30,7 +30,8 @@ from volbench.execute.channels import (
     connection_lost,
 )
 from volbench.execute.protocol import ClockReading
-from volbench.kubernetes.cluster import DENIAL_S, Cluster, open_cluster
+from volbench.kubernetes.cluster import DENIAL_S, Cluster, Manifest, open_cluster
+from volbench.kubernetes.cluster_spec import is_growing
 from volbench.kubernetes.leases import LeaseLocks
 from volbench.kubernetes.manifests import ENDING_STATUS, START, WORK_MOUNT
 from volbench.kubernetes.pod_status import why_ended
@@ -242,13 +243,26 @@ class PodExecutor(AgentExecutor):
     def __init__(self, name: str, pod: Pod, cluster: Cluster) -> None:
         super().__init__(PodChannel(name, pod, cluster), work_folder=WORK_MOUNT)
         self.shared_locks = LeaseLocks(cluster, node=pod.node, campaign=pod.campaign)
-        self._machine = pod.machine or pod.node
+        self.cluster, self._pod = cluster, pod
 
     def survey(self) -> tuple[object, tuple[ClockReading, ...]]:
         """Return the facts of the machine of the node: pods of one node share its limits."""
         answer, readings = super().survey()
         known = answer if isinstance(answer, dict) else {}
-        return {**known, "machine_id": self._machine}, readings
+        return {**known, "machine_id": self._pod.machine or self._pod.node}, readings
+
+    def claim(self) -> Manifest | None:
+        """Return the claim of the pod; None without one, or if it was removed."""
+        name = self._pod.claim
+        return self.cluster.read("PersistentVolumeClaim", name) if name else None
+
+    def held_back(self) -> str:
+        """Return why no run may start: its volume is being expanded; empty if one may."""
+        claim = self.claim() if self._pod.expand_to else None
+        if not claim or not is_growing(claim):
+            return ""
+        words = [each.get("message", "") for each in claim["status"].get("conditions", ())]
+        return ": ".join(["its volume is being expanded", *filter(None, words)])
 
 
 class PodConnections:

@@ -27,6 +27,7 @@ from volbench.errors import InputError, RefusedError, StoppedError
 from volbench.execute.connect import HostKeyPolicy
 from volbench.kubernetes.cluster import PATIENCE_S
 from volbench.kubernetes.cluster_spec import ClusterSpec, quantity_bytes
+from volbench.kubernetes.expansion import check_expansion, in_three_parts
 from volbench.kubernetes.leases import held_lease
 from volbench.kubernetes.manifests import (
     CONTAINER,
@@ -122,6 +123,13 @@ class PodPlacement:
             cluster.require_storage_class(name)
         check_source(cluster, spec)
         check_attributes_class(cluster, spec)
+        check_expansion(cluster, spec)
+        if spec.expand_to and spec.is_block:
+            raise InputError(
+                "--expand and --volume-mode Block exclude each other: the guard refuses a device "
+                "whose size has changed",
+                hint="measure through a filesystem",
+            )
         for manifest in objects(spec):
             cluster.create(manifest, dry_run=True)
         return spec
@@ -210,7 +218,8 @@ def _check_claim(cluster: Cluster, name: str, *, mode: str) -> None:
 
 
 def _on_pods(request: CampaignRequest, spec: ClusterSpec) -> CampaignRequest:
-    """Return a request whose consent holds on every pod."""
+    """Return a request whose consent holds on every pod, in parts if volumes are expanded."""
+    request = in_three_parts(request) if spec.expand_to else request
     given = request.terms.consent.allow_destroy
     if spec.claims:  # each is allowed by its name, which the option takes for that of a file
         claims = {str(Path(name).absolute()): f"{name}:{DATA_DEVICE}" for name in spec.claims}
@@ -344,6 +353,7 @@ def wait_for_hosts(cluster: Cluster, spec: ClusterSpec, *, timeout_s: float) -> 
             claim=pod.claim,
             campaign=spec.campaign,
             context=cluster.context,
+            expand_to=spec.expand_to,
             **described,
         )
         hosts.append(

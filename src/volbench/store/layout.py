@@ -18,8 +18,9 @@ STDERR = "stderr"
 SAMPLES = "device.log"
 COMPRESSED = ".zst"
 STATUS = "status.json"
-# Files that record the checksums of the others in their folder
-UNCHECKED = frozenset({STATUS, "probe.json"})
+MARKS = "marks.txt"
+# Files that record the checksums of the others in their folder, or are written until after the run
+UNCHECKED = frozenset({STATUS, "probe.json", MARKS})
 
 
 def is_address(place: str | os.PathLike[str]) -> bool:
@@ -77,6 +78,11 @@ class RunFolder:
     def samples(self) -> Path:
         """Kernel counters of the host, sampled during the run; compressed afterwards."""
         return self.path / SAMPLES
+
+    @property
+    def marks(self) -> Path:
+        """Events during the run, by the host's clock; they may end after the run."""
+        return self.path / MARKS
 
     @property
     def attempts(self) -> Path:

@@ -251,7 +251,7 @@ class Worker:
             continues = self._states.state(run) is RunState.RUNNING
             if continues:
                 outcome = yield from self._continue(run, gate)
-            elif (yield from self._pause(run)):
+            elif (yield from self._await_host(run)) and (yield from self._pause(run)):
                 outcome = yield from self._begin(run, gate)
             else:
                 outcome = RunOutcome(RunState.INTERRUPTED, "stopped by the user before it started")
@@ -270,6 +270,22 @@ class Worker:
         self._scratch.settle(planned_files(self._scratch.place(run, make=False) or run))
         self._end(run, outcome)
         return outcome
+
+    def _await_host(self, run: Run) -> Work[bool]:
+        """Wait for what holds runs back, as long as a run may be late; return False on a stop."""
+        until_s, reason = time.monotonic() + self.context.settings.grace_s, ""
+        self._is_idle = True
+        while (reason_now := self._executor.held_back()) and time.monotonic() < until_s:
+            if self.context.stop.requested:
+                return False
+            if not reason:
+                self._notify(f"{run.id} waits: {reason_now}")
+            reason = reason_now
+            yield Wait(_TURN_POLL_S)
+        if reason_now:
+            self._notify(f"{run.id} does not wait any longer: {reason_now}")
+        self._is_idle, self._began_s = False, time.monotonic()
+        return True
 
     def _pause(self, run: Run) -> Work[bool]:
         """Wait for the planned idle time of the volume; return False if the user stopped it."""

@@ -40,6 +40,7 @@ class Pod(Frozen):
     claim: str = ""  # name of its PersistentVolumeClaim; empty without one
     campaign: str = ""  # name of the object that owns everything of the campaign
     context: str = ""  # context of the kubeconfig file; empty for a controller inside the cluster
+    expand_to: str = ""  # size to which its volume is expanded under load; empty for never
     # What the cluster says of them; empty where it says nothing, or where reading it is forbidden
     machine: str = ""  # identity of the node's machine: that of its firmware, or its machine-id
     machine_type: str = ""  # of the node, such as ``Standard_D4s_v5``
@@ -49,6 +50,8 @@ class Pod(Frozen):
     volume_bytes: Count | None = None  # its capacity
     csi_driver: str = ""  # driver of the volume
     volume_handle: str = ""  # name of the disk at its provider
+    # limit of its files outside volumes (ephemeral-storage); None without one
+    ephemeral_limit_bytes: Count | None = None
 
 
 class Host(Frozen):

@@ -340,17 +340,18 @@ DEVICE: tuple[Column, ...] = (
     real("other_disks_bw_bytes_per_s", "bytes/s", "Bytes that those disks read and wrote."),
 )
 
-# Events on the time axis of watched runs
+# Events on the time axis of runs
 MARKS: tuple[Column, ...] = (
     *IDENTITY,
-    real("t_s", "s", "Time since the first sample of the run."),
+    real("t_s", "s", "Time since the start of the run's I/O; of a watch, since its first sample."),
     text("utc", "The same time by the controller's clock, ISO 8601 with Z."),
     text(
         "kind",
         "`note` from `volbench mark`; from `volbench watch --start`: `start`, `up` or `failed` of a"
-        " machine, and `quiet` when the disks became quiet.",
+        " machine, and `quiet` when the disks became quiet; from `run --k8s --expand`: `expand` and"
+        " `expanded`, the request and the end of an expansion.",
     ),
-    text("text", "Text of the note, or number of the machine; missing for `quiet`."),
+    text("text", "Text of the note, number of the machine, or new size; missing for others."),
 )
 
 VERDICTS: tuple[Column, ...] = (

@@ -1,4 +1,4 @@
-"""Lines of a watch's marks on axes of time: what users noted, and starts of machines."""
+"""Lines of marks on axes of time: notes of users, starts of machines, expansions of volumes."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ MAX_NAMED = 12  # Marks in a panel up to which each has its name
 _MAX_LETTERS = 24
 _ROOM = 0.03  # Of a name, as a share of its run; names that would touch another are omitted
 _WORDS = {"start": "{} starts", "up": "{} up", "failed": "{} failed", "quiet": "quiet"}
+_WORDS |= {"expand": "expand to {}", "expanded": "expanded"}
 
 
 def events_of(frames: Frames) -> pd.DataFrame:
-    """Return the marks of watched runs: ``run``, ``t_s``, ``kind``, and ``name`` in words."""
+    """Return the marks of runs: ``run``, ``t_s``, ``kind``, and ``name`` in words."""
     rows = frames["marks"] if "marks" in frames else pd.DataFrame()
     if rows.empty:
         return pd.DataFrame(columns=["run", "t_s", "kind", "name"])
@@ -40,7 +41,7 @@ def event_lines(
         at: time to the place on the axis.
     """
     once = events.assign(_t=events["t_s"].astype(float).round(1)).drop_duplicates(["_t", "name"])
-    once = once.sort_values("_t", kind="stable")
+    once = once[once["_t"] <= end_s].sort_values("_t", kind="stable")
     lines: list[marks.AnyMark] = [
         marks.ReferenceLine(at(t_s), "x", series="muted", dash="dotted", width=0.8)
         for t_s in once["_t"]

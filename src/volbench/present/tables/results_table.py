@@ -37,6 +37,7 @@ from volbench.present.formatting import (
     text,
     whole,
 )
+from volbench.present.tables.expansion_table import expansion_tables
 from volbench.present.tables.findings_table import badges_of, rows_by_run, warning_marks
 from volbench.present.tables.table import IDENTITY, Column, Source, Table, quantity
 from volbench.present.tables.volumes_table import collection_words, ranking_tables, workload_classes
@@ -101,7 +102,8 @@ def result_tables(
         if ranked := ranking_tables(classes, most=MAX_RANKED):
             title = collection_words(rows, classes, invalid)
             tables = [*ranked, replace(tables[0], title=" ".join(title))]
-    return [*tables, aggregate_table(aggregate)] if aggregate else tables
+    tables += [aggregate_table(aggregate)] * bool(aggregate)
+    return [*tables, *expansion_tables(results)]
 
 
 def in_numeric_order(rows: Sequence[Row]) -> list[Row]:
