@@ -41,7 +41,10 @@ OBJECTS: dict[tuple[str, str], Manifest] = {
         },
     },
 }
-POD: Manifest = {"spec": {"nodeName": "aks-pool-0"}}
+LIMITS = {"ephemeral-storage": "64Mi", "memory": "1Gi"}
+POD: Manifest = {
+    "spec": {"nodeName": "aks-pool-0", "containers": [{"resources": {"limits": LIMITS}}]}
+}
 
 
 class Objects:
@@ -83,6 +86,7 @@ def test_node_and_volume_are_described() -> None:
             "volume_bytes": 250 * 1024**3,
             "csi_driver": "disk.csi.azure.com",
             "volume_handle": HANDLE,
+            "ephemeral_limit_bytes": 64 * 1024**2,
         }
     assert objects.asked.count("Node") == 1
 

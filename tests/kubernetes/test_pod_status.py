@@ -209,6 +209,41 @@ def test_an_ended_pod_has_a_reason(found: Manifest | None, expected: str) -> Non
 
 
 @pytest.mark.parametrize(
+    ("message", "advice"),
+    [
+        (
+            "Pod ephemeral local storage usage exceeds the total limit of containers 64Mi. ",
+            "raise it: --pod-limit ephemeral-storage=...",
+        ),
+        (
+            'Container fio exceeded its local ephemeral storage limit "64Mi". ',
+            "raise it: --pod-limit ephemeral-storage=...",
+        ),
+        ('Usage of EmptyDir volume "os" exceeds the limit "1Gi". ', "exceeded --size"),
+        (
+            "The node was low on resource: memory. Threshold quantity: 100Mi, available: 9Mi. ",
+            "had too little memory: reserve what a pod needs with --pod-request memory=...",
+        ),
+        (
+            "The node was low on resource: ephemeral-storage. Container fio was using 2Gi, ",
+            "had too little ephemeral-storage: reserve what a pod needs",
+        ),
+        (
+            "The node was low on resource: inodes. ",
+            "had too little inodes: choose another node with --node-selector",
+        ),
+    ],
+)
+def test_an_evicted_pod_says_what_to_do(message: str, advice: str) -> None:
+    """By the message of the kubelet (1.34), in the reason of the run that it ended."""
+    evicted = pod({"phase": "Failed", "reason": "Evicted", "message": message})
+    reason = why_ended(evicted, "u1")
+    assert reason.startswith(f"Evicted: {message.strip()} (")
+    assert advice in reason
+    assert why_pending(evicted, []) == Pending(reason, is_final=True)
+
+
+@pytest.mark.parametrize(
     ("limits", "words"),
     [({"memory": "64Mi"}, " of 64Mi (--pod-limit memory=...)"), ({"cpu": "1"}, "")],
 )

@@ -32,7 +32,12 @@ class PodFacts:
 
         ``storage_class`` and ``volume_size``, a quantity, are among them.
         """
-        return self.of_node(pod["spec"].get("nodeName", "")) | self._of_claim(claim)
+        limits = [
+            each.get("resources", {}).get("limits", {}).get("ephemeral-storage", "")
+            for each in pod["spec"].get("containers", ())
+        ]
+        own = {"ephemeral_limit_bytes": sum(map(quantity_bytes, limits)) or None}
+        return own | self.of_node(pod["spec"].get("nodeName", "")) | self._of_claim(claim)
 
     def of_node(self, name: str) -> dict[str, str]:
         """Return machine, machine type and zone of a node."""

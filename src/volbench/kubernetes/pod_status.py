@@ -42,6 +42,18 @@ _REJECTED = re.compile(
 # A kubelet that has lost the API server sees its node again within half a minute. No verdict
 # depends on it.
 _LONGEST_PAUSE_S = 30.0
+# What to do about an eviction, by its message. Source: pkg/kubelet/eviction of Kubernetes 1.34
+# (eviction_manager.go, helpers.go).
+_EVICTIONS = {
+    r"local ephemeral storage limit|ephemeral local storage usage exceeds": "its files outside "
+    "volumes, such as results, exceeded a limit; raise it: --pod-limit ephemeral-storage=...",
+    r"EmptyDir volume .* exceeds the limit": "its files on the node's disk exceeded --size: raise "
+    "it, or measure smaller files",
+    r"low on resource: (memory|ephemeral-storage)": "the node had too little {0}: reserve what a "
+    "pod needs with --pod-request {0}=..., or choose another node with --node-selector",
+    r"low on resource: (\w+)": "the node had too little {0}: choose another node with "
+    "--node-selector",
+}
 _FROM_SERVER = {"creationTimestamp", "generation", "managedFields", "resourceVersion", "uid"}
 
 
@@ -223,7 +235,10 @@ def _ended(pod: Manifest) -> str:
     """Return why a pod has ended, such as ``Evicted: The node was low on resource: memory``."""
     status = pod.get("status", {})
     if status.get("reason"):
-        return _joined(status["reason"], status.get("message", ""))
+        advice = (
+            _eviction_advice(status.get("message", "")) if status["reason"] == "Evicted" else ""
+        )
+        return _joined(status["reason"], status.get("message", "")) + advice
     if reason := _disruption(pod):
         return reason
     for container in status.get("containerStatuses", ()):
@@ -233,6 +248,14 @@ def _ended(pod: Manifest) -> str:
                 reason += f": it exceeded its memory limit{_memory_limit(pod)}"
             return f"its container ended with status {end.get('exitCode')}: {reason}"
     return f"it has ended: {status.get('phase', 'unknown')}"
+
+
+def _eviction_advice(message: str) -> str:
+    """Return what ended a pod and what to do, behind the message of a node; empty if unknown."""
+    for pattern, advice in _EVICTIONS.items():
+        if found := re.search(pattern, message):
+            return f" ({advice.format(*found.groups())})"
+    return ""
 
 
 def _memory_limit(pod: Manifest) -> str:

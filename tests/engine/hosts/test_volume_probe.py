@@ -58,6 +58,7 @@ class TestHost:
             "fio_version": "",
             "virtualization": "",
             **dict.fromkeys(OF_PODS, ""),
+            "ephemeral_limit_bytes": None,
         }
 
     def test_a_machine_is_identified_without_its_machine_id(self) -> None:

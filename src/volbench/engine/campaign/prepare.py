@@ -271,6 +271,7 @@ def _probe(host: ConnectedHost, request: CampaignRequest) -> _ProbedHost:
     ready = replace(ready, host=ready.host.model_copy(update={"limits": limits}))
     pod = host.host.pod
     of_pod = {"machine_type", "zone", "persistent_volume", "csi_driver", "volume_handle"}
+    of_pod |= {"ephemeral_limit_bytes"}
     return _ProbedHost(
         host=ready,
         facts=probe_host(executor, survey=survey).model_copy(
