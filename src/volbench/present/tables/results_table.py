@@ -94,16 +94,15 @@ def result_tables(
     if by:
         return [groups_table(rows, marks, states, by=by)]
     tables = [summary_table(rows, states=states, warnings=marks)]
-    aggregate = results.rows("aggregate")
     if is_brief and len(rows) > MAX_RESULTS:
         tables = [groups_table(rows, marks, states)]
         invalid = [run for run, mark in marks.items() if "!" in mark]
-        classes = [] if aggregate else workload_classes(rows, invalid)
+        classes = [] if results.rows("aggregate") else workload_classes(rows, invalid)
         if ranked := ranking_tables(classes, most=MAX_RANKED):
             title = collection_words(rows, classes, invalid)
             tables = [*ranked, replace(tables[0], title=" ".join(title))]
-    tables += [aggregate_table(aggregate)] * bool(aggregate)
-    return [*tables, *expansion_tables(results)]
+    tables += map(aggregate_table, filter(None, [results.rows("aggregate")]))
+    return tables + expansion_tables(results)
 
 
 def in_numeric_order(rows: Sequence[Row]) -> list[Row]:
