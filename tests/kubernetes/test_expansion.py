@@ -169,9 +169,9 @@ def test_it_is_requested_once_some_seconds_after_the_first_io(
     monkeypatch.setattr(expansion, "time", clock)
     growing = Growing()
     listener = growing.listener(tmp_path, ahead_s=7.5)
-    for state, changes in (("layout", {}), ("run", {"arm": "before"})):
+    for report in (progress("layout"), progress("run", arm="before")):
         now_s[0] += 60
-        listener(progress(state, **changes))
+        listener(report)
     listener(progress("run", None))
     now_s[0] += 60
     for _ in range(2):

@@ -137,6 +137,9 @@ def test_caption_gives_what_a_number_needs() -> None:
     )
     file = build_plot("iops", frames([result("a", direct=False)])).caption[1]
     assert "through the page cache, on /data" in file
+    some = [result("a"), result("b", direct=None, volume="unknown")]
+    caption = build_plot("iops", frames(some)).caption[1]
+    assert "direct (no page cache) where it is known, on /data where it is known" in caption
 
 
 def test_kinds_have_names_that_can_be_typed() -> None:

@@ -341,9 +341,17 @@ def _cache(rows: pd.DataFrame) -> str:
         ~rows["volume"].fillna("").str.startswith("nbd")
     ]  # the nbd engine has no page cache
     direct = set(cached["direct"].dropna().astype(bool))
-    if len(direct) == 1:
-        return "direct (no page cache)" if direct.pop() else "through the page cache"
-    return "direct and buffered" if direct else ""
+    if not direct:
+        return ""
+    words = "direct (no page cache)" if True in direct else "through the page cache"
+    if len(direct) > 1:
+        words = "direct and buffered"
+    return words + _where_known(cached["direct"].isna())
+
+
+def _where_known(is_unknown: pd.Series) -> str:
+    """Return that a statement is not about all rows, or nothing."""
+    return " where it is known" if is_unknown.any() else ""
 
 
 def _volumes(rows: pd.DataFrame) -> str:
@@ -356,7 +364,7 @@ def _volumes(rows: pd.DataFrame) -> str:
     sizes = rows.drop_duplicates("volume")["volume_bytes"].dropna().unique()
     if rows["volume_bytes"].notna().all() and len(sizes) == 1:
         return f"device {named} of {format_size(float(sizes[0]))}"
-    return f"on {named}"
+    return f"on {named}" + _where_known(rows["volume"].isin(["unknown"]) | rows["volume"].isna())
 
 
 def _runtimes(rows: pd.DataFrame) -> str:
