@@ -1,8 +1,9 @@
-"""What a watch costs: CPU with 50 disks at one look a second, and the size of a month at 10 s.
+"""What a watch costs: CPU with 50 disks and 500 processes, and the size of a month at 10 s.
 
 The first half samples the kernel of this machine at ten looks a second, splits and stores the
 samples and draws the table of a terminal, as `volbench watch` does, and states the CPU time of one
-look. The second half writes a month of samples with random loads on two disks, and reads it back.
+look. The same is stated of a look at 500 processes. The second half writes a month of samples with
+random loads on two disks and of ten processes, and reads it back.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import argparse
 import io
 import random
 import resource
+import subprocess
 import sys
 import tempfile
 import time
@@ -21,16 +23,19 @@ from measured import Figure, print_figures
 
 from volbench.analyse.frames.kernel_counters import SampleReader, disk_rates
 from volbench.execute.agent.kernel_sampler import sample_disks
+from volbench.execute.agent.observation.process_io import sample_processes
 from volbench.ingest.watched_load import read_watched, watched_series
+from volbench.ingest.watched_processes import parse_intervals
 from volbench.model.campaign.planned_run import Run, Section, Volume, VolumeKind
 from volbench.model.profile.profile_model import Tool
 from volbench.model.results.provenance import VolumeFacts
 from volbench.store.layout import RunFolder
-from volbench.watching.disk_logs import DiskLog, split_sample
+from volbench.watching.disk_logs import DiskLog, PackedLog, split_sample
 from volbench.watching.live_table import LiveTable
-from volbench.watching.watch_loop import LiveDisk
+from volbench.watching.watch_loop import PROCESS_SAMPLES, LiveDisk
 
 DISKS, LOOKS = 50, 200
+PROCESSES, PROCESSES_S = 500, 60.0
 TARGET_PERCENT, TARGET_MB = 0.5, 50.0
 MONTH_S, INTERVAL_S, MONTH_DISKS = 30 * 86_400, 10, 2
 
@@ -68,12 +73,32 @@ def cost_of_a_look(folder: Path, *, disks: int) -> float:
                 disk.rates = disk_rates(old, new, interval_s=0.1) or {}
                 disk.rates["dirty_bytes"], disk.seen_s = 0.0, time.monotonic()
             before = sample
-        table(shown, 0.1 * looks)
+        table(shown, 0.1 * looks, {})
         looks += 1
         began_s = began_s or cpu_s()
         if looks > LOOKS:
             break
     return (cpu_s() - began_s) / LOOKS
+
+
+def cost_of_processes(folder: Path) -> tuple[float, float]:
+    """Return the share of a core of looks at 500 processes, and the seconds between two looks."""
+    sleeping = [subprocess.Popen(["sleep", "300"]) for _ in range(PROCESSES)]  # noqa: S607
+    try:
+        log, table = PackedLog(folder / "processes.log"), LiveTable(Terminal(), interval_s=1.0)
+        began_s, ended_s, intervals = cpu_s(), time.monotonic() + PROCESSES_S, 0
+        for text in sample_processes(PROCESS_SAMPLES, has_names=True):
+            for interval in parse_intervals((text or "").splitlines()):
+                log.write(str(text))
+                table([], 0.0, {"local": interval})
+                intervals += 1
+            if time.monotonic() > ended_s:
+                break
+        return (cpu_s() - began_s) / PROCESSES_S, PROCESSES_S / intervals
+    finally:
+        for process in sleeping:
+            process.kill()
+            process.wait()
 
 
 def made(folder: Path) -> Path:
@@ -105,6 +130,31 @@ def samples(names: list[str]) -> Iterator[str]:
             values[:] = [old + new for old, new in zip(values, grown, strict=True)]
             lines.append(f"   8  0 {name} {' '.join(map(str, values))} 0 0 0 0 0 0")
         yield "\n".join([*lines, ".", ""])
+
+
+def busy_processes() -> Iterator[str]:
+    """Yield a month of intervals in which ten processes are busy."""
+    chance = random.Random(8)  # noqa: S311 - no secret
+    interval_s = PROCESS_SAMPLES * INTERVAL_S
+    for number in range(MONTH_S // interval_s):
+        grown = sorted(chance.randrange(1 << 34) >> chance.randrange(20) for _ in range(10))
+        now_s = 1.7e9 + interval_s * number + chance.random() / 1000
+        lines = [f"P {now_s:.3f} {interval_s}.001 312"]
+        for size in reversed(grown):
+            name = chance.randrange(20)
+            half = 4096 * (size // 8192)
+            counts = f"{900 + name} {half} {half + 4096} {chance.randrange(2) * 4096}"
+            lines.append(f"{counts} service-{name} /system.slice/service-{name}.service")
+        yield "\n".join([*lines, ".", ""])
+
+
+def month_of_processes(folder: Path) -> float:
+    """Return the megabytes of a month of the processes of a host."""
+    log = PackedLog(folder / "processes.log")
+    for text in busy_processes():
+        log.write(text)
+    log.close()
+    return sum(path.stat().st_size for path in folder.iterdir()) / 1e6
 
 
 def month(folder: Path) -> tuple[float, float, float]:
@@ -146,13 +196,23 @@ def main() -> int:
     argparse.ArgumentParser(description=__doc__).parse_args()
     with tempfile.TemporaryDirectory() as folder:
         look_s = cost_of_a_look(made(Path(folder) / "looks"), disks=DISKS)
+        processes_share, every_s = cost_of_processes(made(Path(folder) / "processes"))
+        processes_mb = month_of_processes(made(Path(folder) / "month-of-processes"))
         size_mb, read_s, memory_mb = month(made(Path(folder) / "month"))
     return print_figures(
         [
             Figure(
                 f"a look a second at {DISKS} disks, of a core", 100 * look_s, "%", TARGET_PERCENT
             ),
+            Figure(
+                f"looks at {PROCESSES} processes, of a core",
+                100 * processes_share,
+                "%",
+                TARGET_PERCENT,
+            ),
+            Figure("time between two such looks at one sample a second", every_s, "s"),
             Figure(f"a month at 10 s, {MONTH_DISKS} busy disks", size_mb, "MB", TARGET_MB),
+            Figure("a month at 10 s, ten busy processes", processes_mb, "MB"),
             Figure("reading a disk's month, CPU", read_s, "s"),
             Figure("reading a disk's month, memory", memory_mb, "MB"),
         ]

@@ -15,7 +15,7 @@ REASONED = ("analyse/",)  # packages in which every number on the level of a mod
 NOT_A_THRESHOLD = re.compile(r"_(FIELDS|DIGITS|WRAP|STEAL|NAMED|LINES|STALLS|90|95|WEIGHT)$")
 KNOWN = frozenset(
     {
-        *("SECTOR_BYTES", "_MIB", "_ROUND_IOPS", "_MAX_TIME_S", "_MAX_RUNTIME_S", "_MIN_WHOLE"),
+        *("SECTOR_BYTES", "_MIB", "_ROUND_IOPS", "MAX_TIME_S", "_MAX_RUNTIME_S", "_MIN_WHOLE"),
         *("_PERCENTILES", "_BIAS", "_LOAD_INTERVAL_S"),
     }
 )

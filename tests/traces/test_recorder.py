@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import signal
 import subprocess
+import threading
+import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 from tests.command_line import COMMAND, call
+from tests.loopback_fleet import loopback_fleet
 from tests.waiting import until
-from volbench.errors import InputError, RefusedError
-from volbench.traces import recorder
-from volbench.traces.recorder import disks_of, find_tracefs, recorded
+from volbench.engine.hosts.host_facts import Survey, survey_machine
+from volbench.errors import InputError, RefusedError, TransportError
+from volbench.execute.agent.observation import request_recorder
+from volbench.execute.agent.observation.request_recorder import find_tracefs
+from volbench.execute.local import LocalExecutor
+from volbench.execute.protocol import Executor
+from volbench.traces.recorder import check_recordable, recorded
 from volbench.traces.trace_file import Flags, Kind, read_batches, read_facts
+from volbench.watching import watch_plan
 
 pytestmark = [pytest.mark.root, pytest.mark.real_time]
 
@@ -58,15 +68,15 @@ def test_every_io_is_recorded_as_it_was_made(loop: str, tmp_path: Path) -> None:
     assert facts.lost_events == 0
     assert facts.device_bytes == {Path(loop).name: 16 << 20}
     assert "no events lost" in notes[0]
-    assert list((find_tracefs() / "instances").glob("volbench-*")) == []
+    assert list(Path(find_tracefs(), "instances").glob("volbench-*")) == []
 
 
 def test_lost_events_are_counted(
     loop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A buffer that is too small loses events, which the facts and the note state."""
-    monkeypatch.setattr(recorder, "_BUFFER_KB", 8)
-    monkeypatch.setattr(recorder, "_POLL_S", 60.0)
+    monkeypatch.setattr(request_recorder, "_BUFFER_KB", 8)
+    monkeypatch.setattr(request_recorder, "_POLL_S", 5.0)
     notes: list[str] = []
     with recorded(tmp_path, [(Path(loop).name,)], notes.append, is_anonymised=False):
         for _ in range(10):
@@ -127,7 +137,7 @@ def test_what_a_killed_recording_left_is_kept_and_removed(loop: str, tmp_path: P
         load(loop)
         until(lambda: any((tmp_path / "trace-parts").glob("*.parquet")))
         recording.kill()
-    left = find_tracefs() / "instances" / f"volbench-{recording.pid}"
+    left = Path(find_tracefs(), "instances", f"volbench-{recording.pid}")
     assert left.is_dir()
     refused = call("trace", "show", tmp_path)
     assert refused.returncode == 2
@@ -144,7 +154,94 @@ def test_what_a_killed_recording_left_is_kept_and_removed(loop: str, tmp_path: P
 def test_what_cannot_be_recorded_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     """Users other than root, and devices without requests, are refused in words."""
     with pytest.raises(InputError, match="no requests can be recorded"):
-        disks_of([("ram-none",)])
+        check_recordable(LocalExecutor(), [("ram-none",)])
     monkeypatch.setattr("os.geteuid", lambda: 1000)
     with pytest.raises(RefusedError, match="only root"):
-        find_tracefs()
+        check_recordable(LocalExecutor(), [("ram-none",)])
+
+
+def test_each_host_has_a_trace_of_its_own(
+    loop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a folder of its name, which verbs of traces read."""
+
+    def survey(executor: Executor) -> Survey:
+        return survey_machine(executor).model_copy(update={"boot_id": executor.host})
+
+    monkeypatch.setattr(watch_plan, "survey_machine", survey)  # as of two machines
+    with loopback_fleet(tmp_path, "vm0", "vm1") as fleet:
+        worker = threading.Timer(4, load, (loop,))
+        worker.start()
+        options = ("--for", "8s", "--trace", "-o", tmp_path / "w", "--inventory", fleet.inventory)
+        done = call("watch", loop, *options)
+        worker.join()
+    assert done.returncode == 0, done.stderr
+    for name in ("vm0", "vm1"):
+        assert len(rows_in(tmp_path / "w" / f"trace-{name}")) == READS + WRITES
+        shown = call("trace", "show", tmp_path / "w" / f"trace-{name}")
+        assert shown.returncode == 0, shown.stderr
+
+
+class Host(LocalExecutor):
+    """A host that sends what it wants."""
+
+    def __init__(self, *parts: object) -> None:
+        super().__init__("vm0")
+        self.parts = parts
+
+    def stream(self, operation: str, take: Callable[[object], None], **_: object) -> None:
+        """Send the parts."""
+        assert operation == "record_requests"
+        for part in self.parts:
+            take(part)
+
+
+FORMAT = "ID: 7\nfield:dev_t dev; offset:8; size:{size}; signed:0;\n"
+BEGUN = {
+    "formats": [FORMAT.format(size=4)] * 2,
+    "disks": {"sda": ["8:0", 100]},
+    "page_bytes": 4096,
+    "start_ns": 1,
+}
+
+
+@pytest.mark.parametrize(
+    "parts",
+    [
+        ({**BEGUN, "page_bytes": 1 << 30},),
+        ({**BEGUN, "formats": ["x", "y"]},),
+        ({**BEGUN, "formats": [FORMAT.format(size=1 << 40)] * 2},),
+        ({**BEGUN, "disks": {"sda": 8}},),
+        (),
+    ],
+)
+def test_a_host_that_sends_nonsense_is_named(tmp_path: Path, parts: tuple[object, ...]) -> None:
+    """Before there is a trace."""
+    with (
+        pytest.raises(TransportError, match="events of vm0 cannot be read"),
+        recorded(tmp_path, [("sda",)], print, is_anonymised=False, executor=Host(*parts)),
+    ):
+        pass
+    assert not (tmp_path / "trace.parquet").exists()
+
+
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"cpu": 0, "pages": "no base64 %"},
+        {"cpu": 0, "pages": base64.b64encode(zlib.compress(b"1")).decode()},
+        {"cpu": 0, "pages": base64.b64encode(b"plain").decode()},
+        {"cpu": 0, "pages": 7},
+        {"cpu": "x", "pages": ""},
+        BEGUN,
+    ],
+)
+def test_damaged_events_of_a_host_are_no_trace(tmp_path: Path, part: object) -> None:
+    """Told in the end, with the name of the host."""
+    host = Host(BEGUN, part)
+    with (
+        pytest.raises(TransportError, match="events of vm0 cannot be read"),
+        recorded(tmp_path, [("sda",)], print, is_anonymised=False, executor=host),
+    ):
+        pass
+    assert not (tmp_path / "trace.parquet").exists()

@@ -122,10 +122,10 @@ def test_a_line_has_the_mean_rates_since_the_one_before(monkeypatch: pytest.Monk
     for reads in (10, 310, 310, 0):
         disk.moved["seconds"] += 20.0
         disk.moved["read_iops"] += 20.0 * reads
-        show([disk], now[0])
+        show([disk], now[0], {})
         now[0] += 20.0
     now[0] += 60.0
-    show([disk, LiveDisk("local", "sdb", {"any": 0.0})], now[0])
+    show([disk, LiveDisk("local", "sdb", {"any": 0.0})], now[0], {})
     texts = [line.split(": ")[1].split(",")[:2] for line in stream.getvalue().splitlines()]
     assert texts == [
         ["1 disk", " 10 reads/s"],

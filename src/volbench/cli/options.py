@@ -22,6 +22,7 @@ from volbench.store.layout import is_address
 from volbench.units import parse_duration
 
 if TYPE_CHECKING:
+    from volbench.execute.protocol import Executor
     from volbench.model.campaign.event import Listener
     from volbench.store.layout import Layout
 
@@ -105,16 +106,25 @@ class Metrics:
         return nullcontext(lambda _layout: [])
 
 
+@dataclass(frozen=True)
+class TracedHost:
+    """A host whose devices may be recorded."""
+
+    name: str
+    executor: Executor
+    devices: Sequence[Sequence[str]]  # each by its kernel name and those below it
+
+
 class Tracing:
     """Recording of each I/O beside a watch; nothing is recorded without the slice that can."""
 
-    def check(self, devices: Sequence[Sequence[str]], *, is_remote: bool) -> None:
+    is_anonymised: bool = False  # whether names of processes are omitted
+
+    def check(self, hosts: Sequence[TracedHost]) -> None:
         """Refuse what cannot be recorded, before anything is made."""
 
-    def recorded(
-        self, _folder: Path, _devices: Sequence[Sequence[str]]
-    ) -> AbstractContextManager[None]:
-        """Record devices, each by its kernel name and those below it, while the block runs."""
+    def recorded(self, _folder: Path, _hosts: Sequence[TracedHost]) -> AbstractContextManager[None]:
+        """Record the devices of hosts while the block runs."""
         return nullcontext()
 
 

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 @flag("--each", "Show every result; by default, more than 60 are grouped.")
 @flag("--runs", "Show every run with its state and the reason.", "by_run")
 @flag("--use", "Show the USE table of devices: utilization, saturation, errors.")
+@flag("--processes", "Show the processes with most I/O on the hosts of a watch.")
 @flag("--rounds", "Show how steady state was determined, round by round.")
 @names_option("--by", "by", text="Show medians of results that are equal in these columns.")
 @flag("--all", "Show one row for each campaign, with its progress.", "by_campaign")
@@ -55,6 +56,7 @@ def show(
     each: bool,
     by_run: bool,
     use: bool,
+    processes: bool,
     rounds: bool,
     by: tuple[str, ...],
     by_campaign: bool,
@@ -75,6 +77,8 @@ def show(
         _show_rounds(opened, table_output)
     elif use:
         _show_use(opened, table_output)
+    elif processes:
+        _show_processes(opened, table_output)
     elif by_run:
         _show_states(opened, table_output)
     else:
@@ -161,6 +165,19 @@ def _show_use(opened: Dataset, table_output: TableOutput) -> None:
             hint="volbench run samples them; the first lines of its output say why it did not",
         )
     table_output.write(use_table(rows))
+
+
+def _show_processes(opened: Dataset, table_output: TableOutput) -> None:
+    """Print which processes of watched hosts caused how many bytes."""
+    from volbench.present.tables.processes_table import processes_table
+
+    frame = opened.frame("processes")
+    if frame.empty and table_output.format not in {"json", "csv"}:
+        raise InputError(
+            "this campaign has no I/O of processes",
+            hint="volbench watch records it as root, or with sudo: yes in the inventory",
+        )
+    table_output.write(processes_table(frame))
 
 
 def _rule_names() -> list[str]:

@@ -227,6 +227,7 @@ _WORK_FOLDER = ".volbench"
 _LAUNCH_S = 45.0  # The agent itself waits 30 s for a supervisor on a busy host.
 _SILENCE_S = 60.0  # Between chunks: hashing 1 GB that arrived before takes seconds.
 _DEVICE_TOOLS = frozenset({"blkid", "blockdev", "fio", "fuser", "lsof", "nvme", "smartctl"})
+_ONCE = frozenset({"make_private_folder", "record_requests"})  # Not repeated after a lost link
 _DEVICE_FOLDERS = ("/dev/", "/sys/dev/block/")
 
 
@@ -328,7 +329,7 @@ class AgentExecutor(AgentHost):
             arguments,
             timeout_s=within_s,
             as_root=as_root,
-            repeatable=operation != "make_private_folder",
+            repeatable=operation not in _ONCE,
             name=f"{operation} {path}".strip(),
         )
 

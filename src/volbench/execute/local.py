@@ -148,8 +148,11 @@ class LocalBase:
     ) -> None:
         """Call an operation of the agent that yields parts; see `AgentHost.stream`."""
         del within_s
-        for part in OPERATIONS[operation](**arguments):  # type: ignore[attr-defined]  # a generator
-            take(part)
+        try:
+            for part in OPERATIONS[operation](**arguments):  # type: ignore[attr-defined]  # a generator
+                take(part)
+        except AgentError as error:
+            raise OperationError(error.kind, error.message) from error
 
     @property
     def silent_s(self) -> float:

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
-_PACKAGE = "volbench.execute.agent"
+_PACKAGES = ("volbench.execute.agent", "volbench.execute.agent.observation")
 
 START = "import sys;exec(sys.stdin.buffer.read({}))"
 """What Python runs: the bootstrap, given its length. No login shell interprets any of it."""
@@ -86,12 +86,13 @@ class AgentProgram:
 @cache
 def agent_program() -> AgentProgram:
     """Return the program, built once for each process."""
-    packages = ["volbench", "volbench.execute", _PACKAGE]
+    packages = ["volbench", "volbench.execute", *_PACKAGES]
     sources = dict.fromkeys(packages, "")
-    for path in sorted(files(_PACKAGE).iterdir(), key=lambda path: path.name):
-        if path.name.endswith(".py") and path.name != "__init__.py":
-            text = path.read_text(encoding="utf-8")
-            sources[f"{_PACKAGE}.{path.name.removesuffix('.py')}"] = _stripped(text)
+    for package in _PACKAGES:
+        for path in sorted(files(package).iterdir(), key=lambda path: path.name):
+            if path.name.endswith(".py") and path.name != "__init__.py":
+                text = path.read_text(encoding="utf-8")
+                sources[f"{package}.{path.name.removesuffix('.py')}"] = _stripped(text)
     text = f"PACKAGES={packages!r}\nSOURCES={sources!r}\n{_PROGRAM}"
     data = zlib.compress(text.encode(), 9)
     return AgentProgram(data, hashlib.sha256(data).hexdigest())

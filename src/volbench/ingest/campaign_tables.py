@@ -50,6 +50,7 @@ from volbench.ingest.series_rows import (
     without_impossible_latencies,
 )
 from volbench.ingest.watched_load import Watched, mark_rows, read_watched, watched_series
+from volbench.ingest.watched_processes import Interval, process_rows, read_intervals
 from volbench.model.campaign.planned_run import Campaign, Run, RunState
 from volbench.model.frames.columns import DAMAGED, Row
 from volbench.model.profile.profile_model import Tool
@@ -75,6 +76,7 @@ class RunRows:
     series: list[Block] = field(default_factory=list)
     device: list[Row] = field(default_factory=list)
     marks: list[Row] = field(default_factory=list)
+    processes: list[Row] = field(default_factory=list)
     percentiles: list[Row] = field(default_factory=list)
     histogram: list[Block] = field(default_factory=list)
     shares: list[Row] = field(default_factory=list)
@@ -146,6 +148,11 @@ def read_run(campaign: Campaign, run: Run, state: RunState, folder: RunFolder) -
             _add_series(rows, campaign, run, folder, output)
         if watched is not None:
             _add_watched(rows, campaign, run, watched)
+            with damage.noted():
+                intervals = read_intervals(
+                    folder, max_bytes=max_sample_bytes(run, elapsed_s=elapsed_s)
+                )
+                _add_processes(rows, campaign, run, watched, intervals)
         if run.imported is not None and run.imported.read_as:
             _split_directions(rows)
     with damage.noted():
@@ -159,7 +166,7 @@ def read_run(campaign: Campaign, run: Run, state: RunState, folder: RunFolder) -
     # Until here all times are by the host's own clock, as fio and the samples recorded them.
     for utc in (block.columns["utc"] for block in rows.series if ahead_s):
         utc[:] = [shifted_utc(text, by_s=-ahead_s) for text in utc]
-    for row in (*rows.device, *rows.marks):
+    for row in (*rows.device, *rows.marks, *rows.processes):
         row["utc"] = shifted_utc(row["utc"], by_s=-ahead_s)
     shortfall = _shortfall(run, state, damage)
     for row in rows.summary:
@@ -230,6 +237,16 @@ def _add_watched(rows: RunRows, campaign: Campaign, run: Run, watched: Watched) 
     if taken := watched.samples.taken:
         found = mark_rows(watched.samples.marks, begun_s=taken[0].utc_s)
         rows.marks.extend({**identity, **row} for row in found)
+
+
+def _add_processes(
+    rows: RunRows, campaign: Campaign, run: Run, watched: Watched, intervals: Sequence[Interval]
+) -> None:
+    if taken := watched.samples.taken:
+        identity = campaign.identity_of(run, run.sections[0].name)
+        shared = {name: identity[name] for name in ("campaign", "run", "host", "job")}
+        found = process_rows(intervals, begun_utc_s=taken[0].utc_s)
+        rows.processes.extend({**shared, **row} for row in found)
 
 
 def _add_log_columns(

@@ -16,6 +16,7 @@ DD_OUTPUT = "dd.txt"
 DD_COMMAND = "command.txt"
 STDERR = "stderr"
 SAMPLES = "device.log"
+PROCESSES = "processes.log"
 COMPRESSED = ".zst"
 STATUS = "status.json"
 MARKS = "marks.txt"
@@ -83,6 +84,11 @@ class RunFolder:
     def marks(self) -> Path:
         """Events during the run, by the host's clock; they may end after the run."""
         return self.path / MARKS
+
+    @property
+    def processes(self) -> Path:
+        """I/O of the processes of a watched host, in the folder of its first disk."""
+        return self.path / PROCESSES
 
     @property
     def attempts(self) -> Path:

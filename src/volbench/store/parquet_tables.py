@@ -320,7 +320,13 @@ def fingerprint_of(
 
 
 # Rows that a section of a run has at most in each frame without a time
-_SECTION_ROWS = {"histogram": 35_000, "findings": 2_000, "percentiles": 300, "shares": 200}
+_SECTION_ROWS = {
+    "histogram": 35_000,
+    "findings": 2_000,
+    "percentiles": 300,
+    "shares": 200,
+    "processes": 50_000,
+}
 _OTHER_ROWS = 50
 _DIRECTIONS, _DEVICES = 4, 100  # Series of a section, and of a host
 # Duration that a run without a runtime has at most; the table of a longer one is made each time

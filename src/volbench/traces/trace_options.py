@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
 
 import click
 
-from volbench.cli.options import Tracing, flag, option_group
-from volbench.errors import InputError
+from volbench.cli.options import TracedHost, Tracing, flag, option_group
 
+_UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
 # Formats of other tools that are imported: all of `trace_file.Source` but what the kernel writes
 Format = Literal["blkparse", "iolog2", "iolog3", "alibaba", "tencent", "thesios"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -30,35 +31,36 @@ class RecordedTrace(Tracing):
     is_recorded: bool = False
     is_anonymised: bool = False
 
-    def check(self, devices: Sequence[Sequence[str]], *, is_remote: bool) -> None:
+    def check(self, hosts: Sequence[TracedHost]) -> None:
         """Refuse what cannot be recorded."""
-        from volbench.traces.recorder import disks_of, find_tracefs
+        from volbench.traces.recorder import check_recordable
 
-        if not self.is_recorded:
-            if self.is_anonymised:
-                raise InputError("--anonymise needs --trace", hint="add --trace")
-            return
-        if is_remote:
-            raise InputError(
-                "--trace records the disks of this machine only",
-                hint="run volbench watch --trace on each host",
-            )
-        find_tracefs()
-        disks_of(devices)
+        for host in hosts if self.is_recorded else ():
+            check_recordable(host.executor, host.devices)
 
     @contextmanager
-    def recorded(self, folder: Path, devices: Sequence[Sequence[str]]) -> Iterator[None]:
-        """Record the devices while the block runs."""
+    def recorded(self, folder: Path, hosts: Sequence[TracedHost]) -> Iterator[None]:
+        """Record the devices while the block runs; each of several hosts into its own folder."""
         from volbench.traces.recorder import recorded
-
-        if not self.is_recorded:
-            yield
-            return
 
         def tell(sentence: str) -> None:
             click.echo(sentence, err=True)
 
-        with recorded(folder, devices, tell, is_anonymised=self.is_anonymised):
+        with ExitStack() as stack:
+            for host in hosts if self.is_recorded else ():
+                target = folder
+                if len(hosts) > 1:
+                    target = folder / f"trace-{_UNFIT.sub('-', host.name)}"
+                    target.mkdir()
+                stack.enter_context(
+                    recorded(
+                        target,
+                        host.devices,
+                        tell,
+                        is_anonymised=self.is_anonymised,
+                        executor=host.executor,
+                    )
+                )
             yield
 
 
@@ -68,9 +70,15 @@ TRACE = option_group(
     RecordedTrace,
     flag(
         "--trace",
-        "Also record each I/O in trace.parquet in the campaign folder. Needs root.",
+        "Also record each I/O in trace.parquet in the campaign folder, of several hosts in folders "
+        "trace-HOST. Needs root.",
         "is_recorded",
     ),
-    ANONYMISE,
+    flag(
+        "--anonymise",
+        "Omit names of processes; with --trace, also shuffle the offsets in chunks (4,096 per "
+        "device) and omit dates from the trace.",
+        "is_anonymised",
+    ),
     heading="Trace",
 )

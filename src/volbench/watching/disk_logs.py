@@ -41,34 +41,18 @@ def split_sample(text: str) -> tuple[list[str], dict[str, list[str]]]:
     return host, disks
 
 
-class DiskLog:
-    """Log of one disk while it is watched: a plain part that grows, and a compressed one."""
+class PackedLog:
+    """Log that grows for long: a plain part, and a compressed one."""
 
-    def __init__(self, folder: RunFolder, devices: Sequence[str]) -> None:
-        self._path = Path(folder.samples)
-        self._packed = self._path.with_name(self._path.name + COMPRESSED)
-        self._devices = tuple(devices)
-        self._is_begun = False
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._packed = path.with_name(path.name + COMPRESSED)
         try:
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
             self._descriptor = os.open(self._path, flags, 0o644)
         except OSError as error:
             raise self._unwritable(error) from error
         self._bytes = 0
-
-    def add(self, host: Sequence[str], disks: dict[str, list[str]]) -> None:
-        """Add one sample: the lines of the host, and those of this disk."""
-        mine = [line for name in self._devices for line in disks.get(name, ())]
-        self._write("\n".join([*host, *mine, ".", ""]))
-        if not self._is_begun:
-            self._is_begun = True
-            self._write("! started\n")
-        if self._bytes >= _PACKED_AT_BYTES:
-            self.pack()
-
-    def mark(self, line: str) -> None:
-        """Add a mark, one line without its sign."""
-        self._write(f"! {line}\n")
 
     def pack(self) -> None:
         """Compress the plain part, as one more frame of the compressed one."""
@@ -91,15 +75,38 @@ class DiskLog:
         os.close(self._descriptor)
         self._path.unlink()
 
-    def _write(self, text: str) -> None:
+    def write(self, text: str) -> None:
+        """Add whole lines."""
         content = text.encode()
         try:
             written = os.write(self._descriptor, content)
         except OSError as error:
             raise self._unwritable(error) from error
         self._bytes += written
+        if self._bytes >= _PACKED_AT_BYTES:
+            self.pack()
 
     def _unwritable(self, error: Exception) -> ArchiveError:
         hint = "check permissions; the samples so far are kept"
         message, hint = unwritten(self._path, error, hint=hint)
         return ArchiveError(message, hint=hint, path=str(self._path))
+
+
+class DiskLog(PackedLog):
+    """Log of one disk while it is watched."""
+
+    def __init__(self, folder: RunFolder, devices: Sequence[str]) -> None:
+        super().__init__(folder.samples)
+        self._devices = tuple(devices)
+        self._is_begun = False
+
+    def add(self, host: Sequence[str], disks: dict[str, list[str]]) -> None:
+        """Add one sample: the lines of the host, and those of this disk."""
+        mine = [line for name in self._devices for line in disks.get(name, ())]
+        started = "" if self._is_begun else "! started\n"
+        self._is_begun = True
+        self.write("\n".join([*host, *mine, ".", started]))
+
+    def mark(self, line: str) -> None:
+        """Add a mark, one line without its sign."""
+        self.write(f"! {line}\n")

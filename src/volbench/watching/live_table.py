@@ -9,16 +9,25 @@ from __future__ import annotations
 import math
 import shutil
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TextIO
 
 from volbench.present.formatting import printable
-from volbench.units import counted_noun, format_capacity, format_count, format_duration, format_size
-from volbench.watching.watch_loop import TOTALLED, LiveDisk
+from volbench.units import (
+    counted_noun,
+    format_capacity,
+    format_count,
+    format_duration,
+    format_rate,
+    format_size,
+)
+from volbench.watching.watch_loop import TOTALLED, LiveDisk, LiveProcesses
 
 _PLAIN_S = 60.0  # Between two lines in a log.
 _SILENT_S = 10.0  # Since the last sample, beyond which a disk is marked.
 _NAME = 17  # So that a row fits 79 columns
+_MOST_COLUMNS = 79
 _HEADS = ("r/s", "w/s", "rMB/s", "wMB/s", "rsize", "wsize", "r_ms", "w_ms", "queue", "util%")
 _WIDTHS = (6, 6, 5, 5, 5, 5, 5, 5, 5, 5)
 
@@ -34,12 +43,16 @@ class LiveTable:
         self._wrote_s = -math.inf
         self._before: dict[tuple[str, str], dict[str, float]] = {}  # when the last line was written
 
-    def __call__(self, disks: Sequence[LiveDisk], elapsed_s: float) -> None:
-        """Show the disks after a sample."""
+    def __call__(
+        self, disks: Sequence[LiveDisk], elapsed_s: float, processes: LiveProcesses
+    ) -> None:
+        """Show the disks and processes after a sample."""
         now_s = time.monotonic()
         if self._is_terminal:
-            rows = shutil.get_terminal_size().lines - 5
-            self._draw(table_lines(disks, elapsed_s, silent_s=self._silent_s, most=max(1, rows)))
+            top = top_lines(processes)
+            rows = shutil.get_terminal_size().lines - 5 - len(top)
+            lines = table_lines(disks, elapsed_s, silent_s=self._silent_s, most=max(1, rows))
+            self._draw([*lines, *top])
         elif now_s - self._wrote_s >= _PLAIN_S and any(disk.rates for disk in disks):
             self._wrote_s = now_s
             since = [rates for disk in disks if (rates := self._mean_rates(disk))]
@@ -72,6 +85,26 @@ def total_line(known: Sequence[Mapping[str, float]], elapsed_s: float) -> str:
         f"{format_duration(round(elapsed_s))}: {counted_noun(len(known), 'disk')}, "
         f"{format_count(reads)} reads/s, {format_count(writes)} writes/s, {moved / 1e6:.1f} MB/s"
     )
+
+
+def top_lines(processes: LiveProcesses) -> list[str]:
+    """Return a line with the busiest processes of all hosts, and why others have none."""
+    rates, lines = Counter[str](), []
+    for host, interval in processes.items():
+        if isinstance(interval, str):
+            lines.append(f"{printable(host)}: no processes: {printable(interval)}")
+            continue
+        for process, (read, written, _) in interval.counts.items():
+            name = printable(process.name or f"pid {process.pid}")
+            place = f"{printable(host)}:{name}" if len(processes) > 1 else name
+            rates[place] += round((read + written) / interval.interval_s)
+    top = "top:"
+    for name, rate in rates.most_common():
+        longer = f"{top}{',' if top[-1] != ':' else ''} {name} {format_rate(rate)}"
+        if len(longer) > _MOST_COLUMNS:
+            break
+        top = longer
+    return [top, *lines] if rates else lines
 
 
 def table_lines(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import queue
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from hashlib import sha256
@@ -20,6 +20,7 @@ from volbench.engine.campaign.campaign_engine import outcome_of
 from volbench.engine.run.process_watch import StopRequest
 from volbench.errors import CampaignError, VolbenchError, quoted
 from volbench.ingest.run_files import STATUS_FORMAT
+from volbench.ingest.watched_processes import Interval, parse_intervals
 from volbench.model.campaign.event import (
     CampaignEnded,
     CampaignStarted,
@@ -38,7 +39,7 @@ from volbench.store.journal import Journal, read_history, utc_now
 from volbench.store.layout import Layout
 from volbench.store.log_files import raw_checksums
 from volbench.units import counted_noun
-from volbench.watching.disk_logs import DiskLog, split_sample
+from volbench.watching.disk_logs import DiskLog, PackedLog, split_sample
 from volbench.watching.starts import QUIET_S, StaggeredStarts, Starts
 from volbench.watching.user_marks import MarkReader
 from volbench.watching.watch_plan import WatchedDisk, WatchedHost
@@ -52,6 +53,11 @@ _SILENCE_S = 30.0  # For a sample beyond its interval, on a busy host.
 # Noticed by: tests/watching/test_watch.py::test_no_last_sample_makes_an_interval_of_nothing
 _MIN_LAST_S = 1.0
 _LAST_S = 5.0  # For the last samples: Ctrl-C does not wait for longer.
+_DISKS, _PROCESSES = "sample_disks", "sample_processes"  # Operations of the agent
+# Samples of the disks for one of the processes, whose rates are needed less often: a month of both
+# at 10 s is to take 50 MB. Noticed by: benchmarks/watch.py
+PROCESS_SAMPLES = 5
+_MAX_PROCESSES_S = 60.0  # Longest interval of the agent
 
 
 class _StopStreamError(Exception):
@@ -85,6 +91,7 @@ class _HostState:
     before: Sample | None = None
     header: list[str] = field(default_factory=list)
     samples: int = 0  # of the job that is under way
+    processes: PackedLog | None = None  # of the job that is under way
 
 
 @dataclass(frozen=True)
@@ -96,15 +103,19 @@ class Duties:
     staggers_s: tuple[float, ...]  # time between two starts, in the order of the jobs
 
 
-Shown = Callable[[Sequence[LiveDisk], float], None]
+# Processes of each host in the last interval, or why there are none
+LiveProcesses = Mapping[str, Interval | str]
+Shown = Callable[[Sequence[LiveDisk], float, LiveProcesses], None]
 
 
 class Watch:
     """A watched campaign that is under way.
 
     Args:
-        show: called with all disks and the seconds since the start after each sample.
+        show: called with all disks, the seconds since the start, and the processes of each host
+            after each sample.
         listeners: receive the events of a campaign, for metrics.
+        has_names: whether names of processes are recorded.
     """
 
     def __init__(
@@ -116,6 +127,7 @@ class Watch:
         show: Shown,
         listeners: Sequence[Listener],
         stop: StopRequest,
+        has_names: bool = True,
     ) -> None:
         self._layout = layout
         self._campaign = campaign
@@ -123,11 +135,13 @@ class Watch:
         self._show = show
         self._listeners = listeners
         self._stop = stop
+        self._has_names = has_names
         self._is_over = False
         self._interval_s = campaign.runs[0].device_sample_s
-        self._arrived: queue.SimpleQueue[tuple[_HostState, str | VolbenchError]] = (
+        self._arrived: queue.SimpleQueue[tuple[_HostState, str, str | VolbenchError]] = (
             queue.SimpleQueue()
         )
+        self._processes: dict[str, Interval | str] = {}
         self._marks = MarkReader(layout)
         self._began_s = time.monotonic()
         self.disks = [
@@ -141,7 +155,8 @@ class Watch:
         self._tell(CampaignStarted(self._campaign, self._campaign.runs))
         jobs = list(dict.fromkeys(run.job for run in self._campaign.runs))
         for state in self._hosts:
-            Thread(target=self._follow, args=(state,), daemon=True).start()
+            for operation in (_DISKS, _PROCESSES):
+                Thread(target=self._follow, args=(state, operation), daemon=True).start()
         try:
             for index, job in enumerate(jobs):
                 with self._job(journal, job):
@@ -196,12 +211,12 @@ class Watch:
                 threads[-1].start()
         for thread in threads:
             thread.join(max(0.0, now_s + _LAST_S - time.monotonic()))
-        last: dict[str, tuple[_HostState, str | VolbenchError]] = {}
+        last: dict[tuple[str, str], tuple[_HostState, str, str | VolbenchError]] = {}
         while not self._arrived.empty():
-            state, part = self._arrived.get()
-            last[state.watched.host.name] = state, part
-        for state, part in last.values():
-            self._handle(state, part)
+            state, operation, part = self._arrived.get()
+            last[state.watched.host.name, operation] = state, operation, part
+        for state, operation, part in last.values():
+            self._handle(state, operation, part)
 
     def _disks_of(self, state: _HostState) -> list[LiveDisk]:
         return [disk for disk in self.disks if disk.host == state.watched.host.name]
@@ -210,44 +225,46 @@ class Watch:
         rates = [disk.rates for disk in self.disks if disk.rates]
         return sum(each["read_iops"] + each["write_iops"] for each in rates)
 
-    def _follow(self, state: _HostState) -> None:
-        """Receive samples of a host, in a thread of its own, until the watch is over."""
+    def _follow(self, state: _HostState, operation: str) -> None:
+        """Receive samples of a host, in a thread of its own, until there are none any more."""
 
         def take(part: object) -> None:
             if self._is_over or self._stop.requested:
                 raise _StopStreamError
             if isinstance(part, str):
-                self._arrived.put((state, part))
+                self._arrived.put((state, operation, part))
 
         while not (self._is_over or self._stop.requested):
-            error = self._receive(state, take)
-            if error is not None:
-                if not error.transient:
-                    return
-                time.sleep(_RETRY_S)
+            error = self._receive(state, operation, take)
+            if error is None or not error.transient:
+                return  # the watch is over, or this user is not told
+            time.sleep(_RETRY_S)
 
     def _receive_one(self, state: _HostState) -> None:
         def take(part: object) -> None:
             if isinstance(part, str):
-                self._arrived.put((state, part))
+                self._arrived.put((state, _DISKS, part))
                 raise _StopStreamError
 
-        self._receive(state, take)
+        self._receive(state, _DISKS, take)
 
-    def _receive(self, state: _HostState, take: Callable[[object], None]) -> VolbenchError | None:
+    def _receive(
+        self, state: _HostState, operation: str, take: Callable[[object], None]
+    ) -> VolbenchError | None:
         """Let a function take samples of a host until it stops that; return what failed."""
         devices = [name for disk in state.watched.disks for name in disk.devices]
+        rarer_s = min(PROCESS_SAMPLES * self._interval_s, _MAX_PROCESSES_S)
+        arguments: Mapping[str, object] = {
+            _DISKS: {"devices": list(dict.fromkeys(devices)), "interval_s": self._interval_s},
+            _PROCESSES: {"interval_s": rarer_s, "has_names": self._has_names},
+        }[operation]
+        within_s = self._interval_s if operation == _DISKS else _MAX_PROCESSES_S
         try:
             with suppress(_StopStreamError):
-                state.watched.host.executor.stream(
-                    "sample_disks",
-                    take,
-                    within_s=self._interval_s + _SILENCE_S,
-                    devices=list(dict.fromkeys(devices)),
-                    interval_s=self._interval_s,
-                )
+                executor = state.watched.host.executor
+                executor.stream(operation, take, within_s=within_s + _SILENCE_S, **arguments)
         except VolbenchError as error:
-            self._arrived.put((state, error))
+            self._arrived.put((state, operation, error))
             return error
         return None
 
@@ -257,8 +274,11 @@ class Watch:
             return self._handle(*self._arrived.get(timeout=wait_s))
         return False
 
-    def _handle(self, state: _HostState, part: str | VolbenchError) -> bool:
+    def _handle(self, state: _HostState, operation: str, part: str | VolbenchError) -> bool:
         """Record a sample, or why there is none; return whether there are new rates."""
+        if operation == _PROCESSES:
+            self._take_processes(state, part)
+            return False
         mine = self._disks_of(state)
         if isinstance(part, VolbenchError):
             if not mine[0].problem:
@@ -274,6 +294,20 @@ class Watch:
         state.samples += 1
         self._update(state, mine, part)
         return bool(state.before)
+
+    def _take_processes(self, state: _HostState, part: str | VolbenchError) -> None:
+        """Record the processes of an interval, in the folder of the host's first disk."""
+        name = state.watched.host.name
+        if isinstance(part, VolbenchError):
+            if not isinstance(self._processes.get(name), str):
+                self._tell(Notice(f"{name}: processes: {part.message}"))
+            self._processes[name] = part.message
+            return
+        if state.processes is None:
+            state.processes = PackedLog(self._layout.run(state.runs[0].id).processes)
+        state.processes.write(part)
+        for interval in parse_intervals(part.splitlines()):
+            self._processes[name] = interval
 
     def _update(self, state: _HostState, mine: Sequence[LiveDisk], text: str) -> None:
         """Compute the rates of the last interval, for the table and for metrics."""
@@ -293,7 +327,7 @@ class Watch:
                 disk.seen_s, disk.problem = time.monotonic(), ""
                 if self._listeners and disk.rates:
                     self._tell(RunProgress(run, self._progress(disk)))
-        self._show(self.disks, time.monotonic() - self._began_s)
+        self._show(self.disks, time.monotonic() - self._began_s, self._processes)
 
     def _progress(self, disk: LiveDisk) -> Progress:
         return Progress(
@@ -333,6 +367,9 @@ class Watch:
             elapsed_s = time.monotonic() - began_s
             for state in self._hosts:
                 logs, state.logs = state.logs, []
+                processes, state.processes = state.processes, None
+                if processes is not None:
+                    processes.close()
                 for run, log in zip(state.runs, logs, strict=True):
                     log.close()
                     reason = "" if state.samples > 1 else self._problem(state)

@@ -14,6 +14,7 @@ from volbench.cli.options import (
     NEW_CAMPAIGN,
     Metrics,
     Quantity,
+    TracedHost,
     Tracing,
     examples,
     option_group,
@@ -160,7 +161,8 @@ def watch(
     """Record the activity of disks under any load, as a campaign, until Ctrl-C.
 
     Without DEVICE or PATH, all disks are watched: those of this machine, or of each host of an
-    inventory. volbench reads the kernel's counters only, and never writes to the disks.
+    inventory. volbench reads the kernel's counters only, and never writes to the disks. As root,
+    the processes with most I/O are recorded too.
     """
     from volbench.store.archive import create_campaign
     from volbench.watching.watch_loop import Duties
@@ -173,8 +175,11 @@ def watch(
         hosts, notes = without_second_names(find_disks(connected, targets))
         for note in notes:
             click.echo(f"note: {note}", err=True)
-        devices = [disk.devices for at in hosts for disk in at.disks]
-        tracing.check(devices, is_remote=any(at.host.executor.is_remote for at in hosts))
+        traced = [
+            TracedHost(at.host.name, at.host.executor, [disk.devices for disk in at.disks])
+            for at in hosts
+        ]
+        tracing.check(traced)
         folder = output or default_campaign_folder("watch")
         archive = plan_watch(
             hosts,
@@ -192,7 +197,8 @@ def watch(
                 hosts,
                 listeners=listeners_of(layout),
                 duties=duties,
-                recording=tracing.recorded(layout.root, devices),
+                recording=tracing.recorded(layout.root, traced),
+                has_names=not tracing.is_anonymised,
             )
     _show(layout, table_output)
 
@@ -240,6 +246,7 @@ def _carry_out(
     listeners: Sequence[Listener],
     duties: Duties,
     recording: AbstractContextManager[None],
+    has_names: bool,
 ) -> None:
     """Watch until the end, holding the folder of the campaign."""
     from volbench.engine.run.process_watch import stop_on_signals
@@ -267,6 +274,7 @@ def _carry_out(
             show=LiveTable(sys.stderr, interval_s=campaign.runs[0].device_sample_s),
             listeners=listeners,
             stop=stop,
+            has_names=has_names,
         )
         watch.run(journal, duties)
 

@@ -21,7 +21,7 @@ ENDED = "ended"  # Mark: the measured process had ended; samples after it show t
 _DISK_FIELDS = 14
 _ERROR_FIELDS = 3
 _MAX_COUNT_DIGITS = 18
-_MAX_TIME_S = 253_402_300_800.0  # Year 10000, beyond which no date can be written
+MAX_TIME_S = 253_402_300_800.0  # Year 10000, beyond which no date can be written
 _EBS_FIELDS = 7
 
 
@@ -128,7 +128,7 @@ class SampleReader:
             utc_s, uptime_s = float(fields[1]), float(fields[2])
         except (IndexError, ValueError):
             return None  # cut off in its first line
-        if not (0 <= utc_s < _MAX_TIME_S and 0 <= uptime_s < _MAX_TIME_S):
+        if not (0 <= utc_s < MAX_TIME_S and 0 <= uptime_s < MAX_TIME_S):
             return None
         kinds = {mark.partition(" ")[0] for mark in self.marks}
         return Sample(utc_s, uptime_s, after_start=STARTED in kinds, after_end=ENDED in kinds)
@@ -136,10 +136,10 @@ class SampleReader:
 
 def _page_bytes(fields: list[str]) -> int:
     size = dict(zip(fields[2::2], fields[3::2], strict=False)).get("page", "")
-    return int(size) if _is_count(size) else 4096
+    return int(size) if is_count(size) else 4096
 
 
-def _is_count(word: str) -> bool:
+def is_count(word: str) -> bool:
     """Return whether a word is a counter of the kernel; longer numbers fit in no table."""
     return word.isdecimal() and len(word) <= _MAX_COUNT_DIGITS
 
@@ -149,14 +149,14 @@ def _take(sample: Sample, fields: list[str]) -> None:
     if len(fields) >= _DISK_FIELDS and fields[0].isdecimal():
         _take_disk(sample, fields)
         return
-    name, numbers = fields[0].rstrip(":"), [word for word in fields[1:] if _is_count(word)]
+    name, numbers = fields[0].rstrip(":"), [word for word in fields[1:] if is_count(word)]
     if name == "cpu":
         sample.cpu = tuple(int(number) for number in numbers)
     elif name in {"Dirty", "Writeback"} and numbers:
         sample.memory[name] = int(numbers[0]) * 1024
     elif name in {"pswpin", "pswpout"} and numbers:
         sample.swapped_pages = (sample.swapped_pages or 0) + int(numbers[0])
-    elif name in {"some", "full", "cpu-some"} and _is_count(
+    elif name in {"some", "full", "cpu-some"} and is_count(
         total := _named(fields).get("total", "")
     ):
         sample.pressure_us[name] = int(total)
@@ -177,7 +177,7 @@ def _take_own(sample: Sample, name: str, fields: list[str], counts: list[int]) -
             sample.exceeded_us[fields[1]] = tuple(counts[: len(EXCEEDED)])
         case "ebs-read" | "ebs-write", 0 if len(fields) > 1:
             pairs = [word.partition(":")[::2] for word in fields[2:]]
-            if all(_is_count(word) for pair in pairs for word in pair):
+            if all(is_count(word) for pair in pairs for word in pair):
                 bins = {int(upper): int(ios) for upper, ios in pairs}
                 sample.latencies[fields[1], name.removeprefix("ebs-")] = bins
         case "ioerr", _ if len(fields) == _ERROR_FIELDS:
@@ -185,7 +185,7 @@ def _take_own(sample: Sample, name: str, fields: list[str], counts: list[int]) -
 
 
 def _take_disk(sample: Sample, fields: list[str]) -> None:
-    counts = [int(word) for word in fields[3:_DISK_FIELDS] if _is_count(word)]
+    counts = [int(word) for word in fields[3:_DISK_FIELDS] if is_count(word)]
     if len(counts) == _DISK_FIELDS - 3:
         # What is in flight (field 9) is not used.
         name = fields[2].replace("/", "!")

@@ -17,7 +17,7 @@ _DISKS = "/proc/diskstats"
 _FILES = ("/proc/stat", _DISKS, "/proc/meminfo", "/proc/vmstat", "/proc/pressure/io")
 _TOOLS = (b"fio", b"dd")
 _LINES = (b"cpu ", b"Dirty:", b"Writeback:", b"pswpin ", b"pswpout ", b"some ", b"full ")
-_TICK_S = 0.5  # Between two looks whether a stream of samples is still wanted.
+TICK_S = 0.5  # Between two looks whether a stream of samples is still wanted.
 _CLOCK_BOOTTIME = 7  # time.CLOCK_BOOTTIME is missing before Python 3.7.
 
 # Longest wait for the write-back of a run: three times the 35 s of an idle kernel.
@@ -177,7 +177,7 @@ def sample_disks(devices: "list[str]", interval_s: float) -> "typing.Iterator[st
     stream = _Stream(devices, interval_s)
     while True:
         yield stream.text() or None
-        time.sleep(max(0.0, min(_TICK_S, stream.due_s - time.monotonic())))
+        time.sleep(max(0.0, min(TICK_S, stream.due_s - time.monotonic())))
         stream.take_due()
 
 

@@ -18,6 +18,7 @@ from volbench.execute.agent import (
     volumes,
     watch,
 )
+from volbench.execute.agent.observation import process_io, request_recorder
 
 OPERATIONS: "dict[str, Callable[..., object]]" = {
     "real_path": files.real_path,
@@ -50,6 +51,10 @@ OPERATIONS: "dict[str, Callable[..., object]]" = {
     "nbd_size": block_reads.nbd_size,
     "reach_nbd": nbd_export.reach_nbd,
     "sample_disks": kernel_sampler.sample_disks,
+    "sample_processes": process_io.sample_processes,
+    "recordable_disks": request_recorder.recordable_disks,
+    "record_requests": request_recorder.record_requests,
+    "end_recording": request_recorder.end_recording,
     "sample_blocks": block_reads.sample_blocks,
     "sample_nbd": block_reads.sample_nbd,
     "flush": block_reads.flush,
@@ -66,11 +71,15 @@ AS_ROOT: "frozenset[str]" = frozenset(
         "describe_files",
         "describe_volumes",
         "edges_digest",
+        "end_recording",
         "file_identities",
         "flush",
         "folder_contents",
         "lifetime",
+        "record_requests",
+        "recordable_disks",
         "sample_blocks",
+        "sample_processes",
     }
 )
-"""Operations on devices, which run as root where the inventory says ``sudo: yes``."""
+"""Operations on devices and processes, which run as root where the inventory says ``sudo: yes``."""

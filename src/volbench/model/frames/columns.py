@@ -354,6 +354,35 @@ MARKS: tuple[Column, ...] = (
     text("text", "Text of the note, number of the machine, or new size; missing for others."),
 )
 
+# Processes of watched hosts
+PROCESSES: tuple[Column, ...] = (
+    *same(IDENTITY, "campaign"),
+    text("run", "ID of the run of the host's first disk, whose folder holds the log."),
+    *same(IDENTITY, "host", "job"),
+    real("t_s", "s", "End of the interval, from the first sample of the run."),
+    text("utc", "The same time by the controller's clock, ISO 8601 with Z."),
+    real("interval_s", "s", "Length of the interval."),
+    whole("pid", "", "Process ID on the host."),
+    text("process", "Name of the process, at most 15 bytes; missing with `--anonymise`."),
+    text("cgroup", "Path of its cgroup; missing with `--anonymise`."),
+    text("container", "First 12 digits of the container's ID in that path; missing without one."),
+    whole(
+        "read_bytes",
+        "bytes",
+        "Bytes that the process read from block devices in the interval, on all disks together.",
+    ),
+    whole(
+        "write_bytes",
+        "bytes",
+        "The same for writes; through the page cache, when the process made the page dirty.",
+    ),
+    whole(
+        "cancelled_write_bytes",
+        "bytes",
+        "Bytes counted as written that never will be: the file was truncated or deleted before.",
+    ),
+)
+
 VERDICTS: tuple[Column, ...] = (
     *IDENTITY,
     text("direction", "`read`, `write` or `trim`."),
@@ -440,6 +469,7 @@ FRAMES: dict[str, tuple[Column, ...]] = {
     "series": SERIES,
     "device": DEVICE,
     "marks": MARKS,
+    "processes": PROCESSES,
     "percentiles": PERCENTILE_ROWS,
     "histogram": HISTOGRAM,
     "shares": SHARES,

@@ -1,0 +1,67 @@
+"""Table of the processes of watched hosts: their bytes over the whole watch, the busiest first."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from volbench.present.formatting import MISSING, Row, records, shown, text
+from volbench.present.tables.table import IDENTITY, Column, Table, quantity
+from volbench.units import format_capacity
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+NOTES = (
+    "Bytes that each process caused at the block layer, on all disks of its host.",
+    "A write through the page cache counts when the process makes the page dirty.",
+)
+_MAX_PLACE = 20  # So that the table fits 80 columns
+_KEYS = ["campaign", "host", "process", "cgroup", "container"]
+_BYTES = ["read_bytes", "write_bytes", "cancelled_write_bytes"]
+
+
+def processes_table(frame: pd.DataFrame) -> Table[Row]:
+    """Return a row for each name and cgroup of the frame `processes`."""
+    unnamed = "pid " + frame["pid"].astype("string")
+    named = frame.assign(process=frame["process"].fillna(unnamed))
+    at_once = named.groupby([*_KEYS, "run", "t_s", "interval_s"], dropna=False)
+    each = at_once[_BYTES].sum().reset_index()
+    each["peak_bytes_per_s"] = (each["read_bytes"] + each["write_bytes"]) / each["interval_s"]
+    whole = each.groupby(_KEYS, dropna=False)
+    totals = whole[[*_BYTES, "interval_s"]].sum().rename(columns={"interval_s": "active_s"})
+    totals["peak_bytes_per_s"] = whole["peak_bytes_per_s"].max()
+    totals["pids"] = named.groupby(_KEYS, dropna=False)["pid"].nunique()
+    order = (totals["read_bytes"] + totals["write_bytes"]).sort_values(ascending=False).index
+    rows = records(totals.loc[order].reset_index())
+    several = [key for key in ("campaign", "host") if len({row[key] for row in rows}) > 1]
+    columns: list[Column[Row]] = [
+        *(Column(key, priority=IDENTITY) for key in several),
+        Column("process", lambda row: text(row, "process"), priority=IDENTITY),
+        Column(
+            "cgroup",
+            _place,
+            priority=2,
+            is_optional=True,
+            meaning="Container, or the last part of the cgroup",
+        ),
+        _capacity("read_bytes", "read", priority=1),
+        _capacity("write_bytes", "written", priority=1),
+        _capacity("cancelled_write_bytes", "cancelled", priority=4),
+        quantity("peak_bytes_per_s", "peak", priority=1),
+        quantity("active_s", "active", priority=3),
+        Column("pids", priority=5, is_right=True),
+    ]
+    return Table("processes", columns, rows, notes=NOTES)
+
+
+def _capacity(name: str, header: str, *, priority: int) -> Column[Row]:
+    show = partial(shown, column=name, format_value=format_capacity)
+    return quantity(name, header, priority=priority, show=show)
+
+
+def _place(row: Row) -> str:
+    last = text(row, "cgroup").rstrip("/").rpartition("/")[2]
+    if len(last) > _MAX_PLACE:
+        last = f"{last[: _MAX_PLACE - 1]}…"
+    return text(row, "container") or last or MISSING
