@@ -47,10 +47,10 @@ def processes_table(frame: pd.DataFrame) -> Table[Row]:
         ),
         _capacity("read_bytes", "read", priority=1),
         _capacity("write_bytes", "written", priority=1),
-        _capacity("cancelled_write_bytes", "cancelled", priority=4),
-        quantity("peak_bytes_per_s", "peak", priority=1),
-        quantity("active_s", "active", priority=3),
-        Column("pids", priority=5, is_right=True),
+        _capacity("cancelled_write_bytes", "cancelled", priority=5),
+        quantity("peak_bytes_per_s", "peak", priority=3),
+        quantity("active_s", "active", priority=4),
+        Column("pids", priority=6, is_right=True),
     ]
     return Table("processes", columns, rows, notes=NOTES)
 
