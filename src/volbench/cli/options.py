@@ -107,7 +107,7 @@ class Metrics:
 
 
 @dataclass(frozen=True)
-class TracedHost:
+class RecordedHost:
     """A host whose devices may be recorded."""
 
     name: str
@@ -120,10 +120,12 @@ class Tracing:
 
     is_anonymised: bool = False  # whether names of processes are omitted
 
-    def check(self, hosts: Sequence[TracedHost]) -> None:
+    def check(self, hosts: Sequence[RecordedHost]) -> None:
         """Refuse what cannot be recorded, before anything is made."""
 
-    def recorded(self, _folder: Path, _hosts: Sequence[TracedHost]) -> AbstractContextManager[None]:
+    def recorded(
+        self, _folder: Path, _hosts: Sequence[RecordedHost]
+    ) -> AbstractContextManager[None]:
         """Record the devices of hosts while the block runs."""
         return nullcontext()
 

@@ -158,7 +158,7 @@ class Recorder:
         if isinstance(pages, str):
             most = PAGES * self._page_bytes
             pages = zlib.decompressobj().decompress(base64.b64decode(pages), most)
-        content: npt.NDArray[Any] = np.frombuffer(pages, np.uint8)  # type: ignore[call-overload]
+        content: npt.NDArray[Any] = np.frombuffer(pages, np.uint8)  # type: ignore[call-overload]  # what a host sends
         return content.reshape(-1, self._page_bytes)
 
     def _begin(

@@ -11,7 +11,7 @@ from typing import Literal, get_args
 
 import click
 
-from volbench.cli.options import TracedHost, Tracing, flag, option_group
+from volbench.cli.options import RecordedHost, Tracing, flag, option_group
 
 _UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
 # Formats of other tools that are imported: all of `trace_file.Source` but what the kernel writes
@@ -31,7 +31,7 @@ class RecordedTrace(Tracing):
     is_recorded: bool = False
     is_anonymised: bool = False
 
-    def check(self, hosts: Sequence[TracedHost]) -> None:
+    def check(self, hosts: Sequence[RecordedHost]) -> None:
         """Refuse what cannot be recorded."""
         from volbench.traces.recorder import check_recordable
 
@@ -39,7 +39,7 @@ class RecordedTrace(Tracing):
             check_recordable(host.executor, host.devices)
 
     @contextmanager
-    def recorded(self, folder: Path, hosts: Sequence[TracedHost]) -> Iterator[None]:
+    def recorded(self, folder: Path, hosts: Sequence[RecordedHost]) -> Iterator[None]:
         """Record the devices while the block runs; each of several hosts into its own folder."""
         from volbench.traces.recorder import recorded
 

@@ -14,7 +14,7 @@ from volbench.cli.options import (
     NEW_CAMPAIGN,
     Metrics,
     Quantity,
-    TracedHost,
+    RecordedHost,
     Tracing,
     examples,
     option_group,
@@ -175,11 +175,11 @@ def watch(
         hosts, notes = without_second_names(find_disks(connected, targets))
         for note in notes:
             click.echo(f"note: {note}", err=True)
-        traced = [
-            TracedHost(at.host.name, at.host.executor, [disk.devices for disk in at.disks])
+        recorded_hosts = [
+            RecordedHost(at.host.name, at.host.executor, [disk.devices for disk in at.disks])
             for at in hosts
         ]
-        tracing.check(traced)
+        tracing.check(recorded_hosts)
         folder = output or default_campaign_folder("watch")
         archive = plan_watch(
             hosts,
@@ -197,7 +197,7 @@ def watch(
                 hosts,
                 listeners=listeners_of(layout),
                 duties=duties,
-                recording=tracing.recorded(layout.root, traced),
+                recording=tracing.recorded(layout.root, recorded_hosts),
                 has_names=not tracing.is_anonymised,
             )
     _show(layout, table_output)

@@ -17,12 +17,18 @@ NOTES = (
     "A write through the page cache counts when the process makes the page dirty.",
 )
 _MAX_PLACE = 20  # So that the table fits 80 columns
+_ABSENT = (
+    "No I/O of processes was recorded.",
+    "volbench watch records it as root, or with sudo: yes in the inventory.",
+)
 _KEYS = ["campaign", "host", "process", "cgroup", "container"]
 _BYTES = ["read_bytes", "write_bytes", "cancelled_write_bytes"]
 
 
 def processes_table(frame: pd.DataFrame) -> Table[Row]:
     """Return a row for each name and cgroup of the frame `processes`."""
+    if frame.empty:
+        return Table("processes", [Column("process", priority=IDENTITY)], [], notes=_ABSENT)
     unnamed = "pid " + frame["pid"].astype("string")
     named = frame.assign(process=frame["process"].fillna(unnamed))
     at_once = named.groupby([*_KEYS, "run", "t_s", "interval_s"], dropna=False)
