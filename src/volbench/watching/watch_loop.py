@@ -254,15 +254,17 @@ class Watch:
         """Let a function take samples of a host until it stops that; return what failed."""
         devices = [name for disk in state.watched.disks for name in disk.devices]
         rarer_s = min(PROCESS_SAMPLES * self._interval_s, _MAX_PROCESSES_S)
-        arguments: Mapping[str, object] = {
+        arguments: dict[str, dict[str, object]] = {
             _DISKS: {"devices": list(dict.fromkeys(devices)), "interval_s": self._interval_s},
             _PROCESSES: {"interval_s": rarer_s, "has_names": self._has_names},
-        }[operation]
+        }
         within_s = self._interval_s if operation == _DISKS else _MAX_PROCESSES_S
         try:
             with suppress(_StopStreamError):
                 executor = state.watched.host.executor
-                executor.stream(operation, take, within_s=within_s + _SILENCE_S, **arguments)
+                executor.stream(
+                    operation, take, within_s=within_s + _SILENCE_S, **arguments[operation]
+                )
         except VolbenchError as error:
             self._arrived.put((state, operation, error))
             return error
