@@ -43,6 +43,6 @@ def test_a_run_does_not_wait_longer_than_it_may_be_late(
 ) -> None:
     """It starts, and the user is told that the reason still holds."""
     answers(monkeypatch, "it is busy")
-    done = call(*arguments, "--grace", "1s")
+    done = call(*arguments, "--grace", "5s")
     assert done.returncode == 0, done.stderr
     assert "does not wait any longer: it is busy" in done.stderr
