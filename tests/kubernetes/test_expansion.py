@@ -17,9 +17,9 @@ from volbench.kubernetes import expansion
 from volbench.kubernetes.cluster_spec import ClusterSpec, is_growing
 from volbench.kubernetes.expansion import Expansions, check_expansion, in_three_parts
 from volbench.kubernetes.pod_executor import PodExecutor
-from volbench.model.campaign.event import Progress, RunProgress
+from volbench.model.campaign.event import Progress, RunEnded, RunProgress
 from volbench.model.campaign.host import Pod
-from volbench.model.campaign.planned_run import Run, Section, Volume, VolumeKind
+from volbench.model.campaign.planned_run import Run, RunState, Section, Volume, VolumeKind
 from volbench.model.profile.profile_model import Job, Order, Phase, Profile
 from volbench.plan.expansion.expand import Terms, expand
 from volbench.store.layout import Layout
@@ -184,6 +184,16 @@ def test_it_is_requested_once_some_seconds_after_the_first_io(
     marks = tmp_path / "runs/002-a-during-r1/marks.txt"
     until(lambda: marks.exists() and "expanded" in marks.read_text())
     assert marks.read_text() == "mark 1007.500 expand 2Gi\nmark 1007.500 expanded\n"
+
+
+def test_a_run_that_is_too_short_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It has no expansion, so that there is nothing to compare."""
+    listener = Growing().listener(tmp_path)
+    listener(progress("run"))
+    listener(RunEnded(RUN, RunState.FINISHED))
+    assert "ended before its volume was expanded" in capsys.readouterr().err
 
 
 def test_an_end_after_the_campaign_went_on_is_no_end(

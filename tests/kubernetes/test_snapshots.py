@@ -163,7 +163,7 @@ def test_expansion_and_snapshot_are_timed(desk: Desk) -> None:
 
 GROWN = """\
 name: grown
-defaults: {size: 8m, runtime: 6s, time_based: 1, ioengine: psync, direct: 1}
+defaults: {size: 8m, runtime: 15s, time_based: 1, ioengine: psync, direct: 1}
 jobs:
   a: {rw: randwrite, bs: 4k}
 """

@@ -19,7 +19,7 @@ from volbench.errors import InputError, RefusedError, VolbenchError
 from volbench.kubernetes.cluster import Cluster
 from volbench.kubernetes.cluster_spec import ClusterSpec, is_growing, quantity_bytes
 from volbench.kubernetes.pod_executor import PodExecutor
-from volbench.model.campaign.event import Event, RunProgress
+from volbench.model.campaign.event import Event, RunEnded, RunProgress
 from volbench.model.profile.profile_model import Order, Phase
 from volbench.plan.expansion.expand import repeats_of
 from volbench.plan.expansion.target_arms import on_each_target
@@ -91,6 +91,12 @@ class Expansions:
 
     def __call__(self, event: Event, /) -> None:
         """Request an expansion when its time has come."""
+        if isinstance(event, RunEnded) and event.run.arm == _DURING:
+            if self._begun_s.get(event.run.id) != math.inf:
+                words = (
+                    f"{event.run.id}: ended before its volume was expanded: use a longer runtime"
+                )
+                click.echo(words, err=True)
         if not isinstance(event, RunProgress):
             return
         now_s = time.monotonic()
