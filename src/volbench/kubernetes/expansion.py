@@ -91,12 +91,9 @@ class Expansions:
 
     def __call__(self, event: Event, /) -> None:
         """Request an expansion when its time has come."""
-        if isinstance(event, RunEnded) and event.run.arm == _DURING:
-            if self._begun_s.get(event.run.id) != math.inf:
-                words = (
-                    f"{event.run.id}: ended before its volume was expanded: use a longer runtime"
-                )
-                click.echo(words, err=True)
+        if isinstance(event, RunEnded) and self._lacks_expansion(event.run):
+            words = "ended before its volume was expanded: use a longer runtime"
+            click.echo(f"{event.run.id}: {words}", err=True)
         if not isinstance(event, RunProgress):
             return
         now_s = time.monotonic()
@@ -109,6 +106,9 @@ class Expansions:
             if now_s - begun_s >= REQUEST_AFTER_S:
                 self._begun_s[event.run.id] = math.inf
                 Thread(target=self._expand, args=[event.run], daemon=True).start()
+
+    def _lacks_expansion(self, run: Run) -> bool:
+        return run.arm == _DURING and self._begun_s.get(run.id) != math.inf
 
     def _expand(self, run: Run) -> None:
         """Expand the volume of a run; note when it was requested, and when it had ended."""
