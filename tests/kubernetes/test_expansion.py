@@ -154,9 +154,9 @@ RUN = Run(
 )
 
 
-def progress(state: str, iops: float | None = 0.0, **changes: object) -> RunProgress:
-    """Return a report of the run, or of another one; no IOPS before the first one of fio."""
-    report = Progress(9.0, state=state, read_iops=iops)
+def progress(state: str, **changes: object) -> RunProgress:
+    """Return a report of the run, or of another one."""
+    report = Progress(9.0, state=state, write_iops=1.0)
     return RunProgress(RUN.model_copy(update=changes), report)
 
 
@@ -169,10 +169,10 @@ def test_it_is_requested_once_some_seconds_after_the_first_io(
     monkeypatch.setattr(expansion, "time", clock)
     growing = Growing()
     listener = growing.listener(tmp_path, ahead_s=7.5)
-    for report in (progress("layout"), progress("run", arm="before")):
+    for state, changes in (("layout", {}), ("run", {"arm": "before"})):
         now_s[0] += 60
-        listener(report)
-    listener(progress("run", None))
+        listener(progress(state, **changes))
+    listener(RunProgress(RUN, Progress(9.0)))  # fio has not reported yet
     now_s[0] += 60
     for _ in range(2):
         now_s[0] += expansion.REQUEST_AFTER_S - 1

@@ -100,7 +100,8 @@ class Expansions:
         if event.run.arm == _AFTER:
             self._went_on.add(event.run.host)
         elif event.run.arm == _DURING and event.progress.state == "run":
-            if event.progress.read_iops is None:  # fio has not reported yet
+            seen = event.progress
+            if seen.read_iops is None and seen.write_iops is None:  # fio has not reported yet
                 return
             begun_s = self._begun_s.setdefault(event.run.id, now_s)
             if now_s - begun_s >= REQUEST_AFTER_S:
