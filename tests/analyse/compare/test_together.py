@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import product
 
 import pandas as pd
 import pytest
@@ -12,15 +13,17 @@ from volbench.analyse.compare.comparison import Comparison, Question, compare
 from volbench.analyse.compare.comparison_result import Regression, size_words, together
 
 
-def many(ratios: Mapping[str, float], *, noise: float, tolerance: float | None) -> Comparison:
-    """Compare workloads of three repeats each with a base, by their true ratios."""
+def many(
+    ratios: Mapping[str, float], *, noise: float, tolerance: float | None, repeats: int = 3
+) -> Comparison:
+    """Compare workloads of some repeats each with a base, by their true ratios."""
     sides = {
         side: pd.concat(
             [
                 rows_of(
                     1000 * (ratio if side == "b" else 1),
                     job=job,
-                    repeats=3,
+                    repeats=repeats,
                     noise=noise,
                     seed=place + 100 * (side == "b"),
                 )
@@ -83,3 +86,36 @@ def test_noise_above_10x_is_inconclusive(noise: float, *, is_inconclusive: bool)
     (row,) = many({"reads": 1.0}, noise=noise, tolerance=None).rows
     assert row.is_inconclusive is is_inconclusive
     assert (size_words(row.detectable) == "more than 10x") is is_inconclusive
+
+
+def test_reads_and_writes_of_a_job_are_one_vote() -> None:
+    """Both halves of three mixed jobs are slower: three votes, and six would be called evidence."""
+    sides = {
+        side: pd.concat(
+            [
+                rows_of(level, job=job, direction=direction, rw="randrw", repeats=3, seed=seed)
+                for seed, (job, direction) in enumerate(product("abc", ("read", "write")), start)
+            ],
+            ignore_index=True,
+        )
+        for side, level, start in (("old", 1000, 1), ("new", 800, 101))
+    }
+    findings = dict.fromkeys(sides, no_findings())
+    compared = compare(sides, findings, Question(metrics=("iops",)))
+    (every,) = together(compared.rows, confidence=0.95)
+    assert len(compared.rows) == 6
+    assert every.ratios == pytest.approx((0.8, 0.8, 0.8), rel=0.02)
+    assert every.p_value == pytest.approx(1 / 8)
+    assert not every.is_regression
+
+
+def test_jobs_without_enough_repeats_are_no_evidence() -> None:
+    """Eight jobs of two repeats a side are slower: one slow period would do the same."""
+    compared = many(SLOWER, noise=0.01, tolerance=0.05, repeats=2)
+    (every,) = together(compared.rows, confidence=0.95)
+    assert every.is_worse
+    assert not every.is_regression
+    (remark,) = (text for text in compared.remarks if "8 of 8 jobs are worse" in text)
+    assert "a slow period of the host or the storage while one side was measured" in remark
+    assert "chance" not in remark
+    assert "p =" not in remark

@@ -424,9 +424,7 @@ def _judged(
         for verdict in compared
     ]
     lost = [
-        every.sentence
-        for every in together(rows, confidence=question.confidence)
-        if every.is_regression
+        every.sentence for every in together(rows, confidence=question.confidence) if every.is_worse
     ]
     return Comparison(tuple(rows), (*remarks, *lost), question.confidence)
 

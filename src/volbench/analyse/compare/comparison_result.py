@@ -131,14 +131,6 @@ class Compared:
         return self.regression is Regression.UNDECIDED and not self.detectable <= least
 
     @property
-    def is_beyond(self) -> bool:
-        """Whether the ratio is worse than the tolerance, whatever chance may explain."""
-        tolerance = self.tolerance or 0.0
-        if self.measure.more_is_better:
-            return self.ratio < 1 - tolerance
-        return self.ratio > 1 + tolerance
-
-    @property
     def is_inconclusive(self) -> bool:
         """Whether no difference is shown because next to none could have been detected."""
         return self.verdict is Verdict.NOT_SHOWN and self.detectable > _MAX_DETECTABLE
@@ -170,14 +162,22 @@ class Compared:
 
 @dataclass(frozen=True)
 class Together:
-    """All workloads of a candidate as evidence of a regression, by the sign test."""
+    """All jobs of a candidate as evidence of a regression, by the sign test.
+
+    The directions of a job slow down together, so that a job has one ratio: their geometric mean.
+    """
 
     candidate: str  # what is compared with the base
     measure: Measure  # the metric
-    ratios: tuple[float, ...]  # of the workloads, candidate over base
-    beyond: int  # workloads that are worse than the tolerance
+    ratios: tuple[float, ...]  # of the jobs, candidate over base
+    is_repeated: bool  # whether the jobs have enough repeats, spread over time, to be judged
     tolerance: float  # acceptable relative difference
     alpha: float  # greatest probability of so many by chance
+
+    @property
+    def beyond(self) -> int:
+        """Number of jobs that are worse than the tolerance."""
+        return sum(map(self._is_beyond, self.ratios))
 
     @property
     def p_value(self) -> float:
@@ -188,43 +188,68 @@ class Together:
     @property
     def mean(self) -> float:
         """Geometric mean of the ratios."""
-        return math.exp(math.fsum(map(math.log, self.ratios)) / len(self.ratios))
+        return _geometric_mean(self.ratios)
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether more jobs are worse than independent noise of each explains."""
+        return self._is_beyond(self.mean) and self.p_value <= self.alpha
 
     @property
     def is_regression(self) -> bool:
-        """Whether chance does not explain that so many workloads are worse."""
-        more = self.measure.more_is_better
-        is_worse = self.mean < 1 - self.tolerance if more else self.mean > 1 + self.tolerance
-        return is_worse and self.p_value <= self.alpha
+        """Whether neither chance nor one slow period explains that so many jobs are worse."""
+        return self.is_repeated and self.is_worse
 
     @property
     def sentence(self) -> str:
-        """Number of workloads, their mean and the probability in a sentence."""
-        return (
-            f"{self.candidate}, {self.measure.name}: {self.beyond} of {len(self.ratios)} workloads"
-            f" are worse{f' by more than {percent(self.tolerance)} %' if self.tolerance else ''}"
-            f" (geometric mean {change_words(self.mean, self.measure)}), which is unlikely to be"
-            f" chance (sign test, p = {self.p_value:.2g})"
+        """Number of jobs, their mean, and what it is worth, in a sentence."""
+        worth = (
+            f"which is unlikely to be chance (sign test, p = {self.p_value:.2g})"
+            if self.is_repeated
+            else "but too few repeats to be evidence: a slow period of the host or the storage"
+            " while one side was measured would do the same"
         )
+        return (
+            f"{self.candidate}, {self.measure.name}: {self.beyond} of {len(self.ratios)} jobs"
+            f" are worse{f' by more than {percent(self.tolerance)} %' if self.tolerance else ''}"
+            f" (geometric mean {change_words(self.mean, self.measure)}), {worth}"
+        )
+
+    def _is_beyond(self, ratio: float) -> bool:
+        more = self.measure.more_is_better
+        return ratio < 1 - self.tolerance if more else ratio > 1 + self.tolerance
 
 
 def together(rows: Sequence[Compared], *, confidence: float) -> list[Together]:
-    """Return the evidence of all workloads for each candidate and metric with known ratios."""
+    """Return the evidence of all jobs for each candidate and metric with known ratios.
+
+    Rows without a contrast count only where no row has one.
+    """
     sets: dict[tuple[str, Measure], list[Compared]] = {}
     for row in rows:
         if not math.isnan(row.ratio):
             sets.setdefault((row.candidate, row.measure), []).append(row)
-    return [
-        Together(
-            candidate=candidate,
-            measure=measure,
-            ratios=tuple(row.ratio for row in group),
-            beyond=sum(row.is_beyond for row in group),
-            tolerance=group[0].tolerance or 0.0,
-            alpha=(1 - confidence) / len(sets),
+    found = []
+    for (candidate, measure), group in sets.items():
+        repeated = [row for row in group if row.contrast]
+        jobs: dict[tuple[str, ...], list[float]] = {}
+        for row in repeated or group:
+            jobs.setdefault((row.label, *row.by.values()), []).append(row.ratio)
+        found.append(
+            Together(
+                candidate=candidate,
+                measure=measure,
+                ratios=tuple(map(_geometric_mean, jobs.values())),
+                is_repeated=bool(repeated),
+                tolerance=group[0].tolerance or 0.0,
+                alpha=(1 - confidence) / len(sets),
+            )
         )
-        for (candidate, measure), group in sets.items()
-    ]
+    return found
+
+
+def _geometric_mean(ratios: Sequence[float]) -> float:
+    return math.exp(math.fsum(map(math.log, ratios)) / len(ratios))
 
 
 def _digits(width: float) -> int:
