@@ -103,6 +103,8 @@ def test_the_exit_code_follows_the_verdict(
         (("out", "--type", "azure/P15"), "--type has no effect on campaigns", "with --on"),
         (("out", "--for", "1h"), "--for has no effect on campaigns", "with --on"),
         (("out", "--set", "limits.iops=3k"), "--set has no effect on campaigns", "with --on"),
+        (("--on", ".", "--set", "runtime=1s"), "a run of 1s has no second one", "use --for"),
+        (("--on", ".", "--set", "sample=0"), "sample=0 records no series", "leave out"),
         (("--on", ".", "--for", "10s"), "10s is too short for an audit", "--for 10m"),
         (
             ("--on", ".", "--type", "azure/P99"),

@@ -40,13 +40,13 @@ from volbench.cli.verb_groups import VerbCommand
 from volbench.errors import FindingsError, InputError, UndecidedError
 from volbench.present.formatting import printable
 from volbench.slices import load
-from volbench.units import parse_duration
+from volbench.units import format_duration, parse_duration
 
 if TYPE_CHECKING:
     from volbench.engine.campaign.prepare import CampaignRequest
     from volbench.engine.hosts.connected_host import ConnectedHost
     from volbench.model.campaign.planned_run import Campaign
-    from volbench.model.profile.profile_model import Job
+    from volbench.model.profile.profile_model import Job, Profile
 
 # Pattern, block size, queue depths, and share of the time of all runs. Of several depths, a deeper
 # one is tried while it gains; two are repeated, so that the last one shows no gain.
@@ -271,6 +271,7 @@ def _request(
         directories=directories,
         typed={"limits": "--type", "size": "--scratch-size"},
     )
+    _refuse_short_runs(profile)
     return CampaignRequest(
         profiles=(profile,),
         targets=roles,
@@ -282,6 +283,24 @@ def _request(
             command=recorded_command(tuple(roles.values()), start.output),
         ),
     )
+
+
+def _refuse_short_runs(profile: Profile) -> None:
+    """Refuse what leaves no interval of a run after its first, in which the queue fills."""
+    if not profile.sample_s:
+        raise InputError(
+            "sample=0 records no series, by which an audit judges", hint="leave out --set sample=0"
+        )
+    judged = {name for ladder in _ladders(profile.jobs) for name in ladder}
+    for job in profile.jobs:
+        runtime_s = parse_duration(job.options.get("runtime") or "0")
+        if job.name in judged and 0 < runtime_s < 2 * profile.sample_s:
+            raise InputError(
+                f"{job.name} is too short for an audit: the first interval of"
+                f" {format_duration(profile.sample_s)}, in which the queue fills, is left out, and"
+                f" a run of {format_duration(runtime_s)} has no second one",
+                hint="use --for instead of --set runtime; runs of 10 s or more can be judged",
+            )
 
 
 def _unpromised(plan: Campaign) -> Iterator[str]:
