@@ -14,7 +14,7 @@ import pytest
 from tests.command_line import Volbench
 from tests.importer.sources import JSON, put
 from volbench.errors import ArchiveError
-from volbench.store.held_folder import hold_folder, make_private_folder
+from volbench.store.held_folder import hold_folder, make_private_folder, refuse_foreign_links
 
 pytestmark = pytest.mark.root
 
@@ -286,3 +286,43 @@ def test_root_writes_no_report_into_a_campaign_of_another_user(
     assert not (out / "report").exists()
     done = volbench(*verb, out, "--output", tmp_path / "mine.html")
     assert done.returncode == 0, done.stderr
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Path:
+    """Return a folder of root's to which another user has planted a link, `planted`."""
+    home = tmp_path / "home"
+    home.mkdir()
+    planted = tmp_path / "planted"
+    planted.symlink_to(home)
+    os.lchown(planted, NOBODY, NOBODY)
+    return home
+
+
+@pytest.mark.parametrize("output", ["planted/new", "planted/a/new", "own/new"])
+def test_root_follows_no_link_of_another_user_to_an_output(
+    tmp_path: Path, scratch: Path, home: Path, profile: Path, volbench: Volbench, *, output: str
+) -> None:
+    """Neither a campaign, nor an import, nor a file is written, also through a link of root's."""
+    (tmp_path / "own").symlink_to("planted")
+    source = put(tmp_path / "in" / "a.json", JSON)
+    into = tmp_path / output
+    for words in (
+        ("run", profile, "--on", scratch, "--output", into),
+        ("import", source, "--output", into),
+        ("profile", "list", "--format", "json", "--output", into),
+    ):
+        done = volbench(*words)
+        assert done.returncode == 3, (words, done.stderr)
+        assert f"planted is a symbolic link of the user {NOBODY}" in done.stderr
+    assert not list(home.iterdir())
+
+
+def test_root_follows_its_own_links_to_an_output(home: Path, tmp_path: Path) -> None:
+    """A link of root's to a folder is as good as the folder, and a circle is no endless loop."""
+    own, circle = tmp_path / "own", tmp_path / "circle"
+    own.symlink_to("home")
+    circle.symlink_to("circle")
+    make_private_folder(own / "new")
+    assert (home / "new").is_dir()
+    refuse_foreign_links(circle / "new")

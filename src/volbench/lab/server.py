@@ -18,7 +18,7 @@ from pathlib import Path
 from volbench.errors import InputError, VolbenchError
 from volbench.execute.local import check_place
 from volbench.lab.scenario import Scenario
-from volbench.store.held_folder import refuse_foreign
+from volbench.store.held_folder import refuse_foreign, refuse_foreign_links
 
 THREADS = 64  # Requests that nbdkit serves in parallel; a deeper queue waits in the socket
 
@@ -89,6 +89,7 @@ def serve(scenario: Scenario, folder: Path, *, device: bool = False) -> Iterator
     _check_socket(socket)
     check_place(folder, f"in {folder}", hint="choose another folder with --output")
     try:
+        refuse_foreign_links(folder / socket.name)
         folder.mkdir(parents=True, exist_ok=True)
         refuse_foreign(folder, folder.stat())
     except OSError as error:

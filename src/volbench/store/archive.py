@@ -25,7 +25,7 @@ from volbench.store.atomic_files import (
     unwritable,
     write_bytes_atomic,
 )
-from volbench.store.held_folder import hold_folder, make_private_folder
+from volbench.store.held_folder import hold_folder, make_private_folder, refuse_foreign_links
 from volbench.store.layout import Layout, RunFolder
 
 FORMAT = 1  # Format version of the campaign folder; incremented on incompatible changes
@@ -79,6 +79,7 @@ def refuse_used(root: Path) -> None:
 
     What a controller leaves that is killed before its plan is written does not count.
     """
+    refuse_foreign_links(root)
     outer = next((path for path in root.absolute().parents if Layout(path).campaign.exists()), None)
     if outer is not None:
         raise ArchiveError(

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from volbench.errors import ArchiveError, InputError, OutputError, unwritten
+from volbench.store.held_folder import refuse_foreign_links
 from volbench.units import format_capacity
 
 if TYPE_CHECKING:
@@ -74,10 +75,17 @@ def write_output(path: Path, content: bytes) -> None:
     """Write a file that the user named; a pipe or device, such as /dev/stdout, is written to.
 
     A symbolic link of another user is replaced, not followed: it may lead to any file of root.
+
+    Raises:
+        RefusedError: such a link is a folder on the way to the file.
+        InputError: the file cannot be written.
     """
     try:
+        refuse_foreign_links(path)
         is_link = path.is_symlink()
         is_own_link = is_link and path.lstat().st_uid in {0, os.geteuid()}
+        if is_own_link:
+            refuse_foreign_links(path.parent / path.readlink())
         if (is_own_link or not is_link) and path.exists() and not path.is_file():
             with _open_pipe(path) as pipe:
                 pipe.write(content)
@@ -113,6 +121,7 @@ def _open_pipe(path: Path) -> BinaryIO:
 def make_output_folder(path: Path) -> None:
     """Create a folder that the user named, and its parents, if they are missing."""
     try:
+        refuse_foreign_links(path / "file")
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise _unusable(path, error) from error

@@ -57,9 +57,11 @@ def make_private_folder(path: Path) -> Identity:
         The identity of the folder, by which `hold_folder` knows it again.
 
     Raises:
-        RefusedError: it belongs to another user, and this process runs as root.
+        RefusedError: it belongs to another user, or a link of another user leads to it, and this
+            process runs as root.
         OSError: it cannot be made, or its path is a symbolic link.
     """
+    refuse_foreign_links(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     is_new = True
     try:
@@ -68,6 +70,7 @@ def make_private_folder(path: Path) -> Identity:
         is_new = False
     descriptor = os.open(path, _FOLDER)
     try:
+        refuse_foreign_links(path)  # somebody may have planted one meanwhile
         status = os.fstat(descriptor)
         if not (is_new and status.st_uid == _NOBODY):
             refuse_foreign(path, status)
@@ -112,6 +115,29 @@ def refuse_foreign(path: Path, status: os.stat_result) -> None:
         f"{path} {_whose(status)}, who could redirect root to other files while it writes there",
         hint="choose another place with --output, or run volbench as that user",
     )
+
+
+def refuse_foreign_links(path: Path) -> None:
+    """Refuse a path that a link of another user leads elsewhere, if this process runs as root.
+
+    The last part of the path may be a link: whoever writes there does not follow it.
+
+    Raises:
+        RefusedError: a folder on the way is such a link, or a link of root leads to one.
+    """
+    if os.geteuid() != 0:
+        return
+    for place in reversed(Path(str(path)).absolute().parents):
+        if not place.is_symlink():
+            continue
+        if owner := place.lstat().st_uid:
+            raise RefusedError(
+                f"{place} is a symbolic link of the user {owner}, who decides with it where root"
+                f" writes {path}",
+                hint="name the folder that it leads to, if you trust it, with --output",
+            )
+        if place.exists():  # a circle has no end
+            refuse_foreign_links(place.parent / place.readlink() / "file")
 
 
 def _whose(status: os.stat_result) -> str:
