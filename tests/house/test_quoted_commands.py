@@ -23,9 +23,13 @@ QUOTED_ALREADY = {
     "rule",  # identifiers of volbench
     "kind",
     "by",
+    "mode",
+    "geteuid()",  # numbers of the system
 }
 # A command up to the value in question; prose may follow a command after a comma or a colon
-COMMAND = re.compile(rf"(?:^|[\s(])(?:volbench (?:{'|'.join(VERBS)})|umount)\b[^;:,]*$")
+COMMAND = re.compile(
+    rf"(?:^|[\s(])(?:volbench (?:{'|'.join(VERBS)})|umount|mount|mkdir|rm|chmod|chown)\b[^;:,]*$"
+)
 
 
 def unquoted(source: str) -> Iterator[str]:
@@ -40,6 +44,7 @@ def unquoted(source: str) -> Iterator[str]:
             elif isinstance(part, ast.FormattedValue):
                 words = ast.unparse(part.value)
                 is_safe = re.match(r"quoted\(", words) or words.split(".")[-1] in QUOTED_ALREADY
+                is_safe = is_safe or words.isupper()  # constants
                 if COMMAND.search(before) and not is_safe:
                     yield f"{part.lineno}: {words}"
                 before += "X"
@@ -48,6 +53,7 @@ def unquoted(source: str) -> Iterator[str]:
 def test_an_unquoted_path_is_found() -> None:
     """The search sees paths of commands, and nothing in prose."""
     assert list(unquoted('f"continue: volbench resume {root} --yes"')) == ["1: root"]
+    assert list(unquoted('f"create it: mkdir -m 700 {root}/mine"')) == ["1: root"]
     assert list(unquoted('f"see: volbench compare {quoted(a)} {b}"')) == ["1: b"]
     assert not list(unquoted('f"volbench resume {quoted(root)}; it has {count} runs"'))
 

@@ -250,11 +250,12 @@ def _read_key(path: Path) -> bytes:
     with os.fdopen(descriptor, "rb") as file:
         for checked, stats in ((path, os.fstat(descriptor)), (path.parent, path.parent.stat())):
             forbidden = 0o077 if checked == path else 0o022
+            mode = "600" if checked == path else "700"
             if stats.st_uid != os.geteuid() or stat.S_IMODE(stats.st_mode) & forbidden:
                 raise ArchiveError(
                     f"{checked} is not private: other users can access it",
                     hint=f"if you trust it: chown {os.geteuid()} {quoted(checked)}; "
-                    f"chmod {'600' if checked == path else '700'} {quoted(checked)}",
+                    f"chmod {mode} {quoted(checked)}",
                     path=str(checked),
                 )
         return _key_in(path, file.read(2 * _KEY_BYTES + 1))

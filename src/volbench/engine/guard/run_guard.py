@@ -263,14 +263,14 @@ def check_place(volume: Volume, seen: DescribedVolume, *, writes: bool) -> None:
     if seen.folder.kind != "directory":
         raise RefusedError(
             f"there is no folder {folder}: fio would create it and fill the disk of its parent",
-            hint=f"mount the volume, or create the folder: mkdir -p {folder}",
+            hint=f"mount the volume, or create the folder: mkdir -p {quoted(folder)}",
         )
     check_not_among_devices(target, seen)
     if writes and (point := seen.unmounted):
         raise RefusedError(
             f"{point} is a mount point in /etc/fstab, but nothing is mounted there: "
             f"{target} would fill the disk that holds it",
-            hint=f"mount it first: mount {point}",
+            hint=f"mount it first: mount {quoted(point)}",
         )
 
 
@@ -297,7 +297,11 @@ def check_not_shared(seen: DescribedVolume, *, user: int, by_sudo: bool) -> None
             continue
         whose = "can be written by other users" if is_open else f"belongs to user {owner}"
         is_sticky = mode & _STICKY and owner in {0, user}
-        example = f"mkdir -m 700 {folders[0][0]}/mine" if is_sticky else "one below /root or /srv"
+        example = (
+            f"mkdir -m 700 {quoted(f'{folders[0][0]}/mine')}"
+            if is_sticky
+            else "one below /root or /srv"
+        )
         raise RefusedError(
             f"{path} {whose}, who could plant a symlink to any file that root may overwrite",
             hint=f"measure in a folder that only root can write to, such as {example}; "

@@ -14,7 +14,7 @@ from volbench.engine.hosts.described_volumes import (
     look_at,
     look_at_volume,
 )
-from volbench.errors import InputError, RefusedError
+from volbench.errors import InputError, RefusedError, quoted
 from volbench.execute.protocol import Executor
 from volbench.model.campaign.planned_run import DevicePin, Volume, VolumeKind
 from volbench.model.profile.secret_values import mask_text
@@ -148,13 +148,13 @@ def _check_new_file(path: str, seen: DescribedVolume, *, is_folder: bool) -> Non
     if is_folder or is_root:
         raise RefusedError(
             f"{path} does not exist: fio would fill the disk of {folder.path}",
-            hint=f"mount the volume there, or create the folder: mkdir {path}",
+            hint=f"mount the volume there, or create the folder: mkdir {quoted(path)}",
         )
     if folder.kind != "directory":
         raise RefusedError(
             f"{path} cannot be created: there is no folder {folder.path}; fio would create it and "
             f"fill the disk of {folder.nearest}",
-            hint=f"mount the volume, or create the folder: mkdir -p {folder.path}",
+            hint=f"mount the volume, or create the folder: mkdir -p {quoted(folder.path)}",
         )
 
 

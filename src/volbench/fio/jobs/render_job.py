@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 
 from volbench import __version__
-from volbench.errors import InputError
+from volbench.errors import InputError, quoted
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.campaign.host import LOCAL
 from volbench.model.campaign.planned_run import Run, Section, VolumeKind
@@ -230,7 +230,7 @@ def _head(run: Run) -> Iterator[str]:
     for variable in variables_of(run):
         yield f"# its password is taken from the environment variable {variable}"
     if run.volume.private_folder:
-        yield f"# its folder was removed at the end: mkdir {_plain(run.volume.folder)}"
+        yield f"# its folder was removed at the end: mkdir {quoted(_plain(run.volume.folder))}"
     yield ""
 
 
