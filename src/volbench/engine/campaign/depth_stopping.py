@@ -46,16 +46,8 @@ class DepthJudge(ResultsJudge):
             )
             words = f"another queue depth is faster than {run.job}"
             return None if is_deep_enough else Decision(True, words, frozenset({run.job}))
-        *shallow, last = ladder[: ladder.index(run.job)]
-        gains = [
-            levels[last] / before - 1
-            for levels in clients
-            if last in levels
-            and (before := max((levels.get(job, 0.0) for job in shallow), default=0.0))
-        ]
-        gain = max(gains, default=0.0)
-        words = f"{last} {gain_words(gain)} compared with shallower queues"
-        return None if gain > MAX_SAME_DISTANCE else Decision(True, words, frozenset({run.job}))
+        words = _needless(ladder[: ladder.index(run.job)], clients)
+        return Decision(True, words, frozenset({run.job})) if words else None
 
     def _clients(self) -> list[tuple[str, int]]:
         return list(dict.fromkeys((run.host, run.client) for run in self._campaign.runs))
@@ -75,3 +67,32 @@ class DepthJudge(ResultsJudge):
             each = (direction.iops or 0.0 for job in jobs for direction in job.directions)
             self._rates[run.id] = math.fsum(each)
         return self._rates[run.id]
+
+
+def _needless(shallower: Sequence[str], clients: Sequence[Mapping[str, float]]) -> str:
+    """Return why the next depth after some is not needed; empty if it is.
+
+    Args:
+        shallower: jobs of a ladder, ascending.
+        clients: IOPS of the jobs that each client has finished.
+    """
+    last, tried = shallower[-1], list(shallower)
+    while len(tried) > 1 and not _gains(tried, clients):
+        tried.pop()
+    gain = max(_gains(tried, clients), default=math.nan)
+    if gain > MAX_SAME_DISTANCE and tried[-1] == last:
+        return ""
+    if not gain <= MAX_SAME_DISTANCE:  # nothing kept it from running
+        return f"{last} has no result"
+    words = f"{tried[-1]} {gain_words(gain)} compared with shallower queues"
+    return words if tried[-1] == last else f"{last} was not tried, because {words}"
+
+
+def _gains(ladder: Sequence[str], clients: Sequence[Mapping[str, float]]) -> list[float]:
+    """Return what the deepest queue gained over the best shallower one, for each client."""
+    *shallow, last = ladder
+    return [
+        levels[last] / before - 1
+        for levels in clients
+        if last in levels and (before := max((levels.get(job, 0.0) for job in shallow), default=0))
+    ]
