@@ -243,6 +243,26 @@ def test_a_job_that_ends_at_its_size_before_its_runtime_is_a_note() -> None:
     (entry,) = found(a_view(run), rule="ended-early")
     assert entry.severity is NOTE
     assert "5m 00s" in entry.message
+    assert "moved all" in entry.message
+    assert "without time_based" in entry.message
+
+
+def test_only_the_size_itself_is_all() -> None:
+    """Of more bytes than the size, and of a time_based that is off, nothing false is said."""
+    run = a_run({"time_based": "0", "runtime": "300s", "size": str(IOPS_BYTES // 2)})
+    (entry,) = found(a_view(run), rule="ended-early")
+    assert "moved all" not in entry.message
+    assert "without time_based" not in entry.message
+
+
+@pytest.mark.parametrize("time_based", [None, "1"])
+def test_a_search_that_ended_names_its_latency_target(time_based: str | None) -> None:
+    """Fio ends it when it has found the depth: neither bytes nor time_based are the cause."""
+    options = {"time_based": time_based, "runtime": "300s", "size": str(IOPS_BYTES)}
+    (entry,) = found(a_view(a_run(options | {"latency_target": "2ms"})), rule="ended-early")
+    assert entry.severity is NOTE
+    assert "latency_target" in entry.message
+    assert "moved" not in entry.message
 
 
 @pytest.mark.parametrize(

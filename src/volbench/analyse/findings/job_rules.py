@@ -336,8 +336,9 @@ def _percentiles(view: RunView, direction: str, percentiles: list[float]) -> Ite
         "Runtime of time-based jobs against the requested one (at least 95 %), and bytes moved"
         " by other jobs against `size` or `io_size` (at least 99 %): fio silently truncates a"
         " size larger than the device. A job that finished its size before a `runtime` without"
-        " `time_based` was over is a note. Jobs that may end for other reasons are left out:"
-        " `until: steady`, fio's `steadystate`, `number_ios`, `exitall`, or an unknown size."
+        " `time_based` was over is a note, and so is a search for `latency_target` that ended."
+        " Jobs that may end for other reasons are left out: `until: steady`, fio's"
+        " `steadystate`, `number_ios`, `exitall`, or an unknown size."
     ),
     why=(
         "A shorter run is a different test: it may have used only the cache, or only part of"
@@ -358,7 +359,11 @@ def ended_early(view: RunView, _: Context) -> Iterator[Observation]:
             continue
         ran_s = max(row["runtime_s"] for row in rows)
         too_soon = bool(workload.runtime_s) and ran_s < _MIN_TIME_SHARE * workload.runtime_s
-        if not workload.is_time_based:
+        is_search = workload.is_on("latency_target") and not workload.is_on("latency_run")
+        if is_search and workload.runtime_s:
+            if too_soon:
+                yield _by_search(workload, ran_s)
+        elif not workload.is_time_based:
             if too_soon or not workload.runtime_s:
                 yield from _by_size(view, workload, rows, ran_s)
         elif too_soon and not any(workload.is_on(name) for name in _EARLY_ENDS):
@@ -413,6 +418,21 @@ def uneven_jobs(view: RunView, _: Context) -> Iterator[Observation]:
         )
 
 
+def _by_search(workload: WorkloadSpec, ran_s: float) -> Observation:
+    """Return the observation of a section whose search for a queue depth was over."""
+    return Observation(
+        f"The job ran for {format_duration(ran_s)} of the allowed"
+        f" {format_duration(workload.runtime_s)}: fio ends a job with latency_target when it has"
+        " found the queue depth.",
+        {
+            "runtime_s": ran_s,
+            "asked_runtime_s": workload.runtime_s,
+            "section": workload.section,
+        },
+        severity=Severity.NOTE,
+    )
+
+
 def _by_size(
     view: RunView, workload: WorkloadSpec, rows: list[Result], ran_s: float
 ) -> Iterator[Observation]:
@@ -428,9 +448,11 @@ def _by_size(
             evidence | {"asked_bytes": wanted},
         )
     elif workload.runtime_s:
+        share = "all " if moved <= wanted / _MIN_BYTES_SHARE else ""
+        why = "" if "time_based" in workload.options else " (runtime without time_based)"
         yield Observation(
-            f"The job moved all {format_capacity(moved)} in {format_duration(ran_s)} of the allowed"
-            f" {format_duration(workload.runtime_s)} (runtime without time_based).",
+            f"The job moved {share}{format_capacity(moved)} in {format_duration(ran_s)} of the"
+            f" allowed {format_duration(workload.runtime_s)}{why}.",
             evidence | {"runtime_s": ran_s, "asked_runtime_s": workload.runtime_s},
             severity=Severity.NOTE,
         )
