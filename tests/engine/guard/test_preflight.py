@@ -14,13 +14,15 @@ import pytest
 from tests.command_line import call
 from tests.engine.conftest import Disks, check_now
 from tests.fio.runs import run_on, section
-from volbench.engine.guard.preflight import check_job_files, check_memory
+from volbench.engine.guard.preflight import check_job_files, check_memory, check_rooms
 from volbench.engine.guard.run_guard import RunConsent
 from volbench.engine.guard.volume_targets import find_volume
 from volbench.errors import FioError, InputError, RefusedError
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Completed
 from volbench.fio.jobs.render_job import planned_files
+from volbench.model.campaign.planned_run import VolumeKind
+from volbench.model.profile.profile_model import Phase
 
 
 @pytest.mark.parametrize(
@@ -75,6 +77,38 @@ def test_a_rejected_job_is_found_among_many() -> None:
         check_job_files(host, runs)
     assert len(sizes) < 25
     assert max(sizes) > 100
+
+
+MIB = 1 << 20
+
+
+def test_the_space_for_all_files_of_clients_is_checked_before_anything_is_written() -> None:
+    """A shared file and the overlays of two clients count once each, also for the hint."""
+    base = section("base", rw="write", size=100 * MIB, filename="base")
+    runs = [
+        run_on("/data", VolumeKind.DIRECTORY, base).model_copy(
+            update={"shared": "base", "phase": Phase.PRECONDITION}
+        )
+    ]
+    for client in ("c1", "c2"):
+        parts = (
+            section("read", rw="read", size=100 * MIB, filename="base"),
+            section("write", rw="write", size=100 * MIB, filename=f"{client}-overlay"),
+        )
+        runs.append(
+            run_on("/data", VolumeKind.DIRECTORY, *parts).model_copy(update={"shared": "base"})
+        )
+    files = {path: Mock(stat=None) for run in runs for path in planned_files(run)}
+    state = Mock(files=files, volumes={"/data": Mock(room_bytes=379 * MIB)})
+    check_rooms(runs, state)
+    state.volumes["/data"].room_bytes = 378 * MIB
+    with pytest.raises(RefusedError, match="3 files in /data needs 300 MiB") as caught:
+        check_rooms(runs, state)
+    assert "size=99m" in caught.value.hint
+    files["/data/base"].stat = Mock()
+    state.volumes["/data"].room_bytes = 170 * MIB
+    with pytest.raises(RefusedError, match="2 files in /data needs 200 MiB"):
+        check_rooms(runs, state)
 
 
 NOBODY = 65534

@@ -50,8 +50,9 @@ def check_campaign(
         check_memory(run, memory_bytes=facts.usable_memory_bytes)
         if run.volume.kind is VolumeKind.FILE and run.volume.target not in made:
             _check_file_size(run, state)
-        guard.check(run, state, ours=made.__contains__)
+        guard.check_access(run, state, ours=made.__contains__)
         made.update(path for path in planned_files(run) if _is_missing(path, state))
+    check_rooms(runs, state)
     if parsing is not None:
         parsing.result()
 
@@ -160,22 +161,63 @@ class RunGuard:
         opened: OpenDevice | None = None,
     ) -> None:
         """Check one run, and the free space for its files; see `check_run`."""
+        self.check_access(run, state, ours=ours, opened=opened)
+        check_rooms([run], state)
+
+    def check_access(
+        self,
+        run: Run,
+        state: HostState,
+        *,
+        ours: Callable[[str], bool],
+        opened: OpenDevice | None = None,
+    ) -> None:
+        """Check one run without the free space; see `check_run`."""
         files = planned_files(run)
         consent = self._consent(run)
         check_run(run, state, files=files, consent=consent, ours=ours, opened=opened)
-        missing = [path for path in files if _is_missing(path, state)]
-        if missing and run.volume.kind in {VolumeKind.DIRECTORY, VolumeKind.FILE}:
-            share = len(missing) / len(files)
-            check_space(
-                missing[0],
-                free_bytes=state.volumes[run.volume.target].room_bytes or 0,
-                needed_bytes=round(layout_bytes(run) * share),
-            )
 
     def _consent(self, run: Run) -> RunConsent:
         given = {name: getattr(self._campaign, name) for name in Consent.model_fields}
         allowed = {"allow_destroy": allowed_for(run, self._campaign)}
         return RunConsent(**given | allowed, campaign_dir=self._campaign_dir, by_sudo=self._by_sudo)
+
+
+def check_rooms(runs: Sequence[Run], state: HostState) -> None:
+    """Check the free space of each volume for all files that runs make and keep there.
+
+    Raises:
+        RefusedError: there is too little space.
+    """
+    groups: dict[tuple[str, int], dict[str, tuple[float, float]]] = {}
+    for number, run in enumerate(runs):
+        if run.volume.kind not in {VolumeKind.DIRECTORY, VolumeKind.FILE}:
+            continue
+        is_kept = not any(run.effective(part).get("unlink", "0") == "1" for part in run.sections)
+        needs = groups.setdefault((run.volume.target, -1 if is_kept else number), {})
+        for path, need in _needs(run):
+            if _is_missing(path, state):
+                needs[path] = max(needs.get(path, need), need)
+    for (target, _), needs in groups.items():
+        if needs:
+            first, *others = needs
+            folder = first.rpartition("/")[0]
+            check_space(
+                f"the layout of {len(needs)} files in {folder}" if others else first,
+                free_bytes=state.volumes[target].room_bytes or 0,
+                needed_bytes=round(sum(size for size, _jobs in needs.values())),
+                jobs=max(sum(jobs for _size, jobs in needs.values()), 1),
+            )
+
+
+def _needs(run: Run) -> Iterator[tuple[str, tuple[float, float]]]:
+    """Yield the files that a run lays out, with their bytes as such and in units of `size`."""
+    for section in run.sections:
+        alone = run.model_copy(update={"sections": (section,)})
+        options, paths = run.effective(section), planned_files(alone)
+        jobs = 1 if "filename" in options else int(options.get("numjobs", "1"))
+        if size := layout_bytes(alone):
+            yield from ((path, (size / len(paths), jobs / len(paths))) for path in paths)
 
 
 def _is_missing(path: str, state: HostState) -> bool:

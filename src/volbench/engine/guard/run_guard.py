@@ -185,22 +185,23 @@ def _needs_consent(run: Run) -> RefusedError:
     )
 
 
-def check_space(path: str, *, free_bytes: int, needed_bytes: int) -> None:
+def check_space(path: str, *, free_bytes: int, needed_bytes: int, jobs: float = 1) -> None:
     """Check that a file system has room for new files and a reserve.
 
     The reserve is 64 MiB plus 5 % of the needed space.
 
     Args:
-        path: a file or folder; it may not exist yet.
+        path: a file or folder, or words for several; it may not exist yet.
         free_bytes: free on its file system.
         needed_bytes: number of bytes to write.
+        jobs: how often fio's `size` is written.
 
     Raises:
         RefusedError: there is too little space.
     """
     reserve = RESERVE_BYTES + round(needed_bytes * RESERVE_SHARE)
     if needed_bytes and free_bytes < needed_bytes + reserve:
-        fits = int((free_bytes - RESERVE_BYTES) / (1 + RESERVE_SHARE)) // _MIB * _MIB
+        fits = int((free_bytes - RESERVE_BYTES) / (1 + RESERVE_SHARE) / jobs) // _MIB * _MIB
         less = f", or write less: --set size={format_size(fits)}"
         raise RefusedError(
             f"{path} needs {format_capacity(needed_bytes)} and a reserve of "
