@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import pandas as pd
+
 from tests.analyse.compared_rows import no_findings, rows_of
 from tests.analyse.equal_arms import arms, device_of, floor_of
 from tests.analyse.round_rows import row as round_row
@@ -67,6 +69,7 @@ from volbench.present.tables.plan_tables import (
     profiles_table,
     runs_table,
 )
+from volbench.present.tables.processes_table import processes_table
 from volbench.present.tables.results_table import (
     aggregate_table,
     groups_table,
@@ -333,6 +336,28 @@ CONTROLLER: dict[str, object] = {
     "ended_utc": "",
     "reason": LONG,
 }
+
+
+def processes() -> pd.DataFrame:
+    """Return the frame of two hosts, on which a process in a container did most."""
+    row = {
+        "campaign": "night",
+        "run": "001-watch-r1-vm0",
+        "job": "watch",
+        "t_s": 5.0,
+        "utc": "2026-11-27T00:00:05.000Z",
+        "interval_s": 5.0,
+        "pid": 4711,
+        "process": "postgres: writer",
+        "cgroup": "/kubepods.slice/kubepods-burstable.slice/cri-containerd-0123456789ab.scope",
+        "container": "0123456789ab",
+        "read_bytes": 1 << 40,
+        "write_bytes": 1 << 34,
+        "cancelled_write_bytes": 1 << 20,
+    }
+    return pd.DataFrame([row | {"host": name} for name in ("vm-storage-01", "vm-storage-02")])
+
+
 TABLES: dict[str, Callable[[], Table[Any]]] = {
     "summary": lambda: summary_table(
         results(), states=STATES, warnings=dict.fromkeys(("vm-01/001-write-1m-r1",), "3!")
@@ -354,6 +379,7 @@ TABLES: dict[str, Callable[[], Table[Any]]] = {
     "profile": lambda: profile_table(profiles()[0]),
     "profiles": lambda: profiles_table(profile_index()),
     "runs": lambda: runs_table(plan(), expected_s={}),
+    "processes": lambda: processes_table(processes()),
     "campaigns": lambda: campaigns_table([campaign_record("2026-premium-ssd-v2-west")]),
     "comparison": comparison,
     "patterns": patterns,
