@@ -285,7 +285,8 @@ def test_a_buffered_write_shows_dirty_pages_and_write_back(tmp_path: Path, disks
     seen = measure(place, tmp_path / "run", options, listener=listener, stop=stop)
     assert seen.end.state is RunState.FINISHED, seen.end.reason
     unwritten = [sample.unwritten_bytes for sample in seen.samples.taken]
-    assert max(unwritten) - unwritten[0] > 0.5 * seen.io_bytes
+    # Pages of others may be written back meanwhile, so the least amount is what there was before
+    assert max(unwritten) - min(unwritten) > 0.5 * seen.io_bytes
     tail = [row for row in seen.rows if row["after_fio"] and row["device"] == device[5:]]
     written = sum(number(row, "write_bw_bytes_per_s") * number(row, "interval_s") for row in tail)
     assert written > 0.5 * seen.io_bytes
