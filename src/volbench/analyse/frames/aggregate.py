@@ -270,7 +270,8 @@ def _latencies(histogram: pd.DataFrame, done: pd.DataFrame) -> Row:
     """Return mean, percentiles and maximum over all I/Os of all clients."""
     counts = done["total_ios"].astype("float64")
     total = float(counts.sum())
-    latencies: Row = {"lat_max_s": float(done["lat_max_s"].max())}
+    max_s = float(done["lat_max_s"].max())
+    latencies: Row = {"lat_max_s": max_s}
     if total:
         latencies["lat_mean_s"] = float((done["lat_mean_s"] * counts).sum() / total)
     kinds = set(histogram["latency"])
@@ -281,5 +282,6 @@ def _latencies(histogram: pd.DataFrame, done: pd.DataFrame) -> Row:
         for name, value_s in zip(
             _PERCENTILES, percentiles_of_bins(bins, _PERCENTILES), strict=True
         ):
-            latencies[f"lat_{name}_s"] = value_s
+            # The midpoint of the last bin that holds an I/O may be above the longest of them
+            latencies[f"lat_{name}_s"] = min(value_s, max_s)
     return latencies
