@@ -17,15 +17,13 @@ import pytest
 from tests.command_line import COMMAND, call
 from tests.loopback_fleet import loopback_fleet
 from tests.waiting import until
-from volbench.engine.hosts.host_facts import Survey, survey_machine
+from tests.watching.two_machines import tell_hosts_apart
 from volbench.errors import InputError, RefusedError, TransportError
 from volbench.execute.agent.observation import request_recorder
 from volbench.execute.agent.observation.request_recorder import find_tracefs
 from volbench.execute.local import LocalExecutor
-from volbench.execute.protocol import Executor
 from volbench.traces.recorder import check_recordable, recorded
 from volbench.traces.trace_file import Flags, Kind, read_batches, read_facts
-from volbench.watching import watch_plan
 
 pytestmark = [pytest.mark.root, pytest.mark.real_time]
 
@@ -164,11 +162,7 @@ def test_each_host_has_a_trace_of_its_own(
     loop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """In a folder of its name, which verbs of traces read."""
-
-    def survey(executor: Executor) -> Survey:
-        return survey_machine(executor).model_copy(update={"boot_id": executor.host})
-
-    monkeypatch.setattr(watch_plan, "survey_machine", survey)  # as of two machines
+    tell_hosts_apart(monkeypatch)
     with loopback_fleet(tmp_path, "vm0", "vm1") as fleet:
         worker = threading.Timer(4, load, (loop,))
         worker.start()

@@ -24,10 +24,8 @@ from tests.loopback_fleet import loopback_fleet
 from tests.monitoring.prometheus_server import free_port
 from tests.real import measure
 from tests.waiting import until
-from volbench.engine.hosts.host_facts import Survey, survey_machine
-from volbench.execute.protocol import Executor
+from tests.watching.two_machines import tell_hosts_apart
 from volbench.store.log_files import open_log
-from volbench.watching import watch_plan
 from volbench.watching.user_marks import running_watches
 
 pytestmark = pytest.mark.real_time
@@ -265,11 +263,7 @@ def test_hosts_of_an_inventory_are_watched(
     loop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each has a run; only counters are read there, and no file of volbench is left."""
-
-    def survey(executor: Executor) -> Survey:
-        return survey_machine(executor).model_copy(update={"boot_id": executor.host})
-
-    monkeypatch.setattr(watch_plan, "survey_machine", survey)  # as of two machines
+    tell_hosts_apart(monkeypatch)
     with loopback_fleet(tmp_path, "vm0", "vm1") as fleet:
         worker = threading.Thread(target=load, args=(loop,), kwargs={"after_s": 3})
         worker.start()

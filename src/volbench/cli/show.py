@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 @flag("--each", "Show every result; by default, more than 60 are grouped.")
 @flag("--runs", "Show every run with its state and the reason.", "by_run")
 @flag("--use", "Show the USE table of devices: utilization, saturation, errors.")
-@flag("--processes", "Show the processes with most I/O on the hosts of a watch.")
+@flag("--processes", "Show the processes with the most I/O on the hosts of a watch.")
 @flag("--rounds", "Show how steady state was determined, round by round.")
 @names_option("--by", "by", text="Show medians of results that are equal in these columns.")
 @flag("--all", "Show one row for each campaign, with its progress.", "by_campaign")

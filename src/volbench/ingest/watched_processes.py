@@ -43,7 +43,7 @@ class Process(NamedTuple):
 
 @dataclass(frozen=True)
 class Interval:
-    """The processes with most bytes in an interval."""
+    """The processes with the most bytes in an interval."""
 
     utc_s: float  # its end, by the host's clock
     interval_s: float

@@ -39,8 +39,7 @@ from volbench.kubernetes.schedules import ScheduleSpec
     "chart",
     type=PATH,
     metavar="DIR",
-    help="Write a Helm chart of the schedule into a new folder, and create nothing; no cluster is "
-    "asked.",
+    help="Write a Helm chart of the schedule into a new folder, without contacting a cluster.",
 )
 @ADDRESS
 @click.argument("arguments", nargs=-1, required=True, metavar="-- run PROFILE... [OPTIONS OF RUN]")

@@ -150,7 +150,7 @@ class Recorder:
     def _malformed(self, part: object) -> VolbenchError:
         return TransportError(
             f"events of {self._executor.host} cannot be read: {repr(part)[:80]}",
-            hint="check that its kernel is one of 64 bits; else do not trust this host",
+            hint="check that its kernel is a 64-bit one; otherwise, do not trust this host",
         )
 
     def _unpacked(self, pages: object) -> npt.NDArray[Any]:

@@ -237,7 +237,7 @@ class Watch:
         while not (self._is_over or self._stop.requested):
             error = self._receive(state, operation, take)
             if error is None or not error.transient:
-                return  # the watch is over, or this user is not told
+                return  # the watch is over, or the user is not root
             time.sleep(_RETRY_S)
 
     def _receive_one(self, state: _HostState) -> None:

@@ -162,7 +162,7 @@ def watch(
 
     Without DEVICE or PATH, all disks are watched: those of this machine, or of each host of an
     inventory. volbench reads the kernel's counters only, and never writes to the disks. As root,
-    the processes with most I/O are recorded too.
+    the processes with the most I/O are recorded too.
     """
     from volbench.store.archive import create_campaign
     from volbench.watching.watch_loop import Duties

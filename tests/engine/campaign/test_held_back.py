@@ -45,4 +45,4 @@ def test_a_run_does_not_wait_longer_than_it_may_be_late(
     answers(monkeypatch, "it is busy")
     done = call(*arguments, "--grace", "5s")
     assert done.returncode == 0, done.stderr
-    assert "does not wait any longer: it is busy" in done.stderr
+    assert "no longer waits: it is busy" in done.stderr

@@ -283,7 +283,7 @@ class Worker:
             reason = reason_now
             yield Wait(_TURN_POLL_S)
         if reason_now:
-            self._notify(f"{run.id} does not wait any longer: {reason_now}")
+            self._notify(f"{run.id} no longer waits: {reason_now}")
         self._is_idle, self._began_s = False, time.monotonic()
         return True
 

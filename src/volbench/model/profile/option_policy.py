@@ -326,7 +326,7 @@ def fio_conflicts(options: Mapping[str, str]) -> Iterator[Conflict]:
     if "rate" in options and "rate_iops" in options:
         yield Conflict("rate and rate_iops exclude each other", "keep one", option="rate_iops")
     if options.get("rate_process") == "poisson" and _syncs_beside(options):
-        message = "fio 3.33 crashes on rate_process: poisson where only flushes come beside writes"
+        message = "fio 3.33 crashes on rate_process: poisson if a section only writes and flushes"
         hint = "remove rate_process, or use ioengine: psync"
         yield Conflict(message, hint, option="rate_process")
     jobs, files = int(options.get("numjobs", "1")), int(options.get("nrfiles", "1"))
@@ -442,8 +442,8 @@ def _doubtful_rate(options: Mapping[str, str]) -> Iterator[str]:
     mixed = next((name for name in ("bssplit", "bsrange") if name in options), "")
     if "rate_iops" in options and is_linear and mixed:
         yield (
-            f"rate_iops with {mixed} limits the bytes: fio takes each I/O for one of the smallest "
-            "block, so there are fewer; use rate, or rate_process: poisson"
+            f"rate_iops with {mixed} limits the bytes: fio counts each I/O as one of the smallest "
+            "block, so it does fewer than asked; use rate, or rate_process: poisson"
         )
 
 

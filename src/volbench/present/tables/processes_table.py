@@ -18,7 +18,7 @@ NOTES = (
 )
 _MAX_PLACE = 20  # So that the table fits 80 columns
 _ABSENT = (
-    "No I/O of processes was recorded.",
+    "No I/O of any process was recorded.",
     "volbench watch records it as root, or with sudo: yes in the inventory.",
 )
 _KEYS = ["campaign", "host", "process", "cgroup", "container"]

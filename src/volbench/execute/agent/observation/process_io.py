@@ -27,7 +27,7 @@ _SAFE = "/:@+=,._-"
 
 
 def sample_processes(interval_s: float, *, has_names: bool) -> "typing.Iterator[str | None]":
-    """Yield the processes with most bytes in each interval, without end; only root is told them.
+    """Yield the processes with the most bytes in each interval, without end; nothing if not root.
 
     A part is ``P <UTC> <interval> <number of processes>``, a line ``<pid> <bytes read> <written>
     <cancelled> <name> <cgroup>`` for each, and a line ``.``. Names are percent-encoded.
