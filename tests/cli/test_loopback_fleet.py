@@ -8,6 +8,7 @@ import shutil
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from threading import Event, Timer
 from typing import Any
 from unittest import mock
 
@@ -19,6 +20,7 @@ from tests.loopback_fleet import LoopbackFleet, loopback_fleet
 from volbench.engine.hosts.device_lock import release_locks, reserve_host
 from volbench.errors import HostKeyError, RefusedError
 from volbench.execute import connect
+from volbench.execute.agent.gate import GO, WOKE
 from volbench.execute.channels import OnEnd, OnOutput, SubprocessChannel, SubprocessStream
 from volbench.execute.client import AgentClient, Request
 from volbench.execute.local import LocalExecutor
@@ -31,6 +33,8 @@ pytestmark = pytest.mark.real_time
 
 MAX_OF_RUN = 5
 """Requests of a run that are waited for: files, volumes, write-back, block sample, launch."""
+_CUT_S = 4.0
+"""Time without answers: longer than the lead of a start and the run of a second after it."""
 MAX_OF_CAMPAIGN = 9
 """The same of a campaign: survey, volumes, check of the jobs, locks, folders, and their removal."""
 
@@ -186,6 +190,58 @@ def _request(data: bytes) -> dict[str, Any]:
     if "z" in request:
         request = json.loads(zlib.decompress(base64.b64decode(request["z"])))
     return request
+
+
+class _LateReply(SubprocessChannel):
+    """Machine that receives its first start and is cut off, for longer than its run takes."""
+
+    is_cut = False
+
+    def open(
+        self, argv: Sequence[str], on_output: OnOutput, on_end: OnEnd, *, within_s: float
+    ) -> SubprocessStream:
+        """Start an agent whose answers are held up."""
+        link = Event()
+        link.set()
+
+        def receive(data: bytes) -> None:
+            link.wait(_CUT_S)
+            on_output(data)
+
+        stream = super().open(argv, receive, on_end, within_s=within_s)
+        send: Callable[[bytes], None] = stream.send
+
+        def cut(data: bytes) -> None:
+            if not self.is_cut and GO in json.dumps(_request(data)):
+                self.is_cut = True
+                link.clear()
+                Timer(_CUT_S, link.set).start()
+            send(data)
+
+        stream.send = cut  # type: ignore[method-assign]  # this stream only
+        return stream
+
+
+def test_false_start_is_repeated_with_the_others(tmp_path: Path) -> None:
+    """The others were postponed, which could not be announced to it: its first start is void."""
+    with loopback_fleet(tmp_path, "vm0", "vm1", channels={"vm1": _LateReply("vm1")}) as fleet:
+        out = tmp_path / "out"
+        done = call("run", fleet.profile(), "--inventory", fleet.inventory, "-o", out, "--events")
+    assert done.returncode == 0, done.stdout + done.stderr
+    events = list(map(json.loads, done.stdout.splitlines()))
+    words = "001-a-r1-vm1 starts again: it started before the others, which were postponed"
+    assert [event["message"] for event in events if "starts again" in str(event)] == [words]
+    assert [event["run"] for event in events if event["event"] == "run-ended"].count(
+        "001-a-r1-vm1"
+    ) == 1
+    folders = [out / f"runs/001-a-r1-{name}" for name in ("vm0", "vm1")]
+    starts = [json.loads((folder / "status.json").read_bytes())["start"] for folder in folders]
+    assert starts[0]["start_s"] == starts[1]["start_s"]
+    early = json.loads((folders[1] / "attempts/1/status.json").read_bytes())
+    assert early["state"] == "interrupted"
+    woke = (folders[1] / "attempts/1" / WOKE).read_text()
+    assert float(woke.split()[0]) < starts[0]["start_s"] - _CUT_S / 2
+    assert not (folders[0] / "attempts").exists()
 
 
 def test_only_failed_hosts_are_repeated(tmp_path: Path) -> None:

@@ -30,13 +30,13 @@ def a_gate(folder: Path, barrier: Barrier, run_id: str, executor: LocalExecutor)
     return gate
 
 
-def a_barrier(*hosts: str) -> Barrier:
+def a_barrier(*hosts: str, ready_timeout_s: float = 1.0) -> Barrier:
     """Return the barrier of one run on each host, which start only all together."""
     runs = [
         Run(id=h, profile="p", job="j", volume=VOLUME, sections=(Section(name="j"),), host=h)
         for h in hosts
     ]
-    return Barrier(runs, quorum=len(runs), wait=WaitPolicy(ready_timeout_s=1.0))
+    return Barrier(runs, quorum=len(runs), wait=WaitPolicy(ready_timeout_s=ready_timeout_s))
 
 
 def a_process(folder: Path) -> Process:
@@ -86,6 +86,38 @@ def test_lost_link_after_one_announcement_starts_no_client_alone(tmp_path: Path)
     assert [processes[name].wait(20) for name in gates] == [1, 1]
     assert not (tmp_path / "vm0" / WOKE).exists()
     assert "only 1 of 2 clients are ready: vm1" in gates["vm0"].held_back
+
+
+class _Suspended(LocalExecutor):
+    """Machine that answers a first announcement after its time."""
+
+    def write_files(self, files: Mapping[str, str]) -> None:
+        """Write a start, and wait until it is over."""
+        super().write_files(files)
+        start = next(text for path, text in files.items() if path.endswith(GO))
+        time.sleep(max(0.0, float(start) - time.time()))
+
+
+def test_client_that_may_be_waking_up_has_not_received_a_later_start(tmp_path: Path) -> None:
+    """Its process has read a start that is over, and has not recorded yet that it follows it."""
+    barrier = a_barrier("vm0", "vm1", ready_timeout_s=60.0)
+    gate = a_gate(tmp_path, barrier, "vm1", _Suspended())
+    (tmp_path / READY).write_text(f"{time.time():.6f}\n")
+    barrier.arrive("vm0")
+    barrier.confirm("vm0")
+    while not (tmp_path / GO).exists():
+        gate.poll()
+        time.sleep(0.02)
+    first = (tmp_path / GO).read_text().strip()
+    signal = barrier.signal("vm0")
+    assert signal is not None
+    barrier.acknowledge("vm0", signal)
+    assert not barrier.is_final("vm0", signal)
+    (tmp_path / WOKE).write_text(f"{first} {first}\n")
+    while not gate.must_repeat:
+        gate.poll()
+        time.sleep(0.02)
+    assert "before the others" in gate.held_back
 
 
 class _SetClock(LocalExecutor):

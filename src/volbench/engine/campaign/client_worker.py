@@ -198,9 +198,8 @@ class Worker:
                 if steps is not None:
                     steps.give_up([run])
                 continue
-            gate = self._gate = None if steps is None else steps.gate(self, run)
             try:
-                outcome = yield from self._run(run, gate)
+                outcome = yield from self._run(run, steps)
             finally:
                 self._gate = None
                 if steps is not None:
@@ -245,7 +244,8 @@ class Worker:
             self._notify(f"{run.workload if decision.jobs else run.profile}: {decision.words}")
         return decision.is_over
 
-    def _run(self, run: Run, gate: Gate | None) -> Work[RunOutcome]:
+    def _run(self, run: Run, steps: StepsOfAll | None) -> Work[RunOutcome]:
+        gate = self._gate = None if steps is None else steps.gate(self, run)
         self._states.listener(RunStarted(run, expected_s(run)))
         try:
             continues = self._states.state(run) is RunState.RUNNING
@@ -268,6 +268,10 @@ class Worker:
         except VolbenchError as error:
             outcome = RunOutcome(RunState.FAILED, error.message)
         self._scratch.settle(planned_files(self._scratch.place(run, make=False) or run))
+        if gate is not None and gate.must_repeat and not self.context.stop.requested:
+            self._states.ended(run, outcome.state, reason=outcome.reason, folder=self._folder(run))
+            self._notify(f"{run.id} starts again: {outcome.reason}")
+            return (yield from self._run(run, steps))
         self._end(run, outcome)
         return outcome
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import time
 
-from volbench.engine.campaign.barrier import POSTPONE_S, Barrier, StartSignal
+from volbench.engine.campaign.barrier import Barrier, StartSignal
 from volbench.engine.hosts.connected_host import Clock, estimate_clock
 from volbench.engine.run.process_watch import StopRequest
 from volbench.execute.agent.gate import GO, LATE, MISSED, NEVER, READY, WOKE
@@ -28,6 +28,12 @@ _HEARD_S = 1.5
 # since it was surveyed; it is asked. Hearing of it late is mostly a busy machine or a lost link.
 # Noticed by: test_start_gate.py::test_clock_set_after_the_survey_is_measured_again
 _AFTER_S, _BEFORE_S = 2.0, 30.0
+# A process that follows a start has recorded that so long after it, also on a busy machine.
+# Noticed by: test_start_gate.py::test_client_that_may_be_waking_up_has_not_received_a_later_start
+_WOKEN_S = 1.0
+# Starts that differ by less are the same: they are written in microseconds.
+# Noticed by: test_loopback_fleet.py::test_false_start_is_repeated_with_the_others
+_SAME_S = 1e-3
 # Additional time between two polls for each client of a step, which all poll one barrier: 500
 # clients took 0.6 of a core before. Noticed by: fleet.py
 _PER_CLIENT_S = 0.001
@@ -54,6 +60,10 @@ class Gate:
         self._at_s: float | None = None
         self._reason = ""
         self._announced: StartSignal | None = None
+        # earliest start that the process may follow, as no later one reached its machine in time
+        self._due_s = math.inf
+        # whether the process started before all others, which now wait for it to start again
+        self.must_repeat = False
         self._is_settled = False
         self._is_confirmed = False
         self._is_resting = False
@@ -121,6 +131,8 @@ class Gate:
 
     def wait_until_quiet(self, stop: StopRequest) -> Work[None]:
         """Wait until all clients of the step have ended their measurements."""
+        if self.must_repeat:
+            return  # the others measure nothing before it has started again
         self._barrier.end(self._run_id)
         self._rest()
         while not self._barrier.is_quiet and not stop.requested:
@@ -140,13 +152,13 @@ class Gate:
             return
         self._polled_s = now_s
         if self._ready_s is None:
-            self._ready_s = self._reported(READY)
+            self._ready_s = self._time_of(self._reported(READY))
             if self._ready_s is None:
                 return
             self._arrived_s = time.time()
             if not -_AFTER_S < self._arrived_s - self._ready_s < _BEFORE_S:
                 self._clock = estimate_clock(self._executor.survey()[1])
-                self._ready_s = self._reported(READY)
+                self._ready_s = self._time_of(self._reported(READY))
             self._barrier.arrive(self._run_id)
         if self._barrier.must_confirm(self._run_id):
             self._confirm(self._executor)
@@ -158,20 +170,54 @@ class Gate:
         if signal != self._announced:
             self._act()
             announcement = _words(signal, self._clock)
+            self._due_s = min(self._due_s, math.inf if signal.at_s is None else signal.at_s)
             executor.write_files({f"{self._folder}/{GO}": f"{announcement}\n"})
             self._announced = signal
             self._at_s, self._reason = signal.at_s, signal.reason
-            self._barrier.acknowledge(self._run_id, signal)
+            if self._is_received(signal):
+                self._barrier.acknowledge(self._run_id, signal)
             self._is_confirmed = True
             self._rest()
-        if self._barrier.is_final(self._run_id, signal):
+        if not self._is_settled and self._barrier.is_final(self._run_id, signal):
             self._is_settled = True
             self._act()
+
+    def _is_received(self, signal: StartSignal) -> bool:
+        """Return whether the process follows a start that was written.
+
+        If an earlier start was due before the reply, it may have followed that one: the link was
+        lost when its machine had received it.
+        """
+        if signal.at_s is None or signal.may_be_late or self._barrier.size == 1:
+            return True
+        now_s = time.time()
+        if now_s >= self._due_s - self._clock.bound_s:
+            woke = self._text(WOKE)
+            if woke is None and now_s < self._due_s + _WOKEN_S:
+                return False
+            if self._started_early(woke):
+                self._hold_others()
+                return False
+        self._due_s = signal.at_s
+        return True
+
+    def _started_early(self, woke: str | None) -> bool:
+        """Return whether the process followed an earlier start than the last one written."""
+        followed_s = self._time_of(" ".join((woke or "").split()[1:]))
+        if followed_s is None or self._at_s is None:
+            return False
+        return followed_s < self._at_s - _SAME_S
+
+    def _hold_others(self) -> None:
+        """Let the others wait until the process, which started before them, starts again."""
+        self._reason, self._at_s = "it started before the others, which were postponed", None
+        self.must_repeat = self._barrier.start_again(self._run_id)
+        self._is_settled = True
 
     def _confirm(self, executor: Executor) -> None:
         """Confirm that the machine is reachable."""
         is_heard = self._process is not None and executor.silent_s < _HEARD_S
-        if is_heard or self._read(READY) is not None:
+        if is_heard or self._text(READY):
             self._barrier.confirm(self._run_id)
             self._is_confirmed = True
             self._rest()
@@ -189,12 +235,13 @@ class Gate:
 
         ``late_s`` is the delay of the process against the announced start.
         """
-        woke_s = self._reported(WOKE)
+        woke = self._reported(WOKE)
+        woke_s = self._time_of(woke)
         if woke_s is None and self._at_s is not None and self._text(MISSED) is not None:
             self._at_s = None
             self._reason = "its start was announced too late, or its clock was set meanwhile"
-        if woke_s is not None and self._at_s is not None and self._is_early(woke_s, self._at_s):
-            self._reason, self._at_s = "it started before the others, which were postponed", None
+        if self._started_early(woke) or (woke_s is not None and self._is_superseded()):
+            self._hold_others()
         late_s = None if woke_s is None or self._at_s is None else woke_s - self._at_s
         return {
             "ready_s": self._ready_s,
@@ -204,17 +251,15 @@ class Gate:
             "clock_bound_s": round(self._clock.bound_s, 6),
         }
 
-    def _is_early(self, woke_s: float, at_s: float) -> bool:
-        """Return whether the process started before its time, at an earlier announced start."""
-        return woke_s < at_s - POSTPONE_S - self._clock.bound_s
+    def _is_superseded(self) -> bool:
+        """Return whether the start that the process followed holds for no other client."""
+        if self._is_settled or self._announced is None or self._at_s is None:
+            return False
+        return not self._barrier.is_final(self._run_id, self._announced)
 
-    def _read(self, name: str) -> float | None:
-        """Return the timestamp in a file, converted to the controller's clock."""
-        return self._time_of(self._text(name))
-
-    def _reported(self, name: str) -> float | None:
-        """Return the timestamp in a file as last reported."""
-        return self._read(name) if self._process is None else self._time_of(self._pushed(name))
+    def _reported(self, name: str) -> str | None:
+        """Return the first line of a file as last reported."""
+        return self._text(name) if self._process is None else self._pushed(name)
 
     def _pushed(self, name: str) -> str | None:
         """Return the first line of a file as its machine has pushed it."""

@@ -57,6 +57,7 @@ class StartGate(Protocol):
     """What a process waits for before it starts; a run knows nothing else of a fleet."""
 
     patience_s: float  # maximum wait of the process for its start without a controller
+    must_repeat: bool  # whether the process started alone, and has to start again with the others
 
     @property
     def followed(self) -> Sequence[str]:
@@ -106,7 +107,7 @@ def watch(
     is_enough: Callable[[], bool] = lambda: False,
     gate: StartGate | None = None,
 ) -> Work[Watched]:
-    """Watch a process until it ends; end it at a stop request or its deadline.
+    """Watch a process until it ends; end it at a stop request, its deadline or a false start.
 
     Args:
         deadline_s: seconds after which it is ended.
@@ -128,7 +129,7 @@ def watch(
                 break
             elapsed_s = time.monotonic() - started
             on_output(process.read_output(), elapsed_s)
-            if stop.requested:
+            if stop.requested or (gate is not None and gate.must_repeat):
                 ending = Ending.STOPPED
                 break
             if is_enough():

@@ -3,9 +3,9 @@
 fio runs it as ``exec_prerun`` once its files are laid out and its jobs are set up, right before its
 clock starts; any other program is started by it. In the folder ``gate`` of the run it writes
 ``ready``, waits for ``go`` with the start time in this machine's clock, sleeps until then, and
-records in ``woke`` when it woke up. A start that was postponed or revoked meanwhile is followed.
-A start time in the past counts as ``missed`` unless the word "late" follows it. So does one that is
-far ahead: this machine's clock was set back.
+records in ``woke`` when it woke up, and for which start. A start that was postponed or revoked
+meanwhile is followed. A start time in the past counts as ``missed`` unless the word "late" follows
+it. So does one that is far ahead: this machine's clock was set back.
 """
 
 import _signal as signal  # type: ignore[import-not-found]  # loads faster than signal and its enums
@@ -40,13 +40,13 @@ def main(arguments: "list[str]") -> None:
             program with its arguments.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    may_start = _write("ready", time.time(), tries_s=DISK_FULL_S)
-    may_start = may_start and wait_for_start(float(arguments[0]))
-    woke_s = time.time()
-    _open_door(arguments[1], "\n" if may_start else NEVER + "\n")
-    if not may_start:
+    is_ready = _write("ready", _text_of(time.time()), tries_s=DISK_FULL_S)
+    start = wait_for_start(float(arguments[0])) if is_ready else ""
+    woke = _text_of(time.time())
+    _open_door(arguments[1], "\n" if start else NEVER + "\n")
+    if not start:
         os._exit(1)
-    _write("woke", woke_s, tries_s=0.0)
+    _write("woke", "{} {}".format(woke, start), tries_s=0.0)
     if arguments[2:]:
         try:
             os.execvp(arguments[2], arguments[2:])  # noqa: S606 - never through a shell
@@ -56,14 +56,18 @@ def main(arguments: "list[str]") -> None:
     os._exit(0)
 
 
-def _write(name: str, time_s: float, tries_s: float) -> bool:
-    """Write a time to a file of the gate, and wake those who watch the run."""
+def _text_of(time_s: float) -> str:
+    return "{:.6f}".format(time_s)
+
+
+def _write(name: str, line: str, tries_s: float) -> bool:
+    """Write a line to a file of the gate, and wake those who watch the run."""
     path = "{}/{}".format(FOLDER, name)
     end_s = time.monotonic() + tries_s
     while True:
         try:
             with open(path + ".new", "w") as file:
-                file.write("{:.6f}\n".format(time_s))
+                file.write(line + "\n")
             os.rename(path + ".new", path)
             break
         except OSError:
@@ -74,8 +78,8 @@ def _write(name: str, time_s: float, tries_s: float) -> bool:
     return True
 
 
-def wait_for_start(patience_s: float) -> bool:
-    """Wait for the start; return whether it came."""
+def wait_for_start(patience_s: float) -> str:
+    """Wait for the start; return it as it was announced, or "" if it did not come."""
     end_s = time.monotonic() + patience_s
     missed_until_s = 0.0
     slept_to = ""
@@ -83,21 +87,21 @@ def wait_for_start(patience_s: float) -> bool:
         fields = _words()
         start = fields[0] if fields else ""
         if start == NEVER:
-            return False
+            return ""
         if start and start == slept_to:
-            return True
+            return start
         left_s = float(start) - time.time() if start else 0.0
         if 0 < left_s <= AHEAD_S:
             time.sleep(left_s)
             slept_to = start
         elif start and (fields[1:] == [LATE] or os.path.exists(WOKE)):
-            return True
+            return start
         else:
             if start and not missed_until_s:
                 open(MISSED, "w").close()
                 missed_until_s = time.monotonic() + MISSED_S
             if time.monotonic() > (missed_until_s if start else end_s):
-                return False
+                return ""
             time.sleep(POLL_S)
 
 
