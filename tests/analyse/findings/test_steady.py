@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
@@ -15,9 +16,11 @@ from tests.analyse.findings.conftest import (
 )
 from tests.analyse.noise import noisy, restless, times
 from volbench.analyse.bottleneck.campaign_context import Context
+from volbench.analyse.findings import find
 from volbench.analyse.findings.rate_rules import _at_edges, _declines, _is_small
+from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.time.steady_state import State, judge_steady
-from volbench.model.results.finding import Severity
+from volbench.model.results.finding import Finding, Severity
 
 
 def test_a_step_is_reported_with_its_levels() -> None:
@@ -210,21 +213,34 @@ def test_no_sentence_holds_an_invalid_number() -> None:
         assert "0.0000" not in message
 
 
-@pytest.mark.parametrize(("factor", "count"), [(1.9, 0), (2.1, 1)])
-def test_repeats_that_differ_twofold_are_warned_of(factor: float, count: int) -> None:
-    """One finding, at the last repeat, whatever the order of the rates."""
+def _uneven(views: Sequence[RunView]) -> list[Finding]:
+    return [entry for entry in find(Context(tuple(views))) if entry.rule == "uneven-repeats"]
+
+
+@pytest.mark.parametrize(
+    ("rates", "odd"),
+    [
+        ((1900.0, 1000.0, 1100.0), []),
+        ((2100.0, 1000.0, 1100.0), ["001-a-r1"]),
+        ((2100.0, 1000.0, 2000.0), ["001-a-r2"]),
+        ((1000.0, 1100.0, 1200.0, 2100.0), ["001-a-r4"]),
+        ((1000.0, 2100.0), ["001-a-r2"]),
+    ],
+)
+def test_repeats_that_differ_twofold_are_warned_of(
+    rates: tuple[float, ...], odd: list[str]
+) -> None:
+    """One finding, at the repeat that differs from the others; of two, at the second."""
     views = [
         over_time(
             [rate] * 60,
             a_run().model_copy(update={"id": f"001-a-r{repeat}", "repeat": repeat}),
         )
-        for repeat, rate in enumerate((1000.0 * factor, 1000.0, 1400.0), start=1)
+        for repeat, rate in enumerate(rates, start=1)
     ]
-    entries = found(*views, rule="uneven-repeats")
-    assert len(entries) == count
-    assert all(
-        entry.run == "001-a-r3" and "by a factor of 2.1" in entry.message for entry in entries
-    )
+    entries = _uneven(views)
+    assert [entry.run for entry in entries] == odd
+    assert all("by a factor of 2.1" in entry.message for entry in entries)
 
 
 def test_a_rejected_repeat_is_not_quoted() -> None:
@@ -240,10 +256,10 @@ def test_a_rejected_repeat_is_not_quoted() -> None:
         ]
         views[0].summary.loc[:, "lat_mean_s"] = latency_s
         assert len(found(views[0], rule="contradicting-latency")) == 1 - count
-        assert len(found(*views, rule="uneven-repeats")) == count
+        assert len(_uneven(views)) == count
 
 
 def test_different_jobs_are_not_repeats() -> None:
     """Two jobs on one volume have rates of their own."""
     views = [over_time([rate] * 60, a_run(name=name)) for name, rate in (("a", 1e3), ("b", 4e3))]
-    assert found(*views, rule="uneven-repeats") == []
+    assert _uneven(views) == []

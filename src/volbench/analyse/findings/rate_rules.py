@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Sequence
 
+import numpy as np
 import pandas as pd
 
 from volbench.analyse.bottleneck.campaign_context import Context
@@ -323,7 +324,7 @@ MIN_REPEAT_RATIO = 2.0
     looks_at=(
         "Valid repeats of a job on one volume (rounds of a profile are left out): the IOPS of"
         " the fastest over those of the slowest, from 2 on (volbench's own choice). One finding,"
-        " at the last repeat."
+        " at the repeat farthest from the median; of two repeats, at the second."
     ),
     why="A mean or median of such repeats is a rate that no run had, and intervals are wide.",
     advice=(
@@ -332,20 +333,25 @@ MIN_REPEAT_RATIO = 2.0
     ),
 )
 def uneven_repeats(view: RunView, context: Context) -> Iterator[Observation]:
-    """Yield each direction whose repeats differ twofold, at the last of them."""
+    """Yield each direction whose repeats differ twofold, at the one farthest from their median."""
     repeats = context.repeats.get(view.run.id, ())
     for direction in directions(view):
         rates = [(total(each, "iops", direction=direction), each) for each in repeats]
         known = [(rate, each) for rate, each in rates if rate > 0]
         if _ratio([rate for rate, _ in known]) < MIN_REPEAT_RATIO:
             continue
-        valid = [rate for rate, each in known if _is_valid(each, context)]
+        kept = [(rate, each) for rate, each in known if _is_valid(each, context)]
+        valid = [rate for rate, _ in kept]
         if (ratio := _ratio(valid)) >= MIN_REPEAT_RATIO:
+            logs = np.log(valid)
+            apart = np.abs(logs - median(logs)).round(9)
+            odd = kept[len(kept) - 1 - int(np.argmax(apart[::-1]))][1]
             yield Observation(
                 f"IOPS of the {len(valid)} repeats differ by a factor of {ratio:.2g}:"
                 f" {format_count(min(valid))} to {format_count(max(valid))}.",
                 {"repeats": float(len(valid)), "min_iops": min(valid), "max_iops": max(valid)},
                 direction,
+                run=odd.run.id,
             )
 
 

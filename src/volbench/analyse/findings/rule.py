@@ -27,6 +27,7 @@ class Observation:
     # begin and end of the time it is about, in seconds since the I/O began; None for the whole run
     window: tuple[float, float] | None = None
     severity: Severity | None = None  # that of the rule when None
+    run: str = ""  # id of the run it is about; empty for the judged one
 
 
 Check = Callable[[RunView, Context], Iterable[Observation]]
@@ -52,7 +53,7 @@ class Rule:
             yield Finding(
                 rule=self.id,
                 severity=seen.severity or self.severity,
-                run=view.run.id,
+                run=seen.run or view.run.id,
                 message=seen.message,
                 why=self.why,
                 advice=self.advice,
