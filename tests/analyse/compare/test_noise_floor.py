@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from volbench.analyse.compare.noise_floor import noise_floors
 from volbench.present.plots.chart import build_plot
 from volbench.present.plots.description import numbers
 from volbench.present.tables.noise_table import noise_table
+from volbench.present.tables.render_table import render_table
 
 
 def test_the_scatter_is_that_of_two_runs() -> None:
@@ -42,6 +44,18 @@ def test_blocks_for_a_difference() -> None:
     (note,) = noise_table([found], detect=1e-9).notes[-1:]
     assert note == "iops: even 10,000 blocks would not detect 1e-07 %."
     assert f"(--repeat {count})" in noise_table([found], detect=0.01).notes[-1]
+
+
+def test_reads_and_writes_are_told_apart() -> None:
+    """A mixed job has a row and a note for each direction, with its name."""
+    rows = arms()
+    read = floor_of(rows, device_of(rows))
+    write = replace(read, row=replace(read.row, direction="write"))
+    text = render_table(noise_table([read, write], detect=0.01), "table", width=80)
+    assert [line.split()[1] for line in text.splitlines()[3:5]] == ["read", "write"]
+    assert "\nread iops: 1 % needs" in text
+    assert "\nwrite iops: 1 % needs" in text
+    assert "direction" not in render_table(noise_table([read]), "table", width=80)
 
 
 def test_steady_noise_has_no_drift_and_no_cause() -> None:

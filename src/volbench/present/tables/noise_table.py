@@ -29,6 +29,7 @@ def noise_table(
         "noise",
         [
             Column("job", lambda row: row.row.label, priority=IDENTITY),
+            *([_DIRECTION] if _differ(floors) else []),
             Column("metric", lambda row: measure_name(row.row.measure), priority=IDENTITY),
             Column("blocks", lambda row: str(row.blocks), priority=3, is_right=True),
             Column("scatter", lambda row: f"{percent(row.scatter)} %", is_right=True),
@@ -50,9 +51,23 @@ def noise_table(
         title="Noise floor: the smallest difference that so many blocks detect (80 % power).",
         notes=[
             *_notes(floors, are_equal=are_equal),
-            *(_needed(floor, detect) for floor in floors if detect),
+            *(_needed(floor, detect, _name(floor, floors)) for floor in floors if detect),
         ],
     )
+
+
+_DIRECTION: Column[NoiseFloor] = Column(
+    "direction", lambda floor: floor.row.direction, priority=IDENTITY
+)
+
+
+def _differ(floors: Sequence[NoiseFloor]) -> bool:
+    return len({floor.row.direction for floor in floors}) > 1
+
+
+def _name(floor: NoiseFloor, floors: Sequence[NoiseFloor]) -> str:
+    """Return the metric of a note, with its direction where the floors are of several."""
+    return f"{floor.row.direction} " * _differ(floors) + measure_name(floor.row.measure)
 
 
 def _drift(row: NoiseFloor) -> str:
@@ -79,14 +94,13 @@ def _notes(floors: Sequence[NoiseFloor], *, are_equal: bool) -> list[str]:
         return notes
     wrong = [floor for floor in floors if floor.contrast.interval().excludes(1)]
     return notes + [
-        f"{measure_name(floor.row.measure)}: equal arms differ significantly, as they do by chance"
+        f"{_name(floor, floors)}: equal arms differ significantly, as they do by chance"
         " in one of 20 cases; repeat it with more blocks."
         for floor in wrong
     ]
 
 
-def _needed(floor: NoiseFloor, detect: float | None) -> str:
-    difference, name = detect or 0.0, measure_name(floor.row.measure)
+def _needed(floor: NoiseFloor, difference: float, name: str) -> str:
     count = floor.blocks_for(difference)
     if count is None:
         blocks = counted_noun(MAX_BLOCKS, "block")
@@ -99,6 +113,7 @@ def _needed(floor: NoiseFloor, detect: float | None) -> str:
 def _record(row: NoiseFloor) -> dict[str, object]:
     return {
         "job": row.row.label,
+        "direction": row.row.direction,
         "metric": row.row.measure.column,
         "blocks": row.blocks,
         "block_s": row.block_s,
