@@ -44,6 +44,23 @@ def test_a_sum_of_reads_and_writes_names_both() -> None:
     assert iops.source.endswith("; 42.4k reads + 6.3k writes")
 
 
+def test_the_lowest_p99_says_that_it_is_of_the_slowest_direction() -> None:
+    """It is the maximum of 4 ms of the reads and 9 ms of the writes."""
+    mixed, reading = run_of(1, "a"), run_of(2, "b")
+    rows = [
+        row_of(mixed, direction="read", rw="randrw", iops=900.0, lat_p99_s=0.004),
+        row_of(mixed, direction="write", rw="randrw", iops=100.0, lat_p99_s=0.009),
+    ]
+    (alone,) = (each for each in key_numbers(job_outcomes(rows)) if "p99" in each.label)
+    assert alone.phrase == "9 ms p99 latency (slowest direction)"
+    rows.append(row_of(reading, direction="read", iops=900.0, lat_p99_s=0.02))
+    (lowest,) = (each for each in key_numbers(job_outcomes(rows)) if "p99" in each.label)
+    assert lowest.value == "9 ms"
+    assert lowest.source.endswith("; slowest direction of each job")
+    (single,) = (each for each in key_numbers(job_outcomes(rows[2:])) if "p99" in each.label)
+    assert "direction" not in single.source
+
+
 def test_buffered_writes_are_headlined_by_their_syncs() -> None:
     """The p99 of writes into memory says nothing of the volume; one after a direct write does."""
     run = run_of(1, "a")

@@ -251,6 +251,8 @@ def key_numbers(outcomes: Sequence[Outcome]) -> list[KeyNumber]:
             value = measure.text(measure.sign * score)
             by = getattr(winner, f"by_{measure.column}", {}).items()
             parts = " + ".join(f"{measure.text(rate)} {name}s" for name, rate in by)
+            if measure.sign < 0 and any(outcome.by_iops for _, outcome in ranked):
+                parts = "slowest direction" + " of each job" * (len(outcomes) > 1)
             source += f"; {parts}" * bool(parts)
             limit = getattr(winner, f"limit_{measure.column}", math.nan)
             used = format_percent(measure.sign * score / limit) if limit > 0 else ""
