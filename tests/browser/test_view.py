@@ -7,11 +7,14 @@ import shlex
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 from playwright.sync_api import Browser
 
 import volbench
 from tests.browser.watched import PHONE, Watched, axe
+from tests.importer.sources import CASES, put, take
 from volbench.api.many_campaigns import open_campaigns
+from volbench.cli.main import cli
 from volbench.present.plots.colour_themes import THEMES
 
 ROWS = "#results-table tbody tr"
@@ -58,6 +61,22 @@ def test_a_link_restores_the_view(browser: Browser, report: Path) -> None:
     assert page.evaluate("document.documentElement.dataset.theme") == "dark"
     page.get_by_label("Theme").select_option("Light")
     assert "theme=light" in page.url
+    watched.close()
+    assert watched.faults == []
+
+
+def test_logs_without_totals_have_nothing_to_explore(browser: Browser, tmp_path: Path) -> None:
+    """Only their series is drawn: there is no measure to choose, and no sentence on filters."""
+    for log in CASES.glob("fio-3.33/logs-numjobs/l_*.log"):
+        put(tmp_path / "logs" / log.name, log.read_bytes())
+    take(tmp_path / "logs", into=tmp_path / "imported")
+    page = tmp_path / "page.html"
+    arguments = ["report", str(tmp_path / "imported"), "--output", str(page)]
+    assert CliRunner().invoke(cli, arguments).exit_code == 0
+    watched = Watched(browser, page)
+    watched.drawn()
+    assert watched.page.locator("#explorer").is_hidden()
+    assert "filters keep" not in watched.page.inner_text("main")
     watched.close()
     assert watched.faults == []
 

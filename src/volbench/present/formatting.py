@@ -163,8 +163,10 @@ def latency(row: Row, statistic: str) -> Statistic:
 
 def pattern(row: Row) -> str:
     """Return the access pattern, with the direction if the pattern does not imply it."""
-    rw, direction = text(row, "rw") or MISSING, text(row, "direction")
-    return rw if not direction or rw.endswith(direction) else f"{rw}, {direction}"
+    parts = [text(row, "rw"), text(row, "direction")]
+    if parts[0].endswith(parts[1]):
+        del parts[1]
+    return ", ".join(filter(None, parts)) or MISSING
 
 
 def is_merged(row: Row) -> bool:

@@ -243,6 +243,16 @@ def test_a_campaign_without_results_still_has_a_report(content: ReportContent) -
         assert page.faults == []
 
 
+def test_runs_without_totals_are_not_called_unfinished(content: ReportContent) -> None:
+    """Logs without a result have a series; their pattern and number of jobs are unknown."""
+    run = content.campaign.runs[0]
+    row = row_of(run, direction="read") | dict.fromkeys(("rw", "iops", "bw_bytes_per_s", "numjobs"))
+    page = parsed(render_report(content_of((run,), [row])))
+    assert "The finished runs have time series but no totals: see the charts." in page.text("p")
+    assert "Workloads: read 4k." in page.text("p")
+    assert "numjobs" not in page.text("th")
+
+
 def test_provenance_is_complete(content: ReportContent) -> None:
     """Command line, seed, versions, host and volumes are there, and the job files word by word."""
     page = parsed(render_report(content))

@@ -278,7 +278,7 @@ def _answer(
 ) -> str:
     """Return the highest rates, their bottleneck, and how many results are steady or left out."""
     if not key:
-        return _without_numbers(rows["findings"])
+        return _without_numbers(rows)
     phrases = [result.phrase for result in key if result.phrase]
     if max(result.jobs for result in key) == 1:
         parts = [", ".join(phrases)]
@@ -289,10 +289,13 @@ def _answer(
     return "; ".join(parts) + "."
 
 
-def _without_numbers(findings: Sequence[Row]) -> str:
-    """Return why there is no number to quote: nothing finished, or every result is invalid."""
+def _without_numbers(rows: Mapping[str, Sequence[Row]]) -> str:
+    """Return why there is no number: nothing finished, all is invalid, or logs have no totals."""
+    findings = rows["findings"]
     worst = [rule for rule in findings_by_rule(findings) if rule.severity == Severity.INVALID.value]
     if not worst:
+        if any(row.get("status") == RunState.FINISHED.value for row in rows["summary"]):
+            return "The finished runs have time series but no totals: see the charts."
         return "No run has a result yet."
     count = counted_noun(len(invalid_runs(findings)), "result")
     return (

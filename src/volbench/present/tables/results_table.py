@@ -342,7 +342,7 @@ def results_page_table(rows: Sequence[Row], findings: Sequence[Row] = ()) -> Tab
     """Return the results for the page of a report, with badges of the findings."""
     names = ["host", *_labels(rows), "client", "profile", "phase", "repeat"]
     extra = _differing(rows, names)
-    extra += ["numjobs"] if any(number(row, "numjobs") != 1 for row in rows) else []
+    extra += ["numjobs"] if any(number(row, "numjobs") > 1 for row in rows) else []
     volume = replace(_identifying("role"), label="Volume", tooltip=lambda row: text(row, "volume"))
     job: Column[Row] = Column(
         "job",

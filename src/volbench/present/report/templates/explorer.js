@@ -220,7 +220,7 @@ function pointPlot(pools, { show, against, colour }) {
 function explorerPlot() {
   const choice = explorerChoice();
   const pools = pooledRows(choice);
-  if (!pools.length) return { plot: livePlot([], [], {}), note: "No run with this measure is kept by the filters." };
+  if (!pools.length) return { plot: livePlot([], [], {}), note: "" };
   if (NUMERIC[choice.against]) return linePlot(pools, choice);
   return choice.against in MEASURES ? pointPlot(pools, choice) : barPlot(pools, choice);
 }
@@ -240,6 +240,7 @@ function startExplorer() {
   if (!place) return;
   const isKnown = (/** @type {string} */ name) => runs.column(name).some((/** @type {any} */ value) => Number.isFinite(value));
   const measures = Object.entries(MEASURES).filter(([name]) => isKnown(name)).map(([name, [title]]) => /** @type {[string, string]} */ ([name, title]));
+  if (!measures.length) return;
   const dimensions = runs.dimensions.map(([name, title]) => /** @type {[string, string]} */ ([name, title]));
   const base = /** @type {[string, string][]} */ ([["job", "Job"], ["direction", "Direction"]]);
   const unique = (/** @type {[string, string][]} */ pairs) => [...new Map(pairs)];
