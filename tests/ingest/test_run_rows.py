@@ -80,12 +80,17 @@ def test_two_sections_are_never_summed(tmp_path: Path) -> None:
 
 
 def test_failed_run_without_output_keeps_its_row(tmp_path: Path) -> None:
-    """A Run that left nothing readable is in the summary with its state and no numbers."""
-    section = Section(name="r", options={"rw": "read"})
-    layout, campaign = make(tmp_path, "fio-3.33/bad-option", section)
+    """A run that left nothing readable has its state, what was planned, and no numbers."""
+    for pattern, blocks, block in (("read", "4096", 4096), ("write", "4096,8192", 8192)):
+        section = Section(name="r", options={"rw": pattern, "bs": blocks})
+        layout, campaign = make(tmp_path / pattern, "fio-3.33/bad-option", section)
+        (row,) = ingest(layout, campaign, RunState.FAILED).summary
+        assert (row["status"], row["rw"], row["block_bytes"]) == ("failed", pattern, block)
+        assert "iops" not in row
+    section = Section(name="r", options={"rw": "randrw", "bs": "4096,8192"})
+    layout, campaign = make(tmp_path / "mixed", "fio-3.33/bad-option", section)
     (row,) = ingest(layout, campaign, RunState.FAILED).summary
-    assert row["status"] == "failed"
-    assert "iops" not in row
+    assert (row["block_bytes"], row["block_max_bytes"]) == (None, 8192)
 
 
 def test_damage_to_a_finished_run_is_reported_in_its_row(tmp_path: Path) -> None:

@@ -26,6 +26,7 @@ from volbench.ingest.run_summary import (
     keep_latencies_of_rate,
     keep_range_of_rate,
     latencies,
+    lost_columns,
     measured_columns,
     percentile_rows,
     planned_columns,
@@ -142,7 +143,7 @@ def read_run(campaign: Campaign, run: Run, state: RunState, folder: RunFolder) -
         _add_output(rows, campaign, outcome, output)
     else:
         lost = replace(outcome, status=DAMAGED) if damage.text else outcome
-        rows.summary.append(planned_columns(campaign, lost, run.sections[0]))
+        rows.summary.append(lost_columns(campaign, lost))
     if output is not None and state is RunState.FINISHED:
         with damage.noted():
             _add_series(rows, campaign, run, folder, output)
@@ -208,7 +209,7 @@ def _add_output(rows: RunRows, campaign: Campaign, outcome: Outcome, output: Run
                     rows.histogram.append(histogram_block(identity, name, latency))
         rows.shares.extend(share_rows(campaign.identity_of(run, section.name), job))
     if not rows.summary:
-        rows.summary.append(planned_columns(campaign, outcome, run.sections[0]))
+        rows.summary.append(lost_columns(campaign, outcome))
 
 
 def _add_series(

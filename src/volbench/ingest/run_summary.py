@@ -43,6 +43,7 @@ _MAX_OUTSIDE_WINDOWS = 2.0
 _TOP = 1.01
 _LATENCIES = ("lat", "clat", "slat")
 _POSITION = {Direction.READ: 0, Direction.WRITE: 1, Direction.TRIM: 2}
+_ALONE = frozenset(map(str, _POSITION))
 
 
 @dataclass(frozen=True)
@@ -82,6 +83,15 @@ def planned_columns(campaign: Campaign, outcome: Outcome, section: Section) -> R
         "import_folder": run.imported.folder if run.imported else None,
         **_labels(campaign, run),
     }
+
+
+def lost_columns(campaign: Campaign, outcome: Outcome) -> Row:
+    """Return the columns of a run without output, with the block size of all its directions."""
+    run, section = outcome.run, outcome.run.sections[0]
+    options = _effective_options(run, section)
+    pattern = options.get("rw", "").partition(":")[0].removeprefix("rand")
+    direction = Direction(pattern) if pattern in _ALONE else Direction.MIXED
+    return {**planned_columns(campaign, outcome, section), **_block_columns(options, direction)}
 
 
 def _pattern(run: Run, section: Section, options: Mapping[str, str]) -> str | None:

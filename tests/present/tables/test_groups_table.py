@@ -29,6 +29,14 @@ def matrix(*iodepths: int) -> list[dict[str, object]]:
     ]
 
 
+def test_failed_runs_are_no_results() -> None:
+    """They stay in the group of their workload, which counts those that finished."""
+    failed = matrix(40)[0] | {"status": "failed", "iops": None}
+    table = groups_table([*matrix(*range(1, 32)), failed], {}, {})
+    assert table.rows[0]["results"] == 31
+    assert "124 results in 4 groups" in table.notes[0]
+
+
 def test_groups_are_the_workloads() -> None:
     """Pattern and block size tell groups apart; queue depths are a range, rates a median."""
     table = groups_table(matrix(*range(1, 32)), {"read-4096-3": "1"}, {})

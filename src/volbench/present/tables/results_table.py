@@ -177,7 +177,14 @@ def _unfinished_row(run_id: str, note: RunNote) -> Row:
     client = {"client": run.client} if run.client else {}
     target = {"host": run.host, "role": run.volume.role, **client}
     job = {"profile": run.profile, "job": run.job, "phase": run.phase.value, "repeat": run.repeat}
-    return {**row, **target, **job}
+    options = run.effective(run.sections[0])
+    numbers = {"block_bytes": "bs", "iodepth": "iodepth", "numjobs": "numjobs"}
+    planned = {
+        key: int(text)
+        for key, name in numbers.items()
+        if (text := options.get(name, "")).isdecimal()
+    }
+    return {**row, **target, **job, "rw": options.get("rw"), **planned}
 
 
 def _identity(rows: Sequence[Row]) -> set[str]:
@@ -595,7 +602,9 @@ def groups_table(
         ),
     ]
     named = [_group(keys, key, members, warnings) for key, members in groups.items()]
-    size_words = f"{counted_noun(len(rows), 'result')} in {counted_noun(len(groups), 'group')}"
+    size_words = (
+        f"{counted_noun(_finished(rows), 'result')} in {counted_noun(len(groups), 'group')}"
+    )
     notes = [
         f"{size_words}, medians; range: smallest to largest IOPS",
         "volbench show --each lists every result; --where 'rw==randread and bs==4k' selects some",
@@ -624,9 +633,9 @@ def _affected(rows: Sequence[Row], warnings: Mapping[str, str]) -> str:
     marks = [warnings[run] for row in rows if (run := text(row, "run")) in warnings]
     invalid = sum("!" in mark for mark in marks)
     also = f", {invalid} (!) invalid and left out of medians and ranges" if invalid else ""
-    count = counted_noun(len(rows), "result")
+    count = counted_noun(_finished(rows), "result")
     have = "has" if len(marks) == 1 else "have"
-    return f"{len(marks)} of {count} {have} data-quality warnings{also}; see volbench check"
+    return f"{len(marks):,} of {count} {have} data-quality warnings{also}; see volbench check"
 
 
 def _named_keys(rows: Sequence[Row], by: Sequence[str]) -> dict[str, Callable[[Row], str]]:
@@ -658,6 +667,11 @@ def _chosen_keys(rows: Sequence[Row]) -> dict[str, Callable[[Row], str]]:
     return chosen or {"rw": pattern}
 
 
+def _finished(rows: Sequence[Row]) -> int:
+    ended = RunState.FINISHED.value
+    return sum(text(row, "status", missing=ended) == ended for row in rows)
+
+
 def _group(
     keys: Mapping[str, object], key: Sequence[str], rows: Sequence[Row], warnings: Mapping[str, str]
 ) -> dict[str, object]:
@@ -668,7 +682,7 @@ def _group(
     ends = dict.fromkeys(format_count(value) for value in (min(iops), max(iops))) if iops else ()
     return {
         **{name.removeprefix(LABEL_PREFIX): value for name, value in zip(keys, key, strict=True)},
-        "results": len(rows),
+        "results": _finished(rows),
         **{
             name: _range(_known(number(row, column) for row in rows), format_value)
             for name, (column, format_value) in _RANGES.items()
