@@ -188,7 +188,7 @@ def account(desk: Desk) -> Iterator[None]:
 def kill(process: subprocess.Popen[str]) -> None:
     """Kill a controller as a power failure would."""
     os.kill(process.pid, signal.SIGKILL)
-    process.communicate()
+    process.communicate(timeout=60)
 
 
 @pytest.fixture

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import select
+import signal
 import socket
 import subprocess
 from collections.abc import Iterator
@@ -14,7 +16,8 @@ import pytest
 from tests.kubernetes.image import write_image
 
 ROOT = Path(__file__).parents[2]
-_START_S = 120.0
+_ANSWER_S = 300.0  # longer than its own waits: it starts in 10 s, in 30 s on a busy machine
+_BUILD_S = 3000.0  # longer than a build on one core
 _PORTS = 4
 NODE, SECOND_NODE = "127.0.0.1", "127.0.0.2"
 
@@ -73,7 +76,8 @@ class LocalCluster:
 
     def _expect(self, line: str) -> None:
         assert self._program.stdout is not None
-        answer = self._program.stdout.readline().strip()
+        ready, _, _ = select.select([self._program.stdout], [], [], _ANSWER_S)
+        answer = self._program.stdout.readline().strip() if ready else "nothing"
         if answer != line:
             logs = [f"{log.name}: {log.read_text()[-500:]}" for log in self.state.glob("log/*")]
             pytest.fail(f"the cluster answers {answer!r}, not {line!r}\n" + "\n".join(logs))
@@ -90,6 +94,7 @@ def missing_cluster() -> str:
         check=bool(os.environ.get("CI")),
         capture_output=True,
         text=True,
+        timeout=_BUILD_S,
     )
     return done.stderr.strip() if done.returncode else ""
 
@@ -105,7 +110,12 @@ def running_cluster(state: Path) -> Iterator[LocalCluster]:
     with (
         (state / "messages").open("w") as messages,
         subprocess.Popen(
-            argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=messages, text=True
+            argv,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=messages,
+            text=True,
+            start_new_session=True,
         ) as program,
     ):
         cluster = LocalCluster(state, port, program)
@@ -116,7 +126,10 @@ def running_cluster(state: Path) -> Iterator[LocalCluster]:
             assert program.stdin is not None
             with suppress(BrokenPipeError):
                 program.stdin.close()
-            program.wait(_START_S)
+            try:
+                program.wait(_ANSWER_S)
+            except subprocess.TimeoutExpired:  # it waits for a component, not for its input
+                os.killpg(program.pid, signal.SIGKILL)
 
 
 def _free_ports() -> int:
