@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import signal
 import stat
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -103,11 +105,12 @@ def test_leftovers_of_killed_processes_are_removed(tmp_path: Path) -> None:
     """Files that a living process writes, and those of users, stay."""
     folder = tmp_path / "runs" / "001"
     folder.mkdir(parents=True)
-    child = os.fork()
-    if child == 0:
-        with replaced_file(folder / "device.log.zst"):
-            os.kill(os.getpid(), signal.SIGKILL)
-    os.waitpid(child, 0)
+    code = (
+        "import os, sys; from pathlib import Path; from volbench.store.atomic_files import *\n"
+        "with replaced_file(Path(sys.argv[1])): os.kill(os.getpid(), 9)"
+    )
+    command = [sys.executable, "-c", code, str(folder / "device.log.zst")]
+    assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
     assert len(list(folder.iterdir())) == 1
     (folder / ".notes.tmp").write_text("of the user")
     with replaced_file(tmp_path / "table.parquet"):

@@ -111,25 +111,29 @@ def test_launch_that_ended_with_its_agent_started_nothing(folder: Path, name: st
     assert launch(folder, "false")["earlier"] is True
 
 
-def test_watch_waits_for_a_start_that_is_under_way(
-    folder: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+SLOW_START = """
+import signal, sys
+from volbench.execute.agent import supervisor
+slow = "import time; time.sleep(1); from volbench.execute.agent import supervisor as s; s.main([])"
+supervisor.command = lambda *_words: [sys.executable, "-c", slow]
+signal.alarm(1)
+supervisor.launch(
+    argv=["true"], cwd=sys.argv[1], stderr=sys.argv[1] + "/err", control=sys.argv[1] + "/.c",
+    longest_s=30.0,
+)
+"""
+"""An agent that ends while it waits for a supervisor that starts slowly."""
+
+
+def test_watch_waits_for_a_start_that_is_under_way(folder: Path) -> None:
     """A supervisor that Python starts slowly outlives the agent that asked for it."""
-    slow = (
-        "import time; time.sleep(1); from volbench.execute.agent import supervisor as s; s.main([])"
-    )
-    monkeypatch.setattr(supervisor, "command", lambda *_words: [sys.executable, "-c", slow])
-    child = os.fork()
-    if not child:
-        signal.alarm(1)  # in the middle of it
-        launch(folder, "true")
-        os._exit(0)
+    agent = subprocess.Popen([sys.executable, "-c", SLOW_START, str(folder)])
     until(lambda: supervisor.is_supervised(str(folder / ".c")))
     assert supervisor.pid_of(str(folder / ".c")) == 0
     assert processes.lifetime(str(folder / ".c")) is not None
     assert launch(folder, "false") == {"pid": 0, "earlier": True}
     assert events(folder)[-1] == {"status": 0}
-    assert os.waitpid(child, 0)[1] in {0, signal.SIGALRM}
+    assert agent.wait(60) in {0, -signal.SIGALRM}
 
 
 @pytest.mark.parametrize("program", ["volbench-no-such", "/no/such"])
