@@ -12,6 +12,7 @@ from volbench.errors import InputError
 from volbench.kubernetes.cluster_spec import (
     ClusterSpec,
     Toleration,
+    parse_layers,
     parse_pairs,
     parse_toleration,
     quantity_bytes,
@@ -92,6 +93,12 @@ def test_values_that_the_cluster_rejects_are_refused(field: str, value: object) 
         {"claims": ("not a name",), "size": ""},
         {"ephemeral": True, "keep": True},
         {"is_parallel": True, "replicas": 2},
+        {"layers": ("claim", "file"), "volume_mode": "Block"},
+        {"layers": ("claim", "file"), "storage_classes": ("fast", "slow")},
+        {"layers": ("claim", "file"), "from_claim": "gold"},
+        {"layers": ("claim", "file"), "device_claim": "disk"},
+        {"layers": ("device", "file")},
+        {"device_claim": "disk"},
     ],
 )
 def test_contradictions_are_refused(more: dict[str, object]) -> None:
@@ -105,6 +112,19 @@ def test_a_block_volume_needs_a_pod_that_runs_as_root() -> None:
     assert spec().user > 0
     assert spec(volume_mode="Block").user == 0
     assert spec(volume_mode="Block", run_as_user=1000).user == 1000
+
+
+@pytest.mark.parametrize("text", ["file", "file,file", "claim,disk", "claim,,file", "all"])
+def test_unknown_layers_are_refused(text: str) -> None:
+    """One layer has nothing to be compared with."""
+    with pytest.raises(InputError, match="two or three different layers"):
+        parse_layers(text)
+
+
+def test_layers_are_compared_from_the_lowest_up() -> None:
+    """The lowest is the base of a comparison, in whatever order they are written."""
+    assert parse_layers("file,device") == ("device", "file")
+    assert parse_layers("") == ()
 
 
 def test_the_node_disk_needs_no_size() -> None:

@@ -63,6 +63,9 @@ def every_kind() -> Iterator[ClusterSpec]:
         if replicas == 1:
             claims = {"claims": ("mine", "theirs"), "storage_classes": (), "size": ""}
             yield spec(volume_mode=volume_mode, **claims, **more)
+            yield spec(layers=("claim", "file"), keep=True, **more)
+            yield spec(layers=("device", "claim"), device_claim="disk", **more)
+            yield spec(layers=("device", "claim", "file"), device_claim="disk", **more)
 
 
 def within(value: object) -> Iterator[dict[str, Any]]:
@@ -117,7 +120,8 @@ def test_everything_is_found_by_label_and_has_an_owner(each: ClusterSpec) -> Non
     wanted = {MANAGED_BY: "volbench", CAMPAIGN_LABEL: each.campaign}
     assert all(wanted.items() <= metadata["labels"].items() for metadata in described)
     kept = [item["kind"] for item in others if "ownerReferences" not in item["metadata"]]
-    assert kept == (["PersistentVolumeClaim"] if each.keep and each.replicas == 1 else [])
+    count = 2 if each.layers else 1
+    assert kept == (["PersistentVolumeClaim"] * count if each.keep and each.replicas == 1 else [])
     names = [(item["kind"], item["metadata"]["name"]) for item in [owner, *others]]
     assert len({*names}) == len(names)
 
@@ -131,8 +135,10 @@ def test_pods_have_no_privileges(each: ClusterSpec) -> None:
         assert own["allowPrivilegeEscalation"] is False
         assert own["capabilities"] == {"drop": ["ALL"]}
         assert security["seccompProfile"] == {"type": "RuntimeDefault"}
-        assert security["runAsNonRoot"] is (not each.is_block)
-        assert (security["runAsUser"] == 0) is each.is_block
+        has_devices = "volumeDevices" in container
+        assert has_devices is (each.is_block or bool(each.layers))
+        assert security["runAsNonRoot"] is not has_devices
+        assert (security["runAsUser"] == 0) is has_devices
         assert pod["automountServiceAccountToken"] is False
         assert "limits" not in container["resources"]
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.command_line import call
-from tests.kubernetes.conftest import IMAGE, Desk, storage_class
+from tests.engine.conftest import attach_loop
+from tests.fleet.hosts import call as call_program
+from tests.kubernetes.conftest import IMAGE, Desk, block_volume, storage_class
 from tests.kubernetes.local_cluster import LocalCluster
 from tests.waiting import until
 from volbench.api.one_campaign import open_campaign
 from volbench.kubernetes.cluster import Manifest, open_cluster
+from volbench.kubernetes.manifests import DATA_DEVICE, NODE_DEVICE, claim_spec, make_object
 
 DRIVER = "loop.csi.volbench.io"
 _BLOCK = ("--volume-mode", "Block", "--storage-class", "loop")
@@ -263,3 +267,51 @@ def test_a_snapshot_that_is_missing_is_refused_before_anything_is_made(
         assert done.returncode == 2, done.stderr
         assert words in done.stderr
     assert desk.left() == []
+
+
+@pytest.fixture
+def disk(desk: Desk, tmp_path: Path) -> Iterator[str]:
+    """Offer a device of the node, and yield the name of a claim of it."""
+    image = tmp_path / "image"
+    image.write_bytes(bytes(32 << 20))
+    device = attach_loop(image)
+    os.chown(device, 0, 0)  # root in a pod may not open a device of somebody else
+    content = claim_spec("32Mi", "block", volumeMode="Block")
+    with block_volume(desk.api, device):
+        desk.api.create(make_object("PersistentVolumeClaim", "disk", labels={}, spec=content))
+        yield "disk"
+        desk.api.delete("PersistentVolumeClaim", "disk")
+        until(lambda: desk.api.read("PersistentVolumeClaim", "disk") is None)
+    call_program("losetup", "-d", device)
+
+
+def test_layers_are_compared_in_one_pod(desk: Desk, job: Path, disk: str) -> None:
+    """Disk of the node, raw claim and filesystem are the arms of each block; the disk stays."""
+    chosen = ("--layers", "file,device,claim", "--device-claim", disk)
+    chosen += ("--storage-class", "loop", "--size", "192Mi")
+    new = ("--allow-destroy", DATA_DEVICE)
+    for consent, status, words in (
+        ((), 3, f"--allow-destroy {disk}"),
+        (new, 3, f"--allow-destroy {disk}"),
+        (("--allow-destroy", disk), 3, f"--allow-destroy {DATA_DEVICE}"),
+        ((*new, "--allow-destroy", NODE_DEVICE), 3, f"--allow-destroy {disk}"),
+        ((*new, "--allow-destroy", "other"), 2, f"its targets are: {disk}, {DATA_DEVICE}"),
+    ):
+        refused = desk.run("c", str(job), *chosen, *consent)
+        assert refused.returncode == status, refused.stderr
+        assert words in refused.stderr
+        assert "created" not in refused.stderr
+    consent = (*new, "--allow-destroy", disk)
+    done = desk.run("c", str(job), *chosen, *consent, "--repeat", "3")
+    assert done.returncode == 0, done.stderr
+    summary = open_campaign(desk.folder / "c").summary().sort_values("started_utc")
+    assert list(summary["status"]) == 9 * ["finished"]
+    assert [{*arms} for _, arms in summary.groupby("block")["arm"]] == 3 * [
+        {"device", "claim", "file"}
+    ]
+    assert len({*summary["label_node"]}) == 1
+    compared = call("compare", desk.folder / "c", "--json")
+    assert compared.returncode == 0, compared.stderr
+    rows = json.loads(compared.stdout)
+    assert desk.left() == [f"PersistentVolumeClaim {disk}"]
+    assert rows

@@ -35,6 +35,7 @@ MAX_CAMPAIGN = 40
 # tests/kubernetes/test_cluster_spec.py
 MAX_REPLICAS = 1000
 
+LAYERS = ("device", "claim", "file")  # from the disk of a node up
 _EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 ACCESS_MODES = ("ReadWriteOnce", "ReadWriteOncePod", "ReadWriteMany")
@@ -85,6 +86,17 @@ def parse_toleration(text: str) -> Toleration:
     if not key or (colon and not effect):
         raise InputError(f"toleration {text!r} is not a taint", hint=_EXAMPLE)
     return Toleration(key=key, value=value if equals else None, effect=effect)
+
+
+def parse_layers(text: str) -> tuple[str, ...]:
+    """Return the layers of a list such as ``device,claim,file``, from the lowest up."""
+    named = text.split(",") if text else []
+    if len(named) == 1 or len({*named}) < len(named) or not {*named} <= {*LAYERS}:
+        raise InputError(
+            f"{text!r} must be two or three different layers of {', '.join(LAYERS)}",
+            hint="write it like --layers claim,file",
+        )
+    return tuple(layer for layer in LAYERS if layer in named)
 
 
 def parse_pairs(texts: Iterable[str], *, option: str) -> dict[str, str]:
@@ -192,6 +204,20 @@ class ClusterSpec:
         metavar="Filesystem|Block",
         show_default=True,
         help="Measure through a filesystem, or the raw block device.",
+    )
+    layers: tuple[str, ...] = option(
+        "--layers",
+        default=(),
+        text="",
+        type=Quantity("LIST", parse_layers),
+        metavar="LAYER,LAYER...",
+        help="Compare layers of the storage, as arms of one campaign in one pod: device (the disk "
+        "of a node, see --device-claim), claim (a raw block volume) and file (a filesystem).",
+    )
+    device_claim: str = text_option(
+        "--device-claim",
+        "NAME",
+        "Claim of a local block volume, which exists and is never removed: the layer device.",
     )
     access_mode: str = option(
         "--access-mode",
@@ -317,9 +343,15 @@ class ClusterSpec:
             ("snapshot", self.from_snapshot),
             ("claim", self.from_claim),
             ("attributes class", self.attributes_class),
+            ("claim", self.device_claim),
         ):
             if name:
                 _require(_SUBDOMAIN, name, what=what, longest=MAX_SUBDOMAIN)
+        if ("device" in self.layers) != bool(self.device_claim):
+            raise InputError(
+                "--device-claim names the disk of the layer device, and both need each other",
+                hint="add --layers device,claim,file --device-claim NAME, or leave out both",
+            )
         is_shared = self.is_shared
         contradictions = (
             ("--os-disk", "--ephemeral", self.os_disk and self.ephemeral),
@@ -349,6 +381,19 @@ class ClusterSpec:
             ("--volume-mode Block", "ReadWriteMany with --replicas", self.is_block and is_shared),
             ("--expand", "ReadWriteMany with --replicas", self.expand_to and is_shared),
             ("--parallel-classes", "--replicas", self.is_parallel and self.replicas > 1),
+            *(
+                ("--layers", other, self.layers and is_given)
+                for other, is_given in (
+                    ("--claim", self.claims),
+                    ("--os-disk", self.os_disk),
+                    ("--ephemeral", self.ephemeral),
+                    ("--replicas", self.replicas > 1),
+                    ("--volume-mode Block", self.volume_mode == "Block"),
+                    ("--expand", self.expand_to),
+                    ("several storage classes", len(self.storage_classes) > 1),
+                    ("restored volumes", self.data_source),
+                )
+            ),
         )
         for option, other, is_given in contradictions:
             if is_given:
@@ -410,8 +455,8 @@ class ClusterSpec:
 
     @property
     def is_block(self) -> bool:
-        """Whether the volume is a raw block device."""
-        return self.volume_mode == "Block"
+        """Whether there is no volume but raw block devices."""
+        return self.volume_mode == "Block" or (bool(self.layers) and "file" not in self.layers)
 
     @property
     def is_shared(self) -> bool:
@@ -429,7 +474,7 @@ class ClusterSpec:
         """User and group id of the container; a block device in it belongs to root."""
         if self.run_as_user is not None:
             return self.run_as_user
-        return 0 if self.is_block else UNPRIVILEGED_USER
+        return 0 if self.is_block or self.layers else UNPRIVILEGED_USER
 
     @property
     def data_source(self) -> dict[str, str]:

@@ -281,6 +281,8 @@ def render(
 # Options that make no sense for volumes that live for seconds
 _NOT_IN_LIVES = (
     "--claim",
+    "--layers",
+    "--device-claim",
     "--access-mode",
     "--os-disk",
     "--ephemeral",

@@ -33,7 +33,9 @@ from volbench.kubernetes.manifests import (
     CONTAINER,
     DATA_DEVICE,
     KEEP,
+    NODE_DEVICE,
     PODS,
+    layer_roles,
     objects,
     planned_pods,
     role_paths,
@@ -45,13 +47,14 @@ from volbench.model.campaign.host import Host, Pod
 from volbench.model.campaign.planned_run import Campaign, Consent, Volume, VolumeKind
 from volbench.plan.expansion.estimate import estimate
 from volbench.plan.expansion.multi_client import Client, clients_of, expand_clients
+from volbench.plan.expansion.target_arms import on_each_target
 from volbench.store.archive import Archive, Provenance
 
 if TYPE_CHECKING:
     from volbench.cli.output import TableOutput
     from volbench.engine.hosts.connected_host import ConnectedHost
     from volbench.execute.protocol import Executor
-    from volbench.kubernetes.cluster import Cluster, ClusterAddress
+    from volbench.kubernetes.cluster import Cluster, ClusterAddress, Manifest
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,8 @@ class PodPlacement:
     @property
     def has_directories(self) -> bool:
         """Whether the volumes of the pods are directories, not devices."""
+        if self.spec.layers:
+            raise InputError("--layers applies to volbench run", hint="leave it out")
         return not self.spec.is_block
 
     @contextmanager
@@ -119,6 +124,8 @@ class PodPlacement:
         )
         for name in claims:
             _check_claim(cluster, name, mode=spec.volume_mode)
+        if spec.device_claim:
+            _check_device(cluster, _check_claim(cluster, spec.device_claim, mode="Block"))
         for name in dict.fromkeys(classes):
             cluster.require_storage_class(name)
         check_source(cluster, spec)
@@ -183,8 +190,20 @@ def check_attributes_class(cluster: Cluster, spec: ClusterSpec) -> None:
             )
 
 
-def _check_claim(cluster: Cluster, name: str, *, mode: str) -> None:
-    """Refuse a claim that cannot be measured, or that somebody uses."""
+def _check_device(cluster: Cluster, claim: Manifest) -> None:
+    """Refuse a claim whose volume is not known to be a disk of a node."""
+    name = claim["spec"].get("volumeName", "")
+    volume = (cluster.read_if_allowed("PersistentVolume", name) if name else None) or {}
+    if "spec" in volume and "local" not in volume["spec"]:
+        raise InputError(
+            f"the claim {claim['metadata']['name']} is not the disk of a node: its volume {name} "
+            "is not local",
+            hint="--device-claim names a claim of a local volume with volumeMode Block",
+        )
+
+
+def _check_claim(cluster: Cluster, name: str, *, mode: str) -> Manifest:
+    """Refuse a claim that cannot be measured, or that somebody uses; return it."""
     claim = cluster.read("PersistentVolumeClaim", name)
     if claim is None:
         raise InputError(
@@ -215,19 +234,27 @@ def _check_claim(cluster: Cluster, name: str, *, mode: str) -> None:
                 f"the claim {name} is used by the pod {pod['metadata']['name']}",
                 hint="a measurement would slow it down, and its load would be measured: stop it",
             )
+    return claim
 
 
 def _on_pods(request: CampaignRequest, spec: ClusterSpec) -> CampaignRequest:
     """Return a request whose consent holds on every pod, in parts if volumes are expanded."""
     request = in_three_parts(request) if spec.expand_to else request
+    if spec.layers:
+        profiles = (on_each_target(own, {"data": layer_roles(spec)}) for own in request.profiles)
+        request = replace(request, profiles=tuple(profiles))
     given = request.terms.consent.allow_destroy
     if spec.claims:  # each is allowed by its name, which the option takes for that of a file
         claims = {str(Path(name).absolute()): f"{name}:{DATA_DEVICE}" for name in spec.claims}
         consent = [claims.get(entry, entry) for entry in given]
     else:
         names = host_names(spec)
+        disk = {str(Path(spec.device_claim).absolute()): NODE_DEVICE} if spec.device_claim else {}
+        given = tuple(entry for entry in given if not entry.endswith(NODE_DEVICE))  # by its claim
         consent = [
-            entry if ":" in entry else f"{name}:{entry}" for entry in given for name in names
+            entry if ":" in entry else f"{name}:{disk.get(entry, entry)}"
+            for entry in given
+            for name in names
         ]
     on_pods = request.terms.consent.model_copy(
         update={
@@ -248,8 +275,11 @@ def require_consent(spec: ClusterSpec, campaign: Campaign, consent: Consent) -> 
     count = len(planned_pods(spec))
     what = "the new volume" if count == 1 else f"{count} new volumes"
     classes = ", ".join(dict.fromkeys(name or "the default class" for name in spec.volumes))
-    asked = {name: f"the claim {name}" for name in spec.claims}
-    for name, volumes in (asked or {DATA_DEVICE: f"{what} of {classes}"}).items():
+    disk = (spec.device_claim,) if spec.device_claim else ()
+    asked = {name: f"the claim {name}" for name in (*spec.claims, *disk)}
+    if not spec.claims and DATA_DEVICE in role_paths(spec).values():
+        asked[DATA_DEVICE] = f"{what} of {classes}"
+    for name, volumes in asked.items():
         with questions_shown():
             question = f"All data on {volumes} will be overwritten. Type {name} to continue"
             typed = click.prompt(question, err=True, default="")
@@ -264,10 +294,11 @@ def check_consent(spec: ClusterSpec, campaign: Campaign, consent: Consent) -> bo
     """Return whether runs write to raw volumes, after checking that this is allowed."""
     paths = dict.fromkeys(role_paths(spec).values())
     targets = {f"{name}:{path}" for name in host_names(spec) for path in paths}
+    named = [spec.device_claim if path == NODE_DEVICE else path for path in paths]
     if unknown := [entry for entry in consent.allow_destroy if entry not in targets]:
         raise InputError(
             f"--allow-destroy {unknown[0].rpartition(':')[2]} is not a target of this campaign",
-            hint=f"its targets are: {', '.join(spec.claims or paths)}",
+            hint=f"its targets are: {', '.join(spec.claims or named)}",
         )
     writing = [
         run for run in campaign.runs if run.volume.kind is VolumeKind.DEVICE and may_write(run)
@@ -275,10 +306,12 @@ def check_consent(spec: ClusterSpec, campaign: Campaign, consent: Consent) -> bo
     for run in writing:
         if f"{run.host}:{run.volume.target}" not in consent.allow_destroy:
             allow = f"to allow it for all new volumes: --allow-destroy {run.volume.target}"
-            if spec.claims:
-                allow = f"to allow the loss of its data: --allow-destroy {run.host}"
+            claim = spec.device_claim if run.volume.target == NODE_DEVICE else ""
+            if claim or spec.claims:
+                allow = f"to allow the loss of its data: --allow-destroy {claim or run.host}"
             raise RefusedError(
-                f"job {run.job} would overwrite the raw volume of {run.host}; nothing was made",
+                f"job {run.job} would overwrite the raw volume of {claim or run.host}; "
+                "nothing was made",
                 hint=allow,
             )
     return bool(writing)
@@ -362,11 +395,18 @@ def wait_for_hosts(cluster: Cluster, spec: ClusterSpec, *, timeout_s: float) -> 
                 volumes=role_paths(spec),
                 labels={key: label for key, label in labels.items() if label},
                 turn=pod.turn,
-                limits={next(iter(role_paths(spec))): limits} if limits else {},
+                limits=dict.fromkeys(_limited(spec), limits) if limits else {},
                 pod=controller_pod,
             )
         )
     return hosts
+
+
+def _limited(spec: ClusterSpec) -> list[str]:
+    """Return the roles of the volume of the storage class."""
+    layers = layer_roles(spec)
+    layers.pop("device", None)
+    return [*layers.values()] or [next(iter(role_paths(spec)))]
 
 
 def check_mounts(executor: Executor, host: Host) -> None:
@@ -391,7 +431,7 @@ def check_mounts(executor: Executor, host: Host) -> None:
 
 def _plan_without_pods(spec: ClusterSpec, request: CampaignRequest) -> Prepared:
     """Return the plan of a campaign, whose volumes are taken as they are asked for."""
-    kinds = {DATA_DEVICE: VolumeKind.DEVICE}
+    kinds = dict.fromkeys((DATA_DEVICE, NODE_DEVICE), VolumeKind.DEVICE)
     volumes = {
         role: Volume(role=role, kind=kinds.get(path, VolumeKind.DIRECTORY), target=path)
         for role, path in role_paths(spec).items()
