@@ -217,7 +217,7 @@ class ClusterSpec:
     device_claim: str = text_option(
         "--device-claim",
         "NAME",
-        "Claim of a local block volume, which exists and is never removed: the layer device.",
+        "Existing claim of a local block volume: the layer device. It is never removed.",
     )
     access_mode: str = option(
         "--access-mode",

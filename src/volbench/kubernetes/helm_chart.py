@@ -54,7 +54,7 @@ def write_chart(folder: Path, spec: ScheduleSpec) -> None:
     chart = {
         "apiVersion": "v2",
         "name": spec.name,
-        "description": "Storage benchmark campaigns of volbench at the times of a schedule",
+        "description": "Scheduled storage benchmark campaigns with volbench",
         "type": "application",
         "version": "1.0.0",
         "appVersion": __version__,

@@ -168,8 +168,8 @@ class FirstScreen:
     place: str
     verdict: str
     badge: QualityBadge
-    # answers to expectations; deliveries of an audit; of a collection its workloads, and its
-    # volumes ranked
+    # answers to expectations; deliveries of an audit; rates around expansions; of a collection its
+    # workloads, and its volumes ranked
     tables: Sequence[Table[Any]] = ()
     is_collection: bool = False  # of so many volumes that no single number stands for them
 
@@ -200,7 +200,7 @@ def first_screen(
         _place(content, rows["summary"]),
         " ".join(filter(None, sentences)),
         _badge(content, rows["findings"]),
-        [*expected, *audited, *ranking_tables(classes)],
+        [*expected, *audited, *content.expanded, *ranking_tables(classes)],
         is_collection=bool(classes),
     )
 

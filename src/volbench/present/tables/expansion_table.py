@@ -112,7 +112,7 @@ _COLUMNS: tuple[Column[Row], ...] = (
     Column("direction", priority=IDENTITY),
     Column("part", priority=IDENTITY),
     quantity("iops", "IOPS"),
-    Column("change", _change, header="of before", is_right=True),
+    Column("change", _change, header="vs before", is_right=True),
     quantity("low", "lowest interval", priority=2),
     quantity("bw_bytes_per_s", "bandwidth", priority=3),
     quantity("lat_mean_s", "lat mean", priority=4),
