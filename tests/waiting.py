@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
 import time
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from threading import Timer
+from types import TracebackType
+from typing import AnyStr
 
 PATIENCE_S = 180.0
 
@@ -18,6 +22,45 @@ def until(condition: Callable[[], object], *, patience_s: float = PATIENCE_S) ->
     while not condition():
         assert time.monotonic() < end, f"not within {patience_s:g} s"
         time.sleep(0.02)
+
+
+@contextmanager
+def killed_in_time(
+    process: subprocess.Popen[AnyStr], *, patience_s: float = PATIENCE_S
+) -> Iterator[None]:
+    """Kill a process whose output is read inside the block, if that takes too long: it ends.
+
+    If it leads a process group, as with ``start_new_session``, the whole group is killed.
+    """
+    timer = Timer(patience_s, kill_group, [process])
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+
+
+def kill_group(process: subprocess.Popen[AnyStr]) -> None:
+    """Kill a process, and its process group if it leads one."""
+    with suppress(ProcessLookupError):
+        if os.getpgid(process.pid) == process.pid:
+            os.killpg(process.pid, signal.SIGKILL)
+    process.kill()
+
+
+class Started(subprocess.Popen[AnyStr]):
+    """Process that is killed if its block fails, which would else wait for its end."""
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Leave the block."""
+        if kind is not None:
+            kill_group(self)
+        super().__exit__(kind, error, trace)
 
 
 def until_written(path: Path, text: str) -> None:

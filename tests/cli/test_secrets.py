@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import Volbench
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 from volbench.model.profile.secret_values import MASK
 
 SECRET = "hunter2-correct-horse"  # noqa: S105 - of a server of the test's own
@@ -45,7 +45,7 @@ def export() -> Iterator[str]:
         yield f"127.0.0.1:{port}"
     finally:
         server.kill()
-        server.wait()
+        server.wait(PATIENCE_S)
 
 
 def leaks(folder: Path) -> list[str]:

@@ -13,6 +13,7 @@ import pytest
 
 from tests.command_line import Volbench
 from tests.importer.sources import JSON, put
+from tests.waiting import PATIENCE_S
 from volbench.errors import ArchiveError
 from volbench.store.held_folder import hold_folder, make_private_folder, refuse_foreign_links
 
@@ -73,7 +74,7 @@ def planting(folder: Path, precious: Path, *, out: Path) -> Iterator[None]:
         yield
     finally:
         ended.set()
-        thread.join()
+        thread.join(PATIENCE_S)
 
 
 @pytest.mark.parametrize(("mode", "has_way"), [(0o777, False), (0o1777, True), (0o775, False)])
@@ -163,7 +164,7 @@ def replacing(out: Path, precious: Path) -> Iterator[list[Path]]:
         yield moved
     finally:
         ended.set()
-        thread.join()
+        thread.join(PATIENCE_S)
 
 
 def test_a_campaign_folder_replaced_during_a_run_is_not_written_by_root(

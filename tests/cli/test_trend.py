@@ -18,6 +18,7 @@ from click.testing import CliRunner, Result
 
 import volbench
 from tests.nightly_campaigns import WORKLOADS, dropping, make_nights
+from tests.waiting import PATIENCE_S
 from volbench.analyse.compare.comparability import IncomparableError
 from volbench.api.many_campaigns import open_campaigns
 from volbench.cli.main import cli
@@ -308,7 +309,7 @@ def _chat() -> Iterator[str]:
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}/hook?token=s3cret"
         server.shutdown()
-        thread.join()
+        thread.join(PATIENCE_S)
 
 
 def test_a_regression_is_sent_once(drops: Path, chat: str) -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from tests.command_line import COMMAND, Volbench
 from tests.engine.conftest import attach_loop
+from tests.waiting import Started
 
 pytestmark = pytest.mark.real_time
 
@@ -95,12 +96,16 @@ jobs:
 
 def killed_in_its(run: str, arguments: list[str], folder: Path) -> None:
     """Start volbench and kill it without notice when a run has begun."""
-    with subprocess.Popen(
-        [*COMMAND, *arguments], cwd=folder, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE
+    with Started(
+        [*COMMAND, *arguments],
+        cwd=folder,
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as process:
         assert process.stderr is not None
         for line in process.stderr:
-            if f"started {run}".encode() in line:
+            if f"started {run}" in line:
                 break
         process.kill()
     assert process.returncode == -signal.SIGKILL

@@ -126,14 +126,14 @@ class Disks:
         """Unmount a folder if something is mounted there, once nothing has it open any more."""
 
         def is_done() -> bool:
-            return not subprocess.run(["umount", str(point)], check=False).returncode
+            return not subprocess.run(["umount", str(point)], check=False, timeout=60).returncode
 
         if os.path.ismount(point):
             until(is_done)
 
     def swap(self, place: str) -> None:
-        """Use a device or file as swap."""
-        call("mkswap", place)
+        """Use a device or file as swap, of so few pages that no other process can wait for them."""
+        call("mkswap", place, "40")
         call("swapon", place)
         self._undo.callback(call, "swapoff", place)
 
@@ -145,11 +145,11 @@ class Disks:
 def _remove_partition(device: str) -> None:
     """Remove the partition of a device once nothing holds it any more.
 
-    A mount namespace that another test made meanwhile, such as that of a host in a network
-    namespace, has a copy of a mount and keeps it until its last process ends.
+    A mount namespace that another test makes meanwhile, such as that of a host or of the cluster,
+    has a copy of a mount until it drops what is not its own.
     """
     remove = ["delpart", device, "1"]
-    until(lambda: not subprocess.run(remove, check=False).returncode, patience_s=300)
+    until(lambda: not subprocess.run(remove, check=False, timeout=60).returncode)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 from volbench.errors import ConnectError, DeadlineError, TransportError
 from volbench.execute.agent import files
 from volbench.execute.agent_executor import AgentExecutor
@@ -257,7 +257,7 @@ def test_a_slow_request_does_not_block_others(channel: WatchedChannel) -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(PATIENCE_S)
     assert time.monotonic() - began_s < 2
     assert {n: r["stdout"] for n, r in results.items() if isinstance(r, dict)} == {
         n: f"{n}\n" for n in range(16)

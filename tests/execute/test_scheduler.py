@@ -71,7 +71,7 @@ def test_pushed_end_ends_a_wait() -> None:
     pusher = threading.Thread(target=push)
     pusher.start()
     drive([client()], threads_max=1)
-    pusher.join()
+    pusher.join(PATIENCE_S)
     assert len(steps) == 3
     assert steps[1] - steps[0] < PATIENCE_S
     assert steps[2] - steps[1] >= 0.03

@@ -14,7 +14,7 @@ from typing import Any
 
 import volbench
 from tests.fleet.hosts import Fleet, RealHost
-from tests.waiting import PATIENCE_S
+from tests.waiting import PATIENCE_S, killed_in_time
 
 JOBS = ("a", "b")
 CONNECTING = {"probe", "run", "resume", "reap"}
@@ -132,10 +132,11 @@ def heard(process: subprocess.Popen[str], words: str) -> str:
     """Return what a process printed up to the line with some words."""
     assert process.stdout is not None
     lines = []
-    for line in process.stdout:
-        lines.append(line)
-        if words in line:
-            return "".join(lines)
+    with killed_in_time(process):
+        for line in process.stdout:
+            lines.append(line)
+            if words in line:
+                return "".join(lines)
     raise AssertionError(f"it ended without {words!r}: {''.join(lines)}")
 
 

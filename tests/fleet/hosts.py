@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.fleet import texts
+from tests.waiting import PATIENCE_S, killed_in_time
 
 _PATIENCE_S = 20.0
 _TRIES = 50
@@ -31,7 +32,9 @@ _TRIES = 50
 
 def call(*argv: str, text: str = "") -> str:
     """Run a program that must succeed and return what it printed, stripped."""
-    done = subprocess.run(argv, check=False, capture_output=True, text=True, input=text)
+    done = subprocess.run(
+        argv, check=False, capture_output=True, text=True, input=text, timeout=PATIENCE_S
+    )
     assert done.returncode == 0, f"{' '.join(argv)}: {done.stderr or done.stdout}"
     return done.stdout.strip()
 
@@ -83,7 +86,8 @@ class Namespace:
 
     def _expect(self, word: str) -> None:
         assert self._process.stdout is not None
-        said = self._process.stdout.readline().strip()
+        with killed_in_time(self._process):
+            said = self._process.stdout.readline().strip()
         assert said == word, f"a namespace said {said!r}, not {word!r}"
 
     def inside(self, *argv: str, text: str = "") -> str:

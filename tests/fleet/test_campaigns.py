@@ -132,7 +132,7 @@ def test_the_controller_is_killed_at_any_instant(desk: Desk, seed: int) -> None:
     until((desk.out / "journal.jsonl").exists)
     time.sleep(chance.uniform(0, 14))
     process.kill()
-    process.communicate()
+    process.communicate(timeout=PATIENCE_S)
     if process.returncode == -signal.SIGKILL:
         ended(desk.start("resume", desk.out))
     check_once(desk)
@@ -149,7 +149,7 @@ def test_the_controller_is_killed_while_it_starts_runs(desk: Desk, later_s: floa
     )
     time.sleep(later_s)
     process.kill()
-    process.communicate()
+    process.communicate(timeout=PATIENCE_S)
     ended(desk.start("resume", desk.out))
     check_once(desk)
     check_clean(desk.fleet.hosts)
@@ -161,7 +161,7 @@ def test_two_resumes_of_copies_do_not_share_runs(desk: Desk) -> None:
     process = desk.run()
     until(lambda: desk.started(3))
     process.kill()
-    process.communicate()
+    process.communicate(timeout=PATIENCE_S)
     desks = [desk, Desk(desk.folder, desk.fleet, name="copy")]
     shutil.copytree(desk.out, desks[1].out)
     resumes = [each.start("resume", each.out) for each in desks]
@@ -262,7 +262,7 @@ def test_reap_ends_what_is_left(desk: Desk) -> None:
     process = desk.run()
     until(lambda: desk.started(3) and all(fios(host) for host in desk.fleet.hosts))
     process.kill()
-    process.communicate()
+    process.communicate(timeout=PATIENCE_S)
     assert all(fios(host) for host in desk.fleet.hosts)
     said = ended(desk.start("reap", desk.out))
     assert said.count("ended on vm") == 3

@@ -12,7 +12,7 @@ from tests.fleet.delay import long_line
 from tests.fleet.desk import Desk, check_clean, ended, gate_has
 from tests.fleet.hosts import RealHost, fleet
 from tests.fleet.ways import executor_for
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 from volbench.engine.hosts.described_volumes import identities_of
 from volbench.engine.hosts.host_facts import survey_machine
 from volbench.errors import RefusedError, TransportError
@@ -169,7 +169,7 @@ def test_a_host_notices_that_its_controller_is_gone(desk: Desk) -> None:
         host.link(up=False)
         host.freeze(thaw=True)
         process.kill()
-        process.communicate()
+        process.communicate(timeout=PATIENCE_S)
     assert not desk.started()
     time.sleep(20.0)  # The kernel of the controller tries for 15 s.
     host.link(up=True)
@@ -204,7 +204,7 @@ def test_probe_leaves_nothing_on_a_host_that_froze(desk: Desk) -> None:
     until(lambda: any((host.folder / "root/.volbench").glob("rehearsal-*/.*/end")))
     host.freeze()
     process.kill()
-    process.communicate()
+    process.communicate(timeout=PATIENCE_S)
     host.freeze(thaw=True)
     until(lambda: not (host.folder / "root/.volbench").exists())
     until(lambda: agents(host) == [])

@@ -10,7 +10,7 @@ import pytest
 import volbench
 from tests.fleet.desk import Desk, check_clean, ended, fios, gate_has
 from tests.fleet.hosts import fleet
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 pytestmark = pytest.mark.root
 
@@ -29,7 +29,7 @@ def begun(desk: Desk, *, runtime: str = "4s") -> Desk:
     process = desk.run()
     until(lambda: all(gate_has(host, "woke") for host in desk.fleet.hosts))
     process.kill()
-    process.communicate()
+    process.communicate(timeout=PATIENCE_S)
     desk.fleet[1].power_off()
     return desk
 

@@ -16,7 +16,7 @@ import volbench
 from tests.fleet.delay import long_line
 from tests.fleet.desk import Desk, ended
 from tests.fleet.hosts import Fleet, fleet
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 from volbench.store.log_files import open_log
 
 pytestmark = [pytest.mark.root, pytest.mark.alone]
@@ -126,7 +126,7 @@ def skew_of_bare_fio_s(hosts: Fleet, folder: Path) -> float:
     instant = folder / "instant.new"
     instant.write_text(f"{time.time() + 2:.6f}")
     instant.rename(folder / "instant")
-    assert [process.wait() for process in started] == [0] * _HOSTS
+    assert [process.wait(PATIENCE_S) for process in started] == [0] * _HOSTS
     begun_s = first_log_entries_s(folder)
     return max(begun_s) - min(begun_s)
 

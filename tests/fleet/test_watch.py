@@ -12,7 +12,7 @@ import pytest
 import volbench
 from tests.command_line import COMMAND, call
 from tests.fleet.hosts import Fleet
-from tests.waiting import until
+from tests.waiting import Started, until
 from volbench.execute.agent.observation.request_recorder import find_tracefs
 from volbench.traces.trace_file import Kind, read_batches, read_facts
 
@@ -38,7 +38,7 @@ def test_a_real_host_is_recorded(hosts: Fleet, loop: str, tmp_path: Path) -> Non
     before = set(instances.iterdir())
     options = ("--inventory", inventory, "--known-hosts", hosts.known_hosts, "-o", into)
     command = [*COMMAND, "watch", loop, "--trace", "--every", "200ms", *map(str, options)]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as watch:
+    with Started(command, stderr=subprocess.PIPE, text=True) as watch:
         assert watch.stderr is not None
         assert "Press Ctrl-C" in watch.stderr.readline()  # it records by now
         until((into / "runs" / f"001-watch-r1-{Path(loop).name}" / "processes.log").exists)

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import volbench
-from tests.waiting import until
+from tests.waiting import Started, until
 
 pytestmark = pytest.mark.slow
 
@@ -82,7 +82,7 @@ def _run(block: Block, folder: Path, environment: dict[str, str], *, uri: str = 
     argv = ["bash", "-euo", "pipefail", "-c", code]
     if block.kind == "python":
         argv = [sys.executable, "-c", code]
-    with subprocess.Popen(
+    with Started(
         argv,
         cwd=folder,
         env=environment,
@@ -110,7 +110,7 @@ def _run_in_lab(served: Block, used: Block, folder: Path, environment: dict[str,
 @contextmanager
 def _served(block: Block, folder: Path, environment: dict[str, str]) -> Iterator[str]:
     """Yield the address that the lab prints first, until it gets Ctrl-C."""
-    with subprocess.Popen(
+    with Started(
         ["bash", "-c", f"exec {block.code}"],
         cwd=folder,
         env=environment,

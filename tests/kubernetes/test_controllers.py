@@ -11,7 +11,7 @@ import pytest
 
 from tests.kubernetes.controller_scripts import calls, controller_spec, start_script
 from tests.kubernetes.schemas import NEWEST, problems
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 from volbench.errors import InputError
 from volbench.kubernetes.controllers import (
     CONTROLLER_LABEL,
@@ -64,8 +64,8 @@ def start(
 
 def test_the_controller_runs_then_resumes(tmp_path: Path) -> None:
     """The first pod runs the campaign; one that replaces it resumes what it finds."""
-    assert start(tmp_path).wait() == 0
-    assert start(tmp_path).wait() == 0
+    assert start(tmp_path).wait(PATIENCE_S) == 0
+    assert start(tmp_path).wait(PATIENCE_S) == 0
     run = "run /submitted/quick.yaml --size 250Gi --k8s --yes --output nightly"
     assert calls(tmp_path) == [run, "resume nightly"]
 
@@ -80,7 +80,7 @@ def test_metrics_are_served_after_a_resume_too(tmp_path: Path, address: str) -> 
     assert template["spec"]["containers"][0]["ports"][0]["containerPort"] == 9400
     assert all(problems(job, version) == [] for version in NEWEST)
     for _ in range(2):
-        start(tmp_path, arguments=("--metrics-port", "9400"), **served).wait()
+        start(tmp_path, arguments=("--metrics-port", "9400"), **served).wait(PATIENCE_S)
     first, second = calls(tmp_path)
     at = f"--metrics-address {address}"
     assert f"--metrics-port 9400 --k8s --yes {at} --output nightly" in first
@@ -89,7 +89,7 @@ def test_metrics_are_served_after_a_resume_too(tmp_path: Path, address: str) -> 
 
 def test_the_controller_uploads_partial_results(tmp_path: Path) -> None:
     """Also after a failed run, whose exit code is that of the controller."""
-    assert start(tmp_path, upload="s3://bucket/nightly", status=9).wait() == 9
+    assert start(tmp_path, upload="s3://bucket/nightly", status=9).wait(PATIENCE_S) == 9
     assert calls(tmp_path)[1:] == ["upload nightly s3://bucket/nightly"]
 
 
@@ -98,4 +98,4 @@ def test_the_controller_passes_on_a_stop_request(tmp_path: Path) -> None:
     process = start(tmp_path, wait=True)
     until((tmp_path / "nightly" / "campaign.json").exists)
     process.send_signal(signal.SIGTERM)
-    assert process.wait() == 128 + signal.SIGTERM
+    assert process.wait(PATIENCE_S) == 128 + signal.SIGTERM

@@ -15,6 +15,7 @@ from tests.command_line import call
 from tests.kubernetes.controller_scripts import calls, controller_spec, start_script
 from tests.kubernetes.metrics_gateway import gateway
 from tests.kubernetes.schemas import NEWEST, problems
+from tests.waiting import PATIENCE_S
 from volbench.errors import InputError
 from volbench.kubernetes import schedules
 from volbench.kubernetes.controllers import CONTROLLER_LABEL
@@ -96,7 +97,7 @@ def night(folder: Path, job: str, *, status: str = "0") -> int:
     """Run the script of a night in a folder for results, with a stub of volbench."""
     objects = schedule_objects(spec(upload=BUCKET))
     template = objects[-1]["spec"]["jobTemplate"]
-    return start_script(folder, template, VOLBENCH_JOB=job, STATUS=status).wait()
+    return start_script(folder, template, VOLBENCH_JOB=job, STATUS=status).wait(PATIENCE_S)
 
 
 def test_a_night_is_named_by_the_time_for_which_it_was_due(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import COMMAND, Volbench
+from tests.waiting import Started
 from volbench.lab.scenario import scenario_names
 
 
@@ -51,7 +52,7 @@ def test_up_serves_until_stopped(
     volbench: Volbench, tmp_path: Path, number: signal.Signals
 ) -> None:
     """`lab up` prints a URI that `volbench run` measures, and takes everything down at the end."""
-    with subprocess.Popen(
+    with Started(
         [*COMMAND, "lab", "up", "p15", "--size", "8m", "--output", "lab"],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
@@ -79,7 +80,7 @@ def test_up_serves_until_stopped(
 
 def test_up_reports_when_its_server_dies(tmp_path: Path) -> None:
     """When nbdkit is gone the lab says so and ends with code 1."""
-    with subprocess.Popen(
+    with Started(
         [*COMMAND, "lab", "up", "p15", "--output", "lab"],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,

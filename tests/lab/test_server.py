@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.waiting import has_ended, until
+from tests.waiting import PATIENCE_S, has_ended, until
 from volbench.errors import InputError, RefusedError, VolbenchError
 from volbench.lab import server
 from volbench.lab.scenario import Scenario, load_scenario, read_scenario
@@ -132,7 +132,7 @@ def test_a_killed_controller_leaves_nothing_running(tmp_path: Path, how: str) ->
     pid, _, device = controller.stdout.readline().strip().partition(" ")
     assert not has_ended(int(pid))
     controller.send_signal(signal.SIGKILL)
-    controller.communicate()
+    controller.communicate(timeout=PATIENCE_S)
     until(lambda: has_ended(int(pid)))
     if device:
         until(lambda: str(tmp_path) not in attached_files())

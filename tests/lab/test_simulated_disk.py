@@ -6,6 +6,7 @@ from threading import Thread
 import pytest
 
 from tests.lab.clients import KIB, MIB, Answer, keep_busy, parameters, rate
+from tests.waiting import PATIENCE_S
 from volbench.lab.disk_model import (
     BucketParameters,
     CacheParameters,
@@ -337,6 +338,6 @@ def test_many_threads_share_one_limit() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join()
+        thread.join(PATIENCE_S)
     assert max(answer.done_s for answer in done) == pytest.approx(4.0, abs=0.01)
     assert len({round(answer.done_s, 6) for answer in done}) > 3990

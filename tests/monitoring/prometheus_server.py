@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 from urllib.request import urlopen
 
 from tests.real import prometheus_program
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 
 CONFIG = """\
 global: {scrape_interval: 200ms, scrape_timeout: 200ms}
@@ -65,4 +65,4 @@ class Prometheus:
     def stop(self) -> None:
         """End the server."""
         self._process.terminate()
-        self._process.wait()
+        self._process.wait(PATIENCE_S)

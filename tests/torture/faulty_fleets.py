@@ -15,6 +15,7 @@ from pathlib import Path
 from tests.fleet.delay import long_line
 from tests.fleet.desk import JOBS, Desk, check_clean, fios
 from tests.fleet.hosts import RealHost, fleet
+from tests.waiting import PATIENCE_S
 
 HOSTS = 3
 _LONGEST_S = 12.0
@@ -78,7 +79,7 @@ def fleet_kill(chance: random.Random, folder: Path) -> int:
         while kills < 1 or chance.random() < 0.3:
             _wait(chance, desk)
             process.kill()
-            process.communicate()
+            process.communicate(timeout=PATIENCE_S)
             kills += 1
             if process.returncode != -signal.SIGKILL:
                 break

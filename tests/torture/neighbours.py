@@ -14,6 +14,7 @@ from pathlib import Path
 from unittest import mock
 
 from tests.command_line import COMMAND, call
+from tests.waiting import PATIENCE_S
 
 _USER = 4711
 """No account has this id."""
@@ -288,4 +289,4 @@ def _neighbour(
     finally:
         for process in processes:
             process.kill()
-            process.wait()
+            process.wait(PATIENCE_S)

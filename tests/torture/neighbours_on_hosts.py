@@ -13,6 +13,7 @@ from tests.fleet import texts
 from tests.fleet.desk import Desk
 from tests.fleet.hosts import RealHost, fleet
 from tests.torture.neighbours import MARK, NEIGHBOUR, STATUSES, Secrets, is_readable
+from tests.waiting import PATIENCE_S
 
 _NEIGHBOUR_ID = 4799
 """No account of the host has this id, and none is in its group."""
@@ -102,4 +103,4 @@ def _neighbour(chance: random.Random, host: RealHost, secrets: Secrets) -> Itera
         assert process.poll() is None, "the neighbour has ended"
     finally:
         process.kill()  # what it started ends with its host
-        process.wait()
+        process.wait(PATIENCE_S)

@@ -16,7 +16,7 @@ import pytest
 
 from tests.command_line import COMMAND, call
 from tests.loopback_fleet import loopback_fleet
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, Started, until
 from tests.watching.two_machines import tell_hosts_apart
 from volbench.errors import InputError, RefusedError, TransportError
 from volbench.execute.agent.observation import request_recorder
@@ -87,7 +87,7 @@ def test_lost_events_are_counted(
 
 def test_a_watch_records_and_the_trace_is_shown(loop: str, tmp_path: Path) -> None:
     """`watch --trace` leaves a trace in the campaign, also on SIGTERM; verbs can read it."""
-    with subprocess.Popen(
+    with Started(
         [
             *COMMAND,
             "watch",
@@ -129,7 +129,7 @@ def test_what_a_killed_recording_left_is_kept_and_removed(loop: str, tmp_path: P
         "print(flush=True); time.sleep(60)"
     )
     command = [COMMAND[0], "-c", code, str(tmp_path), Path(loop).name]
-    with subprocess.Popen(command, stdout=subprocess.PIPE) as recording:
+    with Started(command, stdout=subprocess.PIPE) as recording:
         assert recording.stdout is not None
         recording.stdout.readline()
         load(loop)
@@ -168,7 +168,7 @@ def test_each_host_has_a_trace_of_its_own(
         worker.start()
         options = ("--for", "8s", "--trace", "-o", tmp_path / "w", "--inventory", fleet.inventory)
         done = call("watch", loop, *options)
-        worker.join()
+        worker.join(PATIENCE_S)
     assert done.returncode == 0, done.stderr
     for name in ("vm0", "vm1"):
         assert len(rows_in(tmp_path / "w" / f"trace-{name}")) == READS + WRITES

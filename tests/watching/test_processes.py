@@ -15,6 +15,7 @@ import pytest
 
 import volbench
 from tests.command_line import call
+from tests.waiting import PATIENCE_S, Started
 from volbench.execute.agent.observation import process_io
 from volbench.execute.agent.observation.process_io import sample_processes
 from volbench.ingest import watched_processes
@@ -54,7 +55,7 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
 @contextmanager
 def reading(loop: str, *, after_s: float, stays_s: float) -> Iterator[None]:
     """Read beside the block."""
-    with subprocess.Popen(reader(loop, after_s=after_s, stays_s=stays_s)):
+    with Started(reader(loop, after_s=after_s, stays_s=stays_s)):
         yield
 
 
@@ -102,9 +103,9 @@ def test_a_process_has_the_bytes_that_it_read(loop: str, tmp_path: Path) -> None
 def test_a_child_that_ended_counts_once(loop: str) -> None:
     """The kernel adds its counters to those of the parent that waited for it."""
     command = reader(loop, after_s=1.0, stays_s=1.5)
-    with subprocess.Popen(["sh", "-c", '"$@"; sleep 2', "sh", *command]) as shell:
+    with Started(["sh", "-c", '"$@"; sleep 2', "sh", *command]) as shell:
         found = intervals(14)
-        shell.wait()
+        shell.wait(PATIENCE_S)
     counts = [each for interval in found for each in interval.counts.items()]
     assert sum(read for process, (read, _, _) in counts if process.name == NAME) >= BYTES
     assert sum(read for process, (read, _, _) in counts if process.pid == shell.pid) < BYTES / 2

@@ -23,7 +23,7 @@ from tests.command_line import COMMAND, call
 from tests.loopback_fleet import loopback_fleet
 from tests.monitoring.prometheus_server import free_port
 from tests.real import measure
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 from tests.watching.two_machines import tell_hosts_apart
 from volbench.store.log_files import open_log
 from volbench.watching.user_marks import running_watches
@@ -49,7 +49,7 @@ def watched(loop: str, into: Path, *options: str) -> str:
     worker = threading.Thread(target=load, args=(loop,), kwargs={"after_s": 1.2})
     worker.start()
     done = call("watch", loop, "--for", "3s", "--every", "200ms", "-o", into, *options)
-    worker.join()
+    worker.join(PATIENCE_S)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -144,7 +144,7 @@ def test_a_killed_watch_keeps_its_samples(loop: str, tmp_path: Path) -> None:
     seen = log.read_text().count("\n.\n")
     until(lambda: log.read_text().count("\n.\n") > seen + 1, patience_s=60)
     process.kill()
-    process.wait()
+    process.wait(PATIENCE_S)
     concluded = call("resume", into)
     assert concluded.returncode == 0, concluded.stderr
     assert "the watch was killed: what it recorded until then is kept" in concluded.stderr
@@ -164,7 +164,7 @@ def test_the_last_sample_is_taken_at_the_end(loop: str, tmp_path: Path) -> None:
     worker = threading.Thread(target=load, args=(loop,), kwargs={"after_s": 2})
     worker.start()
     done = call("watch", loop, "--every", "1m", "--for", "6s", "-o", into)
-    worker.join()
+    worker.join(PATIENCE_S)
     assert done.returncode == 0, done.stderr
     opened = volbench.open_campaign(into)
     assert list(opened.summary()["total_ios"]) == [READS, WRITES]
@@ -190,7 +190,7 @@ def test_a_watch_without_two_samples_recorded_nothing(loop: str, tmp_path: Path)
     log = into / "runs" / f"001-watch-r1-{Path(loop).name}" / "device.log"
     until(lambda: log.exists() and "\n.\n" in log.read_text(), patience_s=60)
     process.kill()
-    process.wait()
+    process.wait(PATIENCE_S)
     concluded = call("resume", into)
     assert concluded.returncode == 9
     assert "killed before the second sample" in concluded.stdout
@@ -269,7 +269,7 @@ def test_hosts_of_an_inventory_are_watched(
         worker.start()
         options = ("--for", "6s", "--every", "300ms", "-o", tmp_path / "w", "--json")
         done = call("watch", loop, "--inventory", fleet.inventory, *options)
-        worker.join()
+        worker.join(PATIENCE_S)
         assert done.returncode == 0, done.stderr
         rows = json.loads(done.stdout)
         assert {row["host"] for row in rows} == {"vm0", "vm1"}

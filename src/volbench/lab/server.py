@@ -201,7 +201,8 @@ def _running(command: Sequence[str], log: Path) -> Iterator[subprocess.Popen[byt
             process.wait(_END_S)
         except subprocess.TimeoutExpired:
             process.kill()
-            process.wait()
+            with suppress(subprocess.TimeoutExpired):  # in a system call of a device that hangs
+                process.wait(_END_S)
 
 
 def _wait_for(ready: Callable[[], bool], server: subprocess.Popen[bytes], log: Path) -> None:

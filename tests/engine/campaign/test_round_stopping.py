@@ -19,7 +19,7 @@ import volbench as api
 from tests.command_line import COMMAND, Volbench, call
 from tests.engine.campaign.virtual_runs import virtual_fio
 from tests.lab.silent_export import silent_export
-from tests.waiting import until_written
+from tests.waiting import PATIENCE_S, until_written
 from volbench.analyse.time.steady_state import determination
 from volbench.lab.scenario import load_scenario
 from volbench.lab.server import serve
@@ -229,7 +229,7 @@ def test_a_killed_controller_can_be_resumed(tmp_path: Path, volbench: Volbench) 
         )
         until_written(into / "journal.jsonl", '"run": "007-writes-r4", "state": "running"')
         process.kill()
-        assert process.wait() == -signal.SIGKILL
+        assert process.wait(PATIENCE_S) == -signal.SIGKILL
         done = volbench("resume", into)
     assert done.returncode == 0, done.stderr
     assert states(into) == ends_at(steady_at(into))

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import COMMAND, call
-from tests.waiting import until_written
+from tests.waiting import Started, until_written
 from volbench.engine.hosts.orphans import end_strays, identify, is_alive
 from volbench.execute.local import LocalExecutor
 
@@ -36,7 +36,7 @@ def test_only_what_was_started_for_a_run_is_ended(tmp_path: Path) -> None:
     executor = LocalExecutor()
     stray = executor.start(ASLEEP, cwd=str(mine), stderr=str(mine / "stderr"))
     elsewhere = executor.start(ASLEEP, cwd=str(other), stderr=str(other / "stderr"))
-    with subprocess.Popen(ASLEEP, cwd=mine) as users:
+    with Started(ASLEEP, cwd=mine) as users:
         try:
             assert end_strays(executor, [mine]) == (mine,)
             assert stray.wait(5) is not None
@@ -82,7 +82,7 @@ def test_a_controller_killed_before_it_wrote_down_a_start(tmp_path: Path, verb: 
 
 def resume_and_stop(into: Path) -> None:
     """Resume until fio was started anew, and stop."""
-    with subprocess.Popen(
+    with Started(
         [*COMMAND, "resume", str(into)],
         stdin=subprocess.DEVNULL,
         stderr=subprocess.PIPE,

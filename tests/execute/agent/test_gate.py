@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.waiting import until
+from tests.waiting import Started, until
 from volbench.execute.agent import gate, supervisor, watch
 
 _JOB = f"""[a]
@@ -186,7 +186,7 @@ def test_disk_that_is_full_for_a_moment_loses_no_readiness(folder: Path) -> None
     """A process that could not report that it is ready would be waited for without end."""
     (folder / "gate/ready.new").mkdir(parents=True)  # cannot be written, as on a full disk
     command = supervisor._gate_command(20.0, str(folder / "door"))  # noqa: SLF001 - no supervisor
-    with subprocess.Popen(command, cwd=folder) as process:
+    with Started(command, cwd=folder) as process:
         time.sleep(0.5)
         (folder / "gate/ready.new").rmdir()
         until((folder / gate.READY).exists)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 from volbench.analyse.frames.kernel_counters import Sample, SampleReader, host_rates
 from volbench.execute.agent import kernel_sampler
 from volbench.execute.agent.kernel_sampler import MAX_WAIT_S, Sampler
@@ -149,7 +149,7 @@ def test_tasks_of_the_measured_program_are_counted(log: int, tmp_path: Path) -> 
     finally:
         for process in (own, other):
             process.kill()
-            process.wait()
+            process.wait(PATIENCE_S)
     lines = os.pread(log, MIB, 0).decode().splitlines()
     assert [line.split()[1] for line in lines if line.startswith("wait ")] == ["1"]
 
@@ -198,7 +198,7 @@ def test_throttling_of_a_cpu_limit_is_counted(log: int, monkeypatch: pytest.Monk
             until(is_throttled)
         finally:
             hog.kill()
-            hog.wait()
+            hog.wait(PATIENCE_S)
     first, last = (samples_in(log)[index].throttling[0] for index in (0, -1))
     assert all(later >= earlier for earlier, later in zip(first, last, strict=True))
     assert last[1] <= last[0]

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import PATIENCE_S
 from volbench.execute.agent import locks
 from volbench.execute.agent.agent_error import AgentError
 
@@ -172,7 +173,7 @@ def test_the_end_of_the_agent_waits_for_a_reservation_under_way(
     work = str(folder / "work")
     thread = threading.Thread(target=locks.reserve, args=("k", [DEVICE], [], work))
     thread.start()
-    begun.wait()
+    begun.wait(PATIENCE_S)
     locks.release_unused()
-    thread.join()
+    thread.join(PATIENCE_S)
     assert list(folder.iterdir()) == []

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.conftest import Disks
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, Started, until
 from volbench.execute.agent import block_reads, processes
 from volbench.execute.agent.block_reads import BLOCKS, flush, sample_blocks, sample_nbd
 from volbench.execute.agent.facts import survey
@@ -200,7 +200,7 @@ def test_export_is_sampled_where_holes_are_unknown(
         sample = sample_nbd(f"nbd+unix:///?socket={name}")
     finally:
         server.terminate()
-        server.wait()
+        server.wait(PATIENCE_S)
     assert sample["problem"] == ""
     if has_nbdinfo and knows_holes and written_share < 1:
         assert sample["unmapped_share"] == pytest.approx(1 - written_share, abs=0.05)
@@ -220,7 +220,7 @@ def test_export_that_cannot_be_read_is_unknown(monkeypatch: pytest.MonkeyPatch) 
 
 def test_processes_are_known_by_their_start(tmp_path: Path) -> None:
     """A process is ended once, by its identity; a reused number is another process."""
-    with subprocess.Popen(
+    with Started(
         ["sleep", "60"],
         cwd=tmp_path,
         env={"TMPDIR": "/proc/self/cwd", "PATH": os.environ["PATH"]},
@@ -233,7 +233,7 @@ def test_processes_are_known_by_their_start(tmp_path: Path) -> None:
         reaped = threading.Thread(target=child.wait)
         reaped.start()
         assert processes.end_process(identity) is True
-        reaped.join()
+        reaped.join(PATIENCE_S)
         assert child.returncode == -signal.SIGINT
     assert processes.end_process(identity) is False
 

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.conftest import Disks
-from tests.waiting import until
+from tests.waiting import Started, until
 from volbench.execute.agent import processes, supervisor, watch
 from volbench.execute.agent.agent_error import AgentError
 
@@ -209,7 +209,7 @@ def test_reused_pid_is_not_taken_for_the_program(folder: Path) -> None:
     """A process with the same number that started at another time gets no signal."""
     launch(folder, "true")
     events(folder)
-    with subprocess.Popen(["sleep", "60"], start_new_session=True) as other:
+    with Started(["sleep", "60"], start_new_session=True) as other:
         try:
             change_state(folder, pid=other.pid)
             supervisor.send_signal(str(folder / ".c"), signal.SIGTERM)
