@@ -136,6 +136,23 @@ def test_a_narrow_table_keeps_what_was_asked_for() -> None:
     assert "status" in printed(summary_table(failed))
 
 
+def test_the_status_of_an_interrupted_run_is_never_hidden() -> None:
+    """However long the names are; its IOPS are beside it."""
+    rows = [
+        row
+        for role in ("data", "logs-of-the-database")
+        for repeat in (1, 2)
+        for job in ("mixed", "mixed-with-a-long-name")
+        for direction in ("read", "write")
+        for row in summary(job=job, role=role, repeat=repeat, rw="randrw", direction=direction)
+    ]
+    rows[0]["status"] = "interrupted"
+    printed_rows = render_table(summary_table(rows), "table", width=80).splitlines()
+    assert {"IOPS", "status"} <= {*printed_rows[0].split()}
+    assert "interrupted" in printed_rows[2]
+    assert max(map(len, printed_rows)) <= 80
+
+
 def test_a_sweep_is_in_numeric_order() -> None:
     """Whatever the order in which its runs were drawn; patterns keep their order."""
     cells = (("write", 16), ("read", 4), ("write", 2), ("read", 64), ("write", 128), ("read", 1))
@@ -286,7 +303,10 @@ def test_a_facts_table_has_its_title() -> None:
 
 def test_rows_of_one_job_are_distinguished_by_their_run() -> None:
     """Extents of a warm-up have one job and no repeat: the id of the run identifies them."""
-    rows = [{"run": f"00{place}-fill-{place}of2-r1", "job": "fill"} for place in (1, 2)]
+    rows = [
+        {"run": f"00{place}-fill-{place}of2-r1", "job": "fill", "status": "finished"}
+        for place in (1, 2)
+    ]
     columns = [column.name for column in summary_table(rows).columns if column.priority == IDENTITY]
     assert columns == ["run"]
 

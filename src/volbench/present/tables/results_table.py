@@ -151,6 +151,11 @@ def summary_table(
     every = [*rows, *unfinished]
     if any(text(row, "status") != RunState.FINISHED.value for row in every):
         columns.append(_STATUS)
+        # An interrupted run has IOPS, too: none is shown without the other.
+        columns = [
+            replace(column, priority=IDENTITY) if column.name in {"iops", "status"} else column
+            for column in columns
+        ]
     return Table(
         "summary",
         columns,
