@@ -607,9 +607,8 @@ def groups_table(
         ),
     ]
     named = [_group(keys, key, members, warnings) for key, members in groups.items()]
-    size_words = (
-        f"{counted_noun(_finished(rows), 'result')} in {counted_noun(len(groups), 'group')}"
-    )
+    results = counted_noun(sum(map(_is_finished, rows)), "result")
+    size_words = f"{results} in {counted_noun(len(groups), 'group')}"
     notes = [
         f"{size_words}, medians; range: smallest to largest IOPS",
         "volbench show --each lists every result; --where 'rw==randread and bs==4k' selects some",
@@ -638,7 +637,7 @@ def _affected(rows: Sequence[Row], warnings: Mapping[str, str]) -> str:
     marks = [warnings[run] for row in rows if (run := text(row, "run")) in warnings]
     invalid = sum("!" in mark for mark in marks)
     also = f", {invalid} (!) invalid and left out of medians and ranges" if invalid else ""
-    count = counted_noun(_finished(rows), "result")
+    count = counted_noun(sum(map(_is_finished, rows)), "result")
     have = "has" if len(marks) == 1 else "have"
     return f"{len(marks):,} of {count} {have} data-quality warnings{also}; see volbench check"
 
@@ -672,22 +671,23 @@ def _chosen_keys(rows: Sequence[Row]) -> dict[str, Callable[[Row], str]]:
     return chosen or {"rw": pattern}
 
 
-def _finished(rows: Sequence[Row]) -> int:
+def _is_finished(row: Row) -> bool:
     ended = RunState.FINISHED.value
-    return sum(text(row, "status", missing=ended) == ended for row in rows)
+    return text(row, "status", missing=ended) == ended
 
 
 def _group(
     keys: Mapping[str, object], key: Sequence[str], rows: Sequence[Row], warnings: Mapping[str, str]
 ) -> dict[str, object]:
     marks = [warnings[run] for row in rows if (run := text(row, "run")) in warnings]
-    valid = [row for row in rows if "!" not in warnings.get(text(row, "run"), "")]
+    finished = [row for row in rows if _is_finished(row)]
+    valid = [row for row in finished if "!" not in warnings.get(text(row, "run"), "")]
     iops = _known(number(row, "iops") for row in valid)
     tails = _known(latency(row, "p99").seconds for row in valid)
     ends = dict.fromkeys(format_count(value) for value in (min(iops), max(iops))) if iops else ()
     return {
         **{name.removeprefix(LABEL_PREFIX): value for name, value in zip(keys, key, strict=True)},
-        "results": _finished(rows),
+        "results": len(finished),
         **{
             name: _range(_known(number(row, column) for row in rows), format_value)
             for name, (column, format_value) in _RANGES.items()
