@@ -97,6 +97,19 @@ def test_differing_facts_are_refused_with_both_values(folder: Path) -> None:
     assert document["comparability"] == document["facts"][0]["effect"] == "refused"
 
 
+def test_arms_are_in_the_order_of_the_plan(tmp_path: Path) -> None:
+    """The first of them is the base, whether --between names the arms or not."""
+    arms = "variants: {before: {rate_iops: 900}, during: {rate_iops: 700}, after: {}}\n"
+    measure(tmp_path, "out", rate=1000, repeat=3, extra=arms)
+    for more in ((), ("--between", "arm")):
+        rows = json.loads(compare(tmp_path, "out", *more, "--json").stdout)["comparisons"]
+        assert {row["base"] for row in rows} == {"before"}
+        assert [*dict.fromkeys(row["candidate"] for row in rows)] == ["during", "after"]
+    done = compare(tmp_path, "out", "--between", "arm", "--base", "during", "--json")
+    rows = json.loads(done.stdout)["comparisons"]
+    assert [*dict.fromkeys(row["candidate"] for row in rows)] == ["before", "after"]
+
+
 def test_between_and_where_select_the_sides(folder: Path) -> None:
     """All campaigns below a folder are compared by a value; a condition chooses runs."""
     where = ("--where", "job==reads and repeat<=4")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -99,7 +99,10 @@ def compare_folders(
     opened = dict(zip(_side_names(folders), map(open_campaigns, folders), strict=True))
     facts = {name: select(dataset.facts(), where) for name, dataset in opened.items()}
     if len(folders) == 1 and not question.between and all(map(_has_arms, facts.values())):
-        question = replace(question, between=ARM, base=question.base or _base_arm(opened, facts))
+        question = replace(question, between=ARM)
+    if question.between == ARM:
+        plans = (data.campaign for dataset in opened.values() for data in dataset.names.values())
+        question = replace(question, order=tuple(arm for plan in plans for arm in plan.arms))
     if not folders or (len(folders) < 2 and not question.between):
         raise InputError(
             "there is nothing to compare with",
@@ -116,18 +119,6 @@ def compare_folders(
         question,
         bins=lambda name: opened[name].frame("histogram"),
     )
-
-
-def _base_arm(opened: Mapping[str, Dataset], facts: Mapping[str, pd.DataFrame]) -> str:
-    """Return the arm that the plans name first, of those with results."""
-    planned = (
-        arm
-        for dataset in opened.values()
-        for data in dataset.names.values()
-        for arm in data.campaign.arms
-    )
-    known = {arm for rows in facts.values() for arm in rows[ARM].dropna()}
-    return next((arm for arm in planned if arm in known), "")
 
 
 def _has_arms(rows: pd.DataFrame) -> bool:

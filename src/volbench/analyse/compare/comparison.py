@@ -69,6 +69,7 @@ class Question:
     # a column or fact whose values are compared; empty to compare the sides as given
     between: str = ""
     base: str = ""  # the value of `between` that is the base; empty for the first
+    order: tuple[str, ...] = ()  # of values of `between`; others follow, sorted
     confidence: float = CONFIDENCE  # family-wise, of all verdicts
     tolerance: float | None = None  # acceptable relative difference; None to report any
     allowed: tuple[str, ...] = ()  # facts that may differ
@@ -170,7 +171,7 @@ def compare(
     base, between = next(iter(sides)), ""
     if question.between:
         between = find_column(question.between, list(rows.columns))
-        rows, base = sides_between(rows, between, base=question.base)
+        rows, base = sides_between(rows, between, base=question.base, order=question.order)
         facts = [name for name in facts if name != between]
     if not question.keep_invalid:
         arms = list(dict.fromkeys(rows["side"]))

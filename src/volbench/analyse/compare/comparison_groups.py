@@ -25,18 +25,22 @@ ARM = "arm"  # Column of the variants that one plan compares
 _REPEAT = ["cell", "side", "origin", "campaign", STEP, "block", VOLUME_KEY]
 
 
-def sides_between(rows: pd.DataFrame, column: str, *, base: str) -> tuple[pd.DataFrame, str]:
+def sides_between(
+    rows: pd.DataFrame, column: str, *, base: str, order: Sequence[str] = ()
+) -> tuple[pd.DataFrame, str]:
     """Make each value of a column a side.
 
     Args:
         column: whose values are compared; rows without one are left out.
         base: the value that is the base, as a user writes it; empty for the first in order.
+        order: values that come first; the others follow, sorted.
 
     Returns:
         The rows, their ``side`` anew, and the name of the base.
     """
     values = sorted(values_of(rows, column), key=_order)
     names = [value_text(column, value) for value in values]
+    names.sort(key=lambda name: order.index(name) if name in order else len(order))
     if len(values) < 2:
         is_hidden = f"{LABEL_PREFIX}{column}" in rows
         raise ComparisonError(
@@ -54,8 +58,7 @@ def sides_between(rows: pd.DataFrame, column: str, *, base: str) -> tuple[pd.Dat
     kept = rows[rows[column].notna()].reset_index(drop=True)
     kept["side"] = [value_text(column, _plain(value)) for value in kept[column]]
     first = base or names[0]
-    order = {name: place for place, name in enumerate([first, *names])}
-    place = kept["side"].map(lambda name: -1 if name == first else order[name])
+    place = kept["side"].map(lambda name: -1 if name == first else names.index(name))
     return kept.loc[place.sort_values(kind="stable").index].reset_index(drop=True), first
 
 
