@@ -16,7 +16,7 @@ from typing import Any
 
 LIBRARIES = (
     *("click", "jinja2", "matplotlib.pyplot", "pandas", "pyarrow.parquet", "pydantic"),
-    *("scipy.stats", "concurrent.futures.process", "shutil", "subprocess", "tempfile"),
+    *("concurrent.futures.process", "shutil", "subprocess", "tempfile"),
     "urllib.request",
 )
 # As the documentation of Python 3.14 says

@@ -16,9 +16,9 @@ from volbench.analyse.compare.repeat_statistics import (
     CONFIDENCE,
     MIN_REPEATS,
     Interval,
-    student_quantile,
 )
 from volbench.analyse.frames.resample import Floats, median
+from volbench.analyse.significance import beta_quantile, student_quantile
 from volbench.analyse.time.change_points import inflation_of
 
 _UPPER = (1 + CONFIDENCE) / 2
@@ -64,16 +64,14 @@ def share_reached(values: Floats, rate: float) -> Estimate:
     Args:
         values: rates of the intervals, at least one.
     """
-    from scipy.special import betaincinv  # noqa: PLC0415 - slow to import, and not all audit
-
     failed = values < rate
     share = float(failed.mean())
     inflation = _inflation(values if share in {0.0, 1.0} else failed.astype(float))
     effective = max(1.0, len(values) / inflation**2)
     missed = share * effective
-    low = betaincinv(missed, effective - missed + 1, 1 - _UPPER) if share else 0.0
-    high = betaincinv(missed + 1, effective - missed, _UPPER) if share < 1 else 1.0
-    return Estimate(Interval(1 - float(high), 1 - share, 1 - float(low)), effective)
+    low = beta_quantile(missed, effective - missed + 1, 1 - _UPPER) if share else 0.0
+    high = beta_quantile(missed + 1, effective - missed, _UPPER) if share < 1 else 1.0
+    return Estimate(Interval(1 - high, 1 - share, 1 - low), effective)
 
 
 def needed_for_share(share: float) -> float:

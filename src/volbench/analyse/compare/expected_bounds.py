@@ -15,9 +15,9 @@ from volbench.analyse.compare.repeat_statistics import (
     MIN_REPEATS,
     Interval,
     location_interval,
-    student_quantile,
 )
 from volbench.analyse.frames.resample import Floats
+from volbench.analyse.significance import student_quantile
 from volbench.analyse.time.steady_state import State
 from volbench.model.frames.expectation import SYNC, Expectation
 from volbench.model.profile.expect_setting import Expect, expectations_in

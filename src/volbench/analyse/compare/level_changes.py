@@ -12,8 +12,8 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from volbench.analyse.compare.repeat_statistics import student_quantile
 from volbench.analyse.frames.resample import Floats, median
+from volbench.analyse.significance import student_quantile
 
 Days = npt.NDArray[np.int64]
 """Weekdays, 0 to 6."""

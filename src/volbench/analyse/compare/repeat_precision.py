@@ -14,6 +14,7 @@ from volbench.analyse.compare.repeat_statistics import (
     pseudomedian,
 )
 from volbench.analyse.frames.resample import Floats, median
+from volbench.analyse.significance import trend_p_value
 from volbench.analyse.time.change_points import inflation_of
 from volbench.units import format_percent
 
@@ -78,13 +79,11 @@ def judge_precision(values: Floats, within: float, *, resolution: float = 0.0) -
 
 def _reason(logs: Floats) -> str:
     """Return what makes repeats differ, as far as they show it."""
-    from scipy.stats import kendalltau  # noqa: PLC0415 - slow to import, and not all judge
-
     rest = logs[1:]
     if len(rest) >= MIN_REPEATS and abs(logs[0] - median(rest)) > _COLD * rest.std(ddof=1):
         first = format_percent(abs(math.expm1(logs[0] - median(rest))))
         return f"cold: the first repeat differs from the others by {first}"
-    if len(logs) > MIN_REPEATS and kendalltau(np.arange(len(logs)), logs).pvalue < _DRIFT:
+    if len(logs) > MIN_REPEATS and trend_p_value(logs) < _DRIFT:
         half = len(logs) // 2
         change = math.expm1(pseudomedian(logs[-half:]) - pseudomedian(logs[:half]))
         return f"drift: {'up' if change > 0 else 'down'} by {format_percent(abs(change))}"

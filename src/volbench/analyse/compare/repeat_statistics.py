@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from volbench.analyse.frames.resample import Floats
+from volbench.analyse.significance import student_quantile, student_tail
 from volbench.errors import ComparisonError, InputError
 
 # Family-wise confidence of verdicts, by convention.
@@ -171,9 +172,7 @@ class Contrast:
         beyond = max(0.0, abs(self.centre) - self.resolution)
         if not self.error:
             return 1.0 if not beyond else 0.0
-        from scipy.special import stdtr  # noqa: PLC0415 - slow to import, and not all compare
-
-        return float(2 * stdtr(self.freedom, -beyond / self.error))
+        return 2 * student_tail(self.freedom, beyond / self.error)
 
     def detectable(self, confidence: float = CONFIDENCE) -> float:
         """Return the minimum detectable ratio above 1 at a power of 80 %."""
@@ -392,8 +391,6 @@ class Line:
 
 def fit_line(x: Floats, y: Floats) -> Line:
     """Fit a line to at least three values; x must vary."""
-    from scipy.special import stdtr  # noqa: PLC0415 - slow to import, and not all compare
-
     design = np.column_stack([np.ones(len(x)), x])
     inverse = np.linalg.inv(design.T @ design)
     intercept, slope = (float(each) for each in inverse @ design.T @ y)
@@ -401,15 +398,8 @@ def fit_line(x: Floats, y: Floats) -> Line:
     variance = float(residuals @ residuals) / (len(x) - 2)
     error = math.sqrt(variance * float(inverse[1, 1]))
     certain = 0.0 if slope else 1.0
-    p_value = float(2 * stdtr(len(x) - 2, -abs(slope) / error)) if error else certain
+    p_value = 2 * student_tail(len(x) - 2, abs(slope) / error) if error else certain
     return Line(slope, intercept, math.sqrt(variance * float(inverse[0, 0])), p_value)
-
-
-def student_quantile(freedom: float, share: float) -> float:
-    """Return Student's quantile, without the cost of a distribution object."""
-    from scipy.special import stdtrit  # noqa: PLC0415 - slow to import, and not all compare
-
-    return float(stdtrit(freedom, share))
 
 
 def _power(logarithm: float) -> float:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pandas as pd
 
+from volbench.analyse.significance import sign_p_value, table_p_value
 from volbench.model.results.finding import Severity
 
 
@@ -39,8 +40,6 @@ def stall_remarks(rows: pd.DataFrame, findings: pd.DataFrame, *, base: str) -> I
 
 def _p_value(base: pd.DataFrame, candidate: pd.DataFrame) -> float:
     """Return the two-sided probability of so unequal numbers by chance."""
-    from scipy.stats import binomtest, fisher_exact  # noqa: PLC0415 - slow to import
-
     blocks = [
         part.dropna(subset=["block"]).groupby(["campaign", "block"])["has_stalled"].any()
         for part in (base, candidate)
@@ -48,10 +47,7 @@ def _p_value(base: pd.DataFrame, candidate: pd.DataFrame) -> float:
     pairs = pd.concat(blocks, axis=1, keys=["base", "candidate"], join="inner").astype(bool)
     if len(pairs):
         sides = pairs["base"], pairs["candidate"]
-        only = [int((one & ~other).sum()) for one, other in (sides, sides[::-1])]
-        return float(binomtest(only[0], sum(only)).pvalue) if any(only) else 1.0
-    table = [
-        [int(part["has_stalled"].sum()), int((~part["has_stalled"]).sum())]
-        for part in (base, candidate)
-    ]
-    return float(fisher_exact(table).pvalue)
+        only = (int((one & ~other).sum()) for one, other in (sides, sides[::-1]))
+        return sign_p_value(*only)
+    hits = int(base["has_stalled"].sum()), int(candidate["has_stalled"].sum())
+    return table_p_value(hits, (len(base), len(candidate)))

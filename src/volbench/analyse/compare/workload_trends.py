@@ -19,11 +19,11 @@ from volbench.analyse.compare.comparison import (
     values_of_measure,
 )
 from volbench.analyse.compare.level_changes import find_level_changes
-from volbench.analyse.compare.repeat_statistics import student_quantile
 from volbench.analyse.frames.job_frames import left_out, measured
 from volbench.analyse.frames.matched_workloads import workload_labels
 from volbench.analyse.frames.resample import Floats, median
 from volbench.analyse.frames.run_facts import option_columns
+from volbench.analyse.significance import student_quantile
 from volbench.errors import ComparisonError
 from volbench.model.campaign.known_change import KnownChange, workload_key
 from volbench.model.frames.column_names import Measure, find_column

@@ -7,13 +7,9 @@ are paired by their offset, so that slow and fast places cancel out.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from volbench.model.results.provenance import ColdProbe
 from volbench.units import format_latency
-
-if TYPE_CHECKING:
-    import numpy as np
 
 # First over second reads in the median from which a volume is cold: repeated warm passes differ by
 # less.
@@ -57,10 +53,12 @@ def judge_cold(
     """
     import numpy as np  # noqa: PLC0415 - slow to import, and few volumes are probed
 
+    from volbench.analyse.significance import signed_rank_p_value  # noqa: PLC0415 - the same
+
     first, second = np.asarray(first_s, dtype=float), np.asarray(second_s, dtype=float)
     medians = float(np.median(first)), float(np.median(second))
     p99s = float(np.percentile(first, 99)), float(np.percentile(second, 99))
-    p_value = _chance_of_slower(np.log(first / second))
+    p_value = signed_rank_p_value(np.log(first / second))
     slower = _is_slower(*medians, ratio=MIN_COLD_MEDIAN_RATIO) or (
         _is_slower(*p99s, ratio=MIN_COLD_P99_RATIO) and len(first) >= MIN_COLD_PAIRS_P99
     )
@@ -78,15 +76,6 @@ def judge_cold(
 
 def _is_slower(first_s: float, second_s: float, *, ratio: float) -> bool:
     return first_s > ratio * second_s and first_s - second_s >= MIN_COLD_DELAY_S
-
-
-def _chance_of_slower(log_ratios: np.ndarray[tuple[int], np.dtype[np.float64]]) -> float:
-    """Return the one-sided p-value of Wilcoxon's signed-rank test."""
-    from scipy.stats import wilcoxon  # noqa: PLC0415 - slow to import, and few volumes are probed
-
-    if not log_ratios.any():
-        return 1.0
-    return float(wilcoxon(log_ratios, alternative="greater").pvalue)
 
 
 def describe(probe: ColdProbe) -> str:
