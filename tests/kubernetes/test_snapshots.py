@@ -287,8 +287,8 @@ def disk(desk: Desk, tmp_path: Path) -> Iterator[str]:
 
 def test_layers_are_compared_in_one_pod(desk: Desk, job: Path, disk: str) -> None:
     """Disk of the node, raw claim and filesystem are the arms of each block; the disk stays."""
-    chosen = ("--layers", "file,device,claim", "--device-claim", disk)
-    chosen += ("--storage-class", "loop", "--size", "192Mi")
+    chosen = [*("--layers", "file,device,claim", "--device-claim", disk)]
+    chosen += ["--storage-class", "loop", "--size", "192Mi"]
     new = ("--allow-destroy", DATA_DEVICE)
     for consent, status, words in (
         ((), 3, f"--allow-destroy {disk}"),

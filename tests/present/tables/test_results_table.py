@@ -146,7 +146,7 @@ def test_the_status_of_an_interrupted_run_is_never_hidden() -> None:
         for direction in ("read", "write")
         for row in summary(job=job, role=role, repeat=repeat, rw="randrw", direction=direction)
     ]
-    rows[0]["status"] = "interrupted"
+    rows[0] = {**rows[0], "status": "interrupted"}
     printed_rows = render_table(summary_table(rows), "table", width=80).splitlines()
     assert {"IOPS", "status"} <= {*printed_rows[0].split()}
     assert "interrupted" in printed_rows[2]
