@@ -32,6 +32,8 @@ TRIALS = 300
         ("write_bw > 125MB/s", "*", "write", "bw_bytes_per_s", 125e6),
         ("p99.9 < 1s", "*", "", "lat_p999_s", 1.0),
         ("read-*.steady = yes", "read-*", "", "steady", 1.0),
+        ("read-*.steady: yes", "read-*", "", "steady", 1.0),
+        ("p99: < 5ms", "*", "", "lat_p99_s", 0.005),
         ("cpu_usr < 50%", "*", "", "cpu_usr", 50.0),
         ("aggregate_write_iops > 5", "*", "write", "iops", 5.0),
         ("a-b_1.read_lat_mean <= 100us", "a-b_1", "read", "lat_mean_s", 1e-4),

@@ -68,8 +68,8 @@ _AGGREGATE = _measured(*AGGREGATE)
 # Statistics of a latency, none above the next
 _ASCENDING = ("min", *PERCENTILES, "max")
 _EXPECTATION = re.compile(
-    r"(?:(?P<job>[^<>=.]+)\.)?(?P<metric>[^\W\d][^<>=.]*?(?:\.\d+)?)\s*"
-    r"(?P<relation><=|>=|<|>|=)(?P<bound>[^<>=]+)"
+    r"(?:(?P<job>[^<>=.]+)\.)?(?P<metric>[^\W\d][^<>=.:]*?(?:\.\d+)?)\s*"
+    r"(?P<relation>(?::\s*)?(?:<=|>=|<|>|=)|:)(?P<bound>[^<>=]+)"
 )
 _HINT = "write it like p99 < 5ms, reads.iops >= 3000, wal.fdatasync_p99 < 10ms or reads.steady=yes"
 _UNBOUND = "write it like '< 10ms' or '>= 3000'"
@@ -136,7 +136,7 @@ def _is_at_most(column: str, other: str) -> bool:
 
 
 def parse_expectation(text: str) -> Expectation:
-    """Return the expectation in a text such as ``reads.p99 < 5ms``.
+    """Return the expectation in a text such as ``reads.p99 < 5ms`` or ``steady: yes``.
 
     Raises:
         InputError: it is not one, there is no such metric, or the bound has no or another unit.
@@ -147,7 +147,7 @@ def parse_expectation(text: str) -> Expectation:
     return _read(
         (match["job"] or ALL_JOBS).strip(),
         match["metric"].strip(),
-        match["relation"],
+        match["relation"].lstrip(": ") or "=",
         match["bound"].strip(),
     )
 
