@@ -13,11 +13,20 @@ from volbench.units import (
     format_latency,
     format_rate,
     format_size,
+    natural_order,
     parse_duration,
     parse_price,
     parse_rate,
     parse_size,
 )
+
+
+def test_numbers_in_names_are_sorted_by_size() -> None:
+    """Also in the middle of a name, with leading zeros, and with any number of digits."""
+    longest = f"job{'9' * 5000}"
+    names = ["p15", longest, "job10", "job2-b", "job02", "p4", "a"]
+    ordered = ["a", "job02", "job2-b", "job10", longest, "p4", "p15"]
+    assert sorted(names, key=natural_order) == ordered
 
 
 @pytest.mark.parametrize(

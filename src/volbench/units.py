@@ -197,6 +197,13 @@ def format_rate(bytes_per_s: float) -> str:
     return "n/a" if math.isnan(bytes_per_s) else _scaled(bytes_per_s, "B/s")
 
 
+def natural_order(text: str) -> list[tuple[int, str]]:
+    """Return a key that sorts numbers within texts by size: ``job2`` before ``job10``."""
+    parts = re.split(r"([0-9]+)", text)
+    parts[1::2] = (digits.lstrip("0") for digits in parts[1::2])
+    return [(len(part) if place % 2 else -1, part) for place, part in enumerate(parts)]
+
+
 def counted_noun(number: int, noun: str) -> str:
     """Return a count with its noun, such as ``3 jobs``."""
     return f"{number} {noun}" if number == 1 else f"{number:,} {noun}s"

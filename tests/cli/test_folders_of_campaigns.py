@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from tests.nightly_campaigns import WORKLOADS, make_nights
+from volbench.api.many_campaigns import campaign_folders
 from volbench.cli.main import cli
 from volbench.errors import InputError
 
@@ -25,6 +26,14 @@ def _nights(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def invoke(*arguments: object) -> Result:
     """Call volbench in this process."""
     return CliRunner().invoke(cli, [str(argument) for argument in arguments])
+
+
+def test_campaigns_are_in_the_order_of_the_numbers_in_their_names(tmp_path: Path) -> None:
+    """The tenth comes after the second."""
+    for name in ("run10", "run2", "run1"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "campaign.json").touch()
+    assert [path.name for path in campaign_folders(tmp_path)] == ["run1", "run2", "run10"]
 
 
 @pytest.mark.parametrize("verb", ["show", "list", "import"])

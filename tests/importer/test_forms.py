@@ -56,6 +56,18 @@ FORMS: dict[str, str | bytes] = {
 }
 
 
+def test_a_copy_is_named_and_one_path_counts_once(tmp_path: Path) -> None:
+    """A file that is named twice is one result; a copy of it is imported, and named."""
+    for name, job in (("job2", "job2"), ("job10", "job10"), ("copy", "job2")):
+        result = result_of("fio-3.33/fsync-latency", jobname=job)
+        put(tmp_path / f"results/{name}.json", result)
+    paths = (tmp_path / "results", tmp_path / "results/job2.json")
+    report, data = take(*paths, into=tmp_path / "c")
+    assert [run.job for run in data.campaign.runs] == ["copy", "job2", "job10"]
+    (copy,) = (problem for problem in report.remarks if "copy of" in problem.message)
+    assert (copy.path, "results/copy.json" in copy.message) == ("results/job2.json", True)
+
+
 @pytest.mark.parametrize("name", FORMS)
 def test_every_form_gives_the_same_numbers(tmp_path: Path, name: str) -> None:
     """Whatever stands around a result, its numbers are the same, and read back from the copy."""

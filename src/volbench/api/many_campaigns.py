@@ -20,7 +20,7 @@ from volbench.model.profile.profile_model import Phase
 from volbench.present.formatting import printable
 from volbench.slices import load
 from volbench.store.layout import Layout, is_address, walk
-from volbench.units import counted_noun
+from volbench.units import counted_noun, natural_order
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -499,7 +499,7 @@ def campaign_folders(path: Path) -> list[Path]:
             folders.append(Path(folder))
             below.clear()
         # A hidden one may be an import that was killed half-way.
-        below[:] = sorted(name for name in below if not name.startswith("."))
+        below[:] = sorted((name for name in below if not name.startswith(".")), key=natural_order)
     if not folders:
         raise InputError(
             f"there is no campaign in {path}",

@@ -40,6 +40,7 @@ from volbench.model.campaign.host import Host
 from volbench.model.campaign.planned_run import Volume, VolumeKind
 from volbench.model.profile.fio_options import OptionKind
 from volbench.model.results.result import SUM_OF_CLIENTS, JobResult, RunOutput
+from volbench.units import natural_order
 
 ROLE = "data"
 UNKNOWN = "unknown"
@@ -362,16 +363,11 @@ def _ranges(parts: Sequence[Part]) -> tuple[tuple[int, int], ...]:
 
 def order_runs(drafts: Sequence[Draft]) -> list[Draft]:
     """Return drafts in the order in which they ran, or by path if that is not reported."""
-    by_path = sorted(drafts, key=lambda draft: _natural(draft.file.source.shown))
+    by_path = sorted(drafts, key=lambda draft: natural_order(draft.file.source.shown))
     starts = [draft.started_utc_s for draft in by_path]
     if any(start is None for start in starts):
         return by_path
     return sorted(by_path, key=lambda draft: (draft.started_utc_s or 0.0, draft.part.place))
-
-
-def _natural(text: str) -> list[tuple[int, str]]:
-    parts = re.split(r"(\d+)", text)
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
 def campaign_hosts(drafts: Sequence[Draft]) -> tuple[Host, ...]:

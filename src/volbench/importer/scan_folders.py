@@ -25,6 +25,7 @@ from volbench.store.log_files import (
     unpack,
 )
 from volbench.store.worker_processes import NOBODY, Tell
+from volbench.units import natural_order
 
 _LOG = re.compile(
     r"(?P<prefix>.*)_(?P<kind>clat_hist|bw|iops|lat|clat|slat)(?:\.(?P<job_number>[1-9]\d{0,5}))?\.log"
@@ -171,8 +172,8 @@ def _sources(path: Path, scanned: ScanResult, leave_out: Path | None) -> Iterato
                 Problem("already a campaign of volbench", path_shown, hint=hint)
             )
             continue
-        below[:] = sorted(name for name in below if not name.startswith("."))
-        for name in sorted(files):
+        below[:] = sorted((name for name in below if not name.startswith(".")), key=natural_order)
+        for name in sorted(files, key=natural_order):
             if not name.startswith("."):
                 yield Source(here / name, root, inside / _readable(name))
 

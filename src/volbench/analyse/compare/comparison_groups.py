@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 
 import pandas as pd
@@ -14,8 +13,8 @@ from volbench.analyse.frames.matched_workloads import workload_labels
 from volbench.analyse.frames.run_facts import STEADY, STEP, VOLUME_KEY
 from volbench.errors import ComparisonError, InputError
 from volbench.model.frames.columns import LABEL_PREFIX, PERCENTILES
+from volbench.units import natural_order
 
-_NUMBERS = re.compile(r"(\d+)", re.ASCII)
 _MAX_NAMED = 5
 ADDED = ("iops", "bw_bytes_per_s", *STEADY)  # Columns that are summed over the clients of a volume
 _LATENCIES = ("lat_", "clat_", "slat_")
@@ -150,12 +149,11 @@ def _plain(value: object) -> object:
     return value.item() if hasattr(value, "item") else value
 
 
-def _order(value: object) -> list[tuple[int, float, str]]:
+def _order(value: object) -> list[tuple[float, str]]:
     """Return a key that sorts numbers by size, also within texts: P4 before P15."""
     if isinstance(value, int | float):
-        return [(0, float(value), "")]
-    parts = _NUMBERS.split(str(value))
-    return [(0, float(part), "") if part.isdecimal() else (1, 0.0, part) for part in parts if part]
+        return [(float(value), "")]
+    return [*natural_order(str(value))]
 
 
 def repeats_of(
