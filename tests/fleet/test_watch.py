@@ -48,7 +48,7 @@ def test_a_real_host_is_recorded(hosts: Fleet, loop: str, tmp_path: Path) -> Non
         _, told = watch.communicate(timeout=60)
     assert watch.returncode == 0, told
     assert "no events lost" in told
-    assert set(instances.iterdir()) <= before
+    until(lambda: set(instances.iterdir()) <= before)  # others may record meanwhile
     rows = pa.Table.from_batches(list(read_batches(into / "trace.parquet"))).to_pylist()
     mine = [row for row in rows if row["process"] == "dd"]
     reads = [row["offset_bytes"] for row in mine if row["kind"] == Kind.READ]

@@ -109,13 +109,14 @@ def record_requests(
         page_bytes = int(read(instance + "/buffer_subbuf_size_kb") or 4) * 1024
         buffer = memoryview(bytearray(PAGES * page_bytes))
         formats = [root + "/events/block/{}/format".format(event) for event in _EVENTS]
+        start_ns = int(time.monotonic() * 1e9)
+        _write(instance + "/tracing_on", "1")  # before the first part: `end_recording` may follow
         yield {
             "page_bytes": page_bytes,
-            "start_ns": int(time.monotonic() * 1e9),
+            "start_ns": start_ns,
             "formats": [read(path).decode() for path in formats],
             "disks": {name: [numbers[name], int(read(disks[name] + "/size"))] for name in disks},
         }
-        _write(instance + "/tracing_on", "1")
         is_on = True
         while is_on:
             time.sleep(_POLL_S)
