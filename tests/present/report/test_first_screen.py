@@ -16,7 +16,7 @@ from tests.present.tables.expansions import expanded_campaign
 from volbench.analyse.compare.expected_bounds import Answer, Verdict
 from volbench.analyse.compare.promised_limits import Outcome
 from volbench.analyse.compare.repeat_statistics import Interval
-from volbench.model.campaign.planned_run import Imported
+from volbench.model.campaign.planned_run import Imported, RunNote, RunState
 from volbench.model.frames.columns import FRAMES
 from volbench.model.frames.expectation import parse_expectation
 from volbench.model.profile.profile_settings import Metric, Rounds, Track
@@ -56,6 +56,22 @@ def content(findings: list[dict[str, object]]) -> ReportContent:
     ]
     made = content_of(RUNS, rows)
     return replace(made, frames={**made.frames, "findings": pd.DataFrame(findings)})
+
+
+def test_runs_that_failed_have_no_result_and_each_host_its_volumes() -> None:
+    """A failed run has a row of what was planned; the same path on two hosts is two volumes."""
+    volumes = [run.volume.model_copy(update={"target": path}) for run in RUNS[:2] for path in "ab"]
+    runs = tuple(
+        run_of(number, "a").model_copy(update={"volume": volume, "host": f"vm{number % 3}"})
+        for number, volume in enumerate(volumes, start=1)
+    )
+    rows = [row_of(run, iops=1000.0) for run in runs]
+    rows[0] |= {"status": "failed", "iops": None}
+    states = {run.id: RunNote(RunState.FINISHED, "") for run in runs}
+    states[runs[0].id] = RunNote(RunState.FAILED, "no space")
+    page = parsed(render_report(replace(content_of(runs, rows), states=states)))
+    assert "Data quality: 1 without a result" in page.text("a")
+    assert "3 hosts · 4 volumes · 4 runs of 1 job" in page.text("p")[0]
 
 
 def test_the_page_begins_with_the_answer() -> None:

@@ -221,8 +221,8 @@ def _place(content: ReportContent, rows: Sequence[Row]) -> str:
         [target] = volumes
         size = sizes.get(target, math.nan)
         volume = short_target(target) + (f" ({format_size(size)})" if size > 0 else "")
-    else:
-        volume = counted_noun(len(volumes), "volume")
+    else:  # the same path on two hosts is two volumes
+        volume = counted_noun(len({(run.host, _volume(run)) for run in runs}), "volume")
     tools = sorted({text(row, "fio_version") for row in rows} - {""})
     started = sorted(text(row, "started_utc") for row in rows if row.get("started_utc"))
     jobs = len({(run.profile, run.job) for run in runs})
@@ -242,14 +242,15 @@ def _badge(content: ReportContent, findings: Sequence[Row]) -> QualityBadge:
     severe = [row for row in findings if row["severity"] != Severity.NOTE.value]
     affected = {text(row, "run") for row in severe} - {""}
     results = content.frames.get("summary", pd.DataFrame())
-    measured = set(results["run"]) if "run" in results else set()
+    finished = results[results["status"] == RunState.FINISHED.value] if len(results) else results
+    measured = set(finished["run"]) if len(finished) else set()
     missing = _without_result(content, measured)
     if not measured:
         return QualityBadge("invalid", "no run has a result")
     parts = (
-        [f"{len(affected)} of {counted_noun(len(measured), 'run')} affected"] if affected else []
+        [f"{len(affected):,} of {counted_noun(len(measured), 'run')} affected"] if affected else []
     )
-    parts += [f"{missing} without a result"] if missing else []
+    parts += [f"{missing:,} without a result"] if missing else []
     if not parts:
         return QualityBadge("ok", "no warnings")
     invalid = any(row["severity"] == Severity.INVALID.value for row in severe)
