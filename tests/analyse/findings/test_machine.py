@@ -203,6 +203,8 @@ def test_roles_on_one_disk_are_reported(
     findings = found(*views, rule="shared-limit")
     assert len(findings) == count
     assert all(finding.evidence["disks"] == "sda" for finding in findings)
+    words = "data and os are on the same disk (sda) and share its limit."
+    assert all(finding.message == words for finding in findings)
 
 
 def test_one_role_shares_nothing_with_itself() -> None:

@@ -252,7 +252,7 @@ def shared_limit(view: RunView, context: Context) -> Iterator[Observation]:
     if shared:
         disks = ", ".join(sorted(set().union(*shared.values())))
         yield Observation(
-            f"{view.run.volume.role} and {several(sorted(shared))} are on the same disk ({disks})"
+            f"{several(sorted({view.run.volume.role, *shared}))} are on the same disk ({disks})"
             " and share its limit.",
             {"disks": disks, "roles": ", ".join([view.run.volume.role, *sorted(shared)])},
         )
