@@ -55,6 +55,7 @@ def test_notes_affect_no_run() -> None:
     """A note is context; the number of affected runs is that of the report's first screen."""
     rows = [finding("001-a-r1"), finding("002-a-r2") | {"severity": "note"}]
     assert shown(*rows).endswith("1 warning, 1 note; 1 of 9 runs affected\n")
+    assert shown(rows[1]).endswith("\n\n1 note\n")
 
 
 def test_equal_findings_are_reported_once() -> None:

@@ -128,14 +128,13 @@ def findings_text(
         more = more if more > 1 else 0
         lines += [line for entry in entries[: len(entries) - more] for line in entry]
         if more:
-            lines.append(f"  and {more} more like these: volbench check --rule {rule} {paths}")
+            lines.append(f"  and {more:,} more like these: volbench check --rule {rule} {paths}")
         lines += _paragraph("  why  ", text(group[0], "why"), width=width)
         lines += [*_paragraph("  do   ", text(group[0], "advice"), width=width), ""]
     severe = (row for row in rows if row["severity"] != Severity.NOTE.value)
     affected = len({(text(row, "campaign"), text(row, "run")) for row in severe})
-    lines.append(
-        f"{counted(count_severities(rows))}; {affected} of {counted_noun(runs, 'run')} affected"
-    )
+    ending = f"; {affected:,} of {counted_noun(runs, 'run')} affected" if affected else ""
+    lines.append(f"{counted(count_severities(rows))}{ending}")
     return "\n".join(lines) + "\n"
 
 
@@ -174,7 +173,7 @@ def _shorten(names: Sequence[str]) -> str:
     if len(distinct) <= _SHOWN_RUNS:
         return ", ".join(distinct)
     more = len(distinct) - _SHOWN_RUNS + 1
-    return f"{', '.join(distinct[: _SHOWN_RUNS - 1])} and {more} more"
+    return f"{', '.join(distinct[: _SHOWN_RUNS - 1])} and {more:,} more"
 
 
 _MAX_DISTINCT = 10  # Different findings of a rule that are shown; the command line has them all
