@@ -81,6 +81,15 @@ def test_logs_without_totals_have_nothing_to_explore(browser: Browser, tmp_path:
     assert watched.faults == []
 
 
+def test_long_names_are_cut_in_their_middle(browser: Browser, report: Path) -> None:
+    """Jobs and hosts differ in their beginning, volumes in their end."""
+    watched = Watched(browser, report)
+    cut = ["['vm10 ...sk_persistent-disk-1', 13]", "['/data\\nvm1', 9]", "['abc', 1]"]
+    names = [watched.page.evaluate(f"clipped(...{arguments})") for arguments in cut]
+    assert names == ["vm10 .\u2026disk-1", "/data\nvm1", "\u2026"]
+    watched.close()
+
+
 def test_two_groups_are_compared(browser: Browser, report: Path) -> None:
     """What the filters showed first is the baseline; shared workloads have ratios."""
     watched = Watched(browser, report)

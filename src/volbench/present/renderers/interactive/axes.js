@@ -186,9 +186,13 @@ function widthOf(names) {
 }
 
 /**
- * Return a name with so many letters a line: a phone has no room for more; pointing shows the rest.
+ * Return a name with so many letters a line, cut in its middle: a phone has no room for more, and most names differ at
+ * one of their ends. Pointing shows the rest.
  * @param {string} name
  * @param {number} letters
  */
-const clipped = (name, letters) =>
-  name.split("\n").map((line) => (line.length > letters ? `${line.slice(0, letters - 1)}…` : line)).join("\n");
+const clipped = (name, letters) => {
+  const last = Math.floor(letters / 2);
+  const cut = (/** @type {string} */ line) => `${line.slice(0, letters - last - 1)}…${line.slice(line.length - last)}`;
+  return name.split("\n").map((line) => (line.length > letters ? cut(line) : line)).join("\n");
+};
