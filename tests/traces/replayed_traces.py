@@ -16,6 +16,7 @@ def make_trace(
     *,
     ios: int = 400,
     rate: float = 200,
+    start_utc: str = "",
     **columns: object,
 ) -> Path:
     """Write a trace of reads and writes of 4k and 16k at random times, two thirds of them reads."""
@@ -38,5 +39,5 @@ def make_trace(
             }
         )
     )
-    writer.close(TraceFacts(source="tracefs"))
+    writer.close(TraceFacts(source="tracefs", start_utc=start_utc))
     return path

@@ -11,7 +11,7 @@ import pytest
 
 from tests.traces.made_traces import made_rows, made_trace
 from volbench.errors import InputError
-from volbench.model.campaign.planned_run import Campaign
+from volbench.model.campaign.planned_run import Campaign, Run, Section, Volume, VolumeKind
 from volbench.store.layout import Layout
 from volbench.traces.fidelity import Arrivals, change_of, compare, fidelity, recording_of
 from volbench.traces.replay_plan import Target, load_trace
@@ -141,10 +141,13 @@ def test_a_trace_is_recognised_in_whole_blocks_of_its_target(
         for size in (1536, 6000)
     )
     layout = Layout(tmp_path / "campaign")
-    recording_of(layout).mkdir(parents=True)
-    made_trace(recording_of(layout), load_trace(replayed, Target(None, block_bytes)).rows)
-    campaign = Campaign(name="c", created_utc="2026-11-27T00:00:00Z", runs=(), seed=0)
-    requests, *_ = fidelity(layout, campaign, trace=replayed)
-    assert requests.recorded == 2
+    volume = Volume(role="data", kind=VolumeKind.FILE, target="/data/file")
+    section = Section(name="replay", options={"read_iolog": "/data/log"})
+    run = Run(id="r", profile="p", job="replay", volume=volume, sections=(section,))
+    own = recording_of(run, layout.run("r"))
+    own.parent.mkdir(parents=True)
+    made_trace(own, load_trace(replayed, Target(None, block_bytes)).rows)
+    campaign = Campaign(name="c", created_utc="2026-11-27T00:00:00Z", runs=(run,), seed=0)
+    assert fidelity(layout, campaign, trace=replayed) == []  # the run has no files
     with pytest.raises(InputError, match="is not the trace that c replayed"):
         fidelity(layout, campaign, trace=unrelated)

@@ -18,7 +18,7 @@ from tests.traces.made_traces import made_rows, made_trace
 from tests.traces.replayed_traces import SPAN_BYTES, make_trace
 from tests.waiting import until
 from volbench.cli.main import cli
-from volbench.errors import FindingsError, InputError, RefusedError
+from volbench.errors import ArchiveError, FindingsError, InputError, RefusedError
 from volbench.traces.trace_file import Kind
 
 
@@ -151,7 +151,7 @@ def test_what_falls_short_is_a_finding(tmp_path: Path) -> None:
 
 
 def test_an_interrupted_replay_is_resumed_without_consent(tmp_path: Path) -> None:
-    """Its logs are found relative to the run, and are no foreign files to the plan."""
+    """Its logs are found where the folder was moved to, and refused if they were modified."""
     trace, folder = make_trace(tmp_path / "trace.parquet", ios=1200), tmp_path / "replay"
     (tmp_path / "volume").mkdir()
     words = ("replay", trace, "--on", tmp_path / "volume", "--set", "direct=0", "-o", folder)
@@ -160,8 +160,17 @@ def test_an_interrupted_replay_is_resumed_without_consent(tmp_path: Path) -> Non
     process.send_signal(signal.SIGINT)
     process.communicate(timeout=60)
     assert process.returncode == 130
+    folder = folder.rename(tmp_path / "moved")
+    log = folder / "replay" / "lane-00.iolog"
+    text = log.read_text(encoding="utf-8")
+    log.write_text(text.replace("read", "write"), encoding="utf-8")
+    modified = _call("resume", folder)
+    assert isinstance(modified.exception, ArchiveError)
+    problem = f"the logs in {log.parent} were modified after planning"
+    assert modified.exception.message == problem
+    log.write_text(text, encoding="utf-8")
     for _ in range(2):  # the second time there is nothing to resume
-        done = _call("resume", folder)
+        done = _call("resume", folder, "--retry-failed")
         assert done.exit_code == 0, done.output
         assert f"volbench fidelity {folder}\n" in done.stderr
     measures = _measures(folder)

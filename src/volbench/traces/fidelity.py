@@ -34,7 +34,7 @@ from volbench.model.results.result import Direction
 from volbench.store.layout import Layout, RunFolder
 from volbench.store.log_files import open_log, plain_name
 from volbench.traces.replay_plan import FOLDER, MAX_IOS, whole_blocks
-from volbench.traces.trace_file import UNKNOWN, Kind, read_rows, trace_path
+from volbench.traces.trace_file import FILE_NAME, UNKNOWN, Kind, read_rows, trace_path
 from volbench.units import SECTOR_BYTES, format_latency, percent
 
 Floats = npt.NDArray[np.float64]
@@ -88,6 +88,7 @@ class Measure:
     show: Callable[[float], str]  # formats a value
     reason: str = ""  # of a difference beyond the limit, or of none where nothing is compared
     campaign: str = ""  # its name, or its folder where another has the same name
+    host: str = ""  # of the run; empty if no run is compared by itself
 
     @property
     def is_met(self) -> bool | None:
@@ -264,22 +265,28 @@ def fidelity(layout: Layout, campaign: Campaign, *, trace: Path | None = None) -
             hint="run volbench replay TRACE; for a profile made from a trace, pass the trace with "
             "--trace",
         )
-    own = recording_of(layout)
-    reference = trace or own
-    if not reference.exists():
-        raise InputError(
-            f"{campaign.name} does not contain the trace that it replayed",
-            hint="convert the log with volbench trace import, and pass the result with --trace",
-        )
-    if own.exists() and not _are_alike(reference, own):
-        raise InputError(
-            f"{reference} is not the trace that {campaign.name} replayed",
-            hint="omit --trace to use the trace in the campaign folder",
-        )
-    recorded = read_recorded(own if own.exists() else reference)
-    if not replayed:
-        return _of_profile(layout, campaign, recorded)
-    return [measure for run in replayed for measure in _of_run(run, layout.run(run.id), recorded)]
+    if trace is not None and not replayed:
+        return _of_profile(layout, campaign, read_recorded(trace))
+    loads: dict[Path, Arrivals] = {}
+    measures = []
+    for run in replayed:
+        own = recording_of(run, layout.run(run.id))
+        reference = trace or own
+        if not reference.exists():
+            raise InputError(
+                f"{campaign.name} does not contain the trace that it replayed",
+                hint="convert the log with volbench trace import, and pass the result with --trace",
+            )
+        path = own if own.exists() else reference
+        if path not in loads:
+            if trace and own.exists() and not _are_alike(trace, own):
+                raise InputError(
+                    f"{trace} is not the trace that {campaign.name} replayed",
+                    hint="omit --trace to use the trace in the campaign folder",
+                )
+            loads[path] = read_recorded(path)
+        measures += _of_run(run, layout.run(run.id), loads[path])
+    return measures
 
 
 def _are_alike(trace: Path, replayed: Path) -> bool:
@@ -326,16 +333,18 @@ def _of_profile(layout: Layout, campaign: Campaign, recorded: Arrivals) -> list[
     ]
 
 
-def recording_of(layout: Layout) -> Path:
-    """Return the trace that a campaign replays, as fitted to its target."""
-    return trace_path(layout.root / FOLDER)
+def recording_of(run: Run, folder: RunFolder) -> Path:
+    """Return the trace that a run replays, as fitted to its target."""
+    logs = run.replayed.logs if run.replayed else (f"{FOLDER}/",)
+    return folder.path.parent.parent / logs[0].rpartition("/")[0] / FILE_NAME
 
 
 def _of_run(run: Run, folder: RunFolder, recorded: Arrivals) -> list[Measure]:
     if not folder.path.is_dir():
         return []
     replayed = replace(read_replayed(folder), flushes=_flushes(run, folder))
-    return compare(run.id, recorded, replayed, waited_percent=_waited_percent(folder))
+    measures = compare(run.id, recorded, replayed, waited_percent=_waited_percent(folder))
+    return [replace(each, host=run.host) for each in measures]
 
 
 def _flushes(run: Run, folder: RunFolder) -> float:
@@ -361,7 +370,7 @@ def _waited_percent(folder: RunFolder) -> float:
 
 def shortfall(run: Run, folder: RunFolder) -> str:
     """Return what a replay does not fulfil, with reasons; empty where all is met or unknown."""
-    recording = trace_path(folder.path.parent.parent / FOLDER)
+    recording = recording_of(run, folder)
     if not recording.exists():
         return ""
     measures = _of_run(run, folder, read_recorded(recording))

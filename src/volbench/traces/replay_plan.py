@@ -10,7 +10,9 @@ the I/Os are divided among lanes: jobs that wait for each I/O, as many as the lo
 from __future__ import annotations
 
 import heapq
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from volbench.errors import InputError, quoted
-from volbench.traces.trace_file import UNKNOWN, Kind, read_rows, row_count
+from volbench.traces.trace_file import UNKNOWN, Kind, read_batches, read_facts, read_rows, row_count
 from volbench.units import SECTOR_BYTES, format_capacity
 
 FOLDER = "replay"  # In a campaign folder
@@ -66,7 +68,7 @@ class Target:
 class Load:
     """I/Os of a replay, in order of time."""
 
-    rows: pa.Table  # as in a trace: times from the first I/O, offsets within the target
+    rows: pa.Table  # as in a trace: times from the begin of the replay, offsets within the target
     span_bytes: int  # end of the last block that is used
     left_out: int  # I/Os that the target cannot do: discards in a file
 
@@ -77,7 +79,7 @@ class Load:
 
     @property
     def duration_s(self) -> float:
-        """Time from the first to the last arrival."""
+        """Time from the begin to the last arrival."""
         return float(self.times_ns[-1]) / 1e9
 
     @property
@@ -87,11 +89,19 @@ class Load:
         return int(self.rows["size_bytes"].to_numpy()[is_write].sum(dtype=np.int64))
 
 
-def load_trace(path: Path, target: Target, *, speed: float = 1.0, fit: Fit = Fit.REFUSE) -> Load:
+def load_trace(
+    path: Path,
+    target: Target,
+    *,
+    speed: float = 1.0,
+    fit: Fit = Fit.REFUSE,
+    begin_ns: int | None = None,
+) -> Load:
     """Return the load that a trace makes on a target.
 
     Args:
         speed: 2 replays it in half of its time.
+        begin_ns: time of the trace at which the replay begins; None for its first I/O.
 
     Raises:
         InputError: it is no trace, has no I/O, or does not fit the target.
@@ -112,8 +122,9 @@ def load_trace(path: Path, target: Target, *, speed: float = 1.0, fit: Fit = Fit
         )
     offsets, sizes = _fitted(table, target, fit)
     times = table["time_ns"].to_numpy()
+    begin = times[0] if begin_ns is None else begin_ns
     changed: dict[str, Any] = {
-        "time_ns": ((times - times[0]) / speed).astype(np.int64),
+        "time_ns": ((times - begin) / speed).astype(np.int64),
         "offset_bytes": offsets,
         "size_bytes": sizes.astype(np.int32),
     }
@@ -121,6 +132,23 @@ def load_trace(path: Path, target: Target, *, speed: float = 1.0, fit: Fit = Fit
         at = table.schema.get_field_index(name)
         table = table.set_column(at, table.schema.field(name), pa.array(values))
     return Load(table, int((offsets + sizes).max()), len(kinds) - len(table))
+
+
+def common_begin_ns(paths: Sequence[Path]) -> list[int | None]:
+    """Return the time of each of several traces at which the first I/O of all of them arrived.
+
+    It is None for all of them if the date of one is unknown.
+    """
+    starts = [read_facts(path).start_utc for path in paths]
+    if not all(starts):
+        return [None for _ in paths]
+    dates_ns = [round(1e6 * datetime.fromisoformat(each).timestamp()) * 1000 for each in starts]
+    firsts_ns = [
+        next((batch.column(0)[0].as_py() for batch in read_batches(path, ["time_ns"])), 0)
+        for path in paths
+    ]
+    begin_ns = min(date + first for date, first in zip(dates_ns, firsts_ns, strict=True))
+    return [begin_ns - date for date in dates_ns]
 
 
 def whole_blocks(table: pa.Table, block_bytes: int) -> tuple[Ints, Ints]:

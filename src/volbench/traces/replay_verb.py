@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
@@ -13,6 +13,7 @@ import click
 
 from volbench.cli.configuration import say_what_is_configured
 from volbench.cli.execution import StartOptions, carry_out, start_options
+from volbench.cli.hosts import HostSelection, on_hosts
 from volbench.cli.measure import profile_on, roles_of, size_option
 from volbench.cli.options import DETACH, KEEP_FILES, SETTINGS, examples
 from volbench.cli.output import (
@@ -26,11 +27,13 @@ from volbench.errors import FindingsError, InputError
 from volbench.units import counted_noun, format_duration, parse_size
 
 if TYPE_CHECKING:
+    from volbench.engine.hosts.connected_host import ConnectedHost
+    from volbench.model.campaign.planned_run import ReplayedLoad, VolumeKind
     from volbench.model.profile.profile_model import Profile
     from volbench.present.tables.table import Table
     from volbench.store.layout import Layout
     from volbench.traces.fidelity import Measure
-    from volbench.traces.replay_plan import Load, Target
+    from volbench.traces.replay_plan import Fit, Load, Target
 
 # Bounds of --speed, so that times stay numbers. Noticed by: tests/traces/test_replay.py
 _MIN_SPEED, _MAX_SPEED = 0.01, 1000
@@ -43,15 +46,16 @@ _MIN_SPEED, _MAX_SPEED = 0.01, 1000
         "volbench replay night/trace.parquet --on /mnt/data",
         "volbench replay trace.parquet --on /dev/sdb --allow-destroy /dev/sdb",
         "volbench replay trace.parquet --on /mnt/data --speed 2",
+        "volbench replay night --inventory fleet.yaml",
     ),
 )
 @click.argument("trace", type=click.Path(exists=True, path_type=Path))
 @click.option(
     "--on",
     "target",
-    required=True,
     metavar="TARGET",
-    help="Directory, device or file. A device is overwritten.",
+    help="Directory, device or file. A device is overwritten. Default: the volume data of each "
+    "host of the inventory.",
 )
 @click.option(
     "--speed",
@@ -75,16 +79,18 @@ _MIN_SPEED, _MAX_SPEED = 0.01, 1000
 )
 @start_options(DETACH, execution=(KEEP_FILES,))
 @SETTINGS
+@on_hosts
 @table_options(has_output=False, has_events=True)
 def replay(
     trace: Path,
-    target: str,
+    target: str | None,
     speed: float,
     fit: str,
     size: str,
     *,
     start: StartOptions,
     settings: tuple[str, ...],
+    where: HostSelection,
     table_output: TableOutput,
 ) -> None:
     """Replay TRACE on a volume with its original timing, and measure the fidelity of the replay.
@@ -92,119 +98,214 @@ def replay(
     TRACE is a trace file, or the folder of a watch with --trace. In a directory, a file as large as
     the trace needs is written first. Each I/O is logged, and the fidelity table compares the log
     with the recording.
+
+    With an inventory, all hosts replay TRACE at the same time. If it is the folder of a watch of
+    several hosts, each host replays its own recording.
     """
     from volbench.engine.campaign.prepare import CampaignRequest
-    from volbench.engine.hosts.connected_host import this_machine
-    from volbench.model.campaign.planned_run import ReplayedLoad
     from volbench.plan.expansion.expand import Terms
-    from volbench.traces.replay_plan import Fit, file_bytes, lane_count, lead_s, load_trace
-    from volbench.traces.trace_file import find_trace
+    from volbench.traces.replay_plan import Fit
 
+    if target is None and where.inventory is None:
+        raise InputError("no target is named", hint="add --on TARGET, or --inventory FILE")
     say_what_is_configured()
-    path, roles = find_trace(trace), roles_of((target,))
-    place = _target(target, size)
-    load = load_trace(path, place, speed=speed, fit=Fit(fit))
+    roles = {} if target is None else roles_of((target,))
     into = (start.output or default_campaign_folder("replay")).absolute()
-    lanes = lane_count(load)
-    _say_what_is_replayed(load, lanes)
-    # Blocks that were never written would be read without accessing the storage.
-    filled = () if place.discards else roles
-    size_bytes = file_bytes(load, place)
-    profile = _profile(roles, lanes, size_bytes, settings, filled=filled)
-    request = CampaignRequest(
-        profiles=(profile,),
-        targets=roles,
-        into=into,
-        terms=Terms(consent=start.consent, command=recorded_command((trace, target), start.output)),
-        replayed=ReplayedLoad(
-            duration_s=load.duration_s + lead_s(load, lanes), write_bytes=load.write_bytes
-        ),
-    )
-    ended = carry_out(
-        [this_machine()],
-        request,
-        start=start,
-        table_output=table_output,
-        add_files=partial(_write_files, path=path, load=load, lanes=lanes),
-        has_answer=not table_output.is_for_people,
-    )
+    with where.connected() as hosts:
+        loads, kind = _loads(hosts, trace, target, size, speed=speed, fit=Fit(fit))
+        _say_what_is_replayed(loads)
+        request = CampaignRequest(
+            profiles=(_profile(list(loads.values()), kind, settings),),
+            targets=roles,
+            into=into,
+            terms=Terms(
+                consent=start.consent, command=recorded_command((trace, target or ""), start.output)
+            ),
+            replayed={host: planned.load for host, planned in loads.items()},
+        )
+        ended = carry_out(
+            hosts,
+            request,
+            start=start,
+            table_output=table_output,
+            host_keys=where.host_keys,
+            add_files=partial(_write_files, loads=loads),
+            has_answer=not table_output.is_for_people,
+        )
     if ended is not None:
         table_output.write(_fidelity_table([ended.layout.root], None))
 
 
-def _target(target: str, size: str) -> Target:
-    from volbench.engine.guard.volume_targets import find_volume, probe_volume
-    from volbench.execute.local import LocalExecutor
+@dataclass(frozen=True)
+class _PlannedLoad:
+    """Load of one or several hosts, with its logs."""
+
+    trace: Path
+    rows: Load
+    load: ReplayedLoad
+    texts: tuple[str, ...]  # of its logs
+
+
+def _loads(
+    hosts: Sequence[ConnectedHost],
+    trace: Path,
+    target: str | None,
+    size: str,
+    *,
+    speed: float,
+    fit: Fit,
+) -> tuple[dict[str, _PlannedLoad], VolumeKind]:
+    """Return the load of each host, planned once for hosts with equal volumes, and their kind."""
+    from volbench.engine.hosts.connected_host import on_every_host
+    from volbench.traces.replay_plan import common_begin_ns, load_trace
+
+    paths = _traces_of(trace, [host.name for host in hosts])
+    found = on_every_host(hosts, lambda host: _target(host, target, size))
+    kinds = sorted({kind for _, kind in found})
+    if len(kinds) > 1:
+        raise InputError(
+            f"the volumes of the hosts differ: {' and '.join(kinds)}",
+            hint="replay on hosts of one kind at a time: add --limit HOST",
+        )
+    own = list(dict.fromkeys(paths))
+    begins = dict(zip(own, common_begin_ns(own) if len(own) > 1 else [None], strict=True))
+    if len(own) > 1 and None in begins.values():
+        click.echo("note: a trace has no date, so each begins with its first I/O", err=True)
+    keys = [(path, place) for path, (place, _) in zip(paths, found, strict=True)]
+    different = list(dict.fromkeys(keys))
+    planned = {}
+    for number, (path, place) in enumerate(different, 1):
+        rows = load_trace(path, place, speed=speed, fit=fit, begin_ns=begins[path])
+        planned[path, place] = _planned(path, rows, place, number if len(different) > 1 else 0)
+    return {host.name: planned[key] for host, key in zip(hosts, keys, strict=True)}, kinds[0]
+
+
+def _traces_of(trace: Path, hosts: Sequence[str]) -> list[Path]:
+    """Return the trace of each host: the one that was named, or the host's own in a folder."""
+    from volbench.traces.trace_file import find_trace, recording_folder
+
+    folders = {host: trace / recording_folder(host) for host in hosts}
+    recorded = set(trace.glob(recording_folder("*"))) if trace.is_dir() else set()
+    if not recorded:
+        return [find_trace(trace)] * len(hosts)
+    if lacking := [host for host, folder in folders.items() if folder not in recorded]:
+        names = ", ".join(sorted(path.name for path in recorded))
+        raise InputError(
+            f"{trace} has no recording of {lacking[0]}; it has {names}",
+            hint="replay one of them on all hosts by its path, or select hosts with --limit",
+        )
+    return [find_trace(folder) for folder in folders.values()]
+
+
+def _planned(path: Path, rows: Load, place: Target, number: int) -> _PlannedLoad:
+    """Return a load with its logs, in a folder of its own if it has a number."""
+    from volbench.model.campaign.planned_run import ReplayedLoad
+    from volbench.traces.replay_plan import (
+        FOLDER,
+        file_bytes,
+        lane_count,
+        lead_s,
+        log_names,
+        render_logs,
+    )
+
+    lanes = lane_count(rows)
+    texts = tuple(render_logs(rows, lanes))
+    folder = f"{FOLDER}/{number}" if number else FOLDER
+    load = ReplayedLoad(
+        duration_s=rows.duration_s + lead_s(rows, lanes),
+        write_bytes=rows.write_bytes,
+        size_bytes=file_bytes(rows, place),
+        logs=tuple(f"{folder}/{name}" for name in log_names(lanes)),
+        sha256=ReplayedLoad.digest(texts),
+    )
+    return _PlannedLoad(path, rows, load, texts)
+
+
+def _target(host: ConnectedHost, target: str | None, size: str) -> tuple[Target, VolumeKind]:
+    """Return the volume of a host, and its kind."""
+    from volbench.engine.guard.volume_targets import examine_targets
+    from volbench.engine.hosts.described_volumes import VolumeQuestion, look_at_volume
     from volbench.model.campaign.planned_run import VolumeKind
     from volbench.traces.replay_plan import Target
 
-    executor = LocalExecutor()
-    volume = find_volume(executor, role="data", target=target)
-    facts = probe_volume(executor, volume)
+    path = target or host.host.volumes.get("data")
+    if path is None:
+        raise InputError(
+            f"{host.name} has no volume for the role 'data'",
+            hint="add --on TARGET, or the volume to the host in the inventory",
+        )
+    volume, facts = examine_targets(host.executor, {"data": path})["data"]
     block = facts.logical_block_bytes or Target(None).block_bytes
     wanted = int(parse_size(size)) if size else None
     match volume.kind:
         case VolumeKind.DEVICE:
-            return Target(wanted or facts.size_bytes, block, discards=True)
-        case VolumeKind.FILE if Path(target).exists():
-            return Target(wanted or Path(target).stat().st_size, block)
+            return Target(wanted or facts.size_bytes, block, discards=True), volume.kind
         case VolumeKind.DIRECTORY | VolumeKind.FILE:
-            return Target(wanted, block)
+            seen = look_at_volume(host.executor, VolumeQuestion(volume.target)).stat
+            is_file = seen is not None and seen.kind == "file"
+            return Target(
+                wanted or (seen.size_bytes if seen and is_file else None), block
+            ), volume.kind
         case _:
             raise InputError(
-                f"a trace cannot be replayed on {target}",
+                f"a trace cannot be replayed on {path}",
                 hint="name a directory, a device or a file",
             )
 
 
-def _say_what_is_replayed(load: Load, lanes: int) -> None:
-    duration = format_duration(load.duration_s)
-    jobs = counted_noun(lanes, "parallel job")
-    words = f"{counted_noun(len(load.rows), 'I/O')} in {duration}, replayed by {jobs}"
-    click.echo(f"Trace: {words}", err=True)
-    if load.left_out:
-        discards = counted_noun(load.left_out, "discard")
-        click.echo(f"note: {discards} skipped: only a device supports them", err=True)
+def _say_what_is_replayed(loads: Mapping[str, _PlannedLoad]) -> None:
+    hosts: dict[str, list[str]] = {}
+    for host, planned in loads.items():
+        hosts.setdefault(planned.load.logs[0], []).append(host)
+    for names in hosts.values():
+        planned = loads[names[0]]
+        duration = format_duration(planned.rows.duration_s)
+        jobs = counted_noun(len(planned.texts), "parallel job")
+        words = f"{counted_noun(len(planned.rows.rows), 'I/O')} in {duration}, replayed by {jobs}"
+        where = f" on {', '.join(names)}" if len(loads) > 1 else ""
+        click.echo(f"Trace: {words}{where}", err=True)
+        if planned.rows.left_out:
+            discards = counted_noun(planned.rows.left_out, "discard")
+            click.echo(f"note: {discards} skipped: only a device supports them", err=True)
 
 
-def _profile(
-    roles: dict[str, str],
-    lanes: int,
-    size_bytes: int,
-    settings: Sequence[str],
-    *,
-    filled: Collection[str],
-) -> Profile:
-    from volbench.model.profile.option_policy import REPLAYED_LOGS
-    from volbench.traces.replay_plan import FILE_NAME, log_names
+def _profile(loads: Sequence[_PlannedLoad], kind: VolumeKind, settings: Sequence[str]) -> Profile:
+    """Return the profile of the smallest load; `prepare` gives each host its own logs and size."""
+    from volbench.model.campaign.planned_run import VolumeKind
+    from volbench.model.profile.option_policy import REPLAYED_FROM
+    from volbench.traces.replay_plan import FILE_NAME
 
-    logs = [f"{REPLAYED_LOGS}/{name}" for name in log_names(lanes)]
-    options = {"ioengine": "psync", "read_iolog": ":".join(logs), "numjobs": str(lanes)}
+    load = min((each.load for each in loads), key=attrgetter("size_bytes"))
+    logs = ":".join(f"{REPLAYED_FROM}{log}" for log in load.logs)
+    options = {"ioengine": "psync", "read_iolog": logs, "numjobs": str(len(load.logs))}
     return profile_on(
-        roles,
+        {"data": ""},
         [("replay", options)],
         document={"name": "replay", "defaults": {"time_based": None}},
-        size=str(size_bytes),
+        size=str(load.size_bytes),
         settings=settings,
+        directories={"data"} if kind is VolumeKind.DIRECTORY else (),
         scratch_name=FILE_NAME,
-        filled=filled,
+        # Blocks that were never written would be read without accessing the storage.
+        filled=() if kind is VolumeKind.DEVICE else ("data",),
         allow_exec=True,
     )
 
 
-def _write_files(layout: Layout, *, path: Path, load: Load, lanes: int) -> None:
-    """Write the fitted trace and fio's logs into a campaign folder."""
+def _write_files(layout: Layout, *, loads: Mapping[str, _PlannedLoad]) -> None:
+    """Write the fitted traces and fio's logs into a campaign folder."""
     from volbench.store.atomic_files import write_atomic
-    from volbench.traces.replay_plan import FOLDER, log_names, render_logs
     from volbench.traces.trace_file import FILE_NAME, TraceWriter, read_facts
 
-    folder = layout.root / FOLDER
-    folder.mkdir()
-    for name, text in zip(log_names(lanes), render_logs(load, lanes), strict=True):
-        write_atomic(folder / name, text, durable=False)
-    writer = TraceWriter(folder / FILE_NAME)
-    writer.add(load.rows)
-    writer.close(read_facts(path))
+    for planned in {each.load.logs: each for each in loads.values()}.values():
+        folder = layout.root / Path(planned.load.logs[0]).parent
+        folder.mkdir(parents=True)
+        for name, text in zip(planned.load.logs, planned.texts, strict=True):
+            write_atomic(layout.root / name, text, durable=False)
+        writer = TraceWriter(folder / FILE_NAME)
+        writer.add(planned.rows.rows)
+        writer.close(read_facts(planned.trace))
 
 
 @click.command(
@@ -260,8 +361,14 @@ def _fidelity_table(campaigns: Sequence[Path], trace: Path | None) -> Table[Meas
         is_new = names.setdefault(archive.campaign.name, root) == root
         name = archive.campaign.name if is_new else str(root)
         rows += [replace(row, campaign=name) for row in measures]
-    runs = {(row.campaign, row.run) for row in rows}
-    identity = ["campaign"] * (len(campaigns) > 1) + ["run"] * (len(runs) > len(campaigns))
+    hosts = {(row.campaign, row.host) for row in rows}
+    runs = {(row.campaign, row.host, row.run) for row in rows}
+    several = {
+        "campaign": len(campaigns) > 1,
+        "host": len({host for _, host in hosts}) > 1,
+        "run": len(runs) > len(hosts),
+    }
+    identity = [name for name, is_needed in several.items() if is_needed]
 
     def limit(row: Measure) -> str:
         if row.limit is None:
@@ -294,6 +401,7 @@ def _fidelity_table(campaigns: Sequence[Path], trace: Path | None) -> Table[Meas
         rows,
         record=lambda row: {
             "campaign": row.campaign,
+            "host": row.host,
             "run": row.run,
             "measure": row.name,
             "recorded": row.recorded if row.recorded == row.recorded else None,

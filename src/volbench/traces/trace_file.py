@@ -303,6 +303,11 @@ def _taken(held: list[pa.Table], until: int | None) -> Iterator[pa.Table]:
             held.append(table.slice(count))
 
 
+def recording_folder(host: str) -> str:
+    """Return the folder of a host's trace in a watch of several hosts."""
+    return f"trace-{host}"
+
+
 def trace_path(path: Path) -> Path:
     """Return the file of a trace: the one that a user named, or that in a folder.
 

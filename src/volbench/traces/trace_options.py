@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -13,7 +12,6 @@ import click
 
 from volbench.cli.options import RecordedHost, Tracing, flag, option_group
 
-_UNFIT = re.compile(r"[^A-Za-z0-9._-]+")
 # Formats of other tools that are imported: all of `trace_file.Source` but what the kernel writes
 Format = Literal["blkparse", "iolog2", "iolog3", "alibaba", "tencent", "thesios"]
 FORMATS: tuple[Format, ...] = get_args(Format)
@@ -42,6 +40,7 @@ class RecordedTrace(Tracing):
     def recorded(self, folder: Path, hosts: Sequence[RecordedHost]) -> Iterator[None]:
         """Record the devices while the block runs; each of several hosts into its own folder."""
         from volbench.traces.recorder import recorded
+        from volbench.traces.trace_file import recording_folder
 
         def tell(sentence: str) -> None:
             click.echo(sentence, err=True)
@@ -50,7 +49,7 @@ class RecordedTrace(Tracing):
             for host in hosts if self.is_recorded else ():
                 target = folder
                 if len(hosts) > 1:
-                    target = folder / f"trace-{_UNFIT.sub('-', host.name)}"
+                    target = folder / recording_folder(host.name)
                     target.mkdir()
                 stack.enter_context(
                     recorded(

@@ -32,6 +32,7 @@ from volbench.fio.jobs.render_job import replays
 from volbench.model.campaign.host import Host, HostKind, Policy
 from volbench.model.campaign.planned_run import Absent, Campaign, ReplayedLoad, Run, Volume
 from volbench.model.campaign.run_secrets import conceal
+from volbench.model.profile.option_policy import REPLAYED_FROM
 from volbench.model.profile.profile_model import Profile, Tool
 from volbench.model.profile.profile_settings import Limits
 from volbench.model.profile.secret_values import (
@@ -66,7 +67,8 @@ class CampaignRequest:
     install_fio: bool = False  # install fio on hosts where it is missing
     # address of the metadata service that is asked for limits; empty to ask none
     metadata_endpoint: str = ""
-    replayed: ReplayedLoad | None = None  # by the runs that replay logs; None if unknown
+    # host to what its runs replay; empty where no trace is replayed
+    replayed: Mapping[str, ReplayedLoad] = field(default_factory=dict)
 
     @property
     def tools(self) -> set[Tool]:
@@ -192,9 +194,29 @@ def prepare(hosts: Sequence[ConnectedHost], request: CampaignRequest) -> Prepare
 
 
 def _with_loads(campaign: Campaign, request: CampaignRequest) -> tuple[Run, ...]:
-    """Return the runs, those that replay logs with what is known of their load."""
-    known = {"replayed": request.replayed}
-    return tuple(run.model_copy(update=known) if replays(run) else run for run in campaign.runs)
+    """Return the runs, each with the load that its host replays."""
+    loads = request.replayed
+    return tuple(
+        _with_load(run, loads[run.host]) if run.host in loads else run for run in campaign.runs
+    )
+
+
+def _with_load(run: Run, load: ReplayedLoad) -> Run:
+    """Return a run with the size of a load, and with its logs if it replays some."""
+    own, changes = {"size": str(load.size_bytes)}, dict[str, object]()
+    if replays(run):
+        logs = ":".join(f"{REPLAYED_FROM}{log}" for log in load.logs)
+        own |= {"read_iolog": logs, "numjobs": str(len(load.logs))}
+        changes["replayed"] = load
+    changes["sections"] = tuple(
+        section.model_copy(
+            update={
+                "options": {**section.options, **dict(own.items() - run.effective(section).items())}
+            }
+        )
+        for section in run.sections
+    )
+    return run.model_copy(update=changes)
 
 
 def _check_permissions(hosts: Sequence[ConnectedHost], request: CampaignRequest) -> None:

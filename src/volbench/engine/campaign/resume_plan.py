@@ -231,7 +231,7 @@ def _check_options(run: Run, table: OptionTable, *, allow_exec: bool) -> None:
                     check_dd_option(name, value)
                 else:
                     known = table if table.find(name) else shipped_table()
-                    own = run.host == LOCAL and is_own_log(name, value)
+                    own = run.replayed is not None and is_own_log(name, value)
                     check_option(known, name, value, allow_exec=allow_exec or own)
             except InputError as error:
                 raise ArchiveError(

@@ -13,14 +13,15 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from volbench.engine.guard.device_guard import Attachment
-from volbench.errors import InputError, RefusedError
+from volbench.errors import ArchiveError, InputError, RefusedError
 from volbench.execute.agent.supervisor import NOT_STARTED
 from volbench.execute.protocol import Executor, Process, Supervision
 from volbench.ingest.run_files import read_stderr
-from volbench.model.campaign.planned_run import Run
+from volbench.model.campaign.planned_run import ReplayedLoad, Run
 from volbench.model.campaign.run_secrets import missing_secrets, variables_of
+from volbench.model.profile.option_policy import SENT_LOGS
 from volbench.model.profile.secret_values import mask_text
-from volbench.store.atomic_files import sync_files, write_atomic
+from volbench.store.atomic_files import read_text, sync_files, write_atomic
 from volbench.store.layout import JOB_FILE, RunFolder
 
 # Endings of files without texts; the job file refers to its secrets by name
@@ -65,6 +66,22 @@ class RunDirectory:
         self.keep(self.folder.path / name, text)
         if not self.is_here:
             self._unsent[self.path_of(name)] = text
+
+    def put_logs(self, load: ReplayedLoad) -> None:
+        """Check the logs of a replay, and send them to another machine.
+
+        Raises:
+            ArchiveError: they are not those of the plan.
+        """
+        root = self.folder.path.parent.parent
+        logs = {name: read_text(root / name) for name in load.logs}
+        if load.digest(logs.values()) != load.sha256:
+            raise ArchiveError(
+                f"the logs in {root / Path(load.logs[0]).parent} were modified after planning",
+                hint="replay the trace again: volbench replay TRACE",
+            )
+        for name, text in {} if self.is_here else logs.items():
+            self.executor.write_files({self.path_of(f"{SENT_LOGS}{name}"): text})
 
     def make_folder(self, name: str) -> None:
         """Create a folder that the controller can write to, even if the process runs as root."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from volbench.execute.agent.gate import PRERUN
 from volbench.fio.dd import dd_argv
-from volbench.fio.jobs.render_job import lays_out, render, runtime_s, writes
+from volbench.fio.jobs.render_job import lays_out, render, replays, runtime_s, writes
 from volbench.fio.results.validation import Expected
 from volbench.model.campaign.planned_run import Run, Section
 from volbench.model.profile.profile_model import Tool
@@ -64,11 +64,14 @@ def command_of(run: Run, *, fio: str, is_gated: bool = False) -> Command:
         *([] if writes(run) or lays_out(run) else ["--readonly"]),
         JOB_FILE,
     ]
+    # fio counts the waits of a log from its own start, so it starts after the gate: the supervisor
+    # lets all programs but fio itself wait there before their start.
+    waits_before = is_gated and replays(run)
     return Command(
-        [fio, *options],
+        [*(["env"] if waits_before else []), fio, *options],
         ["fio", *options],
         STDERR,
-        {JOB_FILE: render(run, prerun=PRERUN if is_gated else "")},
+        {JOB_FILE: render(run, prerun=PRERUN if is_gated and not waits_before else "")},
         expected_s(run),
     )
 

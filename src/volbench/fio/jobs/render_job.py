@@ -13,7 +13,7 @@ from volbench.model.campaign.host import LOCAL
 from volbench.model.campaign.planned_run import Run, Section, VolumeKind
 from volbench.model.campaign.run_secrets import variables_of
 from volbench.model.profile.fio_options import check_text
-from volbench.model.profile.option_policy import changing_option
+from volbench.model.profile.option_policy import REPLAYED_FROM, SENT_LOGS, changing_option
 from volbench.model.profile.profile_model import Tool
 from volbench.model.profile.secret_values import option_variable, reference, target_variable
 
@@ -170,6 +170,17 @@ def render(run: Run, *, measuring: bool = True, prerun: str = "") -> str:
 def replays(run: Run) -> bool:
     """Return whether a run replays a log of I/Os."""
     return any("read_iolog" in run.effective(section) for section in run.sections)
+
+
+def with_sent_logs(run: Run) -> Run:
+    """Return a run whose logs are in its own folder, as they are on other hosts."""
+    sections = []
+    for section in run.sections:
+        logs = run.effective(section).get("read_iolog", "").replace(REPLAYED_FROM, SENT_LOGS)
+        sections.append(
+            section.model_copy(update={"options": {**section.options, "read_iolog": logs}})
+        )
+    return run.model_copy(update={"sections": tuple(sections)})
 
 
 def _replayed_logs(run: Run, section: Section) -> Iterator[Section]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
+from hashlib import sha256
 from pathlib import PurePosixPath
+from typing import Annotated
 
 from pydantic import Field
 
@@ -145,6 +147,15 @@ class ReplayedLoad(Frozen):
 
     duration_s: Seconds  # from the start of fio to the last I/O, where the volume keeps up
     write_bytes: Count
+    size_bytes: Count  # part of the volume that it needs
+    # logs below the campaign folder, such as ``replay/lane-00.iolog``, and the SHA-256 of all
+    logs: tuple[Annotated[str, Field(pattern=r"^replay/(\d+/)?[a-z0-9-]+\.iolog$")], ...]
+    sha256: str  # see `digest`
+
+    @staticmethod
+    def digest(logs: Iterable[str]) -> str:
+        """Return the SHA-256 of the digests of logs."""
+        return sha256(b"".join(sha256(log.encode()).digest() for log in logs)).hexdigest()
 
 
 class Run(Frozen):

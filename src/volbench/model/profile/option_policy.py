@@ -148,8 +148,9 @@ BOUNDS: Mapping[str, tuple[int, str]] = {
     ),
 }
 
-# Folder of the logs of a replay, from the folder of a run in its campaign
-REPLAYED_LOGS = "../../replay"
+# Campaign folder of a replay, from the folder of a run; on other hosts, the logs are beside the job
+# file, in a hidden folder that is not fetched
+REPLAYED_FROM, SENT_LOGS = "../../", "."
 _CONSENT = "if you trust this profile, allow it with --allow-exec"
 _FORMAT_VARIABLES = re.compile(r"\$(jobname|jobnum|filenum)")
 # Start of a path or a quoted name; percentages such as 4k/60 have digits before the slash
@@ -243,7 +244,7 @@ def _check_engine(_name: str, value: str, table: OptionTable) -> None:
 
 def is_own_log(name: str, value: str) -> bool:
     """Return whether an option names only logs that `replay` wrote into its campaign folder."""
-    own = rf"{re.escape(REPLAYED_LOGS)}/[a-z0-9-]+\.iolog"
+    own = rf"{re.escape(REPLAYED_FROM)}replay/(?:\d+/)?[a-z0-9-]+\.iolog"
     return name == "read_iolog" and re.fullmatch(f"{own}(:{own})*", value) is not None
 
 
