@@ -159,12 +159,15 @@ def judged(
 def test_what_is_wrong_becomes_an_event(
     monkeypatch: pytest.MonkeyPatch, ended: int, trend: int, code: int, reasons: list[str]
 ) -> None:
-    """The exit code of the campaign goes before that of the trend."""
+    """The exit code of the campaign goes before that of the trend; its pod has the output."""
+    monkeypatch.setenv("VOLBENCH_POD", "nightly-29-abcde")
     found, events = judged(monkeypatch, ended=ended, trend=trend)
     assert found == code
     assert [event["reason"] for event in events] == reasons
     for event in events:
         assert problems(event, NEWEST[-1]) == []
+        is_of_run = "exit code of volbench run" in event["message"]
+        assert ("logs nightly-29-abcde" in event["message"]) is is_of_run
 
 
 def test_metrics_are_pushed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -6,6 +6,7 @@ Fields: Kubernetes API reference, versions 1.35 to 1.37.
 from __future__ import annotations
 
 import json
+import os
 import secrets
 import shlex
 import subprocess
@@ -42,6 +43,7 @@ from volbench.kubernetes.controllers import (
     owner_of,
     schedule_settings,
 )
+from volbench.kubernetes.leases import POD_VARIABLE
 from volbench.kubernetes.manifests import access_manifests, make_object
 from volbench.store.layout import is_address
 from volbench.units import parse_duration
@@ -238,7 +240,9 @@ def judge_campaigns(cluster: Cluster, name: str, *, ended: int) -> int:
     click.echo(f"{trends.get('summary', '')}\n{done.stderr}".strip(), err=True)
     warnings = []
     if ended:
-        output = f"its output: kubectl -n {cluster.namespace} logs {gethostname()}"
+        # with the network of the node, the host name of a pod is that of the node
+        pod = os.environ.get(POD_VARIABLE) or gethostname()
+        output = f"its output: kubectl -n {cluster.namespace} logs {pod}"
         reason = _REASONS.get(ended, "CampaignFailed")
         warnings.append((reason, f"exit code of volbench run: {ended}; {output}"))
     if done.returncode:
