@@ -7,7 +7,6 @@ import json
 import os
 import signal
 import subprocess
-import threading
 import zlib
 from collections.abc import Callable
 from itertools import islice
@@ -18,7 +17,8 @@ import pytest
 
 from tests.command_line import COMMAND, call
 from tests.loopback_fleet import loopback_fleet
-from tests.waiting import PATIENCE_S, Started, until
+from tests.waiting import Started, until
+from tests.watching.loaded import LONGEST, loaded
 from tests.watching.two_machines import tell_hosts_apart
 from volbench.errors import InputError, RefusedError, TransportError
 from volbench.execute.agent.observation import request_recorder
@@ -178,11 +178,9 @@ def test_each_host_has_a_trace_of_its_own(
     """In a folder of its name, which verbs of traces read."""
     tell_hosts_apart(monkeypatch)
     with loopback_fleet(tmp_path, "vm0", "vm1") as fleet:
-        worker = threading.Timer(4, load, (loop,))
-        worker.start()
-        options = ("--for", "8s", "--trace", "-o", tmp_path / "w", "--inventory", fleet.inventory)
-        done = call("watch", loop, *options)
-        worker.join(PATIENCE_S)
+        options = ("--trace", "-o", tmp_path / "w", "--inventory", fleet.inventory)
+        with loaded(tmp_path / "w", lambda: load(loop), logs=2):
+            done = call("watch", loop, *LONGEST, *options)
     assert done.returncode == 0, done.stderr
     for name in ("vm0", "vm1"):
         assert len(rows_in(tmp_path / "w" / f"trace-{name}")) == READS + WRITES

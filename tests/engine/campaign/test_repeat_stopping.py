@@ -187,10 +187,11 @@ def test_clients_stop_together(tmp_path: Path) -> None:
     scratch.mkdir()
     profile.write_text(
         "name: limited\nclients: 2\nsample: 0\nrepeat: {until: 50%, min: 3, max: 5}\n"
-        "defaults: {size: 1m, bs: 4k, rate_iops: 300, runtime: 1s, time_based: 1, invalidate: 0}\n"
+        "defaults: {size: 1m, bs: 4k, runtime: 1s, time_based: 1}\n"
         "jobs: {reads: {rw: randread}}\n"
     )
-    done = call("run", str(profile), "--on", str(scratch), "--output", str(into))
+    with virtual_fio(load_scenario(EVEN + LIMIT, path="made.yaml")):
+        done = call("run", str(profile), "--on", str(scratch), "--output", str(into))
     assert done.returncode == 0, done.stderr
     opened = api.open_campaign(into)
     counts = {
@@ -207,7 +208,7 @@ def test_clients_stop_together(tmp_path: Path) -> None:
     judge = PrecisionJudge(Layout(into), opened.campaign, is_finished=lambda run: run.repeat < 4)
     assert not list(judge.outcome())
     rates = judge._of(judge._complete(("limited", "reads"), None)[0], ["iops"])  # noqa: SLF001 - the sum is in no result
-    assert rates["read", "iops", ""] == pytest.approx(600, rel=0.1)
+    assert rates["read", "iops", ""] == pytest.approx(2 * 150, rel=0.1)  # each meets its limit
 
 
 def test_clients_are_resumed_until_they_are_precise(tmp_path: Path) -> None:

@@ -189,6 +189,7 @@ def test_export_is_sampled_where_holes_are_unknown(
     knows_holes: bool,
 ) -> None:
     """A server without block status calls everything data; the content of blocks decides."""
+    monkeypatch.setattr(block_reads, "_LIMIT_S", 60)
     if not has_nbdinfo:
         monkeypatch.setattr(Snapshot, "which", lambda _snapshot, _program: "")
     name = f"{tmp_path}/s"
