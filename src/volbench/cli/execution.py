@@ -433,7 +433,7 @@ def show_results(
             states[run] = replace(states[run], reason="")
     tables = result_tables(opened, states, is_brief=table_output.is_brief)
     verdicts = opened.expect() if opened.expects else []
-    answers = expectations_table(verdicts)
+    answers = expectations_table(verdicts, is_brief=table_output.is_brief)
     if (events := _events(table_output)) is None:
         table_output.write(*tables, lead=[answers] if verdicts else [])
         return verdicts

@@ -57,7 +57,7 @@ def expect(
         with binary_output(str(junit), default_name="expectations.xml") as sink:
             sink.write(junit_of_expectations(verdicts))
     if str(junit) != "-":
-        table_output.write(expectations_table(verdicts))
+        table_output.write(expectations_table(verdicts, is_brief=table_output.is_brief))
     refuse_unmet(verdicts)
 
 

@@ -93,7 +93,7 @@ def _show_results(
 
     is_brief = table_output.is_brief and not each
     tables = result_tables(opened, _selected(opened), is_brief=is_brief, by=by)
-    table_output.write(*tables, lead=[] if by else list(_answers(opened)))
+    table_output.write(*tables, lead=[] if by else list(_answers(opened, is_brief=is_brief)))
     if table_output.format in {"json", "csv"}:
         return
     for data in opened.names.values():
@@ -105,12 +105,12 @@ def _show_results(
             click.echo(f"warning: {words}", err=True)
 
 
-def _answers(opened: Dataset) -> Iterator[Table[Any]]:
+def _answers(opened: Dataset, *, is_brief: bool) -> Iterator[Table[Any]]:
     """Yield the answers to the expectations of the profiles, if there are any."""
     if opened.expects:
         from volbench.present.tables.expectations_table import expectations_table
 
-        yield expectations_table(opened.expect())
+        yield expectations_table(opened.expect(), is_brief=is_brief)
 
 
 def _selected(opened: Dataset) -> dict[str, RunNote]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from volbench.analyse.compare.expected_bounds import Answer, Verdict
 from volbench.model.frames.expectation import ALL_JOBS
 from volbench.present.formatting import MISSING
+from volbench.present.tables.results_table import MAX_GROUPS, MAX_RESULTS
 from volbench.present.tables.table import IDENTITY, Column, Table
 from volbench.units import counted_noun, format_count, format_latency, format_rate
 
@@ -67,8 +69,12 @@ def _in_words(verdict: Verdict) -> str:
     return verdict.reason if found == MISSING else f"measured {found}"
 
 
-def expectations_table(verdicts: Sequence[Verdict]) -> Table[Verdict]:
-    """Return a row for each expectation, job and direction, with its answer."""
+def expectations_table(verdicts: Sequence[Verdict], *, is_brief: bool = False) -> Table[Verdict]:
+    """Return a row for each expectation, job and direction, with its answer.
+
+    Args:
+        is_brief: of more than two screens, keep one: what failed first, then what is undecided.
+    """
     columns = (
         Column[Verdict](
             "answer", lambda verdict: verdict.answer.value, priority=IDENTITY, styles=_STYLES
@@ -82,7 +88,20 @@ def expectations_table(verdicts: Sequence[Verdict]) -> Table[Verdict]:
             "reason", lambda verdict: verdict.reason, priority=1, is_folded=True, is_optional=True
         ),
     )
-    return Table("expectations", columns, verdicts, record=_record)
+    if not is_brief or len(verdicts) <= MAX_RESULTS:
+        return Table("expectations", columns, verdicts, record=_record)
+    places = [Answer.FAIL, Answer.UNDECIDED, Answer.PASS]
+    worst = sorted(verdicts, key=lambda verdict: places.index(verdict.answer))
+    counts = Counter(verdict.answer for verdict in verdicts)
+    left_out = len(verdicts) - MAX_GROUPS
+    words = ", ".join(f"{counts[answer]:,} {answer.value}" for answer in places if counts[answer])
+    return Table(
+        "expectations",
+        columns,
+        worst[:MAX_GROUPS],
+        title=f"{counted_noun(len(verdicts), 'answer')}: {words}.",
+        notes=[f"{left_out:,} more: --sort answer lists all, --where selects some"],
+    )
 
 
 def _words(verdict: Verdict, value: float) -> str:

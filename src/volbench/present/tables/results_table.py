@@ -546,7 +546,7 @@ def _sums_note(rows: Sequence[Row]) -> str:
 
 MAX_RANKED = 3  # Volumes of a workload that are ranked on a screen; the report ranks all
 MAX_RESULTS = 60  # More do not fit two screens. Noticed by: test_groups_table.py
-_MAX_GROUPS = 20  # Number of rows that fit a screen of 24 lines with heading and prompt
+MAX_GROUPS = 20  # Number of rows that fit a screen of 24 lines with heading and prompt
 
 # Grouping keys in the order in which they are added, while there are few enough groups
 _KEYS: Mapping[str, Callable[[Row], str]] = {
@@ -666,7 +666,7 @@ def _chosen_keys(rows: Sequence[Row]) -> dict[str, Callable[[Row], str]]:
     parts: list[tuple[str, ...]] = [() for _ in rows]
     for name, show in candidates.items():
         longer = [(*part, show(row)) for part, row in zip(parts, rows, strict=True)]
-        if len(set(parts)) < len(set(longer)) <= _MAX_GROUPS:
+        if len(set(parts)) < len(set(longer)) <= MAX_GROUPS:
             chosen[name], parts = show, longer
     return chosen or {"rw": pattern}
 
