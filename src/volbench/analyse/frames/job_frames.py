@@ -427,9 +427,10 @@ def inseparable(summary: pd.DataFrame, options: Sequence[str]) -> str:
     names = list(dict.fromkeys(labels(rows)[rows["line"] < 0]))
     if not names:
         return ""
-    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    # Panels of a chart have other jobs as second and third, and one sentence where it is the same.
+    few = ", ".join(names) if len(names) <= 3 else f"{names[0]} and {len(names) - 1} more"
     return (
-        f"not drawn: {', '.join(names[:3])}{more} are neither repeats nor distinct points of a"
+        f"Not drawn: {few} are neither repeats nor distinct points of a"
         " line; choose with --where, or separate them with --by"
     )
 

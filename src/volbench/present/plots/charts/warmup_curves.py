@@ -145,7 +145,11 @@ def _pass_names(first_share: float) -> list[marks.AnyMark]:
             "_text": ["fresh blocks", "again, warm"],
         }
     )
-    return [marks.Texts(names, x_in="panel", y_in="panel", align="center", series="muted")]
+    return [
+        marks.Texts(
+            names, x_in="panel", y_in="panel", align="center", series="muted", is_boxed=True
+        )
+    ]
 
 
 def _levels(curve: Curve) -> list[marks.AnyMark]:
