@@ -113,6 +113,12 @@ def test_a_long_watch_is_thinned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert (reads.iops_min, reads.iops_max) == (10, 510)
 
 
+def test_a_log_keeps_the_sums_of_cpu_time_that_are_shown() -> None:
+    """Idle, waiting and stolen time apart from all other; a line of an old kernel as it is."""
+    lines, _ = split_sample("cpu  10 20 30 400 50 6 7 8 9 9\ncpu  1 2 3 4\n")
+    assert lines == ["cpu 73 0 0 400 50 0 0 8", "cpu  1 2 3 4"]
+
+
 def test_a_line_has_the_mean_rates_since_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not those of the last sample; a disk without samples meanwhile is not counted."""
     now = [0.0]
