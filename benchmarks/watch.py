@@ -59,7 +59,7 @@ def cost_of_a_look(folder: Path, *, disks: int) -> float:
     names = sorted(path.name for path in Path("/sys/block").iterdir())[:disks]
     logs = [DiskLog(RunFolder(made(folder / name)), [name]) for name in names]
     shown = [LiveDisk("local", name) for name in names]
-    table, reader, before = LiveTable(Terminal(), interval_s=1.0), SampleReader(), None
+    table, reader, before = LiveTable(Terminal()), SampleReader(), None
     looks, began_s = 0, 0.0
     for text in sample_disks(names, 0.1):
         if text is None:
@@ -85,7 +85,7 @@ def cost_of_processes(folder: Path) -> tuple[float, float]:
     """Return the share of a core of looks at 500 processes, and the seconds between two looks."""
     sleeping = [subprocess.Popen(["sleep", "300"]) for _ in range(PROCESSES)]  # noqa: S607
     try:
-        log, table = PackedLog(folder / "processes.log"), LiveTable(Terminal(), interval_s=1.0)
+        log, table = PackedLog(folder / "processes.log"), LiveTable(Terminal())
         began_s, ended_s, intervals = cpu_s(), time.monotonic() + PROCESSES_S, 0
         for text in sample_processes(PROCESS_SAMPLES, has_names=True):
             for interval in parse_intervals((text or "").splitlines()):

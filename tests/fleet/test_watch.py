@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import subprocess
+import time
 from pathlib import Path
+from typing import IO
 
 import pyarrow as pa
 import pytest
@@ -25,6 +28,39 @@ LOAD = (
     "dd if={0} of=/dev/null bs=64k count=90 iflag=direct;"
     "dd if=/dev/zero of={0} bs=4k count=40 oflag=direct seek=100; sleep 4"
 )
+
+
+def test_a_broken_link_is_said_at_once(hosts: Fleet, loop: str, tmp_path: Path) -> None:
+    """With the host and the time, and so is its return; the watch goes on meanwhile."""
+    inventory = tmp_path / "fleet.yaml"
+    lines = (f"  vm{host.number}: {{address: {host.address}}}\n" for host in hosts.hosts)
+    inventory.write_text(
+        f"defaults: {{user: root, key: {hosts.key}}}\nhosts:\n{''.join(lines)}", encoding="utf-8"
+    )
+    options = ("--inventory", inventory, "--known-hosts", hosts.known_hosts, "-o", tmp_path / "w")
+    command = [*COMMAND, "watch", loop, "--every", "500ms", *map(str, options)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as watch:
+        assert watch.stderr is not None
+        heard(watch.stderr, "1 disk")  # a second sample of one of them
+        time.sleep(2)
+        began_s = time.monotonic()
+        hosts[1].link(up=False)
+        try:
+            said = heard(watch.stderr, "vm1 does not answer")
+        finally:
+            hosts[1].link(up=True)
+        assert time.monotonic() - began_s < 20
+        assert re.match(r"\d\d:\d\d:\d\d UTC: vm1", said)
+        again = heard(watch.stderr, "vm1 answers again after ")
+        assert "vm0" not in said + again
+        watch.send_signal(signal.SIGTERM)
+        watch.communicate(timeout=60)
+    assert watch.returncode == 0
+
+
+def heard(stream: IO[str], words: str) -> str:
+    """Return the first line with some words."""
+    return next(line for line in stream if words in line)
 
 
 def test_a_real_host_is_recorded(hosts: Fleet, loop: str, tmp_path: Path) -> None:

@@ -124,7 +124,7 @@ def test_a_line_has_the_mean_rates_since_the_one_before(monkeypatch: pytest.Monk
     now = [0.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     stream = StringIO()
-    show, disk = LiveTable(stream, interval_s=1.0), LiveDisk("local", "sda", {"any": 0.0})
+    show, disk = LiveTable(stream), LiveDisk("local", "sda", {"any": 0.0})
     for reads in (10, 310, 310, 0):
         disk.moved["seconds"] += 20.0
         disk.moved["read_iops"] += 20.0 * reads
@@ -160,12 +160,13 @@ def test_the_table_fits_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     disks = [
         LiveDisk("database-server-07", "nvme0n1", idle, seen_s=99.5),
         LiveDisk("vm1", "sda", busy, seen_s=99.5),
-        LiveDisk("vm2", "sda", busy, seen_s=1.0),
-        LiveDisk("vm3", "sda", problem="vm3 does not answer"),
+        LiveDisk("vm2", "sda", busy, seen_s=1.0, problem="vm2 does not answer"),
+        LiveDisk("vm3", "sda", problem="vm3 did not answer within the time " * 5),
     ]
-    lines = table_lines(disks, 99.0, silent_s=10, most=9)
+    lines = table_lines(disks, 99.0, most=9)
     assert max(map(len, lines[1:])) <= 79, max(lines, key=len)
-    assert lines[2].startswith("vm1:sda")
-    assert table_lines(disks, 99.0, silent_s=10, most=1)[3] == "and 3 more disks, less busy"
-    assert "silent for 1m 39s" in "\n".join(lines)
-    assert "vm3 does not answer" in "\n".join(lines)
+    assert "1.23M reads/s" in lines[0]  # not those of vm2 half a minute ago
+    assert lines[2] == "vm2:sda           vm2 does not answer (for 1m 39s)"
+    assert lines[3].startswith("vm3:sda           vm3 did not answer within the time")
+    assert lines[4].startswith("vm1:sda")
+    assert table_lines(disks, 99.0, most=1)[3] == "and 3 more disks, less busy"

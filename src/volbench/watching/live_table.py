@@ -25,7 +25,6 @@ from volbench.units import (
 from volbench.watching.watch_loop import TOTALLED, LiveDisk, LiveProcesses
 
 _PLAIN_S = 60.0  # Between two lines in a log.
-_SILENT_S = 10.0  # Since the last sample, beyond which a disk is marked.
 _NAME = 17  # So that a row fits 79 columns
 _MOST_COLUMNS = 79
 _HEADS = ("r/s", "w/s", "rMB/s", "wMB/s", "rsize", "wsize", "r_ms", "w_ms", "queue", "util%")
@@ -35,10 +34,9 @@ _WIDTHS = (6, 6, 5, 5, 5, 5, 5, 5, 5, 5)
 class LiveTable:
     """Shows disks on a stream."""
 
-    def __init__(self, stream: TextIO, *, interval_s: float) -> None:
+    def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._is_terminal = stream.isatty()
-        self._silent_s = _SILENT_S + 2 * interval_s
         self._lines = 0
         self._wrote_s = -math.inf
         self._before: dict[tuple[str, str], dict[str, float]] = {}  # when the last line was written
@@ -51,13 +49,21 @@ class LiveTable:
         if self._is_terminal:
             top = top_lines(processes)
             rows = shutil.get_terminal_size().lines - 5 - len(top)
-            lines = table_lines(disks, elapsed_s, silent_s=self._silent_s, most=max(1, rows))
+            lines = table_lines(disks, elapsed_s, most=max(1, rows))
             self._draw([*lines, *top])
         elif now_s - self._wrote_s >= _PLAIN_S and any(disk.rates for disk in disks):
             self._wrote_s = now_s
             since = [rates for disk in disks if (rates := self._mean_rates(disk))]
             self._stream.write(f"{total_line(since, elapsed_s)}\n")
             self._stream.flush()
+
+    def say(self, sentence: str) -> None:
+        """Print a sentence with the time, above the table."""
+        up = f"\x1b[{self._lines}A\x1b[J" if self._lines else ""
+        self._lines = 0
+        now = time.strftime("%H:%M:%S UTC", time.gmtime())
+        self._stream.write(f"{up}{now}: {printable(sentence)}\n")
+        self._stream.flush()
 
     def _mean_rates(self, disk: LiveDisk) -> dict[str, float]:
         """Return the mean rates of a disk since the last call; empty without a sample."""
@@ -107,34 +113,37 @@ def top_lines(processes: LiveProcesses) -> list[str]:
     return [top, *lines] if rates else lines
 
 
-def table_lines(
-    disks: Sequence[LiveDisk], elapsed_s: float, *, silent_s: float, most: int
-) -> list[str]:
-    """Return the table, at most 79 columns wide, with so many of the busiest disks at most."""
-    dirty = {disk.host: disk.rates.get("dirty_bytes", math.nan) for disk in disks}
+def table_lines(disks: Sequence[LiveDisk], elapsed_s: float, *, most: int) -> list[str]:
+    """Return the table, at most 79 columns wide, with so many disks at most.
+
+    Those of hosts that do not answer come first, then the busiest.
+    """
+    present = [disk for disk in disks if not disk.problem]
+    dirty = {disk.host: disk.rates.get("dirty_bytes", math.nan) for disk in present}
     unwritten = format_capacity(math.fsum(dirty.values()))
     head = f"{'disk':<{_NAME}}" + "".join(
         f" {name:>{width}}" for name, width in zip(_HEADS, _WIDTHS, strict=True)
     )
-    known = [disk.rates for disk in disks if disk.rates]
+    known = [disk.rates for disk in present if disk.rates]
     title = f"{total_line(known, elapsed_s)}, dirty pages {unwritten}; Ctrl-C to stop"
-    several = len(dirty) > 1
-    ordered = sorted(disks, key=lambda disk: -disk.rates.get("active_percent", -1.0))
-    rows = [_row(disk, several=several, silent_s=silent_s) for disk in ordered[:most]]
+    several = len({disk.host for disk in disks}) > 1
+    ordered = sorted(
+        disks, key=lambda disk: (not disk.problem, -disk.rates.get("active_percent", -1.0))
+    )
+    rows = [_row(disk, several=several) for disk in ordered[:most]]
     rows += [f"and {len(ordered) - most} more disks, less busy"] if len(ordered) > most else []
     return [title, head, *rows]
 
 
-def _row(disk: LiveDisk, *, several: bool, silent_s: float) -> str:
+def _row(disk: LiveDisk, *, several: bool) -> str:
     name = printable(f"{disk.host}:{disk.device}" if several else disk.device)
     start = f"{name if len(name) <= _NAME else '…' + name[1 - _NAME :]:<{_NAME}}"
     if disk.problem:
-        return f"{start} {printable(disk.problem)}"
+        away_s = round(time.monotonic() - disk.seen_s)
+        since = f" (for {format_duration(away_s)})" if disk.seen_s else ""
+        return f"{start} {printable(disk.problem)}"[: _MOST_COLUMNS - len(since)] + since
     if not disk.rates:
         return f"{start} waiting for the second sample"
-    age_s = time.monotonic() - disk.seen_s
-    if age_s > silent_s:
-        return f"{start} silent for {format_duration(round(age_s))}"
     rates = disk.rates
     cells = (
         *(format_count(rates[f"{way}_iops"]) for way in ("read", "write")),

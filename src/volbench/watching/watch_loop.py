@@ -38,7 +38,7 @@ from volbench.store.atomic_files import write_atomic
 from volbench.store.journal import Journal, read_history, utc_now
 from volbench.store.layout import Layout
 from volbench.store.log_files import raw_checksums
-from volbench.units import counted_noun
+from volbench.units import counted_noun, format_duration
 from volbench.watching.disk_logs import DiskLog, PackedLog, split_sample
 from volbench.watching.starts import QUIET_S, StaggeredStarts, Starts
 from volbench.watching.user_marks import MarkReader
@@ -49,6 +49,9 @@ _RETRY_S = 5.0  # Between two attempts to reach a host.
 # Rates of the live table's first line, for reads and writes
 TOTALLED = ("read_iops", "write_iops", "read_bw_bytes_per_s", "write_bw_bytes_per_s")
 _SILENCE_S = 30.0  # For a sample beyond its interval, on a busy host.
+# The same until a host is said not to answer; and since its agent was heard, which says something
+# every 15 s. Noticed by: tests/fleet/test_watch.py
+_LATE_S, _UNHEARD_S = 5.0, 20.0
 # Least length of the last interval: the usual one, or half of a shorter one; less is noise.
 # Noticed by: tests/watching/test_watch.py::test_no_last_sample_makes_an_interval_of_nothing
 _MIN_LAST_S = 1.0
@@ -77,7 +80,7 @@ class LiveDisk:
         default_factory=lambda: dict.fromkeys(("seconds", *TOTALLED), 0.0)
     )
     seen_s: float = 0.0  # when its last sample arrived, by the monotonic clock
-    problem: str = ""  # why there are no samples; empty where they arrive
+    problem: str = ""  # why there are no samples now; empty where they arrive
 
 
 @dataclass
@@ -91,6 +94,7 @@ class _HostState:
     before: Sample | None = None
     header: list[str] = field(default_factory=list)
     samples: int = 0  # of the job that is under way
+    lost_s: float = 0.0  # since when it does not answer, by the monotonic clock; 0 while it does
     processes: PackedLog | None = None  # of the job that is under way
 
 
@@ -114,6 +118,7 @@ class Watch:
     Args:
         show: called with all disks, the seconds since the start, and the processes of each host
             after each sample.
+        say: called with a sentence when a host does not answer, and when it does again.
         listeners: receive the events of a campaign, for metrics.
         has_names: whether names of processes are recorded.
     """
@@ -125,6 +130,7 @@ class Watch:
         hosts: Sequence[WatchedHost],
         *,
         show: Shown,
+        say: Callable[[str], None],
         listeners: Sequence[Listener],
         stop: StopRequest,
         has_names: bool = True,
@@ -132,7 +138,7 @@ class Watch:
         self._layout = layout
         self._campaign = campaign
         self._hosts = [_HostState(host) for host in hosts]
-        self._show = show
+        self._show, self._say = show, say
         self._listeners = listeners
         self._stop = stop
         self._has_names = has_names
@@ -184,6 +190,8 @@ class Watch:
             if left_s <= 0:
                 break
             is_new = self._take(min(left_s, _POLL_S))
+            for state in self._hosts:
+                self._check_link(state)
             for mark in self._marks.fresh():
                 self._mark(*mark)
             if staggered is not None and staggered.step(self._iops() if is_new else None):
@@ -217,6 +225,25 @@ class Watch:
             last[state.watched.host.name, operation] = state, operation, part
         for state, operation, part in last.values():
             self._handle(state, operation, part)
+
+    def _check_link(self, state: _HostState) -> None:
+        """Say that a host does not answer before its connection is given up."""
+        mine, now_s = self._disks_of(state), time.monotonic()
+        late_s = now_s - mine[0].seen_s
+        unheard_s = state.watched.host.executor.silent_s
+        is_late = late_s > self._interval_s + _LATE_S or unheard_s > _UNHEARD_S
+        if is_late and any(disk.rates for disk in mine) and not state.lost_s:
+            self._lose(state, f"{state.watched.host.name} does not answer")
+
+    def _lose(self, state: _HostState, reason: str) -> None:
+        mine = self._disks_of(state)
+        if not state.lost_s:
+            state.lost_s = mine[0].seen_s or time.monotonic()
+            self._tell(Notice(reason))
+            self._say(reason)
+        for disk in mine:
+            disk.problem = reason
+        self._show(self.disks, time.monotonic() - self._began_s, self._processes)
 
     def _disks_of(self, state: _HostState) -> list[LiveDisk]:
         return [disk for disk in self.disks if disk.host == state.watched.host.name]
@@ -283,11 +310,14 @@ class Watch:
             return False
         mine = self._disks_of(state)
         if isinstance(part, VolbenchError):
-            if not mine[0].problem:
-                self._tell(Notice(f"{state.watched.host.name}: {part.message}"))
-            for disk in mine:
-                disk.problem = part.message
+            self._lose(state, part.message)
             return False
+        if state.lost_s:
+            away = format_duration(round(time.monotonic() - state.lost_s))
+            answers = f"{state.watched.host.name} answers again after {away}"
+            self._tell(Notice(answers))
+            self._say(answers)
+            state.lost_s = 0.0
         host_lines, disk_lines = split_sample(part)
         if host_lines[:1] and host_lines[0].startswith("volbench-samples"):
             state.header = [host_lines.pop(0)]

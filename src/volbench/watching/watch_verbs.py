@@ -267,11 +267,13 @@ def _carry_out(
         recording,
     ):
         click.echo(words, err=True)
+        table = LiveTable(sys.stderr)
         watch = Watch(
             layout,
             campaign,
             hosts,
-            show=LiveTable(sys.stderr, interval_s=campaign.runs[0].device_sample_s),
+            show=table,
+            say=table.say,
             listeners=listeners,
             stop=stop,
             has_names=has_names,
