@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import resource
 import socket as sockets
 from collections.abc import Iterator
 from queue import SimpleQueue
@@ -12,10 +13,10 @@ from typing import Any
 import pytest
 from websocket import ABNF
 
-from volbench.errors import ConnectError, VolbenchError
+from volbench.errors import ConnectError, InputError, VolbenchError
 from volbench.execute.channels import ProgramEnd
 from volbench.kubernetes.manifests import ENDING_STATUS
-from volbench.kubernetes.pod_executor import PodStream, program_end
+from volbench.kubernetes.pod_executor import PodStream, allow_connections, program_end
 
 EXITED = {
     "reason": "NonZeroExitCode",
@@ -59,6 +60,23 @@ def test_success_without_an_end_of_input_is_a_lost_connection(answer: bytes) -> 
     with pytest.raises(ConnectError, match="connection to h was lost") as caught:
         program_end("h", answer, b"")
     assert caught.value.sent is True
+
+
+@pytest.mark.parametrize(
+    ("limits", "raised"), [((64, 4096), (2200, 4096)), ((64, -1), (2200, -1)), ((2200, 2200), None)]
+)
+def test_connections_need_open_files(
+    monkeypatch: pytest.MonkeyPatch, limits: tuple[int, int], raised: tuple[int, int] | None
+) -> None:
+    """The limit is raised as far as the system allows, and only if it is too low."""
+    changes: list[tuple[int, tuple[int, int]]] = []
+    monkeypatch.setattr(resource, "getrlimit", lambda _kind: limits)
+    monkeypatch.setattr(resource, "setrlimit", lambda *change: changes.append(change))
+    allow_connections(1000)
+    assert changes == ([(resource.RLIMIT_NOFILE, raised)] if raised else [])
+    monkeypatch.setattr(resource, "getrlimit", lambda _kind: (64, 1024))
+    with pytest.raises(InputError, match="1000 pods need 2200 open files"):
+        allow_connections(1000)
 
 
 class Socket:

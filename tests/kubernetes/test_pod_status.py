@@ -133,10 +133,32 @@ def test_the_newest_warning_is_told(
     ]
     cluster = mock.create_autospec(Cluster, instance=True)
     cluster.read.return_value = pod({"phase": "Pending"})
-    cluster.list.side_effect = [events[:1], events[1:], []]
+    abouts = ({"involvedObject": {"name": name}} for name in ("set-0", "claim"))
+    cluster.list.return_value = [event | about for event, about in zip(events, abouts, strict=True)]
     with pytest.raises(DeadlineError, match=f"is not ready: Reason{newest}$"):
         ready_pods(cluster, {"h": ("set-0", "claim")}, timeout_s=-1)
     assert capsys.readouterr().err == f"h: Pending: Reason{newest}\n"
+
+
+def test_many_pods_are_awaited_with_two_requests_a_look(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """However many there are; those that have a reason in common share a line."""
+    ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+    names = [f"set-{number}" for number in range(100)]
+    states: list[Manifest] = [{"phase": "Pending"}, ready]
+    looks = iter([pod(state, name=name) for name in names] for state in states)
+    mount = warning("FailedMount", "timed out") | {"involvedObject": {"name": "set-7"}}
+    cluster = mock.create_autospec(Cluster, instance=True)
+    cluster.list.side_effect = lambda kind, *_, **__: next(looks) if kind == "Pod" else [mount]
+    monkeypatch.setattr("time.sleep", lambda _pause_s: None)
+    wanted = {f"h{name[4:]}": (name, f"data-{name}") for name in names}
+    assert [*ready_pods(cluster, wanted, timeout_s=90)] == [*wanted]
+    assert len(cluster.method_calls) == 4
+    assert capsys.readouterr().err.splitlines() == [
+        "h0, h1, h2 and 96 more: Pending: the container is being created",
+        "h7: Pending: FailedMount: timed out",
+    ]
 
 
 REJECTED = {

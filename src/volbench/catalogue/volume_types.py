@@ -313,6 +313,7 @@ def read_types(path: Path) -> dict[str, VolumeType]:
     return parse_types(read_text(path, what="file of volume types"), path=str(path))
 
 
+@cache  # a campaign asks for each of its hosts
 def parse_types(text: str, *, path: str) -> dict[str, VolumeType]:
     """Return the types defined in a text, by name such as ``aws/gp2``, in file order."""
     what, needs = "a file of volume types", "a provider and types"

@@ -107,8 +107,10 @@ class LeaseLocks:
         return "\n".join(sorted(others))
 
     def _is_void(self, lease: Manifest) -> bool:
-        """Return whether the campaign of a lease is gone."""
+        """Return whether the campaign of a lease is gone; this one is not."""
         owner = lease["metadata"].get("labels", {}).get(CAMPAIGN_LABEL, "")
+        if owner == self._campaign:
+            return False
         return not owner or self._cluster.read("ConfigMap", owner) is None
 
 

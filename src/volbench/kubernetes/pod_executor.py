@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import re
+import resource
 import select
 import ssl
 import threading
@@ -44,6 +45,9 @@ _STDIN, _STDOUT, _STDERR, _STATUS = range(4)
 _CHUNK_BYTES = 4096  # A socket that poll calls writable takes one page without blocking.
 _CONNECT_S = 20.0  # A busy API server needs seconds; no verdict depends on it.
 _PING_S = 30.0  # Load balancers drop connections that are idle for a few minutes (Azure: 4).
+# Of the campaign, beside connections: 16 were seen. Noticed by:
+# tests/kubernetes/test_pod_channel.py::test_connections_need_open_files
+_OWN_FILES = 200
 _SEND_S = 60.0  # A connection that takes nothing for so long is dead: TCP retries as long.
 _MISSING = re.compile(r"executable file not found|no such file or directory", re.IGNORECASE)
 
@@ -289,9 +293,25 @@ class PodConnections:
         return self._clusters[key]
 
 
+def allow_connections(pods: int) -> None:
+    """Raise the limit of open files of this process to what the connections to pods need."""
+    needed = _OWN_FILES + 2 * pods  # two: a new connection is opened before a broken one is closed
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return
+    if hard != resource.RLIM_INFINITY and hard < needed:
+        raise InputError(
+            f"connections to {pods} pods need {needed} open files, but the limit is {hard}",
+            hint="measure fewer pods, or raise the limit of your user (LimitNOFILE of the service, "
+            "or nofile in /etc/security/limits.conf)",
+        )
+    resource.setrlimit(resource.RLIMIT_NOFILE, (needed, hard))
+
+
 @contextmanager
-def open_pods(_hosts: Sequence[Host], _host_keys: HostKeyPolicy) -> Iterator[Connect]:
+def open_pods(hosts: Sequence[Host], _host_keys: HostKeyPolicy) -> Iterator[Connect]:
     """Yield the executors of hosts with pods; see `connect.TRANSPORTS`."""
+    allow_connections(len(hosts))
     with PodConnections() as connections:
 
         def connect(host: Host) -> PodExecutor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import click
@@ -21,11 +22,11 @@ _MACHINE_TYPE = "node.kubernetes.io/instance-type"
 
 
 class PodFacts:
-    """Facts of pods; each node is asked for once."""
+    """Facts of pods; each node, volume and class is read once."""
 
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        self._nodes: dict[str, dict[str, str]] = {}
+        self._read = cache(cluster.read_if_allowed)
 
     def of(self, pod: Manifest, claim: str) -> dict[str, Any]:
         """Return the facts of a pod and of its claim, by the fields of `Pod`; empty if unknown.
@@ -41,16 +42,14 @@ class PodFacts:
 
     def of_node(self, name: str) -> dict[str, str]:
         """Return machine, machine type and zone of a node."""
-        if name not in self._nodes:
-            node = self._cluster.read_if_allowed("Node", name) or {}
-            labels = node.get("metadata", {}).get("labels", {})
-            info = node.get("status", {}).get("nodeInfo", {})
-            self._nodes[name] = {
-                "machine": str(info.get("systemUUID") or info.get("machineID") or ""),
-                "machine_type": str(labels.get(_MACHINE_TYPE, "")),
-                "zone": str(labels.get(_ZONE, "")),
-            }
-        return self._nodes[name]
+        node = self._read("Node", name) or {}
+        labels = node.get("metadata", {}).get("labels", {})
+        info = node.get("status", {}).get("nodeInfo", {})
+        return {
+            "machine": str(info.get("systemUUID") or info.get("machineID") or ""),
+            "machine_type": str(labels.get(_MACHINE_TYPE, "")),
+            "zone": str(labels.get(_ZONE, "")),
+        }
 
     def limits(self, facts: dict[str, Any]) -> Limits | None:
         """Return the limits that the class and the volume of a claim ask for; None if unknown.
@@ -60,9 +59,7 @@ class PodFacts:
         """
         name, volume = facts["storage_class"], self._volume(facts["persistent_volume"])
         is_of_class = _PROVISIONER in volume.get("metadata", {}).get("annotations", {})
-        settings = (
-            self._cluster.read_if_allowed("StorageClass", name) if is_of_class else None
-        ) or {}
+        settings = (self._read("StorageClass", name) if is_of_class else None) or {}
         # The volume's own attributes are those that it was made with: the class may be a new one.
         own = volume.get("spec", {}).get("csi", {}).get("volumeAttributes") or {}
         # An attributes class changes them later; here it counts once the driver has applied it.
@@ -95,7 +92,7 @@ class PodFacts:
         return limits and limits.model_copy(update={"origin": origin})
 
     def _volume(self, name: str) -> Manifest:
-        return (self._cluster.read_if_allowed("PersistentVolume", name) if name else None) or {}
+        return (self._read("PersistentVolume", name) if name else None) or {}
 
     def _of_claim(self, name: str) -> dict[str, Any]:
         claim = (self._cluster.read("PersistentVolumeClaim", name) if name else None) or {}

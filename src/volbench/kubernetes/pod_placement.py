@@ -22,9 +22,11 @@ from volbench.cli.hosts import connect
 from volbench.cli.verb_groups import questions_shown
 from volbench.engine.campaign.prepare import CampaignRequest, Prepared
 from volbench.engine.guard.run_guard import may_write
+from volbench.engine.hosts.connected_host import on_every_host
 from volbench.engine.hosts.described_volumes import VolumeQuestion, look_at
-from volbench.errors import InputError, RefusedError, StoppedError
+from volbench.errors import InputError, RefusedError, StoppedError, VolbenchError
 from volbench.execute.connect import HostKeyPolicy
+from volbench.execute.scheduler import on_each
 from volbench.kubernetes.cluster import PATIENCE_S
 from volbench.kubernetes.cluster_spec import ClusterSpec, quantity_bytes
 from volbench.kubernetes.expansion import check_expansion, in_three_parts
@@ -35,11 +37,13 @@ from volbench.kubernetes.manifests import (
     KEEP,
     NODE_DEVICE,
     PODS,
+    PlannedPod,
     layer_roles,
     objects,
     planned_pods,
     role_paths,
 )
+from volbench.kubernetes.pod_executor import allow_connections
 from volbench.kubernetes.pod_facts import PodFacts
 from volbench.kubernetes.pod_status import has_ended, ready_pods
 from volbench.kubernetes.resumed_pods import removed_at_end
@@ -93,8 +97,7 @@ class PodPlacement:
             click.echo(f"created {name} in the namespace {cluster.namespace}", err=True)
             hosts = wait_for_hosts(cluster, spec, timeout_s=self.timeout_s)
             with connect(hosts, HostKeyPolicy()) as connected:
-                for host in connected:
-                    check_mounts(host.executor, host.host)
+                on_every_host(connected, lambda host: check_mounts(host.executor, host.host))
                 yield request, connected
 
     def show_plan(self, request: CampaignRequest, table_output: TableOutput) -> None:
@@ -137,6 +140,7 @@ class PodPlacement:
                 "whose size has changed",
                 hint="measure through a filesystem",
             )
+        allow_connections(len(planned_pods(spec)))
         for manifest in objects(spec):
             cluster.create(manifest, dry_run=True)
         return spec
@@ -366,8 +370,9 @@ def wait_for_hosts(cluster: Cluster, spec: ClusterSpec, *, timeout_s: float) -> 
     wanted = {name: (pod.name, pod.claim) for name, pod in planned.items()}
     ready = ready_pods(cluster, wanted, timeout_s=timeout_s)
     facts = PodFacts(cluster)
-    hosts = []
-    for name, pod in planned.items():
+
+    def host_of(item: tuple[str, PlannedPod]) -> Host:
+        name, pod = item
         manifest = ready[name]
         described = facts.of(manifest, pod.claim)
         limits = facts.limits(described) if pod.claim else None
@@ -389,17 +394,20 @@ def wait_for_hosts(cluster: Cluster, spec: ClusterSpec, *, timeout_s: float) -> 
             expand_to=spec.expand_to,
             **described,
         )
-        hosts.append(
-            Host(
-                name=name,
-                volumes=role_paths(spec),
-                labels={key: label for key, label in labels.items() if label},
-                turn=pod.turn,
-                limits=dict.fromkeys(_limited(spec), limits) if limits else {},
-                pod=controller_pod,
-            )
+        return Host(
+            name=name,
+            volumes=role_paths(spec),
+            labels={key: label for key, label in labels.items() if label},
+            turn=pod.turn,
+            limits=dict.fromkeys(_limited(spec), limits) if limits else {},
+            pod=controller_pod,
         )
-    return hosts
+
+    made = on_each(planned.items(), host_of)
+    for error in made:
+        if isinstance(error, VolbenchError):
+            raise error
+    return [host for host in made if isinstance(host, Host)]
 
 
 def _limited(spec: ClusterSpec) -> list[str]:

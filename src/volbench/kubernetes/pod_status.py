@@ -12,9 +12,10 @@ import click
 
 from volbench.errors import DeadlineError, TransportError
 from volbench.kubernetes.cluster import Cluster, Manifest
+from volbench.kubernetes.manifests import MANAGED_BY
 
-# A request for each pending pod: a reason appears at once, and an API server takes hundreds of
-# requests a second. No verdict depends on it.
+# Two requests, however many pods there are: a reason appears at once, and an API server takes
+# hundreds of requests a second. No verdict depends on it.
 POLL_S = 1.0
 
 # Reasons of a waiting container that do not pass by themselves, or were retried already
@@ -54,6 +55,7 @@ _EVICTIONS = {
     r"low on resource: (\w+)": "the node had too little {0}: choose another node with "
     "--node-selector",
 }
+_SHOWN = 3  # hosts whose pods are pending for the same reason
 _FROM_SERVER = {"creationTimestamp", "generation", "managedFields", "resourceVersion", "uid"}
 
 
@@ -117,27 +119,36 @@ def ready_pods(
     printed: dict[str, str] = {}
     rejected: defaultdict[str, _RejectedPod] = defaultdict(_RejectedPod)
     while len(ready) < len(wanted):
-        for host, (name, claim) in wanted.items():
-            if host in ready:
-                continue
-            pod = cluster.read("Pod", name)
-            pending = why_pending(pod, _warnings(cluster, name, claim))
-            if pending is None and pod is not None:
-                ready[host] = pod
-                continue
-            is_between = rejected[name].is_replaced(cluster, pod, pending)
-            if not is_between and pending is not None and printed.get(host) != pending.reason:
-                again = "; creating the pod again" if pending.is_rejected else ""
-                click.echo(f"{host}: Pending: {pending.reason}{again}", err=True)
-                printed[host] = pending.reason
-            hint = f"see: kubectl describe pod {name}" if pod else "see: kubectl get events"
-            if pending is not None and pending.is_final:
-                raise TransportError(f"the pod of {host} cannot start: {pending.reason}", hint=hint)
-            if time.monotonic() > end_s:
-                raise DeadlineError(
-                    f"the pod of {host} is not ready: {printed.get(host, 'it was deleted')}",
-                    hint=hint + more_time,
-                )
+        pods, warnings = _pods(cluster, [name for name, _ in wanted.values()]), _warnings(cluster)
+        new: defaultdict[str, list[str]] = defaultdict(list)  # reason to hosts
+        try:
+            for host, (name, claim) in wanted.items():
+                if host in ready:
+                    continue
+                pod = pods.get(name)
+                pending = why_pending(pod, _about(warnings, name, claim))
+                if pending is None and pod is not None:
+                    ready[host] = pod
+                    continue
+                is_between = rejected[name].is_replaced(cluster, pod, pending)
+                if not is_between and pending is not None and printed.get(host) != pending.reason:
+                    again = "; creating the pod again" if pending.is_rejected else ""
+                    new[f"{pending.reason}{again}"].append(host)
+                    printed[host] = pending.reason
+                hint = f"see: kubectl describe pod {name}" if pod else "see: kubectl get events"
+                if pending is not None and pending.is_final:
+                    raise TransportError(
+                        f"the pod of {host} cannot start: {pending.reason}", hint=hint
+                    )
+                if time.monotonic() > end_s:
+                    raise DeadlineError(
+                        f"the pod of {host} is not ready: {printed.get(host, 'it was deleted')}",
+                        hint=hint + more_time,
+                    )
+        finally:
+            for reason, hosts in new.items():
+                more = f" and {len(hosts) - _SHOWN} more" if len(hosts) > _SHOWN else ""
+                click.echo(f"{', '.join(hosts[:_SHOWN])}{more}: Pending: {reason}", err=True)
         time.sleep(POLL_S if len(ready) < len(wanted) else 0)
     return ready
 
@@ -177,12 +188,28 @@ class _RejectedPod:
         cluster.delete("Pod", metadata["name"], uid=metadata["uid"])
 
 
-def _warnings(cluster: Cluster, pod: str, claim: str) -> list[Manifest]:
+def _pods(cluster: Cluster, names: Sequence[str]) -> dict[str, Manifest]:
+    """Return those pods that there are by name, in one request."""
+    if len(names) > 1:
+        listed = cluster.list("Pod", f"{MANAGED_BY}=volbench")
+        return {pod["metadata"]["name"]: pod for pod in listed}
+    pod = cluster.read("Pod", names[0])
+    return {} if pod is None else {names[0]: pod}
+
+
+def _warnings(cluster: Cluster) -> dict[str, list[Manifest]]:
+    """Return the warnings about each object of the namespace, by its name, in one request."""
+    about: defaultdict[str, list[Manifest]] = defaultdict(list)
+    for event in cluster.list("Event", fields="type=Warning"):
+        if not _is_conflict(event):
+            about[event["involvedObject"]["name"]].append(event)
+    return about
+
+
+def _about(warnings: Mapping[str, list[Manifest]], pod: str, claim: str) -> list[Manifest]:
     """Return the warnings about a pod, its claim and the set that creates it, oldest first."""
-    events: list[Manifest] = []
-    for name in dict.fromkeys(filter(None, (pod, claim, pod.rpartition("-")[0]))):
-        events += cluster.list("Event", fields=f"involvedObject.name={name},type=Warning")
-    return sorted((event for event in events if not _is_conflict(event)), key=_last_seen)
+    names = dict.fromkeys((pod, claim, pod.rpartition("-")[0]))
+    return sorted((event for name in names for event in warnings.get(name, ())), key=_last_seen)
 
 
 def _is_conflict(event: Manifest) -> bool:
