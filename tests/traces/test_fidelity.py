@@ -40,6 +40,19 @@ def test_latencies_of_a_coarse_clock_have_no_ratio() -> None:
     assert measures["requests"].is_met
 
 
+def test_a_few_unknown_latencies_hide_nothing() -> None:
+    """The kernel merges some I/Os after it has issued them; with many, the others say nothing."""
+    recorded, replayed = _load(), _load()
+    recorded.latencies_s[1::200] = nan
+    measures = {each.name: each for each in compare("run", recorded, replayed)}
+    assert measures["utilization"].is_met
+    assert measures["read p50"].difference == 0
+    recorded.latencies_s[1::50] = nan
+    measures = {each.name: each for each in compare("run", recorded, replayed)}
+    assert measures["utilization"].is_met is None
+    assert np.isnan(measures["read p50"].recorded)
+
+
 def test_the_same_load_at_another_time_of_day_meets_all() -> None:
     """The clock of the replay does not matter, nor jitter below a millisecond."""
     recorded = _load()

@@ -59,6 +59,7 @@ def test_a_trace_is_replayed_in_a_directory(tmp_path: Path) -> None:
     # A busy machine wakes fio late, but the replay is not half a second longer than the trace.
     assert measures["lag p50"]["replayed"] < 0.05
     rows = json.loads(_call("show", folder, "--json").stdout)
+    assert {row["rw"] for row in rows if row["job"] == "replay"} == {"replayed"}
     assert sum(row["total_ios"] or 0 for row in rows if row["job"] == "replay") == 400
     assert not (tmp_path / "volume" / "evil").exists()
     found = {row["rule"] for row in json.loads(_call("check", folder, "--json").stdout)}

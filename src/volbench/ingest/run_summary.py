@@ -16,6 +16,7 @@ from volbench.model.frames.columns import (
     LAST_BINS_S,
     MIXED,
     PERCENTILES,
+    REPLAYED,
     WATCHED,
     Row,
 )
@@ -97,6 +98,8 @@ def lost_columns(campaign: Campaign, outcome: Outcome) -> Row:
 def _pattern(run: Run, section: Section, options: Mapping[str, str]) -> str | None:
     if run.tool is Tool.WATCH:
         return WATCHED
+    if "read_iolog" in options:
+        return REPLAYED
     return MIXED if run.is_merged(section) else options.get("rw")
 
 

@@ -46,6 +46,9 @@ MAX_SHARE, MAX_LAG_S, MAX_UTILIZATION = 0.01, 1e-3, 0.05
 # tests/traces/test_fidelity.py
 _MIN_WAITED_PERCENT = 10.0
 _HALF_MS = 0.5e-3
+# Share of I/Os without a latency, such as those that the kernel merged after it had issued them, up
+# to which the others stand for all. Noticed by: tests/traces/test_fidelity.py
+_MAX_UNKNOWN = 0.01
 # Ratio of requests from which a profile is called one of another trace: those made from it stayed
 # within a few percent. Noticed by: tests/traces/test_trace_profile.py
 _UNRELATED = 2.0
@@ -67,11 +70,13 @@ class Arrivals:
     @property
     def utilization(self) -> float:
         """Share of the time with I/O in flight; NaN without latencies."""
-        if not len(self.arrivals_s) or np.isnan(self.latencies_s).any():
+        known = ~np.isnan(self.latencies_s)
+        if not _stand_for_all(known):
             return float("nan")
-        ends = np.maximum.accumulate(self.arrivals_s + self.latencies_s)
-        idle = np.maximum(self.arrivals_s[1:] - ends[:-1], 0).sum()
-        whole = ends[-1] - self.arrivals_s[0]
+        arrivals_s = self.arrivals_s[known]
+        ends = np.maximum.accumulate(arrivals_s + self.latencies_s[known])
+        idle = np.maximum(arrivals_s[1:] - ends[:-1], 0).sum()
+        whole = ends[-1] - arrivals_s[0]
         return float(1 - idle / whole) if whole > 0 else float("nan")
 
 
@@ -231,9 +236,20 @@ def _busy(run: str, recorded: Arrivals, replayed: Arrivals) -> Iterator[Measure]
         before, after = recorded.latencies_s[of_recorded], replayed.latencies_s[of_replayed]
         for name, level in (("p50", 50), ("p99", 99)):
             if len(before) and len(after):
-                old, new = float(np.percentile(before, level)), float(np.percentile(after, level))
+                old, new = _percentile(before, level), _percentile(after, level)
                 change = new / old - 1 if old else float("nan")
                 yield Measure(run, f"{direction} {name}", old, new, change, None, format_latency)
+
+
+def _stand_for_all(known: npt.NDArray[np.bool_]) -> bool:
+    return bool(len(known)) and float(known.mean()) >= 1 - _MAX_UNKNOWN
+
+
+def _percentile(latencies_s: Floats, level: int) -> float:
+    known = ~np.isnan(latencies_s)
+    if not _stand_for_all(known):
+        return float("nan")
+    return float(np.percentile(latencies_s[known], level))
 
 
 def _mean(values: npt.NDArray[np.bool_] | Floats) -> float:

@@ -381,11 +381,17 @@ def _fidelity_table(campaigns: Sequence[Path], trace: Path | None) -> Table[Meas
     def is_explained(row: Measure) -> bool:
         return bool(row.reason) and (row.is_met is False or row.limit is None)
 
-    def of(row: Measure) -> str:
-        return "".join(f"{getattr(row, name)}, " for name in identity)
+    def of(first: Measure, *others: Measure) -> str:
+        place = [str(getattr(first, name)) for name in identity]
+        return ", ".join([*place, first.name, *(row.name for row in others)])
 
     def shown(row: Measure, value: float) -> str:
         return row.show(value) if value == value else MISSING  # noqa: PLR0124 - NaN alone differs
+
+    explained: dict[tuple[object, ...], list[Measure]] = {}  # the rows of a place and reason
+    for row in filter(is_explained, rows):
+        key = (*(getattr(row, name) for name in identity), row.reason)
+        explained.setdefault(key, []).append(row)
 
     return Table(
         "fidelity",
@@ -412,5 +418,5 @@ def _fidelity_table(campaigns: Sequence[Path], trace: Path | None) -> Table[Meas
             "reason": row.reason if is_explained(row) else "",
         },
         title="Fidelity of the replay",
-        notes=[f"{of(row)}{row.name}: {row.reason}." for row in rows if is_explained(row)],
+        notes=[f"{of(*same)}: {reason}." for (*_, reason), same in explained.items()],
     )

@@ -10,7 +10,7 @@ import pytest
 
 from tests.engine.conftest import Disks, attach_loop, call, refusal
 from tests.execute.fake import FakeExecutor
-from volbench.engine.guard.run_guard import RESERVE_BYTES, check_room
+from volbench.engine.guard.run_guard import RESERVE_BYTES, check_room, check_space
 from volbench.engine.guard.volume_targets import find_volume
 from volbench.errors import RefusedError
 from volbench.execute.local import LocalExecutor
@@ -233,6 +233,9 @@ def test_space_is_checked_with_a_reserve() -> None:
     ) as caught:
         check_room(machine, "/data/new", needed_bytes=needed)
     assert "or write less: --set size=99m" in caught.value.hint
+    with pytest.raises(RefusedError, match="needs 100 MiB") as caught:
+        check_space("/new", free_bytes=needed, needed_bytes=needed, options="--size {} --fit wrap")
+    assert caught.value.hint == "free some space, or write less: --size 34m --fit wrap"
     machine.free = 0
     check_room(machine, "/data/new", needed_bytes=0)
 

@@ -50,7 +50,7 @@ from volbench.analyse.frames.job_frames import latency_column, left_out, measure
 from volbench.analyse.frames.run_facts import STEADY, fact_columns, stack, steadiness_remarks
 from volbench.errors import ComparisonError, InputError
 from volbench.model.frames.column_names import Measure, find_column, find_measure, listed_names
-from volbench.model.frames.columns import LABEL_PREFIX, SUMMARY, WATCHED
+from volbench.model.frames.columns import LABEL_PREFIX, REPLAYED, SUMMARY, WATCHED
 from volbench.model.frames.metadata import VOLUME_COLUMNS, VOLUME_FACTS, find_fact
 from volbench.units import counted_noun, percent
 
@@ -399,7 +399,7 @@ def _kind(row: pd.Series) -> str:
     if plural is None:
         return direction
     order = "random" if pattern.startswith("rand") else "sequential"
-    return f"{WATCHED if pattern == WATCHED else order} {plural}"
+    return f"{pattern if pattern in {WATCHED, REPLAYED} else order} {plural}"
 
 
 def _judged(

@@ -185,7 +185,14 @@ def _needs_consent(run: Run) -> RefusedError:
     )
 
 
-def check_space(path: str, *, free_bytes: int, needed_bytes: int, jobs: float = 1) -> None:
+def check_space(
+    path: str,
+    *,
+    free_bytes: int,
+    needed_bytes: int,
+    jobs: float = 1,
+    options: str = "--set size={}",
+) -> None:
     """Check that a file system has room for new files and a reserve.
 
     The reserve is 64 MiB plus 5 % of the needed space.
@@ -195,6 +202,7 @@ def check_space(path: str, *, free_bytes: int, needed_bytes: int, jobs: float = 
         free_bytes: free on its file system.
         needed_bytes: number of bytes to write.
         jobs: how often fio's `size` is written.
+        options: of the command that write less, with a place for the size.
 
     Raises:
         RefusedError: there is too little space.
@@ -202,7 +210,7 @@ def check_space(path: str, *, free_bytes: int, needed_bytes: int, jobs: float = 
     reserve = RESERVE_BYTES + round(needed_bytes * RESERVE_SHARE)
     if needed_bytes and free_bytes < needed_bytes + reserve:
         fits = int((free_bytes - RESERVE_BYTES) / (1 + RESERVE_SHARE) / jobs) // _MIB * _MIB
-        less = f", or write less: --set size={format_size(fits)}"
+        less = f", or write less: {options.format(format_size(fits))}"
         raise RefusedError(
             f"{path} needs {format_capacity(needed_bytes)} and a reserve of "
             f"{format_capacity(reserve)}, but only {format_capacity(free_bytes)} are free",

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 MIXED = "mixed"  # Pattern of unlike jobs that fio merged
 WATCHED = "watched"  # Pattern of a load that is not volbench's own
+REPLAYED = "replayed"  # Pattern of a recorded one
 
 
 @dataclass(frozen=True)
