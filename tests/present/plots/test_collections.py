@@ -102,6 +102,18 @@ def test_every_volume_has_a_row_in_each_workload() -> None:
     assert texts_outside(draw(plot)) == []
 
 
+def test_long_names_of_a_ranking_are_cut_in_their_middle() -> None:
+    """Host and volume are both part of the name, and no name leaves the picture."""
+    every = volumes()
+    hosts = every["summary"]["volume"].str[-6:] + ".eu-central-1.compute.internal"
+    summary = every["summary"].assign(host=hosts, volume="/dev/disk/by-id/of-a-long-name-1")
+    plot = build_plot("ranking", {**every, "summary": pd.concat([every["summary"], summary])})
+    names = plot.panels[0].y.categories
+    assert len({*names}) == len(names) == 50
+    assert max(map(len, names)) <= 34
+    assert texts_outside(draw(plot)) == []
+
+
 def test_a_short_ranking_keeps_both_ends() -> None:
     """The first screen has room for some volumes; the numbers have all."""
     plot = build_plot("ranking", volumes(), options=Options(volumes=10))

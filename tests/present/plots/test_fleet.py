@@ -76,6 +76,18 @@ def test_strips_are_in_start_order_and_empty_outside_their_runs(fast: Frames) ->
     assert np.isnan(rates[0, 72:]).all()
 
 
+def test_long_names_of_clients_leave_room_for_the_strips(slow: Frames) -> None:
+    """They are cut in their middle, and stay distinct."""
+    host = "-db-primary.eu-central-1.compute.internal-c0"
+    named = {
+        name: rows.assign(run=rows["run"].str.replace("-c0", host)) if "run" in rows else rows
+        for name, rows in slow.items()
+    }
+    names = build_plot("storm", named).panels[2].y.categories
+    assert len({*names}) == 5
+    assert max(map(len, names)) == 24
+
+
 def test_storms_are_drawn_side_by_side_on_one_scale(slow: Frames, fast: Frames) -> None:
     """What is higher is more, whatever the lengths of the two."""
     first, second = stacks(build_plot("storm", both(slow, fast)))

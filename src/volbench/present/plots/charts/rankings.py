@@ -65,14 +65,14 @@ def build_ranking(ranked: _Ranked) -> Plot:
         _row=lambda frame: frame["volume"].map(names.index),
         _text=lambda frame: frame["iops"].map(IOPS.text),
     )
-    y = rows_axis(labels.shortened([printable(name) for name in names]))
+    y = rows_axis(labels.brief(labels.shortened([printable(name) for name in names])))
     panels = [
         replace(
             _panel(ranking, data[data["label"] == f"{ranking.workload}, {ranking.setting}"]), y=y
         )
         for ranking in ranked.classes
     ]
-    more = f"{counted_noun(ranked.others, 'workload')} of fewer volumes: see the table"
+    more = f"{counted_noun(ranked.others, 'further workload')}: see the table"
     return replace(
         grid(panels, height_in=max(1.0, _ROW_IN * len(names)), abreast=len(panels)),
         width_in=max(9.0, 3.0 + 2.6 * len(panels)),

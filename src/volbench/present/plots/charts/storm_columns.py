@@ -30,7 +30,7 @@ from volbench.present.plots import marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series
 from volbench.present.plots.event_lines import event_lines
 from volbench.present.plots.kinds import Frames, Kind, Options
-from volbench.present.plots.labels import wrap_name
+from volbench.present.plots.labels import brief, wrap_name
 from volbench.present.plots.metrics import IOPS, time_axis
 from volbench.present.plots.selection import not_shown
 from volbench.units import counted_noun, format_count, format_duration
@@ -41,6 +41,7 @@ _LETTERS = 48  # Letters that fit beside each other over a column
 _BUSIEST = "those with the most clients, then the highest IOPS"
 _STACK_IN, _APART_IN = 2.6, 1.6
 _STRIP_IN, _STRIPS_MIN_IN, _STRIPS_MAX_IN = 0.13, 1.0, 6.0
+_NAME_LETTERS = 24  # Letters of the name of a client beside its strip
 _NAMED = 50  # Strips up to which each has its name
 # Ratio of device to clients up to which the device is drawn; beyond it a text gives its rate
 _DEVICE_ROOM = 1.3
@@ -306,12 +307,13 @@ def _strips(storm: Storm, *, busiest: float, has_bar: bool) -> list[marks.AnyMar
 def _clients_axis(storm: Storm, *, label: str) -> Axis:
     count = len(storm.clients)
     step = 1 if count <= _NAMED else -(-count // _NAMED)
+    names = [printable(client.name) for client in storm.clients[::step]]
     return Axis(
         label,
         scale="category",
         limits=(-0.5, count - 0.5),
         ticks=tuple(float(row) for row in range(0, count, step)),
-        categories=tuple(printable(client.name) for client in storm.clients[::step]),
+        categories=brief(names, most=_NAME_LETTERS),
         inverted=True,
     )
 
