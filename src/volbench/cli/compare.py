@@ -180,13 +180,15 @@ def compare(
             f"refused: the results differ in facts that matter ({names})", hint=error.hint
         ) from error
     comparability = comparison.comparability
-    table = comparison_table(comparison)
+    table = comparison_table(comparison, is_brief=table_output.is_brief)
     table_output.write(table, *([facts_table(comparability)] if comparability.facts else []))
     if table_output.format == "csv":
         for note in (*table.notes, *comparability.remarks):
             click.echo(note, err=True)
     if picture.chart:
-        picture.write(comparison_plot(comparison, title=picture.title), table)
+        picture.write(
+            comparison_plot(comparison, title=picture.title), comparison_table(comparison)
+        )
     if baseline:
         _fail_on_regression(comparison)
 

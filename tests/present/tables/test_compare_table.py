@@ -49,6 +49,21 @@ def of_ratios(comparison: Comparison, ratios: tuple[float, ...]) -> Comparison:
     return replace(comparison, rows=tuple(rows))
 
 
+def test_many_comparisons_are_one_screen_of_the_largest_differences(
+    comparison: Comparison,
+) -> None:
+    """Significant ones come first; data, and few comparisons, are all listed."""
+    slow = next(row for row in comparison.rows if row.verdict is Verdict.SLOWER)
+    alike = of_ratios(comparison, (1.0,) * 69 + (9.0,)).rows
+    many = replace(comparison, rows=(*alike, slow))
+    table = comparison_table(many, is_brief=True)
+    assert (table.rows[0], table.rows[1].label, len(table.rows)) == (slow, "w69", 20)
+    more = "51 more that differ less: --sort job lists all, --where selects some"
+    assert table.notes[-1] == more
+    assert len(comparison_table(many).rows) == 71
+    assert len(comparison_table(comparison, is_brief=True).rows) == 16
+
+
 def test_single_runs_are_summed_up_by_pattern(comparison: Comparison) -> None:
     """Geometric mean, spread, how many are faster and slower, and where they differ most."""
     table = patterns_table(of_ratios(comparison, (0.1, 0.5, 1.0, 2.0, 4.0)))

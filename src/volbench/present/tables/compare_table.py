@@ -8,7 +8,13 @@ from dataclasses import dataclass
 
 from volbench.analyse.compare.comparability import Comparability, DifferingFact
 from volbench.analyse.compare.comparison import Comparison, headlines, means_over_workloads
-from volbench.analyse.compare.comparison_result import Compared, change_text, row_of, signed_percent
+from volbench.analyse.compare.comparison_result import (
+    Compared,
+    Verdict,
+    change_text,
+    row_of,
+    signed_percent,
+)
 from volbench.analyse.compare.repeat_statistics import Group
 from volbench.analyse.compare.workload_trends import (
     FALSE_ALARMS,
@@ -20,6 +26,7 @@ from volbench.analyse.compare.workload_trends import (
 )
 from volbench.model.frames.column_names import Measure
 from volbench.present.formatting import MISSING
+from volbench.present.tables.results_table import MAX_GROUPS, MAX_RESULTS
 from volbench.present.tables.table import IDENTITY, Column, Table
 from volbench.units import (
     counted_noun,
@@ -35,18 +42,27 @@ _MAX_NAMED = 3
 MAX_MEANS = 4
 
 
-def comparison_table(comparison: Comparison) -> Table[Compared]:
-    """Return a row for each comparison under the answer, with notes that explain the verdicts."""
+def comparison_table(comparison: Comparison, *, is_brief: bool = False) -> Table[Compared]:
+    """Return a row for each comparison under the answer, with notes that explain the verdicts.
+
+    Args:
+        is_brief: of more than two screens, keep one: what differs significantly, and most.
+    """
     answer = headlines(comparison)
+    is_cut = is_brief and len(comparison.rows) > MAX_RESULTS
+    rows = sorted(comparison.rows, key=_weight)[:MAX_GROUPS] if is_cut else comparison.rows
+    left_out = len(comparison.rows) - len(rows)
+    more = f"{left_out:,} more that differ less: --sort job lists all, --where selects some"
     return Table(
         "comparison",
         _columns(comparison.rows),
-        comparison.rows,
+        rows,
         record=row_of,
         title=" ".join(answer),
         notes=[
             *notes(comparison),
             *(text for text in comparison.remarks if text not in comparison.comparability.remarks),
+            *[more] * is_cut,
         ],
         document={
             "summary": answer,
@@ -57,6 +73,12 @@ def comparison_table(comparison: Comparison) -> Table[Compared]:
             "remarks": [*notes(comparison), *comparison.remarks],
         },
     )
+
+
+def _weight(row: Compared) -> tuple[bool, float]:
+    """Return a key that puts significant differences first, and of equal ones the largest."""
+    is_significant = row.verdict in {Verdict.FASTER, Verdict.SLOWER}
+    return not is_significant, -abs(math.log(row.ratio)) if row.ratio > 0 else 0.0
 
 
 @dataclass(frozen=True)
