@@ -308,6 +308,8 @@ def test_enough_samples_are_not_reported() -> None:
     run = a_run()
     assert found(a_view(run), rule="too-short") == []
     (note,) = found(a_view(run, percentiles=percentile_rows(run, tail=99.99)), rule="too-short")
+    assert note.message.startswith("60,000 writes leave")
+    assert note.message.endswith("needs 100,000.")
     assert note.evidence["needed_ios"] == pytest.approx(100_000)
 
 

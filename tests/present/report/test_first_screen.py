@@ -166,6 +166,9 @@ def test_a_bottleneck_of_few_results_is_not_that_of_the_campaign(limited: int, t
     frames = {**made.frames, "verdicts": pd.DataFrame(verdicts, columns=VERDICT_COLUMNS)}
     html = render_report(replace(made, frames=frames))
     assert html.count(f"{limited} of 40 results are consistent with a bandwidth limit") == times
+    frames["verdicts"] = frames["verdicts"].head(1)
+    only = render_report(replace(made, frames=frames))
+    assert "; consistent with a bandwidth limit" in only
 
 
 @pytest.mark.parametrize(

@@ -321,9 +321,9 @@ def _percentiles(view: RunView, direction: str, percentiles: list[float]) -> Ite
     weak = [p for p in percentiles if 50 <= p < 100 and ios < needed_samples(p) * (1 - 1e-9)]
     if weak:
         yield Observation(
-            f"{ios:.0f} {direction}s leave fewer than {_MIN_SAMPLES_ABOVE} samples above"
+            f"{ios:,.0f} {direction}s leave fewer than {_MIN_SAMPLES_ABOVE} samples above"
             f" {several([f'p{p:g}' for p in weak])}; p{weak[0]:g} needs"
-            f" {needed_samples(weak[0]):.0f}.",
+            f" {needed_samples(weak[0]):,.0f}.",
             {"ios": ios, "least_percentile": weak[0], "needed_ios": needed_samples(weak[0])},
             direction,
             severity=Severity.WARNING if weak[0] <= _MAX_WARNED_PERCENTILE else Severity.NOTE,

@@ -134,7 +134,9 @@ def cautions(outcomes: Sequence[Outcome]) -> list[str]:
         )
     repeats = max((outcome.repeats for outcome in outcomes), default=0)
     if repeats > 1:
-        sentences.append(f"Headline numbers are the median of {repeats} repeats.")
+        is_even = all(outcome.repeats == repeats for outcome in outcomes)
+        most = "" if is_even else "up to "
+        sentences.append(f"Headline numbers are the median of {most}{repeats} repeats.")
     elif outcomes:
         sentences.append("Each job ran once, so the variation between repeats is unknown.")
     return sentences
@@ -320,6 +322,8 @@ def _bottleneck(verdicts: Sequence[Row]) -> list[str]:
     [(cause, count)] = causes.most_common(1) or [("", 0)]
     if cause not in BOTTLENECKS:
         return []
+    if len(verdicts) == 1:
+        return [f"consistent with {BOTTLENECKS[cause]}"]
     many = counted_noun(len(verdicts), "result")
     return [f"{count} of {many} {_be(count)} consistent with {BOTTLENECKS[cause]}"]
 
