@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import subprocess
+import time
 import zlib
 from collections.abc import Callable
 from itertools import islice
@@ -57,7 +58,9 @@ def test_every_io_is_recorded_as_it_was_made(loop: str, tmp_path: Path) -> None:
     notes: list[str] = []
     with recorded(tmp_path, [(Path(loop).name,)], notes.append, is_anonymised=False):
         load(loop)
+        time.sleep(1)
     rows = rows_in(tmp_path)
+    assert 1e9 * read_facts(tmp_path / "trace.parquet").duration_s > rows[-1]["time_ns"] + 9e8
     reads = [row for row in rows if row["kind"] == Kind.READ]
     writes = [row for row in rows if row["kind"] == Kind.WRITE]
     assert [row["offset_bytes"] for row in reads] == [65536 * n for n in range(READS)]

@@ -147,6 +147,16 @@ def test_discards_are_in_the_chart(tmp_path: Path) -> None:
         )
 
 
+def test_the_idle_end_of_a_recording_counts(tmp_path: Path) -> None:
+    """Rates are of the whole recording, not of the time up to the last I/O."""
+    rows = made_rows(np.arange(100) * 10**7)
+    trace = made_trace(tmp_path / "trace.parquet", rows, duration_s=10.0)
+    summary = TraceSummary(trace)
+    assert summary.duration_s == 10.0
+    (load,) = summary.rows("load")
+    assert load["iops"] == 10.0
+
+
 def test_a_trace_at_one_time_has_no_rates(tmp_path: Path) -> None:
     """They were billions a second; everything else is known."""
     trace = made_trace(tmp_path / "trace.parquet", made_rows([0] * 4))

@@ -14,8 +14,9 @@ from ruamel.yaml import YAML
 from tests.traces.made_traces import made_rows, made_trace
 from tests.traces.replayed_traces import make_trace
 from volbench.cli.main import cli
+from volbench.errors import InputError
 from volbench.traces import trace_profile
-from volbench.traces.trace_file import Kind
+from volbench.traces.trace_file import Kind, read_rows
 from volbench.traces.trace_profile import profile_text
 
 
@@ -88,6 +89,22 @@ def test_a_restless_load_has_few_phases(tmp_path: Path) -> None:
     assert 1 < len(_jobs(path)) <= trace_profile.MAX_PHASES
 
 
+def test_a_short_trace_has_a_phase_of_its_length(tmp_path: Path) -> None:
+    """Of 1.4 s, a second phase would be shorter than a job can be; of half a second, all are."""
+    times = (np.arange(140) * 1e7).astype(np.int64)
+    (job,) = _jobs(make_trace(tmp_path / "t.parquet", ios=140, time_ns=times)).values()
+    assert job["runtime"] == "1390ms"
+    done_bytes = sum(map(int, job["rate"].split(","))) * 1.39
+    assert done_bytes == pytest.approx(_bytes_of(tmp_path / "t.parquet"), rel=0.01)
+    short = make_trace(tmp_path / "short.parquet", ios=50, time_ns=times[:50])
+    with pytest.raises(InputError, match=r"lasts only 0.49 s; a profile needs 1 s"):
+        profile_text(short, "load")
+
+
+def _bytes_of(path: Path) -> int:
+    return int(read_rows(path)["size_bytes"].to_numpy().sum())
+
+
 def test_the_profile_runs_and_is_scored(tmp_path: Path) -> None:
     """Fio reaches the requests, bytes and mix of a load without chance."""
     trace, folder = _two_phases(tmp_path / "t.parquet"), tmp_path / "out"
@@ -111,5 +128,5 @@ def test_the_profile_runs_and_is_scored(tmp_path: Path) -> None:
 
 def test_a_profile_of_a_few_kilobytes_is_of_whole_blocks(tmp_path: Path) -> None:
     """Its fill writes blocks of 1 MiB, so a shorter file was refused."""
-    trace = made_trace(tmp_path / "t.parquet", made_rows(np.arange(100) * 10**7))
+    trace = made_trace(tmp_path / "t.parquet", made_rows(np.arange(100) * 2 * 10**7))
     assert "size: 1048576\n" in trace_profile.profile_text(trace, "short")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import threading
+import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -171,7 +172,7 @@ class Recorder:
             raise self._malformed(formats)
         self._page_bytes = page
         self._pairs = RequestPairs({device_number(disks[name][0]): name for name in disks})
-        self._pairs.start_ns = start_ns
+        self._pairs.start_ns, self._began_s = start_ns, time.monotonic()
         sectors = {name: int(size) for name, (_, size) in disks.items()}
         facts = TraceFacts(
             source="tracefs",
@@ -185,13 +186,15 @@ class Recorder:
     def stop(self) -> TraceFacts:
         """End the recording, write the trace, and remove what it needed on the host."""
         assert self._facts is not None  # noqa: S101 - for the type checker
+        duration_s = time.monotonic() - self._began_s
         if self._thread.is_alive():
             self._executor.ask("end_recording")
         self._thread.join()
         if self._error is not None:
             raise self._error
         self._writer.add(self._pairs.rest())
-        facts = self._facts.model_copy(update={"lost_events": self._lost})
+        ended = {"lost_events": self._lost, "duration_s": round(duration_s, 3)}
+        facts = self._facts.model_copy(update=ended)
         change = None
         if self._is_anonymised:
             anonymiser = Anonymiser(facts.device_bytes)

@@ -182,10 +182,11 @@ def _loads(
 
 def _traces_of(trace: Path, hosts: Sequence[str]) -> list[Path]:
     """Return the trace of each host: the one that was named, or the host's own in a folder."""
-    from volbench.traces.trace_file import find_trace, recording_folder
+    from volbench.traces.trace_file import find_trace, parts_of, recording_folder, trace_path
 
     folders = {host: trace / recording_folder(host) for host in hosts}
-    recorded = set(trace.glob(recording_folder("*"))) if trace.is_dir() else set()
+    found = trace.glob(recording_folder("*")) if trace.is_dir() else ()
+    recorded = {path for path in found if trace_path(path).exists() or parts_of(path)}
     if not recorded:
         return [find_trace(trace)] * len(hosts)
     if lacking := [host for host, folder in folders.items() if folder not in recorded]:

@@ -27,7 +27,7 @@ import pyarrow.parquet as pq
 from pydantic import Field, ValidationError
 
 from volbench.errors import InputError, quoted
-from volbench.model.frozen_model import Count, Frozen
+from volbench.model.frozen_model import Count, Frozen, Seconds
 from volbench.store.atomic_files import first_error, open_regular, replaced_file, unwritable
 from volbench.store.held_folder import make_private_folder
 
@@ -93,6 +93,7 @@ class TraceFacts(Frozen):
     start_utc: str = ""  # of time 0, ISO 8601 with Z; empty if unknown
     # size of each device, as far as known
     device_bytes: dict[str, Count] = Field(default_factory=dict)
+    duration_s: Seconds = 0.0  # of the recording; 0 if unknown
     lost_events: Count = 0  # that the kernel overwrote before they were read
     sector_bytes: Count = 512  # unit of offsets and sizes at the source
     anonymised: bool = False

@@ -107,7 +107,8 @@ class TraceSummary:
 
     def __init__(self, path: Path) -> None:
         self.facts: TraceFacts = read_facts(path)
-        end_ns, self.end_bytes = read_span(path)
+        last_ns, self.end_bytes = read_span(path)
+        end_ns = max(last_ns, round(1e9 * self.facts.duration_s))  # a disk may be idle in the end
         self.duration_s = max(end_ns, 1) / 1e9
         # time over which rates are taken; NaN where there is none
         self.rated_s = self.duration_s if end_ns >= _MIN_RATED_NS else float("nan")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
@@ -21,6 +20,7 @@ from volbench.traces.trace_file import Kind
 MAX_PHASES = 6
 # Intervals in which the load is looked at, and the shortest one. Noticed by: the same
 _INTERVALS, _MIN_INTERVAL_S = 60, 1.0
+_ROUNDED_UP = 0.1  # of an interval, in which the last one is shorter. Noticed by: the same
 # Changes that begin a phase: of the rate, as a factor, and of the read share. Noticed by: the same
 _RATE_FACTOR, _MIX_CHANGE = 2.0, 0.25
 _SIZES = 8  # Block sizes of a direction; the rarest ones join the next larger. Noticed by: the same
@@ -48,6 +48,11 @@ def profile_text(path: Path, name: str) -> str:
         raise InputError(
             f"{path} has no reads and writes",
             hint=f"volbench trace show {quoted(path)} lists its kinds of I/O",
+        )
+    if load.duration_s < _MIN_INTERVAL_S:
+        raise InputError(
+            f"{path} lasts only {load.duration_s:.2g} s; a profile needs {_MIN_INTERVAL_S:g} s",
+            hint="replay the trace itself with volbench replay, or record a longer one",
         )
     depth = lane_count(load)
     jobs = {}
@@ -88,13 +93,15 @@ def profile_text(path: Path, name: str) -> str:
 def _phases(load: Load) -> list[tuple[float, float]]:
     """Return begin and end of the phases: times in which rate and mix are about the same."""
     times = load.times_ns / 1e9
-    whole_s = max(load.duration_s, 1e-3)
+    whole_s = load.duration_s
     interval_s = max(_MIN_INTERVAL_S, whole_s / _INTERVALS)
-    count = max(1, math.ceil(whole_s / interval_s))
+    count = int(whole_s / interval_s + _ROUNDED_UP)  # the last one has what is left
     edges = interval_s * np.arange(count + 1)
     edges[-1] = np.nextafter(whole_s, np.inf)
-    totals = np.histogram(times, edges)[0]
-    reads = np.histogram(times[load.rows["kind"].to_numpy() == Kind.READ], edges)[0]
+    lengths = np.diff(edges) / interval_s
+    totals = np.histogram(times, edges)[0] / lengths
+    is_read = load.rows["kind"].to_numpy() == Kind.READ
+    reads = np.histogram(times[is_read], edges)[0] / lengths
     parts = [(at, at + 1) for at in range(count)]
     while len(parts) > 1:
         costs = [_change(totals, reads, a, b) for a, b in pairwise(parts)]
@@ -105,7 +112,7 @@ def _phases(load: Load) -> list[tuple[float, float]]:
     return [(float(edges[first]), float(edges[last])) for first, last in parts]
 
 
-def _change(totals: Ints, reads: Ints, a: tuple[int, int], b: tuple[int, int]) -> float:
+def _change(totals: Floats, reads: Floats, a: tuple[int, int], b: tuple[int, int]) -> float:
     """Return how different two neighbours are; 1 is the least difference of two phases."""
     (rate_a, mix_a), (rate_b, mix_b) = (
         (
@@ -139,7 +146,7 @@ def _job(rows: pa.Table, load: Load, duration_s: float) -> dict[str, Any]:
     rate_name = "rate_iops" if is_counted else "rate"
     options: dict[str, Any] = {
         "rw": pattern,
-        "runtime": f"{max(1000, round(1000 * duration_s))}ms",
+        "runtime": f"{round(1000 * duration_s)}ms",
         "bssplit": f"{split_read},{split_write}" if is_mixed else split_read or split_write,
         rate_name: ",".join(map(str, rates)) if is_mixed else max(rates),
         "random_distribution": f"zoned:{_zones(offsets, load.span_bytes)}",
