@@ -11,16 +11,18 @@ import volbench
 from tests.command_line import call
 from tests.fleet.desk import check_clean
 from tests.fleet.hosts import Fleet
+from tests.fleet.texts import USER
 from tests.traces.replayed_traces import SPAN_BYTES, make_trace
 from volbench.traces.trace_file import read_rows
 
 pytestmark = [pytest.mark.root, pytest.mark.real_time]
 
 
-def _options(hosts: Fleet, folder: Path) -> tuple[str | Path, ...]:
+def _options(hosts: Fleet, folder: Path, user: str = "root") -> tuple[str | Path, ...]:
     inventory = folder / "fleet.yaml"
     lines = (f"  vm{host.number}: {{address: {host.address}}}\n" for host in hosts.hosts)
-    defaults = f"{{user: root, key: {hosts.key}, volumes: {{data: /var/tmp}}}}"
+    sudo = "" if user == "root" else "sudo: yes, "
+    defaults = f"{{user: {user}, {sudo}key: {hosts.key}, volumes: {{data: /var/tmp}}}}"
     inventory.write_text(f"defaults: {defaults}\nhosts:\n{''.join(lines)}")
     known = ("--known-hosts", hosts.known_hosts)
     return ("--inventory", inventory, *known, "--set", "direct=0", "-o", folder / "replay")
@@ -63,6 +65,18 @@ def test_each_host_replays_its_own_recording(hosts: Fleet, tmp_path: Path) -> No
     check_clean(hosts.hosts)
 
 
+def test_a_replay_runs_in_the_background_by_sudo(hosts: Fleet, tmp_path: Path) -> None:
+    """Another controller sends the logs, and fio is started as root after the gate."""
+    trace, folder = make_trace(tmp_path / "trace.parquet"), tmp_path / "replay"
+    begun = call("replay", trace, *_options(hosts, tmp_path, USER), "--detach")
+    assert begun.returncode == 0, begun.stderr
+    followed = call("attach", folder)
+    assert followed.returncode == 0, followed.stderr
+    rows = json.loads(call("fidelity", folder, "--json").stdout)
+    assert [row["replayed"] for row in rows if row["measure"] == "requests"] == [400, 400]
+    check_clean(hosts.hosts)
+
+
 def test_one_trace_is_replayed_on_a_device_of_a_host_with_consent(
     hosts: Fleet, loop: str, tmp_path: Path
 ) -> None:
@@ -79,6 +93,7 @@ def test_one_trace_is_replayed_on_a_device_of_a_host_with_consent(
     rows = json.loads(call("fidelity", tmp_path / "replay", "--json").stdout)
     assert {row["replayed"] for row in rows if row["measure"] == "requests"} == {400}
     (tmp_path / "w" / "trace-vm1").mkdir(parents=True)
+    make_trace(tmp_path / "w" / "trace-vm1" / "trace.parquet")
     lacking = call("replay", tmp_path / "w", *options)
     assert lacking.returncode == 2
     assert "has no recording of vm0; it has trace-vm1" in lacking.stderr
