@@ -490,6 +490,6 @@ class AgentExecutor(AgentHost):
 
 def uses_device(argv: Sequence[str]) -> bool:
     """Return whether a program is fio, a device tool, or has an argument that is a device."""
-    program = next(word for word in argv if word != "env")  # which starts another program
+    program = next((word for word in argv if word != "env"), "")  # which starts another program
     is_tool = posixpath.basename(program) in _DEVICE_TOOLS
     return is_tool or any(argument.startswith(_DEVICE_FOLDERS) for argument in argv[1:])
