@@ -8,11 +8,13 @@ import socket as sockets
 from collections.abc import Iterator
 from queue import SimpleQueue
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
+from unittest.mock import Mock
 
 import pytest
 from websocket import ABNF
 
+from tests.waiting import until
 from volbench.errors import ConnectError, InputError, VolbenchError
 from volbench.execute.channels import ProgramEnd
 from volbench.kubernetes.manifests import ENDING_STATUS
@@ -122,6 +124,29 @@ def test_output_and_errors_are_separate_streams(
     PodStream("h", socket, output.extend, ends.put)
     assert ends.get(timeout=10) == ProgramEnd(7, "wrong")
     assert output == b"one two"
+
+
+def test_a_defect_of_one_stream_ends_it_alone(
+    ends: SimpleQueue[ProgramEnd | VolbenchError],
+) -> None:
+    """One thread reads all: others go on, also after one whose message is not complete."""
+
+    def fail(_data: bytes) -> None:
+        raise ValueError("not JSON")
+
+    partial: Any = Socket()
+    partial.recv_data_frame = Mock(side_effect=BlockingIOError)
+    waiting = PodStream("slow", partial, fail, ends.put)
+    PodStream("bad", cast("Any", Socket(b"\1x")), fail, ends.put)
+    bad = ends.get(timeout=10)
+    assert isinstance(bad, ConnectError)
+    assert "not JSON" in str(bad)
+    output = bytearray()
+    PodStream("h", cast("Any", Socket(b"\1one", b"\3" + status(**EXITED))), output.extend, ends.put)
+    assert ends.get(timeout=10) == ProgramEnd(7, "")
+    assert output == b"one"
+    waiting.close()
+    until(lambda: partial.sock.fileno() < 0)
 
 
 def test_input_is_sent_in_pieces_that_do_not_block(

@@ -14,9 +14,13 @@ import resource
 import select
 import ssl
 import threading
+import time
+from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
-from socket import SHUT_RDWR
+from functools import cache
+from selectors import EVENT_READ, DefaultSelector
+from socket import SHUT_RDWR, socket, socketpair
 from typing import TYPE_CHECKING, Any, Self
 
 from websocket import ABNF, WebSocketException
@@ -44,6 +48,8 @@ if TYPE_CHECKING:
 _STDIN, _STDOUT, _STDERR, _STATUS = range(4)
 _CHUNK_BYTES = 4096  # A socket that poll calls writable takes one page without blocking.
 _CONNECT_S = 20.0  # A busy API server needs seconds; no verdict depends on it.
+_LOOK_S = 1.0  # Between looks at which streams are silent; no verdict depends on it.
+_MESSAGES = 64  # of one stream, before others are read; no verdict depends on it
 _PING_S = 30.0  # Load balancers drop connections that are idle for a few minutes (Azure: 4).
 # Of the campaign, beside connections: 16 were seen. Noticed by:
 # tests/kubernetes/test_pod_channel.py::test_connections_need_open_files
@@ -102,8 +108,52 @@ class PodChannel:
         """Do nothing: connections belong to streams."""
 
 
+class _Reader:
+    """Thread that reads the output of programs in all pods: a thread each would fight for the GIL.
+
+    Only this thread changes what is selected.
+    """
+
+    def __init__(self) -> None:
+        self._selector = DefaultSelector()
+        self._new: deque[PodStream] = deque()
+        woken, self._waker = socketpair()
+        woken.setblocking(False)
+        self._selector.register(woken, EVENT_READ)
+        threading.Thread(target=self._read, args=[woken], name="pods", daemon=True).start()
+
+    def add(self, stream: PodStream) -> None:
+        """Read a stream until its end."""
+        self._new.append(stream)
+        self._waker.send(b"\0")
+
+    def _read(self, woken: socket) -> None:
+        again: list[PodStream] = []  # streams that have more to read now
+        while True:
+            keys = [key for key, _ in self._selector.select(0 if again else _LOOK_S)]
+            ready = dict.fromkeys([*again, *(key.data for key in keys if key.data)])
+            with suppress(BlockingIOError):
+                woken.recv(_CHUNK_BYTES)
+            while self._new:
+                ready[stream := self._new.popleft()] = None
+                self._selector.register(stream, EVENT_READ, stream)
+            again = [stream for stream in ready if stream.read()]
+            for stream in ready:
+                if stream.has_ended:
+                    self._selector.unregister(stream)
+                    stream.end()
+            for key in self._selector.get_map().values():
+                if key.data:
+                    key.data.keep_alive()
+
+
+@cache
+def _reader() -> _Reader:
+    return _Reader()
+
+
 class PodStream:
-    """Standard input of a program in a pod, whose output a thread reads; see `channels.Stream`.
+    """Standard input of a program in a pod, whose output `_Reader` reads; see `channels.Stream`.
 
     Reading and writing take turns: a TLS connection must not be used by two threads at a time.
     """
@@ -111,14 +161,22 @@ class PodStream:
     def __init__(self, host: str, socket: WebSocket, on_output: OnOutput, on_end: OnEnd) -> None:
         self._host = host
         self._socket = socket
-        self._inner: Any = socket.sock
+        inner: Any = socket.sock
+        self._inner = inner
         self._on_output = on_output
         self._on_end: OnEnd | None = on_end
         self._turn = threading.Lock()
         self._errors = bytearray()
         self._status = b""
-        self._has_ended = False
-        threading.Thread(target=self._read, name="pod", daemon=True).start()
+        self._end: ProgramEnd | VolbenchError | None = None
+        self._ping_s = time.monotonic() + _PING_S
+        self.has_ended = False  # whether there is nothing more to read
+        self._descriptor: int = inner.fileno()  # also once it is closed
+        _reader().add(self)
+
+    def fileno(self) -> int:
+        """Return the descriptor of the connection."""
+        return self._descriptor
 
     def send(self, data: bytes) -> None:
         """Write to standard input, all of it.
@@ -128,7 +186,7 @@ class PodStream:
         """
         try:
             for start in range(0, len(data), _CHUNK_BYTES):
-                if not self._wait(select.POLLOUT, _SEND_S):
+                if not self._may_write():
                     raise connection_lost(self._host, "it does not accept input", sent=True)
                 with self._turn:
                     self._socket.send_binary(bytes([_STDIN]) + data[start : start + _CHUNK_BYTES])
@@ -142,51 +200,81 @@ class PodStream:
         self._abort()
 
     def _abort(self) -> None:
-        self._has_ended = True
+        self.has_ended = True
         with suppress(OSError):  # closed already
             self._inner.shutdown(SHUT_RDWR)
 
-    def _wait(self, event: int, timeout_s: float) -> bool:
-        """Wait until the connection can be read or written; return whether it can."""
-        inner = self._inner
-        if event == select.POLLIN and isinstance(inner, ssl.SSLSocket) and inner.pending():
-            return True
+    def _may_write(self) -> bool:
+        """Wait until the connection can be written; return whether it can."""
         poller = select.poll()
-        poller.register(inner, event)
-        return bool(poller.poll(timeout_s * 1000))
+        poller.register(self._inner, select.POLLOUT)
+        return bool(poller.poll(_SEND_S * 1000))
 
-    def _read(self) -> None:
-        """Read the output until the end."""
-        end: ProgramEnd | VolbenchError
+    def read(self) -> bool:
+        """Process messages that have arrived; return whether there may be more."""
         try:
-            while not self._has_ended:
-                if self._wait(select.POLLIN, _PING_S):
-                    self._receive()
-                else:
-                    with suppress(WebSocketException, OSError), self._turn:
-                        self._socket.ping()  # the next message tells whether that has worked
-            end = program_end(self._host, self._status, bytes(self._errors))
+            for _ in range(_MESSAGES):
+                if self.has_ended or not self._receive():
+                    return False
+        except VolbenchError as error:
+            self._end = error
+        except Exception as error:  # noqa: BLE001 - a defect of one stream must not end all others
+            self._end = connection_lost(self._host, repr(error), sent=True)
+        else:
+            return True
+        self.has_ended = True
+        return False
+
+    def keep_alive(self) -> None:
+        """Send something if nothing has come for a while."""
+        if time.monotonic() < self._ping_s:
+            return
+        self._ping_s = time.monotonic() + _PING_S
+        with suppress(WebSocketException, OSError), self._turn:
+            self._socket.ping()  # the next message tells whether that has worked
+
+    def end(self) -> None:
+        """Report how the program has ended."""
+        end = self._end
+        try:
+            end = end or program_end(self._host, self._status, bytes(self._errors))
         except VolbenchError as error:
             end = error
-        finally:
-            self._abort()
-            self._socket.shutdown()
+        self._abort()
+        self._socket.shutdown()
         on_end, self._on_end = self._on_end, None
         if on_end is not None:
             on_end(end)
 
-    def _receive(self) -> None:
-        """Process one message."""
-        try:
-            with self._turn:
+    def _next(self) -> tuple[int, Any] | None:
+        """Return a message that has arrived; None if there is none, or only a part of one."""
+        with self._turn:
+            timeout_s = self._inner.gettimeout()
+            self._inner.settimeout(0)
+            try:
                 code, frame = self._socket.recv_data_frame(control_frame=True)
+            except (ssl.SSLWantReadError, BlockingIOError):  # the socket keeps the part
+                return None
+            finally:
+                with suppress(OSError):  # closed by its end
+                    self._inner.settimeout(timeout_s)
+        return code, frame
+
+    def _receive(self) -> bool:
+        """Process one message; return whether there was one."""
+        try:
+            message = self._next()
         except (WebSocketException, OSError) as error:
-            self._has_ended = True
+            self.has_ended = True
             if not self._status:
                 raise connection_lost(self._host, str(error), sent=True) from error
-            return
+            return False
+        if message is None:
+            return False
+        self._ping_s = time.monotonic() + _PING_S
+        code, frame = message
         if code == ABNF.OPCODE_CLOSE:
-            self._has_ended = True
+            self.has_ended = True
         elif code == ABNF.OPCODE_BINARY and len(frame.data) > 1:
             number, data = frame.data[0], frame.data[1:]
             if number == _STDOUT and self._on_end is not None:
@@ -195,6 +283,7 @@ class PodStream:
                 self._errors += data[: STDERR_LIMIT_BYTES - len(self._errors)]
             elif number == _STATUS:
                 self._status += data
+        return True
 
 
 def program_end(host: str, status: bytes, stderr: bytes) -> ProgramEnd:
