@@ -29,13 +29,13 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from selectors import EVENT_READ, DefaultSelector
-from typing import Any
+from typing import Any, Protocol
 
 from volbench.execute.channels import OnEnd, OnOutput
 from volbench.execute.program_bundle import FLAGS, START, agent_program
 
 FIRST = "vm000"
-"""Host under whose name requests are carried out; all names are of its length."""
+"""Host under whose name requests are carried out, unless another is named; all have its length."""
 
 _LENGTH = struct.Struct("!I")
 _VARIABLE = re.compile(r"[0-9a-f]*[0-9][0-9a-f]*")
@@ -106,6 +106,16 @@ class SimulatedStream:
             self._socket.shutdown(socket.SHUT_WR)
 
 
+class Output(Protocol):
+    """Where the output of a stream goes."""
+
+    def write(self, data: bytes) -> None:
+        """Write a part of it."""
+
+    def close(self) -> None:
+        """End it."""
+
+
 @dataclass
 class _Record:
     """Reply to a request: messages without number."""
@@ -129,17 +139,19 @@ class Simulator:
 
     Args:
         round_trip_s: to each of them.
+        first: host under whose name requests are carried out.
     """
 
-    def __init__(self, round_trip_s: float) -> None:
+    def __init__(self, round_trip_s: float, first: str = FIRST) -> None:
         self._delay_s = round_trip_s
+        self._first = first
         self._records: dict[tuple[str, int], _Record] = {}
         self._by_number: dict[int, _Record] = {}
         self._agent: asyncio.StreamWriter | None = None
         self._starting = asyncio.Lock()
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Serve one stream."""
+    async def serve(self, reader: asyncio.StreamReader, writer: Output) -> None:
+        """Serve one stream: the name of its host, the bootstrap, then requests."""
         name = (await _message(reader)).decode()
         mark = _MARK.search(await _message(reader))
         if mark is None:
@@ -180,21 +192,22 @@ class Simulator:
     async def _read(self, output: asyncio.StreamReader) -> None:
         while line := await output.readline():
             message = _unpacked(json.loads(line))
-            record = self._by_number[message.pop("id")]
-            ((key, value),) = message.items()
-            record.add(key, value)
+            number = message.pop("id")
+            if number:  # 0 only tries the link
+                ((key, value),) = message.items()
+                self._by_number[number].add(key, value)
 
     async def _reply(
         self,
         name: str,
         request: dict[str, Any],
         seen: Counter[str],
-        writer: asyncio.StreamWriter,
+        writer: Output,
     ) -> None:
         """Reply as the agent does, no sooner after the request than it did."""
         received_s, number, sent = time.monotonic(), request.pop("id"), 0
         text = json.dumps(request)
-        key = _VARIABLE.sub("#", text.replace(name, FIRST))
+        key = _VARIABLE.sub("#", text.replace(name, self._first))
         seen[key] += 1
         place = key, seen[key]
         await asyncio.sleep(self._delay_s)
@@ -204,14 +217,14 @@ class Simulator:
         if "op" not in request:  # a cancellation: the watch ends with its program
             return
         if place not in self._records:
-            self._records[place] = self._carry_out(text.replace(name, FIRST))
+            self._records[place] = self._carry_out(text.replace(name, self._first))
         record = self._records[place]
         while True:
             while sent < len(record.messages):
                 delay_s, message = record.messages[sent]
                 await asyncio.sleep(max(0.0, min(delay_s, 1.0) - (time.monotonic() - received_s)))
                 sent += 1
-                own = message.replace(FIRST, name)
+                own = message.replace(self._first, name)
                 writer.write(f'{{"id":{number},{own[1:]}\n'.encode())
             if record.is_over:
                 return
