@@ -31,7 +31,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from tests.fleet.hosts import Fleet, fleet
 from tests.object_storage.buckets import Bucket, credentials, storage_server
@@ -223,9 +222,9 @@ def move(results: Path) -> None:
         for campaign in sorted(results.glob("night-*")):
             volbench("upload", campaign, f"s3://{bucket.name}/nights/{campaign.name}")
         print(f"moved to a bucket in {time.monotonic() - begun:.0f} s")
-        here: Any = json.loads(volbench("trend", results, "--by", "host", "--json", codes=(0, 10)))
-        address = f"s3://{bucket.name}/nights"
-        there = json.loads(volbench("trend", address, "--by", "host", "--json", codes=(0, 10)))
+        by_host = ("--by", "host", "--json")
+        here = volbench("trend", *sorted(results.glob("night-*")), *by_host, codes=(0, 10))
+        there = volbench("trend", f"s3://{bucket.name}/nights", *by_host, codes=(0, 10))
         print(f"the same trend from the bucket: {'yes' if here == there else 'no'}")
         bucket.client.close()
 
