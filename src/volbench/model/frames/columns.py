@@ -152,7 +152,8 @@ SUMMARY: tuple[Column, ...] = (
     text(
         "rw",
         "Access pattern (fio's `rw`), such as `randwrite`; `mixed` for unlike jobs that fio merged"
-        " (group_reporting), which `note` lists; `watched` for a load that volbench only watched.",
+        " (group_reporting), which `note` lists; `watched` for a load that volbench only watched, "
+        "`replayed` for a recorded one.",
     ),
     whole("rwmixread", "%", "Configured share of reads in a mixed pattern; missing in others."),
     Column("direct", "bool", "", "Whether the page cache was bypassed (O_DIRECT)."),
