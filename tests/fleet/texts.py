@@ -17,7 +17,9 @@ PLACE = "/run/fleet"
 
 INIT = r"""set -eu
 while read -r device point kind _; do  # the devices of other tests would stay in use
-    case $device,$kind in /dev/loop*|*,fuse*) umount -l "$point" || :;; esac
+    case $device,$kind,$point in
+        /dev/loop*/pytest-*|*,fuse*/pytest-*) umount -l "$point" || :;;
+    esac
 done </proc/mounts
 echo waiting; read -r go
 hostname "$NAME"
