@@ -105,7 +105,8 @@ def test_hung_host_is_waited_for_as_long_as_a_silent_client(
             listener=events.append,
             stop=StopRequest(),
         )
-    assert [event.host for event in events if isinstance(event, HostSilent)] == ["away"]
+    # On a busy machine it may answer something after 0.1 s, and fall silent once more.
+    assert {event.host for event in events if isinstance(event, HostSilent)} == {"away"}
     notices = [event.message for event in events if isinstance(event, Notice)]
     assert any("away does not answer" in message for message in notices) != is_needed
 
