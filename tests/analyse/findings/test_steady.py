@@ -213,8 +213,8 @@ def test_no_sentence_holds_an_invalid_number() -> None:
         assert "0.0000" not in message
 
 
-def _uneven(views: Sequence[RunView]) -> list[Finding]:
-    return [entry for entry in find(Context(tuple(views))) if entry.rule == "uneven-repeats"]
+def _of_any(views: Sequence[RunView], *, rule: str) -> list[Finding]:
+    return [entry for entry in find(Context(tuple(views))) if entry.rule == rule]
 
 
 @pytest.mark.parametrize(
@@ -238,7 +238,7 @@ def test_repeats_that_differ_twofold_are_warned_of(
         )
         for repeat, rate in enumerate(rates, start=1)
     ]
-    entries = _uneven(views)
+    entries = _of_any(views, rule="uneven-repeats")
     assert [entry.run for entry in entries] == odd
     assert all("by a factor of 2.1" in entry.message for entry in entries)
 
@@ -256,10 +256,10 @@ def test_a_rejected_repeat_is_not_quoted() -> None:
         ]
         views[0].summary.loc[:, "lat_mean_s"] = latency_s
         assert len(found(views[0], rule="contradicting-latency")) == 1 - count
-        assert len(_uneven(views)) == count
+        assert len(_of_any(views, rule="uneven-repeats")) == count
 
 
 def test_different_jobs_are_not_repeats() -> None:
     """Two jobs on one volume have rates of their own."""
     views = [over_time([rate] * 60, a_run(name=name)) for name, rate in (("a", 1e3), ("b", 4e3))]
-    assert _uneven(views) == []
+    assert _of_any(views, rule="uneven-repeats") == []
