@@ -121,7 +121,7 @@ def _selected(opened: Dataset) -> dict[str, RunNote]:
 
 
 def _show_states(opened: Dataset, table_output: TableOutput) -> None:
-    from volbench.present.tables.results_table import states_table
+    from volbench.present.tables.plan_tables import states_table
 
     table_output.write(states_table(_selected(opened)))
 

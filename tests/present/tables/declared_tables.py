@@ -68,12 +68,12 @@ from volbench.present.tables.plan_tables import (
     profile_table,
     profiles_table,
     runs_table,
+    states_table,
 )
 from volbench.present.tables.processes_table import processes_table
 from volbench.present.tables.results_table import (
     aggregate_table,
     groups_table,
-    states_table,
     summary_table,
 )
 from volbench.present.tables.rounds_table import rounds_tables

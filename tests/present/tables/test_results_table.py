@@ -16,14 +16,18 @@ from volbench.model.campaign.planned_run import (
 )
 from volbench.model.profile.profile_model import Job, Profile
 from volbench.present.tables.hosts_tables import facts_table, facts_text
-from volbench.present.tables.plan_tables import profile_summary, profile_table, runs_table
+from volbench.present.tables.plan_tables import (
+    profile_summary,
+    profile_table,
+    runs_table,
+    states_table,
+)
 from volbench.present.tables.render_table import render_table, used_columns
 from volbench.present.tables.results_table import (
     aggregate_page_table,
     aggregate_table,
     in_numeric_order,
     results_page_table,
-    states_table,
     summary_table,
 )
 from volbench.present.tables.table import IDENTITY, text_table

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from volbench.present.formatting import MISSING, Row, first_sentence, text
+from volbench.present.tables.results_table import STATE_STYLES
 from volbench.present.tables.table import IDENTITY, Column, Table, quantity
 from volbench.units import counted_noun, format_size
 
@@ -215,3 +216,17 @@ def _first_names(names: object) -> str:
 def _state_counts(states: object) -> str:
     counts = states if isinstance(states, dict) else {}
     return ", ".join(f"{count} {state}" for state, count in counts.items()) or "none"
+
+
+def states_table(states: Mapping[str, RunNote]) -> Table[Row]:
+    """Return runs with their state and the whole reason."""
+    columns: list[Column[Row]] = [
+        Column("run", priority=IDENTITY),
+        Column("state", styles=STATE_STYLES),
+        Column("reason", lambda row: text(row, "reason"), is_folded=True),
+    ]
+    rows = [
+        {"run": run, "state": note.state.value, "reason": note.reason.strip()}
+        for run, note in states.items()
+    ]
+    return Table("states", columns, rows)

@@ -152,10 +152,8 @@ def summary_table(
     if any(text(row, "status") != RunState.FINISHED.value for row in every):
         columns.append(_STATUS)
         # An interrupted run has IOPS, too: none is shown without the other.
-        columns = [
-            replace(column, priority=IDENTITY) if column.name in {"iops", "status"} else column
-            for column in columns
-        ]
+        kept = {"iops", "status"}
+        columns = [replace(c, priority=IDENTITY) if c.name in kept else c for c in columns]
     return Table(
         "summary",
         columns,
@@ -183,12 +181,8 @@ def _unfinished_row(run_id: str, note: RunNote) -> Row:
     target = {"host": run.host, "role": run.volume.role, **client}
     job = {"profile": run.profile, "job": run.job, "phase": run.phase.value, "repeat": run.repeat}
     options = run.effective(run.sections[0])
-    numbers = {"block_bytes": "bs", "iodepth": "iodepth", "numjobs": "numjobs"}
-    planned = {
-        key: int(text)
-        for key, name in numbers.items()
-        if (text := options.get(name, "")).isdecimal()
-    }
+    names = (("block_bytes", "bs"), ("iodepth", "iodepth"), ("numjobs", "numjobs"))
+    planned = {key: int(options[name]) for key, name in names if options.get(name, "").isdecimal()}
     return {**row, **target, **job, "rw": options.get("rw"), **planned}
 
 
@@ -429,20 +423,6 @@ def _unfinished(states: Mapping[str, RunNote]) -> list[str]:
     left_out = sum(map(len, list(runs.values())[_MAX_REASONS:]))
     rest = f"{counted_noun(left_out, 'more run')} did not finish: see volbench show --runs"
     return [*notes[:_MAX_REASONS], rest]
-
-
-def states_table(states: Mapping[str, RunNote]) -> Table[Row]:
-    """Return runs with their state and the whole reason."""
-    columns: list[Column[Row]] = [
-        Column("run", priority=IDENTITY),
-        Column("state", styles=STATE_STYLES),
-        Column("reason", lambda row: text(row, "reason"), is_folded=True),
-    ]
-    rows = [
-        {"run": run, "state": note.state.value, "reason": note.reason.strip()}
-        for run, note in states.items()
-    ]
-    return Table("states", columns, rows)
 
 
 def _clients(row: Row) -> str:
