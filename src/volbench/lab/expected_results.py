@@ -84,18 +84,6 @@ def truth(scenario: Scenario, *, direction: Direction, block_bytes: int, iodepth
     )
 
 
-def warm_up(
-    scenario: Scenario, *, direction: Direction, block_bytes: int, iodepth: int
-) -> list[tuple[float, float]]:
-    """Return the warm-up curve of a cold volume: seconds since the first request, and IOPS.
-
-    Credits, cache, steps, stalls and drift are ignored.
-    """
-    ceiling = min(_ceilings(scenario, block_bytes).values())
-    warmth = _Warmth.of(scenario, direction, block_bytes, iodepth, ceiling=ceiling)
-    return list(warmth.curve())
-
-
 def _ceilings(scenario: Scenario, block_bytes: int) -> dict[str, float]:
     """Return the maximum rates under limits and full credits."""
     limits, burst = scenario.limits, scenario.burst
