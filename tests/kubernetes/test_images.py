@@ -25,7 +25,11 @@ from volbench.kubernetes import controllers
 from volbench.kubernetes.cluster import Manifest
 from volbench.kubernetes.controllers import ControllerSpec, controller_objects
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("account")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(1800),  # a build takes minutes
+    pytest.mark.usefixtures("account"),
+]
 MAX_BYTES = {"pods": 120e6, "controller": 450e6}
 
 
