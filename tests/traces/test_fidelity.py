@@ -41,7 +41,7 @@ def test_latencies_of_a_coarse_clock_have_no_ratio() -> None:
 
 
 def test_a_few_unknown_latencies_hide_nothing() -> None:
-    """The kernel merges some I/Os after it has issued them; with many, the others say nothing."""
+    """The last I/Os of a recording complete after it; with many, the others say nothing."""
     recorded, replayed = _load(), _load()
     recorded.latencies_s[1::200] = nan
     measures = {each.name: each for each in compare("run", recorded, replayed)}

@@ -45,6 +45,16 @@ def test_a_completion_may_be_read_before_its_issue() -> None:
     assert pairs_of(pairs, issued((40, 7)), completed()) == [(40, 10)]
 
 
+def test_a_completion_waits_for_a_cpu_that_is_read_later() -> None:
+    """Events of one CPU may be some reads behind those of another, but not for ever."""
+    pairs = RequestPairs({8: "sda"})
+    assert pairs_of(pairs, issued(), completed((50, 7), (60, 8))) == []
+    assert pairs_of(pairs, issued((70, 9)), completed((80, 9))) == [(70, 10)]
+    assert pairs_of(pairs, issued((40, 7)), completed()) == [(40, 10)]
+    assert pairs_of(pairs, issued((90, 1)), completed((6_000_000_000, 1))) != []
+    assert pairs_of(pairs, issued((45, 8)), completed()) == []
+
+
 def test_completions_of_older_requests_are_left_out() -> None:
     """A request that was issued before the recording does not complete one that came later."""
     pairs = RequestPairs({8: "sda"})

@@ -46,8 +46,8 @@ MAX_SHARE, MAX_LAG_S, MAX_UTILIZATION = 0.01, 1e-3, 0.05
 # tests/traces/test_fidelity.py
 _MIN_WAITED_PERCENT = 10.0
 _HALF_MS = 0.5e-3
-# Share of I/Os without a latency, such as those that the kernel merged after it had issued them, up
-# to which the others stand for all. Noticed by: tests/traces/test_fidelity.py
+# Share of I/Os without a latency, such as the last ones of a recording, up to which the others
+# stand for all. Noticed by: tests/traces/test_fidelity.py
 _MAX_UNKNOWN = 0.01
 # Ratio of requests from which a profile is called one of another trace: those made from it stayed
 # within a few percent. Noticed by: tests/traces/test_trace_profile.py
