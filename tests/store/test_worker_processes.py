@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 from collections.abc import Sequence
 
 import pytest
@@ -39,11 +40,14 @@ def test_errors_of_workers_are_raised() -> None:
     def refuse(items: Sequence[int]) -> None:
         raise InputError(f"bad {items[0]}", hint="mend it")
 
+    def die(_: Sequence[int]) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
     with pytest.raises(InputError, match="bad 0") as caught:
         list(in_processes(refuse, range(64), processes=2, done=lambda _: None))
     assert caught.value.hint == "mend it"
     with pytest.raises(ArchiveError, match="was killed"):
-        list(in_processes(lambda _: os.abort(), range(64), processes=2, done=lambda _: None))
+        list(in_processes(die, range(64), processes=2, done=lambda _: None))
 
 
 def test_batches_stay_small_for_any_number_of_items() -> None:
