@@ -217,7 +217,7 @@ def test_a_path_that_does_not_fit_is_imported_without_labels(tmp_path: Path) -> 
     put(tmp_path / "in" / "azure" / "vm1.json", RANDREAD)
     put(tmp_path / "in" / "stray.json", RANDREAD)
     intake, opened = take(tmp_path / "in", into=tmp_path / "c", pattern="{provider}/{host}")
-    assert [note.path for note in intake.remarks] == ["in/stray.json"]
+    assert "in/stray.json" in [note.path for note in intake.remarks]
     assert opened.summary()["label_provider"].isna().sum() == 1
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from volbench.present.formatting import MISSING, Row, first_sentence, text
-from volbench.present.tables.results_table import STATE_STYLES
 from volbench.present.tables.table import IDENTITY, Column, Table, quantity
 from volbench.units import counted_noun, format_size
 
@@ -220,6 +219,8 @@ def _state_counts(states: object) -> str:
 
 def states_table(states: Mapping[str, RunNote]) -> Table[Row]:
     """Return runs with their state and the whole reason."""
+    from volbench.present.tables.results_table import STATE_STYLES  # noqa: PLC0415 - slow to import
+
     columns: list[Column[Row]] = [
         Column("run", priority=IDENTITY),
         Column("state", styles=STATE_STYLES),
