@@ -16,7 +16,7 @@ DATABASE = """\
 [global]
 ioengine=psync
 size=1m
-runtime=1
+runtime=2
 time_based
 group_reporting
 
@@ -63,7 +63,7 @@ def test_the_job_file_beside_a_result_lists_its_jobs(tmp_path: Path, measured: P
     """The row has no pattern, block size or depth of one job, and its note lists them all."""
     text = (measured / "json.txt").read_text()
     row, remarks = _taken(text, tmp_path, job_file=f"{DATABASE}[later]\nstonewall\nrw=read\n")
-    assert (row["job"], row["rw"]) == ("log_data_checkpoint", "mixed")
+    assert (row["job"], row["rw"], row["numjobs"]) == ("log_data_checkpoint", "mixed", 4)
     assert (row["block_bytes"], row["iodepth"]) == (None, None)
     assert (row["ioengine"], row["size_bytes"]) == ("psync", 1 << 20)
     assert MEMBERS in str(row["note"])
@@ -76,7 +76,7 @@ def test_without_its_job_file_the_first_and_the_last_are_known(
 ) -> None:
     """Another job file says nothing of this result."""
     row, _ = _taken((measured / "json.txt").read_text(), tmp_path, job_file=job_file)
-    assert (row["job"], row["rw"]) == ("log_and_others", "mixed")
+    assert (row["job"], row["rw"], row["numjobs"]) == ("log_and_others", "mixed", 4)
     assert "4 unlike jobs" in str(row["note"])
     assert "the first is log, the last randwrite 8k" in str(row["note"])
 
@@ -84,7 +84,7 @@ def test_without_its_job_file_the_first_and_the_last_are_known(
 def test_normal_output_lists_the_jobs(tmp_path: Path, measured: Path) -> None:
     """It has a line for each section before the start."""
     row, _ = _taken((measured / "normal.txt").read_text(), tmp_path)
-    assert (row["job"], row["rw"]) == ("log_data_checkpoint", "mixed")
+    assert (row["job"], row["rw"], row["numjobs"]) == ("log_data_checkpoint", "mixed", 4)
     assert "data: randread 8k iodepth 8" in str(row["note"])
 
 

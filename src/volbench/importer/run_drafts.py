@@ -35,7 +35,13 @@ from volbench.importer.run_names import (
     split_repeat,
 )
 from volbench.importer.scan_folders import ResultFile
-from volbench.importer.unlike_jobs import OF_EACH, described, is_unlike_group, members_beside
+from volbench.importer.unlike_jobs import (
+    OF_EACH,
+    described,
+    is_unlike_group,
+    jobs_in,
+    members_beside,
+)
 from volbench.model.campaign.host import Host
 from volbench.model.campaign.planned_run import Volume, VolumeKind
 from volbench.model.profile.fio_options import OptionKind
@@ -68,6 +74,7 @@ class ReportedOptions:
     left_out: tuple[str, ...] = ()  # options that cannot be parsed, as reported
     is_merged: bool = False  # whether fio merged unlike sections into it
     merged: tuple[str, ...] = ()  # names of these, as far as they are known
+    jobs: int = 0  # number of their jobs, by the job file; 0 without it
 
 
 def reported_options(output: RunOutput, job: JobResult) -> ReportedOptions:
@@ -276,7 +283,8 @@ class Draft:
     @property
     def sections(self) -> list[tuple[JobResult, int]]:
         """First entry of each section, with the number of its jobs."""
-        return sections_of(self.part.jobs)
+        counted = sections_of(self.part.jobs)
+        return [(job, self.reported[job.name, job.groupid].jobs or count) for job, count in counted]
 
     @property
     def started_utc_s(self) -> float | None:
@@ -320,7 +328,8 @@ def _reported(file: ResultFile, output: RunOutput, job: JobResult) -> ReportedOp
     members = members_beside(file.source.path, job)
     if not members:
         return replace(reported, merged=(plain_name(job), "and", "others"))
-    return replace(reported, note=described(job, members), merged=tuple(members))
+    note = described(job, members)
+    return replace(reported, note=note, merged=tuple(members), jobs=jobs_in(members))
 
 
 def _claim(

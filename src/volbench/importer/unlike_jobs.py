@@ -80,6 +80,12 @@ def described(job: JobResult, members: Mapping[str, Mapping[str, str]]) -> str:
     )
 
 
+def jobs_in(members: Mapping[str, Mapping[str, str]]) -> int:
+    """Return the number of jobs of sections."""
+    counts = (options.get("numjobs", "") for options in members.values())
+    return sum(int(count) if count.isdecimal() else 1 for count in counts)
+
+
 def _described(options: Mapping[str, str]) -> str:
     block = options.get("bs", "")
     parts = [

@@ -370,6 +370,9 @@ def test_text_that_is_not_a_version_is_refused(text: str) -> None:
         (4001, 1001, {}, 4),
         (1000, 1001, {}, 1),
         (2900, 1001, {}, 3),
+        (4600, 1400, {}, 4),  # one job was held up by 0.3 s
+        (4020, 1001, {}, 4),
+        (1400, 1001, {}, 1),
         (2000, 1001, {"verify": "md5"}, 1),  # 1 s of writing, and 1 s of reading it back
         (400, 90, {}, None),
         (10**12, 1000, {}, None),

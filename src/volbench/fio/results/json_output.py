@@ -7,6 +7,7 @@ the keys: ``clat_ns`` is fio 3, ``io_bytes`` is in bytes if there is ``io_kbytes
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -33,6 +34,10 @@ _TRANSFERS = (Direction.READ, Direction.WRITE, Direction.TRIM, Direction.MIXED)
 # Shorter runtimes are too coarse to count jobs by. Noticed by:
 # tests/fio/results/test_json_output.py::test_jobs_of_a_group_are_counted_by_their_runtimes
 _MIN_COUNTED_S = 0.1
+# Sum of runtimes, as a multiple of the longest, up to which an entry is of one job; and by which
+# the sum may exceed its jobs. Noticed by:
+# tests/fio/results/test_json_output.py::test_jobs_of_a_group_are_counted_by_their_runtimes
+_ALONE, _ROUNDING = 1.5, 0.1
 _MAX_PORTS = 1 << 16
 _MAX_JOBS = 4096  # Upper bound of fio (REAL_MAX_JOBS in fio.h)
 
@@ -192,9 +197,10 @@ def _read_job(entry: Fields) -> JobResult:
 
 
 def _jobs_in(entry: Fields, directions: Sequence[DirectionResult]) -> int | None:
-    """Return the number of jobs in an entry, of whose runtimes ``job_runtime`` is the sum.
+    """Return the least number of jobs in an entry, of whose runtimes ``job_runtime`` is the sum.
 
-    The phases of one job that verifies what it wrote are in turn.
+    It is the number itself unless some jobs ran much longer than others. The phases of one job that
+    verifies what it wrote are in turn.
     """
     added_s = (entry.number("job_runtime") or 0.0) / 1000
     runtimes = [direction.runtime_s for direction in directions]
@@ -203,7 +209,8 @@ def _jobs_in(entry: Fields, directions: Sequence[DirectionResult]) -> int | None
     longest_s = sum(runtimes) if verifies else max(runtimes, default=0.0)
     if not added_s or longest_s < _MIN_COUNTED_S or added_s > _MAX_JOBS * longest_s:
         return None
-    return max(1, round(added_s / longest_s))
+    jobs = added_s / longest_s
+    return math.ceil(jobs - _ROUNDING) if jobs > _ALONE else 1
 
 
 def _read_directions(entry: Fields) -> list[DirectionResult]:
