@@ -225,8 +225,9 @@ def test_a_campaign_leaves_nothing_on_a_host_that_froze(desk: Desk) -> None:
     assert desk.states()[0] == "finished", printed
     # A request under way may end its deadline of a minute, if it can be repeated.
     assert time.monotonic() - begun < 120, printed
+    until(lambda: gate_has(desk.fleet[1], "ready") or agents(desk.fleet[1]) == [])
     if desk.states()[1] == "running" and gate_has(desk.fleet[1], "ready"):
-        ended(desk.start("resume", desk.out))  # it froze after the launch of its run
+        ended(desk.start("resume", desk.out))  # its run was launched, before it froze or after
     until(lambda: agents(desk.fleet[1]) == [])
     assert locks(desk.fleet[1]) == "", printed
     assert list((desk.fleet[1].folder / "vartmp").iterdir()) == [], printed

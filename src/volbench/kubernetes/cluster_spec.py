@@ -349,7 +349,7 @@ class ClusterSpec:
                 _require(_SUBDOMAIN, name, what=what, longest=MAX_SUBDOMAIN)
         if ("device" in self.layers) != bool(self.device_claim):
             raise InputError(
-                "--device-claim names the disk of the layer device, and both need each other",
+                "--device-claim names the disk for the layer device: each needs the other",
                 hint="add --layers device,claim,file --device-claim NAME, or leave out both",
             )
         is_shared = self.is_shared

@@ -212,10 +212,10 @@ def test_repeats_give_their_median() -> None:
     rows = [row_of(run, iops=iops) for run, iops in zip(runs, (100.0, 900.0, 110.0), strict=True)]
     page = parsed(render_report(content_of(runs, rows)))
     assert "110" in page.text("dd")
-    assert "The number of a repeated job is the median of 3 repeats." in page.text("p")
+    assert "The result of a repeated job is the median of 3 repeats." in page.text("p")
     fewer = run_of(4, "b")
     page = parsed(render_report(content_of((*runs, fewer), [*rows, row_of(fewer, iops=1.0)])))
-    assert "The number of a repeated job is the median of up to 3 repeats." in page.text("p")
+    assert "The result of a repeated job is the median of up to 3 repeats." in page.text("p")
 
 
 def test_the_warm_up_is_not_a_main_result() -> None:

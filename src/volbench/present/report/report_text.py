@@ -136,7 +136,7 @@ def cautions(outcomes: Sequence[Outcome]) -> list[str]:
     if repeats > 1:
         is_even = all(outcome.repeats == repeats for outcome in outcomes)
         most = "" if is_even else "up to "
-        sentences.append(f"The number of a repeated job is the median of {most}{repeats} repeats.")
+        sentences.append(f"The result of a repeated job is the median of {most}{repeats} repeats.")
     elif outcomes:
         sentences.append("Each job ran once, so the variation between repeats is unknown.")
     return sentences
