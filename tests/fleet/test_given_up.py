@@ -223,10 +223,10 @@ def test_a_campaign_leaves_nothing_on_a_host_that_froze(desk: Desk) -> None:
         desk.fleet[1].freeze(thaw=True)
     assert "vm1" in printed
     assert desk.states()[0] == "finished", printed
-    # A request under way may end its deadline of a minute, if it can be repeated.
-    assert time.monotonic() - begun < 120, printed
+    # The request under way does not take its deadline, which is 180 s for a look at volumes.
+    assert time.monotonic() - begun < 90, printed
     until(lambda: gate_has(desk.fleet[1], "ready") or agents(desk.fleet[1]) == [])
-    if desk.states()[1] == "running" and gate_has(desk.fleet[1], "ready"):
+    if any((desk.fleet[1].folder / "root/.volbench").glob("*/001-*")):
         ended(desk.start("resume", desk.out))  # its run was launched, before it froze or after
     until(lambda: agents(desk.fleet[1]) == [])
     assert locks(desk.fleet[1]) == "", printed

@@ -270,11 +270,7 @@ class AgentExecutor(AgentHost):
         return self.client.silent_s
 
     def wait_when_unreachable(
-        self,
-        *,
-        unless: Callable[[], bool],
-        is_hung: Callable[[], bool],
-        is_bridging: bool = False,
+        self, *, unless: Callable[[], bool], is_hung: Callable[[], bool]
     ) -> None:
         """Extend the retry period for the case that the host becomes unreachable."""
         self.client.patience = Patience(
@@ -282,7 +278,6 @@ class AgentExecutor(AgentHost):
             begin_within_s=PATIENCE_S,
             unless=lambda: unless() or is_hung(),
             is_hung=is_hung,
-            is_bridging=is_bridging,
         )
 
     def carry_out(

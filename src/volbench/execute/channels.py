@@ -222,8 +222,6 @@ class Patience:
     unless: Callable[[], bool] = field(default=lambda: False)
     # called every other second while a request waits; True abandons it
     is_hung: Callable[[], bool] | None = None
-    # whether requests that can be repeated are not abandoned: the link may come back first
-    is_bridging: bool = False
 
     def wait_s(self, number: int) -> float:
         """Return the wait after an attempt (from 1): random, from half to all of its maximum."""

@@ -598,8 +598,7 @@ class AgentClient:
         """Return the next message about a request; a host that is silent is abandoned."""
         until_s = time.monotonic() + timeout_s
         sent_s = until_s - request.timeout_s
-        is_bridged = self.patience.is_bridging and request.repeatable
-        is_hung = None if is_bridged else self.patience.is_hung
+        is_hung = self.patience.is_hung
         while True:
             left_s = until_s - time.monotonic()
             with suppress(queue.Empty):

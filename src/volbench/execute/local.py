@@ -130,11 +130,7 @@ class LocalBase:
         """Do nothing: the directory belongs to the controller."""
 
     def wait_when_unreachable(
-        self,
-        *,
-        unless: Callable[[], bool],
-        is_hung: Callable[[], bool],
-        is_bridging: bool = False,
+        self, *, unless: Callable[[], bool], is_hung: Callable[[], bool]
     ) -> None:
         """Do nothing: the host is always reachable."""
 

@@ -360,18 +360,13 @@ class Executor(Protocol):
         """
 
     def wait_when_unreachable(
-        self,
-        *,
-        unless: Callable[[], bool],
-        is_hung: Callable[[], bool],
-        is_bridging: bool = False,
+        self, *, unless: Callable[[], bool], is_hung: Callable[[], bool]
     ) -> None:
         """Extend the retry period for the case that the host becomes unreachable.
 
         Args:
             unless: polled between attempts; True ends the retries.
             is_hung: polled also while a request waits; True abandons it, and ends the retries.
-            is_bridging: whether only requests that cannot be repeated are abandoned.
         """
 
     def close(self) -> None:

@@ -38,10 +38,9 @@ class Hung(LocalExecutor):
         return HUNG_S
 
     def wait_when_unreachable(
-        self, *, unless: Callable[[], bool], is_hung: Callable[[], bool], is_bridging: bool = False
+        self, *, unless: Callable[[], bool], is_hung: Callable[[], bool]
     ) -> None:
         """Note when to give up."""
-        del is_bridging
         self.unless = lambda: unless() or is_hung()
 
     def hang(self) -> None:

@@ -110,9 +110,7 @@ def run_campaign(
         workers = [worker for worker in workers if worker.host not in lost]
         for host in hosts:
             host.executor.wait_when_unreachable(
-                unless=lambda: stop.requested,
-                is_hung=lambda: attendance.is_over,
-                is_bridging=True,
+                unless=lambda: stop.requested, is_hung=lambda: attendance.is_over
             )
         try:
             with reported_silence(attendance, states.listener):
