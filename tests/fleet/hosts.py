@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 import random
 import secrets
+import shutil
 import signal
 import socket
 import subprocess
@@ -257,7 +258,7 @@ def fleet(
         count: up to 250.
         folder: for their files; any path that is not below /run.
         max_startups: of every sshd, such as ``10:30:100``.
-        busybox: whether /usr/bin holds busybox, and nothing else.
+        busybox: whether its programs are busybox, fio, Python and sshd, as on Alpine.
         devices: for each host, names in its /dev and the block devices behind them; a host
             without any sees our own /dev.
     """
@@ -271,7 +272,7 @@ def fleet(
             disks = devices[number] if number < len(devices) else {}
             _furnish(home, key=key, user_ca=user_ca, max_startups=max_startups, disks=disks)
             if busybox:
-                _only_busybox(home / "bin")
+                _only_busybox(home)
             host = RealHost(number, f"h{number}", f"{network}.{number + 1}", home, switch)
             stack.callback(host.power_off)
             host.power_on()
@@ -358,13 +359,13 @@ def _furnish(
         (home / "devices").write_text(lines, encoding="utf-8")
 
 
-def _only_busybox(folder: Path) -> None:
-    folder.mkdir()
-    (folder / "busybox").write_bytes(Path("/usr/bin/busybox").read_bytes())
-    (folder / "busybox").chmod(0o755)
-    for applet in call(str(folder / "busybox"), "--list").split():
+def _only_busybox(home: Path) -> None:
+    for program in ("bin/busybox", "bin/fio", "bin/python3", "sbin/sshd"):
+        (home / program).parent.mkdir(exist_ok=True)
+        shutil.copy(f"/usr/{program}", home / program)
+    for applet in call("busybox", "--list").split():
         if applet != "busybox":
-            (folder / applet).symlink_to("busybox")
+            (home / "bin" / applet).symlink_to("busybox")
 
 
 def _children(pid: int) -> list[int]:

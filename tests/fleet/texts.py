@@ -35,7 +35,9 @@ for one in passwd shadow group sudoers hosts; do mount --bind "$FOLDER/etc/$one"
 mount --bind "$FOLDER/boot_id" /proc/sys/kernel/random/boot_id
 mount --bind "$FOLDER/root" /root
 mount --bind "$FOLDER/vartmp" /var/tmp
-if [ -d "$FOLDER/bin" ]; then mount --bind "$FOLDER/bin" /usr/bin; fi
+if [ -d "$FOLDER/bin" ]; then
+    mount --bind "$FOLDER/sbin" /usr/sbin; mount --bind "$FOLDER/bin" /usr/bin
+fi
 mount --bind "$FOLDER/run" /run
 mount --bind "/run/tmp" /tmp
 /usr/sbin/sshd -D -e -f /run/fleet/sshd_config 2>>/run/fleet/log &
