@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from tests.command_line import Volbench, call
 from volbench.cli.measure import measure
 from volbench.plan.expansion.target_arms import target_names
 
+RENDERER = "volbench.present.renderers.matplotlib"
 BRIEF = ("--size", "4m", "--runtime", "1s")
 
 
@@ -39,6 +41,23 @@ def test_one_volume_gets_a_conclusion(tmp_path: Path) -> None:
     assert chart.parent == tmp_path / "out" / "report"
     assert chart.read_text(encoding="utf-8").count("<svg") == 1
     assert not list((tmp_path / "data").iterdir())
+
+
+def test_a_volume_is_measured_without_matplotlib(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The conclusion says why no chart follows; a chart that was asked for is an error."""
+    for name in [each for each in sys.modules if f"{each}.".startswith(f"{RENDERER}.")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    (tmp_path / "data").mkdir()
+    out = tmp_path / "out"
+    done = call("measure", "--on", tmp_path / "data", *BRIEF, "--repeat", "2", "--output", out)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1].startswith("No chart: matplotlib, which draws ")
+    done = call("report", out)
+    assert done.returncode == 2
+    assert "hint: install matplotlib; the controller image has none" in done.stderr
 
 
 def test_the_defaults_answer_quickly() -> None:

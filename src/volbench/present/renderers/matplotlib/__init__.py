@@ -6,8 +6,9 @@ try:
     from volbench.present.renderers.matplotlib.figure import draw, save, svg_text
 except ModuleNotFoundError as error:
     raise InputError(
-        f"charts need matplotlib: {error}",
-        hint="the controller image leaves it out: copy the campaign to another machine",
+        f"matplotlib, which draws charts, cannot be imported: {error}",
+        hint="install matplotlib; the controller image has none: fetch the campaign with"
+        " volbench k8s fetch, and draw it on your machine",
     ) from error
 
 __all__ = ["draw", "save", "svg_text"]
