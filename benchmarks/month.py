@@ -201,6 +201,7 @@ def ask(results: Path) -> list[str]:
     for job in ("reads", "writes"):
         nights = found.pop((job, "h1", "iops"), [])
         wrong += [f"{job} of h1: {nights}, not {night}"] * (nights != [night])
+        found.pop((job, "h1", "lat_p99_s"), None)  # the same queue takes longer at a lower limit
     wrong += [f"called a regression: {key}, {nights}" for key, nights in found.items()]
     print(volbench("expect", results, codes=(0, 10, 11)))
     print(volbench("list", results))
@@ -233,7 +234,7 @@ def main() -> None:
     """Live the month, ask, and end with 1 where an answer is wrong."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--nights", type=int, default=30)
-    parser.add_argument("--keep", type=Path, help="new folder for everything")
+    parser.add_argument("--keep", type=Path, help="new folder for everything, not below /tmp")
     parser.add_argument("--ask", type=Path, help="folder that was kept: ask again")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(dir="/srv") as temporary:

@@ -297,7 +297,11 @@ def _trend_question(**options: object) -> TrendQuestion:
         metavar="NAME,...",
         text="Options of the jobs that may differ, such as rate_iops; the output says so.",
     ),
-    click.option("--keep-invalid", is_flag=True, help="Include runs that are marked invalid."),
+    click.option(
+        "--keep-invalid",
+        is_flag=True,
+        help="Include runs that are marked invalid, or that the host disturbed.",
+    ),
 )
 @WHERE
 @flag(

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import t
 
 from tests import nightly_campaigns
-from tests.analyse.compared_rows import no_findings
+from tests.analyse.compared_rows import findings_of, no_findings
 from tests.nightly_campaigns import WORKLOADS, Level, dropping, steady
 from volbench.analyse.compare.workload_trends import (
     State,
@@ -211,6 +214,38 @@ def test_a_missing_workload_is_reported() -> None:
     gone = summary[~(summary["campaign"].eq("2026-01-12") & summary["rw"].eq("randwrite"))]
     found = find_trends(gone.reset_index(drop=True), no_findings(), TrendQuestion())
     assert "not in 2026-01-12: randwrite-4k write" in found.remarks
+
+
+def disturbed(summary: pd.DataFrame, nights: Sequence[int]) -> pd.DataFrame:
+    """Name each run after its night; return findings that the host disturbed some nights."""
+    names = summary["campaign"].unique()
+    summary["run"] = summary["campaign"] + "/" + summary["run"]
+    noisy = summary[summary["campaign"].isin([names[night] for night in nights])]
+    return findings_of(*(("host-noise", "note", run, "read") for run in noisy["run"]))
+
+
+def test_a_night_with_a_busy_host_is_not_judged() -> None:
+    """What the host slowed is no level of the volume, and the remark names those nights."""
+    summary = summary_of(40, level=lambda n, place: steady(n, place) * (0.7 if n > 36 else 1))
+    findings = disturbed(summary, [20, 37, 38, 39])
+    question = TrendQuestion(metrics=("iops",))
+    found = find_trends(summary, findings, question)
+    assert (found.rows[0].state, len(found.rows[0].results)) == (State.STABLE, 36)
+    assert found.rows[0].disturbed == ("2026-01-21", "2026-02-07", "2026-02-08", "2026-02-09")
+    assert len(found.remarks) == 1
+    assert found.remarks[0].startswith("the host disturbed 2026-01-21, 2026-02-07, 2026-02-08, ")
+    (trend,) = find_trends(summary, findings, replace(question, keep_invalid=True)).rows
+    assert (trend.state, trend.disturbed) == (State.REGRESSION, ())
+
+
+def test_a_host_that_is_always_busy_is_judged() -> None:
+    """Its nights are like each other: all but the first count."""
+    summary = summary_of(40, level=dropping(at=30))
+    findings = disturbed(summary, range(40))
+    (trend,) = find_trends(summary, findings, TrendQuestion(metrics=("iops",))).rows
+    assert (trend.state, len(trend.results)) == (State.REGRESSION, 39)
+    assert trend.campaigns[trend.changes[0].place] == "2026-01-31"
+    assert trend.disturbed == ("2026-01-01",)
 
 
 def test_a_trend_without_workloads_is_an_error() -> None:

@@ -29,6 +29,7 @@ from volbench.model.campaign.known_change import KnownChange, workload_key
 from volbench.model.frames.column_names import Measure, find_column
 from volbench.model.frames.columns import LABEL_PREFIX
 from volbench.model.frames.metadata import find_fact
+from volbench.model.results.finding import Cause
 
 # Campaigns of a reference period: from so few, limits hold all the same, but are wide (Student).
 # Noticed by: test_workload_trends.py::test_too_few_campaigns_are_reported
@@ -94,6 +95,7 @@ class Trend:
     start: int = 0  # first campaign of the reference period: where a new level was acknowledged
     accepted: frozenset[str] = frozenset()  # campaigns beyond a limit that were acknowledged
     is_notified: bool = False  # whether somebody was notified of what is bad
+    disturbed: tuple[str, ...] = ()  # further campaigns, left out since the host disturbed them
 
     @property
     def workload(self) -> tuple[str, ...]:
@@ -208,6 +210,7 @@ def record_of(trend: Trend) -> dict[str, object]:
         "last_started_utc": trend.started_utc[-1] or None,
         "last_value": float(trend.results[-1]),
         "outside": [trend.campaigns[place] for place in trend.outside],
+        "disturbed": list(trend.disturbed),
         "shortage": trend.shortage or None,
         "changes": [
             {
@@ -252,6 +255,9 @@ _FREEDOM = 0.605
 # Share of the median that replaces zero, which has no logarithm.
 # Noticed by: test_workload_trends.py::test_a_campaign_almost_without_io_has_a_logarithm
 _FLOOR = 0.01
+# Share of the runs of a campaign, and of all campaigns so far, from which the host disturbed most.
+# Noticed by: test_workload_trends.py::test_a_night_with_a_busy_host_is_not_judged
+_MOST_RUNS = 0.5
 _MAX_NAMED = 5
 
 
@@ -264,7 +270,7 @@ class TrendQuestion:
     by: tuple[str, ...] = ()  # columns that keep workloads apart
     reference: int | None = None  # number of campaigns of the reference period; None to choose
     tolerance: float = TOLERANCE  # acceptable relative change for the worse
-    keep_invalid: bool = False  # keep runs that a rule marked invalid
+    keep_invalid: bool = False  # keep runs that a rule marked invalid, or that the host disturbed
     allowed: tuple[str, ...] = ()  # options of fio that may differ over the campaigns
 
     def __post_init__(self) -> None:
@@ -294,6 +300,7 @@ def find_trends(
     rows = rows.assign(
         _place=rows["campaign"].map({name: place for place, name in enumerate(starts)}),
         _label=workload_labels(rows, "campaign", apart=by),
+        _noisy=False if question.keep_invalid else _is_disturbed(rows, findings),
     )
     remarks += _check_options(rows, question, by)
     trends = [
@@ -311,7 +318,8 @@ def find_trends(
     ]
     if not dated:
         remarks.append("some campaigns have no start time: all are sorted by name")
-    return Trends(tuple(done), (*remarks, *_missing(trends, list(starts))))
+    missing = (*_disturbed(trends, list(starts)), *_missing(trends, list(starts)))
+    return Trends(tuple(done), (*remarks, *missing))
 
 
 def _no_trend(remarks: Sequence[str]) -> ComparisonError:
@@ -377,6 +385,8 @@ def _trend(
     if not len(medians):
         return None
     names = list(starts)
+    disturbed = _disturbed_places(group["_noisy"][known.index].groupby(group["_place"]).mean())
+    medians = medians.drop(disturbed if len(disturbed) < len(medians) else [])
     campaigns = tuple(names[int(str(place))] for place in medians.index)
     numbers = np.asarray(medians, dtype=np.float64)
     started_utc = tuple(starts[name] for name in campaigns)
@@ -396,7 +406,26 @@ def _trend(
         limits=None,
         changes=changes,
         tolerance=question.tolerance,
+        disturbed=tuple(names[place] for place in disturbed),
     )
+
+
+def _is_disturbed(rows: pd.DataFrame, findings: pd.DataFrame) -> list[bool]:
+    """Return for each row whether the host disturbed its run."""
+    noisy = findings[findings["rule"] == Cause.HOST_NOISE.value]
+    named = set(zip(noisy["run"], noisy["direction"], strict=True))
+    return [pair in named for pair in zip(rows["run"], rows["direction"], strict=True)]
+
+
+def _disturbed_places(shares: pd.Series[float]) -> list[int]:
+    """Return the campaigns that the host disturbed although it did not disturb most before them.
+
+    Args:
+        shares: disturbed share of the runs of each campaign.
+    """
+    is_most = shares >= _MOST_RUNS
+    before = is_most.astype(float).expanding().mean().shift(fill_value=0.0)
+    return [int(place) for place in shares.index[is_most & (before < _MOST_RUNS)]]
 
 
 def _with_reference(trend: Trend, wanted: int | None, known: Sequence[KnownChange]) -> Trend:
@@ -535,12 +564,24 @@ def _differing(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[
             yield f"{name}: {before[name]} -> {after[name]}"
 
 
+def _disturbed(trends: Sequence[Trend], campaigns: Sequence[str]) -> list[str]:
+    """Return the campaigns that are not judged everywhere, in one sentence."""
+    noisy = {name for trend in trends for name in trend.disturbed}
+    if not noisy:
+        return []
+    names = [name for name in campaigns if name in noisy]
+    rows = sum(bool(trend.disturbed) for trend in trends)
+    more = f" and {len(names) - _MAX_NAMED} earlier ones" if len(names) > _MAX_NAMED else ""
+    said = f"the host disturbed {', '.join(names[-_MAX_NAMED:])}{more}: left out by {rows} of"
+    return [f"{said} {len(trends)} trends; see: volbench check --rule {Cause.HOST_NOISE}"]
+
+
 def _missing(trends: Sequence[Trend], campaigns: Sequence[str]) -> list[str]:
     """Return the workloads that the last campaign lacks, in one sentence."""
     gone = dict.fromkeys(
         f"{trend.label} {trend.direction}"
         for trend in trends
-        if trend.campaigns[-1] != campaigns[-1]
+        if campaigns[-1] not in {trend.campaigns[-1], *trend.disturbed}
     )
     more = f" and {len(gone) - _MAX_NAMED} more" if len(gone) > _MAX_NAMED else ""
     return [f"not in {campaigns[-1]}: {', '.join([*gone][:_MAX_NAMED])}{more}"] if gone else []
