@@ -18,6 +18,7 @@ run)
     mkdir -p "$folder"; echo {} >"$folder/campaign.json"
     [ -z "$WAIT" ] || exec sleep 60 ;;
 k8s) for code; do :; done; exit "$code" ;;
+upload) [ "$2" != --check ] || exit "${CHECK:-0}" ;;
 esac
 exit "$STATUS"
 """

@@ -208,6 +208,29 @@ def test_prometheus_scrapes_a_campaign(desk: Desk, job: Path, *, is_submitted: b
         until(lambda: desk.left() == [])
 
 
+def test_a_campaign_needs_its_bucket(desk: Desk, job: Path) -> None:
+    """A missing Secret is refused at once; a missing bucket ends the controller before a run."""
+    address = "s3://missing/team"
+    own = ("--upload", address, "--secret", "bucket-access")
+    place = ("--namespace", desk.api.namespace, "--claim-class", "fast")
+    run = (str(job), *IMAGE, "--size", "64Mi", "--storage-class", "fast")
+    refused = call("k8s", "submit", *_BOTH_IMAGES, *place, *own, *run)
+    assert refused.returncode == 2
+    assert "there is no Secret bucket-access" in refused.stderr
+    with storage_server() as endpoint:
+        secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "bucket-access"}}
+        desk.api.create({**secret, "stringData": credentials(endpoint)})
+        name = submitted(desk, job, own=own)
+        until(lambda: status(desk, name)["state"] in ENDED, patience_s=PATIENCE_S)
+    assert status(desk, name)["state"] == "failed"
+    log = log_of(desk.api, name)
+    assert f"nothing can be written to {address}: its bucket does not exist" in log
+    assert "started" not in log
+    controllers.remove_controller(desk.api, name)
+    desk.api.delete("Secret", "bucket-access")
+    until(lambda: desk.left() == [])
+
+
 def test_a_campaign_is_uploaded(desk: Desk, job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With credentials from a Secret; the bucket has what fetch brings back from the volume."""
     with storage_server() as endpoint:

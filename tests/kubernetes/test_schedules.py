@@ -93,11 +93,13 @@ def test_arguments_are_checked(options: tuple[str, ...], words: str) -> None:
     assert words in done.stderr
 
 
-def night(folder: Path, job: str, *, status: str = "0") -> int:
+def night(folder: Path, job: str, *, status: str = "0", check: str = "0") -> int:
     """Run the script of a night in a folder for results, with a stub of volbench."""
     objects = schedule_objects(spec(upload=BUCKET))
     template = objects[-1]["spec"]["jobTemplate"]
-    return start_script(folder, template, VOLBENCH_JOB=job, STATUS=status).wait(PATIENCE_S)
+    return start_script(folder, template, VOLBENCH_JOB=job, STATUS=status, CHECK=check).wait(
+        PATIENCE_S
+    )
 
 
 def test_a_night_is_named_by_the_time_for_which_it_was_due(tmp_path: Path) -> None:
@@ -105,6 +107,7 @@ def test_a_night_is_named_by_the_time_for_which_it_was_due(tmp_path: Path) -> No
     assert night(tmp_path, "nightly-29402040") == 0
     name = "nightly-2025-11-26T0200Z"
     assert calls(tmp_path) == [
+        f"upload --check {BUCKET}",
         f"run /submitted/quick.yaml --size 250Gi --k8s --yes --output {name}",
         f"upload {name} {BUCKET}/{name}",
         "k8s judge nightly --ended 0",
@@ -115,7 +118,13 @@ def test_a_night_is_named_by_the_time_for_which_it_was_due(tmp_path: Path) -> No
 def test_a_job_made_by_hand_gives_its_name(tmp_path: Path) -> None:
     """Its name has no time."""
     night(tmp_path, "nightly-first")
-    assert calls(tmp_path)[1] == f"upload nightly-first {BUCKET}/nightly-first"
+    assert calls(tmp_path)[2] == f"upload nightly-first {BUCKET}/nightly-first"
+
+
+def test_a_night_without_its_bucket_is_reported(tmp_path: Path) -> None:
+    """Nothing is measured that cannot be uploaded, and the exit code is that of the check."""
+    assert night(tmp_path, "nightly-29402040", check="4") == 4
+    assert calls(tmp_path) == [f"upload --check {BUCKET}", "k8s judge nightly --ended 4"]
 
 
 def test_a_campaign_that_could_not_be_uploaded_is_uploaded_the_next_night(tmp_path: Path) -> None:
@@ -123,7 +132,7 @@ def test_a_campaign_that_could_not_be_uploaded_is_uploaded_the_next_night(tmp_pa
     assert night(tmp_path, "nightly-29402040", status="9") == 9
     assert (tmp_path / "nightly-2025-11-26T0200Z" / "campaign.json").exists()
     assert night(tmp_path, "nightly-29403480") == 0
-    uploaded = [line.split()[1] for line in calls(tmp_path) if line.startswith("upload")]
+    uploaded = [line.split()[1] for line in calls(tmp_path) if line.startswith("upload n")]
     assert uploaded == [f"nightly-2025-11-{day}T0200Z" for day in ("26", "26", "27")]
     assert not list(tmp_path.glob("nightly-*"))
 

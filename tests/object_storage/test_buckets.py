@@ -322,6 +322,25 @@ def test_an_uploaded_campaign_is_read(
     assert ".lock" not in order
     assert "tables/summary.parquet" in order
     assert call("show", address).stdout == call("show", folder).stdout
-    again = call("upload", folder, address)
-    assert again.returncode == 2
-    assert "there is a campaign at" in again.stderr
+    for again in (call("upload", folder, address), call("upload", "--check", address)):
+        assert again.returncode == 2
+        assert "there is a campaign at" in again.stderr
+
+
+def test_a_bucket_is_checked_before_a_campaign(endpoint: str, bucket: Bucket) -> None:
+    """Writing is tried, and leaves nothing but a folder; what prevents an upload is named."""
+    bucket.client.put_object(Bucket=bucket.name, Key="team/others", Body=b"1")
+    done = call("upload", "--check", f"s3://{bucket.name}/team")
+    assert done.returncode == 0, done.stderr
+    assert bucket.names() == ["team/", "team/others"]
+    missing = call("upload", "--check", f"s3://{bucket.name}-2/team")
+    assert missing.returncode == 2
+    assert "its bucket does not exist" in missing.stderr
+    check_keys_after(endpoint, "0")
+    try:
+        denied = call("upload", "--check", f"s3://{bucket.name}/team")
+    finally:
+        check_keys_after(endpoint, "inf")
+    assert denied.returncode == 4
+    assert "s3:PutObject" in denied.stderr
+    assert SECRET not in denied.stderr

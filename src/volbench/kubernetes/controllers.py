@@ -48,6 +48,7 @@ from volbench.kubernetes.manifests import (
     volumes_role,
 )
 from volbench.kubernetes.pod_status import POLL_S, has_ended, ready_pods, why_pending
+from volbench.store.layout import is_address
 
 CONTROLLER_LABEL = "volbench.io/controller"
 CONTAINER = "controller"
@@ -92,11 +93,15 @@ shift 4
 trap stop TERM
 cd {RESULTS_MOUNT} || exit 7
 """
+# A campaign starts only if its results can be uploaded.
 CAMPAIGN = """\
+code=0
 if [ -e "$campaign/campaign.json" ]; then
     run volbench resume "$campaign" ${port:+--metrics-port "$port" --metrics-address "$address"}
 else
-    run volbench run "$@" --k8s --yes ${port:+--metrics-address "$address"} --output "$campaign"
+    [ -z "$upload" ] || run volbench upload --check "$upload"
+    [ "$code" -ne 0 ] ||
+        run volbench run "$@" --k8s --yes ${port:+--metrics-address "$address"} --output "$campaign"
 fi
 ended=$code
 """
@@ -160,6 +165,11 @@ class ControllerSpec:
         require_name(self.name, what="name", longest=MAX_CAMPAIGN)
         require_name(self.namespace, what="namespace")
         require_quantity(self.claim_size, what="--claim-size")
+        if self.upload and not is_address(self.upload):
+            raise InputError(
+                f"--upload {self.upload} is not an address of object storage",
+                hint="write it like s3://BUCKET/PREFIX",
+            )
         size_bytes = sum(len(text.encode()) for text in self.profiles.values())
         if size_bytes > MAX_SUBMITTED_BYTES:
             raise InputError(

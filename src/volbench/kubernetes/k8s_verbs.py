@@ -104,7 +104,12 @@ def submit(
 
     run = parse_run(arguments)
     with address.opened() as cluster:
-        check_run(cluster, arguments, account=described["service_account"])
+        check_run(
+            cluster,
+            arguments,
+            account=described["service_account"],
+            secret=described["secret"],
+        )
         first = next(iter(run["profiles"])).removesuffix(".yaml")
         spec = ControllerSpec(
             name=name or f"{first[:30]}-{secrets.token_hex(3)}",

@@ -82,7 +82,7 @@ def schedule(
         return
     with address.opened() as cluster:
         spec = ScheduleSpec(namespace=cluster.namespace, **described)
-        check_run(cluster, run_arguments, account=spec.service_account)
+        check_run(cluster, run_arguments, account=spec.service_account, secret=spec.secret)
         create_schedule(cluster, spec, dry_run=dry_run)
     if dry_run:
         with binary_output("-", default_name="schedule.yaml") as sink:

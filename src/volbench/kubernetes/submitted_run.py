@@ -38,8 +38,15 @@ def parse_run(arguments: Sequence[str]) -> dict[str, Any]:
     return {"arguments": options, "profiles": _profile_texts(profiles, options), **metrics}
 
 
-def check_run(cluster: Cluster, arguments: Sequence[str], *, account: str = "") -> None:
-    """Plan a run as the controller will, and let the cluster check its objects and the account."""
+def check_run(
+    cluster: Cluster, arguments: Sequence[str], *, account: str = "", secret: str = ""
+) -> None:
+    """Plan a run as the controller will, and let the cluster check its objects.
+
+    Args:
+        account: service account of the controller that must exist; empty for none.
+        secret: Secret of the controller that must exist, if it may be read; empty for none.
+    """
     from volbench.cli.run import run
 
     options = ["--k8s", "--dry-run", "--namespace", cluster.namespace]
@@ -55,6 +62,14 @@ def check_run(cluster: Cluster, arguments: Sequence[str], *, account: str = "") 
             f"there is no service account {account} in the namespace {cluster.namespace}",
             hint=f"make it: volbench k8s role --namespace {quoted(cluster.namespace)} "
             f"--name {quoted(account)} | kubectl apply -f -",
+        )
+    if secret and cluster.read_if_allowed("Secret", secret) is None:
+        raise InputError(
+            f"there is no Secret {secret} in the namespace {cluster.namespace}, so the controller "
+            "could not start",
+            hint=f"make it: kubectl -n {quoted(cluster.namespace)} create secret generic "
+            f"{quoted(secret)} --from-literal=AWS_ACCESS_KEY_ID=... "
+            "--from-literal=AWS_SECRET_ACCESS_KEY=...",
         )
 
 

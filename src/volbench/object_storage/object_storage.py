@@ -12,7 +12,7 @@ import tempfile
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import partial
@@ -37,6 +37,7 @@ _HINT = (
 _DENIED = ("ACCESS_DENIED", "status 403", "HTTP status 403", "SIGNATURE", "INVALID_ACCESS_KEY")
 _MISSING = ("NO_SUCH_BUCKET", "NO_SUCH_KEY", "Path does not exist", "NOT_FOUND")
 _MAX_CAUSE = 200
+_CHECK = ".volbench-check"  # Object that is written to see whether writing is allowed
 
 
 @dataclass(frozen=True)
@@ -109,6 +110,32 @@ class ObjectStorage:
                 self.filesystem.open_output_stream(target, compression=None) as sink,
             ):
                 shutil.copyfileobj(source, sink, _CHUNK_BYTES)
+
+    def require_writable(self) -> None:
+        """Write a small object below the prefix and remove it, if removing is allowed.
+
+        PyArrow leaves the empty object ``prefix/``, by which S3 consoles show a folder.
+
+        Raises:
+            InputError: the bucket does not exist.
+            AuthError: writing is denied.
+            TransportError: the storage does not answer.
+        """
+        target = f"{self.prefix}/{_CHECK}"
+        try:
+            with (
+                _reported(self.address),
+                self.filesystem.open_output_stream(target, compression=None) as sink,
+            ):
+                sink.write(b"volbench tests whether it can write here\n")
+        except InputError as error:
+            raise InputError(
+                f"nothing can be written to {self.address}: its bucket does not exist",
+                hint="create the bucket, or correct the address, the region or AWS_ENDPOINT_URL",
+            ) from error
+        # an upload needs no right to remove, and another controller may have removed it
+        with suppress(AuthError, InputError), _reported(self.address):
+            self.filesystem.delete_file(target)
 
 
 def open_storage(address: str) -> ObjectStorage:

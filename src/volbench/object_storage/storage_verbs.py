@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from volbench.api.one_campaign import CampaignData
+    from volbench.object_storage.object_storage import ObjectStorage
     from volbench.object_storage.sql_query import Parts, QueryLimits
 
 
@@ -148,7 +149,43 @@ def _remote(addresses: Sequence[str]) -> tuple[list[Parts], list[CampaignData]]:
     return parts, campaigns
 
 
-@click.command("upload", epilog=examples("volbench upload results/quick s3://bucket/results/quick"))
+def _check(context: click.Context, _: click.Parameter, address: str | None) -> None:
+    """Check an address, and end the program."""
+    if address is None:
+        return
+    storage = _free_storage(address)
+    storage.require_writable()
+    click.echo(f"a campaign can be uploaded: {storage.address}", err=True)
+    context.exit()
+
+
+def _free_storage(address: str) -> ObjectStorage:
+    """Connect to the storage of an address at which there is no campaign yet."""
+    from volbench.object_storage.object_storage import PLAN, open_storage
+
+    storage = open_storage(address)
+    if storage.has(PLAN):
+        raise InputError(
+            f"there is a campaign at {storage.address}", hint="give each campaign its own prefix"
+        )
+    return storage
+
+
+@click.command(
+    "upload",
+    epilog=examples(
+        "volbench upload results/quick s3://bucket/results/quick",
+        "volbench upload --check s3://bucket/results/quick",
+    ),
+)
+@click.option(
+    "--check",
+    metavar="s3://BUCKET/PREFIX",
+    callback=_check,
+    is_eager=True,
+    expose_value=False,
+    help="Check whether a campaign can be uploaded there, without a DIR, and exit.",
+)
 @CAMPAIGN
 @click.argument("address", metavar="s3://BUCKET/PREFIX")
 def upload(campaign: Path, address: str) -> None:
@@ -158,7 +195,7 @@ def upload(campaign: Path, address: str) -> None:
     plan is uploaded last: without it, a prefix is not a campaign.
     """
     from volbench.api.one_campaign import open_campaign
-    from volbench.object_storage.object_storage import PLAN, open_storage
+    from volbench.object_storage.object_storage import PLAN
 
     opened = open_campaign(campaign)
     if opened.is_running:
@@ -166,11 +203,7 @@ def upload(campaign: Path, address: str) -> None:
             f"the campaign in {campaign} is running", hint="upload it when it has ended"
         )
     opened.store_tables()
-    storage = open_storage(address)
-    if storage.has(PLAN):
-        raise InputError(
-            f"there is a campaign at {storage.address}", hint="give each campaign its own prefix"
-        )
+    storage = _free_storage(address)
     names = sorted(
         path.relative_to(campaign).as_posix()
         for path in campaign.rglob("*")
