@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -9,8 +11,11 @@ import pytest
 import volbench as api
 from tests.command_line import Volbench
 from tests.loopback_fleet import loopback_fleet
+from volbench.catalogue import machine_types
 from volbench.catalogue.class_limits import label_limits
 from volbench.catalogue.volume_type import GIB
+from volbench.model.document.document_model import Document
+from volbench.model.document.yaml_text import read_document
 from volbench.model.profile.profile_settings import Limits
 
 
@@ -60,3 +65,21 @@ def test_labels_of_an_inventory_are_the_last_source(tmp_path: Path, volbench: Vo
     runs = api.open_campaign(tmp_path / "out").campaign.runs
     found = {run.host: (run.limits.iops, run.limits.origin) for run in runs}
     assert found == {"vm0": (10, ""), "vm1": (1100, "label volume_type of the host")}
+
+
+def test_many_hosts_read_the_catalogue_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They ask at the same time, from a thread each."""
+    read: list[str] = []
+
+    def noting(text: str, kind: type[Document], *, path: str, what: str, needs: str) -> Document:
+        read.append(path)
+        time.sleep(0.01)  # other threads get their turn here
+        return read_document(text, kind, path=path, what=what, needs=needs)
+
+    monkeypatch.setattr(machine_types, "read_document", noting)
+    machine_types.parse_machines.cache_clear()  # as in a new process
+    labels = {"flavor": "azure/Standard_B2s"}
+    with ThreadPoolExecutor(8) as threads:
+        found = list(threads.map(lambda _: label_limits(labels, size_bytes=None), range(8)))
+    assert None not in found
+    assert len(read) == len(set(read)) > 0

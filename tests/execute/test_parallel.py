@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.util
 import threading
 
 import pytest
 
+from volbench.execute import program_bundle
 from volbench.execute.scheduler import on_each, parallel_limit
 
 
@@ -28,3 +30,14 @@ def test_the_number_of_parallel_workers_is_limited(limit: int, most: int) -> Non
     with parallel_limit(limit):
         assert on_each(range(4), work) == [0, 1, 2, 3]
     assert max(seen) == most
+
+
+def test_the_program_of_the_agent_is_built_once() -> None:
+    """Hosts that are connected at the same time share one, in a process that has none yet."""
+    spec = importlib.util.find_spec(program_bundle.__name__)
+    assert spec is not None
+    assert spec.loader is not None
+    new = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(new)
+    programs = on_each(range(8), lambda _: new.agent_program())
+    assert all(program is programs[0] for program in programs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 
@@ -40,6 +41,9 @@ _BANDWIDTH = {
 _OF_ULTRA_DISK = {"diskiopsreadwrite": "500", "diskmbpsreadwrite": "100"}
 # With these a disk has more than the limits of its type, which are then not known
 _RAISING = ("enablebursting", "enableperformanceplus")
+
+# All hosts of a campaign ask at the same time; only the first is to parse the files
+_reading = threading.Lock()
 
 
 def class_limits(
@@ -134,8 +138,10 @@ def label_limits(labels: Mapping[str, str], *, size_bytes: int | None) -> Limits
         labels: of which ``volume_type`` and ``flavor`` count, with or without the provider.
         size_bytes: of the volume; None if it is unknown.
     """
-    kind = _named(labels.get(VOLUME_TYPE, ""), catalogue())
-    machine = _named(labels.get(FLAVOR, ""), machine_types())
+    with _reading:
+        volumes, machines = catalogue(), machine_types()
+    kind = _named(labels.get(VOLUME_TYPE, ""), volumes)
+    machine = _named(labels.get(FLAVOR, ""), machines)
     limits = None
     if kind:
         with suppress(InputError):  # The type needs a size, or provisioned performance

@@ -68,6 +68,7 @@ def machine_types() -> dict[str, MachineType]:
     return found
 
 
+@cache  # a campaign asks for each of its hosts
 def parse_machines(text: str, *, path: str) -> dict[str, MachineType]:
     """Return the machine types in a text, by name such as ``azure/Standard_B2s``."""
     what, needs = "a file of machine types", "a provider and machines"
@@ -75,7 +76,6 @@ def parse_machines(text: str, *, path: str) -> dict[str, MachineType]:
     return {f"{file.provider}/{name}": machine for name, machine in file.machines.items()}
 
 
-@cache
 def _bundled() -> Mapping[str, MachineType]:
     found: dict[str, MachineType] = {}
     for path in yaml_files(bundled_folder(FOLDER)):

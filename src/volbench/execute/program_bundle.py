@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import hashlib
 import io
+import threading
 import tokenize
 import zlib
 from dataclasses import dataclass
@@ -83,9 +84,17 @@ class AgentProgram:
         return (names + _BOOTSTRAP).encode()
 
 
-@cache
+_building = threading.Lock()  # Hundreds of hosts need the program at the same time
+
+
 def agent_program() -> AgentProgram:
     """Return the program, built once for each process."""
+    with _building:
+        return _built()
+
+
+@cache
+def _built() -> AgentProgram:
     packages = ["volbench", "volbench.execute", *_PACKAGES]
     sources = dict.fromkeys(packages, "")
     for package in _PACKAGES:
