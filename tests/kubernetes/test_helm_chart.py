@@ -1,8 +1,9 @@
-"""Helm chart of a schedule: rendered with its own values, it is what the schedule would create."""
+"""Helm chart of a schedule: it is what the schedule would create, and Helm installs it."""
 
 from __future__ import annotations
 
 import re
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,13 @@ import pytest
 import yaml
 
 from tests.command_line import call
+from tests.kubernetes.conftest import IMAGE, Desk
 from tests.kubernetes.controller_scripts import controller_spec
+from tests.kubernetes.followed_controllers import status
+from tests.kubernetes.image import NAME
+from tests.kubernetes.local_cluster import ROOT
 from tests.kubernetes.schemas import NEWEST, problems
+from tests.waiting import until
 from volbench.errors import InputError
 from volbench.kubernetes.helm_chart import write_chart
 from volbench.kubernetes.schedules import ScheduleSpec, schedule_objects
@@ -129,3 +135,68 @@ def test_the_command_asks_no_cluster(tmp_path: Path, monkeypatch: pytest.MonkeyP
         "RoleBinding",
         "ServiceAccount",
     }
+
+
+@pytest.fixture
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keep what Helm stores on this machine to the test."""
+    for name in ("CACHE", "CONFIG", "DATA"):
+        monkeypatch.setenv(f"HELM_{name}_HOME", str(tmp_path / "helm"))
+
+
+def helm(*arguments: str | Path) -> str:
+    """Return what Helm prints; it is built with the cluster."""
+    build = [str(ROOT / "scripts" / "cluster-build"), "--where"]
+    place = subprocess.run(build, check=True, capture_output=True, text=True).stdout.strip()
+    done = subprocess.run(
+        [f"{place}/bin/helm", *arguments], check=False, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.usefixtures("_home")
+def test_helm_renders_the_schedule(desk: Desk) -> None:
+    """Without complaints, braces of a profile are no templates, and values may be changed."""
+    write_chart(desk.folder / "chart", spec())
+    linted = helm("lint", "--strict", desk.folder / "chart")
+    assert "[WARNING]" not in linted
+    assert "[ERROR]" not in linted
+    changes = ("--set", "image=other:1", "--set", "schedule=@weekly")
+    rendered = helm("template", "nightly", desk.folder / "chart", *changes)
+    expected = schedule_objects(spec(image="other:1", cron="@weekly"))
+    assert by_kind([*yaml.safe_load_all(rendered)]) == by_kind(expected)
+    assert desk.left() == []
+
+
+@pytest.mark.usefixtures("_home")
+def test_a_release_is_upgraded_suspended_and_uninstalled(desk: Desk, job: Path) -> None:
+    """The verbs of volbench find its schedule, but leave its objects to Helm."""
+    place, chart = ("--namespace", desk.api.namespace), desk.folder / "chart"
+    made = ("--controller-image", NAME, "--upload", "s3://results/nightly", "--name", "night")
+    campaign = ("run", str(job), *IMAGE, "--size", "64Mi", "--storage-class", "fast")
+    done = call("k8s", "schedule", "0 2 * * *", *made, *place, "--helm", chart, "--", *campaign)
+    assert done.returncode == 0, done.stderr
+    assert f"helm install night {chart} --namespace {desk.api.namespace}" in done.stderr
+    helm("install", "night", chart, *place)
+    assert (status(desk, "night")["state"], status(desk, "night")["cron"]) == (
+        "scheduled",
+        "0 2 * * *",
+    )
+    helm("upgrade", "night", chart, *place, "--set", "schedule=0 3 * * *")
+    assert status(desk, "night")["cron"] == "0 3 * * *"
+    cancelled = call("k8s", "cancel", "night", *place)
+    assert cancelled.returncode == 0, cancelled.stderr
+    command = f"helm uninstall night --namespace {desk.api.namespace}"
+    assert f"suspended the schedule night, which Helm owns; remove it: {command}" in (
+        cancelled.stderr
+    )
+    assert status(desk, "night")["state"] == "suspended"
+    helm("uninstall", "night", *place)
+    until(lambda: desk.left() == [])
+    own = ("CronJob", "ServiceAccount", "Role", "RoleBinding")
+    assert [desk.api.read(kind, "night") for kind in own] == 4 * [None]
+    wide = f"night-volumes-{desk.api.namespace}"
+    assert [desk.api.read(kind, wide) for kind in ("ClusterRole", "ClusterRoleBinding")] == 2 * [
+        None
+    ]

@@ -57,6 +57,8 @@ RESULTS_MOUNT = "/results"
 ARGUMENTS, SCHEDULE = "arguments.json", "schedule.json"
 
 _SUBMITTED = "/submitted"
+# A controller of 40 pods takes 262 MB, and its timing must not wait for other pods of its node.
+_REQUESTS = {"cpu": "100m", "memory": "256Mi"}
 _READ = {"results", "tmp"}  # Volumes of the pod that reads the results.
 # An object of the API server holds 1 MiB; the rest is for arguments and metadata. Noticed by:
 # tests/kubernetes/test_controllers.py::test_specifications_that_a_cluster_cannot_store_are_refused
@@ -211,6 +213,7 @@ def job_spec(spec: ControllerSpec, *, script: str) -> Manifest:
     program["volumeMounts"].append(submitted)
     own_name = {"fieldRef": {"fieldPath": "metadata.name"}}
     program["env"].append({"name": POD_VARIABLE, "valueFrom": own_name})
+    program["resources"] = {"requests": _REQUESTS}
     if spec.secret:
         program["envFrom"] = [{"secretRef": {"name": spec.secret}}]
     metadata: Manifest = {"labels": controller_labels(spec.name)}
@@ -434,14 +437,14 @@ def fetch_campaign(cluster: Cluster, name: str, folder: Path) -> None:
         cluster.delete("Pod", reader, grace_s=0)
 
 
-def cancel_controller(cluster: Cluster, name: str) -> bool:
+def cancel_controller(cluster: Cluster, name: str) -> str:
     """End a controller in an orderly way, and remove the pods and volumes of its campaign.
 
-    The runs that have finished stay in its volume. A schedule is removed too; its bucket stays as
-    it is.
+    The runs that have finished stay in its volume. A schedule is removed too, unless Helm owns it;
+    its bucket stays as it is.
 
     Returns:
-        Whether it was a schedule.
+        What was done, and the next command.
     """
     owner = owner_of(cluster, name)
     state = _state_of(cluster, owner)
@@ -454,12 +457,28 @@ def cancel_controller(cluster: Cluster, name: str) -> bool:
         )
     if state.state in _ACTIVE:
         _end_job(cluster, state.job)
-    if state.cron:
-        if schedule_settings(owner)["has_own_account"]:
-            for kind in ("ClusterRoleBinding", "ClusterRole"):
-                cluster.delete(kind, volumes_role(name, cluster.namespace))
-        remove_controller(cluster, name)
-    return bool(state.cron)
+    if not state.cron:
+        fetch = f"volbench k8s fetch {quoted(name)} {cluster.options} --remove -o DIR"
+        return f"cancelled {name}; bring its results back: {fetch}"
+    if release := _release_of(owner):
+        return f"suspended the schedule {name}, which Helm owns; remove it: {release}"
+    if schedule_settings(owner)["has_own_account"]:
+        for kind in ("ClusterRoleBinding", "ClusterRole"):
+            cluster.delete(kind, volumes_role(name, cluster.namespace))
+    remove_controller(cluster, name)
+    return f"removed the schedule {name}; campaigns in its bucket are kept"
+
+
+def _release_of(owner: Manifest) -> str:
+    """Return the command that removes what Helm has installed; empty if it has not.
+
+    Source of the annotations: pkg/action/validate.go of Helm 3.22.
+    """
+    found = owner["metadata"].get("annotations", {})
+    if "meta.helm.sh/release-name" not in found:
+        return ""
+    release, namespace = (found[f"meta.helm.sh/release-{key}"] for key in ("name", "namespace"))
+    return f"helm uninstall {quoted(release)} --namespace {quoted(namespace)}"
 
 
 def schedule_settings(owner: Manifest) -> dict[str, Any]:

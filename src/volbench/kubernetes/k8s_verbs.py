@@ -186,19 +186,13 @@ def cancel(name: str, *, address: ClusterAddress) -> None:
     """Stop the controller or schedule NAME, and remove the pods and volumes of its campaign.
 
     An active run is stopped. Runs that have finished stay in the volume of the controller. A
-    schedule is removed with its account; the campaigns in its bucket stay.
+    schedule is removed with its account, or only suspended if Helm owns it; the campaigns in its
+    bucket stay.
     """
     from volbench.kubernetes.controllers import cancel_controller
 
     with address.opened() as cluster:
-        if cancel_controller(cluster, name):
-            click.echo(f"removed the schedule {name}; campaigns in its bucket are kept", err=True)
-            return
-        click.echo(
-            f"cancelled {name}; bring its results back: volbench k8s fetch {quoted(name)} "
-            f"{cluster.options} --remove -o DIR",
-            err=True,
-        )
+        click.echo(cancel_controller(cluster, name), err=True)
 
 
 @click.command(

@@ -77,8 +77,10 @@ def schedule(
     if chart is not None:
         from volbench.kubernetes.helm_chart import write_chart
 
-        write_chart(chart, ScheduleSpec(namespace=address.namespace or "default", **described))
-        click.echo(f"install it: helm install {described['name']} {quoted(chart)}", err=True)
+        spec = ScheduleSpec(namespace=address.namespace or "default", **described)
+        write_chart(chart, spec)
+        place = f"{spec.name} {quoted(chart)} --namespace {spec.namespace}"
+        click.echo(f"install it: helm install {place}", err=True)
         return
     with address.opened() as cluster:
         spec = ScheduleSpec(namespace=cluster.namespace, **described)
