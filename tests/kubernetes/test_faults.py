@@ -116,6 +116,36 @@ def test_a_pod_that_exceeds_its_deadline_is_lost(desk: Desk, job: Path) -> None:
     assert reaped.returncode == 0, reaped.stderr
 
 
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        (("--size", "32Mi"), 'Usage of EmptyDir volume "os" exceeds the limit "32Mi"'),
+        (
+            ("--size", "1Gi", "--pod-limit", "ephemeral-storage=32Mi"),
+            "ephemeral local storage usage exceeds the total limit of containers 32Mi",
+        ),
+    ],
+)
+def test_a_pod_whose_files_exceed_a_limit_is_evicted(
+    desk: Desk, job: Path, limits: tuple[str, ...], words: str
+) -> None:
+    """By its node, in whose words the run is lost; a resume says so, and repeats it."""
+    large = ("--os-disk", "--set", "size=64m", "--set", "rw=write", "--set", "bs=1m", *limits)
+    done = desk.run("c", str(job), *large, "--set", "runtime=120s")
+    assert done.returncode == 4, done.stderr
+    assert "the run in its pod is lost: Evicted: " in done.stderr
+    assert words in done.stderr
+    assert "interrupted" in done.stdout
+    (state,) = read_history(desk.folder / "c" / "journal.jsonl").states.values()
+    assert state is RunState.INTERRUPTED
+    again = call("resume", desk.folder / "c")
+    assert again.returncode == 4, again.stderr
+    assert "what ran in it is lost" in again.stderr
+    assert words in again.stderr
+    reaped = call("reap", desk.folder / "c")
+    assert reaped.returncode == 0, reaped.stderr
+
+
 def resume_after_loss(desk: Desk) -> None:
     """Check that a resume says and records what was lost before it repeats it."""
     done = call("resume", desk.folder / "c")

@@ -80,6 +80,7 @@ def test_node_and_volume_are_described() -> None:
             "machine_type": "Standard_D4s_v5",
             "zone": "westeurope-1",
             "storage_class": "managed-csi",
+            "attributes_class": "",
             "claim_uid": "u",
             "persistent_volume": "pvc-1",
             "volume_size": "250Gi",

@@ -49,13 +49,13 @@ def snapshot_class(name: str, *, retains: bool = False) -> Manifest:
     }
 
 
-def attributes_class(name: str) -> Manifest:
-    """Return a class of attributes of a driver that the cluster lacks."""
+def attributes_class(name: str, driver: str) -> Manifest:
+    """Return a class of attributes of the volumes of a driver."""
     return {
         "apiVersion": "storage.k8s.io/v1",
         "kind": "VolumeAttributesClass",
         "metadata": {"name": name},
-        "driverName": "disk.csi.azure.com",
+        "driverName": driver,
         "parameters": {"DiskIOPSReadWrite": "5000"},
     }
 
@@ -72,7 +72,8 @@ def _driver(cluster: LocalCluster, classes: None) -> Iterator[None]:
         storage_class("fixed") | own,
         snapshot_class("saved"),
         snapshot_class("saved-for-good", retains=True),
-        attributes_class("other-driver"),
+        attributes_class("fast", DRIVER),
+        attributes_class("other-driver", "disk.csi.azure.com"),
     ]
     for manifest in made:
         api.create(manifest)
@@ -235,6 +236,14 @@ def test_what_a_class_cannot_do_is_refused(
     assert words in done.stderr
     assert desk.left() == []
     until(lambda: desk.api.list("VolumeSnapshot") == [])
+
+
+def test_volumes_have_the_attributes_class_that_was_requested(desk: Desk, job: Path) -> None:
+    """It is a label of the host, by which results are compared, as the volume reports it."""
+    chosen = ("--storage-class", "loop", "--size", "128Mi", "--attributes-class", "fast")
+    done = desk.run("c", str(job), *chosen)
+    assert done.returncode == 0, done.stderr
+    assert list(open_campaign(desk.folder / "c").summary()["label_attributes_class"]) == ["fast"]
 
 
 def test_an_attributes_class_of_another_driver_is_refused(desk: Desk, job: Path) -> None:

@@ -31,7 +31,7 @@ class PodFacts:
     def of(self, pod: Manifest, claim: str) -> dict[str, Any]:
         """Return the facts of a pod and of its claim, by the fields of `Pod`; empty if unknown.
 
-        ``storage_class`` and ``volume_size``, a quantity, are among them.
+        ``storage_class``, ``attributes_class`` and ``volume_size``, a quantity, are among them.
         """
         limits = [
             each.get("resources", {}).get("limits", {}).get("ephemeral-storage", "")
@@ -63,7 +63,7 @@ class PodFacts:
         # The volume's own attributes are those that it was made with: the class may be a new one.
         own = volume.get("spec", {}).get("csi", {}).get("volumeAttributes") or {}
         # An attributes class changes them later; here it counts once the driver has applied it.
-        attributes_class = volume.get("spec", {}).get("volumeAttributesClassName", "")
+        attributes_class = facts["attributes_class"]
         changed = (
             self._cluster.read_if_allowed("VolumeAttributesClass", attributes_class)
             if attributes_class
@@ -99,9 +99,11 @@ class PodFacts:
         spec = claim.get("spec", {})
         volume_name = str(spec.get("volumeName", ""))
         size = str(claim.get("status", {}).get("capacity", {}).get("storage", ""))
-        csi = self._volume(volume_name).get("spec", {}).get("csi", {})
+        volume = self._volume(volume_name).get("spec", {})
+        csi = volume.get("csi", {})
         return {
             "storage_class": str(spec.get("storageClassName", "")),
+            "attributes_class": str(volume.get("volumeAttributesClassName") or ""),
             "claim_uid": str(claim.get("metadata", {}).get("uid", "")),
             "persistent_volume": volume_name,
             "volume_size": size,

@@ -379,7 +379,7 @@ def wait_for_hosts(cluster: Cluster, spec: ClusterSpec, *, timeout_s: float) -> 
         # the cluster may have chosen its default class
         labels = {"storage_class": described.pop("storage_class") or spec.unnamed_class}
         labels["node"] = manifest["spec"]["nodeName"]
-        labels["volume_size"] = described.pop("volume_size")
+        labels |= {key: described.pop(key) for key in ("volume_size", "attributes_class")}
         labels["restored_from"] = spec.origin
         labels |= {key: described[key] for key in ("zone", "machine_type", "persistent_volume")}
         controller_pod = Pod(

@@ -152,7 +152,10 @@ FACTS: Mapping[str, Fact] = MappingProxyType({fact.name: fact for fact in _FACTS
 # Columns that name a volume or its type; comparing their values compares volumes
 VOLUME_COLUMNS = frozenset({"volume", "role", "device_model", "csi_driver"}) | {
     LABEL_PREFIX + name
-    for name in ("volume_type", "storage_class", "persistent_volume", "volume_size")
+    for name in (
+        *("volume_type", "storage_class", "attributes_class"),
+        *("persistent_volume", "volume_size"),
+    )
 }
 # Facts that follow from the volume: between volumes they differ as what is compared does
 VOLUME_FACTS = frozenset(
