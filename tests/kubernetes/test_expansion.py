@@ -226,6 +226,18 @@ def test_a_volume_that_was_expanded_earlier_is_left_alone(
     assert not (tmp_path / "runs/002-a-during-r1/marks.txt").exists()
 
 
+def test_a_refused_expansion_leaves_no_mark(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As by a quota: there are no rates during it, and the user is told in the cluster's words."""
+    monkeypatch.setattr(expansion, "REQUEST_AFTER_S", 0.0)
+    growing = Growing()
+    growing.cluster.patch = Mock(side_effect=InputError("exceeded quota: small"))
+    growing.listener(tmp_path)(progress("run"))
+    until(lambda: "was not expanded: exceeded quota: small" in capsys.readouterr().err)
+    assert not (tmp_path / "runs/002-a-during-r1/marks.txt").exists()
+
+
 def test_no_run_starts_while_the_volume_is_being_expanded() -> None:
     """Where no expansion was asked for, the cluster is not asked either."""
     growing = Growing(wanted="2Gi")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from hashlib import sha256
 from typing import Any
 from unittest.mock import Mock
@@ -12,6 +13,7 @@ import pytest
 
 from tests.command_line import call
 from tests.kubernetes.conftest import IMAGE, Desk
+from tests.waiting import until
 from volbench.errors import DeadlineError
 from volbench.kubernetes.expansion import LOOK_S
 from volbench.kubernetes.lifecycle import STEPS, VolumeLife, follow_lives
@@ -152,6 +154,24 @@ def test_volumes_that_cannot_live_are_explained(
     assert done.returncode == status, done.stderr
     assert words in done.stderr
     assert done.stdout == ""
+
+
+def test_a_pod_that_is_deleted_ends_the_command(desk: Desk) -> None:
+    """At once, not at the end of its patience; and nothing is left."""
+    place = ("--namespace", desk.api.namespace, *IMAGE, "--size", "64Mi", "--count", "1")
+    waits = ("--storage-class", "fast", "--node-selector", "a=b", "--pod-timeout", "5m")
+
+    def delete() -> None:
+        until(lambda: desk.api.list("Pod"))
+        desk.api.delete("Pod", desk.pod()["metadata"]["name"], grace_s=0)
+
+    with ThreadPoolExecutor(1) as pool:
+        deleted = pool.submit(delete)
+        done = call("k8s", "lifecycle", *place, *waits)
+        deleted.result()
+    assert done.returncode == 4, done.stderr
+    assert "the pod of fast has ended: it was deleted" in done.stderr
+    assert desk.left() == []
 
 
 def test_volumes_before_an_error_are_shown(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -118,8 +118,8 @@ class Expansions:
         if pod is None or not isinstance(executor, PodExecutor):
             return
 
-        def mark(event: str) -> None:
-            lines.append(f"mark {time.time() + host.clock.offset_s:.3f} {event}\n")
+        def mark(event: str, at_s: float) -> None:
+            lines.append(f"mark {at_s + host.clock.offset_s:.3f} {event}\n")
             write_atomic(self._layout.run(run.id).marks, "".join(lines))
 
         try:
@@ -127,12 +127,13 @@ class Expansions:
             before = known["spec"].get("resources", {}).get("requests", {}).get("storage", "")
             if quantity_bytes(before) >= quantity_bytes(pod.expand_to):
                 raise InputError(f"it was expanded to {before} earlier")
-            mark(f"expand {pod.expand_to}")
+            requested_s = time.time()
             expand_claim(executor.cluster, pod.claim, pod.expand_to)
+            mark(f"expand {pod.expand_to}", requested_s)
             while executor.held_back() and run.host not in self._went_on:
                 time.sleep(LOOK_S)
             if (claim := executor.claim()) and not is_growing(claim):
-                mark("expanded")
+                mark("expanded", time.time())
         except VolbenchError as error:
             words = f"{run.id}: the volume of {host.name} was not expanded: {error.message}"
             click.echo(words, err=True)

@@ -34,7 +34,7 @@ from volbench.kubernetes.pod_placement import (
     check_source,
     ended_by_sigterm,
 )
-from volbench.kubernetes.pod_status import has_ended, ready_pods
+from volbench.kubernetes.pod_status import ready_pods, why_ended
 from volbench.kubernetes.removal import remove_campaign
 from volbench.units import counted_noun
 
@@ -92,9 +92,7 @@ class VolumeLife:
 
     def has_worked(self, cluster: Cluster, claims: Objects, pods: Objects) -> bool:
         """Note the events up to the first I/O; return whether that is done."""
-        claim, pod = claims.get(_name(self.claim), {}), pods.get(_name(self.pod), {})
-        if has_ended(pod):
-            self.raise_reason(cluster)
+        claim, pod = claims.get(_name(self.claim), {}), pods[_name(self.pod)]
         if claim.get("status", {}).get("phase") == "Bound" and not self.volume:
             self._note("bound")
             name = claim["spec"]["volumeName"]
@@ -111,6 +109,17 @@ class VolumeLife:
                 if printed := _PRINTED.search(cluster.logs(_name(self.pod))):
                     self.first_io_s = float(printed.group(1))
         return self.first_io_s is not None
+
+    def require_pod(self, pods: Objects) -> None:
+        """Raise why the pod has ended, or is being ended, before it was stopped."""
+        found = pods.get(_name(self.pod))
+        reason = why_ended(found, found["metadata"]["uid"] if found else "")
+        if reason and "stopped" not in self.at_s:
+            raise TransportError(
+                f"the pod of {self.storage_class} has ended: {reason}",
+                hint=f"see: kubectl get events --field-selector "
+                f"involvedObject.name={_name(self.pod)}",
+            )
 
     def expand(self, cluster: Cluster) -> None:
         """Ask for a larger volume."""
@@ -311,6 +320,8 @@ def follow_lives(
                 {_name(item): item for item in cluster.list(kind, f"{CAMPAIGN_LABEL}={campaign}")}
                 for kind in ("PersistentVolumeClaim", "Pod")
             )
+            for each in waiting:
+                each.require_pod(pods)
             waiting = [each for each in waiting if not has_ended_now(each, cluster, claims, pods)]
             if waiting and time.monotonic() > end_s:
                 if begin is VolumeLife.create:
