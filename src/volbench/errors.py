@@ -118,6 +118,7 @@ class TransportError(VolbenchError):
     """A host is unreachable, or the connection failed."""
 
     exit_code = 4
+    ends_host: ClassVar[bool] = False  # whether the host has ended for good, as a deleted pod
 
 
 class ConnectError(TransportError):

@@ -12,9 +12,9 @@ import pytest
 from tests.command_line import call
 from tests.engine.conftest import attach_loop
 from tests.fleet.hosts import call as call_program
-from tests.kubernetes.conftest import IMAGE, Desk, block_volume, storage_class
+from tests.kubernetes.conftest import IMAGE, Desk, block_volume, storage_class, wait_for_run
 from tests.kubernetes.local_cluster import LocalCluster
-from tests.waiting import until
+from tests.waiting import PATIENCE_S, until
 from volbench.api.one_campaign import open_campaign
 from volbench.kubernetes.cluster import Manifest, open_cluster
 from volbench.kubernetes.manifests import DATA_DEVICE, NODE_DEVICE, claim_spec, make_object
@@ -29,12 +29,18 @@ jobs:
 """
 RESTORED = """\
 name: restored
+cold_probe: true
 phases:
   warmup:
     hydration:
       warming: {mode: read, extents: 4}
 jobs:
   same: {rw: read, bs: 1m, size: 64m, ioengine: psync, direct: 1, verify: crc32c}
+"""
+READS = """\
+name: reads
+jobs:
+  a: {rw: randread, bs: 4k, ioengine: psync, direct: 1, runtime: 8s, time_based: 1}
 """
 
 
@@ -146,6 +152,9 @@ def test_a_restored_volume_is_hydrated_and_measured(
     assert warmed["io_bytes"].sum() == _SIZE
     assert len(warmed) > 1
     assert list(summary[summary["phase"] == "measured"]["status"]) == ["finished"]
+    probe = json.loads((tmp_path / "back/probe/data/probe.json").read_text(encoding="utf-8"))
+    assert probe["reason"] == ""
+    assert probe["cold"] is not None
     (host,) = open_campaign(tmp_path / "back").campaign.hosts
     assert host.labels["restored_from"] == f"{origin.removeprefix('--from-')} {name}"
     left = [item for item in desk.left() if source not in item]
@@ -236,6 +245,28 @@ def test_what_a_class_cannot_do_is_refused(
     assert words in done.stderr
     assert desk.left() == []
     until(lambda: desk.api.list("VolumeSnapshot") == [])
+
+
+def test_a_run_on_a_raw_device_is_lost_with_its_pod(desk: Desk, tmp_path: Path) -> None:
+    """It has no files on the host; a resume with consent repeats it in another pod.
+
+    Attached again, a loop device cannot be identified.
+    """
+    profile = tmp_path / "reads.yaml"
+    profile.write_text(READS, encoding="utf-8")
+    process = desk.start("c", str(profile), *_BLOCK)
+    wait_for_run(desk)
+    desk.api.delete("Pod", desk.pod()["metadata"]["name"], grace_s=0)
+    table, errors = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 4, errors
+    assert "interrupted" in table
+    refused = call("resume", desk.folder / "c")
+    assert refused.returncode == 3, refused.stderr
+    consent = ("--allow-destroy", f"loop:{DATA_DEVICE}")
+    assert " ".join(consent) in refused.stderr
+    done = call("resume", desk.folder / "c", *consent)
+    assert done.returncode == 0, done.stderr
+    assert list(open_campaign(desk.folder / "c").summary()["status"]) == ["finished"]
 
 
 def test_volumes_have_the_attributes_class_that_was_requested(desk: Desk, job: Path) -> None:

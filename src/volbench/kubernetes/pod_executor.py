@@ -61,6 +61,8 @@ _MISSING = re.compile(r"executable file not found|no such file or directory", re
 class PodEndedError(TransportError):
     """A pod has ended and can run nothing any more."""
 
+    ends_host = True
+
     def __init__(self, host: str, pod: str, reason: str) -> None:
         super().__init__(
             f"the pod of {host} has ended: {reason}",

@@ -256,8 +256,9 @@ class Worker:
             else:
                 outcome = RunOutcome(RunState.INTERRUPTED, "stopped by the user before it started")
         except TransportError as error:
-            if error.transient:
+            if error.transient or error.ends_host:
                 # The connection is lost, not the run: it may continue until a resume finds it.
+                # A host that has ended runs nothing else: what it has lost is not a failure.
                 raise
             outcome = RunOutcome(RunState.FAILED, error.message)
         except (RefusedError, ArchiveError) as error:

@@ -6,11 +6,13 @@ opened for reading only.
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from volbench.engine.run.process_watch import Ending, StopRequest, watch
+from volbench.engine.run.run_directory import RunDirectory
 from volbench.errors import (
     ArchiveError,
     FioError,
@@ -26,7 +28,7 @@ from volbench.fio.results.validation import Expected, problems_of
 from volbench.model.campaign.planned_run import Run, Section, Volume, VolumeKind
 from volbench.model.results.result import Direction, RunOutput
 from volbench.plan.expansion.estimate import PROBE_READ_S
-from volbench.store.atomic_files import read_text, write_atomic
+from volbench.store.atomic_files import read_text
 from volbench.store.layout import FIO_OUTPUT, JOB_FILE, ProbeFolder, RunFolder
 
 RUNTIME_S = round(PROBE_READ_S)  # Time limit of each pass
@@ -115,13 +117,21 @@ class Reader:
     ) -> RunOutput:
         """Run one process to its end and return its results."""
         self._check_stop()
-        write_atomic(step.job_file, render(self._plan(name, options)))
         argv = [self.fio, "--readonly", "--output-format=json", f"--output={FIO_OUTPUT}", JOB_FILE]
-        process = self.executor.start(argv, cwd=str(step.path), stderr=str(step.stderr))
-        work = watch(
-            process, deadline_s=RUNTIME_S + LATE_S, stop=self.stop, on_output=lambda _text, _s: None
-        )
-        watched = finish(work)
+        directory = RunDirectory(self.executor, step, name=f"probe-{secrets.token_hex(4)}")
+        try:
+            directory.put(JOB_FILE, render(self._plan(name, options)))
+            directory.sync()
+            work = watch(
+                directory.start(argv, stderr=step.stderr.name),
+                deadline_s=RUNTIME_S + LATE_S,
+                stop=self.stop,
+                on_output=lambda _text, _s: None,
+            )
+            watched = finish(work)
+            directory.fetch()
+        finally:
+            directory.remove(wait=True)
         if watched.ending is Ending.STOPPED:
             self._check_stop()
         status = -9 if watched.exit_status is None else watched.exit_status

@@ -30,6 +30,7 @@ from volbench.errors import RefusedError, quoted
 from volbench.execute.agent.held_device import BLANK
 from volbench.execute.protocol import Executor, HeldDevice
 from volbench.fio.jobs.render_job import writes
+from volbench.model.campaign.host import LOCAL
 from volbench.model.campaign.planned_run import DevicePin, Run, Volume
 
 _Reason = tuple[str, str]
@@ -62,6 +63,7 @@ def check_identity(
     volume: Volume,
     seen: DescribedVolume,
     *,
+    host: str = LOCAL,
     held: HeldDevice | None = None,
     edges: str | None = None,
 ) -> DescribedDevice:
@@ -96,10 +98,11 @@ def check_identity(
     if pin is not None and not problems:
         problems = _mismatches(pin, now, seen, edges=edges)
     if problems or seen.device is None:
+        name = target if host == LOCAL else f"{host}:{target}"
         raise RefusedError(
             f"{target} is not the device that was planned: {', '.join(problems)}",
             hint=f"examine it with volbench probe {quoted(target)}; to overwrite it anyway: "
-            f"volbench resume DIR --allow-destroy {quoted(target)}, or plan a new campaign",
+            f"volbench resume DIR --allow-destroy {quoted(name)}, or plan a new campaign",
         )
     return seen.device
 

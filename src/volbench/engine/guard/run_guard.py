@@ -144,7 +144,7 @@ def _check_device(
     target, is_start = run.volume.target, opened is not None
     opened = opened or OpenDevice()
     held = opened.held
-    device = check_identity(run.volume, seen, held=held, edges=opened.edges)
+    device = check_identity(run.volume, seen, host=run.host, held=held, edges=opened.edges)
     if consent is None:
         return
     check_unused(target, device, is_held=held is not None)
