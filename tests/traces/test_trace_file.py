@@ -80,7 +80,7 @@ def test_other_files_are_no_traces(tmp_path: Path) -> None:
     newer = tmp_path / "newer.parquet"
     schema = trace_file.SCHEMA.with_metadata({"volbench.trace": '{"version":2,"source":"tracefs"}'})
     pq.write_table(schema.empty_table(), newer)
-    for path, reason in ((text, "Parquet"), (table, "lacks the facts"), (newer, "version")):
+    for path, reason in ((text, "Parquet"), (table, "no entry volbench.trace"), (newer, "version")):
         with pytest.raises(InputError, match=reason):
             read_facts(path)
 
@@ -194,6 +194,41 @@ def test_a_trace_without_ios_is_named(tmp_path: Path) -> None:
     assert (done.returncode, f"{path} has no I/Os\n" in done.stderr) == (2, True)
     with pytest.raises(InputError, match="has no I/Os"):
         read_recorded(path)
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "reason"),
+    [
+        ("offset_bytes", [0, -4096, 0], "row 2: offset_bytes is -4096"),
+        ("offset_bytes", [0, 0, 1 << 62], "row 3: offset_bytes is 4611686018427387904"),
+        ("size_bytes", [4096, 4096, -1], "row 3: size_bytes is -1"),
+        ("kind", [9, 0, 0], "row 1: kind is 9"),
+        ("latency_ns", [0, 0, -2], "row 3: latency_ns is -2"),
+        ("time_ns", [0, 0, 10**18], "row 3: time_ns is 1000000000000000000"),
+        ("time_ns", [7, 6, 8], "row 2: its time_ns is before that of the row above"),
+        ("time_ns", [0, None, 8], "row 2: time_ns is missing"),
+        ("device", ["a", "b", None], "row 3: device is missing"),
+    ],
+)
+def test_a_trace_with_impossible_values_is_refused(
+    column: str, values: list[object], reason: str, tmp_path: Path
+) -> None:
+    """File, row and value are named, whichever verb reads it."""
+    rows = made_rows([0, 1, 2])
+    place = rows.schema.get_field_index(column)
+    field = rows.schema.field(place)
+    plain = pa.array(values).dictionary_encode() if column == "device" else pa.array(values)
+    schema = trace_file.SCHEMA.with_metadata({"volbench.trace": '{"source":"tracefs"}'})
+    path = tmp_path / "trace.parquet"
+    pq.write_table(rows.set_column(place, field, plain.cast(field.type)).cast(schema), path)
+    for words in (
+        ("trace", "show", path),
+        ("trace", "import", path, "-o", tmp_path / "new.parquet"),
+        ("replay", path, "--on", tmp_path, "--dry-run"),
+        ("profile", "from-trace", path),
+    ):
+        done = call(*words)
+        assert (done.returncode, f"{path} is damaged: {reason}" in done.stderr) == (2, True), done
 
 
 @pytest.mark.parametrize(

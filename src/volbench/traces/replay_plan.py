@@ -165,8 +165,6 @@ def _fitted(table: pa.Table, target: Target, fit: Fit) -> tuple[Ints, Ints]:
     """Return offsets and sizes in whole blocks within the target."""
     block = target.block_bytes
     first, counts = whole_blocks(table, block)
-    if first.min() < 0 or counts.min() < 0:
-        raise InputError("the trace has negative offsets or sizes", hint="record it again")
     span = int((first + counts).max())
     room = span if target.size_bytes is None else target.size_bytes // block
     if counts.max() > room:

@@ -42,6 +42,16 @@ PART_ROWS = 1 << 19
 BATCH_ROWS = 1 << 16
 _PART_S = 60.0  # of a recording that is lost at most when it is killed
 UNKNOWN = -1  # latency or queue that the source does not have
+# Minimum and maximum of each column of a trace. Later times (100 days) and larger offsets (1 EiB)
+# are those of a damaged file; a replay at --speed 0.01 could not represent them. Noticed by:
+# tests/traces/test_trace_file.py::test_a_trace_with_impossible_values_is_refused
+_RANGES = {
+    "time_ns": (0, 100 * 86_400 * 10**9),
+    "offset_bytes": (0, 1 << 60),
+    "size_bytes": (0, (1 << 31) - 1),
+    "kind": (0, 3),
+    "latency_ns": (UNKNOWN, 100 * 86_400 * 10**9),
+}
 
 Change = Callable[[pa.Table], pa.Table]
 Source = Literal[
@@ -347,7 +357,7 @@ def unfinished(folder: Path) -> InputError:
         )
     return InputError(
         f"the recording in {folder} has saved no I/Os: it is still running, or it was killed",
-        hint="I/Os are saved once a minute and at the end; if it was killed, record again",
+        hint="I/Os are saved once a minute and at the end; if it was killed, repeat the recording",
     )
 
 
@@ -401,11 +411,53 @@ def read_batches(path: Path, columns: Sequence[str] | None = None) -> Iterator[p
         columns: to read; None for all of `SCHEMA`.
 
     Raises:
-        InputError: the file is not a trace, or is damaged.
+        InputError: the file is not a trace, or has values that no trace has.
     """
+    count = last_ns = 0
     with _opened(path) as file:
         _facts_of(path, file)
-        yield from file.iter_batches(BATCH_ROWS, columns=columns)
+        for batch in file.iter_batches(BATCH_ROWS, columns=columns):
+            last_ns = _check_rows(path, batch, count, last_ns)
+            count += len(batch)
+            yield batch
+
+
+def _check_rows(path: Path, batch: pa.RecordBatch, before: int, last_ns: int) -> int:
+    """Check the rows of a batch; return the time of the last one.
+
+    Args:
+        before: number of rows before the batch.
+        last_ns: time of the last of them.
+    """
+    for name in batch.schema.names:
+        column = batch.column(name)
+        if column.null_count:
+            raise _impossible(path, before + _first(column.is_null()), f"{name} is missing")
+        if name in _RANGES:
+            values, (least, most) = column.to_numpy(), _RANGES[name]
+            is_wrong = (values < least) | (values > most)
+            if is_wrong.any():
+                at = int(is_wrong.argmax())
+                reason = f"{name} is {values[at]}, which is not between {least} and {most}"
+                raise _impossible(path, before + at, reason)
+        if name == "time_ns":
+            is_early = np.diff(values, prepend=last_ns) < 0
+            if is_early.any():
+                reason = "its time_ns is before that of the row above"
+                raise _impossible(path, before + int(is_early.argmax()), reason)
+            last_ns = int(values[-1]) if len(values) else last_ns
+    return last_ns
+
+
+def _first(mask: pa.BooleanArray) -> int:
+    return int(mask.to_numpy(zero_copy_only=False).argmax())
+
+
+def _impossible(path: Path, index: int, reason: str) -> InputError:
+    return InputError(
+        f"{path} is damaged: row {index + 1}: {reason}",
+        hint="restore the file from a backup, or record or import the trace again",
+    )
 
 
 def read_rows(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
@@ -422,7 +474,10 @@ def read_rows(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
 
 def without_ios(path: Path) -> InputError:
     """Return the error of a trace that has no rows."""
-    return InputError(f"{path} has no I/Os", hint="record the disk while it is in use")
+    return InputError(
+        f"{path} has no I/Os",
+        hint="record it again while something reads from or writes to the disk",
+    )
 
 
 @contextmanager
@@ -442,7 +497,7 @@ def _opened(path: Path) -> Iterator[pq.ParquetFile]:
 def _facts_of(path: Path, file: pq.ParquetFile) -> TraceFacts:
     content = (file.metadata.metadata or {}).get(_KEY)
     if content is None:
-        raise _no_trace(path, "it lacks the facts of a trace")
+        raise _no_trace(path, "its metadata has no entry volbench.trace")
     if file.schema_arrow.remove_metadata() != SCHEMA:
         raise _no_trace(path, "its columns are not those of a trace")
     try:
