@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 from ruamel.yaml import YAML
 
+from tests.command_line import call
 from tests.traces.made_traces import made_rows, made_trace
 from tests.traces.replayed_traces import make_trace
 from volbench.cli.main import cli
@@ -21,7 +22,9 @@ from volbench.traces.trace_profile import profile_text
 
 
 def _jobs(path: Path) -> dict[str, dict[str, Any]]:
-    jobs: dict[str, dict[str, Any]] = YAML(typ="safe").load(profile_text(path, "load"))["jobs"]
+    jobs: dict[str, dict[str, Any]] = YAML(typ="safe").load(profile_text(path, "load", note=print))[
+        "jobs"
+    ]
     return jobs
 
 
@@ -98,7 +101,7 @@ def test_a_short_trace_has_a_phase_of_its_length(tmp_path: Path) -> None:
     assert done_bytes == pytest.approx(_bytes_of(tmp_path / "t.parquet"), rel=0.01)
     short = make_trace(tmp_path / "short.parquet", ios=50, time_ns=times[:50])
     with pytest.raises(InputError, match=r"lasts only 0.49 s; a profile needs 1 s"):
-        profile_text(short, "load")
+        profile_text(short, "load", note=print)
 
 
 def _bytes_of(path: Path) -> int:
@@ -129,4 +132,27 @@ def test_the_profile_runs_and_is_scored(tmp_path: Path) -> None:
 def test_a_profile_of_a_few_kilobytes_is_of_whole_blocks(tmp_path: Path) -> None:
     """Its fill writes blocks of 1 MiB, so a shorter file was refused."""
     trace = made_trace(tmp_path / "t.parquet", made_rows(np.arange(100) * 2 * 10**7))
-    assert "size: 1048576\n" in trace_profile.profile_text(trace, "short")
+    assert "size: 1048576\n" in trace_profile.profile_text(trace, "short", note=print)
+
+
+@pytest.mark.parametrize("is_idle", [True, False])
+def test_a_time_without_reads_and_writes_is_left_out(tmp_path: Path, *, is_idle: bool) -> None:
+    """It was a job without block sizes, which no verb accepted; the user is told."""
+    second = 10**9
+    times = [*range(0, 2 * second, second // 200), *range(10 * second, 12 * second, second // 200)]
+    kinds = [Kind.READ] * len(times)
+    if not is_idle:
+        flushes = [*range(2 * second, 10 * second, second // 20)]
+        times, kinds = [*times, *flushes], [*kinds, *[Kind.FLUSH] * len(flushes)]
+    order = np.argsort(times)
+    rows = made_rows(np.array(times)[order], kind=np.array(kinds, np.uint8)[order])
+    trace, profile = made_trace(tmp_path / "t.parquet", rows), tmp_path / "p.yaml"
+    done = call("profile", "from-trace", trace, "-o", profile)
+    assert done.returncode == 0, done.stderr
+    assert "note: no reads or writes from 2 s to 10 s: this time is left out" in done.stderr
+    assert ("note: 160 flush or discard I/Os left out" in done.stderr) is not is_idle
+    assert "Warning" not in done.stderr
+    assert [*YAML(typ="safe").load(profile.read_text())["jobs"]] == ["phase-1", "phase-2"]
+    planned = call("run", profile, "--on", tmp_path, "--dry-run")
+    assert planned.returncode == 0, planned.stderr
+    assert "warning" not in planned.stderr  # of a rate with several block sizes: there is one

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import groupby, pairwise
 from pathlib import Path
 from typing import Any
@@ -11,9 +12,12 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from volbench.errors import InputError, quoted
+from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.document.yaml_text import yaml_text
+from volbench.plan.profile.load_profile import load_profile
 from volbench.traces.replay_plan import Load, Target, file_bytes, lane_count, load_trace
 from volbench.traces.trace_file import Kind
+from volbench.units import counted_noun
 
 # Phases of a profile: more are not short, and each is a run. Noticed by:
 # tests/traces/test_trace_profile.py
@@ -33,8 +37,11 @@ Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 
 
-def profile_text(path: Path, name: str) -> str:
+def profile_text(path: Path, name: str, *, note: Callable[[str], None]) -> str:
     """Return a profile in YAML that makes about the load of a trace.
+
+    Args:
+        note: called with a sentence on each part of the trace that the profile leaves out.
 
     Raises:
         InputError: it is no trace, or has no reads and writes.
@@ -43,7 +50,8 @@ def profile_text(path: Path, name: str) -> str:
     kinds = load.rows["kind"].to_numpy()
     moves = (kinds == Kind.READ) | (kinds == Kind.WRITE)
     size_bytes = file_bytes(load, Target(None))  # Of whole blocks, as the fill needs
-    load = Load(load.rows.filter(pa.array(moves)), size_bytes, int((~moves).sum()))
+    left_out = load.left_out + int((~moves).sum())
+    load = Load(load.rows.filter(pa.array(moves)), size_bytes, left_out)
     if not len(load.rows):
         raise InputError(
             f"{path} has no reads and writes",
@@ -54,13 +62,20 @@ def profile_text(path: Path, name: str) -> str:
             f"{path} lasts only {load.duration_s:.2g} s; a profile needs {_MIN_INTERVAL_S:g} s",
             hint="replay the trace itself with volbench replay, or record a longer one",
         )
+    if load.left_out:
+        ios = counted_noun(load.left_out, "flush or discard I/O")
+        note(f"{ios} left out: the profile has only reads and writes")
     depth = lane_count(load)
-    jobs = {}
-    for number, (begin_s, end_s) in enumerate(_phases(load), 1):
-        times = load.times_ns / 1e9
+    jobs: dict[str, dict[str, Any]] = {}
+    times = load.times_ns / 1e9
+    for begin_s, end_s in _phases(load):
         chosen = (times >= begin_s) & (times < end_s)
-        jobs[f"phase-{number}"] = _job(load.rows.filter(pa.array(chosen)), load, end_s - begin_s)
-    return yaml_text(
+        if not chosen.any():
+            note(f"no reads or writes from {begin_s:.3g} s to {end_s:.3g} s: this time is left out")
+            continue
+        rows = load.rows.filter(pa.array(chosen))
+        jobs[f"phase-{len(jobs) + 1}"] = _job(rows, load, end_s - begin_s)
+    text = yaml_text(
         {
             "name": name,
             "defaults": {
@@ -88,6 +103,8 @@ def profile_text(path: Path, name: str) -> str:
             "jobs": jobs,
         }
     )
+    load_profile(text, path=f"the profile of {path}", table=shipped_table())
+    return text
 
 
 def _phases(load: Load) -> list[tuple[float, float]]:

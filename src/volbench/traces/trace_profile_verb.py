@@ -31,6 +31,7 @@ def from_trace(trace: Path, output: str) -> None:
     Its jobs have the rates, mixes, block sizes and hot ranges of the phases of the load. Run it,
     and compare it with the recording: volbench fidelity DIR --trace TRACE.
     """
+    from volbench.cli.profiles import say_note
     from volbench.traces.trace_file import find_trace
     from volbench.traces.trace_profile import profile_text
 
@@ -38,4 +39,4 @@ def from_trace(trace: Path, output: str) -> None:
     stem = path.stem if path == trace else trace.resolve().name
     name = re.sub(r"[^a-z0-9-]+", "-", stem.lower()).strip("-") or "trace"
     with binary_output(output, default_name=f"{name}.yaml") as sink:
-        sink.write(profile_text(path, f"{name}-load").encode())
+        sink.write(profile_text(path, f"{name}-load", note=say_note).encode())

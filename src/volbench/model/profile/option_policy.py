@@ -440,7 +440,9 @@ def _doubtful_depth(options: Mapping[str, str]) -> Iterator[str]:
 def _doubtful_rate(options: Mapping[str, str]) -> Iterator[str]:
     """Yield that a linear rate_iops counts bytes of the smallest block, measured with fio 3.33."""
     is_linear = options.get("rate_process", "linear") == "linear"
-    mixed = next((name for name in ("bssplit", "bsrange") if name in options), "")
+    # A split without a colon has one block size in each direction.
+    is_split = ":" in options.get("bssplit", "")
+    mixed = "bssplit" if is_split else "bsrange" if "bsrange" in options else ""
     if "rate_iops" in options and is_linear and mixed:
         yield (
             f"rate_iops with {mixed} limits the bytes: fio counts each I/O as one of the smallest "
