@@ -136,6 +136,17 @@ def test_a_watch_records_and_the_trace_is_shown(loop: str, tmp_path: Path) -> No
     assert "anonymised" in shown.stderr
     assert Path(loop).name not in shown.stdout
     assert call("verify", tmp_path / "w").returncode == 0
+    for name in ("trace.parquet", "campaign.json"):
+        file = tmp_path / "w" / name
+        before = file.read_bytes()
+        file.write_bytes(before + b"\n")
+        found = call("verify", tmp_path / "w")
+        assert (found.returncode, name in found.stdout) == (7, True), found
+        file.write_bytes(before)
+    (tmp_path / "w" / "trace-b").mkdir()
+    (tmp_path / "w" / "trace-b" / "trace.parquet").write_bytes(b"")
+    found = call("verify", tmp_path / "w")
+    assert (found.returncode, "trace-b/trace.parquet" in found.stdout) == (7, True), found
 
 
 def test_what_a_killed_recording_left_is_kept_and_removed(loop: str, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from shutil import copytree, rmtree
 import pytest
 from click.testing import CliRunner, Result
 
-from tests.command_line import COMMAND
+from tests.command_line import COMMAND, call
 from tests.engine.conftest import Disks
 from tests.traces.made_traces import made_rows, made_trace
 from tests.traces.replayed_traces import SPAN_BYTES, make_trace
@@ -65,6 +65,13 @@ def test_a_trace_is_replayed_in_a_directory(tmp_path: Path) -> None:
     found = {row["rule"] for row in json.loads(_call("check", folder, "--json").stdout)}
     assert not found & {"inconsistent-result", "overlapping-jobs", "damaged-files"}
     assert _call("verify", folder).exit_code == 0
+    for name in ("replay/lane-00.iolog", "replay/trace.parquet", "replay/new.iolog"):
+        file = folder / name
+        before = file.read_bytes() if file.exists() else b""
+        file.write_bytes(before + b" ")
+        checked = call("verify", folder)
+        assert (checked.returncode, name in checked.stdout) == (7, True), checked
+        file.write_bytes(before) if before else file.unlink()
 
 
 @pytest.mark.parametrize("volume", ["", "small.img"])

@@ -12,7 +12,8 @@ import pytest
 from benchmarks.guests import make_guests, missing_programs
 
 from tests.engine.conftest import Disks
-from volbench.traces.trace_file import FILE_NAME, Kind, read_facts
+from volbench.store.layout import TRACE
+from volbench.traces.trace_file import Kind, read_facts
 
 pytestmark = [pytest.mark.root, pytest.mark.slow]
 
@@ -57,7 +58,7 @@ def test_a_guest_boots_while_its_disk_is_recorded(
     )
     assert "Storm of storm" in done.stdout
     assert "1 machine" in done.stdout
-    trace = tmp_path / "storm" / FILE_NAME
+    trace = tmp_path / "storm" / TRACE
     assert read_facts(trace).lost_events == 0
     requests = pq.read_table(trace, columns=["kind", "size_bytes"]).to_pandas()
     sizes = requests.groupby("kind")["size_bytes"].sum()

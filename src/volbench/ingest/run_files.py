@@ -215,6 +215,7 @@ def verify_files(layout: Layout, campaign: Campaign, history: History) -> Verifi
     for role in campaign.cold_probe_roles:
         with _noting(verification, layout, layout.probe(role).path):
             _verify_probe(layout, layout.probe(role), verification)
+    _verify_others(layout, history, verification)
     planned = {run.id for run in campaign.runs}
     with _noting(verification, layout, layout.runs):
         for path in sorted(layout.runs.iterdir()) if layout.runs.is_dir() else ():
@@ -273,6 +274,30 @@ def _verify_run(
         _note(verification, layout, folder.status, Change.CHANGED, "differs from the journal")
     if isinstance(files, Mapping):
         _verify_listed(layout, folder.path, files, verification)
+
+
+def _verify_others(layout: Layout, history: History, verification: Verification) -> None:
+    """Compare the files outside the folders of runs: traces, and the logs of a replay."""
+    expected = {}
+    for name, digest in history.files.items():
+        if Path(name).is_absolute() or ".." in Path(name).parts:
+            reason = "names a file outside the campaign folder"
+            _note(verification, layout, layout.journal, Change.DAMAGED, reason)
+        else:
+            expected[layout.root / name] = digest
+    for file, digest in sorted(expected.items()):
+        verification.files += 1
+        try:
+            if not file.is_file():
+                _note(verification, layout, file, Change.MISSING)
+            elif checksum(file, max_bytes=None) != digest:
+                _note(verification, layout, file, Change.CHANGED)
+        except VolbenchError as error:
+            _note(verification, layout, file, Change.DAMAGED, error.message)
+    folders = {file.parent for file in expected} - {layout.root}
+    found = {path for folder in folders if folder.is_dir() for path in folder.iterdir()}
+    for file in sorted({*found, *layout.traces} - {*expected, *folders}):
+        _note(verification, layout, file, Change.ADDED)
 
 
 def _verify_probe(layout: Layout, folder: ProbeFolder, verification: Verification) -> None:

@@ -55,6 +55,8 @@ class History:
     # run id to the SHA-256 of its status.json, which has those of its raw files; runs of campaigns
     # before checksums are absent
     checksums: dict[str, str] = field(default_factory=dict)
+    # path below the campaign folder to the SHA-256 of each file that is not in the folder of a run
+    files: dict[str, str] = field(default_factory=dict)
     # hosts on which the campaign may hold locks, files or a work folder
     in_use: set[str] = field(default_factory=set)
     imprecise: list[str] = field(default_factory=list)  # workloads that missed `repeat.until`
@@ -89,7 +91,8 @@ class Journal:
         """Append one entry.
 
         Args:
-            kind: such as ``run``, ``runs`` of one state, ``in-use``, ``released`` or ``scratch``.
+            kind: such as ``run``, ``runs`` of one state, ``files``, ``in-use``, ``released`` or
+                ``scratch``.
         """
         line = json.dumps({"utc": utc_now(), "kind": kind, **facts}, ensure_ascii=False)
         if self._seal is not None:
@@ -230,6 +233,8 @@ def _apply_entry(history: History, entry: Mapping[str, object]) -> None:
             history.reasons.update(dict.fromkeys(map(str, runs), str(entry.get("reason", ""))))
         case {"kind": "in-use", "hosts": list(hosts)}:
             history.in_use.update(map(str, hosts))
+        case {"kind": "files", "files": dict(files)}:
+            history.files.update({str(name): str(digest) for name, digest in files.items()})
         case {"kind": "imprecise", "workloads": list(workloads)}:
             history.imprecise = [*map(str, workloads)]
         case {"kind": str(kind), "host": str(host)}:

@@ -20,6 +20,7 @@ PROCESSES = "processes.log"
 COMPRESSED = ".zst"
 STATUS = "status.json"
 MARKS = "marks.txt"
+TRACE = "trace.parquet"  # of a watch, or in a folder of each of its hosts
 # Files that record the checksums of the others in their folder, or are written until after the run
 UNCHECKED = frozenset({STATUS, "probe.json", MARKS})
 
@@ -176,6 +177,11 @@ class Layout:
     def runs(self) -> Path:
         """Parent of the run folders."""
         return self.root / "runs"
+
+    @property
+    def traces(self) -> list[Path]:
+        """Traces of a watch: one, or one for each of several hosts."""
+        return sorted([*self.root.glob(TRACE), *self.root.glob(f"trace-*/{TRACE}")])
 
     @property
     def tables(self) -> Path:

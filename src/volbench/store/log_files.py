@@ -9,7 +9,7 @@ import io
 import lzma
 import os
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from hashlib import file_digest, sha256
 from pathlib import Path
@@ -23,6 +23,9 @@ from volbench.units import format_capacity
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from volbench.store.journal import Journal
+    from volbench.store.layout import Layout
 
 MAX_BYTES = MAX_FILE_BYTES  # Maximum size of a result, before and after decompression
 EXTENSIONS = (".gz", ".xz", ".zst", ".bz2")  # File name extensions of compressed files
@@ -181,10 +184,17 @@ def raw_checksums(folder: Path) -> dict[str, str]:
     }
 
 
-def checksum(path: Path) -> str:
+def record_files(journal: Journal, layout: Layout, paths: Iterable[Path]) -> None:
+    """Record the checksums of files outside the folders of runs, for `volbench verify`."""
+    digests = {str(path.relative_to(layout.root)): checksum(path, max_bytes=None) for path in paths}
+    if digests:
+        journal.write("files", files=digests)
+
+
+def checksum(path: Path, *, max_bytes: int | None = MAX_RAW_BYTES) -> str:
     """Return the SHA-256 of a file."""
     try:
-        with open_regular(path, max_bytes=MAX_RAW_BYTES) as stream:
+        with open_regular(path, max_bytes=max_bytes) as stream:
             return file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         raise _unreadable(path, error) from error

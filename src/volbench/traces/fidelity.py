@@ -31,10 +31,10 @@ from volbench.ingest.series_rows import read_samples
 from volbench.model.campaign.planned_run import Campaign, Run, RunState
 from volbench.model.profile.profile_model import Phase
 from volbench.model.results.result import Direction
-from volbench.store.layout import Layout, RunFolder
+from volbench.store.layout import TRACE, Layout, RunFolder
 from volbench.store.log_files import open_log, plain_name
 from volbench.traces.replay_plan import FOLDER, MAX_IOS, whole_blocks
-from volbench.traces.trace_file import FILE_NAME, UNKNOWN, Kind, read_rows, trace_path
+from volbench.traces.trace_file import UNKNOWN, Kind, read_rows, trace_path
 from volbench.units import SECTOR_BYTES, format_latency, percent
 
 Floats = npt.NDArray[np.float64]
@@ -352,7 +352,7 @@ def _of_profile(layout: Layout, campaign: Campaign, recorded: Arrivals) -> list[
 def recording_of(run: Run, folder: RunFolder) -> Path:
     """Return the trace that a run replays, as fitted to its target."""
     logs = run.replayed.logs if run.replayed else (f"{FOLDER}/",)
-    return folder.path.parent.parent / logs[0].rpartition("/")[0] / FILE_NAME
+    return folder.path.parent.parent / logs[0].rpartition("/")[0] / TRACE
 
 
 def _of_run(run: Run, folder: RunFolder, recorded: Arrivals) -> list[Measure]:

@@ -23,6 +23,7 @@ from volbench.execute.agent.observation.request_recorder import PAGES
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Executor, OperationError
 from volbench.store.journal import utc_now
+from volbench.store.layout import TRACE
 from volbench.traces.anonymiser import Anonymiser
 from volbench.traces.request_pairs import (
     COMPLETION,
@@ -33,7 +34,7 @@ from volbench.traces.request_pairs import (
     issues_of,
 )
 from volbench.traces.ring_pages import EventFormat, events_of
-from volbench.traces.trace_file import FILE_NAME, TraceFacts, TraceWriter, row_count
+from volbench.traces.trace_file import TraceFacts, TraceWriter, row_count
 from volbench.units import SECTOR_BYTES
 
 _SILENCE_S = 30.0  # Of a host that reads its buffers ten times a second
@@ -179,7 +180,7 @@ class Recorder:
             start_utc=utc_now(),
             device_bytes={name: count * SECTOR_BYTES for name, count in sectors.items()},
         )
-        self._writer = TraceWriter(self._folder / FILE_NAME, facts)
+        self._writer = TraceWriter(self._folder / TRACE, facts)
         self._facts = facts
         self._begun.set()
 
@@ -223,8 +224,8 @@ def recorded(
         yield
     finally:
         facts = recorder.stop()
-        count = row_count(folder / FILE_NAME)
-        tell(f"trace: {folder / FILE_NAME}, {count:,} I/Os, {lost_sentence(facts)}")
+        count = row_count(folder / TRACE)
+        tell(f"trace: {folder / TRACE}, {count:,} I/Os, {lost_sentence(facts)}")
 
 
 def lost_sentence(facts: TraceFacts) -> str:

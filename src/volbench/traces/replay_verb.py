@@ -297,16 +297,24 @@ def _profile(loads: Sequence[_PlannedLoad], kind: VolumeKind, settings: Sequence
 def _write_files(layout: Layout, *, loads: Mapping[str, _PlannedLoad]) -> None:
     """Write the fitted traces and fio's logs into a campaign folder."""
     from volbench.store.atomic_files import write_atomic
-    from volbench.traces.trace_file import FILE_NAME, TraceWriter, read_facts
+    from volbench.store.consent import seal_of
+    from volbench.store.journal import Journal
+    from volbench.store.layout import TRACE
+    from volbench.store.log_files import record_files
+    from volbench.traces.trace_file import TraceWriter, read_facts
 
+    written: list[Path] = []
     for planned in {each.load.logs: each for each in loads.values()}.values():
         folder = layout.root / Path(planned.load.logs[0]).parent
         folder.mkdir(parents=True)
         for name, text in zip(planned.load.logs, planned.texts, strict=True):
             write_atomic(layout.root / name, text, durable=False)
-        writer = TraceWriter(folder / FILE_NAME)
+        writer = TraceWriter(folder / TRACE)
         writer.add(planned.rows.rows)
         writer.close(read_facts(planned.trace))
+        written += [*(layout.root / name for name in planned.load.logs), folder / TRACE]
+    with Journal(layout.journal, seal_of(layout)) as journal:
+        record_files(journal, layout, written)
 
 
 @click.command(

@@ -30,8 +30,8 @@ from volbench.errors import InputError, quoted
 from volbench.model.frozen_model import Count, Frozen, Seconds
 from volbench.store.atomic_files import first_error, open_regular, replaced_file, unwritable
 from volbench.store.held_folder import make_private_folder
+from volbench.store.layout import TRACE
 
-FILE_NAME = "trace.parquet"
 _KEY = b"volbench.trace"
 
 # Rows that are sorted at once: 40 MB in memory. Noticed by:
@@ -326,7 +326,7 @@ def trace_path(path: Path) -> Path:
     filled, stays a link, and is refused when it is opened.
     """
     if path.is_dir():
-        return path / FILE_NAME
+        return path / TRACE
     return path.resolve() if path.is_symlink() else path
 
 
@@ -365,7 +365,7 @@ def parts_of(path: Path) -> list[Path]:
     """Return the file of a trace, or the parts that a killed recording left in a folder."""
     if not path.is_dir():
         return [trace_path(path)]
-    return sorted(_parts_folder(path / FILE_NAME).glob("*.parquet"))
+    return sorted(_parts_folder(path / TRACE).glob("*.parquet"))
 
 
 def read_facts(path: Path) -> TraceFacts:

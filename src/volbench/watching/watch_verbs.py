@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -253,6 +254,7 @@ def _carry_out(
     from volbench.store.archive import hold_campaign
     from volbench.store.consent import hold_copies
     from volbench.store.journal import Journal
+    from volbench.store.log_files import record_files
     from volbench.watching.live_table import LiveTable
     from volbench.watching.watch_loop import Watch
 
@@ -264,8 +266,11 @@ def _carry_out(
         hold_copies(layout, campaign.key),
         Journal(layout.journal) as journal,
         stop_on_signals() as stop,
-        recording,
+        ExitStack() as at_end,
     ):
+        record_files(journal, layout, [layout.campaign])
+        at_end.callback(lambda: record_files(journal, layout, layout.traces))
+        at_end.enter_context(recording)
         click.echo(words, err=True)
         table = LiveTable(sys.stderr)
         watch = Watch(
