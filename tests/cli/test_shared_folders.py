@@ -15,7 +15,12 @@ from tests.command_line import Volbench
 from tests.importer.sources import JSON, put
 from tests.waiting import PATIENCE_S
 from volbench.errors import ArchiveError
-from volbench.store.held_folder import hold_folder, make_private_folder, refuse_foreign_links
+from volbench.store.held_folder import (
+    hold_folder,
+    login_of,
+    make_private_folder,
+    refuse_foreign_links,
+)
 
 pytestmark = pytest.mark.root
 
@@ -264,7 +269,7 @@ def test_root_imports_into_no_folder_of_another_user(
     os.chown(scratch / name, NOBODY, NOBODY)
     done = volbench("import", source, "--output", scratch / "impz")
     assert done.returncode == 3, done.stderr
-    assert f"{scratch / name} belongs to the user {NOBODY}" in done.stderr
+    assert f"{scratch / name} belongs to the user {login_of(NOBODY)}" in done.stderr
     assert list((scratch / name).iterdir()) == []
 
 
@@ -278,7 +283,7 @@ def test_root_writes_no_report_into_a_campaign_of_another_user(
     os.chown(out, NOBODY, NOBODY)
     done = volbench(*verb, out)
     assert done.returncode == 3, done.stderr
-    assert "belongs to the user 65534" in done.stderr
+    assert f"belongs to the user {login_of(NOBODY)}" in done.stderr
     os.chown(out, 0, 0)
     out.chmod(0o777)
     done = volbench(*verb, out)
@@ -315,7 +320,7 @@ def test_root_follows_no_link_of_another_user_to_an_output(
     ):
         done = volbench(*words)
         assert done.returncode == 3, (words, done.stderr)
-        assert f"planted is a symbolic link of the user {NOBODY}" in done.stderr
+        assert f"planted is a symbolic link of the user {login_of(NOBODY)}" in done.stderr
     assert not list(home.iterdir())
 
 

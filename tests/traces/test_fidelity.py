@@ -100,8 +100,8 @@ def test_another_mix_is_beyond_one_percent() -> None:
     ("waited_percent", "reason"),
     [
         (60.0, "the host scheduled fio late: tasks waited for a CPU 60 % of the time"),
-        (2.0, "unknown reason: tasks waited for a CPU 2 % of the time"),
-        (float("nan"), "unknown reason: the host does not report"),
+        (2.0, "no cause found: tasks waited for a CPU 2 % of the time"),
+        (float("nan"), "no cause found: the host does not report"),
     ],
 )
 def test_the_host_is_blamed_only_if_its_cpus_were_waited_for(

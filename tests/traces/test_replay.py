@@ -123,7 +123,9 @@ def test_a_device_needs_consent_and_is_never_left(tmp_path: Path) -> None:
         assert isinstance(beyond.exception, InputError)
         assert "the trace spans" in beyond.exception.message
         command = ("replay", trace, "--on", device, "--fit", "scale", "-o", folder)
-        assert isinstance(_call(*command).exception, RefusedError)
+        refused = _call(*command)
+        assert isinstance(refused.exception, RefusedError)
+        assert "never written do not access the storage" in refused.output
         done = _call(*command, "--allow-destroy", device)
         assert done.exit_code == 0, done.output
         assert _measures(folder)["requests"]["replayed"] == 400

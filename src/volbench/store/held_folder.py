@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import re
 import stat
 from collections.abc import Iterator
@@ -132,18 +133,26 @@ def refuse_foreign_links(path: Path) -> None:
             continue
         if owner := place.lstat().st_uid:
             raise RefusedError(
-                f"{place} is a symbolic link of the user {owner}, who decides with it where root"
-                f" writes {path}",
+                f"{place} is a symbolic link of the user {login_of(owner)}, who could redirect what"
+                f" root writes to {path}",
                 hint="name the folder that it leads to, if you trust it, with --output",
             )
         if place.exists():  # a circle has no end
             refuse_foreign_links(place.parent / place.readlink() / "file")
 
 
+def login_of(uid: int) -> str:
+    """Return the login of a user; the UID if there is none."""
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return str(uid)
+
+
 def _whose(status: os.stat_result) -> str:
     if _others_write(status):
         return "can be written by other users"
-    return f"belongs to the user {status.st_uid}"
+    return f"belongs to the user {login_of(status.st_uid)}"
 
 
 def _others_write(status: os.stat_result) -> bool:

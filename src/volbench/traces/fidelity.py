@@ -211,11 +211,11 @@ def _why_late(late: Floats, recorded: Arrivals, replayed: Arrivals, waited_perce
     if end > MAX_LAG_S:
         return "fio or the host could not issue I/Os at this rate, so the replay ended late"
     if np.isnan(waited_percent):
-        return "unknown reason: the host does not report whether tasks waited for a CPU"
+        return "no cause found: the host does not report whether tasks waited for a CPU"
     waited = f"tasks waited for a CPU {waited_percent:.0f} % of the time"
     if waited_percent >= _MIN_WAITED_PERCENT:
         return f"the host scheduled fio late: {waited}"
-    return f"unknown reason: {waited}"
+    return f"no cause found: {waited}"
 
 
 def _slowdown(recorded: Arrivals, replayed: Arrivals) -> float:

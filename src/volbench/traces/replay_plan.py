@@ -83,6 +83,11 @@ class Load:
         return float(self.times_ns[-1]) / 1e9
 
     @property
+    def has_reads(self) -> bool:
+        """Whether anything is read."""
+        return bool((self.rows["kind"].to_numpy() == Kind.READ).any())
+
+    @property
     def write_bytes(self) -> int:
         """Bytes that are written."""
         is_write = self.rows["kind"].to_numpy() == Kind.WRITE

@@ -113,7 +113,7 @@ def replay(
     into = (start.output or default_campaign_folder("replay")).absolute()
     with where.connected() as hosts:
         loads, kind = _loads(hosts, trace, target, size, speed=speed, fit=Fit(fit))
-        _say_what_is_replayed(loads)
+        _say_what_is_replayed(loads, kind)
         request = CampaignRequest(
             profiles=(_profile(list(loads.values()), kind, settings),),
             targets=roles,
@@ -255,7 +255,9 @@ def _target(host: ConnectedHost, target: str | None, size: str) -> tuple[Target,
             )
 
 
-def _say_what_is_replayed(loads: Mapping[str, _PlannedLoad]) -> None:
+def _say_what_is_replayed(loads: Mapping[str, _PlannedLoad], kind: VolumeKind) -> None:
+    from volbench.model.campaign.planned_run import VolumeKind
+
     hosts: dict[str, list[str]] = {}
     for host, planned in loads.items():
         hosts.setdefault(planned.load.logs[0], []).append(host)
@@ -269,6 +271,12 @@ def _say_what_is_replayed(loads: Mapping[str, _PlannedLoad]) -> None:
         if planned.rows.left_out:
             discards = counted_noun(planned.rows.left_out, "discard")
             click.echo(f"note: {discards} skipped: only a device supports them", err=True)
+    if kind is VolumeKind.DEVICE and any(planned.rows.has_reads for planned in loads.values()):
+        click.echo(
+            "note: reads of blocks that were never written do not access the storage; if the device"
+            " has such blocks, write all of them first: volbench warmup",
+            err=True,
+        )
 
 
 def _profile(loads: Sequence[_PlannedLoad], kind: VolumeKind, settings: Sequence[str]) -> Profile:

@@ -263,3 +263,12 @@ def test_different_jobs_are_not_repeats() -> None:
     """Two jobs on one volume have rates of their own."""
     views = [over_time([rate] * 60, a_run(name=name)) for name, rate in (("a", 1e3), ("b", 4e3))]
     assert _of_any(views, rule="uneven-repeats") == []
+
+
+@pytest.mark.parametrize(("slowest_s", "count"), [(0.01, 0), (5.0, 1)])
+def test_a_replay_is_idle_or_stalls(slowest_s: float, count: int) -> None:
+    """Nothing completed for 5 s: without an I/O that took so long, the recording was idle."""
+    rates = [1000.0] * 10 + [0.0] * 5 + [1000.0] * 10
+    replay = a_run({"read_iolog": "../../replay/lane-00.iolog"})
+    assert len(found(over_time(rates, replay, lat_max_s=slowest_s), rule="stall")) == count
+    assert len(found(over_time(rates, lat_max_s=slowest_s), rule="stall")) == 1

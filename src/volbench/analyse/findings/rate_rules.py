@@ -73,6 +73,9 @@ _MIN_SWING = 2.0
 # Intervals of a period in which a stall is an exception.
 # Noticed by: test_steady.py::test_periodic_stalls_are_named
 _MIN_STALL_PERIODS = 3
+# Longest latency over a time without completions, from which I/Os of a replay waited for the
+# volume. Noticed by: test_steady.py::test_a_replay_is_idle_or_stalls
+_MIN_STALLED_SHARE = 0.7
 # Longest latency over what an interval lacks, up to which a stall explains both.
 # Noticed by: test_steady.py::test_periodic_stalls_are_named
 _MAX_OF_LACK = 1.5
@@ -446,7 +449,8 @@ def _most(ratios: Iterable[float]) -> float:
         " so the longest stall is as long as the maximum latency, where that fits. With one I/O"
         " in flight, also the longest latency, of syncs too. With more and without a series, the"
         " longest latency is a note if it is 5 % of the runtime. Jobs with pauses (thinktime,"
-        " latency_target) get a note. The five longest stalls are reported."
+        " latency_target) get a note. In a replay, a time that is longer than every I/O took was"
+        " idle in the recording, and is not a stall. The five longest stalls are reported."
     ),
     why=(
         "A stall blocks everything that uses the volume, and means and most percentiles hide"
@@ -468,7 +472,7 @@ def stall(view: RunView, _: Context) -> Iterator[Observation]:
     spans = [
         (start, end)
         for start, end in stall_spans(view, t_s, iops, direction=None)
-        if end - start >= least_s - 1e-6
+        if end - start >= least_s - 1e-6 and not _is_idle(view, end - start)
     ]
     longest = sorted(spans, key=lambda span: span[0] - span[1])[:_MAX_STALLS]
     for start, end in sorted(longest):
@@ -483,6 +487,15 @@ def stall(view: RunView, _: Context) -> Iterator[Observation]:
         )
     if not spans and not paused:
         yield from _slowest_io(view, least_s=least_s)
+
+
+def _is_idle(view: RunView, span_s: float) -> bool:
+    """Return whether a replay had nothing to do: no I/O took as long as nothing completed."""
+    if not any("read_iolog" in workload.options for workload in view.workloads):
+        return False
+    latencies = (result["lat_max_s"] for result in results_of(view, with_syncs=True))
+    known = [latency for latency in latencies if not math.isnan(latency)]
+    return bool(known) and max(known) < _MIN_STALLED_SHARE * span_s
 
 
 def _slowest_io(view: RunView, *, least_s: float) -> Iterator[Observation]:
