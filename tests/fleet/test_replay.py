@@ -97,4 +97,9 @@ def test_one_trace_is_replayed_on_a_device_of_a_host_with_consent(
     lacking = call("replay", tmp_path / "w", *options)
     assert lacking.returncode == 2
     assert "has no recording of vm0; it has trace-vm1" in lacking.stderr
+    assert "--map RECORDED=vm0" in lacking.stderr
+    mapped = call("replay", tmp_path / "w", *options, "--map", "vm1=vm0", "--dry-run")
+    assert mapped.returncode == 0, mapped.stderr
+    unknown = call("replay", tmp_path / "w", *options, "--map", "vm1=vm9", "--dry-run")
+    assert (unknown.returncode, "--map names the host 'vm9'" in unknown.stderr) == (2, True)
     check_clean(hosts.hosts)

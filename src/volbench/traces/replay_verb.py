@@ -77,6 +77,14 @@ _MIN_SPEED, _MAX_SPEED = 0.01, 1000
     "Part of the target to use, from its start.  [default: as much as the trace needs, or the "
     "whole device or existing file]"
 )
+@click.option(
+    "--map",
+    "pairs",
+    multiple=True,
+    metavar="RECORDED=HOST",
+    help="Replay the recording of the host RECORDED on HOST of the inventory. Default: on the host "
+    "of the same name.",
+)
 @start_options(DETACH, execution=(KEEP_FILES,))
 @SETTINGS
 @on_hosts
@@ -87,6 +95,7 @@ def replay(
     speed: float,
     fit: str,
     size: str,
+    pairs: tuple[str, ...],
     *,
     start: StartOptions,
     settings: tuple[str, ...],
@@ -112,7 +121,14 @@ def replay(
     roles = {} if target is None else roles_of((target,))
     into = (start.output or default_campaign_folder("replay")).absolute()
     with where.connected() as hosts:
-        loads, kind = _loads(hosts, trace, target, size, speed=speed, fit=Fit(fit))
+        loads, kind = _loads(
+            hosts,
+            _traces_of(trace, [host.name for host in hosts], pairs),
+            target,
+            size,
+            speed=speed,
+            fit=Fit(fit),
+        )
         _say_what_is_replayed(loads, kind)
         request = CampaignRequest(
             profiles=(_profile(list(loads.values()), kind, settings),),
@@ -148,7 +164,7 @@ class _PlannedLoad:
 
 def _loads(
     hosts: Sequence[ConnectedHost],
-    trace: Path,
+    paths: Sequence[Path],
     target: str | None,
     size: str,
     *,
@@ -159,7 +175,6 @@ def _loads(
     from volbench.engine.hosts.connected_host import on_every_host
     from volbench.traces.replay_plan import common_begin_ns, load_trace
 
-    paths = _traces_of(trace, [host.name for host in hosts])
     found = on_every_host(hosts, lambda host: _target(host, target, size))
     kinds = sorted({kind for _, kind in found})
     if len(kinds) > 1:
@@ -180,20 +195,36 @@ def _loads(
     return {host.name: planned[key] for host, key in zip(hosts, keys, strict=True)}, kinds[0]
 
 
-def _traces_of(trace: Path, hosts: Sequence[str]) -> list[Path]:
-    """Return the trace of each host: the one that was named, or the host's own in a folder."""
+def _traces_of(trace: Path, hosts: Sequence[str], pairs: Sequence[str]) -> list[Path]:
+    """Return the trace of each host: the one that was named, or the host's own in a folder.
+
+    Args:
+        pairs: of ``--map``.
+    """
     from volbench.traces.trace_file import find_trace, parts_of, recording_folder, trace_path
 
-    folders = {host: trace / recording_folder(host) for host in hosts}
+    names = {host: recorded for recorded, _, host in (pair.partition("=") for pair in pairs)}
+    if unknown := sorted(names.keys() - set(hosts)):
+        raise InputError(
+            f"--map names the host {unknown[0]!r}, which is not selected",
+            hint="write --map RECORDED=HOST with a host of the inventory",
+        )
+    folders = {host: trace / recording_folder(names.get(host, host)) for host in hosts}
     found = trace.glob(recording_folder("*")) if trace.is_dir() else ()
     recorded = {path for path in found if trace_path(path).exists() or parts_of(path)}
-    if not recorded:
+    if not recorded and not pairs:
         return [find_trace(trace)] * len(hosts)
-    if lacking := [host for host, folder in folders.items() if folder not in recorded]:
-        names = ", ".join(sorted(path.name for path in recorded))
+    if not recorded:
         raise InputError(
-            f"{trace} has no recording of {lacking[0]}; it has {names}",
-            hint="replay one of them on all hosts by its path, or select hosts with --limit",
+            f"{trace} has no recordings of several hosts",
+            hint="leave out --map: all hosts replay the same trace",
+        )
+    if lacking := [host for host, folder in folders.items() if folder not in recorded]:
+        present = ", ".join(sorted(path.name for path in recorded))
+        raise InputError(
+            f"{trace} has no recording of {names.get(lacking[0], lacking[0])}; it has {present}",
+            hint=f"name the recording for this host: --map RECORDED={lacking[0]}; or replay one of "
+            "them on all hosts by its path, or select hosts with --limit",
         )
     return [find_trace(folder) for folder in folders.values()]
 
