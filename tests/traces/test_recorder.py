@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import errno
 import json
 import os
 import signal
@@ -21,16 +22,18 @@ from tests.loopback_fleet import loopback_fleet
 from tests.waiting import Started, until
 from tests.watching.loaded import LONGEST, loaded
 from tests.watching.two_machines import tell_hosts_apart
-from volbench.errors import InputError, RefusedError, TransportError
+from volbench.errors import ArchiveError, ConnectError, InputError, RefusedError, TransportError
 from volbench.execute.agent.observation import request_recorder
 from volbench.execute.agent.observation.request_recorder import (
     end_recording,
     find_tracefs,
     record_requests,
 )
+from volbench.execute.channels import connection_lost
 from volbench.execute.local import LocalExecutor
-from volbench.traces.recorder import check_recordable, recorded
-from volbench.traces.trace_file import Flags, Kind, read_batches, read_facts, read_span
+from volbench.traces import trace_file
+from volbench.traces.recorder import Recorder, check_recordable, recorded
+from volbench.traces.trace_file import Flags, Kind, parts_of, read_batches, read_facts, read_span
 
 pytestmark = [pytest.mark.root, pytest.mark.real_time]
 
@@ -168,7 +171,7 @@ def test_what_a_killed_recording_left_is_kept_and_removed(loop: str, tmp_path: P
     assert left.is_dir()
     refused = call("trace", "show", tmp_path)
     assert refused.returncode == 2
-    assert "was killed" in refused.stderr
+    assert "ended before its trace was written" in refused.stderr
     (tmp_path / "next").mkdir()
     with recorded(tmp_path / "next", [(Path(loop).name,)], print, is_anonymised=False):
         assert not left.exists()
@@ -244,6 +247,71 @@ def test_a_host_that_sends_nonsense_is_named(tmp_path: Path, parts: tuple[object
     ):
         pass
     assert not (tmp_path / "trace.parquet").exists()
+
+
+class Link(LocalExecutor):
+    """A connection that can be cut."""
+
+    is_cut = has_ended = False
+    rounds = 0  # in which the buffers of all CPUs were read
+
+    def stream(
+        self,
+        operation: str,
+        take: Callable[[object], None],
+        *,
+        within_s: float,
+        **arguments: object,
+    ) -> None:
+        """Pass parts on until the connection is cut."""
+
+        def checked(part: object) -> None:
+            if self.is_cut:
+                raise connection_lost("vm0", "", sent=True)
+            take(part)
+            self.rounds += part == {"is_read": True}
+
+        try:
+            super().stream(operation, checked, within_s=within_s, **arguments)
+        finally:
+            self.has_ended = True
+
+
+def test_what_arrived_before_the_connection_broke_is_kept(loop: str, tmp_path: Path) -> None:
+    """The trace and the error say when it ended, and not that no events were lost."""
+    link = Link("vm0")
+    recorder = Recorder(tmp_path, [(Path(loop).name,)], is_anonymised=False, executor=link)
+    load(loop)
+    read = link.rounds + 2
+    until(lambda: link.rounds >= read)
+    link.is_cut = True
+    until(lambda: link.has_ended)
+    with pytest.raises(ConnectError) as failed:
+        recorder.stop()
+    assert "vm0 was lost; the recording ended after" in failed.value.message
+    assert failed.value.hint.endswith(f"volbench trace show {tmp_path}")
+    assert len(rows_in(tmp_path)) >= READS + WRITES
+    shown = call("trace", "show", tmp_path)
+    assert "ended early, so the number of lost events is unknown" in shown.stdout
+
+
+def test_a_full_disk_leaves_what_was_saved(
+    loop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The hint says how to import it."""
+    monkeypatch.setattr(trace_file, "PART_ROWS", 1)
+    recorder = Recorder(tmp_path, [(Path(loop).name,)], is_anonymised=False)
+    load(loop)
+    until(lambda: parts_of(tmp_path))
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(trace_file, "replaced_file", full)
+    with pytest.raises(ArchiveError) as failed:
+        recorder.stop()
+    assert f"volbench trace import {tmp_path} -o trace.parquet" in failed.value.hint
+    assert parts_of(tmp_path)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 import sys
@@ -247,7 +248,11 @@ def test_a_recording_that_has_not_ended_is_named(command: str, tmp_path: Path) -
     words = command.format(folder=tmp_path).split()
     done = call(*words)
     assert done.returncode == 2
-    assert f"the recording in {tmp_path} has saved no I/Os: it is still running" in done.stderr
+    assert f"the recording in {tmp_path} ended before it saved an I/O" in done.stderr
+    lock = os.open(parts, os.O_RDONLY)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    assert f"the recording in {tmp_path} is still running" in call(*words).stderr
+    os.close(lock)
     made_trace(parts / "000001.parquet", made_rows([1, 2]))
     done = call(*words)
     if "import" in words:

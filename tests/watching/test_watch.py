@@ -22,7 +22,7 @@ from tests.command_line import COMMAND, call
 from tests.loopback_fleet import loopback_fleet
 from tests.monitoring.prometheus_server import free_port
 from tests.real import measure
-from tests.waiting import PATIENCE_S, until
+from tests.waiting import PATIENCE_S, Started, until
 from tests.watching.loaded import LONGEST, loaded
 from tests.watching.two_machines import tell_hosts_apart
 from volbench.store.log_files import open_log
@@ -191,6 +191,20 @@ def test_a_watch_without_two_samples_recorded_nothing(loop: str, tmp_path: Path)
     concluded = call("resume", into)
     assert concluded.returncode == 9
     assert "killed before the second sample" in concluded.stdout
+
+
+def test_a_trace_is_a_result_without_two_samples(loop: str, tmp_path: Path) -> None:
+    """A watch that ended before its second sample failed only if it recorded nothing else."""
+    words = ("watch", loop, "--every", "1m", "-o")
+    with Started(
+        [*COMMAND, *words, tmp_path / "w", "--trace"], stderr=subprocess.PIPE, text=True
+    ) as watch:
+        assert watch.stderr is not None
+        assert "Press Ctrl-C" in watch.stderr.readline()
+        watch.send_signal(signal.SIGINT)
+        _, told = watch.communicate(timeout=PATIENCE_S)
+    assert watch.returncode == 0, told
+    assert "trace.parquet, " in told
 
 
 def test_a_watch_is_scraped_while_it_runs(loop: str, tmp_path: Path) -> None:

@@ -141,7 +141,12 @@ def import_trace(
         if earliest is None:
             raise without_ios(path) if parts else _unrecognised(path, facts)  # noqa: TRY301 - parts are removed below
         sizes = facts.device_bytes or work.ends
-        changes = {"device_bytes": sizes, "damaged_lines": work.damaged or facts.damaged_lines}
+        is_early = path.is_dir() or facts.ended_early
+        changes = {
+            "device_bytes": sizes,
+            "ended_early": is_early,
+            "damaged_lines": work.damaged or facts.damaged_lines,
+        }
         facts = facts.model_copy(update={**changes, "start_utc": _start(facts, earliest)})
         anonymiser = Anonymiser(sizes) if is_anonymised else None
         if anonymiser is not None:

@@ -18,7 +18,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from volbench.errors import InputError, RefusedError, TransportError, VolbenchError
+from volbench.errors import (
+    ArchiveError,
+    InputError,
+    RefusedError,
+    TransportError,
+    VolbenchError,
+    quoted,
+)
 from volbench.execute.agent.observation.request_recorder import PAGES
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Executor, OperationError
@@ -34,8 +41,8 @@ from volbench.traces.request_pairs import (
     issues_of,
 )
 from volbench.traces.ring_pages import EventFormat, events_of
-from volbench.traces.trace_file import TraceFacts, TraceWriter, row_count
-from volbench.units import SECTOR_BYTES
+from volbench.traces.trace_file import TraceFacts, TraceWriter, parts_of, row_count
+from volbench.units import SECTOR_BYTES, format_duration
 
 _SILENCE_S = 30.0  # Of a host that reads its buffers ten times a second
 _MAX_PAGE_BYTES = 1 << 16  # Of a kernel with pages of 64 KiB
@@ -92,6 +99,7 @@ class Recorder:
         self._executor = executor or LocalExecutor()
         self._is_anonymised = is_anonymised
         self._lost = 0
+        self._is_nonsense = False  # whether the host sent what no kernel does
         self._error: Exception | None = None
         self._facts: TraceFacts | None = None
         self._issues: list[npt.NDArray[Any]] = []
@@ -140,6 +148,7 @@ class Recorder:
                     ended = np.concatenate([np.zeros(0, COMPLETION), *self._completions])
                     self._writer.add(self._pairs.add(issues, ended))
                     self._issues, self._completions = [], []
+                    self._read_s = time.monotonic()
                 case {"lost": int(lost)}:
                     self._lost = lost
                 case None:
@@ -150,6 +159,7 @@ class Recorder:
             raise self._malformed(part) from error
 
     def _malformed(self, part: object) -> VolbenchError:
+        self._is_nonsense = True
         return TransportError(
             f"events of {self._executor.host} cannot be read: {repr(part)[:80]}",
             hint="check that its kernel is a 64-bit one; otherwise, do not trust this host",
@@ -174,34 +184,68 @@ class Recorder:
         self._page_bytes = page
         self._pairs = RequestPairs({device_number(disks[name][0]): name for name in disks})
         self._pairs.start_ns, self._began_s = start_ns, time.monotonic()
+        self._read_s = self._began_s  # when the events of all CPUs had arrived
         sectors = {name: int(size) for name, (_, size) in disks.items()}
         facts = TraceFacts(
             source="tracefs",
             start_utc=utc_now(),
             device_bytes={name: count * SECTOR_BYTES for name, count in sectors.items()},
         )
-        self._writer = TraceWriter(self._folder / TRACE, facts)
+        self._writer: TraceWriter = TraceWriter(self._folder / TRACE, facts)
         self._facts = facts
         self._begun.set()
 
     def stop(self) -> TraceFacts:
-        """End the recording, write the trace, and remove what it needed on the host."""
+        """End the recording, write the trace, and remove what it needed on the host.
+
+        Raises:
+            VolbenchError: the recording failed; the trace has what arrived before that.
+        """
         assert self._facts is not None  # noqa: S101 - for the type checker
         duration_s = time.monotonic() - self._began_s
         if self._thread.is_alive():
-            self._executor.ask("end_recording")
+            try:
+                self._executor.ask("end_recording")
+            except VolbenchError as error:
+                self._error = error
         self._thread.join()
+        if self._is_nonsense or not isinstance(self._error, VolbenchError | None):
+            raise self._error or self._malformed("")
         if self._error is not None:
+            duration_s = self._read_s - self._began_s
+        facts = self._facts.model_copy(
+            update={
+                "lost_events": self._lost,
+                "duration_s": round(duration_s, 3),
+                "ended_early": self._error is not None,
+            }
+        )
+        self._write(facts)
+        if self._error is not None:
+            after = format_duration(duration_s)
+            self._error.message += f"; the recording ended after {after}"
+            self._error.hint = (
+                f"the I/Os until then are in the trace: volbench trace show {quoted(self._folder)}"
+            )
             raise self._error
-        self._writer.add(self._pairs.rest())
-        ended = {"lost_events": self._lost, "duration_s": round(duration_s, 3)}
-        facts = self._facts.model_copy(update=ended)
+        return facts
+
+    def _write(self, facts: TraceFacts) -> None:
+        """Write the trace."""
         change = None
         if self._is_anonymised:
             anonymiser = Anonymiser(facts.device_bytes)
             facts, change = anonymiser.facts(facts), anonymiser.rows
-        self._writer.close(facts, change)
-        return facts
+        try:
+            self._writer.add(self._pairs.rest())
+            self._writer.close(facts, change)
+        except ArchiveError as error:
+            if parts_of(self._folder):
+                error.hint = (
+                    "make room on the disk, then import the I/Os that were saved: "
+                    f"volbench trace import {quoted(self._folder)} -o trace.parquet"
+                )
+            raise
 
 
 @contextmanager
@@ -230,4 +274,6 @@ def recorded(
 
 def lost_sentence(facts: TraceFacts) -> str:
     """Return how many events were lost, in words."""
+    if facts.ended_early:
+        return "ended early, so the number of lost events is unknown"
     return f"{facts.lost_events:,} events lost" if facts.lost_events else "no events lost"

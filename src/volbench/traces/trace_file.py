@@ -107,6 +107,7 @@ class TraceFacts(Frozen):
     lost_events: Count = 0  # that the kernel overwrote before they were read
     sector_bytes: Count = 512  # unit of offsets and sizes at the source
     anonymised: bool = False
+    ended_early: bool = False  # killed, or its host or disk failed; lost events are unknown then
     damaged_lines: Count = 0  # of an imported file, left out
 
 
@@ -157,11 +158,10 @@ class TraceWriter:
         os.close(self._lock)
 
     def _write_part(self) -> None:
-        waiting, self._waiting, self._rows = self._waiting, [], 0
         self._written_s = time.monotonic()
-        if waiting:
+        if self._waiting:
             self._count += 1
-            table = _by_time(pa.concat_tables(waiting))
+            table = _by_time(pa.concat_tables(self._waiting))
             target = self._parts / f"{self._count:06}.parquet"
             try:
                 with replaced_file(target, durable=False) as file:
@@ -170,6 +170,7 @@ class TraceWriter:
                     pq.write_table(table, file, compression="zstd")
             except OSError as error:
                 raise unwritable(target, error) from error
+            self._waiting, self._rows = [], 0
 
 
 def rows_of(columns: Mapping[str, Any]) -> pa.Table:
@@ -348,17 +349,36 @@ def find_trace(path: Path) -> Path:
 
 
 def unfinished(folder: Path) -> InputError:
-    """Return the error of a recording that still runs or was killed."""
+    """Return the error of a recording that still runs, or ended without writing its trace."""
+    if _is_written(_parts_folder(folder / TRACE)):
+        return InputError(
+            f"the recording in {folder} is still running", hint="its trace is written at its end"
+        )
     if parts_of(folder):
         return InputError(
-            f"the recording in {folder} is still running, or it was killed",
-            hint="if it was killed, import what it saved: volbench trace import "
-            f"{quoted(folder)} -o trace.parquet",
+            f"the recording in {folder} ended before its trace was written",
+            hint=f"import the I/Os that it saved: volbench trace import {quoted(folder)} -o "
+            "trace.parquet",
         )
     return InputError(
-        f"the recording in {folder} has saved no I/Os: it is still running, or it was killed",
-        hint="I/Os are saved once a minute and at the end; if it was killed, repeat the recording",
+        f"the recording in {folder} ended before it saved an I/O",
+        hint="I/Os are saved once a minute and at the end; repeat the recording",
     )
+
+
+def _is_written(folder: Path) -> bool:
+    """Return whether a process writes the parts in a folder."""
+    try:
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(lock)
+    return False
 
 
 def parts_of(path: Path) -> list[Path]:

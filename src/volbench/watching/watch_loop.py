@@ -56,6 +56,7 @@ _LATE_S, _UNHEARD_S = 5.0, 20.0
 # Noticed by: tests/watching/test_watch.py::test_no_last_sample_makes_an_interval_of_nothing
 _MIN_LAST_S = 1.0
 _LAST_S = 5.0  # For the last samples: Ctrl-C does not wait for longer.
+_TOO_SHORT = "it ended before the second sample"
 _DISKS, _PROCESSES = "sample_disks", "sample_processes"  # Operations of the agent
 # Samples of the disks for one of the processes, whose rates are needed less often: a month of both
 # at 10 s is to take 50 MB. Noticed by: benchmarks/watch.py
@@ -413,7 +414,7 @@ class Watch:
 
     def _problem(self, state: _HostState) -> str:
         problems = (disk.problem for disk in self._disks_of(state))
-        return next(filter(None, problems), "it ended before the second sample")
+        return next(filter(None, problems), _TOO_SHORT)
 
     def _opened(self, run: Run, disk: WatchedDisk) -> DiskLog:
         folder = fresh_run_folder(self._layout, run.id)
@@ -426,13 +427,15 @@ class Watch:
 
 
 def check_recorded(layout: Layout, campaign: Campaign) -> None:
-    """Check that no disk of a watch that has ended lacks a result.
+    """Check that no disk of a watch that has ended lacks a result: samples, or a whole trace.
 
     Raises:
         CampaignError: one was not reached, or has less than two samples.
     """
-    failed = outcome_of(campaign, read_history(layout.journal).states).failed
-    if failed:
+    history = read_history(layout.journal)
+    failed = outcome_of(campaign, history.states).failed
+    is_short = all(history.reasons.get(run) == _TOO_SHORT for run in failed)
+    if failed and not (is_short and layout.traces):
         raise CampaignError(
             f"{len(failed)} of {counted_noun(len(campaign.runs), 'run')} recorded nothing",
             hint=f"see the reasons: volbench show {quoted(layout.root)}; rates need two samples: "
