@@ -120,6 +120,15 @@ def test_parts_of_a_killed_import_are_replaced(tmp_path: Path, source: str) -> N
     assert not parts.exists()
 
 
+def test_a_removed_folder_of_parts_is_named(tmp_path: Path) -> None:
+    """Permissions, which a file that cannot be written usually lacks, are not the reason."""
+    writer = TraceWriter(tmp_path / "trace.parquet")
+    writer.add(made_rows([1]))
+    (tmp_path / "trace-parts").rmdir()
+    with pytest.raises(ArchiveError, match="trace-parts was removed during the recording"):
+        writer.close(TraceFacts(source="tracefs"))
+
+
 def test_parts_are_not_written_through_a_link(tmp_path: Path) -> None:
     """A planted link to another folder is refused, and that folder left as it is."""
     (tmp_path / "precious").mkdir()

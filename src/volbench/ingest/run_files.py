@@ -290,7 +290,7 @@ def _verify_others(layout: Layout, history: History, verification: Verification)
         try:
             if not file.is_file():
                 _note(verification, layout, file, Change.MISSING)
-            elif checksum(file, max_bytes=None) != digest:
+            elif checksum(file, is_limited=False) != digest:
                 _note(verification, layout, file, Change.CHANGED)
         except VolbenchError as error:
             _note(verification, layout, file, Change.DAMAGED, error.message)

@@ -186,15 +186,21 @@ def raw_checksums(folder: Path) -> dict[str, str]:
 
 def record_files(journal: Journal, layout: Layout, paths: Iterable[Path]) -> None:
     """Record the checksums of files outside the folders of runs, for `volbench verify`."""
-    digests = {str(path.relative_to(layout.root)): checksum(path, max_bytes=None) for path in paths}
+    digests = {
+        str(path.relative_to(layout.root)): checksum(path, is_limited=False) for path in paths
+    }
     if digests:
         journal.write("files", files=digests)
 
 
-def checksum(path: Path, *, max_bytes: int | None = MAX_RAW_BYTES) -> str:
-    """Return the SHA-256 of a file."""
+def checksum(path: Path, *, is_limited: bool = True) -> str:
+    """Return the SHA-256 of a file.
+
+    Args:
+        is_limited: whether a file beyond `MAX_RAW_BYTES` is refused; a trace may be larger.
+    """
     try:
-        with open_regular(path, max_bytes=max_bytes) as stream:
+        with open_regular(path, max_bytes=MAX_RAW_BYTES if is_limited else None) as stream:
             return file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         raise _unreadable(path, error) from error

@@ -26,7 +26,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pydantic import Field, ValidationError
 
-from volbench.errors import InputError, quoted
+from volbench.errors import ArchiveError, InputError, quoted
 from volbench.model.frozen_model import Count, Frozen, Seconds
 from volbench.store.atomic_files import first_error, open_regular, replaced_file, unwritable
 from volbench.store.held_folder import make_private_folder
@@ -169,6 +169,11 @@ class TraceWriter:
                         table = table.replace_schema_metadata(_metadata(self._facts))
                     pq.write_table(table, file, compression="zstd")
             except OSError as error:
+                if not self._parts.is_dir():
+                    raise ArchiveError(
+                        f"{self._parts} was removed during the recording, and the I/Os in it",
+                        hint="record again, and do not remove this folder before the end",
+                    ) from error
                 raise unwritable(target, error) from error
             self._waiting, self._rows = [], 0
 
