@@ -10,6 +10,7 @@ import pytest
 
 import volbench
 from tests.command_line import call
+from tests.importer.sources import put, result_of, take
 from tests.labelled_campaigns import HOSTS, make
 from volbench.cli.campaign_list import _rates
 
@@ -43,9 +44,24 @@ def test_no_median_stands_for_repeats_that_differ_twofold(
     rates: tuple[float, float], answer: str
 ) -> None:
     """As in the conclusion of the campaign, which says that one rate would mislead."""
-    row = {"phase": "measured", "volume": "v", "job": "j", "group": "j", "direction": "read"}
+    row = {"volume": "v", "job": "j", "group": "j", "direction": "read"}
     rows = ({**row, "iops": rate} for rate in rates)
     assert [*_rates(rows)] == [f"j read: {answer}"]
+
+
+def test_failed_runs_have_no_rate(tmp_path: Path) -> None:
+    """Their number is the answer, beside the rate of those that finished."""
+    document = json.loads(result_of("fio-3.33/randrw-jsonplus", rw="randrw"))
+    for name, error in (("full", 28), ("mix", 0)):
+        document["jobs"][0] |= {"jobname": name, "error": error}
+        put(tmp_path / "in" / f"{name}.json", json.dumps(document))
+    take(tmp_path / "in/full.json", into=tmp_path / "a")
+    take(tmp_path / "in", into=tmp_path / "b")
+    rows = {row["campaign"]: row for row in json.loads(call("list", tmp_path, "--json").stdout)}
+    assert rows[str(tmp_path / "a")]["answer"] == "no result; 1 run failed"
+    both = rows[str(tmp_path / "b")]["answer"]
+    assert both.startswith("mix read: ")
+    assert both.endswith("; 1 run failed")
 
 
 def test_since_omits_older_campaigns(results: Path) -> None:

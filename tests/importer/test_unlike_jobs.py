@@ -106,6 +106,20 @@ def test_a_group_is_recognised_by_its_totals(options: dict[str, str], *, is_unli
     assert ("iodepth" in reported.options) is not is_unlike
 
 
+def test_a_failed_job_is_no_group(tmp_path: Path) -> None:
+    """On a full disk fio counts the write that failed, and adds up no runtime below 1 ms."""
+    document = json.loads(result_of("fio-3.33/randrw-jsonplus", rw="randrw", bs="64k"))
+    entry = document["jobs"][0]
+    entry |= {"job_runtime": 0, "error": 28}
+    for direction in ("read", "write"):
+        entry[direction] |= {"io_bytes": 1 << 20, "total_ios": 17, "runtime": 1}
+    put(tmp_path / "r.json", json.dumps(document))
+    _, opened = take(tmp_path / "r.json", into=tmp_path / "c")
+    for row in opened.rows("summary"):
+        assert (row["status"], row["rw"], row["block_bytes"]) == ("failed", "randrw", 64 << 10)
+        assert row["job"] == entry["jobname"]
+
+
 def test_recorded_results_of_one_section_are_not_mistaken_for_a_group() -> None:
     """Jobs of one section, grouped or not, ramps, verification and other phases are none."""
     seen = 0

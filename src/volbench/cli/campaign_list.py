@@ -16,7 +16,7 @@ from volbench.cli.options import Quantity, examples
 from volbench.cli.output import TableOutput, table_options
 from volbench.cli.verb_groups import VerbCommand
 from volbench.errors import InputError, VolbenchError
-from volbench.units import format_count, format_rate, parse_duration
+from volbench.units import counted_noun, format_count, format_rate, parse_duration
 
 if TYPE_CHECKING:
     from volbench.api.one_campaign import CampaignData
@@ -120,18 +120,25 @@ def _row(path: Path, plan: Campaign | VolbenchError) -> dict[str, str]:
 
 def _result(data: CampaignData) -> dict[str, str]:
     """Return the answer of a campaign and its number of runs with warnings."""
+    from volbench.model.campaign.planned_run import RunState
+    from volbench.model.profile.profile_model import Phase
     from volbench.model.results.finding import Severity
 
     findings = data.rows("findings")
     invalid = {row["run"] for row in findings if row["severity"] == Severity.INVALID.value}
     warned = {row["run"] for row in findings if row["severity"] != Severity.NOTE.value}
-    rates = [*_rates(row for row in data.rows("summary") if row["run"] not in invalid)]
+    rows = [row for row in data.rows("summary") if row["phase"] == Phase.MEASURED.value]
+    finished = [row for row in rows if row["status"] == RunState.FINISHED.value]
+    rates = [*_rates(row for row in finished if row["run"] not in invalid)]
+    failed = {row["run"] for row in rows if row["status"] == RunState.FAILED.value}
     if data.is_running:
         answer = "running"
     elif rates:
         answer = rates[0] + (f", and {len(rates) - 1} more" if len(rates) > 1 else "")
     else:
-        answer = "no valid result" if invalid else "no result"
+        answer = "no valid result" if invalid and finished else "no result"
+    if failed and not data.is_running:
+        answer += f"; {counted_noun(len(failed), 'run')} failed"
     return {"answer": answer, "warnings": str(len(warned))}
 
 
@@ -141,9 +148,8 @@ def _rates(rows: Iterator[Mapping[str, object]]) -> Iterator[str]:
 
     workloads: dict[tuple[object, ...], list[Mapping[str, object]]] = {}
     for row in rows:
-        if row["phase"] == "measured":
-            key = tuple(row[name] for name in ("volume", "job", "group", "direction"))
-            workloads.setdefault(key, []).append(row)
+        key = tuple(row[name] for name in ("volume", "job", "group", "direction"))
+        workloads.setdefault(key, []).append(row)
     for (_, job, _, direction), repeats in workloads.items():
         for column, show in (("iops", _iops), ("bw_bytes_per_s", format_rate)):
             values = [value for row in repeats if isinstance(value := row[column], float)]

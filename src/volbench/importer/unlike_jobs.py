@@ -50,7 +50,8 @@ def is_unlike_group(job: JobResult, options: Mapping[str, str]) -> bool:
 def _contradicts(job: JobResult, options: Mapping[str, str]) -> bool:
     """Return whether an entry did what a job with its options cannot do.
 
-    Other blocks than its own may be an error of the result, where it is of one job for sure.
+    Other blocks than its own may be an error of the result, where it is of one job for sure. A
+    failed I/O is counted without its bytes.
     """
     possible = _DIRECTIONS.get(options.get("rw", "read").partition(":")[0].removeprefix("rand"))
     known = possible is not None and not any(name in options for name in _ANY_DIRECTION)
@@ -58,6 +59,8 @@ def _contradicts(job: JobResult, options: Mapping[str, str]) -> bool:
     if known and done - (possible or set()) - {Direction.SYNC, Direction.MIXED}:
         return True
     block = options.get("bs", "")
+    if job.error or job.total_errors:
+        return False
     if job.jobs_in_it or not block.isdecimal() or any(name in options for name in _ANY_BLOCK):
         return False
     return any(
