@@ -24,7 +24,7 @@ from volbench.analyse.frames.matched_workloads import workload_labels
 from volbench.analyse.frames.resample import Floats, median
 from volbench.analyse.frames.run_facts import option_columns
 from volbench.analyse.significance import student_quantile
-from volbench.errors import ComparisonError
+from volbench.errors import ComparisonError, quoted
 from volbench.model.campaign.known_change import KnownChange, workload_key
 from volbench.model.frames.column_names import Measure, find_column
 from volbench.model.frames.columns import LABEL_PREFIX
@@ -572,8 +572,9 @@ def _disturbed(trends: Sequence[Trend], campaigns: Sequence[str]) -> list[str]:
     names = [name for name in campaigns if name in noisy]
     rows = sum(bool(trend.disturbed) for trend in trends)
     more = f" and {len(names) - _MAX_NAMED} earlier ones" if len(names) > _MAX_NAMED else ""
+    rule = quoted(Cause.HOST_NOISE.value)
     said = f"the host disturbed {', '.join(names[-_MAX_NAMED:])}{more}: left out by {rows} of"
-    return [f"{said} {len(trends)} trends; see: volbench check --rule {Cause.HOST_NOISE}"]
+    return [f"{said} {len(trends)} trends; see: volbench check --rule {rule}"]
 
 
 def _missing(trends: Sequence[Trend], campaigns: Sequence[str]) -> list[str]:
