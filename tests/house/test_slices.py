@@ -119,6 +119,7 @@ def test_a_missing_slice_is_named(
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)  # hundreds of tests, and a busy machine
 def test_tests_of_the_core_pass_without_slices(core: Path) -> None:
     """What reads, plans and shows is tested without slices; what uses a slice is left out."""
     uses = re.compile(rf"\b(?:volbench|tests)\.(?:{'|'.join(SLICES)})\b|declared_tables")
