@@ -126,7 +126,10 @@ def test_conflicts_of_components_are_no_reasons(capsys: pytest.CaptureFixture[st
 def test_the_newest_warning_is_told(
     times: tuple[Manifest, Manifest], newest: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The scheduler's events carry other times than the kubelet's; an old reason is none."""
+    """The scheduler's events carry other times than the kubelet's; an old reason is none.
+
+    Nor is one about an object without a name, as the API allows.
+    """
     events = [
         warning(f"Reason{number}", "") | {"lastTimestamp": None, "series": None} | each
         for number, each in enumerate(times)
@@ -134,7 +137,8 @@ def test_the_newest_warning_is_told(
     cluster = mock.create_autospec(Cluster, instance=True)
     cluster.read.return_value = pod({"phase": "Pending"})
     abouts = ({"involvedObject": {"name": name}} for name in ("set-0", "claim"))
-    cluster.list.return_value = [event | about for event, about in zip(events, abouts, strict=True)]
+    found = [event | about for event, about in zip(events, abouts, strict=True)]
+    cluster.list.return_value = [*found, warning("OfNoObject", "") | {"involvedObject": {}}]
     with pytest.raises(DeadlineError, match=f"is not ready: Reason{newest}$"):
         ready_pods(cluster, {"h": ("set-0", "claim")}, timeout_s=-1)
     assert capsys.readouterr().err == f"h: Pending: Reason{newest}\n"

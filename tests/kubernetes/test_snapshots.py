@@ -17,7 +17,13 @@ from tests.kubernetes.local_cluster import LocalCluster
 from tests.waiting import PATIENCE_S, until
 from volbench.api.one_campaign import open_campaign
 from volbench.kubernetes.cluster import Manifest, open_cluster
-from volbench.kubernetes.manifests import DATA_DEVICE, NODE_DEVICE, claim_spec, make_object
+from volbench.kubernetes.manifests import (
+    DATA_DEVICE,
+    MANAGED_BY,
+    NODE_DEVICE,
+    claim_spec,
+    make_object,
+)
 
 DRIVER = "loop.csi.volbench.io"
 _BLOCK = ("--volume-mode", "Block", "--storage-class", "loop")
@@ -260,6 +266,9 @@ def test_a_run_on_a_raw_device_is_lost_with_its_pod(desk: Desk, tmp_path: Path) 
     table, errors = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 4, errors
     assert "interrupted" in table
+    (claim,) = desk.api.list("PersistentVolumeClaim", f"{MANAGED_BY}=volbench")
+    file = f"pvc-{claim['metadata']['uid']}"
+    until(lambda: file not in call_program("losetup", "--list"))  # else it is the same device
     refused = call("resume", desk.folder / "c")
     assert refused.returncode == 3, refused.stderr
     consent = ("--allow-destroy", f"loop:{DATA_DEVICE}")

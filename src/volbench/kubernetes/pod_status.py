@@ -202,7 +202,7 @@ def _warnings(cluster: Cluster) -> dict[str, list[Manifest]]:
     about: defaultdict[str, list[Manifest]] = defaultdict(list)
     for event in cluster.list("Event", fields="type=Warning"):
         if not _is_conflict(event):
-            about[event["involvedObject"]["name"]].append(event)
+            about[event["involvedObject"].get("name", "")].append(event)  # some are about no object
     return about
 
 
