@@ -253,9 +253,14 @@ def _lock_campaign(layout: Layout) -> Iterator[None]:
 
 def is_held(layout: Layout) -> bool:
     """Return whether a controller on this machine holds the lock of the campaign."""
+    return is_locked(layout.lock)
+
+
+def is_locked(path: Path) -> bool:
+    """Return whether a process on this machine holds the lock of a file or folder; see flock(2)."""
     try:
-        descriptor = os.open(layout.lock, os.O_RDONLY | os.O_CLOEXEC)
-    except OSError:  # no lock file: never run
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:  # there is none: never locked
         return False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -28,6 +28,7 @@ from pydantic import Field, ValidationError
 
 from volbench.errors import ArchiveError, InputError, quoted
 from volbench.model.frozen_model import Count, Frozen, Seconds
+from volbench.store.archive import is_locked
 from volbench.store.atomic_files import first_error, open_regular, replaced_file, unwritable
 from volbench.store.held_folder import make_private_folder
 from volbench.store.layout import TRACE
@@ -355,7 +356,7 @@ def find_trace(path: Path) -> Path:
 
 def unfinished(folder: Path) -> InputError:
     """Return the error of a recording that still runs, or ended without writing its trace."""
-    if _is_written(_parts_folder(folder / TRACE)):
+    if is_locked(_parts_folder(folder / TRACE)):
         return InputError(
             f"the recording in {folder} is still running", hint="its trace is written at its end"
         )
@@ -369,21 +370,6 @@ def unfinished(folder: Path) -> InputError:
         f"the recording in {folder} ended before it saved an I/O",
         hint="I/Os are saved once a minute and at the end; repeat the recording",
     )
-
-
-def _is_written(folder: Path) -> bool:
-    """Return whether a process writes the parts in a folder."""
-    try:
-        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except OSError:
-        return False
-    try:
-        fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    finally:
-        os.close(lock)
-    return False
 
 
 def parts_of(path: Path) -> list[Path]:
