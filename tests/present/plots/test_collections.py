@@ -9,7 +9,7 @@ from tests.analyse.compared_rows import no_findings, rows_of
 from tests.present.figure_texts import texts_outside
 from tests.present.frames_by_kind import Frames, fleet, repeats, two_ladders, two_sets, volumes
 from tests.present.frames_for_plots import bins, frames, intervals, result, sweep
-from tests.present.plots.plot_parts import caption_of, the_mark, written
+from tests.present.plots.plot_parts import all_marks, caption_of, the_mark, written
 from volbench.analyse.compare.comparison import Comparison, Question, compare
 from volbench.errors import InputError
 from volbench.present.plots.chart import build_plot
@@ -266,11 +266,14 @@ def test_curves_of_fast_and_slow_volumes_share_logarithmic_axes() -> None:
     assert {panel.y.scale for panel in plot.panels} == {"log"}
 
 
-def test_bars_that_differ_much_are_logarithmic() -> None:
-    """A bar of 4 IOPS beside one of 1,500 is visible."""
+def test_bars_that_differ_much_are_points_on_a_logarithmic_axis() -> None:
+    """4 IOPS are visible beside 1,500, in the middle of where the bar would be."""
     rows = sweep(depths=(1, 16))
     for row, iops in zip(rows, (4.0, 1500.0, 5.0, 1600.0), strict=False):
         row["iops"] = iops
     first = build_plot("depth", frames(rows)).panels[0]
     assert first.y.scale == "log"
+    (points,) = all_marks(first, Points)
+    middles = (points.data["_left"] + points.data["_right"]) / 2
+    assert points.data[points.x].tolist() == middles.tolist()
     assert texts_outside(draw(build_plot("depth", frames(rows)))) == []

@@ -11,8 +11,9 @@ from tests.present.plots.plot_parts import all_marks, caption_of
 from volbench.errors import InputError
 from volbench.present.plots.chart import build_plot
 from volbench.present.plots.charts.device_layout import QUANTITIES
+from volbench.present.plots.colour_themes import theme_of
 from volbench.present.plots.description import Panel, Plot, numbers
-from volbench.present.plots.marks import Lines, ReferenceLine, Span, Texts
+from volbench.present.plots.marks import Lines, ReferenceLine, Span, Texts, series_of
 
 Frames = dict[str, pd.DataFrame]
 
@@ -252,3 +253,19 @@ def test_runs_without_device_samples_have_no_chart() -> None:
     for device in (samples(warm, [1.0], ended_s=1), early):
         with pytest.raises(InputError, match="no run has samples"):
             build_plot("device", frames([row, warm], device=device))
+
+
+def test_the_legend_explains_every_colour() -> None:
+    """Active time and queue depth are one colour with a name; no two names share a colour."""
+    plot = build_plot("device", watched())
+    keys = {
+        key
+        for panel in plot.panels
+        for mark in all_marks(panel, Lines)
+        for key, _ in series_of(mark)
+    }
+    names = {series.key: series.label for series in plot.series}
+    assert all(names[key] for key in keys)
+    looks = theme_of("light").colours
+    colours = {series.label: looks[series.colour] for series in plot.series if series.key in keys}
+    assert len({*colours.values()}) == len(colours) > 5

@@ -43,15 +43,18 @@ def test_axis_limits_are_read_with_their_unit(text: str, value: float, unit: str
     assert AxisEnd.parse(text) == AxisEnd(value, unit)
 
 
-def test_bars_of_a_logarithmic_axis_keep_their_numbers() -> None:
-    """They begin below the least value, and the chart's numbers are those of the linear chart."""
+def test_bars_of_a_logarithmic_axis_are_points_with_the_same_numbers() -> None:
+    """The length of a bar that begins anywhere but at zero would mean nothing."""
     plot = build_plot("iops", frames([result("a", iops=10.0), result("b", iops=200.0)]))
     scaled = with_picture(plot, Picture(is_log=True))
     (panel,) = scaled.panels
     assert panel.x.scale == "log"
-    (bars,) = all_marks(panel, Bars)
-    ends = bars.data[bars.base] + bars.data[bars.value]
-    assert ends.tolist() == [10.0, 200.0]
+    assert not all_marks(panel, Bars)
+    (points,) = all_marks(panel, Points)
+    assert points.data[points.x].tolist() == [10.0, 200.0]
+    assert points.data[points.y].tolist() == [0, 1]
+    ended = with_picture(plot, Picture(is_log=True, y_max=AxisEnd(100.0, "")))
+    assert "200 →" in written(ended.panels[0]), "a point beyond the axis is named"
     assert numbers(scaled).equals(numbers(plot))
     joined = replace(plot, panels=(*plot.panels, *scaled.panels))
     assert len(numbers(joined)) == len(numbers(plot))  # Rows that two panels share come once.

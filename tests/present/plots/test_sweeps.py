@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.present.figure_texts import texts_outside
 from tests.present.frames_by_kind import in_campaign, ladder, repeats, together, two_sets
 from tests.present.frames_for_plots import frames, result, sweep
 from tests.present.plots.plot_parts import all_marks, column, the_mark, written
@@ -19,6 +20,7 @@ from volbench.present.plots.marks import (
     Whiskers,
     series_of,
 )
+from volbench.present.renderers.matplotlib import draw
 
 
 def test_sweep_has_a_line_per_pattern() -> None:
@@ -158,6 +160,20 @@ def test_ceiling_has_limits_and_points() -> None:
     assert column(points, points.x) == rows["iops"].tolist()
     assert column(points, points.y) == rows["bw_bytes_per_s"].tolist()
     assert len(rows) == 18
+
+
+def test_long_names_leave_a_ceiling_its_width() -> None:
+    """The names of the extreme results are cut, and the leftmost is inside the picture."""
+    given = ladder()
+    rows = given["summary"]
+    rows["job"] += "-of-the-orders-database-on-the-second-node-of-three"
+    rows["profile"] = [f"{'ab'[n % 2]}-profile-with-quite-a-long-name" for n in range(len(rows))]
+    plot = build_plot("ceiling", given)
+    assert max(map(len, written(plot.panels[0]))) < 40
+    figure = draw(plot)
+    assert texts_outside(figure) == []
+    (axes,) = figure.axes
+    assert axes.get_position().width > 0.6
 
 
 def test_a_ceiling_without_declared_limits_draws_no_limit() -> None:

@@ -208,6 +208,18 @@ def test_letters_without_a_font_are_said_once_in_the_caption() -> None:
     assert not any("no font here has" in text.get_text() for text in known.texts)
 
 
+def test_a_legend_below_the_title_does_not_touch_it() -> None:
+    """A title that leaves no room beside it has the legend below, with a gap."""
+    rows = [result("mixed", direction=way) for way in ("read", "write")]
+    title = "IOPS of the volume of the orders database " * 2
+    figure = draw(build_plot("iops", frames(rows), title=title))
+    figure.draw_without_rendering()
+    (legend,) = figure.legends
+    (head,) = [text for text in figure.texts if text.get_text().startswith("IOPS of")]
+    gap_px = head.get_window_extent().y0 - legend.get_window_extent().y1
+    assert gap_px > 0.03 * figure.dpi
+
+
 def test_ticks_do_not_touch_beside_a_legend() -> None:
     """A legend makes panels narrower than they were when their ticks were chosen."""
     row = result("read-of-a-volume-with-quite-a-long-name")

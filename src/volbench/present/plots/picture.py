@@ -73,26 +73,30 @@ def _ended(panel: Panel, end: AxisEnd) -> Panel:
     if way is None or axis is None or axis.limits is None or axis.unit.strip("%") != end.unit:
         return panel
     low = axis.limits[0] if axis.limits[0] < end.value else 0.0
-    cut = [_cut(mark, axis, end.value) for mark in panel.marks if isinstance(mark, Bars)]
+    cut = [
+        _cut(mark, way, axis, end.value)
+        for mark in panel.marks
+        if isinstance(mark, Bars) or (isinstance(mark, Points) and mark.is_named_beyond)
+    ]
     signs = [sign for sign in cut if len(sign.data)]
     kept = [_below(mark, way, end.value) for mark in panel.marks]
     ended = replace(panel, marks=(*kept, *signs))
     return _with_axis(ended, way, replace(axis, limits=(low, end.value), ticks=()))
 
 
-def _cut(bars: Bars, axis: Axis, end: float) -> Texts:
-    """Return an arrow with the value at the end of each bar that is longer than the axis."""
-    rows = bars.data
-    top = rows[bars.value].astype(float)
-    if bars.base:
-        top += rows[bars.base].astype(float)
-    at = rows[bars.at].astype(float)
-    if bars.at_end:
-        at = (at + rows[bars.at_end].astype(float)) / 2
-    arrow = "→" if bars.is_horizontal else "↑"
+def _cut(mark: Bars | Points, way: Way, axis: Axis, end: float) -> Texts:
+    """Return an arrow with the value for each bar or point that is beyond the axis."""
+    rows = mark.data
+    if isinstance(mark, Bars):
+        top, at = rows[mark.value].astype(float), _middles(mark)
+        if mark.base:
+            top += rows[mark.base].astype(float)
+    else:
+        top, at = rows[getattr(mark, way)].astype(float), rows["_across"]
+    arrow = "→" if way == "x" else "↑"
     texts = [f"{FORMATS[axis.format].write(value)} {arrow}" for value in top]
     data = pd.DataFrame({"_at": at, "_end": end, "_text": texts})[top > end]
-    if bars.is_horizontal:
+    if way == "x":
         return Texts(data, x="_end", y="_at", align="right", size=7.5, is_boxed=True)
     return Texts(data, x="_at", y="_end", align="center", valign="top", size=7.5, is_boxed=True)
 
@@ -154,7 +158,7 @@ def _values(marks: Iterable[AnyMark], way: Way) -> list[pd.Series[float]]:
 def _raised(mark: AnyMark, way: Way, low: float) -> AnyMark:
     """Return a mark without zeros along an axis that begins at `low`."""
     if isinstance(mark, Bars):
-        return _from(mark, low)
+        return _tips(mark)
     if isinstance(mark, Texts) and (mark.x_in if way == "x" else mark.y_in) == "data":
         at = mark.data[mark.x if way == "x" else mark.y].astype(float).clip(lower=low)
         place = f"_{way}_raised"  # Of its own: both axes may be logarithmic
@@ -163,8 +167,14 @@ def _raised(mark: AnyMark, way: Way, low: float) -> AnyMark:
     return mark
 
 
-def _from(bars: Bars, low: float) -> Bars:
-    """Return bars that begin at the low end of a logarithmic axis, which has no zero."""
-    above = bars.data[bars.value].astype(float) - low
-    data = bars.data.assign(_floor=low, _above=above)
-    return replace(bars, data=data, base="_floor", value="_above")
+def _tips(bars: Bars) -> Points:
+    """Return the ends of bars as points: a logarithmic axis has no zero where bars could begin."""
+    data = bars.data.assign(_across=_middles(bars))
+    x, y = (bars.value, "_across") if bars.is_horizontal else ("_across", bars.value)
+    return Points(data, by=bars.by, series=bars.series, x=x, y=y, is_named_beyond=True)
+
+
+def _middles(bars: Bars) -> pd.Series[float]:
+    """Return where each bar is on the axis across it."""
+    at = bars.data[bars.at].astype(float)
+    return (at + bars.data[bars.at_end].astype(float)) / 2 if bars.at_end else at

@@ -7,11 +7,12 @@ corner below its IOPS limit and its bandwidth limit.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import per_job
-from volbench.present.formatting import number, records, text
+from volbench.present.formatting import number, printable, records, text
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series
 from volbench.present.plots.kinds import Frames, Kind, Options
@@ -103,16 +104,21 @@ def _points(rows: pd.DataFrame, shape: str) -> Sequence[marks.AnyMark]:
 
 
 def _extremes(rows: pd.DataFrame) -> Sequence[marks.AnyMark]:
-    """Name the results with the highest and the lowest value of each axis, above and below."""
-    x, y = IOPS.column, BANDWIDTH.column
-    names = rows["label"].astype(str) + ", " + rows["direction"].astype(str)
-    places = pd.DataFrame({"_x": rows[x], "_y": rows[y], "_text": names})
-    top, right = places.loc[[places["_y"].idxmax()]], places.loc[[places["_x"].idxmax()]]
-    low = places.loc[[places["_x"].idxmin(), places["_y"].idxmin()]].drop_duplicates()
-    low = low[~low.index.isin([*top.index, *right.index])]
+    """Name the results with the highest and the lowest value of each axis, where there is room."""
+    x, y = rows[IOPS.column], rows[BANDWIDTH.column]
+    top, right = y.idxmax(), x.idxmax()
+    shown = rows.loc[list(dict.fromkeys([top, right, x.idxmin(), y.idxmin()]))]
+    names = labels.brief([f"{row['label']}, {row['direction']}" for row in records(shown)])
+    places = pd.DataFrame(
+        {"_x": x[shown.index], "_y": y[shown.index], "_text": [*map(printable, names)]}
+    )
+    low = places.drop(index=list({top, right}))
+    above = marks.Texts(places.loc[[top]], offset_pt=(-8, 0), align="right")
+    if (x**2 < x.min() * x.max()).loc[top]:
+        above = replace(above, offset_pt=(8, 0), align="left")
     return [
-        marks.Texts(top, offset_pt=(-8, 0), align="right"),
-        marks.Texts(right[~right.index.isin(top.index)], offset_pt=(6, -5), valign="top"),
+        above,
+        marks.Texts(places.loc[[right] if right != top else []], offset_pt=(6, -5), valign="top"),
         marks.Texts(low, offset_pt=(8, -3)),
     ]
 

@@ -48,10 +48,10 @@ _SERIES = (
     Series("after", "after fio ended", "shade"),
     Series("iowait", "iowait", "palette-4"),
     Series("steal", "steal", "palette-3"),
-    Series("dirty", "dirty", "palette-1"),
+    Series("dirty", "dirty", "palette-5"),
     Series("writeback", "in write-back", "ink"),
-    Series("active", "", "palette-2"),
-    Series("queue", "", "palette-2"),
+    Series("active", "active time, queue depth", "palette-2"),
+    Series("queue", "active time, queue depth", "palette-2"),
 )
 
 

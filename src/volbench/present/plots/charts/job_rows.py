@@ -109,7 +109,7 @@ class _JobBars:
             marks.Texts(data, x="_end", y="_row", offset_pt=(6, 0), is_boxed=True),
         )
         x = Axis(self.axis_label, self.metric.format, limits=(0, _ROOM * longest or 1))
-        note = "Bars: median of the repeats; whiskers: min to max" * _is_repeated(rows)
+        note = "Median of the repeats; whiskers: min to max" * _is_repeated(rows)
         plot = _rows_plot(
             rows,
             x,

@@ -108,7 +108,7 @@ def build(rows: pd.DataFrame) -> Plot:
         width_in=max(9.0, 2.4 + 2.7 * len(metrics)),
         series=labels.colour_series(rows),
         caption=(
-            "Bars: medians; whiskers: min to max" * repeated,
+            "Medians; whiskers: min to max" * repeated,
             f"Latency is {rows['latency'].iloc[0]}",
             fewer,
         ),

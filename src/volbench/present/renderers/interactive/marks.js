@@ -61,7 +61,6 @@ const filled = (key) => ({ fill_color: key, hatch_color: "paper", hatch_pattern:
 function addBars(drawing, mark) {
   const [along, across] = mark.is_horizontal ? /** @type {const} */ (["x", "y"]) : /** @type {const} */ (["y", "x"]);
   const names = mark.is_horizontal ? ["left", "right", "bottom", "top"] : ["bottom", "top", "left", "right"];
-  const foot = isLog(drawing.panel[along]) ? Math.min(...drawing.ends[along]) : 0;
   for (const { key, rows } of groupedRows(mark, "")) {
     const at = numbersOf(mark, mark.at, rows);
     const base = mark.base ? numbersOf(mark, mark.base, rows) : rows.map(() => 0);
@@ -69,7 +68,7 @@ function addBars(drawing, mark) {
     const ends = mark.at_end ? numbersOf(mark, mark.at_end, rows) : at.map((place) => place + mark.thickness / 2);
     const starts = mark.at_end ? at : at.map((place) => place - mark.thickness / 2);
     const far = base.map((own, n) => placed(drawing.panel[along], own + value[n]));
-    const near = base.map((own) => placed(drawing.panel[along], own) || foot);
+    const near = base.map((own) => placed(drawing.panel[along], own));
     const [a, b] = [starts, ends].map((own) => own.map((place) => placed(drawing.panel[across], place)));
     const columns = Object.fromEntries([near, far, a, b].map((own, n) => [names[n], own]));
     addHover(drawing, mark, addGlyph(drawing, mark, key, "Quad", { columns, rows, look: { line_color: null }, roles: filled(key) }));

@@ -57,6 +57,8 @@ def place(
         width_in, legend_in = _size_in(figure, legend)
         if width_in + _size_in(figure, title)[0] + 4 * _EDGE_IN < plot.width_in:
             legend_in = max(0.0, legend_in - title_in)
+        else:
+            legend_in += _GAP_IN / 2
     above_in = _EDGE_IN + title_in + legend_in + _GAP_IN
     plot = _beside_legend(_wide_enough(plot, margins), margins)
     tops, height_in = _rows(plot, margins, above_in=above_in)
