@@ -389,6 +389,22 @@ def test_without_scripts_it_can_be_read(browser: Browser, report: Path) -> None:
     watched.close()
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_pictures_before_the_script_suit_paper_and_phone(
+    browser: Browser, report: Path, scheme: str
+) -> None:
+    """On dark paper a still picture is dark; on a phone it scrolls and stays readable."""
+    watched = Watched(browser, report, java_script_enabled=False, color_scheme=scheme, **PHONE)
+    still = watched.page.locator(".still").first
+    look = still.evaluate("image => getComputedStyle(image).filter")
+    assert look.startswith("invert") == (scheme == "dark")
+    assert still.evaluate("image => image.offsetWidth") > 500
+    assert watched.page.evaluate("document.documentElement.scrollWidth") == 390
+    watched.page.emulate_media(media="print")
+    assert still.evaluate("image => getComputedStyle(image).filter") == "none"
+    watched.close()
+
+
 def test_two_runs_are_shown_side_by_side(browser: Browser, comparison: Path) -> None:
     """Two campaigns share tables and charts, keep parts of their own, and axe is content."""
     watched = Watched(browser, comparison)

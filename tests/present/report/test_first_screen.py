@@ -332,6 +332,23 @@ def test_the_answer_of_a_single_job_compares_it_with_nothing() -> None:
     assert not [words for words in page.text("dt") if words.startswith(("Highest", "Lowest"))]
 
 
+@pytest.mark.parametrize(
+    ("verdicts", "words"),
+    [
+        (["noisy", "noisy"], "no result is steady"),
+        (["steady", "noisy"], "1 of 2 results is steady"),
+        (["steady", "steady"], "all results are steady"),
+    ],
+)
+def test_the_answer_says_how_many_results_are_steady(verdicts: list[str], words: str) -> None:
+    """None is a word, not a zero."""
+    run = RUNS[0]
+    made = content_of((run,), [row_of(run, iops=500.0, direct=True)])
+    judged = pd.DataFrame({"run": run.id, "verdict": verdicts, "bottleneck": ""})
+    page = parsed(render_report(replace(made, frames={**made.frames, "verdicts": judged})))
+    assert any(text.endswith(f"{words}.") for text in page.text("p"))
+
+
 def test_a_page_without_results_has_no_lead_chart() -> None:
     """A campaign that failed has no chart on its first screen."""
     frames = repeats()

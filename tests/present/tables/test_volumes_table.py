@@ -34,6 +34,19 @@ def test_volumes_are_ranked_under_one_workload() -> None:
     assert row is only
 
 
+def test_hosts_keep_their_names_and_paths_their_ends() -> None:
+    """Two hosts may differ in the beginning of a long name alone, which is where paths are cut."""
+    hosts = [f"ip-10-0-{n}-117.eu-central-1.compute.internal" for n in (3, 4, 5)]
+    rows = [result(f"job{n}", host=host, iops=n + 1.0) for n, host in enumerate(hosts)]
+    [only] = workload_classes(rows)
+    assert {own.volume for own in only.volumes} == {*hosts}
+    paths = [f"/var/lib/kubelet/plugins/a-long-path/volume-{n}" for n in (3, 4, 5)]
+    rows = [result(f"job{n}", volume=path, iops=n + 1.0) for n, path in enumerate(paths)]
+    [only] = workload_classes(rows)
+    assert all(own.volume.startswith("...") for own in only.volumes)
+    assert len({own.volume for own in only.volumes}) == 3
+
+
 def test_two_volumes_are_compared_not_ranked() -> None:
     """From three volumes on, a set is a collection."""
     assert workload_classes(of_volumes(MIN_VOLUMES - 1)) == []

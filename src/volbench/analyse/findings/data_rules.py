@@ -264,7 +264,7 @@ def _of_section(workload: WorkloadSpec, written: float, tool: str) -> Iterator[O
         buffers = workload.block_bytes * workload.depth * workload.numjobs
         if written >= _MIN_REUSES * buffers:
             yield Observation(
-                f"{wrote} from {format_capacity(buffers)} of buffers, {written / buffers:.0f}"
+                f"{wrote} from {format_capacity(buffers)} of buffers, {written / buffers:,.0f}"
                 " times over (no refill_buffers).",
                 evidence | {"buffer_bytes": float(buffers)},
                 "write",

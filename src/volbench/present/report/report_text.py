@@ -349,4 +349,6 @@ def _steady(verdicts: Sequence[Row]) -> list[str]:
         return ["steady" if steady else "not steady"]
     if steady == len(judged):
         return ["all results are steady"]
+    if not steady:
+        return ["no result is steady"]
     return [f"{steady} of {len(judged)} results {_be(steady)} steady"]

@@ -141,7 +141,7 @@ def _workload_class(workload: str, rows: Sequence[Row], names: Sequence[str]) ->
         RankedVolume(
             workload,
             rank,
-            " ".join(short_target(name) for name in _key(first, names) if name) or MISSING,
+            _name(first, names),
             iops,
             bandwidth,
             p99,
@@ -152,6 +152,14 @@ def _workload_class(workload: str, rows: Sequence[Row], names: Sequence[str]) ->
     ]
     everywhere = {_key(row, _PLACE) for row in rows}
     return WorkloadClass(workload, setting, ranked, len(everywhere) - len(ranked))
+
+
+def _name(row: Row, names: Sequence[str]) -> str:
+    """Return what tells a volume from others; only long paths are cut, not hosts and labels."""
+    parts = dict(zip(names, _key(row, names), strict=True))
+    if "volume" in parts:
+        parts["volume"] = short_target(parts["volume"])
+    return " ".join(filter(None, parts.values())) or MISSING
 
 
 def _rated(rows: Sequence[Row]) -> tuple[float, float, float, Row, tuple[str, ...]]:

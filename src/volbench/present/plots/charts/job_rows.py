@@ -176,7 +176,7 @@ IOPS_BARS = _kind(
 )
 BANDWIDTH_BARS = _kind(
     "bandwidth",
-    _JobBars(BANDWIDTH, "Bandwidth (1 MB/s = 1,000,000 bytes per second)"),
+    _JobBars(BANDWIDTH, "Bandwidth (1 MB = 1,000,000 bytes)"),
     needs="a finished run",
 )
 
