@@ -11,6 +11,7 @@ from volbench.errors import InputError
 from volbench.present.plots.chart import build_plot
 from volbench.present.plots.kinds import Options
 from volbench.present.plots.marks import Areas, Lines, Points, Texts
+from volbench.present.plots.selection import REST
 
 JOBS = 40
 WORST = 33
@@ -185,6 +186,22 @@ def test_a_sweep_shows_the_other_lines_pale() -> None:
     more = build_plot("sweep", lines(), options=Options(lines=9))
     assert [series.label for series in more.series][-1] == "the other 1 line"
     assert len({series.colour for series in more.series}) == 10
+
+
+def test_what_has_no_line_is_last_in_the_legend_of_all_panels() -> None:
+    """Lines of a second panel do not follow the entry of all others."""
+    noisy = {"vm1": range(7), "vm2": range(13, 20)}
+    rows, series = [], []
+    for host, least_steady in noisy.items():
+        for n in range(20):
+            row = result(f"job-{n:03}", host=host, iops=100.0, iodepth=n + 1)
+            rows.append(row | {"run": f"{n}-{host}"})
+            rates = [1.0, 9.0, 1.0] if n in least_steady else [5.0, 5.1, 5.0]
+            series += [point | {"run": f"{n}-{host}"} for point in intervals(row, rates)]
+    plot = build_plot("lines", frames(rows, series=series))
+    keys = [entry.key for entry in plot.series]
+    assert len(keys) > 14
+    assert keys[-1] == REST
 
 
 def test_loads_beside_knees_do_not_overlap() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.present.figure_texts import texts_outside
 from tests.present.frames_by_kind import fleet
 from tests.present.frames_for_plots import frames, intervals, result
 from tests.present.plots.plot_parts import all_marks, caption_of, column, the_mark, written
@@ -14,6 +15,7 @@ from volbench.errors import InputError
 from volbench.present.plots.chart import build_plot
 from volbench.present.plots.description import Panel, Plot, numbers
 from volbench.present.plots.marks import Areas, Cells, Lines, Points, ReferenceLine, Texts
+from volbench.present.renderers.matplotlib import draw
 
 Frames = dict[str, pd.DataFrame]
 
@@ -189,6 +191,26 @@ def test_the_headline_of_a_storm_stays_in_its_column() -> None:
     for panel in stacks(build_plot("storm", given)):
         assert max(map(len, panel.title.splitlines())) <= 48
         assert "of all I/Os after the last start" in panel.title
+
+
+def test_long_headings_of_storms_stay_in_the_picture() -> None:
+    """Three long names of jobs, beside long names of clients, end before the right edge."""
+    host = "db-primary.eu-central-1.compute.internal-"
+    given = both(
+        *(
+            {
+                name: rows.assign(
+                    job="ordersdatabase" * 6,
+                    host=host + rows["run"].str[-2:],
+                )
+                if "run" in rows and "job" in rows
+                else rows
+                for name, rows in storm(clients=5, stagger_s=7, campaign=f"night-{n}").items()
+            }
+            for n in range(3)
+        )
+    )
+    assert texts_outside(draw(build_plot("storm", given))) == []
 
 
 def test_a_campaign_of_one_client_has_no_fleet_chart() -> None:

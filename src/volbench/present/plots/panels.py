@@ -220,7 +220,7 @@ def _tallest(heights: Sequence[Sequence[float]]) -> list[float]:
 
 
 def _joined_series(parts: Sequence[Sequence[Series]]) -> tuple[Series, ...]:
-    """Return every series once; keys that share a look in different plots get a free one."""
+    """Return every series once, the unnamed last; keys that share a look get a free one."""
     joined: dict[str, Series] = {}
     for series in (series for part in parts for series in part):
         if series.key in joined:
@@ -230,7 +230,7 @@ def _joined_series(parts: Sequence[Sequence[Series]]) -> tuple[Series, ...]:
         else:
             looks = {_look(other) for other in joined.values() if other.label != series.label}
             joined[series.key] = _with_free_look(series, looks)
-    return tuple(joined.values())
+    return tuple(sorted(joined.values(), key=lambda series: series.key == REST))
 
 
 def _look(series: Series) -> tuple[str, str, str]:

@@ -359,7 +359,7 @@ def build_lines(runs: _Runs) -> Plot:
         ),
         legend="right",
         caption=(
-            f"{count} lines; repeats share colour and dash" if count > len(jobs) else "",
+            "Repeats share colour and dash" * (count > len(jobs)),
             "Long lines keep the min and max of each of 1,000 segments",
             *runs.shown.notes,
             _NAMED if any(runs.numbers.values()) else "",
