@@ -68,3 +68,17 @@ def test_a_given_title_is_kept() -> None:
     """Nothing is added to the title that the user gives."""
     given = build_plot("iops", frames([result("a")]), title="Mine")
     assert given.title == "Mine"
+
+
+def test_a_caption_is_true_of_every_result() -> None:
+    """A result of other blocks or an unknown depth is not counted among those of 4k."""
+    same = {"block_bytes": 4096, "iodepth": 8}
+    unknown = {"block_bytes": None, "iodepth": None}
+    varied = {"block_bytes": None, "block_min_bytes": 4096, "block_max_bytes": 65536}
+    for other, wanted in (
+        ({**unknown, "rw": "mixed"}, "Block size 4k or mixed, queue depth 8 or mixed"),
+        (unknown, "Block size 4k where it is known, queue depth 8 where it is known"),
+        (varied, "Block sizes 4k to 64k, queue depth 8"),
+    ):
+        rows = [{**result("a"), **same}, {**result("b"), **same, **other}]
+        assert build_plot("iops", frames(rows)).caption[1].startswith(wanted + ",")

@@ -17,7 +17,7 @@ import pandas as pd
 
 from volbench.analyse.frames.job_frames import KEY, OPTIONS, key_of, left_out, measured
 from volbench.errors import InputError
-from volbench.model.frames.columns import FRAMES, ON_DEMAND
+from volbench.model.frames.columns import FRAMES, MIXED, ON_DEMAND
 from volbench.present.formatting import printable, short_target
 from volbench.present.plots.description import Plot, frames_of
 from volbench.present.plots.kinds import ALWAYS_READ, KINDS, PER_JOB, Frames, Kind, Options
@@ -321,19 +321,26 @@ def pooled(summary: pd.DataFrame) -> str:
 
 
 def _blocks(rows: pd.DataFrame) -> str:
-    sizes = sorted(rows["block_bytes"].dropna().unique())
-    if not sizes:
+    bounds = rows.reindex(columns=["block_bytes", "block_min_bytes", "block_max_bytes"])
+    if not bounds.notna().any(axis=None):
         return ""
-    if len(sizes) == 1:
-        return f"block size {format_size(float(sizes[0]))}"
-    return f"block sizes {format_size(float(sizes[0]))} to {format_size(float(sizes[-1]))}"
+    low, high = (format_size(float(bound)) for bound in (bounds.min().min(), bounds.max().max()))
+    words = f"block size {low}" if low == high else f"block sizes {low} to {high}"
+    return words + _where_not_mixed(rows, bounds.isna().all(axis=1))
 
 
 def _depths(rows: pd.DataFrame) -> str:
     depths = sorted(int(depth) for depth in rows["iodepth"].dropna().unique())
     if not depths:
         return ""
-    return f"queue depth {depths[0]}" + (f" to {depths[-1]}" if len(depths) > 1 else "")
+    words = f"queue depth {depths[0]}" + (f" to {depths[-1]}" if len(depths) > 1 else "")
+    return words + _where_not_mixed(rows, rows["iodepth"].isna())
+
+
+def _where_not_mixed(rows: pd.DataFrame, is_unknown: pd.Series) -> str:
+    """Return that an option is not that of all rows: fio merged unlike jobs, or it is unknown."""
+    is_merged = is_unknown & rows["rw"].eq(MIXED).fillna(value=False)
+    return " or mixed" * bool(is_merged.any()) + _where_known(is_unknown & ~is_merged)
 
 
 def _cache(rows: pd.DataFrame) -> str:
