@@ -169,7 +169,7 @@ def frames(runs: int, **columns: object) -> dict[str, pd.DataFrame]:
     verdicts = summary.drop(columns="client").assign(
         verdict="steady", bottleneck="unknown", limited_by=None, spread_percent=3.0
     )
-    nothing = pd.DataFrame(columns=["run", "severity", "direction"])
+    nothing = pd.DataFrame(columns=["run", "severity", "direction", "rule"])
     sums = summary.head(0).drop(
         columns=["run", "host", "volume", "client", "runtime_s", "sync_calls"]
     )
@@ -186,7 +186,9 @@ def answers(text: str, *values: float, invalid: bool = False, direction: str = "
     """Return the verdict on the IOPS of repeats of one job."""
     known = frames(len(values), iops=list(values), direction=[direction] * len(values))
     severity = "invalid" if invalid else "warning"
-    known["findings"] = pd.DataFrame({"run": ["r0"], "severity": [severity], "direction": [None]})
+    known["findings"] = pd.DataFrame(
+        {"run": ["r0"], "severity": [severity], "direction": [None], "rule": ["stall"]}
+    )
     return verdict_on(text, known)
 
 
@@ -237,7 +239,7 @@ def test_the_advised_repeats_decide_in_most_cases(repeats: int) -> None:
 def test_a_single_run_has_no_interval() -> None:
     """It is judged by its value, and says so."""
     verdict = answers("iops > 900", 1000.0)
-    assert (verdict.answer, verdict.reason) == (Answer.PASS, "no interval: 3 repeats give one")
+    assert (verdict.answer, verdict.reason) == (Answer.PASS, "no interval (needs 3 repeats)")
     assert math.isnan(verdict.interval.low)
 
 
@@ -253,7 +255,7 @@ def test_an_invalid_or_missing_result_decides_nothing() -> None:
 def test_a_finding_on_writes_does_not_invalidate_reads() -> None:
     """An invalid result of one direction decides nothing about that direction only."""
     known = frames(1, iops=[1000.0])
-    found = {"run": ["r0"], "severity": ["invalid"]}
+    found = {"run": ["r0"], "severity": ["invalid"], "rule": ["io-errors"]}
     known["findings"] = pd.DataFrame({**found, "direction": ["write"]})
     assert verdict_on("iops > 900", known).answer is Answer.PASS
     known["findings"] = pd.DataFrame({**found, "direction": ["read"]})
@@ -267,7 +269,7 @@ def test_repeats_that_differ_without_an_interval_are_undecided() -> None:
     assert answers("iops > 900", 1000.0, 850.0).answer is Answer.UNDECIDED
     zeros = answers("iops > 900", 1000.0, 0.0, 950.0)
     assert zeros.answer is Answer.UNDECIDED
-    assert zeros.reason == "no interval: some repeats have 0"
+    assert zeros.reason == "no interval (some repeats are 0)"
 
 
 def test_a_failed_repeat_does_not_pass() -> None:
@@ -296,7 +298,24 @@ def test_completion_latency_stands_in_where_total_latency_is_not_reported() -> N
     """Results of plain fio have percentiles of completion latency only, and the reason says so."""
     known = frames(3, lat_p99_s=[math.nan] * 3, clat_p99_s=[0.001, 0.0011, 0.0012])
     verdict = verdict_on("p99 < 5ms", known)
-    assert (verdict.answer, verdict.reason) == (Answer.PASS, "completion latency")
+    assert (verdict.answer, verdict.reason) == (Answer.PASS, "judged by completion latency")
+
+
+def test_an_answer_says_that_a_result_is_a_copy_or_a_sum_of_unlike_jobs() -> None:
+    """A copy makes the interval narrower; no job had the rate of several. Others are unaffected."""
+    known = frames(3, iops=[1000.0, 1010.0, 1020.0])
+    known["findings"] = pd.DataFrame(
+        {
+            "run": ["r0", "r1", "other"],
+            "severity": ["warning", "note", "note"],
+            "direction": [None] * 3,
+            "rule": ["copied-result", "too-short", "merged-jobs"],
+        }
+    )
+    verdict = verdict_on("iops > 900", known)
+    assert (verdict.answer, verdict.reason) == (Answer.PASS, "includes a copy of another result")
+    known["findings"]["rule"] = "merged-jobs"
+    assert verdict_on("iops > 900", known).reason == "sum of unlike jobs that fio merged"
 
 
 def test_the_sync_that_was_measured_is_named() -> None:
@@ -389,7 +408,7 @@ def test_clients_are_no_repeats(text: str, answer: Answer, value: float) -> None
     verdict = verdict_on(text, known)
     assert (verdict.answer, verdict.interval.estimate, verdict.repeats) == (answer, value, 1)
     assert math.isnan(verdict.interval.low)
-    interval = "" if text.startswith("error") else "no interval: 3 repeats give one, "
+    interval = "" if text.startswith("error") else "no interval (needs 3 repeats); "
     assert verdict.reason == f"{interval}worst of 4 clients"
 
 
@@ -407,7 +426,7 @@ def test_the_worst_client_of_each_repeat_is_judged() -> None:
     known["verdicts"]["verdict"] = ["noisy"] + ["steady"] * 5
     mixed = verdict_on("steady = yes", known)
     assert (mixed.answer, mixed.words) == (Answer.UNDECIDED, "in 2 of 3")
-    assert mixed.reason == "the repeats differ, worst of 2 clients"
+    assert mixed.reason == "the repeats differ; worst of 2 clients"
 
 
 def test_the_last_five_rounds_are_the_measurement() -> None:

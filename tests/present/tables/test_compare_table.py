@@ -49,6 +49,21 @@ def of_ratios(comparison: Comparison, ratios: tuple[float, ...]) -> Comparison:
     return replace(comparison, rows=tuple(rows))
 
 
+def test_what_all_rows_lack_is_said_once(comparison: Comparison) -> None:
+    """The note has the reason, the rows the ratio; a single row has both."""
+    single = of_ratios(comparison, (0.5, 2.0))
+    single = replace(
+        single, rows=tuple(replace(r, shortage="one run per side") for r in single.rows)
+    )
+    table = comparison_table(single)
+    printed = render_table(table, "markdown")
+    assert "No intervals (one run per side): differences may be chance." in table.notes
+    assert "2x faster" in printed
+    assert printed.count("(one run per side)") == 1
+    alone = comparison_table(replace(single, rows=single.rows[:1]))
+    assert "(one run per side)" in render_table(alone, "markdown")
+
+
 def test_many_comparisons_are_one_screen_of_the_largest_differences(
     comparison: Comparison,
 ) -> None:

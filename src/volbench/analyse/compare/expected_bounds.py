@@ -90,7 +90,9 @@ def verdicts_of(
             )
         for (label, direction), repeats in rows.groupby(["_label", "direction"], sort=False):
             job = str(repeats["job"].iloc[0])
-            yield _verdict(expectation, (str(label), str(direction)), repeats, lost.get(job, 0))
+            name = str(label), str(direction)
+            caveats = results.caveats(repeats)
+            yield _verdict(expectation, name, repeats, lost.get(job, 0), caveats)
 
 
 def verdicts_on_plans(
@@ -112,7 +114,11 @@ def verdicts_on_plans(
 
 
 def _verdict(
-    expectation: Expectation, name: tuple[str, str], rows: pd.DataFrame, lost: int
+    expectation: Expectation,
+    name: tuple[str, str],
+    rows: pd.DataFrame,
+    lost: int,
+    caveats: Iterable[str],
 ) -> Verdict:
     """Return the verdict on the repeats of one job and direction."""
     column, note = _column_of(expectation, rows)
@@ -146,7 +152,7 @@ def _verdict(
         else:
             answer, interval, more = _by_number(expectation, values)
         worst = f"worst of {clients} clients" if clients > 1 else ""
-        note = ", ".join(filter(None, (more, note, worst)))
+        note = "; ".join(filter(None, (more, note, worst, *caveats)))
     if lost and answer is Answer.PASS:
         answer, note = Answer.UNDECIDED, f"{counted_noun(lost, 'run')} did not finish"
     campaign = joined(rows["campaign"])
@@ -197,7 +203,7 @@ def _column_of(expectation: Expectation, rows: pd.DataFrame) -> tuple[str, str]:
     column, completion = expectation.column, f"c{expectation.column}"
     has_both = column.startswith("lat_") and column in rows and completion in rows
     if has_both and rows[column].isna().all() and rows[completion].notna().all():
-        return completion, "completion latency"
+        return completion, "judged by completion latency"
     return column, ""
 
 
@@ -236,9 +242,9 @@ def _by_number(expectation: Expectation, values: Floats) -> tuple[Answer, Interv
         return answer, Interval(math.nan, largest, math.nan), f"largest of {len(values)}"
     interval = location_interval(values)
     if math.isnan(interval.low):
-        reason = f"no interval: {MIN_REPEATS} repeats give one"
+        reason = f"no interval (needs {MIN_REPEATS} repeats)"
         if len(values) >= MIN_REPEATS:
-            reason = "no interval: some repeats have 0"
+            reason = "no interval (some repeats are 0)"
         return _all_or_none(held), interval, reason
     answer = _all_or_none([expectation.holds(end) for end in (interval.low, interval.high)])
     if answer is not Answer.UNDECIDED:

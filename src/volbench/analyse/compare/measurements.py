@@ -17,6 +17,13 @@ from volbench.model.results.finding import Severity
 STEP = ["campaign", "profile", "job", "repeat"]  # Columns that the clients of a repeat share
 
 
+# Findings that are said of each answer: the number is not what its name says, or no repeat
+_CAVEATS = {
+    "copied-result": "includes a copy of another result",
+    "merged-jobs": "sum of unlike jobs that fio merged",
+}
+
+
 class Measurements:
     """Finished measured results, with the runs that decide nothing marked.
 
@@ -31,6 +38,9 @@ class Measurements:
         summary, findings = _last_rounds(frames["summary"], in_rounds), frames["findings"]
         invalid = findings.loc[findings["severity"] == Severity.INVALID, ["run", "direction"]]
         self._invalid = {(str(run), direction) for run, direction in invalid.to_numpy(object)}
+        self._warned = {
+            rule: {*runs} for rule, runs in findings.groupby("rule")["run"] if rule in _CAVEATS
+        }
         rows = summary[summary["phase"] == "measured"]
         self.unfinished = rows[rows["status"].isin(["failed", "interrupted", "damaged"])]
         finished = measured(summary)
@@ -65,6 +75,17 @@ class Measurements:
         return [
             run in whole or (run, direction) in self._invalid
             for run, direction in zip(rows["run"], rows["direction"], strict=True)
+        ]
+
+    def caveats(self, rows: pd.DataFrame) -> list[str]:
+        """Return what has to be said of an answer from these rows of a frame."""
+        if "run" not in rows:
+            rows = self.frames["summary"].merge(rows[STEP].drop_duplicates())
+        runs = {*rows["run"]}
+        return [
+            caveat
+            for rule, caveat in _CAVEATS.items()
+            if not runs.isdisjoint(self._warned.get(rule, ()))
         ]
 
     def rows(self, expectation: Expectation, campaign: str, profile: str) -> pd.DataFrame:

@@ -15,6 +15,7 @@ from volbench.analyse.compare.comparison_result import (
     row_of,
     signed_percent,
 )
+from volbench.analyse.compare.comparison_result import change_words as ratio_words
 from volbench.analyse.compare.repeat_statistics import Group
 from volbench.analyse.compare.workload_trends import (
     FALSE_ALARMS,
@@ -192,6 +193,8 @@ def notes(comparison: Comparison, *, is_brief: bool = False) -> list[str]:
         )
     elif tested:
         lines.append(f"Confidence of the intervals: {share}.")
+    if shared := _shared_shortage(comparison.rows):
+        lines.append(f"No intervals ({shared}): differences may be chance.")
     means = means_over_workloads(comparison)
     lines += [mean.sentence for mean in means] if len(means) <= MAX_MEANS or not is_brief else []
     units = {row.contrast.unit for row in tested if row.contrast}
@@ -223,7 +226,7 @@ def shown_value(measure: Measure, value: float) -> str:
 
 def _columns(rows: Sequence[Compared]) -> list[Column[Compared]]:
     candidates = list(dict.fromkeys(row.candidate for row in rows))
-    several = len(candidates) > 1
+    several, shared = len(candidates) > 1, _shared_shortage(rows)
     columns: list[Column[Compared]] = [
         Column("job", lambda row: row.label, priority=IDENTITY),
         Column("direction", lambda row: row.direction, header="dir", priority=1),
@@ -247,7 +250,7 @@ def _columns(rows: Sequence[Compared]) -> list[Column[Compared]]:
         *_design_columns(rows),
         Column(
             "verdict",
-            lambda row: row.words + (" !" if row.warnings else ""),
+            lambda row: _verdict_words(row, shared) + (" !" if row.warnings else ""),
             priority=IDENTITY,
             is_folded=True,
             help="sorted by the ratio to the base",
@@ -256,6 +259,17 @@ def _columns(rows: Sequence[Compared]) -> list[Column[Compared]]:
             is_sorted_as_number=True,
         ),
     ]
+
+
+def _shared_shortage(rows: Sequence[Compared]) -> str:
+    """Return why no row has an interval, where it is the same in all of several; else ""."""
+    shortages = {row.shortage if row.ratio > 0 and not row.contrast else "" for row in rows}
+    return shortages.pop() if len(rows) > 1 and len(shortages) == 1 else ""
+
+
+def _verdict_words(row: Compared, shared_shortage: str) -> str:
+    """Return a verdict in words; a note says what all rows lack."""
+    return ratio_words(row.ratio, row.measure) if shared_shortage else row.words
 
 
 def _design_columns(rows: Sequence[Compared]) -> list[Column[Compared]]:

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from volbench.analyse.compare.expected_bounds import Answer, Verdict
 from volbench.model.frames.expectation import ALL_JOBS
-from volbench.present.formatting import MISSING
+from volbench.present.formatting import MISSING, short_target
 from volbench.present.tables.results_table import MAX_GROUPS, MAX_RESULTS
 from volbench.present.tables.table import IDENTITY, Column, Table
 from volbench.units import counted_noun, format_count, format_latency, format_rate
@@ -49,6 +49,7 @@ def expectation_words(verdicts: Sequence[Verdict]) -> str:
 
 def verdict_names(verdicts: Sequence[Verdict]) -> Callable[[Verdict], str]:
     """Return the name of a verdict: its expectation, with job and direction where it has others."""
+    job_of = _short_jobs(verdicts)
     directions: dict[tuple[str, str], set[str]] = {}
     for verdict in verdicts:
         place = (verdict.expectation.text, verdict.job)
@@ -56,11 +57,24 @@ def verdict_names(verdicts: Sequence[Verdict]) -> Callable[[Verdict], str]:
 
     def name(verdict: Verdict) -> str:
         text, job = verdict.expectation.text, verdict.job
-        of_job = "" if job in {verdict.expectation.job, ALL_JOBS} else f"{job}: "
+        of_job = "" if job in {verdict.expectation.job, ALL_JOBS} else f"{job_of(verdict)}: "
         one_of = f" ({verdict.direction})" if len(directions[text, job]) > 1 else ""
         return f"{of_job}{text}{one_of}"
 
     return name
+
+
+def _short_jobs(verdicts: Sequence[Verdict]) -> Callable[[Verdict], str]:
+    """Return the label of a verdict's job, with the ends of long paths where these are distinct."""
+    short = {
+        verdict.job: " ".join(
+            short_target(word) if word.startswith(("/", "nbd")) else word
+            for word in verdict.job.split(" ")
+        )
+        for verdict in verdicts
+    }
+    is_distinct = len({*short.values()}) == len(short)
+    return lambda verdict: short[verdict.job] if is_distinct else verdict.job
 
 
 def _in_words(verdict: Verdict) -> str:
@@ -80,7 +94,7 @@ def expectations_table(verdicts: Sequence[Verdict], *, is_brief: bool = False) -
             "answer", lambda verdict: verdict.answer.value, priority=IDENTITY, styles=_STYLES
         ),
         Column[Verdict]("expectation", verdict_names(verdicts), priority=IDENTITY),
-        Column[Verdict]("job", lambda verdict: verdict.job, priority=2),
+        Column[Verdict]("job", _short_jobs(verdicts), priority=2),
         Column[Verdict]("direction", lambda verdict: verdict.direction, priority=3),
         Column[Verdict]("value", measured_words, header="measured", is_right=True, is_folded=True),
         Column[Verdict]("repeats", lambda verdict: str(verdict.repeats), priority=4, is_right=True),
