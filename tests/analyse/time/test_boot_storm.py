@@ -54,15 +54,15 @@ def test_no_io_is_lost() -> None:
 
 def test_clients_are_aligned_by_their_clocks() -> None:
     """Starts are those of the first I/O, in order, since the first of all."""
-    found = one_storm(("c02", 20.0, [1.0] * 10), ("c01", 0.0, [1.0] * 10), ("c03", 41.5, [1.0] * 9))
+    found = one_storm(("c02", 20.0, [1.0] * 10), ("c01", 0.0, [1.0] * 21), ("c03", 41.5, [1.0] * 9))
     assert [(entry.name, entry.start_s) for entry in found.clients] == [
         ("c01", 0.0),
         ("c02", 20.0),
         ("c03", 41.5),
     ]
-    assert [entry.end_s for entry in found.clients] == [10.0, 30.0, 50.5]
+    assert [entry.end_s for entry in found.clients] == [21.0, 30.0, 50.5]
     assert (found.started_utc_s, found.last_start_s, found.end_s) == (START_S, 41.5, 50.5)
-    assert (found.overlap_s, found.most_at_once) == (None, 1)
+    assert (found.overlap_s, found.most_at_once) == (None, 2)
 
 
 def test_clients_without_a_number_are_named_by_host() -> None:
@@ -100,7 +100,7 @@ def test_the_peak_and_the_time_after_the_last_start_are_measured() -> None:
 )
 def test_a_client_settles_after_its_last_busy_interval(reads: list[float], busy_s: float) -> None:
     """A tenth of its own peak is the line; coming back counts; nobody settles after the end."""
-    found = one_storm(("c01", 0.0, [1.0]), ("c02", 30.0, reads))
+    found = one_storm(("c01", 0.0, [1.0] * 31), ("c02", 30.0, reads))
     assert found.clients[1].busy_s == busy_s
 
 
@@ -208,15 +208,15 @@ def test_storms_of_campaigns_and_repeats_are_separate() -> None:
     assert [entry.repeat for entry in storms(both(*again))] == [1, 2]
 
 
-@pytest.mark.parametrize("lacking", ["utc", "phase", "second"])
+@pytest.mark.parametrize("lacking", ["utc", "phase", "second", "overlap"])
 def test_ordinary_steps_are_not_storms(lacking: str) -> None:
-    """One client, preparation, and series without times make no storm."""
-    reported = storm(clients=2, stagger_s=5)
+    """One client, preparation, clients in turn and series without times make no storm."""
+    reported = storm(clients=2, stagger_s=600 if lacking == "overlap" else 5)
     if lacking == "utc":
         reported["series"]["utc"] = pd.Series([None] * len(reported["series"]), dtype="string")
     elif lacking == "phase":
         reported["summary"]["phase"] = "precondition"
-    else:
+    elif lacking == "second":
         reported["summary"] = reported["summary"][reported["summary"]["run"] == "001-vm-r1-c01"]
     assert storms(reported) == ()
 

@@ -178,23 +178,34 @@ def _nan_first(seconds: float) -> tuple[bool, float]:
 def storm_steps(frames: Frames) -> list[pd.DataFrame]:
     """Return the rows of each measured step of at least two clients with a series of known times.
 
-    Of watched disks, those of a step in which machines were started, or several disks.
+    Steps whose clients ran one after another are left out. Of watched disks, those of a step in
+    which machines were started, or several disks.
 
     Args:
         frames: ``summary`` and ``series``, and ``marks`` of watches, of one or more campaigns.
     """
     summary, series = frames["summary"], frames["series"]
     wanted = summary[(summary["phase"] == "measured").fillna(value=False)]
-    timed = series.loc[series["utc"].notna() & series["iops"].notna(), _RUN].drop_duplicates()
+    timed = series.loc[series["utc"].notna() & series["iops"].notna(), [*_RUN, "utc", "t_s"]]
+    timed = timed.merge(measured(wanted)[_RUN].drop_duplicates())
+    end_s = seconds(timed["utc"])
+    spans = timed.assign(start_s=end_s - timed["t_s"], end_s=end_s).groupby(_RUN)
+    times = spans.agg({"start_s": "min", "end_s": "max"}).reset_index()
     events = _marks(frames)
     started = {*events.loc[events["kind"].eq("start"), "run"]}
-    known = set(timed.merge(measured(wanted)[_RUN]).itertuples(index=False, name=None))
     return [
         step
         for _, step in wanted.groupby(_STEP, sort=False, dropna=False)
         if (len(step["run"].unique()) > 1 or started.intersection(step["run"]))
-        and known.intersection(step[_RUN].itertuples(index=False, name=None))
+        and not _is_in_turn(times.merge(step[_RUN].drop_duplicates()))
     ]
+
+
+def _is_in_turn(times: pd.DataFrame) -> bool:
+    """Return whether each run started after all earlier ones had ended; True without a run."""
+    ordered = times.sort_values("start_s")
+    starts_late = ordered["start_s"] >= ordered["end_s"].cummax().shift()
+    return len(times) != 1 and bool(starts_late[1:].all())
 
 
 def storms(frames: Frames, *, limit: int | None = None) -> tuple[Storm, ...]:
