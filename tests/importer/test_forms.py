@@ -66,6 +66,7 @@ def test_a_copy_is_named_and_one_path_counts_once(tmp_path: Path) -> None:
     assert [run.job for run in data.campaign.runs] == ["copy", "job2", "job10"]
     (copy,) = (problem for problem in report.remarks if "copy of" in problem.message)
     assert (copy.path, "results/copy.json" in copy.message) == ("results/job2.json", True)
+    assert copy.hint
 
 
 @pytest.mark.parametrize("name", FORMS)

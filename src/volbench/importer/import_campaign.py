@@ -220,7 +220,8 @@ _LOG = logging.getLogger(__name__)
 _MAX_LISTED = 20
 _SYNCED_AT_A_TIME = 16
 _FROM_TEXT = "fio's {} output: values are rounded; most options and histograms are missing"
-_COPY = "a copy of {}, which is not another measurement: remove one of them and import again"
+_COPY = "a copy of {}: its results count twice"
+_ONCE = "remove one of the two files and import again"
 _OPTIONS_NOT_REPORTED = "the result does not report the options of its jobs"
 _LOGS_WITHOUT_RESULT = "logs without a result: imported as a series, without totals and options"
 
@@ -415,7 +416,7 @@ def _remarks(drafts: Sequence[Draft], unmatched: Sequence[Draft]) -> list[Proble
     for draft in drafts:
         digest, path = draft.file.digest, draft.file.source.shown
         if digest and (original := first.setdefault(digest, path)) != path:
-            remarks.append(Problem(_COPY.format(original), path))
+            remarks.append(Problem(_COPY.format(original), path, hint=_ONCE))
     if renamed := renamed_jobs([draft.naming for draft in drafts]):
         remarks.append(Problem(renamed))
     for draft in drafts:

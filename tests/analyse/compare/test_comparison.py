@@ -120,7 +120,7 @@ def test_between_compares_the_values_of_a_column() -> None:
     assert (entry.base, entry.candidate, entry.verdict) == ("P20", "P15", Verdict.SLOWER)
     with pytest.raises(InputError, match="volume_type has no value 'P30'"):
         compared(rows, between="volume_type", base="P30")
-    with pytest.raises(ComparisonError, match=r"kernel has only the value 6\.1"):
+    with pytest.raises(ComparisonError, match=r"nothing to compare: kernel is 6\.1 in all runs"):
         compared(rows, between="kernel")
     with pytest.raises(ComparisonError) as hidden:
         compared(rows.assign(label_kernel=["a", *["b"] * (len(rows) - 1)]), between="kernel")
@@ -158,8 +158,13 @@ def test_jobs_missing_on_one_side_are_reported() -> None:
     more = pd.concat([rows_of(1200), rows_of(1, job="writes")])
     assert "only in B: writes read" in compared(rows_of(1000), more).remarks
     other = rows_of(1000, job="writes", rw="randwrite")
-    with pytest.raises(ComparisonError, match=r"A has no job .* in common with the others"):
+    with pytest.raises(ComparisonError, match=r"A has no job .* in common with the others") as none:
         compared(rows_of(1000), other)
+    assert "--base" not in none.value.hint  # it names a value of --between
+    with pytest.raises(ComparisonError, match=r"no workload ran with bs 4k and with another bs"):
+        compared(pd.concat([rows_of(1000), other.assign(block_bytes=65536)]), between="bs")
+    with pytest.raises(ComparisonError, match=r"nothing to compare: bs is 4k in all runs"):
+        compared(rows_of(1000), between="bs")
 
 
 def test_jobs_with_different_names_are_matched_by_workload() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from tests.analyse.findings.conftest import (
@@ -361,6 +363,8 @@ def test_a_regular_file_under_dev_is_reported(kind: VolumeKind, role: str, count
     """Only the root disk has to be tested through a file."""
     findings = found(a_view(a_run(kind=kind, role=role)), rule="file-not-device")
     assert [finding.severity for finding in findings] == [NOTE] * count
+    for finding in findings:
+        assert re.match(r"Volume data is a (file|directory)( on \w+)?: ", finding.message)
 
 
 def test_preparations_are_not_judged_as_measurements() -> None:

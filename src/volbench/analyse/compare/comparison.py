@@ -171,7 +171,10 @@ def compare(
     base, between = next(iter(sides)), ""
     if question.between:
         between = find_column(question.between, list(rows.columns))
-        rows, base = sides_between(rows, between, base=question.base, order=question.order)
+        named = question.between
+        rows, base = sides_between(
+            rows, between, named=named, base=question.base, order=question.order
+        )
         facts = [name for name in facts if name != between]
     if not question.keep_invalid:
         arms = list(dict.fromkeys(rows["side"]))
@@ -187,7 +190,7 @@ def compare(
     if between == ARM:  # what differs between arms is what is compared
         varying = rows.groupby(["side", "job", "group"])[facts].nunique().max()
         allowed += [name for name in facts if varying[name] <= 1]
-    rows, unmatched = lay_out_cells(rows, by=by, between=between, base=base)
+    rows, unmatched = lay_out_cells(rows, by=by, between=between, named=question.between, base=base)
     remarks += unmatched
     comparability = check_comparable(
         rows,

@@ -25,12 +25,13 @@ _REPEAT = ["cell", "side", "origin", "campaign", STEP, "block", VOLUME_KEY]
 
 
 def sides_between(
-    rows: pd.DataFrame, column: str, *, base: str, order: Sequence[str] = ()
+    rows: pd.DataFrame, column: str, *, named: str, base: str, order: Sequence[str] = ()
 ) -> tuple[pd.DataFrame, str]:
     """Make each value of a column a side.
 
     Args:
         column: whose values are compared; rows without one are left out.
+        named: the column, as a user named it.
         base: the value that is the base, as a user writes it; empty for the first in order.
         order: values that come first; the others follow, sorted.
 
@@ -43,15 +44,15 @@ def sides_between(
     if len(values) < 2:
         is_hidden = f"{LABEL_PREFIX}{column}" in rows
         raise ComparisonError(
-            f"there is nothing to compare between: {column.removeprefix(LABEL_PREFIX)} has "
-            + (f"only the value {names[0]}" if names else "no value"),
+            f"nothing to compare: {named} "
+            + (f"is {names[0]} in all runs" if names else "is not known of any run"),
             hint=f"for the label of this name, write {LABEL_PREFIX}{column}"
             if is_hidden
-            else "name a column that differs between the runs",
+            else "name a column that differs between the runs: --between COLUMN",
         )
     if base and base not in names:
         raise InputError(
-            f"{column.removeprefix(LABEL_PREFIX)} has no value {base!r}",
+            f"{named} has no value {base!r}",
             hint=f"choose one of {', '.join(names)}",
         )
     kept = rows[rows[column].notna()].reset_index(drop=True)
@@ -62,13 +63,14 @@ def sides_between(
 
 
 def lay_out_cells(
-    rows: pd.DataFrame, *, by: Sequence[str], between: str, base: str
+    rows: pd.DataFrame, *, by: Sequence[str], between: str, named: str, base: str
 ) -> tuple[pd.DataFrame, list[str]]:
     """Give each row its cell.
 
     Args:
         rows: with their ``side``.
         between: the column whose values are the sides; empty for none.
+        named: that column, as a user named it.
 
     Returns:
         The rows of cells that the base and another side have, with ``cell`` (a number), ``label``
@@ -93,11 +95,13 @@ def lay_out_cells(
     ]
     kept = by_job[by_job["shared"]].reset_index(drop=True)
     if not len(kept):
-        raise ComparisonError(
-            f"{base} has no job or workload in common with the others"
-            + "".join(f"; {remark}" for remark in remarks),
-            hint="choose another base with --base, or compare folders of one profile",
-        )
+        if between:
+            what = f"no workload ran with {named} {base} and with another {named}"
+            hint = f"compare runs that differ in {named} only, or choose another base with --base"
+        else:
+            what = f"{base} has no job or workload in common with the others"
+            hint = "compare results of the same jobs, or of the same pattern, block size and depth"
+        raise ComparisonError(what + "".join(f"; {remark}" for remark in remarks), hint=hint)
     return kept, remarks
 
 

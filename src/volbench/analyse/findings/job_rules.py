@@ -40,7 +40,7 @@ _MIN_DEPTH_RUNTIME_S = 2.0
 #
 # Noticed by: test_threshold_edges.py::test_libaio_waited_if_half_of_the_latency_is_submission
 _MIN_SUBMIT_SHARE = 0.5
-_FILES = {VolumeKind.FILE: "a file", VolumeKind.DIRECTORY: "files in a directory"}
+_FILES = {VolumeKind.FILE: "a file", VolumeKind.DIRECTORY: "a directory"}
 _ROOT_ROLE = "os"
 
 
@@ -245,8 +245,7 @@ def file_not_device(view: RunView, _: Context) -> Iterator[Observation]:
     filesystem = view.volume.filesystem if view.volume is not None else ""
     on = f" on {filesystem}" if filesystem else ""
     yield Observation(
-        f"{volume.role} was tested through {_FILES[volume.kind]}{on}: the result includes the"
-        " filesystem.",
+        f"Volume {volume.role} is {_FILES[volume.kind]}{on}: the result includes the filesystem.",
         {"kind": volume.kind.value, "filesystem": filesystem or "not known"},
     )
 
