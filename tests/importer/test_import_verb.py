@@ -72,7 +72,21 @@ def test_a_problem_of_many_files_is_reported_once(volbench: Volbench, tmp_path: 
     lines = [line for line in many.stderr.splitlines() if line.startswith("not imported")]
     assert len(lines) == 1
     assert "results/empty0.json and 3 more: it is empty" in lines[0]
-    assert len(json.loads(many.stdout)["malformed"]) == 4
+    document = json.loads(many.stdout)
+    assert len(document["malformed"]) == 4
+    assert (document["files_with_results"], document["logs"], document["other_files"]) == (1, 0, 0)
+    assert "files with results: 1; logs: 0; malformed files: 4. " in many.stderr
+
+
+def test_json_has_the_answer_of_a_collection(volbench: Volbench, tmp_path: Path) -> None:
+    """What the last lines say of many volumes is in the document, too."""
+    for number in range(12):
+        result = result_of("fio-3.33/randrw-jsonplus", filename=f"/dev/sd{number}", rw="randrw")
+        put(tmp_path / f"results/{number}.json", result)
+    done = volbench("import", "results", "-o", "c", "--json")
+    answer = json.loads(done.stdout)["answer"]
+    assert answer
+    assert done.stderr.splitlines()[-len(answer) :] == answer
 
 
 def test_clients_are_shown_with_their_totals(volbench: Volbench) -> None:

@@ -106,16 +106,17 @@ def import_verb(
     )
     with progress_line() as tell, staged_import(replace(request, tell=tell)) as report:
         into, folder, lines = report.into, report.folder, _report_lines(report)
-        table = None if table_output == TableOutput() else _runs_table(report)
+        rows = [_record(assembled) for assembled in report.runs]
+        document = _document(report)
         del report  # its runs would stay in memory beside those of the opened campaign
         campaign = open_campaign(folder)
         campaign.store_tables(processes=cores(), tell=tell)
-        lines += collection_answer(campaign.rows("summary"), campaign.rows("findings"))
-    click.echo("\n".join(lines), err=True)
-    if table is None:
+        document["answer"] = collection_answer(campaign.rows("summary"), campaign.rows("findings"))
+    click.echo("\n".join([*lines, *document["answer"]]), err=True)
+    if table_output == TableOutput():
         click.echo(str(into))
     else:
-        table_output.write(table)
+        table_output.write(_runs_table(rows, document={**document, "runs": rows}))
 
 
 def _report_lines(report: ImportReport) -> list[str]:
@@ -156,11 +157,24 @@ def _by_message(heading: str, problems: Sequence[Problem]) -> list[str]:
     return lines
 
 
-def _runs_table(report: ImportReport) -> Table[dict[str, object]]:
+def _document(report: ImportReport) -> dict[str, Any]:
+    """Return what is reported beside the runs."""
+    return {
+        "into": str(report.into),
+        "malformed": [str(problem) for problem in report.malformed],
+        "notes": [str(remark) for remark in report.remarks],
+        "files_with_results": report.files,
+        "logs": report.logs,
+        "other_files": report.others,
+    }
+
+
+def _runs_table(
+    rows: Sequence[dict[str, object]], *, document: dict[str, Any]
+) -> Table[dict[str, object]]:
     """Return a row for each imported run; JSON also has what was not imported."""
     from volbench.present.tables.table import IDENTITY, Column, Table
 
-    rows = [_record(assembled) for assembled in report.runs]
     return Table(
         "import",
         [
@@ -173,13 +187,7 @@ def _runs_table(report: ImportReport) -> Table[dict[str, object]]:
             Column("reason", priority=2, is_folded=True, is_optional=True),
         ],
         rows,
-        document={
-            "into": str(report.into),
-            "runs": rows,
-            "malformed": [str(problem) for problem in report.malformed],
-            "notes": [str(remark) for remark in report.remarks],
-            "other_files": report.others,
-        },
+        document=document,
     )
 
 

@@ -92,16 +92,19 @@ def test_a_shared_file_system_is_reported_once(tmp_path: Path) -> None:
         with hold_campaign(layout):
             ((running, host),) = shared_notes(shared)
         ((abandoned, _),) = shared_notes(shared)
+        keys = ["one", other.key, "two", "three", "four"]
+        ((several, _),) = shared_notes({"vm0": {"/data": keys}})
     place = f"also used by the campaign in {layout.root} on {gethostname()}, which "
     assert running.endswith(f"{place}is running")
     assert "of /data on vm0, /data on vm1, /data on vm2 and 1 more is also used" in running
     assert host == ""
     assert abandoned.endswith(f"{place}was abandoned; end it with: volbench reap '{layout.root}'")
+    assert f"also used by 5 campaigns: in {layout.root} on" in several
+    assert "; one, two, three and 1 more of other users or controllers: wait for" in several
     for key in (other.key, "../key", ".."):
         ((unknown, host),) = shared_notes({"vm0": {"/data": [key]}})
-        assert unknown.endswith(
-            f"campaign {key} of another user or controller, running or abandoned"
-        )
+        assert f"by the campaign {key} of another user or controller: wait for" in unknown
+        assert unknown.endswith("with volbench reap")
         assert host == "vm0"
 
 

@@ -26,7 +26,7 @@ from volbench.store.archive import is_held
 from volbench.store.consent import folder_of
 from volbench.store.layout import Layout
 
-_SHOWN_PLACES = 3  # Of shared file systems: a fleet may have thousands
+_SHOWN = 3  # Shared file systems, or campaigns on one: a fleet may have thousands
 
 
 def devices_of(campaign: Campaign, host: str) -> dict[str, str]:
@@ -66,7 +66,7 @@ def reserve_host(executor: Executor, campaign: Campaign) -> Mapping[str, list[st
 
 
 def shared_notes(shared: Mapping[str, Mapping[str, list[str]]]) -> Iterator[tuple[str, str]]:
-    """Yield a sentence for each campaign on file systems of this one, and its only host, or "".
+    """Yield a sentence on the other campaigns of some file systems, and its only host, or "".
 
     Args:
         shared: host to what `reserve_host` returned.
@@ -76,23 +76,41 @@ def shared_notes(shared: Mapping[str, Mapping[str, list[str]]]) -> Iterator[tupl
         for target, keys in targets.items():
             for key in keys:
                 places.setdefault(key, []).append((host, target))
+    keys_at: dict[tuple[tuple[str, str], ...], list[str]] = {}
     for key, used in places.items():
-        listed = ", ".join(f"{target} on {host}" for host, target in used[:_SHOWN_PLACES])
-        more = len(used) - _SHOWN_PLACES
-        listed += f" and {more} more" if more > 0 else ""
-        words = f"the file system of {listed} is also used by the campaign {_described(key)}"
-        yield words, used[0][0] if len({host for host, _ in used}) == 1 else ""
+        keys_at.setdefault(tuple(used), []).append(key)
+    for pairs, keys in keys_at.items():
+        listed = _some([f"{target} on {host}" for host, target in pairs], ", ")
+        many = "the campaign" if len(keys) == 1 else f"{len(keys)} campaigns:"
+        words = f"the file system of {listed} is also used by {many} {_described(keys)}"
+        yield words, pairs[0][0] if len({host for host, _ in pairs}) == 1 else ""
 
 
-def _described(key: str) -> str:
-    """Return where another campaign is, and how to end it if it was abandoned."""
-    folder = folder_of(key)
-    if folder is None:
-        return f"{key} of another user or controller, running or abandoned"
-    place = f"in {folder} on {gethostname()}"
-    if is_held(Layout(folder)):
-        return f"{place}, which is running"
-    return f"{place}, which was abandoned; end it with: volbench reap {quoted(folder)}"
+def _some(texts: Sequence[str], joint: str) -> str:
+    """Return the first texts, and how many more there are."""
+    more = len(texts) - _SHOWN
+    return joint.join(texts[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def _described(keys: Sequence[str]) -> str:
+    """Return where other campaigns are, and how to end those that were abandoned."""
+    known, unknown = [], []
+    for key in keys:
+        folder = folder_of(key)
+        if folder is None:
+            unknown.append(key)
+            continue
+        is_running = is_held(Layout(folder))
+        advice = "is running" if is_running else "was abandoned; end it with: volbench reap "
+        place = f"in {folder} on {gethostname()}, which {advice}"
+        known.append(place + ("" if is_running else quoted(folder)))
+    if unknown:
+        whose = "another user or controller" if len(unknown) == 1 else "other users or controllers"
+        known.append(
+            f"{_some(unknown, ', ')} of {whose}: wait for the end of what is running, and have what"
+            " was abandoned ended by its user with volbench reap"
+        )
+    return _some(known, "; ")
 
 
 class _Reserved(Frozen):
