@@ -29,7 +29,7 @@ from volbench.cli.options import (
     option_group,
     settings_options,
 )
-from volbench.cli.output import TableOutput
+from volbench.cli.output import TableOutput, note_owner
 from volbench.cli.slice_options import WITH_METRICS
 from volbench.cli.verb_groups import complete_hint, is_quiet, name_campaign, questions_shown
 from volbench.errors import InputError, RefusedError, VolbenchError
@@ -353,6 +353,7 @@ def execute(
         more = [*metrics(layout), note_end]
         if any(host.host.pod and host.host.pod.expand_to for host in hosts):
             more.append(load(_EXPANSIONS)(hosts, layout))
+        note_owner(layout.root)
         try:
             with (
                 logged_listener(layout, events=_events(table_output), more=more) as listener,

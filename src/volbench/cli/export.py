@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from volbench.cli.options import CAMPAIGNS, WHERE, examples, flag, names_option, output_option
-from volbench.cli.output import RAW, binary_output
+from volbench.cli.output import RAW, binary_output, note_owner
 from volbench.errors import InputError
 from volbench.model.frames.columns import DERIVED, FRAMES
 from volbench.slices import is_present, load
@@ -186,6 +186,7 @@ def _write_all(opened: Dataset, *, kind: str, output: str, raw: bool) -> None:
         )
     frames = {frame_name: opened.frame(frame_name) for frame_name in FRAMES}
     export_frames(frames, format=kind, into=Path(output), raw=raw)
+    note_owner(Path(output))
 
 
 def _write_dataset(opened: Dataset, *, name: str | None, output: str) -> None:

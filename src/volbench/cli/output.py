@@ -57,6 +57,18 @@ def binary_output(output: str, *, default_name: str) -> Iterator[BinaryIO]:
     path = path / default_name if path.is_dir() else path
     write_output(path, buffer.getvalue())
     click.echo(f"written: {path}", err=True)
+    note_owner(path)
+
+
+def note_owner(path: Path) -> None:
+    """Print a note if root writes a file or a folder into a folder of another user, or to one."""
+    from volbench.store.held_folder import foreign_words
+
+    if os.geteuid() != 0:
+        return
+    folders = [path.absolute()] * path.is_dir() + [path.absolute().parent]
+    if whose := next(filter(None, map(foreign_words, folders)), ""):
+        click.echo(f"note: {whose}, who can replace what root writes there", err=True)
 
 
 @contextmanager

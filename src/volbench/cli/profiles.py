@@ -30,7 +30,7 @@ from volbench.cli.options import (
     parse_targets,
     schema_command,
 )
-from volbench.cli.output import TableOutput, table_options
+from volbench.cli.output import TableOutput, note_owner, table_options
 from volbench.cli.verb_groups import VerbGroup
 from volbench.errors import InputError
 from volbench.slices import is_present, load
@@ -248,6 +248,7 @@ def render(
     for file_name, text in render_profile(profile, targets=targets, measuring=measuring):
         write_output(output / file_name, text.encode())
         click.echo(str(output / file_name))
+    note_owner(output)
 
 
 @profile.command("import", epilog=examples("volbench profile import database.fio -o database.yaml"))
@@ -270,6 +271,7 @@ def import_job_file(job_file: Path, output: Path | None, *, allow_exec: bool) ->
     else:
         write_output(output, dumped.encode())
         click.echo(f"written: {output}", err=True)
+        note_owner(output)
 
 
 @schema_command(profile, "a profile")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from volbench.cli.options import CAMPAIGNS, PRICES, examples, output_option
-from volbench.cli.output import binary_output, report_folder
+from volbench.cli.output import binary_output, note_owner, report_folder
 from volbench.errors import InputError
 from volbench.store.atomic_files import make_output_folder, write_output
 
@@ -122,6 +122,7 @@ def _write_site(
     index = render_site_index(entries, title=heading, version=__version__, utc=utc_now())
     write_output(folder / "index.html", index.encode())
     click.echo(f"written: {folder / 'index.html'} and {len(entries)} reports", err=True)
+    note_owner(folder)
 
 
 def _default_place(dataset: Dataset) -> str:

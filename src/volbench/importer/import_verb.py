@@ -12,6 +12,7 @@ from volbench.cli.options import NEW_CAMPAIGN, PATH, examples, flag
 from volbench.cli.output import (
     TableOutput,
     default_campaign_folder,
+    note_owner,
     progress_line,
     recorded_command,
     table_options,
@@ -113,6 +114,7 @@ def import_verb(
         campaign.store_tables(processes=cores(), tell=tell)
         document["answer"] = collection_answer(campaign.rows("summary"), campaign.rows("findings"))
     click.echo("\n".join([*lines, *document["answer"]]), err=True)
+    note_owner(into)
     if table_output == TableOutput():
         click.echo(str(into))
     else:

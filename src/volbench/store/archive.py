@@ -25,7 +25,12 @@ from volbench.store.atomic_files import (
     unwritable,
     write_bytes_atomic,
 )
-from volbench.store.held_folder import hold_folder, make_private_folder, refuse_foreign_links
+from volbench.store.held_folder import (
+    hold_folder,
+    make_private_folder,
+    refuse_foreign_links,
+    refuse_link,
+)
 from volbench.store.layout import Layout, RunFolder
 
 FORMAT = 1  # Format version of the campaign folder; incremented on incompatible changes
@@ -87,12 +92,7 @@ def refuse_used(root: Path) -> None:
             hint="choose a folder outside of it with --output",
             path=str(root),
         )
-    if os.path.islink(str(root)):  # noqa: PTH114 - not the held folder
-        raise ArchiveError(
-            f"{root} is a symbolic link; a campaign is written only into the folder itself",
-            hint="name the intended folder, or a new one, with --output",
-            path=str(root),
-        )
+    refuse_link(root)
     try:
         used = root.exists() and not all(map(_is_unplanned, root.iterdir()))
     except OSError as error:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
 from volbench.errors import ArchiveError, InputError, OutputError, unwritten
-from volbench.store.held_folder import refuse_foreign_links
+from volbench.store.held_folder import refuse_foreign_links, refuse_link
 from volbench.units import format_capacity
 
 if TYPE_CHECKING:
@@ -124,6 +124,7 @@ def make_output_folder(path: Path) -> None:
         refuse_foreign_links(path / "file")
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
+        refuse_link(path)  # it leads nowhere
         raise _unusable(path, error) from error
 
 

@@ -58,9 +58,9 @@ def make_private_folder(path: Path) -> Identity:
         The identity of the folder, by which `hold_folder` knows it again.
 
     Raises:
-        RefusedError: it belongs to another user, or a link of another user leads to it, and this
-            process runs as root.
-        OSError: it cannot be made, or its path is a symbolic link.
+        RefusedError: it is a symbolic link; or it belongs to another user, or a link of another
+            user leads to it, and this process runs as root.
+        OSError: it cannot be made.
     """
     refuse_foreign_links(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -69,7 +69,11 @@ def make_private_folder(path: Path) -> Identity:
         path.mkdir(mode=0o700)
     except FileExistsError:
         is_new = False
-    descriptor = os.open(path, _FOLDER)
+    try:
+        descriptor = os.open(path, _FOLDER)
+    except NotADirectoryError:
+        refuse_link(path)
+        raise
     try:
         refuse_foreign_links(path)  # somebody may have planted one meanwhile
         status = os.fstat(descriptor)
@@ -92,17 +96,29 @@ def checked_results_folder(path: Path) -> Path:
     Raises:
         RefusedError: it belongs to neither this user nor root, nor to the user of sudo.
     """
-    trusted = {"0", str(os.geteuid()), os.environ.get("SUDO_UID")}
-    if not path.exists():
-        return path
-    status = path.stat()
-    is_open = os.geteuid() == 0 and _others_write(status) and not status.st_mode & stat.S_ISVTX
-    if is_open or str(status.st_uid) not in trusted:
+    if path.exists() and (whose := foreign_words(path)):
         raise RefusedError(
-            f"the folder for results, {path}, {_whose(status)}, who could replace campaigns in it",
+            f"the folder for results, {whose}, who could replace campaigns in it",
             hint="choose a folder for this campaign with --output",
         )
     return path
+
+
+def foreign_words(folder: Path) -> str:
+    """Return whose a folder is in which others could replace files; "" for a trusted one."""
+    status = folder.stat()
+    trusted = {"0", str(os.geteuid()), os.environ.get("SUDO_UID")}
+    is_open = os.geteuid() == 0 and _others_write(status) and not status.st_mode & stat.S_ISVTX
+    return f"{folder} {_whose(status)}" if is_open or str(status.st_uid) not in trusted else ""
+
+
+def refuse_link(path: Path) -> None:
+    """Refuse a symbolic link in the place of a new folder, wherever it leads."""
+    if os.path.islink(str(path)):  # noqa: PTH114 - not the held folder
+        raise RefusedError(
+            f"{path} is a symbolic link, which is not followed to create a folder",
+            hint="name the intended folder, or a new one, with --output",
+        )
 
 
 def refuse_foreign(path: Path, status: os.stat_result) -> None:
