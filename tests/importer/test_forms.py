@@ -12,10 +12,12 @@ import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import pyarrow as pa
 import pytest
 
+from tests.fio.runs import fio
 from tests.importer.sources import CASES, JSON, put, result_of, take
 from volbench.errors import InputError, OutputError
 from volbench.fio.results.embedded_results import find_results
@@ -364,3 +366,19 @@ def test_results_in_quoted_output_are_found(tmp_path: Path, margin: str) -> None
         ("randread", 131486),
         ("randwrite", 134190),
     ]
+
+
+@pytest.mark.parametrize("form", ["json", "normal", "terse"])
+def test_a_sum_beside_its_parts_counts_once(tmp_path: Path, form: str) -> None:
+    """``unified_rw_reporting=both`` adds reads and writes up, in terse output as if trimmed."""
+    job = ("--name=both", "--rw=randrw", "--bs=4k", "--size=4m", "--ioengine=null")
+    output = tmp_path / "in/result.txt"
+    output.parent.mkdir()
+    options = ("--unified_rw_reporting=both", f"--output-format={form}", f"--output={output}")
+    done = fio(*job, *options, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    _, opened = take(tmp_path / "in", into=tmp_path / "c")
+    rows = opened.rows("summary")
+    assert [row["direction"] for row in rows] == ["read", "write"]
+    moved = sum(cast("float", row["io_bytes"]) for row in rows)
+    assert moved == pytest.approx(4 << 20, rel=0.01)

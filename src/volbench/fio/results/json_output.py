@@ -28,6 +28,7 @@ from volbench.model.results.result import (
     JobResult,
     Latency,
     RunOutput,
+    without_sum,
 )
 
 _TRANSFERS = (Direction.READ, Direction.WRITE, Direction.TRIM, Direction.MIXED)
@@ -220,6 +221,7 @@ def _read_directions(entry: Fields) -> list[DirectionResult]:
         block = entry.child(direction.value)
         if block is not None and block.need_count("total_ios") != 0:
             directions.append(_read_transfer(direction, block))
+    directions = [*without_sum(directions)]
     sync = entry.child("sync")
     if sync is not None:
         directions += _read_sync(

@@ -21,6 +21,7 @@ from volbench.model.results.result import (
     JobResult,
     Latency,
     RunOutput,
+    without_sum,
 )
 
 _NUMBER = r"\s*([\d.]+[kKMG]?)\s*"
@@ -393,7 +394,7 @@ def _sound_job(
         name=match["name"],
         groupid=int(match["group"]),
         error=int(match["error"]),
-        directions=tuple(entry.directions(block_bytes)),
+        directions=without_sum(entry.directions(block_bytes)),
         options=options | several,
         merged=group if is_merged else {},
         depth_shares=entry.depth_shares,
@@ -443,7 +444,7 @@ def _terse_output(line: str, *, number: int) -> RunOutput | None:
             name=match["name"],
             groupid=int(match[3]),
             error=int(match[4]),
-            directions=tuple(directions),
+            directions=without_sum(directions, is_terse=True),
             cpu_usr=float(rest[0].rstrip("%")),
             cpu_sys=float(rest[1].rstrip("%")),
             depth_shares=dict(zip(_DEPTH_CLASSES, shares, strict=True)),

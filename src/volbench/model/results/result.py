@@ -6,6 +6,7 @@ second, sizes in bytes. Values that the tool does not report are None, never zer
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -59,6 +60,33 @@ class DirectionResult:
     lat: Latency | None = None
     clat: Latency | None = None
     slat: Latency | None = None
+
+
+# Of each direction in terse output, which has whole KiB
+_ROUNDING_BYTES = 1024
+
+
+def without_sum(
+    directions: Iterable[DirectionResult], *, is_terse: bool = False
+) -> tuple[DirectionResult, ...]:
+    """Return directions without their sum, which ``unified_rw_reporting=both`` adds to them.
+
+    Args:
+        is_terse: of terse output, where the sum is in the place of trims. No pattern of fio trims
+            beside reads.
+    """
+    every = tuple(directions)
+    parts = [each for each in every if each.direction in {Direction.READ, Direction.WRITE}]
+    total = sum(part.io_bytes for part in parts)
+    reads = any(part.direction is Direction.READ for part in parts)
+
+    def is_sum(each: DirectionResult) -> bool:
+        if each.direction is Direction.MIXED:
+            return len(every) > 1 and bool(parts)
+        is_near = abs(each.io_bytes - total) <= _ROUNDING_BYTES * len(parts)
+        return is_terse and reads and each.direction is Direction.TRIM and is_near
+
+    return tuple(each for each in every if not is_sum(each))
 
 
 @dataclass(frozen=True)
