@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -72,6 +73,12 @@ def test_a_problem_of_many_files_is_reported_once(volbench: Volbench, tmp_path: 
     lines = [line for line in many.stderr.splitlines() if line.startswith("not imported")]
     assert len(lines) == 1
     assert "results/empty0.json and 3 more: it is empty" in lines[0]
+    for number in range(4):  # cut in different lines
+        put(tmp_path / "results" / f"cut{number}.json", JSON[: 1000 * (number + 1)])
+    cut = volbench("import", "results", "-o", "cut").stderr
+    lines = [line for line in cut.splitlines() if "cannot be parsed" in line]
+    assert len(lines) == 1
+    assert re.match(r"not imported: results/cut0.json:\d+:\d+ and 3 more: fio's JSON", lines[0])
     document = json.loads(many.stdout)
     assert len(document["malformed"]) == 4
     assert (document["files_with_results"], document["logs"], document["other_files"]) == (1, 0, 0)

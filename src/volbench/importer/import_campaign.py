@@ -220,8 +220,8 @@ _LOG = logging.getLogger(__name__)
 _MAX_LISTED = 20
 _SYNCED_AT_A_TIME = 16
 _FROM_TEXT = "fio's {} output: values are rounded; most options and histograms are missing"
-_COPY = "a copy of {}: its results count twice"
-_ONCE = "remove one of the two files and import again"
+_COPY = "a copy of {}: the same results count more than once"
+_ONCE = "keep one of the copies and import again"
 _OPTIONS_NOT_REPORTED = "the result does not report the options of its jobs"
 _LOGS_WITHOUT_RESULT = "logs without a result: imported as a series, without totals and options"
 

@@ -24,7 +24,7 @@ from tests.analyse.findings.conftest import (
 from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.findings import find
 from volbench.analyse.findings.job_rules import needed_samples
-from volbench.model.campaign.planned_run import Imported
+from volbench.model.campaign.planned_run import Imported, ImportedJob, SourceFile
 from volbench.model.results.finding import Severity
 
 WARNING, NOTE = Severity.WARNING, Severity.NOTE
@@ -257,6 +257,20 @@ def test_only_the_size_itself_is_all() -> None:
     assert "without time_based" not in entry.message
 
 
+def test_an_import_that_moved_more_than_its_size_was_time_based() -> None:
+    """A bare time_based is not in results of fio before 3.42; such a job was stopped."""
+    imported = Imported(
+        files=(SourceFile(name="r.json", source="r.json", sha256=""),),
+        jobs=(ImportedJob(name="a", groupid=0, section="a"),),
+        unreported_flags=("time_based",),
+    )
+    for size, is_stopped in ((IOPS_BYTES // 2, True), (IOPS_BYTES, False)):
+        options = {"time_based": None, "runtime": "300s", "size": str(size)}
+        (entry,) = found(a_view(a_run(options, imported=imported)), rule="ended-early")
+        assert ("The job ran for" in entry.message) is is_stopped
+        assert ("without time_based" in entry.message) is not is_stopped
+
+
 @pytest.mark.parametrize("time_based", [None, "1"])
 def test_a_search_that_ended_names_its_latency_target(time_based: str | None) -> None:
     """Fio ends it when it has found the depth: neither bytes nor time_based are the cause."""
@@ -364,7 +378,7 @@ def test_a_regular_file_under_dev_is_reported(kind: VolumeKind, role: str, count
     findings = found(a_view(a_run(kind=kind, role=role)), rule="file-not-device")
     assert [finding.severity for finding in findings] == [NOTE] * count
     for finding in findings:
-        assert re.match(r"Volume data is a (file|directory)( on \w+)?: ", finding.message)
+        assert re.match(rf"Volume {role} is a (file|directory)( on \w+)?: ", finding.message)
 
 
 def test_preparations_are_not_judged_as_measurements() -> None:

@@ -362,7 +362,7 @@ def ended_early(view: RunView, _: Context) -> Iterator[Observation]:
         if is_search and workload.runtime_s:
             if too_soon:
                 yield _by_search(workload, ran_s)
-        elif not workload.is_time_based:
+        elif not workload.is_time_based and not _repeats_its_size(view, workload, rows):
             if too_soon or not workload.runtime_s:
                 yield from _by_size(view, workload, rows, ran_s)
         elif too_soon and not any(workload.is_on(name) for name in _EARLY_ENDS):
@@ -455,6 +455,13 @@ def _by_size(
             evidence | {"runtime_s": ran_s, "asked_runtime_s": workload.runtime_s},
             severity=Severity.NOTE,
         )
+
+
+def _repeats_its_size(view: RunView, workload: WorkloadSpec, rows: list[Result]) -> bool:
+    """Return whether a job moved more than its size, so that it has a time_based not reported."""
+    moved = math.fsum(row["io_bytes"] for row in rows)
+    is_open = "time_based" in workload.unreported_flags
+    return is_open and moved * _MIN_BYTES_SHARE > _wanted_bytes(view, workload)
 
 
 def _wanted_bytes(view: RunView, workload: WorkloadSpec) -> float:

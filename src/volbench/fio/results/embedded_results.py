@@ -257,8 +257,7 @@ def _refuse(text: str, broken: Broken | None, path: str) -> None:
     """Raise an error for JSON of fio without a usable result; return for any other text."""
     if broken is not None and ('"fio version"' in text or '"jobname"' in text):
         raise OutputError(
-            f"fio's JSON cannot be parsed at line {broken.line}, column {broken.column}:"
-            f" {broken.reason}",
+            f"fio's JSON cannot be parsed: {broken.reason}",
             hint="fio was killed, or the disk that holds its output was full",
             path=str(path),
             line=broken.line,
