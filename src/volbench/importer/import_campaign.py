@@ -369,7 +369,7 @@ def _require_any(drafts: Sequence[Draft], scanned: ScanResult, left: Sequence[Pr
         raise OutputError(
             f"there is no result of fio to import (other files: {scanned.others})"
             f"{_listed((*scanned.malformed, *left))}",
-            hint="volbench reads fio's output: best run fio with --output-format=json+",
+            hint="fio writes a result that has everything with --output-format=json+",
         )
 
 

@@ -32,6 +32,8 @@ def test_fio_that_uses_a_whole_core_is_reported() -> None:
     )
     assert entry.severity is Severity.WARNING
     assert "99 %" in entry.message
+    short = summary_row(run, cpu_usr=30.0, cpu_sys=69.0, runtime_s=0.001)
+    assert found(a_view(run, summary=[short], series=[], device=[]), rule="cpu-bound") == []
 
 
 @pytest.mark.parametrize(("used", "count"), [(5.0, 0), (70.0, 0), (82.0, 1)])
