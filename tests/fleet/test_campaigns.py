@@ -344,3 +344,21 @@ def test_a_clock_that_is_off_starts_on_time(desk: Desk) -> None:
         with open_log(path) as log:
             begun.append(int(log.readline().split(b",")[0]) / 1000)
     assert max(begun) - min(begun) < 0.5
+
+
+def test_a_file_on_a_host_is_probed_for_cold_blocks_once_it_may_be_overwritten(desk: Desk) -> None:
+    """The hint names the host; the first reads run in a folder there, of which nothing is left."""
+    desk.prepare(jobs=["b"], runtime="1s")
+    profile, inventory = desk.folder / "p.yaml", desk.folder / "fleet.yaml"
+    profile.write_text(profile.read_text().replace("name: p", "name: p\ncold_probe: true"))
+    inventory.write_text(inventory.read_text().replace("data: /var/tmp", "data: /var/tmp/written"))
+    for host in desk.fleet.hosts:
+        host.run("sh", "-c", "head -c 8M /dev/urandom > /var/tmp/written")
+    consent = "--allow-destroy vm0:/var/tmp/written"
+    assert f"hint: for vm0: move it away, or allow it: {consent}\n" in ended(desk.run(), 3)
+    ended(desk.run("--limit", "vm0", *consent.split()))
+    (view,) = volbench.open_campaign(desk.out).context().views
+    assert view.cold is not None
+    for host in desk.fleet.hosts:
+        host.run("rm", "/var/tmp/written")
+    check_clean(desk.fleet.hosts)

@@ -59,6 +59,11 @@ def attachment_of(seen: DescribedVolume) -> Attachment | None:
     return None if pin is None else Attachment(str(pin.diskseq or ""), pin.boot_id)
 
 
+def consent_option(host: str, target: str) -> str:
+    """Return the option that lets a campaign overwrite a device or file of a host."""
+    return f"--allow-destroy {quoted(target if host == LOCAL else f'{host}:{target}')}"
+
+
 def check_identity(
     volume: Volume,
     seen: DescribedVolume,
@@ -98,11 +103,10 @@ def check_identity(
     if pin is not None and not problems:
         problems = _mismatches(pin, now, seen, edges=edges)
     if problems or seen.device is None:
-        name = target if host == LOCAL else f"{host}:{target}"
         raise RefusedError(
             f"{target} is not the device that was planned: {', '.join(problems)}",
             hint=f"examine it with volbench probe {quoted(target)}; to overwrite it anyway: "
-            f"volbench resume DIR --allow-destroy {quoted(name)}, or plan a new campaign",
+            "volbench resume DIR " + consent_option(host, target) + ", or plan a new campaign",
         )
     return seen.device
 

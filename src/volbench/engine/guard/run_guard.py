@@ -14,6 +14,7 @@ from volbench.engine.guard.device_guard import (
     check_content,
     check_identity,
     check_unused,
+    consent_option,
 )
 from volbench.engine.guard.volume_targets import check_not_among_devices
 from volbench.engine.hosts.described_volumes import (
@@ -170,18 +171,17 @@ def _needs_consent(run: Run) -> RefusedError:
     target = run.volume.target
     if run.host == LOCAL:
         hint = f"examine it with volbench probe {quoted(target)}; to allow the loss of its data: "
-        hint += f"--allow-destroy {quoted(target)}"
     else:
         serial = run.volume.pin.serial if run.volume.pin is not None else ""
         inventory = f"allow_destroy: [serial:{serial}] in the inventory, or " if serial else ""
         hint = (
-            f"examine it with volbench probe --inventory FILE; to allow the loss of its data: "
-            f"{inventory}--allow-destroy {quoted(f'{run.host}:{target}')}"
+            "examine it with volbench probe --inventory FILE; to allow the loss of its data: "
+            + inventory
         )
     return RefusedError(
         f"job {run.job} would overwrite {target}"
         + (f" on {run.host}" if run.host != LOCAL else ""),
-        hint=hint,
+        hint=hint + consent_option(run.host, target),
     )
 
 
@@ -363,7 +363,7 @@ def check_overwrite(run: Run, path: str, file: DescribedFile, *, is_ours: bool) 
     if not file.named:
         raise RefusedError(
             f"{path} exists and was not created by volbench: it would be overwritten",
-            hint=f"move it away, or allow it: --allow-destroy {path}",
+            hint=f"move it away, or allow it: {consent_option(run.host, path)}",
         )
     _check_kept(run, path, size_bytes=file.stat.size_bytes)
 

@@ -108,7 +108,6 @@ def raise_all(hosts: Sequence[ConnectedHost], results: Sequence[object]) -> None
 
 def _combined(errors: Sequence[tuple[str, VolbenchError]], *, of: int) -> VolbenchError:
     """Return one error for several hosts, of their common class and with all host names."""
-    first = errors[0][1]
     listed = [f"{name}: {error.message}" for name, error in errors[:_MAX_LISTED]]
     if len(errors) > _MAX_LISTED:
         listed.append(f"and {len(errors) - _MAX_LISTED} more")
@@ -117,9 +116,11 @@ def _combined(errors: Sequence[tuple[str, VolbenchError]], *, of: int) -> Volben
         next(kind for kind in type(error).__mro__ if kind.__module__ == VolbenchError.__module__)
         for _, error in errors
     }
-    hints = {error.hint for _, error in errors}
+    name, hint = next(((name, error.hint) for name, error in errors if error.hint), ("", ""))
+    if any(error.hint != hint for _, error in errors):
+        hint = f"for {name}: {hint}"
     error_class: type[VolbenchError] = classes.pop() if len(classes) == 1 else CampaignError
     return error_class(
         f"{len(errors)} of {of} hosts cannot take part: {'; '.join(listed)}",
-        hint=first.hint if len(hints) == 1 else "",
+        hint=hint,
     )
