@@ -55,3 +55,18 @@ def test_repeats_on_unlike_volumes_are_not_pooled() -> None:
     rows = pd.concat([fast, other, slow])
     with pytest.raises(IncomparableError, match="among repeats that would be pooled"):
         compared(rows, between="storage_class")
+
+
+def test_the_order_of_values_makes_no_difference() -> None:
+    """Runs of one side that would be pooled differ once, however each workload lists them."""
+    rows = [
+        rows_of(1000, label_volume_type=kind).assign(job=job)
+        for job, kinds in (("a", ("P15", "P20")), ("b", ("P20", "P15")))
+        for kind in kinds
+    ]
+    with pytest.raises(IncomparableError) as refused:
+        compared(pd.concat(rows), pd.concat(rows))
+    assert [(fact.by_side, fact.workloads) for fact in refused.value.comparability.facts] == [
+        ({"A": "P15 and P20"}, ("a/reads", "b/reads")),
+        ({"B": "P15 and P20"}, ("a/reads", "b/reads")),
+    ]

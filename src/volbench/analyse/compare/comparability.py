@@ -218,7 +218,9 @@ def _differences(
 def _in_cell(cell: pd.DataFrame, fact: Fact, base: str) -> Iterator[Difference]:
     where = str(cell["label"].iloc[0])
     values = {
-        str(side): tuple(value_text(fact.name, value) for value in values_of(side_rows, fact.name))
+        str(side): tuple(
+            sorted(value_text(fact.name, value) for value in values_of(side_rows, fact.name))
+        )
         for side, side_rows in cell.groupby("side", sort=False)
     }
     for side, texts in values.items():

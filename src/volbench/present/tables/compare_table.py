@@ -158,14 +158,17 @@ def patterns_table(comparison: Comparison) -> Table[PatternRatios]:
 
 
 def facts_table(comparability: Comparability) -> Table[DifferingFact]:
-    """Return a row for each fact that differs, with its value on each side and its effect."""
+    """Return a row for each fact that differs, with its value on each side and its effect.
+
+    What differs among the runs of one side, which would be pooled, has values on that side only.
+    """
     sides = list(dict.fromkeys(side for fact in comparability.facts for side in fact.by_side))
     return Table(
         "facts",
         [
             Column("fact", lambda row: row.fact, priority=IDENTITY),
             *(
-                Column(side, lambda row, side=side: row.by_side.get(side, MISSING), is_folded=True)  # type: ignore[misc]  # the default binds the loop's value
+                Column(side, lambda row, side=side: row.by_side.get(side, ""), is_folded=True)  # type: ignore[misc]  # the default binds the loop's value
                 for side in sides
             ),
             Column("effect", lambda row: row.effect.value, priority=IDENTITY),
