@@ -80,7 +80,7 @@ def _noted(plot: Plot, narrowed: Frames, frames: Frames) -> Plot:
     drawn, every = (len(measured(chart_frames["summary"])) for chart_frames in (narrowed, frames))
     if drawn == every:
         return plot
-    note = f"Shown: {drawn} of {every:,} results; the charts below have more"
+    note = f"Shown: {drawn:,} of {every:,} results; the charts below have more"
     return replace(plot, caption=(note, *plot.caption))
 
 
