@@ -348,7 +348,7 @@ def test_root_is_told_whose_folder_it_writes_into(
         for folder in (theirs, mine, sticky):
             done = volbench(*words, folder / f"new{number}")
             assert done.returncode == 0, (words, done.stderr)
-            note = f"note: {folder} belongs to the user {NOBODY}, who can replace"
+            note = f"note: {folder} belongs to the user {login_of(NOBODY)}, who can replace"
             assert done.stderr.count(note) == (folder == theirs), (words, done.stderr)
 
 
