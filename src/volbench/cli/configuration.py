@@ -12,6 +12,7 @@ import click
 
 from volbench.api.run_profiles import DEFAULT_RESULTS
 from volbench.errors import InputError, RefusedError, did_you_mean
+from volbench.store.held_folder import login_of
 
 LOCAL_FILE = Path("volbench.toml")
 # Key to what it stands for
@@ -53,7 +54,8 @@ def _refuse_foreign(file: Path) -> None:
     status = file.stat()
     is_foreign = str(status.st_uid) not in {"0", os.environ.get("SUDO_UID")}
     if os.geteuid() == 0 and (is_foreign or status.st_mode & stat.S_IWOTH):
-        reason = f"belongs to the user {status.st_uid}" if is_foreign else "is writable by everyone"
+        owner = f"belongs to the user {login_of(status.st_uid)}"
+        reason = owner if is_foreign else "can be written by other users"
         raise RefusedError(
             f"{file.absolute()} {reason}, who could choose what root measures",
             hint="remove it, or work in another folder",
