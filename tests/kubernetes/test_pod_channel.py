@@ -149,6 +149,27 @@ def test_a_defect_of_one_stream_ends_it_alone(
     until(lambda: partial.sock.fileno() < 0)
 
 
+def test_a_stream_closed_after_it_was_read_ends_once(
+    ends: SimpleQueue[ProgramEnd | VolbenchError],
+) -> None:
+    """One that has more to read, and is closed before its turn comes again, stops no other."""
+    busy: Any = Socket()
+    busy.recv_data_frame = lambda **_: (ABNF.OPCODE_PING, SimpleNamespace(data=b""))
+    stream = PodStream("busy", busy, lambda _: None, ends.put)
+    read = stream.read
+
+    def read_and_close() -> bool:
+        more = read()
+        stream.close()
+        return more
+
+    stream.read = read_and_close  # type: ignore[method-assign]
+    until(lambda: busy.sock.fileno() < 0)
+    answer = Socket(b"\1one", b"\3" + status(**EXITED))
+    PodStream("h", cast("Any", answer), lambda _: None, ends.put)
+    assert ends.get(timeout=10) == ProgramEnd(7, "")
+
+
 def test_input_is_sent_in_pieces_that_do_not_block(
     ends: SimpleQueue[ProgramEnd | VolbenchError],
 ) -> None:

@@ -139,11 +139,12 @@ class _Reader:
             while self._new:
                 ready[stream := self._new.popleft()] = None
                 self._selector.register(stream, EVENT_READ, stream)
-            again = [stream for stream in ready if stream.read()]
-            for stream in ready:
-                if stream.has_ended:
-                    self._selector.unregister(stream)
-                    stream.end()
+            more = [stream for stream in ready if stream.read()]
+            ended = [stream for stream in ready if stream.has_ended]  # others may close one any time
+            again = [stream for stream in more if stream not in ended]
+            for stream in ended:
+                self._selector.unregister(stream)
+                stream.end()
             for key in self._selector.get_map().values():
                 if key.data:
                     key.data.keep_alive()
