@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 import resource
+import secrets
 import select
 import ssl
 import threading
@@ -19,10 +20,12 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
+from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
 from socket import SHUT_RDWR, socket, socketpair
 from typing import TYPE_CHECKING, Any, Self
 
+import click
 from websocket import ABNF, WebSocketException
 
 from volbench.errors import ConnectError, InputError, TransportError, VolbenchError
@@ -34,6 +37,8 @@ from volbench.execute.channels import (
     ProgramEnd,
     connection_lost,
 )
+from volbench.execute.client import Request
+from volbench.execute.incoming_folder import IncomingFolder
 from volbench.execute.protocol import ClockReading
 from volbench.kubernetes.cluster import DENIAL_S, Cluster, Manifest, open_cluster
 from volbench.kubernetes.cluster_spec import is_growing
@@ -41,9 +46,12 @@ from volbench.kubernetes.leases import LeaseLocks
 from volbench.kubernetes.manifests import ENDING_STATUS, START, WORK_MOUNT
 from volbench.kubernetes.pod_status import why_ended
 from volbench.model.campaign.host import Host, Pod
+from volbench.slices import load
 
 if TYPE_CHECKING:
     from websocket import WebSocket
+
+    from volbench.object_storage.relay import Relay
 
 _STDIN, _STDOUT, _STDERR, _STATUS = range(4)
 _CHUNK_BYTES = 4096  # A socket that poll calls writable takes one page without blocking.
@@ -140,7 +148,7 @@ class _Reader:
                 ready[stream := self._new.popleft()] = None
                 self._selector.register(stream, EVENT_READ, stream)
             more = [stream for stream in ready if stream.read()]
-            ended = [stream for stream in ready if stream.has_ended]  # others may close one any time
+            ended = [stream for stream in ready if stream.has_ended]  # others close them, too
             again = [stream for stream in more if stream not in ended]
             for stream in ended:
                 self._selector.unregister(stream)
@@ -332,6 +340,20 @@ def _not_started(host: str, message: str) -> ConnectError:
 if TYPE_CHECKING:
     from volbench.execute.connect import Connect, HostKeyPolicy
 
+RELAY = "object_storage.relay:Relay"
+_NO_WAY = (
+    "note: results of {} go through the API server, as do those of every pod that cannot use the "
+    "bucket: {}"
+)
+_without_way: set[str] = set()  # buckets of which that was said
+_PUT_S = 900.0  # Gigabytes of logs over a slow link; a pod that is gone is noticed before.
+
+
+@cache
+def _relay(address: str) -> Relay:
+    relay: Relay = load(RELAY)(address)
+    return relay
+
 
 class PodExecutor(AgentExecutor):
     """Executor of a pod, whose locks are objects of its cluster."""
@@ -340,12 +362,46 @@ class PodExecutor(AgentExecutor):
         super().__init__(PodChannel(name, pod, cluster), work_folder=WORK_MOUNT)
         self.shared_locks = LeaseLocks(cluster, node=pod.node, campaign=pod.campaign)
         self.cluster, self._pod = cluster, pod
+        self._has_way = bool(pod.results_bucket)  # whether the pod can write to the bucket
 
     def survey(self) -> tuple[object, tuple[ClockReading, ...]]:
         """Return the facts of the machine of the node: pods of one node share its limits."""
         answer, readings = super().survey()
         known = answer if isinstance(answer, dict) else {}
         return {**known, "machine_id": self._pod.machine or self._pod.node}, readings
+
+    def fetch_work_folder(self, path: str, folder: str) -> None:
+        """Fetch all files of a work folder, through the bucket if there is one; see `Executor`.
+
+        A pod without a way to the bucket is asked for its files through the API server.
+        """
+        if self._has_way:
+            try:
+                self._fetch_from_bucket(path, folder)
+            except (InputError, TransportError) as error:
+                self._has_way = False
+                if self._pod.results_bucket not in _without_way:
+                    _without_way.add(self._pod.results_bucket)
+                    click.echo(_NO_WAY.format(self.host, error.message), err=True)
+        if not self._has_way:
+            super().fetch_work_folder(path, folder)
+
+    def _fetch_from_bucket(self, path: str, folder: str) -> None:
+        relay = _relay(self._pod.results_bucket)
+        name = f"{self._pod.campaign}/{self._pod.name}-{secrets.token_hex(8)}"
+        arguments = {"path": path, "url": relay.url(name)}
+        request = Request("put_folder", arguments, timeout_s=_PUT_S, name=f"uploading {path}")
+        try:
+            match self.client.ask(request):
+                case {"size": int(size), "sha256": str(sha256)}:
+                    with (
+                        relay.opened(name, size=size, sha256=sha256) as content,
+                        IncomingFolder(self.host, path, Path(folder)) as incoming,
+                    ):
+                        for line in content:
+                            incoming.take(json.loads(line))
+        finally:
+            relay.remove(name)
 
     def claim(self) -> Manifest | None:
         """Return the claim of the pod; None without one, or if it was removed."""

@@ -19,7 +19,7 @@ from volbench.kubernetes.cluster_spec import NAMESPACE_HELP, ClusterSpec, spec_o
 from volbench.units import parse_duration
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -66,6 +66,13 @@ _POD_TIMEOUT = click.option(
     show_default=True,
     help="How long to wait for pods that cannot start, such as for a new node.",
 )
+_RESULTS_BUCKET = click.option(
+    "--results-bucket",
+    default="",
+    metavar="s3://BUCKET/PREFIX",
+    help="Collect the results of the pods through this bucket, to which they must have a way. "
+    "Default: through the API server.",
+)
 _K8S = flag(
     "--k8s", "Run in pods of a Kubernetes cluster, made for the campaign and removed after it."
 )
@@ -100,6 +107,7 @@ def in_pods(verb: Verb) -> Verb:
         described: dict[str, Any],
         context: str,
         pod_timeout_s: float,
+        results_bucket: str,
         **given: object,
     ) -> None:
         placement = None
@@ -108,23 +116,23 @@ def in_pods(verb: Verb) -> Verb:
 
             spec = ClusterSpec(campaign=f"volbench-{secrets.token_hex(5)}", **described)
             address = ClusterAddress(context, spec.namespace)
-            placement = PodPlacement(spec, address, pod_timeout_s)
-        elif option := _option_given(described):
+            placement = PodPlacement(spec, address, pod_timeout_s, results_bucket)
+        elif option := _option_given({*described, "results_bucket"}):
             raise InputError(f"{option} applies to pods only", hint="add --k8s")
         verb(*arguments, placement=placement, **given)
 
-    options = (_K8S, DESCRIPTION, _CONTEXT, _KUBECONFIG, _POD_TIMEOUT)
+    options = (_K8S, DESCRIPTION, _RESULTS_BUCKET, _CONTEXT, _KUBECONFIG, _POD_TIMEOUT)
     return headed("Kubernetes", *options)(wrapped)
 
 
-def _option_given(described: dict[str, Any]) -> str:
+def _option_given(names: Collection[str]) -> str:
     """Return the first option of pods on the command line; empty if there is none."""
     context = click.get_current_context()
     return next(
         (
             parameter.opts[0]
             for parameter in context.command.params
-            if parameter.name in described
+            if parameter.name in names
             and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
         ),
         "",

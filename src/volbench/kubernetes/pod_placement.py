@@ -43,7 +43,7 @@ from volbench.kubernetes.manifests import (
     planned_pods,
     role_paths,
 )
-from volbench.kubernetes.pod_executor import allow_connections
+from volbench.kubernetes.pod_executor import RELAY, allow_connections
 from volbench.kubernetes.pod_facts import PodFacts
 from volbench.kubernetes.pod_status import has_ended, ready_pods
 from volbench.kubernetes.resumed_pods import removed_at_end
@@ -52,6 +52,7 @@ from volbench.model.campaign.planned_run import Campaign, Consent, Volume, Volum
 from volbench.plan.expansion.estimate import estimate
 from volbench.plan.expansion.multi_client import Client, clients_of, expand_clients
 from volbench.plan.expansion.target_arms import on_each_target
+from volbench.slices import load
 from volbench.store.archive import Archive, Provenance
 
 if TYPE_CHECKING:
@@ -59,6 +60,10 @@ if TYPE_CHECKING:
     from volbench.engine.hosts.connected_host import ConnectedHost
     from volbench.execute.protocol import Executor
     from volbench.kubernetes.cluster import Cluster, ClusterAddress, Manifest
+
+# Fetched at once, their results keep the API server busy for minutes. Noticed by:
+# tests/object_storage/test_relay.py::test_many_pods_are_told_of_a_bucket
+_MANY_PODS = 200
 
 
 @dataclass(frozen=True)
@@ -68,6 +73,7 @@ class PodPlacement:
     spec: ClusterSpec  # as described on the command line
     address: ClusterAddress
     timeout_s: float  # longest wait until they are ready
+    results_bucket: str = ""  # through which results are collected; empty for the API server
 
     @property
     def has_directories(self) -> bool:
@@ -89,16 +95,30 @@ class PodPlacement:
             if not yes and prepared.estimate.is_long and sys.stdin.isatty():
                 confirm_length(prepared, bill=None, yes=False)
             require_consent(spec, prepared.campaign, request.terms.consent)
+            self.check_way_of_results(len(planned_pods(spec)))
             name, cluster.patience_s = spec.campaign, PATIENCE_S
             stack.enter_context(held_lease(cluster, name, request.into, is_handed_on=stays))
             stack.enter_context(removed_at_end(cluster, name, request.into, stays=stays))
             stack.enter_context(ended_by_sigterm("stopped before the campaign began"))
             create_objects(cluster, spec)
             click.echo(f"created {name} in the namespace {cluster.namespace}", err=True)
-            hosts = wait_for_hosts(cluster, spec, timeout_s=self.timeout_s)
+            hosts = wait_for_hosts(
+                cluster, spec, timeout_s=self.timeout_s, results_bucket=self.results_bucket
+            )
             with connect(hosts, HostKeyPolicy()) as connected:
                 on_every_host(connected, lambda host: check_mounts(host.executor, host.host))
                 yield request, connected
+
+    def check_way_of_results(self, pods: int) -> None:
+        """Check that results can go through the bucket; say what many pods do without one."""
+        if self.results_bucket:
+            load(RELAY)(self.results_bucket).check()
+        elif pods >= _MANY_PODS:
+            click.echo(
+                f"note: the results of {pods} pods go through the API server; to spare it: "
+                "--results-bucket s3://BUCKET/PREFIX",
+                err=True,
+            )
 
     def show_plan(self, request: CampaignRequest, table_output: TableOutput) -> None:
         """Print the plan of a campaign, whose objects are checked by the cluster."""
@@ -364,7 +384,9 @@ def host_names(spec: ClusterSpec) -> list[str]:
     return names
 
 
-def wait_for_hosts(cluster: Cluster, spec: ClusterSpec, *, timeout_s: float) -> list[Host]:
+def wait_for_hosts(
+    cluster: Cluster, spec: ClusterSpec, *, timeout_s: float, results_bucket: str = ""
+) -> list[Host]:
     """Wait until all pods of a campaign are ready, and return them as hosts."""
     planned = dict(zip(host_names(spec), planned_pods(spec), strict=True))
     wanted = {name: (pod.name, pod.claim) for name, pod in planned.items()}
@@ -392,6 +414,7 @@ def wait_for_hosts(cluster: Cluster, spec: ClusterSpec, *, timeout_s: float) -> 
             campaign=spec.campaign,
             context=cluster.context,
             expand_to=spec.expand_to,
+            results_bucket=results_bucket,
             **described,
         )
         return Host(

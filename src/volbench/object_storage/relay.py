@@ -1,0 +1,161 @@
+"""Results on their way through a bucket: pods write objects, the controller reads and removes them.
+
+A pod needs no credentials: it gets a signed URL for one object and a quarter of an hour.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import http.client
+import os
+import secrets
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import IO
+from urllib.parse import urlsplit
+
+from volbench.errors import AuthError, InputError, TransferError, TransportError
+from volbench.slices import install_command
+
+VALID_S = 900.0  # Time in which a pod must have written an object; no verdict depends on it.
+_CHECK_S = 20.0  # A bucket answers within a second; no verdict depends on it.
+_SCHEMES = {"http": http.client.HTTPConnection, "https": http.client.HTTPSConnection}
+
+
+class Relay:
+    """Objects below an address such as ``s3://bucket/prefix``.
+
+    Args:
+        address: of object storage that speaks S3; credentials, region and endpoint come from
+            variables such as ``AWS_ACCESS_KEY_ID``, ``AWS_REGION`` and ``AWS_ENDPOINT_URL``, or
+            from the role of the machine.
+
+    Raises:
+        InputError: it is not such an address, or a package is missing.
+    """
+
+    def __init__(self, address: str) -> None:
+        parts = urlsplit(address)
+        if parts.scheme != "s3" or not parts.hostname or parts.username or parts.password:
+            raise InputError(
+                f"results cannot be collected through {parts.scheme}://{parts.hostname or ''}",
+                hint="name a bucket that speaks S3: s3://BUCKET/PREFIX",
+            )
+        try:
+            import obstore
+            from obstore.exceptions import BaseError
+            from obstore.store import S3Store
+        except ImportError as error:
+            raise InputError(
+                "results cannot be collected through a bucket: the package obstore is missing",
+                hint=install_command("bucket"),
+            ) from error
+        endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+        self.address = address.rstrip("/")
+        self._obstore, self._error = obstore, BaseError
+        self._store = S3Store.from_url(
+            self.address,
+            config={"endpoint": endpoint} if endpoint else None,
+            client_options={"allow_http": (endpoint or "").startswith("http://")},
+        )
+
+    def url(self, name: str) -> str:
+        """Return a URL with which anyone may write the object of that name.
+
+        Raises:
+            TransportError: there are no credentials.
+        """
+        with self._reported():
+            return self._obstore.sign(self._store, "PUT", name, timedelta(seconds=VALID_S))
+
+    @contextmanager
+    def opened(self, name: str, *, size: int, sha256: str) -> Iterator[IO[bytes]]:
+        """Yield the content of an object as a temporary file, after comparing its digest.
+
+        Raises:
+            TransferError: it is not what was written.
+            TransportError: it cannot be read.
+        """
+        digest, read = hashlib.sha256(), 0
+        with tempfile.TemporaryFile() as content:
+            with self._reported():
+                for chunk in self._obstore.get(self._store, name):
+                    digest.update(chunk)
+                    read += content.write(chunk)
+                    if read > size:
+                        break
+            if read != size or digest.hexdigest() != sha256:
+                raise TransferError(
+                    f"an object below {self.address} is not the one that was written",
+                    hint="see who else can write to that bucket",
+                )
+            content.seek(0)
+            yield content
+
+    def remove(self, name: str) -> None:
+        """Remove an object, which need not be there."""
+        with self._reported():
+            self._obstore.delete(self._store, name)
+
+    def check(self) -> None:
+        """Write an object with a signed URL as a pod does, read it and remove it.
+
+        Raises:
+            InputError: the bucket does not exist.
+            AuthError: writing, reading or removing is denied.
+            TransportError: the storage does not answer.
+        """
+        name, text = f"volbench-check-{secrets.token_hex(8)}", b"volbench tries whether pods can\n"
+        status = self._put(self.url(name), text)
+        if status == http.client.NOT_FOUND:
+            raise InputError(
+                f"the bucket of {self.address} does not exist",
+                hint="create the bucket, or correct the address, the region or AWS_ENDPOINT_URL",
+            )
+        if status == http.client.FORBIDDEN:
+            raise self._denied()
+        if status != http.client.OK:
+            raise self._unreachable(f"it answers {status}")
+        try:
+            with self.opened(name, size=len(text), sha256=hashlib.sha256(text).hexdigest()):
+                pass
+        finally:
+            self.remove(name)
+
+    def _put(self, url: str, text: bytes) -> int:
+        """Write a text, and return the status of the answer."""
+        at = urlsplit(url)
+        connection = _SCHEMES[at.scheme](at.netloc, timeout=_CHECK_S)
+        try:
+            headers = {"Content-Type": "application/octet-stream"}
+            connection.request("PUT", f"{at.path}?{at.query}", body=text, headers=headers)
+            status: int = connection.getresponse().status
+        except (OSError, http.client.HTTPException) as error:
+            raise self._unreachable(str(error)) from None  # its traceback would show the URL
+        finally:
+            connection.close()
+        return status
+
+    @contextmanager
+    def _reported(self) -> Iterator[None]:
+        """Turn errors of the library into the project's own."""
+        try:
+            yield
+        except (self._error, OSError) as error:
+            if type(error).__name__ in {"PermissionDeniedError", "UnauthenticatedError"}:
+                raise self._denied() from error
+            raise self._unreachable(" ".join(str(error).split())[:200]) from error
+
+    def _denied(self) -> AuthError:
+        return AuthError(
+            f"access to {self.address} was denied (403)",
+            hint="check the credentials: s3:PutObject, s3:GetObject and s3:DeleteObject are needed",
+        )
+
+    def _unreachable(self, reason: str) -> TransportError:
+        return TransportError(
+            f"{self.address} cannot be reached: {reason}",
+            hint="check the address, the credentials, the network and AWS_ENDPOINT_URL",
+        )
