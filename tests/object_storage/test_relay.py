@@ -7,16 +7,21 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from unittest.mock import Mock
 from uuid import uuid4
 
+import obstore
 import pytest
+from obstore.exceptions import GenericError
 
 from tests.object_storage.buckets import KEY, Bucket, credentials, storage_server
 from volbench.errors import AuthError, InputError, TransferError, TransportError
 from volbench.execute.agent import files, put_folder
 from volbench.execute.agent.agent_error import AgentError
+from volbench.kubernetes.manifests import UPLOAD_VARIABLE
 from volbench.kubernetes.pod_placement import PodPlacement
 from volbench.object_storage.relay import Relay
+from volbench.slices import install_command
 
 
 @pytest.fixture(scope="module", name="endpoint")
@@ -134,6 +139,15 @@ def test_a_refused_check_is_a_denial(bucket: Bucket, monkeypatch: pytest.MonkeyP
     assert "s3:DeleteObject" in caught.value.hint
 
 
+def test_missing_credentials_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where there are none, they are looked for at the address of the machine's role."""
+    relay = Relay("s3://bucket")
+    words = "Generic S3 error: Error performing PUT http://169.254.169.254/latest/api/token in 1ms"
+    monkeypatch.setattr(obstore, "sign", Mock(side_effect=GenericError(words)))
+    with pytest.raises(AuthError, match="there are no credentials for s3://bucket"):
+        relay.url("x")
+
+
 @pytest.mark.parametrize(
     "address", ["gs://bucket/prefix", "s3://", "bucket", "s3://KEY:secret@bucket/prefix"]
 )
@@ -149,16 +163,28 @@ def test_without_the_package_its_installation_is_named(monkeypatch: pytest.Monke
     monkeypatch.setitem(sys.modules, "obstore", None)
     with pytest.raises(InputError, match="package obstore is missing") as caught:
         Relay("s3://bucket")
-    assert "volbench[bucket]" in caught.value.hint
+    assert caught.value.hint == install_command("bucket")
 
 
-def test_many_pods_are_told_of_a_bucket(capsys: pytest.CaptureFixture[str]) -> None:
-    """It costs nothing to know; few pods need none."""
+def test_many_pods_are_told_of_a_bucket(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, bucket: Bucket
+) -> None:
+    """It costs nothing to know; few pods need none. A controller has a bucket for its upload."""
+    place = f"s3://{bucket.name}/nightly"
     placement = PodPlacement(None, None, 60.0)  # type: ignore[arg-type]
-    placement.check_way_of_results(199)
+    assert placement.way_of_results(199) == placement.way_of_results(200) == ""
+    said = capsys.readouterr().err
+    assert "results of 200 pods go through the API server; to spare it: --results-bucket" in said
+    monkeypatch.setenv(UPLOAD_VARIABLE, place)
+    assert placement.way_of_results(199) == ""
+    assert placement.way_of_results(200) == place
     assert capsys.readouterr().err == ""
-    placement.check_way_of_results(200)
-    assert "results of 200 pods go through the API server" in capsys.readouterr().err
+    monkeypatch.setenv(UPLOAD_VARIABLE, "gs://bucket")
+    assert placement.way_of_results(200) == ""
+    assert "API server; results cannot be collected through gs://bucket" in capsys.readouterr().err
+    asked = PodPlacement(None, None, 60.0, "s3://no-such-bucket/x")  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="does not exist"):
+        asked.way_of_results(2)
 
 
 def test_a_small_image_without_tls_is_told(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,6 +40,7 @@ from volbench.kubernetes.leases import POD_VARIABLE, controller_of
 from volbench.kubernetes.manifests import (
     CAMPAIGN_LABEL,
     MANAGED_BY,
+    UPLOAD_VARIABLE,
     WAIT,
     claim_spec,
     make_container,
@@ -91,6 +92,7 @@ run() {{
     pid=
 }}
 pid= campaign=$1 upload=$2 port=$3 address=$4
+export {UPLOAD_VARIABLE}="$2"
 shift 4
 trap stop TERM
 cd {RESULTS_MOUNT} || exit 7

@@ -31,6 +31,7 @@ _CLASS = "volbench.io/storage-class"  # Annotation of pods and claims
 # Entries of the object that owns a campaign
 KEEP = "keep"  # whether its volumes stay
 PODS = "pods"  # the manifests of its pods, to make one again
+UPLOAD_VARIABLE = "VOLBENCH_UPLOAD"  # in a controller: address to which it uploads its campaign
 
 _DATA, _OS, _SCRATCH, _TMP = "data", "os", "scratch", "tmp"
 _BOTH = {"claim", "file"}  # Layers that need a claim each

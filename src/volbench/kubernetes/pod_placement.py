@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
 import random
 import signal
@@ -37,6 +38,7 @@ from volbench.kubernetes.manifests import (
     KEEP,
     NODE_DEVICE,
     PODS,
+    UPLOAD_VARIABLE,
     PlannedPod,
     layer_roles,
     objects,
@@ -95,30 +97,41 @@ class PodPlacement:
             if not yes and prepared.estimate.is_long and sys.stdin.isatty():
                 confirm_length(prepared, bill=None, yes=False)
             require_consent(spec, prepared.campaign, request.terms.consent)
-            self.check_way_of_results(len(planned_pods(spec)))
+            bucket = self.way_of_results(len(planned_pods(spec)))
             name, cluster.patience_s = spec.campaign, PATIENCE_S
             stack.enter_context(held_lease(cluster, name, request.into, is_handed_on=stays))
             stack.enter_context(removed_at_end(cluster, name, request.into, stays=stays))
             stack.enter_context(ended_by_sigterm("stopped before the campaign began"))
             create_objects(cluster, spec)
             click.echo(f"created {name} in the namespace {cluster.namespace}", err=True)
-            hosts = wait_for_hosts(
-                cluster, spec, timeout_s=self.timeout_s, results_bucket=self.results_bucket
-            )
+            hosts = wait_for_hosts(cluster, spec, timeout_s=self.timeout_s, results_bucket=bucket)
             with connect(hosts, HostKeyPolicy()) as connected:
                 on_every_host(connected, lambda host: check_mounts(host.executor, host.host))
                 yield request, connected
 
-    def check_way_of_results(self, pods: int) -> None:
-        """Check that results can go through the bucket; say what many pods do without one."""
-        if self.results_bucket:
-            load(RELAY)(self.results_bucket).check()
-        elif pods >= _MANY_PODS:
+    def way_of_results(self, pods: int) -> str:
+        """Return the bucket through which results are collected; empty for the API server.
+
+        Without one, a controller in the cluster takes that of its upload for many pods.
+
+        Raises:
+            VolbenchError: the bucket on the command line cannot be used.
+        """
+        upload = os.environ.get(UPLOAD_VARIABLE, "") if pods >= _MANY_PODS else ""
+        hint = "to spare it: --results-bucket s3://BUCKET/PREFIX"
+        try:
+            if bucket := self.results_bucket or upload:
+                load(RELAY)(bucket).check()
+                return bucket
+        except VolbenchError as error:
+            if self.results_bucket:
+                raise
+            hint = error.message
+        if pods >= _MANY_PODS:
             click.echo(
-                f"note: the results of {pods} pods go through the API server; to spare it: "
-                "--results-bucket s3://BUCKET/PREFIX",
-                err=True,
+                f"note: the results of {pods} pods go through the API server; {hint}", err=True
             )
+        return ""
 
     def show_plan(self, request: CampaignRequest, table_output: TableOutput) -> None:
         """Print the plan of a campaign, whose objects are checked by the cluster."""

@@ -21,6 +21,7 @@ from volbench.slices import install_command
 
 VALID_S = 900.0  # Time in which a pod must have written an object; no verdict depends on it.
 _CHECK_S = 20.0  # A bucket answers within a second; no verdict depends on it.
+_ROLES = "169.254."  # Where machines and pods of AWS get the credentials of their role.
 _SCHEMES = {"http": http.client.HTTPConnection, "https": http.client.HTTPSConnection}
 
 
@@ -58,7 +59,10 @@ class Relay:
         self._store = S3Store.from_url(
             self.address,
             config={"endpoint": endpoint} if endpoint else None,
-            client_options={"allow_http": (endpoint or "").startswith("http://")},
+            client_options={
+                "allow_http": (endpoint or "").startswith("http://"),
+                "timeout": timedelta(seconds=VALID_S),  # of a whole object
+            },
         )
 
     def url(self, name: str) -> str:
@@ -146,7 +150,14 @@ class Relay:
         except (self._error, OSError) as error:
             if type(error).__name__ in {"PermissionDeniedError", "UnauthenticatedError"}:
                 raise self._denied() from error
-            raise self._unreachable(" ".join(str(error).split())[:200]) from error
+            reason = " ".join(str(error).partition("Debug source")[0].split())
+            if _ROLES in reason:
+                raise AuthError(
+                    f"there are no credentials for {self.address}",
+                    hint="set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or run on a machine or "
+                    "in a pod with a role",
+                ) from error
+            raise self._unreachable(reason[:200]) from error
 
     def _denied(self) -> AuthError:
         return AuthError(
