@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.engine.conftest import Disks, call
 from volbench.engine.guard.scratch_files import Scratch
+from volbench.engine.hosts.described_volumes import VolumeQuestion, look_at_volume
 from volbench.errors import RefusedError
 from volbench.execute.local import LocalExecutor
 from volbench.fio.jobs.render_job import planned_files
@@ -221,6 +223,50 @@ def test_another_filesystem_at_the_target_is_refused(tmp_path: Path, journal: Jo
     journal.write("folder", host="local", target=str(tmp_path), path=place, identity=identity)
     with pytest.raises(RefusedError, match="its volume is unmounted"):
         scratch_from(journal, tmp_path).place(run_in(tmp_path))
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("is_running", [False, True])
+@pytest.mark.parametrize("now", ["same", "other", "none"])
+def test_a_filesystem_is_known_by_its_folder_whatever_its_device_number(
+    tmp_path: Path, journal: Journal, disks: Disks, now: str, *, is_running: bool
+) -> None:
+    """A volume attached again has another number; another one there, or none, is refused."""
+    image = disks.image()
+    first = disks.attach(image)
+    disks.format(first)
+    point = disks.mount(first)
+    scratch = scratch_from(journal, tmp_path)
+    placed = scratch.place(run_in(point))
+    assert placed is not None
+    (path,) = planned_files(placed)
+    scratch.expect([path])
+    Path(path).write_text("data")
+    scratch.settle([path])
+    disks.unmount(point)
+    if now != "none":
+        second = disks.attach(image if now == "same" else None)
+        if now == "other":
+            disks.format(second)
+        call("mount", second, str(point))
+    if not is_running:
+        scratch = scratch_from(journal, tmp_path)
+    question = VolumeQuestion(str(point), private_folder=str(Path(path).parent))
+
+    def is_in_place() -> bool:
+        if is_running:
+            return scratch.is_in_place(placed, look_at_volume(LocalExecutor(), question))
+        return scratch.place(run_in(point)) == placed
+
+    if now != "same":
+        with pytest.raises(RefusedError, match="is on a different filesystem than before"):
+            is_in_place()
+        return
+    assert is_in_place()
+    for known in (scratch, scratch_from(journal, tmp_path)):
+        assert known.owns(path)
+    assert scratch.remove() == ()
+    assert not Path(path).parent.exists()
 
 
 def test_a_named_file_is_used_where_it_is(tmp_path: Path, journal: Journal) -> None:

@@ -104,27 +104,44 @@ class Scratch:
         """Return whether the private folder of a placed run is still the recorded one.
 
         Raises:
-            RefusedError: its volume is unmounted.
+            RefusedError: its volume is unmounted, or another one is mounted there.
         """
         if run.volume.private_folder is None:
             return True
         with self._lock:
-            _, identity = self._folders[run.volume.target]
             device = None if seen.stat is None else seen.stat.device
-            self._check_device(run.volume.target, device, identity)
-            if seen.private_folder == identity:
+            self._check_filesystem(run.volume.target, device, seen.private_folder)
+            if seen.private_folder == self._folders[run.volume.target][1]:
                 return True
             del self._folders[run.volume.target]
             return False
 
-    def _check_device(
-        self, target: str, device: tuple[int, int] | None, identity: FileIdentity
+    def _check_filesystem(
+        self, target: str, device: tuple[int, int] | None, folder: FileIdentity | None
     ) -> None:
-        if device != identity[:2]:
+        """Check that a volume is on the filesystem on which its private folder was made.
+
+        Mounted again, it may have another device number, by which its files are then known: inode
+        and time of birth of the folder identify it.
+        """
+        path, made = self._folders[target]
+        if device == made[:2]:
+            return
+        if folder is None or folder != (*(device or ()), *made[2:]) or not made[-1]:
             raise RefusedError(
-                f"{target} is on a different file system than before: its volume is unmounted",
-                hint="mount it again, then continue with: volbench resume DIR",
+                f"{target} is on a different filesystem than before: its volume is unmounted, or "
+                f"{path} on it was replaced",
+                hint="mount it again, then continue with: volbench resume DIR; if it is mounted, "
+                "plan a new campaign",
             )
+        self._record_folder(target, path, folder)
+        self._record(
+            {
+                file: (*folder[:2], *mark[2:])
+                for file, mark in self._files.items()
+                if mark and mark[-1] and mark[:2] == made[:2] and file.startswith(f"{path}/")
+            }
+        )
 
     def misses_files(self, run: Run) -> bool:
         """Return whether a file of a run is missing."""
@@ -138,11 +155,13 @@ class Scratch:
         """
         if target not in self._folders:
             return None
-        path, identity = self._folders[target]
+        path, _ = self._folders[target]
         if path in self._made:
             return path
         volume, folder = describe_files(self._executor, [target, path])
-        self._check_device(target, volume.stat.device if volume.stat else None, identity)
+        device = volume.stat.device if volume.stat else None
+        self._check_filesystem(target, device, folder.identity)
+        _, identity = self._folders[target]
         if folder.identity == identity:
             answer = self._executor.ask("folder_contents", path=path)
             seen = parse_answer(
@@ -157,12 +176,15 @@ class Scratch:
 
     def _make_folder(self, target: str) -> str:
         path, identity = self._executor.make_private_folder(target, f"volbench-{self._key}")
+        self._record_folder(target, path, identity)
+        self._made.add(path)
+        return path
+
+    def _record_folder(self, target: str, path: str, identity: FileIdentity) -> None:
         self._log.write(
             "folder", host=self._executor.host, target=target, path=path, identity=identity
         )
         self._folders[target] = path, identity
-        self._made.add(path)
-        return path
 
     def owns(self, path: str, seen: Mapping[str, DescribedFile] | None = None) -> bool:
         """Return whether this campaign created the file at a path, as described before."""
