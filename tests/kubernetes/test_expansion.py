@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
@@ -12,7 +13,7 @@ import pytest
 from tests.waiting import until
 from volbench.engine.campaign.prepare import CampaignRequest
 from volbench.engine.hosts.connected_host import Clock
-from volbench.errors import InputError, RefusedError
+from volbench.errors import CampaignError, InputError, RefusedError
 from volbench.kubernetes import expansion
 from volbench.kubernetes.cluster_spec import ClusterSpec, is_growing
 from volbench.kubernetes.expansion import Expansions, check_expansion, in_three_parts
@@ -226,16 +227,34 @@ def test_a_volume_that_was_expanded_earlier_is_left_alone(
     assert not (tmp_path / "runs/002-a-during-r1/marks.txt").exists()
 
 
-def test_a_refused_expansion_leaves_no_mark(
+def test_a_refused_expansion_leaves_no_mark_and_is_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """As by a quota: there are no rates during it, and the user is told in the cluster's words."""
     monkeypatch.setattr(expansion, "REQUEST_AFTER_S", 0.0)
     growing = Growing()
     growing.cluster.patch = Mock(side_effect=InputError("exceeded quota: small"))
-    growing.listener(tmp_path)(progress("run"))
-    until(lambda: "was not expanded: exceeded quota: small" in capsys.readouterr().err)
+    listener = growing.listener(tmp_path)
+    listener(progress("run"))
+    with pytest.raises(CampaignError, match="not expanded while it was measured: the volume of h"):
+        listener.check([RUN])
+    assert "was not expanded: exceeded quota: small" in capsys.readouterr().err
     assert not (tmp_path / "runs/002-a-during-r1/marks.txt").exists()
+
+
+@pytest.mark.parametrize(("needed", "is_expanded"), [(2, True), (1000, False)])
+def test_an_expansion_that_has_not_ended_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, needed: int, *, is_expanded: bool
+) -> None:
+    """The part after it was measured during it."""
+    monkeypatch.setattr(expansion, "REQUEST_AFTER_S", 0.0)
+    growing = Growing()
+    growing.needed = needed
+    listener = growing.listener(tmp_path)
+    listener(progress("run"))
+    until(lambda: growing.looks > 2)
+    with nullcontext() if is_expanded else pytest.raises(CampaignError):
+        listener.check([RUN])
 
 
 def test_no_run_starts_while_the_volume_is_being_expanded() -> None:

@@ -351,8 +351,10 @@ def execute(
 
     with hold_folder(layout.root, made=layout.made):
         more = [*metrics(layout), note_end]
+        expansions = None
         if any(host.host.pod and host.host.pod.expand_to for host in hosts):
-            more.append(load(_EXPANSIONS)(hosts, layout))
+            expansions = load(_EXPANSIONS)(hosts, layout)
+            more.append(expansions)
         note_owner(layout.root)
         try:
             with (
@@ -372,6 +374,8 @@ def execute(
             if campaign.repeats:
                 for words in read_history(layout.journal).imprecise:
                     click.echo(f"warning: {words}", err=True)
+        if expansions is not None:
+            expansions.check(campaign.runs)
     if any(run.extent for run in campaign.runs):
         _show_warmup(layout, campaign, table_output)
     return verdicts

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from volbench.errors import InputError, RefusedError, VolbenchError
+from volbench.errors import CampaignError, InputError, RefusedError, VolbenchError, quoted
 from volbench.kubernetes.cluster import Cluster
 from volbench.kubernetes.cluster_spec import ClusterSpec, is_growing, quantity_bytes
 from volbench.kubernetes.pod_executor import PodExecutor
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from volbench.store.layout import Layout
 
 _BEFORE, _DURING, _AFTER = "before", "during", "after"
+_EXPANDED = "expanded"
 # Some intervals of the series precede the request. Noticed by:
 # tests/kubernetes/test_expansion.py::test_it_is_requested_once_some_seconds_after_the_first_io
 REQUEST_AFTER_S = 3.0
@@ -87,6 +88,7 @@ class Expansions:
         self._hosts = {host.name: host for host in hosts}
         self._layout = layout
         self._begun_s: dict[str, float] = {}  # run to the start of its I/O; inf once requested
+        self._threads: list[Thread] = []
         self._went_on = set[str]()  # hosts that no longer wait for the end of their expansions
 
     def __call__(self, event: Event, /) -> None:
@@ -106,7 +108,31 @@ class Expansions:
             begun_s = self._begun_s.setdefault(event.run.id, now_s)
             if now_s - begun_s >= REQUEST_AFTER_S:
                 self._begun_s[event.run.id] = math.inf
-                Thread(target=self._expand, args=[event.run], daemon=True).start()
+                thread = Thread(target=self._expand, args=[event.run], daemon=True)
+                thread.start()
+                self._threads.append(thread)
+
+    def check(self, runs: Sequence[Run]) -> None:
+        """Check that each volume was expanded during its run; to be called when all runs ended."""
+        self._went_on.update(self._hosts)
+        for thread in self._threads:
+            thread.join()
+        marks = {
+            run.host: self._layout.run(run.id).marks
+            for run in runs
+            if run.arm == _DURING and run.phase is Phase.MEASURED
+        }
+        missing = [
+            host
+            for host, file in marks.items()
+            if not (file.exists() and file.read_text(encoding="utf-8").endswith(f" {_EXPANDED}\n"))
+        ]
+        if missing:
+            raise CampaignError(
+                f"not expanded while it was measured: the volume of {', '.join(missing)}",
+                hint=f"the results are kept: volbench show {quoted(self._layout.root)}; for those "
+                "of an expansion, remove what prevented it, and run the campaign again",
+            )
 
     def _lacks_expansion(self, run: Run) -> bool:
         return run.arm == _DURING and self._begun_s.get(run.id) != math.inf
@@ -133,7 +159,7 @@ class Expansions:
             while executor.held_back() and run.host not in self._went_on:
                 time.sleep(LOOK_S)
             if (claim := executor.claim()) and not is_growing(claim):
-                mark("expanded", time.time())
+                mark(_EXPANDED, time.time())
         except VolbenchError as error:
             words = f"{run.id}: the volume of {host.name} was not expanded: {error.message}"
             click.echo(words, err=True)
