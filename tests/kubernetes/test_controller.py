@@ -133,7 +133,7 @@ def test_submissions_that_the_controller_would_refuse_are_refused(desk: Desk, jo
     block = ("--volume-mode", "Block")
     for own, options, words in (
         ((), ("--storage-class", "missing"), "the cluster has no storage class missing"),
-        ((), ("--storage-class", "fast", *block), "would overwrite the raw volume"),
+        ((), ("--storage-class", "fast", *block), "would overwrite new raw volumes"),
         ((), ("--storage-class", "fast", "--set", "bs=0"), "bs"),
         (("--service-account", "nobody"), (), "there is no service account nobody"),
         (("--claim-class", "none"), ("--storage-class", "fast"), "has no storage class none"),

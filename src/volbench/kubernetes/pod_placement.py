@@ -342,14 +342,12 @@ def check_consent(spec: ClusterSpec, campaign: Campaign, consent: Consent) -> bo
     ]
     for run in writing:
         if f"{run.host}:{run.volume.target}" not in consent.allow_destroy:
-            allow = f"to allow it for all new volumes: --allow-destroy {run.volume.target}"
             claim = spec.device_claim if run.volume.target == NODE_DEVICE else ""
-            if claim or spec.claims:
-                allow = f"to allow the loss of its data: --allow-destroy {claim or run.host}"
+            claim = claim or (run.host if spec.claims else "")
+            what = f"everything on the volume of the claim {claim}" if claim else "new raw volumes"
             raise RefusedError(
-                f"job {run.job} would overwrite the raw volume of {claim or run.host}; "
-                "nothing was made",
-                hint=allow,
+                f"job {run.job} would overwrite {what}; nothing was made",
+                hint=f"to allow that: --allow-destroy {claim or run.volume.target}",
             )
     return bool(writing)
 

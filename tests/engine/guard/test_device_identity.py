@@ -68,7 +68,9 @@ def test_a_nameless_device_needs_its_content(change: object) -> None:
     change(disk)
     assert disk.refusal(edges="digest") == ""
     for edges in (None, "", "other"):
-        assert "no serial number or WWN" in disk.refusal(edges=edges)
+        refusal = disk.refusal(edges=edges)
+        assert "may not be the device that was planned: " in refusal
+        assert "no serial number or WWN" in refusal
 
 
 def test_zeros_identify_nothing() -> None:

@@ -100,13 +100,16 @@ def check_identity(
     )
     if held is not None and held.number != seen.stat.rdev:
         problems.append("another device was opened")
+    verdict = "is not" if problems else "may not be"
     if pin is not None and not problems:
         problems = _mismatches(pin, now, seen, edges=edges)
     if problems or seen.device is None:
+        examine = f"examine it: volbench probe {quoted(target)}; " if host == LOCAL else ""
         raise RefusedError(
-            f"{target} is not the device that was planned: {', '.join(problems)}",
-            hint=f"examine it with volbench probe {quoted(target)}; to overwrite it anyway: "
-            "volbench resume DIR " + consent_option(host, target) + ", or plan a new campaign",
+            f"{target} {verdict} the device that was planned: {', '.join(problems)}",
+            hint=f"{examine}if everything on it may be erased: volbench resume DIR "
+            f"{consent_option(host, target)}, with --wipe-signatures if it holds data; "
+            "otherwise plan a new campaign",
         )
     return seen.device
 
@@ -143,7 +146,7 @@ def _mismatches(
         is_same_content = bool(edges) and content == edges and (edges != BLANK or is_unnumbered)
         if not is_same_content and not (is_unnumbered and edges is None):
             since = "it was attached again" if is_same_boot else "the machine has restarted"
-            return [f"{since}, and it has no serial number or WWN to identify it by"]
+            return [f"{since}, and the device has no serial number or WWN"]
     if edges and content != edges:
         return ["its first or last MiB is not as volbench left it: something else wrote to it"]
     if edges == "" and (mark := seen.content.mark) not in {"", pin.signature}:
@@ -257,7 +260,7 @@ def _occupied(content: Content) -> _Reason | None:
     return None
 
 
-_WIPE = "to overwrite it anyway: --wipe-signatures besides --allow-destroy"
+_WIPE = "if everything on it may be erased, add --wipe-signatures to --allow-destroy"
 
 
 def _member(part: Part) -> str:
