@@ -160,6 +160,16 @@ def test_an_object_whose_answer_was_lost_was_made(elapsed_s: list[float]) -> Non
     assert elapsed_s[0] == 1
 
 
+def test_the_cause_of_a_failed_connection_is_in_the_words_of_the_system() -> None:
+    """Not in those of the libraries that wrap it."""
+    reset = urllib3.exceptions.ProtocolError("Connection aborted.", ConnectionResetError(104, "no"))
+    refused = urllib3.exceptions.NewConnectionError(Mock(), "Failed to establish")
+    refused.__cause__ = ConnectionRefusedError(111, "Connection refused")
+    for error, words in ((reset, "no"), (refused, "Connection refused"), (LOST, "aborted")):
+        with pytest.raises(ConnectError, match=f"cannot be reached: .*{words}$"):
+            cluster_with(Mock(side_effect=error)).list("Pod")
+
+
 def test_times_are_those_of_the_api_server(elapsed_s: list[float]) -> None:
     """The date of its last answer, and what has passed since; a broken date changes nothing."""
     dates = ["Wed, 25 Nov 2026 09:00:00 GMT", "yesterday"]

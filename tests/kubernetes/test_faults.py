@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import call
-from tests.kubernetes.conftest import Desk, kill, wait_for_run
+from tests.kubernetes.conftest import IMAGE, Desk, kill, wait_for_run
 from tests.kubernetes.local_cluster import NODE
 from tests.waiting import PATIENCE_S as TEST_PATIENCE_S
 from tests.waiting import until
 from volbench.api.one_campaign import open_campaign
-from volbench.kubernetes import pod_placement
+from volbench.kubernetes import lifecycle, pod_placement
 from volbench.kubernetes.cluster import PATIENCE_S, Cluster, Manifest
 from volbench.model.campaign.planned_run import RunState
 from volbench.store.journal import read_history
@@ -238,18 +238,25 @@ def test_the_api_server_is_away_while_pods_are_pending(desk: Desk, job: Path) ->
     assert "trying again for 120 s" in errors
 
 
+@pytest.mark.parametrize("verb", ["run", "lifecycle"])
 def test_objects_left_on_an_unreachable_api_server_are_listed(
-    desk: Desk, job: Path, monkeypatch: pytest.MonkeyPatch
+    desk: Desk, job: Path, monkeypatch: pytest.MonkeyPatch, verb: str
 ) -> None:
     """When patience ends, the last lines say which command removes what was made."""
-    monkeypatch.setattr(pod_placement, "PATIENCE_S", 2.0)
+    for module in (pod_placement, lifecycle):
+        monkeypatch.setattr(module, "PATIENCE_S", 2.0)
 
     def wait(cluster: Cluster, *_: object, **__: object) -> None:
         desk.cluster.stop("kube-apiserver")
         cluster.list("Pod")
 
-    monkeypatch.setattr(pod_placement, "wait_for_hosts", wait)
-    done = desk.run("c", str(job), "--storage-class", "fast")
+    if verb == "run":
+        monkeypatch.setattr(pod_placement, "wait_for_hosts", wait)
+        done = desk.run("c", str(job), "--storage-class", "fast")
+    else:
+        monkeypatch.setattr(lifecycle, "follow_lives", wait)
+        place = ("--namespace", desk.api.namespace, *IMAGE, "--size", "64Mi")
+        done = call("k8s", "lifecycle", *place, "--storage-class", "fast")
     desk.cluster.start("kube-apiserver")
     desk.api.patience_s = PATIENCE_S
     assert done.returncode == 4, done.stderr

@@ -107,6 +107,17 @@ def test_what_the_cluster_refuses_leaves_nothing(desk: Desk, job: Path) -> None:
     until(lambda: desk.left() == [])
 
 
+def test_half_a_schedule_is_removed(desk: Desk, job: Path) -> None:
+    """Its CronJob is missing, as after the API server went away while it was created."""
+    scheduled(desk, "0 2 * * *", job)
+    desk.api.delete("CronJob", "night")
+    until(lambda: desk.api.read("CronJob", "night") is None)
+    done = call("k8s", "cancel", "night", "--namespace", desk.api.namespace)
+    assert done.returncode == 0, done.stderr
+    until(lambda: desk.left() == [])
+    assert desk.api.read("ClusterRole", f"night-volumes-{desk.api.namespace}") is None
+
+
 def test_a_schedule_is_not_fetched(desk: Desk, job: Path) -> None:
     """Its campaigns are in the bucket; printed and not made, there is no schedule."""
     scheduled(desk, "0 2 * * *", job, "--dry-run")

@@ -16,10 +16,15 @@ from tests.kubernetes.controller_scripts import calls, controller_spec, start_sc
 from tests.kubernetes.metrics_gateway import gateway
 from tests.kubernetes.schemas import NEWEST, problems
 from tests.waiting import PATIENCE_S
-from volbench.errors import InputError
+from volbench.errors import ConnectError, InputError
 from volbench.kubernetes import schedules
 from volbench.kubernetes.controllers import CONTROLLER_LABEL
-from volbench.kubernetes.schedules import ScheduleSpec, judge_campaigns, schedule_objects
+from volbench.kubernetes.schedules import (
+    ScheduleSpec,
+    create_schedule,
+    judge_campaigns,
+    schedule_objects,
+)
 
 BUCKET = "s3://bucket/nightly"
 SCHEDULE = ("k8s", "schedule", "0 2 * * *", "--controller-image", "registry.example.com/volbench:1")
@@ -135,6 +140,21 @@ def test_a_campaign_that_could_not_be_uploaded_is_uploaded_the_next_night(tmp_pa
     uploaded = [line.split()[1] for line in calls(tmp_path) if line.startswith("upload n")]
     assert uploaded == [f"nightly-2025-11-{day}T0200Z" for day in ("26", "26", "27")]
     assert not list(tmp_path.glob("nightly-*"))
+
+
+def test_what_is_left_on_an_unreachable_api_server_is_named() -> None:
+    """Nothing can be removed then; the hint has the command that does it later."""
+
+    def create(manifest: dict[str, Any], *, dry_run: bool = False) -> dict[str, Any]:
+        if manifest["kind"] == "ServiceAccount" and not dry_run:
+            raise ConnectError("away", hint="check the cluster")
+        return {**manifest, "metadata": {**manifest["metadata"], "uid": "1-2"}}
+
+    cluster = Mock(create=create, options="--namespace disktest")
+    with pytest.raises(ConnectError) as caught:
+        create_schedule(cluster, spec(), dry_run=False)
+    assert caught.value.hint.endswith("volbench k8s cancel nightly --namespace disktest")
+    cluster.delete.assert_not_called()
 
 
 def judged(

@@ -400,6 +400,8 @@ class Cluster:
         elif "must specify limits" in reason or "must specify requests" in reason:
             hint = "give the pods what the quota counts, such as --pod-limit cpu=4 --pod-limit "
             hint += "memory=8Gi --pod-request cpu=4; a limit that throttles fio is reported"
+        elif status == 409 and "already exists" in reason:
+            hint = "choose another name; see what is there: volbench k8s status"
         elif "exceeded quota" in reason:
             hint = f"see what is left: kubectl -n {self.namespace} describe resourcequota"
         elif status == 403:
@@ -409,10 +411,18 @@ class Cluster:
 
     def _unreachable(self, error: Exception) -> ConnectError:
         return ConnectError(
-            f"the API server at {self.address} cannot be reached: {error}",
+            f"the API server at {self.address} cannot be reached: {_cause(error)}",
             hint="check the cluster: kubectl cluster-info",
             sent=False,
         )
+
+
+def _cause(error: BaseException) -> str:
+    """Return why a connection failed, in the words of the system where it has some."""
+    inner = (one for one in (*error.args, error.__cause__) if isinstance(one, BaseException))
+    if (cause := next(inner, None)) is not None:
+        return _cause(cause)
+    return (error.strerror if isinstance(error, OSError) else "") or str(error)
 
 
 @cache

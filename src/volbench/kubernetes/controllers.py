@@ -20,6 +20,7 @@ import click
 from volbench.errors import (
     ArchiveError,
     CampaignError,
+    ConnectError,
     DeadlineError,
     InputError,
     quoted,
@@ -299,25 +300,38 @@ def submit_controller(cluster: Cluster, spec: ControllerSpec) -> None:
     """Create the objects of a controller; if one is refused, those before it are removed."""
     for manifest in controller_objects(spec):
         cluster.create(manifest, dry_run=True)
-    create_owned(cluster, spec, lambda uid: controller_objects(spec, owner_uid=uid))
+    remove = f"kubectl -n {cluster.namespace} delete configmap {quoted(spec.name)}"
+    create_owned(cluster, spec, lambda uid: controller_objects(spec, owner_uid=uid), remove=remove)
 
 
 def create_owned(
-    cluster: Cluster, spec: ControllerSpec, objects: Callable[[str], list[Manifest]]
+    cluster: Cluster,
+    spec: ControllerSpec,
+    objects: Callable[[str], list[Manifest]],
+    *,
+    remove: str,
 ) -> None:
     """Create objects, the owner first, whose UID the others need.
 
     If one is refused, those before it are removed.
+
+    Args:
+        remove: command that removes what is left if the API server cannot be reached meanwhile.
     """
     if spec.claim_class:
         cluster.require_storage_class(spec.claim_class)
-    uid = cluster.create(objects("")[0])["metadata"]["uid"]
     with ExitStack() as stack:
-        stack.callback(cluster.delete, "ConfigMap", spec.name, uid=uid)
-        for manifest in objects(uid)[1:]:
-            made = cluster.create(manifest)
-            if not KINDS[made["kind"]].is_namespaced:  # it cannot have an owner in a namespace
-                stack.callback(cluster.delete, made["kind"], made["metadata"]["name"])
+        try:
+            uid = cluster.create(objects("")[0])["metadata"]["uid"]
+            stack.callback(cluster.delete, "ConfigMap", spec.name, uid=uid)
+            for manifest in objects(uid)[1:]:
+                made = cluster.create(manifest)
+                if not KINDS[made["kind"]].is_namespaced:  # it cannot have an owner in a namespace
+                    stack.callback(cluster.delete, made["kind"], made["metadata"]["name"])
+        except ConnectError as error:
+            error.hint += f"; once it answers, remove what was created: {remove}"
+            stack.pop_all()
+            raise
         stack.pop_all()
 
 
@@ -452,14 +466,14 @@ def cancel_controller(cluster: Cluster, name: str) -> str:
     state = _state_of(cluster, owner)
     if state.cron:
         cluster.patch("CronJob", name, {"spec": {"suspend": True}})
-    elif state.state in _ENDED.values():
+    elif state.state in _ENDED.values() and SCHEDULE not in owner["data"]:
         raise CampaignError(
             f"the controller {name} has ended already: it is {state.state}",
             hint=f"copy its campaign folder: volbench k8s fetch {quoted(name)} {cluster.options}",
         )
     if state.state in _ACTIVE:
         _end_job(cluster, state.job)
-    if not state.cron:
+    if SCHEDULE not in owner["data"]:
         fetch = f"volbench k8s fetch {quoted(name)} {cluster.options} --remove -o DIR"
         return f"cancelled {name}; bring its results back: {fetch}"
     if release := _release_of(owner):

@@ -35,7 +35,7 @@ from volbench.kubernetes.pod_placement import (
     ended_by_sigterm,
 )
 from volbench.kubernetes.pod_status import ready_pods, why_ended
-from volbench.kubernetes.removal import remove_campaign
+from volbench.kubernetes.resumed_pods import removed_at_end
 from volbench.units import counted_noun
 
 STEPS = ("provision", "attach", "start", "first I/O", "expand", "snapshot", "detach", "delete")
@@ -239,7 +239,7 @@ def measure_lives(
         stack.enter_context(ended_by_sigterm("stopped before all volumes were timed"))
         cluster.patience_s = PATIENCE_S
         stack.enter_context(held_lease(cluster, spec.campaign))
-        stack.callback(remove_campaign, cluster, spec.campaign)
+        stack.enter_context(removed_at_end(cluster, spec.campaign))
         owner_uid = cluster.create(objects(spec)[0])["metadata"]["uid"]
         for number, volumes in enumerate(rounds, 1):
             for name in random.sample(spec.storage_classes, len(spec.storage_classes)):

@@ -77,16 +77,20 @@ def _require_objects(cluster: Cluster, campaign: str, root: Path) -> None:
 
 @contextmanager
 def removed_at_end(
-    cluster: Cluster, campaign: str, root: Path, *, stays: bool = False
+    cluster: Cluster, campaign: str, root: Path | None = None, *, stays: bool = False
 ) -> Iterator[None]:
-    """Remove what a campaign made on a cluster, unless runs of it are left to do, or it `stays`."""
+    """Remove what a campaign made on a cluster, unless runs of it are left to do, or it `stays`.
+
+    Args:
+        root: the campaign folder; None if it has none.
+    """
     reap = f"volbench k8s reap {quoted(campaign)} {cluster.options}"
     try:
         yield
     except BaseException as error:
         if isinstance(error, ConnectError):  # it was waited for long enough
             cluster.patience_s = 0
-        if _is_resumable(root, campaign):
+        if root is not None and _is_resumable(root, campaign):
             click.echo(
                 f"{campaign} remains on the cluster; continue: volbench resume {quoted(root)}; "
                 f"or remove it: {reap}",
@@ -102,7 +106,7 @@ def removed_at_end(
                 err=True,
             )
         raise
-    if not (stays or _is_resumable(root, campaign)):
+    if not (stays or (root is not None and _is_resumable(root, campaign))):
         remove_campaign(cluster, campaign)
 
 

@@ -28,6 +28,7 @@ from volbench.errors import (
     TransportError,
     UndecidedError,
     VolbenchError,
+    quoted,
 )
 from volbench.kubernetes.cluster import Cluster, Manifest
 from volbench.kubernetes.cluster_spec import option, text_option
@@ -218,7 +219,10 @@ def create_schedule(cluster: Cluster, spec: ScheduleSpec, *, dry_run: bool) -> N
         if manifest["kind"] in checked:
             cluster.create(manifest, dry_run=True)
     if not dry_run:
-        create_owned(cluster, spec, lambda uid: schedule_objects(spec, owner_uid=uid))
+        remove = f"volbench k8s cancel {quoted(spec.name)} {cluster.options}"
+        create_owned(
+            cluster, spec, lambda uid: schedule_objects(spec, owner_uid=uid), remove=remove
+        )
 
 
 def judge_campaigns(cluster: Cluster, name: str, *, ended: int) -> int:
