@@ -69,6 +69,8 @@ def test_errors_of_device_and_fio_are_told_apart() -> None:
 def test_latencies_of_both_directions_are_reported() -> None:
     """With reads and writes, each latency says whose it is."""
     assert cells(ROW | {"read_lat_s": 0.001})["latency"] == "1 ms r, 14.5 ms w"
+    faster_than_counted = cells(ROW | {"read_lat_s": 0.0})["latency"]
+    assert faster_than_counted == "14.5 ms"
 
 
 def test_a_level_has_the_unit_of_its_limit() -> None:

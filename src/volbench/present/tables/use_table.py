@@ -78,11 +78,14 @@ def _rate(row: Row, column: str, share: str, format_value: Callable[[float], str
 
 
 def _latency(row: Row) -> str:
-    """Return the latency of the active direction, or of both."""
+    """Return the latency of the active direction, or of both.
+
+    The kernel counts milliseconds: a few requests that were faster add up to none.
+    """
     latencies = {
         name: format_latency(number(row, f"{name}_lat_s"))
         for name in ("read", "write")
-        if not math.isnan(number(row, f"{name}_lat_s"))
+        if number(row, f"{name}_lat_s") > 0
     }
     if len(latencies) == 1:
         return next(iter(latencies.values()))
