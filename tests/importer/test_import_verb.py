@@ -165,3 +165,16 @@ def test_the_origin_of_results_is_not_a_difference(volbench: Volbench, tmp_path:
     compared = volbench("compare", tmp_path / "c", "--between", "site")
     assert compared.returncode == 0, compared.stderr
     assert max(map(len, compared.stdout.splitlines())) < 200
+
+
+def test_a_file_name_with_a_line_break_makes_no_line(volbench: Volbench, tmp_path: Path) -> None:
+    """A name could otherwise imitate a message, or color the terminal."""
+    name = "a\nnot imported: \x1b[31mall.json"
+    put(tmp_path / "r" / name, JSON)
+    put(tmp_path / "r" / "b.json", JSON)
+    done = volbench("import", "r", "--output", "campaign")
+    assert done.returncode == 0, done.stderr
+    checked = volbench("check", "campaign")
+    for printed in (done.stderr, checked.stdout):
+        assert r"a\nnot imported: \x1b[31mall.json" in printed
+        assert "\nnot imported" not in printed

@@ -66,9 +66,12 @@ class Source:
 
     @cached_property
     def shown(self) -> str:
-        """Path as recorded: relative, never an absolute path of this machine."""
+        """Path as recorded: relative, never an absolute path of this machine, and on one line."""
         alone = len(self.inside.parts) == 1 and self.root == self.inside.name
-        return self.root if alone else str(PurePosixPath(self.root) / self.inside)
+        path = self.root if alone else str(PurePosixPath(self.root) / self.inside)
+        return "".join(
+            char if char.isprintable() else char.encode("unicode_escape").decode() for char in path
+        )
 
     @property
     def stem(self) -> str:
