@@ -141,7 +141,7 @@ def test_a_contradiction_of_total_and_rate_is_not_resolved() -> None:
 def test_output_without_a_result() -> None:
     """A killed fio printed its jobs only; a cut line of terse output has no numbers."""
     _, text = both(3)
-    with pytest.raises(OutputError, match="normal output, and it has no result"):
+    with pytest.raises(OutputError, match=r"such as 'mix: .*, and none that begins a result"):
         read_text_output("\n".join(text.splitlines()[:5]))
     row = next(line for line in text.splitlines() if line.startswith("3;"))
     with pytest.raises(OutputError, match="not complete"):
@@ -155,6 +155,28 @@ def test_output_without_a_result() -> None:
     (found,) = read_text_output(text.replace("min=", "min=1.2.", 1))
     assert [bool(job.damage) for job in found.jobs] == [True, False]
     assert read_text_output("mix: 4k\n3;fio;4\n") == []
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "> seq: (g=0): rw=read, bs=(R) 4096B-4096B, (W) 4096B-4096B,",
+        "   read: IOPS=9389, BW=36.7MiB/s (38.5MB/s)(1024MiB/27920msec)",
+        "fio: pid=0, err=30/file:filesetup.c:224, func=write, error=Read-only file system",
+    ],
+)
+def test_parts_of_output_are_refused_by_what_they_lack(line: str) -> None:
+    """A quotation without the line with a process ID is not just another file."""
+    with pytest.raises(OutputError, match="none that begins a result"):
+        read_text_output(f"It was slow:\n{line}\nWhy?\n")
+    assert read_text_output("read: 9389 IOPS in 27920msec\nfio: see also\n") == []
+
+
+def test_a_version_before_fio_2_1_ends_the_jobs_of_a_process() -> None:
+    """Fio 2.0.8 printed ``2.0.8``; fio 3 may print ``...`` behind a job."""
+    for old in ("2.0.8", "2.0.10-4-g2f8d"):
+        (job,) = _jobs(ETCD.replace("fio-3.28", old).replace("iodepth=1", "iodepth=1 ..."))
+        assert (job.options["ioengine"], job.options["bs"]) == ("sync", "2300")
 
 
 ETCD = """\
@@ -200,6 +222,29 @@ def test_a_quotation_may_lack_indentation(margin: str) -> None:
     assert job.directions[0].lat.mean_s == pytest.approx(9.81e-3)
 
 
+def test_an_explanation_behind_a_number_hides_no_latency() -> None:
+    """Authors of pages explain the lines of fio in the lines themselves."""
+    (job,) = _jobs(ETCD.replace("stdev= 2.03\n", "stdev= 2.03        total latency\n"))
+    assert job.directions[0].lat is not None
+    assert job.directions[0].lat.mean_s == pytest.approx(9.81e-3)
+
+
+def test_messages_of_fio_belong_to_the_result_behind_them() -> None:
+    """Fio says that it was stopped before it prints what it has."""
+    stopped = ETCD.replace("\nwal: (group", "\nfio: terminating on signal 2\n\nwal: (group")
+    first, second = read_text_output(stopped + ETCD.replace("pid=25", "pid=26"))
+    assert (first.diagnostics, second.diagnostics) == ("fio: terminating on signal 2", "")
+
+
+def test_an_entry_without_numbers_says_nothing_about_its_io() -> None:
+    """Its lines were cut off; fio prints no entry without I/O, except one with an error."""
+    short = "\n".join(line for line in ETCD.splitlines()[:4])
+    with pytest.raises(OutputError, match="no rate and no number of I/Os"):
+        read_text_output(short)
+    (job,) = _jobs(short.replace("err= 0", "err= 5 (file:io_u.c:2008, func=io_u error)"))
+    assert (job.error, job.damage) == (5, "")
+
+
 def test_sections_that_differ_in_nothing_known_are_not_unlike() -> None:
     """Fio merges them under the name of the first one; what the header lines tell is of all."""
     header, rest = ETCD.split("\n", 1)
@@ -219,6 +264,10 @@ def test_sums_over_clients_are_results_of_their_own() -> None:
     read, write = clients + later, ETCD + clients
     assert [job.directions[0].total_ios for job in _jobs(read)] == [10029, 9029]
     assert [job.name for job in _jobs(write)] == ["wal"]
+    before = clients.replace("07:53:08", "07:50:00")  # As with files that grep printed
+    assert len(_jobs(clients + before)) == 2
+    reads = clients.replace("write:", "read:").replace("07:53:08", "07:53:09")
+    assert len(_jobs(clients + reads)) == 2
     growing = clients.replace("07:53:08", "07:55:58")  # Not a whole runtime later: a longer report
     assert [job.directions[0].total_ios for job in _jobs(clients + growing)] == [10029]
 
@@ -249,6 +298,7 @@ def test_two_jobs_of_one_name_keep_their_own_options() -> None:
 def test_which_of_two_jobs_of_one_name_was_cloned_is_unknown() -> None:
     """With --numjobs, nothing says how many entries the first section has."""
     entry = "x: (groupid=0, jobs=1): err= 0: pid=30655: Thu Nov 26 18:58:30 2026\n"
+    entry += "  read: IOPS=256, BW=1024KiB/s (1049kB/s)(4096KiB/4000msec)\n"
     (output,) = read_text_output(_TWO.format(more="...\n", entry=entry))
     assert [job.options for job in output.jobs] == [{"ioengine": "psync", "iodepth": "1"}] * 3
-    assert [part.io_bytes for job in output.jobs for part in job.directions] == [4194304] * 2
+    assert [part.io_bytes for job in output.jobs for part in job.directions] == [4194304] * 3

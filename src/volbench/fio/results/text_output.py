@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import pairwise, takewhile
@@ -25,29 +25,35 @@ from volbench.model.results.result import (
 )
 
 _NUMBER = r"\s*([\d.]+[kKMG]?)\s*"
-_VERSION = re.compile(r"(fio-\d+\.\S+)\s*")
-_VERSION_IN = re.compile(r"^fio-\d+\.\S+\s*$", re.MULTILINE)
+# Fio 2.0 printed its version alone
+_VERSION = re.compile(r"((?:fio-|(?=2\.0\.))\d+\.\S+)\s*")
 # A job before its start, such as ``seq: (g=1): rw=write, bs=4K-4K/4K-4K/4K-4K, ...``
 _HEADER = re.compile(
     r"^(?P<name>\S.*?): \(g=(?P<group>\d+)\): rw=(?P<rw>[a-z,]+), bs=(?P<bs>.*?),"
-    r" ioengine=(?P<ioengine>[\w:./-]+), iodepth=(?P<iodepth>\d+)\s*$"
+    r" ioengine=(?P<ioengine>[\w:./-]+), iodepth=(?P<iodepth>\d+)(?P<cloned>\s+\.\.\.)?\s*$"
 )
-_STARTED = re.compile(r"^\S.*: \(g=\d+\): rw=", re.MULTILINE)
 _ENTRY = re.compile(
     r"^(?P<name>\S.*?): \(groupid=(?P<group>\d{1,9}), jobs=(?P<jobs>\d{1,9})\):"
     r" err=\s*(?P<error>\d{1,9}).*?: pid=(?P<pid>\d+)(?:: (?P<time>.*\S))?"
 )
 # The same in a quotation
 _INDENTED = re.compile(r"^([ \t>|]+)\S.*?: \(groupid=\d+, jobs=\d+\): err=", re.MULTILINE)
+_MESSAGE = re.compile(r"(?:fio|verify): ")  # of an error, or that fio was stopped
 # Behind the last line of an entry; its lines may have lost their indentation in a quotation
-_END = re.compile(r"\s*(?:$|Run status group|Disk stats|fio-\d+\.\S+\s*$)")
+_END = re.compile(rf"\s*(?:$|Run status group|Disk stats|{_VERSION.pattern}$)")
+# What shows that lines of normal output are there: a job, its rates, or an error of fio
+_TRACES = re.compile(
+    r"^[ \t>|]*(?:\S.*: \(g=\d+\): rw=|(?:read|write|trim|mixed)\s*: (?:IOPS=|io=).*msec"
+    r"|fio: pid=\d+, err=\d+/)",
+    re.MULTILINE,
+)
 _DIRECTION = re.compile(r"^\s*(read|write|trim|mixed)\s*: (.*(?:IOPS|iops)=.*)$")
 _AMOUNT = re.compile(r"([\d.]+)\s*([KMGTP]?i?B)")
 _RUNTIME = re.compile(r"(?:/|runt=\s*)(\d+)msec")
 _IOPS = re.compile(rf"iops={_NUMBER}", re.IGNORECASE)
 _LATENCY = re.compile(
     rf"^\s*(slat|clat|lat|sync) \((nsec|usec|msec|sec)\)\s*:"
-    rf" min={_NUMBER}, max={_NUMBER}, avg={_NUMBER}, stdev={_NUMBER}$"
+    rf" min={_NUMBER}, max={_NUMBER}, avg={_NUMBER}, stdev={_NUMBER}(?:\s.*)?$"
 )
 _PERCENTILES = re.compile(r"^\s*(slat|clat|lat|sync) percentiles \((nsec|usec|msec|sec)\):")
 _PERCENTILE = re.compile(r"([\d.]+)th=\[\s*>?=?\s*(\d+)\]")
@@ -76,8 +82,8 @@ NORMAL, TERSE = "normal", "terse"
 def read_text_output(text: str, *, path: str = "") -> list[RunOutput]:
     """Return the results in normal or terse output, one per process; none in any other text.
 
-    Of several reports of one job (``--status-interval``) the last one counts, unless it began after
-    the one before: sums over clients have no process ID. Lines of terse output
+    Of several reports of one job (``--status-interval``) the last one counts, unless it cannot
+    continue the one before: sums over clients have no process ID. Lines of terse output
     do not say whether they are of one process, so each is a result of its own.
     """
     margin = _INDENTED.search(text)
@@ -92,10 +98,12 @@ def read_text_output(text: str, *, path: str = "") -> list[RunOutput]:
         raise OutputError(
             jobs[0].damage, hint="fio was killed, or the file was edited: measure again", path=path
         )
-    if not outputs and _STARTED.search(text) and _VERSION_IN.search(text):
+    if not outputs and (trace := _TRACES.search(text)):
+        line = " ".join(trace[0].split())[:80]
         raise OutputError(
-            "this is fio's normal output, and it has no result",
-            hint="fio was killed or failed before it printed one: see its messages",
+            f"this has lines of fio's normal output, such as {line!r}, and none that begins a"
+            " result (NAME: (groupid=0, jobs=1): err= 0: pid=1)",
+            hint="import all that fio printed; if that is all, fio was killed or failed",
             path=path,
         )
     return outputs
@@ -262,11 +270,11 @@ def _normal_outputs(lines: list[str]) -> Iterator[RunOutput]:
     """
     options: dict[tuple[str, str], dict[str, str]] = {}
     started: dict[tuple[str, str], dict[str, str]] = {}
-    version, has_totals = "", False
+    version, has_totals, begin = "", False, 0
     cloned = {
         header["name"]
         for line, following in pairwise(lines)
-        if following == "..." and (header := _HEADER.match(line))
+        if (header := _HEADER.match(line)) and (header["cloned"] or following == "...")
     }
     jobs: dict[tuple[str, str], JobResult] = {}
     ended: dict[tuple[str, str], datetime | None] = {}
@@ -275,32 +283,40 @@ def _normal_outputs(lines: list[str]) -> Iterator[RunOutput]:
             started[_free_name(header, started), header["group"]] = _header_options(header)
         elif named := _VERSION.fullmatch(line):
             if jobs:
-                yield _output(version, jobs)
+                yield _output(version, jobs, lines[begin:number])
             version, jobs, options, started, has_totals = named[1], {}, started, {}, False
+            begin = number
         elif line.startswith("Run status group"):
             has_totals = True
         elif match := _ENTRY.match(line):
             key = match["name"], match["pid"]
             if jobs and has_totals and key not in jobs and key[0] != SUM_OF_CLIENTS:
-                yield _output(version, jobs)
-                jobs, has_totals = {}, False
+                yield _output(version, jobs, lines[begin:number])
+                jobs, has_totals, begin = {}, False, number
             body = takewhile(_is_inside, lines[number + 1 :])
             group = {name: texts for (name, at), texts in options.items() if at == match["group"]}
             own = _own_options(key, group, earlier=jobs, cloned=cloned)
             job = _job(match, body, own, group, number=number + 1)
             end = _time(match["time"])
-            if key in jobs and _is_later(job, end, before=ended[key]):
-                yield _output(version, jobs)
-                jobs, has_totals = {}, False
+            if key in jobs and not _continues(job, end, jobs[key], ended[key]):
+                yield _output(version, jobs, lines[begin:number])
+                jobs, has_totals, begin = {}, False, number
             jobs[key], ended[key] = job, end
     if jobs:
-        yield _output(version, jobs)
+        yield _output(version, jobs, lines[begin:])
 
 
-def _output(version: str, jobs: Mapping[tuple[str, str], JobResult]) -> RunOutput:
-    """Return the result of a process; the sums over its clients only where these are missing."""
+def _output(
+    version: str, jobs: Mapping[tuple[str, str], JobResult], lines: Sequence[str]
+) -> RunOutput:
+    """Return the result of a process; the sums over its clients only where these are missing.
+
+    Args:
+        lines: of the process.
+    """
     own = [job for job in jobs.values() if job.name != SUM_OF_CLIENTS]
-    return RunOutput(version, tuple(own or jobs.values()), form=NORMAL)
+    diagnostics = "\n".join(line for line in lines if _MESSAGE.match(line))
+    return RunOutput(version, tuple(own or jobs.values()), diagnostics=diagnostics, form=NORMAL)
 
 
 def _time(text: str | None) -> datetime | None:
@@ -311,12 +327,22 @@ def _time(text: str | None) -> datetime | None:
         return None
 
 
-def _is_later(job: JobResult, end: datetime | None, *, before: datetime | None) -> bool:
-    """Return whether a job began after an earlier report of that name and process."""
+def _continues(
+    job: JobResult, end: datetime | None, earlier: JobResult, before: datetime | None
+) -> bool:
+    """Return whether a report may be a longer one of an earlier job of that name and process.
+
+    Args:
+        end: of the report, None if unknown.
+        before: end of the earlier one.
+    """
+    done = {part.direction for part in job.directions}
+    if not {part.direction for part in earlier.directions} <= done:
+        return False
     longest_s = max((part.runtime_s for part in job.directions), default=0.0)
     if end is None or before is None or not longest_s:
-        return False
-    return (end - before).total_seconds() >= longest_s
+        return True
+    return 0 <= (end - before).total_seconds() < longest_s
 
 
 def _is_inside(line: str) -> bool:
@@ -388,6 +414,8 @@ def _sound_job(
     entry = _Entry()
     is_merged = int(match["jobs"]) > 1 and any(each != options for each in group.values())
     entry.read(body)
+    if not (entry.blocks or entry.issued or int(match["error"])):
+        raise ValueError("no rate and no number of I/Os")
     block_bytes = int(options["bs"]) if "bs" in options and not is_merged else None
     several = {"numjobs": match["jobs"], "group_reporting": "1"} if int(match["jobs"]) > 1 else {}
     return JobResult(
