@@ -332,6 +332,18 @@ def test_clients_are_read_separately_and_their_sum_is_left_out() -> None:
     assert output.global_options == {"bs": "4k"}
 
 
+def test_versions_that_do_not_count_ios_are_read() -> None:
+    """Fio 2.1.11 and before wrote no ``total_ios``, and whole IOPS."""
+    raw = raw_of("fio-2.2.10/numjobs-separate")
+    for entry in listed(raw, "jobs"):
+        for name in ("read", "write", "trim"):
+            for key in ("total_ios", "short_ios", "drop_ios"):
+                below(entry, name).pop(key)
+    for job, entry in zip(parse_output(json.dumps(raw)).jobs, listed(raw, "jobs"), strict=True):
+        (found,) = job.directions
+        assert (found.total_ios, found.iops) == (None, below(entry, found.direction.value)["iops"])
+
+
 def test_unified_reporting_is_read_as_mixed() -> None:
     """``unified_rw_reporting=1`` puts `mixed` in the place of the directions."""
     raw = raw_of("fio-3.33/randtrim-null")

@@ -219,7 +219,7 @@ def _read_directions(entry: Fields) -> list[DirectionResult]:
     directions: list[DirectionResult] = []
     for direction in _TRANSFERS:
         block = entry.child(direction.value)
-        if block is not None and block.need_count("total_ios") != 0:
+        if block is not None and block.need_count(_AMOUNT_KEY[_counts_ios(block)]) != 0:
             directions.append(_read_transfer(direction, block))
     directions = [*without_sum(directions)]
     sync = entry.child("sync")
@@ -230,6 +230,14 @@ def _read_directions(entry: Fields) -> list[DirectionResult]:
     return directions
 
 
+_AMOUNT_KEY = {True: "total_ios", False: "io_bytes"}
+
+
+def _counts_ios(block: Fields) -> bool:
+    """Return whether a direction has the number of its I/Os, as all have since fio 2.1.12."""
+    return not {"total_ios", "short_ios", "drop_ios"}.isdisjoint(block.raw)
+
+
 def _read_transfer(direction: Direction, block: Fields) -> DirectionResult:
     is_bytes = "io_kbytes" in block.raw
     bandwidth, kib = block.number("bw_bytes"), block.number("bw")
@@ -238,7 +246,7 @@ def _read_transfer(direction: Direction, block: Fields) -> DirectionResult:
     return DirectionResult(
         direction=direction,
         io_bytes=block.need_count("io_bytes") if is_bytes else block.kib("io_bytes"),
-        total_ios=block.need_count("total_ios"),
+        total_ios=block.need_count("total_ios") if _counts_ios(block) else None,
         runtime_s=block.duration_s("runtime"),
         iops=block.number("iops"),
         bw_bytes_per_s=bandwidth,
