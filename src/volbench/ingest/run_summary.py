@@ -8,7 +8,7 @@ from numbers import Real
 
 import numpy as np
 
-from volbench.analyse.frames.workload_spec import bypasses_page_cache
+from volbench.analyse.frames.workload_spec import bypasses_page_cache, engine_name
 from volbench.fio.results.merge_jobs import bin_edges_ns
 from volbench.model.campaign.planned_run import Campaign, Run, Section, VolumeKind
 from volbench.model.frames.columns import (
@@ -289,7 +289,7 @@ def _labels(campaign: Campaign, run: Run) -> Row:
 
 def _is_direct(run: Run, options: Mapping[str, str]) -> bool:
     is_nbd = run.volume.kind is VolumeKind.NBD
-    engine = "nbd" if is_nbd else options.get("ioengine", "").partition(":")[0]
+    engine = "nbd" if is_nbd else engine_name(options.get("ioengine", ""))
     return bypasses_page_cache(engine, options)
 
 

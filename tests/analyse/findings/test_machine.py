@@ -391,6 +391,8 @@ def test_a_cpu_that_polls_is_not_the_limit() -> None:
         ({"ioengine": "io_uring", "hipri": "1"}, 0),
         ({"ioengine": "io_uring", "sqthread_poll": "1"}, 0),
         ({"ioengine": "external:/usr/lib/spdk/fio/spdk_nvme"}, 0),
+        ({"ioengine": "/usr/lib/spdk/fio/spdk_bdev"}, 0),
+        ({"ioengine": "spdk"}, 0),
         ({"iodepth_batch_complete_min": "0"}, 0),
     ):
         run = a_run(options)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 from volbench.model.campaign.planned_run import Run, Section, VolumeKind
 from volbench.model.profile.profile_model import Tool
@@ -20,11 +21,13 @@ SYNCHRONOUS = frozenset(
     }
 )
 
+_SPDK = frozenset({"spdk", "spdk_nvme", "spdk_bdev"})  # Names that its engines give themselves
 _WITHOUT_VOLUME = frozenset({"null", "cpuio", "net", "netsplice", "filecreate", "filedelete"})
 # Engines whose I/O passes neither the page cache nor the block layer's counters of the host
 _OUTSIDE_KERNEL = _WITHOUT_VOLUME | {
     *("nbd", "rbd", "rados", "http", "gfapi", "gfapi_async", "libhdfs", "libiscsi", "nfs", "dfs"),
     *("io_uring_cmd", "sg", "libblkio", "rdma", "mtd", "dev-dax", "libpmem", "pmemblk"),
+    *_SPDK,
 }
 # Longest runtime: fio counts microseconds in 64 bits. A damaged plan may name a longer one.
 _MAX_RUNTIME_S = 2**63 / 1e6
@@ -33,8 +36,8 @@ _RATES = ("rate", "rate_iops")
 # Options that let fio, the kernel or a driver poll: each keeps a CPU busy whatever the volume does
 _POLLS = ("sqthread_poll", "hipri", "hipri_percentage", "userspace_reap")
 _MAY_POLL = frozenset({"io_uring", "io_uring_cmd", "pvsync2"})  # Engines that know these options
-# Engines whose drivers poll, or may: SPDK is an external engine
-_POLLING_ENGINES = frozenset({"external", "xnvme", "libblkio", "rdma"})
+# Engines whose drivers poll, or may: an external engine may be SPDK
+_POLLING_ENGINES = _SPDK | {"external", "xnvme", "libblkio", "rdma"}
 _SYNCS = ("fsync", "fdatasync", "sync_file_range", "sync")
 
 
@@ -181,6 +184,14 @@ def bypasses_page_cache(engine: str, options: Mapping[str, str]) -> bool:
     return options.get("direct", "0") not in {"0", "", "none"} or "direct" in flags
 
 
+def engine_name(text: str) -> str:
+    """Return the name of an engine without its parameters; of a file, ``external`` or SPDK's."""
+    name = PurePosixPath(text.removeprefix("external:")).stem
+    if name in _SPDK:
+        return name
+    return "external" if "/" in text else text.partition(":")[0]
+
+
 def workloads_of(run: Run) -> tuple[WorkloadSpec, ...]:
     """Return the planned load of each section of a run, in the order of the job file."""
     workloads = []
@@ -188,7 +199,7 @@ def workloads_of(run: Run) -> tuple[WorkloadSpec, ...]:
         options = run.effective(section)
         is_dd, is_complete = run.tool is Tool.DD, run.reports_options(section)
         engine = "dd" if is_dd else options.get("ioengine", "psync" if is_complete else "")
-        engine = engine.partition(":")[0]
+        engine = engine_name(engine)
         if run.volume.kind is VolumeKind.NBD and engine not in _WITHOUT_VOLUME:
             engine = "nbd"
         workloads.append(
