@@ -339,6 +339,7 @@ def test_a_run_far_shorter_than_a_sample_is_not_judged(options: dict[str, str | 
         ({"lat_mean_s": 7.6e-6}, 0),
         ({"lat_mean_s": 1e-4, "bw_bytes_per_s": 40e9}, 1),
         ({"lat_mean_s": 0.017, "bw_bytes_per_s": 31.6e9}, 0),
+        ({"lat_mean_s": None, "lat_p50_s": None, "bw_bytes_per_s": 25.6e9}, 0),
         ({"lat_mean_s": 36e-6, "clat_p50_s": 0.8e-6, "slat_mean_s": None}, 1),
         ({"lat_mean_s": 168e-6, "clat_p50_s": 1.1e-6, "slat_mean_s": 167e-6}, 0),
     ],
@@ -348,7 +349,8 @@ def test_imported_results_faster_than_any_disk_are_questioned(
 ) -> None:
     """1.5 us for an I/O, or for half of them, or 40 GB/s are memory.
 
-    Others published 7.6 us of a drive, and 32 GB/s of a cluster at 17 ms.
+    Others published 7.6 us of a drive, 32 GB/s of a cluster at 17 ms, and 26 GB/s of four drives
+    without a latency.
     """
     run = a_run(imported=Imported(files=(), jobs=()))
     view = a_view(run, summary=[summary_row(run, **columns)], device=[], volume=None)

@@ -80,3 +80,10 @@ def test_one_percentile_may_lie_between_two_kinds() -> None:
     wide = [(60, 2e-3), (70, 8e-3), (80, 17e-3), (90, 70e-3), (95, 0.27), (99, 0.333)]
     assert messages_of(wide) == []
     assert messages_of([(20, 1e-3), (90, 1.1e-3), (95, 4e-3), (99, 12e-3), (99.9, 13e-3)]) == []
+
+
+def test_few_percentiles_show_no_gap() -> None:
+    """With percentile_list=1:50:99:99.9, nothing is known of the 49 % between two of them."""
+    values = [(1.0, 50e-6), (20.0, 60e-6), (50.0, 70e-6), (99.0, 2e-3), (99.9, 3e-3)]
+    assert messages_of(values) == []
+    assert messages_of([*values[:3], (90.0, 80e-6), *values[3:]]) != []

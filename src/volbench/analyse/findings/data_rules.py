@@ -484,7 +484,7 @@ def _beyond_disks(view: RunView) -> Iterator[Observation]:
         return
     fastest_s = min((_typical_s(row) for row in results_of(view)), default=math.nan)
     rate = total(view, "bw_bytes_per_s")
-    is_fast = rate > _MAX_DISK_BYTES_PER_S and not fastest_s > _MAX_MEMORY_LATENCY_S
+    is_fast = rate > _MAX_DISK_BYTES_PER_S and fastest_s <= _MAX_MEMORY_LATENCY_S
     if fastest_s < _MIN_DISK_LATENCY_S or is_fast:
         yield Observation(
             f"Too fast for a disk: {format_latency(fastest_s)} for a typical I/O and"

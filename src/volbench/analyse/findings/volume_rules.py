@@ -423,6 +423,9 @@ _MIN_MIDDLE_PERCENT = 10.0
 # Spread of each kind up to which it is one.
 # Noticed by: tests/analyse/findings/test_two_latencies.py
 _MAX_KIND_SPREAD = 3.0
+# Percent of the I/Os between two percentiles from which they say nothing about a gap: the largest
+# step of fio's list. Noticed by: test_two_latencies.py::test_few_percentiles_show_no_gap
+_MAX_STEP_PERCENT = 10.0
 # Percent of the I/Os of the rarer kind: fewer are the tail that each volume has.
 # Noticed by: tests/analyse/findings/test_two_latencies.py
 _MIN_KIND_PERCENT = 1.0
@@ -437,8 +440,8 @@ _MIN_KIND_IOS = 100
         "Percentiles of each direction of a run with one section: two neighbours of which the upper"
         " one is at least 8 times the lower one (4 times if at least 10 % are of each kind; then"
         " one percentile may lie between two that differ by 8 times), while the I/Os on either side"
-        " differ by at most a factor of 3. At least 1 % and 100 of the I/Os are of each kind. The"
-        " thresholds are volbench's own."
+        " differ by at most a factor of 3. Neighbours are at most 10 percent of the I/Os apart. At"
+        " least 1 % and 100 of the I/Os are of each kind. The thresholds are volbench's own."
     ),
     why=(
         "Some I/Os took another path: a cache answered them, or a disk, a retry or a flush delayed"
@@ -487,7 +490,8 @@ def _gap(numbers: Floats, values: Floats) -> tuple[int, int] | None:
         below, above, is_next = numbers[low], numbers[high], high - low == 1
         rarer = min(below, 100 - above)
         least = _MIN_KIND_PERCENT if is_next else _MIN_MIDDLE_PERCENT
-        if rarer < least or not values[low] > 0:
+        is_sparse = np.diff(numbers[low : high + 1]).max() > _MAX_STEP_PERCENT
+        if rarer < least or is_sparse or not values[low] > 0:
             continue
         middle_below, middle_above = np.interp([below / 2, (above + 100) / 2], numbers, values)
         is_middle = is_next and rarer >= _MIN_MIDDLE_PERCENT
