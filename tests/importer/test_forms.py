@@ -147,6 +147,7 @@ def _overwritten(text: str, damage: bytes) -> bytes:
         ("ds.xml", "<Results>\n <System>\n  <ComputerName>a", "output of DISKSPD", 0),
         ("totals.html", "<title>Vdbench output/totals.html</title><pre>\n", "output of Vdbench", 0),
         ("vd.log", "Vdbench distribution: vdbench50407 Tue\n16:32:39 x\n", "output of Vdbench", 0),
+        ("k.txt", "FIO version - fio-3.20\nGlobal options - verify=0\n\n", "output of kubestr", 0),
         ("no-jobs.json", '{\n"fio version": "fio-3.33",\n"jobs": []\n}\n', "contains no jobs", 0),
     ],
 )
@@ -193,6 +194,26 @@ def test_other_files_are_counted_and_never_touched(tmp_path: Path) -> None:
     intake, _ = take(source, into=tmp_path / "campaign")
     assert (intake.others, intake.malformed, len(intake.runs)) == (8, (), 1)
     assert {path: path.stat().st_mtime_ns for path in sorted(source.rglob("*"))} == before
+
+
+def test_a_page_is_read_if_it_is_named(tmp_path: Path) -> None:
+    """Below a folder it would be an example."""
+    put(tmp_path / "notes.md", f"Today:\n\n```json\n{JSON}```\n")
+    intake, _ = take(tmp_path / "notes.md", into=tmp_path / "campaign")
+    assert len(intake.runs) == 1
+
+
+def test_a_damaged_entry_does_not_say_that_nothing_was_done(tmp_path: Path) -> None:
+    """Nobody knows what it did."""
+    document = json.loads(JSON)
+    damaged = {**document["jobs"][0], "write": {"iops": 5}}
+    document["jobs"] = [damaged, {**damaged, "jobname": "b"}]
+    put(tmp_path / "fio.json", json.dumps(document))
+    intake, _ = take(tmp_path / "fio.json", into=tmp_path / "campaign")
+    reasons = [ready.reason for ready in intake.runs if ready.reason]
+    assert len(reasons) == 1
+    assert "io_bytes" in reasons[0]
+    assert "No I/O" not in reasons[0]
 
 
 def test_file_names_of_any_bytes_are_read(tmp_path: Path) -> None:

@@ -201,7 +201,7 @@ def _end_state(draft: Draft) -> tuple[RunState, str]:
         return RunState.INTERRUPTED, f"fio: {stopped.group()}"
     output = RunOutput(draft.output.tool_version, draft.part.jobs, diagnostics=diagnostics)
     problems = list(problems_of(output, exit_status=0, stderr="", expected=()))
-    if not any(job.directions for job in draft.part.jobs):
+    if not any(job.directions or job.damage for job in draft.part.jobs):
         problems.append("No I/O was done.")
     return (RunState.FAILED, " ".join(problems)) if problems else (RunState.FINISHED, "")
 
@@ -369,7 +369,8 @@ def _require_any(drafts: Sequence[Draft], scanned: ScanResult, left: Sequence[Pr
         raise OutputError(
             f"there is no result of fio to import (other files: {scanned.others})"
             f"{_listed((*scanned.malformed, *left))}",
-            hint="fio writes a result that has everything with --output-format=json+",
+            hint="fio writes a result that has everything with --output-format=json+; output of fio"
+            " in a page is imported if PATH is the page itself, such as notes.md",
         )
 
 

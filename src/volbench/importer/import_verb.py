@@ -89,7 +89,7 @@ def import_verb(
 
     Accepts fio's JSON of any version, alone or inside reports of other tools, plain or compressed,
     with its logs beside it, and its normal and terse output; each of fio's clients becomes a host.
-    The sources are not changed.
+    Pages and programs, such as .md and .py, count only if PATH is one. The sources are not changed.
     """
     from volbench.api.one_campaign import open_campaign
     from volbench.importer.import_campaign import ImportRequest, staged_import

@@ -34,19 +34,23 @@ _LOG = re.compile(
 )
 # Names of files that are reported when they are empty
 _RESULT_NAMES = re.compile(r"\.json|\.out$|^stdout|fio[^/]*\.txt$")
-# Suffixes of pages and programs, in which a result is an example
+# Suffixes of pages and programs: below a folder, a result in them is an example
 _TEXT_SUFFIXES = frozenset(
     {".md", ".rst", ".adoc", ".html", ".htm", ".xml", ".svg", ".ipynb"}
     | {".py", ".sh", ".ps1", ".bat", ".go", ".c", ".h", ".js", ".yaml", ".yml", ".ini"}
 )
 _HEAD_BYTES = 64 << 10
-# Other tools, by the beginning of their reports: Vdbench 5.04 and 5.05, DISKSPD 2.0 and 2.1
+# Other tools, by the beginning of their reports: Vdbench 5.04 and 5.05, DISKSPD 2.0 and 2.1,
+# kubestr's own text
 _OTHER_TOOLS = {
     "Vdbench": re.compile(r"^Vdbench distribution: |<title>Vdbench \S+</title>", re.MULTILINE),
     "DISKSPD": re.compile(
         r"^\s*Command Line: .*diskspd|<Results>\s*<System>", re.MULTILINE | re.IGNORECASE
     ),
+    "kubestr": re.compile(r"^\s*FIO version - fio-\S+\s*\n\s*Global options - ", re.MULTILINE),
 }
+# Tools that can write fio's own result too, with how
+_WITH_RESULT = {"kubestr": "write its JSON, which has fio's result: kubestr fio -o json"}
 _PAGES_OF_TOOLS = frozenset({".html", ".xml"})
 # Marks of output of fio: JSON, one entry of its jobs, normal and terse
 _OF_FIO = re.compile(
@@ -63,6 +67,7 @@ class Source:
     path: Path  # of the file
     root: str  # name of the scanned path that contains it
     inside: PurePosixPath  # its path relative to that one
+    is_named: bool = False  # whether the scanned path is that of the file itself
 
     @cached_property
     def shown(self) -> str:
@@ -155,7 +160,7 @@ def _real_path(path: Path, folders: dict[Path, Path]) -> Path:
 
 def _sources(path: Path, scanned: ScanResult, leave_out: Path | None) -> Iterator[Source]:
     if path.is_file():
-        yield Source(path, path.name, PurePosixPath(path.name))
+        yield Source(path, path.name, PurePosixPath(path.name), is_named=True)
         return
     if not path.is_dir():
         what = "is neither a file nor a folder" if path.exists() else "does not exist"
@@ -218,7 +223,7 @@ def _log_of(source: Source) -> LogFile | None:
 
 def _result_of(source: Source) -> ResultFile | None:
     """Return the results in a file; None if it is another kind of file."""
-    content = _content(source.path)
+    content = _content(source.path, is_named=source.is_named)
     if content is None:
         return None
     plain = unpack(content)
@@ -266,17 +271,17 @@ def _refuse_other_tools(head: str) -> None:
         if pattern.search(head):
             raise OutputError(
                 f"this is output of {tool}, which volbench does not read",
-                hint="measure with fio, or with volbench run",
+                hint=_WITH_RESULT.get(tool, "measure with fio, or with volbench run"),
             )
 
 
-def _content(path: Path) -> bytes | None:
+def _content(path: Path, *, is_named: bool) -> bytes | None:
     """Return the content of a file that may contain a result, else None.
 
-    Of pages and binary files it is the head.
+    Of pages of tools and binary files it is the head. Other pages count if they are named.
     """
     suffix = path.suffix.lower()
-    if suffix in _TEXT_SUFFIXES - _PAGES_OF_TOOLS:
+    if suffix in _TEXT_SUFFIXES - _PAGES_OF_TOOLS and not is_named:
         return None
     try:
         if not path.is_file() or path.stat().st_size > MAX_BYTES:

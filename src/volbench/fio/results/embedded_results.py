@@ -258,7 +258,7 @@ def _refuse(text: str, broken: Broken | None, path: str) -> None:
     if broken is not None and ('"fio version"' in text or '"jobname"' in text):
         raise OutputError(
             f"fio's JSON cannot be parsed: {broken.reason}",
-            hint="fio was killed, or the disk that holds its output was full",
+            hint="fio was killed, the disk that holds its output was full, or the file was edited",
             path=str(path),
             line=broken.line,
             column=broken.column,

@@ -115,6 +115,8 @@ def findings_text(
 
     Equal findings of several runs are one entry. The most severe rules come first.
     """
+    if not rows and not runs:
+        return f"no run that finished, so nothing was checked; the reasons: volbench show {paths}\n"
     if not rows:
         return f"no data-quality warnings in {counted_noun(runs, 'run')}\n"
     several = len({text(row, "campaign") for row in rows}) > 1
