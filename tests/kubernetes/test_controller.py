@@ -58,7 +58,9 @@ def submitted(desk: Desk, profile: Path, *options: str, own: tuple[str, ...] = (
     place = ("--namespace", desk.api.namespace, "--claim-class", "fast")
     done = call("k8s", "submit", *_BOTH_IMAGES, *place, *own, *run)
     assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+    name = done.stdout.strip()
+    assert f"volbench k8s status {name} --namespace {desk.api.namespace}" in done.stderr
+    return name
 
 
 def _in_pods(cluster: LocalCluster, argument: bytes) -> list[int]:

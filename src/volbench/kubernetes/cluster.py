@@ -401,7 +401,7 @@ class Cluster:
             hint = "give the pods what the quota counts, such as --pod-limit cpu=4 --pod-limit "
             hint += "memory=8Gi --pod-request cpu=4; a limit that throttles fio is reported"
         elif status == 409 and "already exists" in reason:
-            hint = "choose another name; see what is there: volbench k8s status"
+            hint = f"choose another name; see what is there: volbench k8s status {self.options}"
         elif "exceeded quota" in reason:
             hint = f"see what is left: kubectl -n {self.namespace} describe resourcequota"
         elif status == 403:

@@ -435,7 +435,7 @@ def fetch_campaign(cluster: Cluster, name: str, folder: Path) -> None:
     if state.state not in _ENDED.values() or job is None:
         raise CampaignError(
             f"the controller {name} is {state.state}",
-            hint=f"wait until it has ended: volbench k8s status {quoted(name)}",
+            hint=f"wait until it has ended: volbench k8s status {quoted(name)} {cluster.options}",
         )
     claim = cluster.read("PersistentVolumeClaim", name) or {}
     if claim.get("status", {}).get("phase") != "Bound":
@@ -544,7 +544,7 @@ def owner_of(cluster: Cluster, name: str) -> Manifest:
     if owner is None or not _is_controller(owner):
         raise InputError(
             f"there is no controller {name} in the namespace {cluster.namespace}",
-            hint="list them: volbench k8s status",
+            hint=f"list them: volbench k8s status {cluster.options}",
         )
     return owner
 
@@ -576,7 +576,7 @@ def _fetch(cluster: Cluster, name: str, pod: Manifest, folder: Path) -> None:
         if identities_of(executor, [path]) == (None,):
             raise ArchiveError(
                 f"the controller {name} left no campaign folder",
-                hint=f"see its output: volbench k8s status {quoted(name)}",
+                hint=f"see its output: volbench k8s status {quoted(name)} {cluster.options}",
             )
         partial.mkdir(parents=True)
         executor.fetch_work_folder(path, str(partial))

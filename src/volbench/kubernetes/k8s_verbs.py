@@ -121,8 +121,8 @@ def submit(
         submit_controller(cluster, spec)
     click.echo(spec.name)
     click.echo(
-        f"follow it: volbench k8s status {quoted(spec.name)}; when it has ended: "
-        f"volbench k8s fetch {quoted(spec.name)} -o DIR",
+        f"follow it: volbench k8s status {quoted(spec.name)} {cluster.options}; when it has ended: "
+        f"volbench k8s fetch {quoted(spec.name)} {cluster.options} -o DIR",
         err=True,
     )
 

@@ -110,14 +110,14 @@ class VolumeLife:
                     self.first_io_s = float(printed.group(1))
         return self.first_io_s is not None
 
-    def require_pod(self, pods: Objects) -> None:
+    def require_pod(self, cluster: Cluster, pods: Objects) -> None:
         """Raise why the pod has ended, or is being ended, before it was stopped."""
         found = pods.get(_name(self.pod))
         reason = why_ended(found, found["metadata"]["uid"] if found else "")
         if reason and "stopped" not in self.at_s:
             raise TransportError(
                 f"the pod of {self.storage_class} has ended: {reason}",
-                hint=f"see: kubectl get events --field-selector "
+                hint=f"see: kubectl -n {cluster.namespace} get events --field-selector "
                 f"involvedObject.name={_name(self.pod)}",
             )
 
@@ -143,7 +143,7 @@ class VolumeLife:
         if error := status.get("error"):
             raise TransportError(
                 f"the snapshot of {_name(self.claim)} failed: {error.get('message', '')}",
-                hint="see: kubectl describe volumesnapshot",
+                hint=f"see: kubectl -n {cluster.namespace} describe volumesnapshot",
             )
         return bool(status.get("readyToUse")) and self._note("saved")
 
@@ -321,7 +321,7 @@ def follow_lives(
                 for kind in ("PersistentVolumeClaim", "Pod")
             )
             for each in waiting:
-                each.require_pod(pods)
+                each.require_pod(cluster, pods)
             waiting = [each for each in waiting if not has_ended_now(each, cluster, claims, pods)]
             if waiting and time.monotonic() > end_s:
                 if begin is VolumeLife.create:
@@ -331,6 +331,7 @@ def follow_lives(
                 why = "".join(f": {each['message']}" for each in conditions if "message" in each)
                 raise DeadlineError(
                     f"the step {step} of {name} has not ended within {timeout_s:g} s{why}",
-                    hint="see: kubectl get events; or wait longer: --pod-timeout",
+                    hint=f"see: kubectl -n {cluster.namespace} get events; or wait longer: "
+                    "--pod-timeout",
                 )
             time.sleep(LOOK_S if waiting else 0)

@@ -460,7 +460,9 @@ def check_mounts(executor: Executor, host: Host) -> None:
         if not is_mounted and not volumes[path].is_device:
             raise InputError(
                 f"the volume {role} of {host.name} is not mounted at {path}",
-                hint=f"see: kubectl describe pod {host.pod.name if host.pod else ''}",
+                hint=f"see: kubectl -n {host.pod.namespace} describe pod {host.pod.name}"
+                if host.pod
+                else "",
             )
         if not volumes[path].is_device and executor.run(["test", "-w", path]).exit_status:
             user = executor.run(["id", "-u"]).stdout.strip()

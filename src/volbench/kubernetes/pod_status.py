@@ -135,7 +135,8 @@ def ready_pods(
                     again = "; creating the pod again" if pending.is_rejected else ""
                     new[f"{pending.reason}{again}"].append(host)
                     printed[host] = pending.reason
-                hint = f"see: kubectl describe pod {name}" if pod else "see: kubectl get events"
+                what = f"describe pod {name}" if pod else "get events"
+                hint = f"see: kubectl -n {cluster.namespace} {what}"
                 if pending is not None and pending.is_final:
                     raise TransportError(
                         f"the pod of {host} cannot start: {pending.reason}", hint=hint
