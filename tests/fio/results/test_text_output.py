@@ -222,6 +222,19 @@ def test_a_quotation_may_lack_indentation(margin: str) -> None:
     assert job.directions[0].lat.mean_s == pytest.approx(9.81e-3)
 
 
+@pytest.mark.parametrize(
+    "wrap", ["(T)\n", "(T) \\\n", "bs=(R)\n", "2300B, ioeng\n", "ioengine=sync,\n"]
+)
+def test_a_job_may_be_wrapped(wrap: str) -> None:
+    """Mails and pages break its long line, even within a word."""
+    together = wrap.replace(" \\\n", "\n").replace("\n", "")
+    assert together in ETCD
+    text = ETCD.replace(together, wrap, 1) if "\\" not in wrap else ETCD.replace("(T) ", wrap, 1)
+    (job,) = _jobs(text)
+    assert (job.options["bs"], job.options["ioengine"]) == ("2300", "sync")
+    assert len(_jobs(ETCD.replace("iodepth=1", "depth"))) == 1
+
+
 def test_an_explanation_behind_a_number_hides_no_latency() -> None:
     """Authors of pages explain the lines of fio in the lines themselves."""
     (job,) = _jobs(ETCD.replace("stdev= 2.03\n", "stdev= 2.03        total latency\n"))

@@ -30,8 +30,10 @@ _VERSION = re.compile(r"((?:fio-|(?=2\.0\.))\d+\.\S+)\s*")
 # A job before its start, such as ``seq: (g=1): rw=write, bs=4K-4K/4K-4K/4K-4K, ...``
 _HEADER = re.compile(
     r"^(?P<name>\S.*?): \(g=(?P<group>\d+)\): rw=(?P<rw>[a-z,]+), bs=(?P<bs>.*?),"
-    r" ioengine=(?P<ioengine>[\w:./-]+), iodepth=(?P<iodepth>\d+)(?P<cloned>\s+\.\.\.)?\s*$"
+    r"\s*ioengine=(?P<ioengine>[\w:./-]+),\s*iodepth=(?P<iodepth>\d+)(?P<cloned>\s+\.\.\.)?\s*$"
 )
+_STARTED = re.compile(r"\S.*?: \(g=\d+\): rw=")
+_MAX_WRAPS = 3  # Lines behind the first of a job that was wrapped at 72 columns or so
 _ENTRY = re.compile(
     r"^(?P<name>\S.*?): \(groupid=(?P<group>\d{1,9}), jobs=(?P<jobs>\d{1,9})\):"
     r" err=\s*(?P<error>\d{1,9}).*?: pid=(?P<pid>\d+)(?:: (?P<time>.*\S))?"
@@ -43,8 +45,8 @@ _MESSAGE = re.compile(r"(?:fio|verify): ")  # of an error, or that fio was stopp
 _END = re.compile(rf"\s*(?:$|Run status group|Disk stats|{_VERSION.pattern}$)")
 # What shows that lines of normal output are there: a job, its rates, or an error of fio
 _TRACES = re.compile(
-    r"^[ \t>|]*(?:\S.*: \(g=\d+\): rw=|(?:read|write|trim|mixed)\s*: (?:IOPS=|io=).*msec"
-    r"|fio: pid=\d+, err=\d+/)",
+    r"^[ \t>|]*(\S.*: \(g=\d+\): rw=.*|(?:read|write|trim|mixed)\s*: (?:IOPS=|io=).*msec"
+    r"|fio: pid=\d+, err=\d+/.*)",
     re.MULTILINE,
 )
 _DIRECTION = re.compile(r"^\s*(read|write|trim|mixed)\s*: (.*(?:IOPS|iops)=.*)$")
@@ -99,7 +101,7 @@ def read_text_output(text: str, *, path: str = "") -> list[RunOutput]:
             jobs[0].damage, hint="fio was killed, or the file was edited: measure again", path=path
         )
     if not outputs and (trace := _TRACES.search(text)):
-        line = " ".join(trace[0].split())[:80]
+        line = " ".join(trace[1].split())[:80]
         raise OutputError(
             f"this has lines of fio's normal output, such as {line!r}, and none that begins a"
             " result (NAME: (groupid=0, jobs=1): err= 0: pid=1)",
@@ -271,6 +273,7 @@ def _normal_outputs(lines: list[str]) -> Iterator[RunOutput]:
     options: dict[tuple[str, str], dict[str, str]] = {}
     started: dict[tuple[str, str], dict[str, str]] = {}
     version, has_totals, begin = "", False, 0
+    lines = _unwrapped(lines)
     cloned = {
         header["name"]
         for line, following in pairwise(lines)
@@ -304,6 +307,20 @@ def _normal_outputs(lines: list[str]) -> Iterator[RunOutput]:
             jobs[key], ended[key] = job, end
     if jobs:
         yield _output(version, jobs, lines[begin:])
+
+
+def _unwrapped(lines: Sequence[str]) -> list[str]:
+    """Return the lines with each job on one, which mails and pages wrap; the others are empty."""
+    whole = list(lines)
+    for first, line in enumerate(lines):
+        joined = line
+        for last in range(first + 1, min(first + 1 + _MAX_WRAPS, len(lines))):
+            if _HEADER.match(joined) or not _STARTED.match(joined):
+                break
+            joined = joined.rstrip(" \\") + lines[last].strip()
+            if _HEADER.match(joined):
+                whole[first : last + 1] = [*[""] * (last - first), joined]
+    return whole
 
 
 def _output(
