@@ -47,6 +47,20 @@ def test_hosts_keep_their_names_and_paths_their_ends() -> None:
     assert len({own.volume for own in only.volumes}) == 3
 
 
+def test_volumes_that_nothing_names_are_not_ranked() -> None:
+    """Results of text output in one folder may be of any volumes; a label tells them apart."""
+    unnamed = [
+        result(f"text{n}", host="unknown", volume="unknown", iops=1e6 + n, label_volume_type=name)
+        for n, name in enumerate(("", "", "p10", "p20", "p10"))
+    ]
+    rows = [*of_volumes(), *unnamed]
+    [only] = workload_classes(rows)
+    assert {own.volume for own in only.volumes if "/dev" not in own.volume} == {"p10", "p20"}
+    words = collection_words(rows, [only])
+    assert words[0].endswith("on 6 volumes.")
+    assert words[-1] == "Left out: 2 results of an unknown volume or pattern."
+
+
 def test_two_volumes_are_compared_not_ranked() -> None:
     """From three volumes on, a set is a collection."""
     assert workload_classes(of_volumes(MIN_VOLUMES - 1)) == []

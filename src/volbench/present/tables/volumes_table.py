@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from statistics import median, median_high
 from typing import TYPE_CHECKING, Any
 
-from volbench.model.campaign.planned_run import RunState
+from volbench.model.campaign.planned_run import RunState, VolumeKind
 from volbench.model.frames.columns import LABEL_PREFIX
 from volbench.model.profile.profile_model import Phase
 from volbench.present.formatting import (
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 MIN_VOLUMES = 3
 _NAMED_CLASSES = 2  # Workloads of the sentence; the table has all
 _PLACE = ("campaign", "host", "volume")
+_UNKNOWN = VolumeKind.UNKNOWN.value  # Name of a volume, and of a host, that an import does not tell
 
 
 @dataclass(frozen=True)
@@ -81,8 +82,8 @@ def workload_classes(rows: Sequence[Row], invalid: Collection[str] = ()) -> list
         rows: of the summary.
         invalid: runs whose numbers do not measure what they claim to; left out.
     """
-    valid = [row for row in rows if _is_measured(row) and text(row, "run") not in invalid]
-    if len({_key(row, _PLACE) for row in valid}) < MIN_VOLUMES:
+    valid = [row for row in rows if _is_ranked(row) and text(row, "run") not in invalid]
+    if len({_place(row) for row in valid}) < MIN_VOLUMES:
         return []
     names = _distinguishing(valid)
     by_workload: dict[str, list[Row]] = {}
@@ -97,9 +98,20 @@ def _is_measured(row: Row) -> bool:
         row.get("phase") in (None, Phase.MEASURED.value)
         and row.get("status") == RunState.FINISHED.value
         and row.get("direction") != "sync"
-        and bool(text(row, "rw"))
         and number(row, "iops") > 0
     )
+
+
+def _is_ranked(row: Row) -> bool:
+    """Return whether a row is a result of a known workload on a volume that can be told apart."""
+    return _is_measured(row) and bool(text(row, "rw")) and {*_place(row)[1:]} != {_UNKNOWN}
+
+
+def _place(row: Row) -> tuple[str, ...]:
+    """Return what a volume is told apart by: an unknown one, by its labels, if it has any."""
+    labels = [text(row, name) for name in row if name.startswith(LABEL_PREFIX)]
+    is_known = text(row, "volume") != _UNKNOWN
+    return *_key(row, _PLACE), *([] if is_known else filter(None, labels))
 
 
 def _key(row: Row, names: Sequence[str]) -> tuple[str, ...]:
@@ -109,7 +121,7 @@ def _key(row: Row, names: Sequence[str]) -> tuple[str, ...]:
 def _distinguishing(rows: Sequence[Row]) -> list[str]:
     """Return as few columns as tell the volumes apart; none if nothing does."""
     labels = dict.fromkeys(name for row in rows for name in row if name.startswith(LABEL_PREFIX))
-    places = {_key(row, _PLACE): row for row in rows}.values()
+    places = {_place(row): row for row in rows}.values()
     names: list[str] = []
     told_apart = 1
     for name in (*_PLACE[:2], *labels, _PLACE[2]):
@@ -133,7 +145,7 @@ def _workload_class(workload: str, rows: Sequence[Row], names: Sequence[str]) ->
     of_setting: dict[str, dict[tuple[str, ...], list[Row]]] = {}
     for row in rows:
         volumes = of_setting.setdefault(_setting(row), {})
-        volumes.setdefault(_key(row, _PLACE), []).append(row)
+        volumes.setdefault(_place(row), []).append(row)
     setting = max(of_setting, key=lambda each: len(of_setting[each]))
     rated = [_rated(runs) for runs in of_setting[setting].values()]
     rated.sort(key=lambda each: -each[0])
@@ -150,7 +162,7 @@ def _workload_class(workload: str, rows: Sequence[Row], names: Sequence[str]) ->
         )
         for rank, (iops, bandwidth, p99, first, runs) in enumerate(rated, start=1)
     ]
-    everywhere = {_key(row, _PLACE) for row in rows}
+    everywhere = {_place(row) for row in rows}
     return WorkloadClass(workload, setting, ranked, len(everywhere) - len(ranked))
 
 
@@ -159,7 +171,8 @@ def _name(row: Row, names: Sequence[str]) -> str:
     parts = dict(zip(names, _key(row, names), strict=True))
     if "volume" in parts:
         parts["volume"] = short_target(parts["volume"])
-    return " ".join(filter(None, parts.values())) or MISSING
+    known = [value for value in parts.values() if value not in {"", _UNKNOWN}]
+    return " ".join(known) or MISSING
 
 
 def _rated(rows: Sequence[Row]) -> tuple[float, float, float, Row, tuple[str, ...]]:
@@ -189,8 +202,8 @@ def collection_words(
     rows: Sequence[Row], classes: Sequence[WorkloadClass], invalid: Collection[str] = ()
 ) -> list[str]:
     """Return sentences: what was measured, what is typical, and what cannot be compared."""
-    measured = [row for row in rows if _is_measured(row)]
-    volumes = len({_key(row, _PLACE) for row in measured})
+    measured = [row for row in rows if _is_ranked(row)]
+    volumes = len({_place(row) for row in measured})
     workloads = {(text(row, "rw"), block_size(row)) for row in measured}
     runs = {text(row, "run") for row in measured}
     counts = ((len(runs), "result"), (len(workloads), "workload"), (volumes, "volume"))
@@ -205,10 +218,13 @@ def collection_words(
             f"{middle if len(group.volumes) >= MIN_VOLUMES else ''} {last.volume} the slowest"
             f" ({format_count(last.iops)} IOPS)."
         )
-    return [*sentences, *_not_comparable(classes, runs & {*invalid})]
+    unknown = {text(row, "run") for row in rows if _is_measured(row)} - runs
+    return [*sentences, *_not_comparable(classes, runs & {*invalid}, unknown)]
 
 
-def _not_comparable(classes: Sequence[WorkloadClass], invalid: Collection[str]) -> list[str]:
+def _not_comparable(
+    classes: Sequence[WorkloadClass], invalid: Collection[str], unknown: Collection[str]
+) -> list[str]:
     single = sum(len(group.volumes) == 1 for group in classes)
     elsewhere = sum(group.elsewhere > 0 and len(group.volumes) > 1 for group in classes)
     sentences = []
@@ -222,6 +238,9 @@ def _not_comparable(classes: Sequence[WorkloadClass], invalid: Collection[str]) 
         )
     if invalid:
         sentences.append(f"Left out: {counted_noun(len(invalid), 'invalid result')}.")
+    if unknown:
+        results = counted_noun(len(unknown), "result")
+        sentences.append(f"Left out: {results} of an unknown volume or pattern.")
     return sentences
 
 
