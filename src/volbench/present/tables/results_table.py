@@ -383,7 +383,7 @@ def _notes(
     if any(
         latency(row, statistic).is_completion for row in rows for statistic in NARROW_STATISTICS
     ):
-        notes.append("* completion latency: total latency was not reported")
+        notes.append("* completion latency, where that of the whole I/O was not reported")
     notes += damage_notes({text(row, "run"): text(row, "damage") for row in rows})
     notes += _unfinished(states)
     for state, ending in ((RunState.NOT_NEEDED, "not needed"), (RunState.LOST, "lost")):
