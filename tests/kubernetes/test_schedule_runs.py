@@ -127,6 +127,7 @@ def test_a_schedule_is_not_fetched(desk: Desk, job: Path) -> None:
     fetched = call("k8s", "fetch", "night", *place, cwd=desk.folder)
     assert fetched.returncode == 2
     assert f"night is a schedule: its campaigns are in {_BUCKET}" in fetched.stderr
+    assert f"volbench show {_BUCKET}" in fetched.stderr
     desk.api.patch("CronJob", "night", {"spec": {"suspend": True}})
     listed = call("k8s", "status", *place).stdout
     assert "suspended" in listed

@@ -430,7 +430,7 @@ def fetch_campaign(cluster: Cluster, name: str, folder: Path) -> None:
         upload = schedule_settings(owner)["upload"]
         raise InputError(
             f"{name} is a schedule: its campaigns are in {upload}",
-            hint=f"list them: volbench list {quoted(upload)}",
+            hint=f"show them: volbench show {quoted(upload)}",
         )
     if state.state not in _ENDED.values() or job is None:
         raise CampaignError(
