@@ -8,10 +8,10 @@ end of the connection.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import resource
-import secrets
 import select
 import ssl
 import threading
@@ -343,13 +343,32 @@ _NO_WAY = (
     "note: results of {} go through the API server, as do those of every pod that cannot use the "
     "bucket: {}"
 )
-_without_way: set[str] = set()  # buckets of which that was said
+_LEFT = "note: objects of this campaign remain below {}: {}"
+_MAX_LINE_BYTES = 1 << 20  # A chunk of 64 KiB is a line of 90 KB at most.
+_said: set[str] = set()  # the first words of notes that were shown
 _PUT_S = 900.0  # Gigabytes of logs over a slow link; a pod that is gone is noticed before.
 
 
 @cache
 def _relay(address: str) -> Any:  # noqa: ANN401 - of another slice
     return load(RELAY)(address)
+
+
+def _say_once(words: str) -> None:
+    """Show a note, unless one of its kind was shown."""
+    kind = words.partition(" of ")[0]
+    if kind not in _said:
+        _said.add(kind)
+        click.echo(words, err=True)
+
+
+def _part(line: bytes) -> object:
+    """Return a part of a folder; None for what is none, which its receiver refuses."""
+    try:
+        part: object = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    return part
 
 
 class PodExecutor(AgentExecutor):
@@ -376,16 +395,18 @@ class PodExecutor(AgentExecutor):
             try:
                 self._fetch_from_bucket(path, folder)
             except (InputError, TransportError) as error:
+                if isinstance(error, ConnectError) or getattr(error, "ends_host", False):
+                    raise
                 self._has_way = False
-                if self._pod.results_bucket not in _without_way:
-                    _without_way.add(self._pod.results_bucket)
-                    click.echo(_NO_WAY.format(self.host, error.message), err=True)
+                _say_once(_NO_WAY.format(self.host, error.message))
         if not self._has_way:
             super().fetch_work_folder(path, folder)
 
     def _fetch_from_bucket(self, path: str, folder: str) -> None:
         relay = _relay(self._pod.results_bucket)
-        name = f"{self._pod.campaign}/{self._pod.name}-{secrets.token_hex(8)}"
+        # The same name each time: a resumed campaign replaces what was left there.
+        digest = hashlib.sha256(path.encode()).hexdigest()[:16]
+        name = f"{self._pod.campaign}/{self._pod.name}-{digest}"
         arguments = {"path": path, "url": relay.url(name)}
         request = Request("put_folder", arguments, timeout_s=_PUT_S, name=f"uploading {path}")
         try:
@@ -395,10 +416,15 @@ class PodExecutor(AgentExecutor):
                         relay.opened(name, size=size, sha256=sha256) as content,
                         IncomingFolder(self.host, path, Path(folder)) as incoming,
                     ):
-                        for line in content:
-                            incoming.take(json.loads(line))
+                        while line := content.readline(_MAX_LINE_BYTES):
+                            incoming.take(_part(line))
+                case answer:
+                    raise TransportError(f"put_folder was answered with {repr(answer)[:80]}")
         finally:
-            relay.remove(name)
+            try:
+                relay.remove(name)
+            except TransportError as error:
+                _say_once(_LEFT.format(relay.address, error.message))
 
     def claim(self) -> Manifest | None:
         """Return the claim of the pod; None without one, or if it was removed."""
