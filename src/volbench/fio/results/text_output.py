@@ -45,13 +45,14 @@ _MESSAGE = re.compile(r"(?:fio|verify): ")  # of an error, or that fio was stopp
 _END = re.compile(rf"\s*(?:$|Run status group|Disk stats|{_VERSION.pattern}$)")
 # What shows that lines of normal output are there: a job, its rates, or an error of fio
 _TRACES = re.compile(
-    r"^[ \t>|]*(\S.*: \(g=\d+\): rw=.*|(?:read|write|trim|mixed)\s*: (?:IOPS=|io=).*msec"
+    r"^[ \t>|]*(\S.*: \(g=\d+\): rw=.*|(?i:read|write|trim|mixed)\s*: (?:IOPS=|io=|bw=).*msec"
     r"|fio: pid=\d+, err=\d+/.*)",
     re.MULTILINE,
 )
 _DIRECTION = re.compile(r"^\s*(read|write|trim|mixed)\s*: (.*(?:IOPS|iops)=.*)$")
 _AMOUNT = re.compile(r"([\d.]+)\s*([KMGTP]?i?B)")
 _RUNTIME = re.compile(r"(?:/|runt=\s*)(\d+)msec")
+_BANDWIDTH = re.compile(r"bw=\s*([\d.]+)([KMGTP]?i?)", re.IGNORECASE)
 _IOPS = re.compile(rf"iops={_NUMBER}", re.IGNORECASE)
 _LATENCY = re.compile(
     rf"^\s*(slat|clat|lat|sync) \((nsec|usec|msec|sec)\)\s*:"
@@ -201,7 +202,9 @@ class _Entry:
             if total == 0:
                 continue
             exact = (total or 0) * (block_bytes or 0)
-            io_bytes = exact if _is_rounded(exact, *amount) else round(amount[0])
+            if not _is_rounded(exact, *amount):
+                exact = round(_likely(amount, block.about, runtime_s))
+            io_bytes = exact
             iops = total / runtime_s if total and runtime_s else None
             printed = _IOPS.search(block.about)
             if printed and (iops is None or not _is_rounded(iops, *_meanings(printed[1]))):
@@ -247,6 +250,15 @@ def _meanings(text: str, scaled: Callable[[str], float] = _scaled) -> tuple[floa
         return (scaled(text),)
     whole, _, rest = text.partition(".")
     return scaled(text), scaled(f"{int(whole) + 1}.{rest}")
+
+
+def _likely(amounts: tuple[float, ...], about: str, runtime_s: float) -> float:
+    """Return the amount that explains the printed bandwidth best."""
+    rate = _BANDWIDTH.search(about)
+    if rate is None:
+        return amounts[0]
+    moved = _bytes(rate[1], f"{rate[2]}B", is_decimal="IOPS=" in about) * runtime_s
+    return min(amounts, key=lambda amount: abs(amount - moved))
 
 
 def _amount(about: str) -> tuple[float, ...]:
