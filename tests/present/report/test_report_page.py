@@ -246,6 +246,13 @@ def test_a_campaign_without_results_still_has_a_report(content: ReportContent) -
         assert page.faults == []
 
 
+def test_what_interrupted_runs_reported_is_not_denied(content: ReportContent) -> None:
+    """An imported result of a fio that was stopped has numbers, in the table."""
+    summary = content.frames["summary"].assign(status="interrupted")
+    page = parsed(render_report(replace(content, frames={"summary": summary}, figures=())))
+    assert any(words.startswith("No run finished; the table") for words in page.text("p"))
+
+
 def test_runs_without_totals_are_not_called_unfinished(content: ReportContent) -> None:
     """Logs without a result have a series; their pattern and number of jobs are unknown."""
     run = content.campaign.runs[0]

@@ -297,8 +297,11 @@ def _without_numbers(rows: Mapping[str, Sequence[Row]]) -> str:
     findings = rows["findings"]
     worst = [rule for rule in findings_by_rule(findings) if rule.severity == Severity.INVALID.value]
     if not worst:
-        if any(row.get("status") == RunState.FINISHED.value for row in rows["summary"]):
+        states = {row.get("status") for row in rows["summary"]}
+        if RunState.FINISHED.value in states:
             return "The finished runs have time series but no totals: see the charts."
+        if states:
+            return "No run finished; the table of results has what the others reported."
         return "No run has a result yet."
     count = counted_noun(len(invalid_runs(findings)), "result")
     return (

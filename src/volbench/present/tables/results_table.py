@@ -365,7 +365,7 @@ def results_page_table(rows: Sequence[Row], findings: Sequence[Row] = ()) -> Tab
         [job, *map(_identifying, extra), volume, *_WORKLOAD, *_RATES, *latencies, _STATUS],
         in_numeric_order(rows),
         title="A row for each run and direction. Point at a number for its exact value."
-        + " * is completion latency: the tool reported no total latency." * is_starred,
+        + " * is completion latency, where that of the whole I/O was not reported." * is_starred,
         badges=lambda row: badges_of(by_run, row),
         source=lambda row: Source((text(row, "run"),), text(row, "direction")),
     )
