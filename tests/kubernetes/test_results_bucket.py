@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from unittest.mock import Mock
 from urllib.parse import urlsplit
+from uuid import uuid4
 
 import pytest
 
@@ -27,7 +28,6 @@ POD = Pod(
     container="fio",
     node="node",
     campaign="c",
-    results_bucket="s3://relayed/here",
 )
 LIES = (b"{\n", b"[" * 100_000 + b"\n", b'{"data": "eA=="}\n', b"x" * 3_000_000)
 LINES = "".join(f"{number}, {number * number}\n" for number in range(30_000))
@@ -38,7 +38,7 @@ def _bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
     with storage_server() as endpoint:
         for name, value in credentials(endpoint).items():
             monkeypatch.setenv(name, value)
-        bucket = Bucket(endpoint, "relayed")
+        bucket = Bucket(endpoint, f"relayed-{uuid4().hex}")
         yield bucket
         bucket.client.close()
 
@@ -46,11 +46,12 @@ def _bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bucket]:
 @pytest.fixture(name="pod")
 def _pod(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> Iterator[PodExecutor]:
     """Return the executor of a pod that is a process of this machine."""
-    del bucket  # Its server must be there
     monkeypatch.setattr(pod_executor, "_relay", Relay)
     monkeypatch.setattr(pod_executor, "_said", set())
     monkeypatch.setattr(pod_executor, "PodChannel", lambda *_: SubprocessChannel("fast-0"))
-    pod = PodExecutor("fast-0", POD, Mock())
+    pod = PodExecutor(
+        "fast-0", POD.model_copy(update={"results_bucket": f"s3://{bucket.name}/here"}), Mock()
+    )
     yield pod
     pod.close()
 
@@ -93,12 +94,12 @@ def test_files_arrive_without_the_api_server(
 ) -> None:
     """What a killed controller left under the same name is replaced, and removed."""
     put = f"here/c/c-0-{hashlib.sha256(str(work).encode()).hexdigest()[:16]}"
-    bucket.client.put_object(Bucket="relayed", Key=put, Body=b"older")
+    bucket.client.put_object(Bucket=bucket.name, Key=put, Body=b"older")
     assert bucket.names() == [put]
     fetched(pod, work)
     fetched(pod, work)
     assert by_exec == []
-    assert "Contents" not in bucket.client.list_objects_v2(Bucket="relayed")
+    assert "Contents" not in bucket.client.list_objects_v2(Bucket=bucket.name)
 
 
 @pytest.mark.parametrize("lie", LIES)
@@ -117,8 +118,8 @@ def test_a_lying_pod_gains_nothing(
         if request.operation != "put_folder":
             return ask(request)
         url = str(request.arguments["url"])
-        key = urlsplit(url).path.removeprefix("/relayed/")
-        bucket.client.put_object(Bucket="relayed", Key=key, Body=lie)
+        key = urlsplit(url).path.removeprefix(f"/{bucket.name}/")
+        bucket.client.put_object(Bucket=bucket.name, Key=key, Body=lie)
         return {"size": len(lie), "sha256": hashlib.sha256(lie).hexdigest()}
 
     pod.client.ask = answer  # type: ignore[method-assign]
@@ -142,8 +143,9 @@ def test_what_cannot_be_removed_is_said_once(
     fetched(pod, work)
     fetched(pod, work)
     assert by_exec == []
-    note = "note: objects of this campaign remain below s3://relayed/here: access was denied (403)"
-    assert capsys.readouterr().err.count(note) == 1
+    said = capsys.readouterr().err
+    assert said.count("note: objects of this campaign remain below s3://relayed-") == 1
+    assert "/here: access was denied (403)" in said
 
 
 def test_a_lost_pod_is_no_reason_to_leave_the_bucket(
