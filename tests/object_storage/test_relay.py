@@ -5,6 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from unittest.mock import Mock
@@ -15,7 +16,7 @@ import pytest
 from obstore.exceptions import GenericError
 
 from tests.object_storage.buckets import KEY, Bucket, credentials, storage_server
-from volbench.errors import AuthError, InputError, TransferError, TransportError
+from volbench.errors import ArchiveError, AuthError, InputError, TransferError, TransportError
 from volbench.execute.agent import files, put_folder
 from volbench.execute.agent.agent_error import AgentError
 from volbench.kubernetes.manifests import UPLOAD_VARIABLE
@@ -94,6 +95,21 @@ def test_an_object_that_was_changed_is_not_read(bucket: Bucket, folder: Path) ->
     ):
         pass
     assert "Signature" not in str(caught.value)
+
+
+def test_a_full_disk_of_the_controller_is_named(
+    bucket: Bucket, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is no failure of the bucket: the API server would bring what fills the disk, too."""
+    relay = Relay(f"s3://{bucket.name}")
+    put = put_folder.put_folder(str(folder), relay.url("pod-0"))
+    full = Path("/dev/full").open("w+b", buffering=0)  # noqa: SIM115 - closed by what is tested
+    monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: full)
+    with (
+        pytest.raises(ArchiveError, match="No space left"),
+        relay.opened("pod-0", **put),  # type: ignore[arg-type]
+    ):
+        pass
 
 
 def test_what_a_pod_cannot_write_is_said_without_its_url(bucket: Bucket, folder: Path) -> None:

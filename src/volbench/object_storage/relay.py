@@ -13,11 +13,14 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
+from pathlib import Path
 from typing import IO
 from urllib.parse import urlsplit
 
 from volbench.errors import AuthError, InputError, TransferError, TransportError
+from volbench.execute.local import temporary_folder
 from volbench.slices import install_command
+from volbench.store.atomic_files import unwritable
 
 VALID_S = 900.0  # Time in which a pod must have written an object; no verdict depends on it.
 _CHECK_S = 20.0  # A bucket answers within a second; no verdict depends on it.
@@ -81,15 +84,19 @@ class Relay:
         Raises:
             TransferError: it is not what was written.
             TransportError: it cannot be read.
+            ArchiveError: the disk of temporary files is full.
         """
-        digest, read = hashlib.sha256(), 0
-        with tempfile.TemporaryFile() as content:
-            with self._reported():
-                for chunk in self._obstore.get(self._store, name):
-                    digest.update(chunk)
+        digest, read, place = hashlib.sha256(), 0, temporary_folder()
+        with tempfile.TemporaryFile(dir=place) as content:
+            for chunk in self._chunks(name):
+                digest.update(chunk)
+                try:
                     read += content.write(chunk)
-                    if read > size:
-                        break
+                    content.flush()
+                except OSError as error:
+                    raise unwritable(Path(place), error) from error
+                if read > size:
+                    break
             if read != size or digest.hexdigest() != sha256:
                 raise TransferError(
                     f"an object below {self.address} is not the one that was written",
@@ -97,6 +104,11 @@ class Relay:
                 )
             content.seek(0)
             yield content
+
+    def _chunks(self, name: str) -> Iterator[bytes]:
+        with self._reported():
+            for chunk in self._obstore.get(self._store, name):
+                yield bytes(chunk)
 
     def remove(self, name: str) -> None:
         """Remove an object, which need not be there."""
