@@ -101,6 +101,7 @@ def test_conflicts_of_components_are_no_reasons(capsys: pytest.CaptureFixture[st
     """The later one tries again at once: nobody has to do anything."""
     conflict = 'cannot update claim "c": the object has been modified; please apply your changes'
     cluster = mock.create_autospec(Cluster, instance=True)
+    cluster.namespace = "disktest"
     unscheduled = {"type": "PodScheduled", "status": "False", "message": conflict}
     cluster.read.return_value = pod({"phase": "Pending", "conditions": [unscheduled]})
     cluster.list.return_value = [warning("FailedUpdate", conflict)]
@@ -135,6 +136,7 @@ def test_the_newest_warning_is_told(
         for number, each in enumerate(times)
     ]
     cluster = mock.create_autospec(Cluster, instance=True)
+    cluster.namespace = "disktest"
     cluster.read.return_value = pod({"phase": "Pending"})
     abouts = ({"involvedObject": {"name": name}} for name in ("set-0", "claim"))
     found = [event | about for event, about in zip(events, abouts, strict=True)]
@@ -154,6 +156,7 @@ def test_many_pods_are_awaited_with_two_requests_a_look(
     looks = iter([pod(state, name=name) for name in names] for state in states)
     mount = warning("FailedMount", "timed out") | {"involvedObject": {"name": "set-7"}}
     cluster = mock.create_autospec(Cluster, instance=True)
+    cluster.namespace = "disktest"
     cluster.list.side_effect = lambda kind, *_, **__: next(looks) if kind == "Pod" else [mount]
     monkeypatch.setattr("time.sleep", lambda _pause_s: None)
     wanted = {f"h{name[4:]}": (name, f"data-{name}") for name in names}
@@ -177,6 +180,7 @@ REJECTED = {
 def wait_for(monkeypatch: pytest.MonkeyPatch, *states: Manifest | None) -> mock.Mock:
     """Wait for a pod that is in each state for a second, and return the cluster."""
     cluster = mock.create_autospec(Cluster, instance=True)
+    cluster.namespace = "disktest"
     cluster.list.return_value = []
     cluster.read.side_effect = states
     seconds = iter(range(100))
