@@ -33,7 +33,7 @@ sample: 0
 defaults: {ioengine: psync, rw: write, bs: 64k, size: 4m}
 jobs:
   first: {}
-  second: {pause_before: 5s}
+  second: {pause_before: 12s}
 """
 
 SLOW_PROFILE = """\
