@@ -91,6 +91,20 @@ def test_single_bad_nights_are_not_a_level() -> None:
     assert sum(falls(noise(seed) - 0.4 * bad[seed]) for seed in range(10)) <= 20
 
 
+def test_small_dips_do_not_hide_a_large_change() -> None:
+    """Nights of a volume at its limit: some are half a percent low, and the last ones a fifth."""
+    nights = [398.01, 396.47, 396.22, 398.16, 397.04, 398.23, 398.26, 396.77, 398.21, 398.31]
+    logs = np.log([*nights, 398.23, 398.21, 398.31, 398.23, 398.21, 397.98, 318.22, 318.26])
+    assert changes_of(logs, least_step=0.05) == [FoundChange(16, 17)]
+
+
+def test_one_bad_night_of_a_quiet_volume_is_not_a_level() -> None:
+    """Beside a normal night it is one of two, and less than half of a new level."""
+    logs = noise(2, nights=60, size=0.001)
+    logs[40] -= 0.4
+    assert not changes_of(logs, least_step=0.05)
+
+
 def test_a_weekly_pattern_is_learned() -> None:
     """Fast weekends are no changes, and hide none."""
     weekend = 0.2 * (DAYS >= 5)

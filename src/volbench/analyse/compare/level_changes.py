@@ -32,10 +32,13 @@ _LENGTHS = np.array([2, 3, 4, 6, 10, 20, 40])
 # Campaigns of the old level: three are a level, with a wide interval.
 # Noticed by: test_workload_trends.py::test_a_reference_period_ends_at_a_change
 _MIN_BEFORE = 3
-# Standard deviations to which an outlier counts: two of them are no new level beside three normal
-# nights. Noticed by: test_level_changes.py::test_single_bad_nights_are_not_a_level
+# Standard deviations to which an outlier counts, or the smallest change where that is more: two of
+# them are no new level beside three normal nights, and a large change counts for more than the dips
+# of a volume at its limit, which has hardly any scatter otherwise.
+# Noticed by: test_level_changes.py::test_single_bad_nights_are_not_a_level,
+# test_small_dips_do_not_hide_a_large_change
 _CLIP = 3.0
-# Share of the change by which the median of the new level must differ as well.
+# Share of the change by which more than half of the new level must differ as well.
 # Noticed by: test_level_changes.py::test_single_bad_nights_are_not_a_level
 _MIN_MEDIAN_SHARE = 0.6
 # Smallest relative scatter: less is the resolution of a measurement.
@@ -102,7 +105,8 @@ def _split(
     if not len(before):
         return 0
     raw, lost = _without_week(np.concatenate([old, level - median(level)]), days)
-    residuals = _clipped(raw)
+    least = -math.log1p(-least_step)
+    residuals = _clipped(raw, least)
     past, now = residuals[: len(old)], residuals[len(old) :]
     after = len(now) - before
     sums, squares = (np.concatenate([[0.0], part.cumsum()]) for part in (now, now**2))
@@ -118,8 +122,8 @@ def _split(
         if strengths[n] <= 1:
             break
         # an outlier counts to its limit above, and by its place here
-        step = (median(raw[len(old) + before[n] :]) - means[n]) * np.sign(steps[n])
-        if step >= max(_MIN_MEDIAN_SHARE * abs(steps[n]), -math.log1p(-least_step)):
+        new = np.sort((raw[len(old) + before[n] :] - means[n]) * np.sign(steps[n]))
+        if new[(len(new) - 1) // 2] >= max(_MIN_MEDIAN_SHARE * abs(steps[n]), least):
             return int(before[n])
     return 0
 
@@ -128,8 +132,8 @@ def _scale(residuals: Floats) -> float:
     return max(1.4826 * median(np.abs(residuals)), _MIN_SCATTER)
 
 
-def _clipped(residuals: Floats) -> Floats:
-    limit = _CLIP * _scale(residuals)
+def _clipped(residuals: Floats, least: float = 0.0) -> Floats:
+    limit = max(_CLIP * _scale(residuals), least)
     return np.clip(residuals, -limit, limit)
 
 
