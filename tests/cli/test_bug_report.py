@@ -13,7 +13,8 @@ import pytest
 
 import volbench
 from tests.command_line import COMMAND, call
-from volbench.cli.bug_report import masked
+from volbench.cli.bug_report import masked, names_of, without_targets
+from volbench.model.campaign.host import Host, Pod
 from volbench.model.profile.secret_values import MASK
 
 
@@ -59,10 +60,58 @@ def test_a_campaign_that_cannot_be_read_is_told(tmp_path: Path) -> None:
 
 
 def test_names_and_secrets_are_masked() -> None:
-    """Longer names first, and only as whole words."""
+    """Longer names first, only as whole words, and within the ID of a run."""
     names = {"vm1": "host1", "vm1.example": "host2", socket.gethostname(): "controller"}
-    text = masked("vm1.example vm1 vm12 10.1.2.3 fe80::1:2:3:4 http_s3_key=abc 1.2.3", names)
-    assert text == f"host2 host1 vm12 ADDRESS ADDRESS http_s3_key={MASK} 1.2.3"
+    text = masked("vm1.example vm1 VM1 001-read-r1-vm1 vm12 http_s3_key=abc 1.2.3", names)
+    assert text == f"host2 host1 host1 001-read-r1-host1 vm12 http_s3_key={MASK} 1.2.3"
     home = call("bugreport").stdout
     assert str(Path.home()) not in home
     assert getpass.getuser() == "root" or getpass.getuser() not in home
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("10.1.2.3:22 fe80::1:2:3:4", "ADDRESS:22 ADDRESS"),
+        (
+            "fe80::1: no route; [2001:DB8::5]:22 ::ffff:10.1.2.3",
+            "ADDRESS: no route; [ADDRESS]:22 ADDRESS",
+        ),
+        ("52:54:00:12:34:56 at 12:30:45 in io::read", "ADDRESS at 12:30:45 in io::read"),
+        ("/home/karl/p.yaml, /media/karl/usb", "/home/USER/p.yaml, /media/USER/usb"),
+        ("/dev/disk/by-id/nvme-S5GX-part1: busy", "/dev/disk/by-id/DISK: busy"),
+        ("ssh karl@db9.acme.example", "ssh USER@HOST"),
+        ("https://karl:pw@acme.example/x s3://acme/y", "https://USER@HOST/x s3://HOST/y"),
+        ("nbd+unix:///?socket=/tmp/s", "nbd+unix:///?socket=/tmp/s"),
+        ("Authorization: Bearer eyJhbGciOi.abc", "Authorization: Bearer ***"),
+        ("AKIAIOSFODNN7EXAMPLE aws_secret_access_key=wJalr/K7", "*** aws_secret_access_key=***"),
+    ],
+)
+def test_names_and_keys_are_recognised_by_their_form(text: str, expected: str) -> None:
+    """Those that no plan names, in the messages of fio and ssh."""
+    assert masked(text, {}) == expected
+
+
+def test_hosts_on_the_way_and_pods_are_masked() -> None:
+    """With the users and the short names of all of them."""
+    pod = Pod(name="fio-x1", namespace="acme", uid="1", container="fio", node="node-a")
+    gate = Host(name="gate", address="gate.acme.example", user="hanna")
+    host = Host(name="db", address="db9.acme.example", user="karl", jump=("gate", "eva@out:2222"))
+    names = names_of(host.model_copy(update={"hops": (gate,), "pod": pod}), "host1")
+    words = "db db9 karl gate.acme.example gate hanna eva out fio-x1 acme node-a"
+    expected = (
+        "host1 host1 USER host1-jump host1-jump USER USER host1-jump host1-name host1-namespace "
+        "host1-node"
+    )
+    assert masked(words, names) == expected
+
+
+def test_a_command_has_no_folders_and_no_targets() -> None:
+    """A device keeps the name that the kernel gave it; one that people gave is a target."""
+    command = ["run", "/srv/acme/p.yaml", "--on=data=/mnt/acme", "--on", "h1:log=/dev/sdb"]
+    command += ["--allow-destroy=h1:nbd+unix:///?socket=/srv/acme/s", "--on", "/dev/mapper/acme"]
+    command += ["--output=/srv/acme/c", "--yes"]
+    assert [*without_targets(command)] == [
+        *("run", ".../p.yaml", "--on=data=TARGET", "--on", "h1:log=/dev/sdb"),
+        *("--allow-destroy=TARGET", "--on", "TARGET", "--output=.../c", "--yes"),
+    ]

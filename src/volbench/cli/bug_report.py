@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import ipaddress
 import os
 import platform
 import re
@@ -13,6 +14,7 @@ import subprocess
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.metadata import PackageNotFoundError, requires, version
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
@@ -22,7 +24,24 @@ from volbench.errors import VolbenchError
 from volbench.present.formatting import printable
 from volbench.store.atomic_files import open_regular, write_output
 
-_ADDRESS = re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}\b|\b[0-9a-f]{1,4}(?::[0-9a-f]{0,4}){4,7}\b")
+if TYPE_CHECKING:
+    from volbench.model.campaign.host import Host
+
+_ADDRESS = re.compile(
+    r"(?i)(?<![\w:.])(?:[\da-f]{0,4}:){2,7}[\da-f.]*(?![\w:])"  # IPv6, Ethernet; and times of day
+    r"|\b\d{1,3}(?:\.\d{1,3}){3}\b"
+)
+# What shows a name or a key by its form, and what stands for it
+_FORMS = (
+    (re.compile(r"(?i)\b(bearer|basic) +[\w.~+/=-]{8,}"), r"\1 ***"),
+    (re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"), "***"),  # access keys of S3
+    (re.compile(r"(/dev/disk/by-[a-z]+/)[^\s:,'\"]+"), r"\1DISK"),  # holds a serial number
+    (re.compile(r"(/home/|/Users/|/media/|/run/media/)[^/\s:,'\"]+"), r"\1USER"),
+    (re.compile(r"(://)[^/@\s'\"]*@"), r"\1USER@"),
+    (re.compile(r"(://)[\w.-]+(?=[/:?\s]|$)"), r"\1HOST"),
+    (re.compile(r"[\w.+%-]+@(?=[\w\[])"), "USER@"),
+    (re.compile(r"@[a-zA-Z][\w.-]*"), "@HOST"),
+)
 _FIO_TIMEOUT_S = 10  # `fio --version` on a hung network filesystem. Noticed by: no test.
 # Lines of a log that are shown, and of the errors of a run: the cause is near the end.
 # Noticed by: tests/cli/test_bug_report.py
@@ -41,7 +60,7 @@ def bugreport(campaign: Path | None, *, output: Path | None) -> None:
     """Print what belongs in a bug report: versions, the machine, the last messages of a campaign.
 
     Secrets, addresses and the names of users, hosts and volumes are masked. Read the report before
-    you send it: messages of fio may hold other names.
+    you send it: names of jobs and files remain, and messages of fio may contain other names.
     """
     names = _own_names()
     sections = {"versions": _versions(), "machine": _machine()}
@@ -75,14 +94,13 @@ def _campaign(path: Path, names: dict[str, str]) -> dict[str, list[tuple[str, st
     except VolbenchError as error:
         return {"campaign": [("cannot be read", error.message)]}
     for number, host in enumerate(plan.hosts, 1):
-        names |= {host.name: f"host{number}", host.address: f"host{number}"}
-        names[host.user or ""] = "USER"
+        names |= names_of(host, f"host{number}")
     targets = dict.fromkeys(run.volume.target for run in plan.runs)
     for number, target in enumerate(targets, 1):
-        names[target] = target if target.startswith("/dev/") else f"volume{number}"
+        names[target] = target if _KERNEL_NAME.fullmatch(target) else f"volume{number}"
     counts = count_states(plan, notes).items()
     about = [
-        ("command", shlex.join(_without_targets(plan.command))),
+        ("command", shlex.join(without_targets(plan.command))),
         ("planned by", f"volbench {data.provenance.volbench_version}"),
         ("runs", ", ".join(f"{count} {state}" for state, count in counts)),
     ]
@@ -94,13 +112,45 @@ def _campaign(path: Path, names: dict[str, str]) -> dict[str, list[tuple[str, st
     return {"campaign": about, "last messages": [entry for entry in logs if entry[1]]}
 
 
-def _without_targets(command: Sequence[str]) -> Iterator[str]:
-    """Yield the words of a command, with a word in place of each target as its user wrote it."""
+def names_of(host: Host, stands_for: str) -> dict[str, str]:
+    """Return the names of a host, of its users and of the hosts before it."""
+    names = dict.fromkeys([host.name, host.address, *_short(host.address)], stands_for)
+    names[host.user or ""] = "USER"
+    for jump in host.jump or ():
+        user, _, address = jump.rpartition("@")
+        address = address.rpartition(":")[0] or address
+        names |= {user: "USER"} | dict.fromkeys([address, *_short(address)], f"{stands_for}-jump")
+    for hop in host.hops:
+        names = names_of(hop, f"{stands_for}-jump") | names
+    if host.pod is not None:
+        kinds = ("name", "namespace", "node", "claim", "context")
+        names |= {getattr(host.pod, kind): f"{stands_for}-{kind}" for kind in kinds}
+    return names
+
+
+def _short(address: str) -> list[str]:
+    """Return the name of a host without its domain; nothing for an IP address."""
+    first = address.partition(".")[0]
+    return [] if first.isdecimal() else [first]
+
+
+_ROLE = re.compile(r"[\w.:-]+=")  # before a target; ``nbd+unix:///?socket=`` is a part of one
+_KERNEL_NAME = re.compile(r"/dev/\w+")  # such as /dev/sdb; /dev/mapper has names that people gave
+
+
+def without_targets(command: Sequence[str]) -> Iterator[str]:
+    """Yield the words of a command without the folders of files and the targets as written."""
     before = ""
     for word in command:
-        role, equals, _ = word.rpartition("=")
-        is_target = before in {"--on", "--allow-destroy"} and not word.startswith("/dev/")
-        yield f"{role}{equals}TARGET" if is_target else word
+        option, joined, value = word.partition("=") if word.startswith("--") else ("", "", word)
+        if (option or before) in {"--on", "--allow-destroy"} and value:
+            role = _ROLE.match(value)
+            given = value[role.end() :] if role else value
+            value = value.removesuffix(given)
+            value += given if _KERNEL_NAME.fullmatch(given) else "TARGET"
+        elif value.startswith("/"):
+            value = f".../{Path(value).name}"
+        yield f"{option}{joined}{value}"
         before = word
 
 
@@ -120,12 +170,27 @@ def masked(text: str, names: Mapping[str, str]) -> str:
     """Return a text without secrets and addresses, and with other names for those given."""
     from volbench.model.profile.secret_values import mask_text
 
-    found = sorted(filter(None, names), key=len, reverse=True)
-    if found:
-        either = "|".join(map(re.escape, found))
-        pattern = re.compile(rf"(?<![\w-])(?:{either})(?![\w-])")
-        text = pattern.sub(lambda match: names[match[0]], text)
-    return _ADDRESS.sub("ADDRESS", mask_text(text))
+    known = {name.lower(): stands_for for name, stands_for in names.items() if name}
+    if known:
+        either = "|".join(map(re.escape, sorted(known, key=len, reverse=True)))
+        # a host's name is a part of the ID of its runs: 001-read-r1-vm1
+        pattern = re.compile(rf"(?<![^\W_])(?:{either})(?![^\W_])", re.IGNORECASE)
+        text = pattern.sub(lambda match: known[match[0].lower()], text)
+    text = mask_text(text)
+    for form, stands_for in _FORMS:
+        text = form.sub(stands_for, text)
+    return _ADDRESS.sub(lambda match: _masked_address(match[0]), text)
+
+
+def _masked_address(text: str) -> str:
+    """Return what stands for an address; a text that is none as it is, such as a time of day."""
+    address = text.rstrip(".") if text.endswith("::") else text.rstrip(".:")
+    try:
+        ipaddress.ip_address(address)
+    except ValueError:
+        if not re.fullmatch("(?i)[0-9a-f]{2}(?::[0-9a-f]{2}){5}", address):
+            return text
+    return "ADDRESS" + text[len(address) :]
 
 
 def _own_names() -> dict[str, str]:
@@ -134,8 +199,9 @@ def _own_names() -> dict[str, str]:
         user = getpass.getuser()
     except (KeyError, OSError):  # a user without a name, as in a container
         user = ""
-    names = {str(Path.home()): "~", socket.gethostname(): "controller", user: "USER"}
-    return names if user != "root" else {**names, user: "root"}
+    users = {name: "USER" for name in (user, os.environ.get("SUDO_USER", "")) if name != "root"}
+    own = socket.gethostname()
+    return {str(Path.home()): "~", **dict.fromkeys([own, *_short(own)], "controller"), **users}
 
 
 def _versions() -> list[tuple[str, str]]:

@@ -38,7 +38,10 @@ SHOWN_CREDENTIALS: Mapping[str, str] = {
     "psk": "path of a key; its content is not stored",
 }
 
-_WORDS = ("password", "passwd", "passphrase", "secret", "token", "api_key", "apikey")
+_WORDS = (
+    *("password", "passwd", "passphrase", "secret", "token", "api_key", "apikey"),
+    *("access_key", "secret_key", "private_key", "account_key"),
+)
 _NAMED = re.compile(
     rf"(?i)((?:\b|_|-)(?!(?<=/)passwd:(?: |\d+:))"  # /etc/passwd:17: its message
     rf"(?:{'|'.join((*SECRET_OPTIONS, *_WORDS))})[\"']?\s*[=:]\s*)"
