@@ -163,7 +163,7 @@ def test_a_stream_closed_after_it_was_read_ends_once(
         stream.close()
         return more
 
-    stream.read = read_and_close  # type: ignore[method-assign]
+    stream.read = read_and_close  # type: ignore[method-assign]  # of this object alone
     until(lambda: busy.sock.fileno() < 0)
     answer = Socket(b"\1one", b"\3" + status(**EXITED))
     PodStream("h", cast("Any", answer), lambda _: None, ends.put)

@@ -122,7 +122,7 @@ def test_a_lying_pod_gains_nothing(
         bucket.client.put_object(Bucket=bucket.name, Key=key, Body=lie)
         return {"size": len(lie), "sha256": hashlib.sha256(lie).hexdigest()}
 
-    pod.client.ask = answer  # type: ignore[method-assign]
+    pod.client.ask = answer  # type: ignore[method-assign]  # of this object alone
     fetched(pod, work)
     fetched(pod, work)
     assert by_exec == [str(work)] * 2

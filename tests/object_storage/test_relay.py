@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock
 from uuid import uuid4
 
@@ -65,9 +66,9 @@ def keys(bucket: Bucket) -> list[str]:
 def test_a_folder_arrives_as_its_parts(bucket: Bucket, folder: Path) -> None:
     """The lines of the object are the parts that the agent would send; nothing stays behind."""
     relay = Relay(f"s3://{bucket.name}/some/prefix/")
-    put = put_folder.put_folder(str(folder), relay.url("campaign/pod-0"))
+    put: dict[str, Any] = put_folder.put_folder(str(folder), relay.url("campaign/pod-0"))
     assert keys(bucket) == ["some/prefix/campaign/pod-0"]
-    with relay.opened("campaign/pod-0", **put) as content:  # type: ignore[arg-type]
+    with relay.opened("campaign/pod-0", **put) as content:
         parts = [json.loads(line) for line in content]
     assert parts == [*files.fetch_folder(str(folder), {})]
     assert sum("data" in part for part in parts) > 1
@@ -80,12 +81,12 @@ def test_a_folder_arrives_as_its_parts(bucket: Bucket, folder: Path) -> None:
 def test_an_object_that_was_changed_is_not_read(bucket: Bucket, folder: Path) -> None:
     """Whoever else writes to the bucket makes no results; nor does a pod that lies about a size."""
     relay = Relay(f"s3://{bucket.name}")
-    put = put_folder.put_folder(str(folder), relay.url("pod-0"))
-    size, digest = int(str(put["size"])), str(put["sha256"])
-    for wrong in ({"size": size - 1, "sha256": digest}, {"size": size, "sha256": "0" * 64}):
+    put: dict[str, Any] = put_folder.put_folder(str(folder), relay.url("pod-0"))
+    size, digest = put["size"], put["sha256"]
+    for told, sha256 in ((size - 1, digest), (size, "0" * 64)):
         with (
             pytest.raises(TransferError, match="not the one that was written"),
-            relay.opened("pod-0", **wrong),  # type: ignore[arg-type]
+            relay.opened("pod-0", size=told, sha256=sha256),
         ):
             pass
     relay.remove("pod-0")
@@ -102,12 +103,12 @@ def test_a_full_disk_of_the_controller_is_named(
 ) -> None:
     """It is no failure of the bucket: the API server would bring what fills the disk, too."""
     relay = Relay(f"s3://{bucket.name}")
-    put = put_folder.put_folder(str(folder), relay.url("pod-0"))
+    put: dict[str, Any] = put_folder.put_folder(str(folder), relay.url("pod-0"))
     full = Path("/dev/full").open("w+b", buffering=0)  # noqa: SIM115 - closed by what is tested
     monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: full)
     with (
         pytest.raises(ArchiveError, match="No space left"),
-        relay.opened("pod-0", **put),  # type: ignore[arg-type]
+        relay.opened("pod-0", **put),
     ):
         pass
 
@@ -187,7 +188,7 @@ def test_many_pods_are_told_of_a_bucket(
 ) -> None:
     """It costs nothing to know; few pods need none. A controller has a bucket for its upload."""
     place = f"s3://{bucket.name}/nightly"
-    placement = PodPlacement(None, None, 60.0)  # type: ignore[arg-type]
+    placement = PodPlacement(Mock(), Mock(), 60.0)
     assert placement.way_of_results(199) == placement.way_of_results(200) == ""
     said = capsys.readouterr().err
     assert "results of 200 pods go through the API server; to spare it: --results-bucket" in said
@@ -198,7 +199,7 @@ def test_many_pods_are_told_of_a_bucket(
     monkeypatch.setenv(UPLOAD_VARIABLE, "gs://bucket")
     assert placement.way_of_results(200) == ""
     assert "API server; results cannot be collected through gs://bucket" in capsys.readouterr().err
-    asked = PodPlacement(None, None, 60.0, "s3://no-such-bucket/x")  # type: ignore[arg-type]
+    asked = PodPlacement(Mock(), Mock(), 60.0, "s3://no-such-bucket/x")
     with pytest.raises(InputError, match="does not exist"):
         asked.way_of_results(2)
 
