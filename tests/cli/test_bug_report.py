@@ -78,7 +78,7 @@ def test_names_and_secrets_are_masked() -> None:
             "ADDRESS: no route; [ADDRESS]:22 ADDRESS",
         ),
         ("52:54:00:12:34:56 at 12:30:45 in io::read", "ADDRESS at 12:30:45 in io::read"),
-        ("/home/karl/p.yaml, /media/karl/usb", "/home/USER/p.yaml, /media/USER/usb"),
+        ("/Users/karl/p.yaml, /media/karl/usb", "/Users/USER/p.yaml, /media/USER/usb"),
         ("/dev/disk/by-id/nvme-S5GX-part1: busy", "/dev/disk/by-id/DISK: busy"),
         ("ssh karl@db9.acme.example", "ssh USER@HOST"),
         ("https://karl:pw@acme.example/x s3://acme/y", "https://USER@HOST/x s3://HOST/y"),
