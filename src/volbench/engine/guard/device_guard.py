@@ -107,9 +107,10 @@ def check_identity(
         examine = f"examine it: volbench probe {quoted(target)}; " if host == LOCAL else ""
         raise RefusedError(
             f"{target} {verdict} the device that was planned: {', '.join(problems)}",
-            hint=f"{examine}if everything on it may be erased: volbench resume DIR "
-            f"{consent_option(host, target)}, with --wipe-signatures if it holds data; "
-            "otherwise plan a new campaign",
+            hint=examine
+            + "if everything on it may be erased: volbench resume DIR "
+            + consent_option(host, target)
+            + ", with --wipe-signatures if it holds data; otherwise plan a new campaign",
         )
     return seen.device
 
