@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Self
 import click
 from websocket import ABNF, WebSocketException
 
-from volbench.errors import ConnectError, InputError, TransportError, VolbenchError
+from volbench.errors import ConnectError, InputError, TransportError, VolbenchError, quoted
 from volbench.execute.agent_executor import AgentExecutor
 from volbench.execute.channels import (
     STDERR_LIMIT_BYTES,
@@ -69,10 +69,11 @@ class PodEndedError(TransportError):
 
     ends_host = True
 
-    def __init__(self, host: str, pod: str, reason: str) -> None:
+    def __init__(self, host: str, pod: Pod, reason: str) -> None:
         super().__init__(
             f"the pod of {host} has ended: {reason}",
-            hint=f"see the events: kubectl get events --field-selector involvedObject.name={pod}",
+            hint=f"see the events: kubectl -n {quoted(pod.namespace)} get events "
+            f"--field-selector involvedObject.name={quoted(pod.name)}",
         )
         self.host = host
         self.reason = reason
@@ -110,7 +111,7 @@ class PodChannel:
 
     def _require_pod(self, error: VolbenchError | None = None) -> None:
         if reason := why_ended(self._cluster.read("Pod", self._pod.name), self._pod.uid):
-            raise PodEndedError(self.host, self._pod.name, reason) from error
+            raise PodEndedError(self.host, self._pod, reason) from error
 
     def close(self) -> None:
         """Do nothing: connections belong to streams."""
