@@ -17,6 +17,7 @@ from volbench.model.frames.columns import (
     MIXED,
     PERCENTILES,
     REPLAYED,
+    SUBMISSION,
     WATCHED,
     Row,
 )
@@ -42,6 +43,9 @@ _MAX_OUTSIDE_WINDOWS = 2.0
 # A percentile is the middle of its bin, at most 0.8 % above a maximum in it (stat.h of fio).
 # Windows count whole I/Os, which is as little. Noticed by: tests/ingest/test_field_results.py
 _TOP = 1.01
+# Share of completion in the mean latency from which its percentiles stand for those of the whole.
+# Noticed by: tests/ingest/test_field_results.py
+_MIN_COMPLETION = 0.5
 _LATENCIES = ("lat", "clat", "slat")
 _POSITION = {Direction.READ: 0, Direction.WRITE: 1, Direction.TRIM: 2}
 _ALONE = frozenset(map(str, _POSITION))
@@ -209,10 +213,27 @@ def without_impossible(
         else:
             kept[name], remark = _without_impossible_percentiles(name, latency)
         remarks += [remark] if remark else []
+    if remark := _mostly_submission(kept):
+        kept["clat"] = replace(kept["clat"], percentiles={}, bins={})
+        remarks.append(remark)
     if direction.iops is None and direction.bw_bytes_per_s is not None and direction.total_ios:
         remarks.append("IOPS that are not a number")  # fio prints inf or nan
     kinds = kept.get("lat"), kept.get("clat"), kept.get("slat")
     return replace(direction, lat=kinds[0], clat=kinds[1], slat=kinds[2]), remarks
+
+
+def _mostly_submission(kept: Mapping[str, Latency]) -> str:
+    """Return why percentiles of completion cannot replace those of the latency; empty if they can.
+
+    fio counts what an engine does while it submits, such as buffered I/O of libaio, elsewhere.
+    """
+    lat, clat = kept.get("lat"), kept.get("clat")
+    if lat is None or clat is None or lat.percentiles or not clat.percentiles:
+        return ""
+    share = clat.mean_s / lat.mean_s if lat.mean_s else 1.0
+    if share >= _MIN_COMPLETION:
+        return ""
+    return f"clat percentiles, {SUBMISSION} {100 * (1 - share):.0f} % of the mean latency"
 
 
 def longest_latency_s(runtime_s: float) -> float:

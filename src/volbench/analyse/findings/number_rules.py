@@ -9,6 +9,7 @@ from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.findings.rule import Observation, rule
 from volbench.analyse.frames.run_view import RunView, results_of
 from volbench.analyse.frames.workload_spec import SYNCHRONOUS
+from volbench.model.frames.columns import SUBMISSION
 from volbench.model.profile.profile_model import Tool
 from volbench.model.results.finding import Severity
 from volbench.units import format_count
@@ -26,21 +27,27 @@ _LAST_BIN = "the last bin of fio"
     "implausible numbers of fio were left out",
     looks_at=(
         "Latencies longer than the run, percentiles above the maximum or in fio's last bin (17.1 s"
-        " in fio 3, 16.7 s in fio 2), and logs of at least 10 windows with less than 75 % or more"
-        " than 125 % of the I/Os of the result."
+        " in fio 3, 16.7 s in fio 2), percentiles of completion latency where completion is less"
+        " than half of the mean latency (a note), and logs of at least 10 windows with less than"
+        " 75 % or more than 125 % of the I/Os of the result."
     ),
     why=(
         "These numbers are errors of fio, or only a lower bound (a note). Tables, charts and"
         " verdicts leave them out."
     ),
-    advice="Measure again with a newer version of fio. The other numbers of the result count.",
+    advice=(
+        "Measure again with a newer version of fio, and with lat_percentiles=1 for percentiles of"
+        " the whole latency. The other numbers of the result count."
+    ),
 )
 def impossible_values(view: RunView, _: Context) -> Iterator[Observation]:
     """Yield what was left out of each direction."""
     for row in view.results:
         if text := row["impossible"]:
             share = row["log_share"]
-            is_bound = all(_LAST_BIN in remark for remark in str(text).split("; "))
+            is_bound = all(
+                _LAST_BIN in remark or SUBMISSION in remark for remark in str(text).split("; ")
+            )
             yield Observation(
                 f"Left out: {text}.",
                 {"section": str(row["group"])}

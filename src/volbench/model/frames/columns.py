@@ -99,6 +99,8 @@ Row = dict[str, object]  # Column to value; None where it is unknown
 DAMAGED = "damaged"  # Status of a finished run whose result is no longer readable
 
 
+# In remarks on percentiles that were left out
+SUBMISSION = "as submission takes"
 # Midpoints of the last bins of fio 3 and fio 2 (stat.h), which hold all longer latencies too
 LAST_BINS_S = frozenset({17.11276032, 16.71168})
 # Percentiles of the summary, by the name used in their columns
