@@ -12,6 +12,7 @@ from tests.analyse.compared_rows import no_findings, rows_of
 from volbench.analyse.compare.comparison import (
     Comparison,
     Question,
+    _kind,
     compare,
     headlines,
     means_over_workloads,
@@ -163,3 +164,11 @@ def test_ratios_without_intervals_say_what_is_better(
     [answer] = headlines(found)
     assert answer.endswith(f": {words} over 2 workloads (no interval).")
     assert found.rows[1].words.endswith(("slower (one run per side)", "faster (one run per side)"))
+
+
+@pytest.mark.parametrize(
+    ("pattern", "kind"), [("randrw", "random reads"), ("read", "sequential reads"), (None, "reads")]
+)
+def test_the_order_of_ios_is_named_where_it_is_known(pattern: str | None, kind: str) -> None:
+    """Normal output without the line of its job does not say whether reads are random."""
+    assert _kind(pd.Series({"direction": "read", "rw": pattern}, dtype=object)) == kind

@@ -396,11 +396,13 @@ def _comparison(
 
 
 def _kind(row: pd.Series) -> str:
-    """Return what a cell does, such as ``random reads``."""
-    direction, pattern = str(row["direction"]), str(row["rw"])
+    """Return what a cell does, such as ``random reads``; ``reads`` if the order is unknown."""
+    direction, pattern = str(row["direction"]), row["rw"]
     plural = {"read": "reads", "write": "writes", "trim": "trims"}.get(direction)
     if plural is None:
         return direction
+    if not isinstance(pattern, str) or not pattern:
+        return plural
     order = "random" if pattern.startswith("rand") else "sequential"
     return f"{pattern if pattern in {WATCHED, REPLAYED} else order} {plural}"
 
