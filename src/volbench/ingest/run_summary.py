@@ -233,7 +233,7 @@ def _mostly_submission(kept: Mapping[str, Latency]) -> str:
     share = clat.mean_s / lat.mean_s if lat.mean_s else 1.0
     if share >= _MIN_COMPLETION:
         return ""
-    return f"clat percentiles, {SUBMISSION} {100 * (1 - share):.0f} % of the mean latency"
+    return f"clat percentiles, {SUBMISSION} {100 * share:.0f} % of the mean latency"
 
 
 def longest_latency_s(runtime_s: float) -> float:

@@ -33,7 +33,7 @@ def test_a_percentile_in_the_last_bin_is_a_note() -> None:
 def test_percentiles_without_submission_are_a_note() -> None:
     """They are true of completion, and the rest of the result counts."""
     run = a_run()
-    text = "clat percentiles, as submission takes 96 % of the mean latency"
+    text = "clat percentiles, as completion is only 4 % of the mean latency"
     (entry,) = found(
         a_view(run, summary=[summary_row(run, impossible=text)]), rule="impossible-values"
     )

@@ -100,7 +100,7 @@ DAMAGED = "damaged"  # Status of a finished run whose result is no longer readab
 
 
 # In remarks on percentiles that were left out
-SUBMISSION = "as submission takes"
+SUBMISSION = "as completion is only"
 # Midpoints of the last bins of fio 3 and fio 2 (stat.h), which hold all longer latencies too
 LAST_BINS_S = frozenset({17.11276032, 16.71168})
 # Percentiles of the summary, by the name used in their columns
