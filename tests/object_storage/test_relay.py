@@ -18,7 +18,7 @@ from obstore.exceptions import GenericError
 
 from tests.object_storage.buckets import KEY, Bucket, credentials, storage_server
 from volbench.errors import ArchiveError, AuthError, InputError, TransferError, TransportError
-from volbench.execute.agent import files, put_folder
+from volbench.execute.agent import files
 from volbench.execute.agent.agent_error import AgentError
 from volbench.kubernetes.manifests import UPLOAD_VARIABLE
 from volbench.kubernetes.pod_placement import PodPlacement
@@ -66,7 +66,7 @@ def keys(bucket: Bucket) -> list[str]:
 def test_a_folder_arrives_as_its_parts(bucket: Bucket, folder: Path) -> None:
     """The lines of the object are the parts that the agent would send; nothing stays behind."""
     relay = Relay(f"s3://{bucket.name}/some/prefix/")
-    put: dict[str, Any] = put_folder.put_folder(str(folder), relay.url("campaign/pod-0"))
+    put: dict[str, Any] = files.put_folder(str(folder), relay.url("campaign/pod-0"))
     assert keys(bucket) == ["some/prefix/campaign/pod-0"]
     with relay.opened("campaign/pod-0", **put) as content:
         parts = [json.loads(line) for line in content]
@@ -81,7 +81,7 @@ def test_a_folder_arrives_as_its_parts(bucket: Bucket, folder: Path) -> None:
 def test_an_object_that_was_changed_is_not_read(bucket: Bucket, folder: Path) -> None:
     """Whoever else writes to the bucket makes no results; nor does a pod that lies about a size."""
     relay = Relay(f"s3://{bucket.name}")
-    put: dict[str, Any] = put_folder.put_folder(str(folder), relay.url("pod-0"))
+    put: dict[str, Any] = files.put_folder(str(folder), relay.url("pod-0"))
     size, digest = put["size"], put["sha256"]
     for told, sha256 in ((size - 1, digest), (size, "0" * 64)):
         with (
@@ -103,7 +103,7 @@ def test_a_full_disk_of_the_controller_is_named(
 ) -> None:
     """It is no failure of the bucket: the API server would bring what fills the disk, too."""
     relay = Relay(f"s3://{bucket.name}")
-    put: dict[str, Any] = put_folder.put_folder(str(folder), relay.url("pod-0"))
+    put: dict[str, Any] = files.put_folder(str(folder), relay.url("pod-0"))
     full = Path("/dev/full").open("w+b", buffering=0)  # noqa: SIM115 - closed by what is tested
     monkeypatch.setattr(tempfile, "TemporaryFile", lambda **_: full)
     with (
@@ -123,7 +123,7 @@ def test_what_a_pod_cannot_write_is_said_without_its_url(bucket: Bucket, folder:
         (url.replace(host, "127.0.0.1:9"), "no answer from 127.0.0.1:9: .*refused"),
     ):
         with pytest.raises(AgentError, match=words) as caught:
-            put_folder.put_folder(str(folder), place)
+            files.put_folder(str(folder), place)
         error: BaseException | None = caught.value
         assert error is not None
         assert "Signature" not in str(error)
@@ -208,4 +208,4 @@ def test_a_small_image_without_tls_is_told(folder: Path, monkeypatch: pytest.Mon
     """Its Python may have been stripped; a bucket without TLS is still in reach."""
     monkeypatch.delattr(http.client, "HTTPSConnection")
     with pytest.raises(AgentError, match="lacks the module ssl, which bucket"):
-        put_folder.put_folder(str(folder), "https://bucket.example/x?X-Amz-Signature=1")
+        files.put_folder(str(folder), "https://bucket.example/x?X-Amz-Signature=1")

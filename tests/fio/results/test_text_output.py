@@ -318,3 +318,30 @@ def test_which_of_two_jobs_of_one_name_was_cloned_is_unknown() -> None:
     (output,) = read_text_output(_TWO.format(more="...\n", entry=entry))
     assert [job.options for job in output.jobs] == [{"ioengine": "psync", "iodepth": "1"}] * 3
     assert [part.io_bytes for job in output.jobs for part in job.directions] == [4194304] * 3
+
+
+CI_LOG = """\
+10:43:01 DEBUG| [stdout] seq: (g=0): rw=rw, bs=(R) 512KiB-512KiB, (W) 512KiB-512KiB, (T) 512KiB-512KiB, ioengine=sync, iodepth=1
+10:43:01 DEBUG| [stdout] fio-3.19
+10:43:09 DEBUG| [stdout] Starting 1 process
+10:43:23 DEBUG| [stdout] seq: (groupid=0, jobs=1): err= 0: pid=76: Sun May  3 10:43:23 2020
+10:43:23 DEBUG| [stdout]   read: IOPS=100, BW=50.0MiB/s (52.4MB/s)(500MiB/10000msec)
+10:43:23 DEBUG| [stdout]     clat (usec): min=49, max=7227, avg=2304.87, stdev=105.33
+10:43:23 DEBUG| [stdout]   write: IOPS=50, BW=25.0MiB/s (26.2MB/s)(250MiB/10000msec); 0 zone resets
+10:43:23 DEBUG| [stdout]      issued rwts: total=1000,500,0,0 short=0,0,0,0 dropped=0,0,0,0
+10:43:23 DEBUG| [stdout]
+10:43:24 INFO | done
+"""  # noqa: E501 - as fio prints it
+
+
+@pytest.mark.parametrize("prefix", ["2026-05-03T10:43:23.1234567Z", "fio-1  |", "10:43 DEBUG|"])
+def test_a_log_may_print_something_before_each_line(prefix: str) -> None:
+    """The time of a CI system, or the name of a container, is no part of the name of a job."""
+    (job,) = _jobs(CI_LOG.replace("10:43:23 DEBUG| [stdout]", prefix))
+    assert job.name == "seq"
+    assert [part.total_ios for part in job.directions] == [1000, 500]
+    (job,) = _jobs(CI_LOG)
+    assert (job.name, job.options["rw"], len(job.directions)) == ("seq", "rw", 2)
+    assert job.directions[0].clat is not None
+    (job,) = _jobs(ETCD + "\nwal  write: iops=58 is slow\n")
+    assert job.name == "wal"

@@ -38,6 +38,11 @@ _ENTRY = re.compile(
     r"^(?P<name>\S.*?): \(groupid=(?P<group>\d{1,9}), jobs=(?P<jobs>\d{1,9})\):"
     r" err=\s*(?P<error>\d{1,9}).*?: pid=(?P<pid>\d+)(?:: (?P<time>.*\S))?"
 )
+# The text of a log before fio's own, such as the time, and one line of an entry in it
+_PREFIXED = re.compile(
+    r"^(?P<prefix>\S.*?) {2,}(?:(?:read|write|trim|mixed)\s*: .*iops=|cpu\s*: usr=)",
+    re.MULTILINE | re.IGNORECASE,
+)
 # The same in a quotation
 _INDENTED = re.compile(r"^([ \t>|]+)\S.*?: \(groupid=\d+, jobs=\d+\): err=", re.MULTILINE)
 _MESSAGE = re.compile(r"(?:fio|verify): ")  # of an error, or that fio was stopped
@@ -89,6 +94,7 @@ def read_text_output(text: str, *, path: str = "") -> list[RunOutput]:
     continue the one before: sums over clients have no process ID. Lines of terse output
     do not say whether they are of one process, so each is a result of its own.
     """
+    text = _without_prefix(text)
     margin = _INDENTED.search(text)
     lines = [line.removeprefix(margin[1] if margin else "") for line in text.splitlines()]
     outputs = list(_normal_outputs(lines)) or [
@@ -110,6 +116,17 @@ def read_text_output(text: str, *, path: str = "") -> list[RunOutput]:
             path=path,
         )
     return outputs
+
+
+def _without_prefix(text: str) -> str:
+    """Return the lines of a log without what another program printed in front of each."""
+    match = _PREFIXED.search(text)
+    if match is None:
+        return text
+    shape = re.sub(r"\d+", r"\\d+", re.escape(match["prefix"]))
+    if not re.search(rf"^{shape}[ ]?[^\s:].*?: \(groupid=\d", text, re.MULTILINE):
+        return text  # it is a line of another program
+    return re.sub(rf"^{shape}[ ]?", "", text, flags=re.MULTILINE)
 
 
 def _scaled(text: str) -> float:
