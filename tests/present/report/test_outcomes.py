@@ -99,3 +99,17 @@ def test_headline_numbers_of_several_clients_are_their_sums() -> None:
     [iops, *_] = key_numbers(client_outcomes(outcomes, [{**step, "iops": None}]))
     assert iops.phrase == "500 IOPS per client (median of 2)"
     assert client_outcomes(outcomes, []) == outcomes
+
+
+def test_headline_numbers_say_of_which_jobs_they_are() -> None:
+    """One job of direct I/O among many others must not stand for all of them."""
+    rows = [row_of(run_of(1, "direct"), iops=3_200.0, direct=True)]
+    assert key_numbers(job_outcomes(rows))[0].of == ""
+    rows.append(row_of(run_of(2, "cached"), iops=900_000.0, direct=False))
+    iops = key_numbers(job_outcomes(rows))[0]
+    assert (iops.value, iops.of) == ("3.2k", " with direct I/O")
+    rows.append(row_of(run_of(3, "unknown-a"), iops=40_000.0, direct=None))
+    assert key_numbers(job_outcomes(rows))[0].value == "3.2k"
+    rows.append(row_of(run_of(4, "unknown-b"), iops=50_000.0, direct=None))
+    iops = key_numbers(job_outcomes(rows))[0]
+    assert (iops.label, iops.value, iops.of) == ("Highest IOPS, page cache use unknown", "50k", "")

@@ -75,6 +75,7 @@ class KeyNumber:
     # the value in the answer, such as ``498 IOPS``; empty where it is not part of it
     phrase: str = ""
     jobs: int = 1  # number of jobs that it is the best of
+    of: str = ""  # which of the jobs, in words; empty for all
 
 
 @dataclass(frozen=True)
@@ -227,12 +228,18 @@ def _median(values: Iterable[float]) -> float:
 
 
 def key_numbers(outcomes: Sequence[Outcome]) -> list[KeyNumber]:
-    """Return the max rates and the min tail latency, of direct I/O where there is any."""
+    """Return the max rates and the min tail latency, of direct I/O where that is known of most."""
     direct = [outcome for outcome in outcomes if outcome.direct]
-    chosen = direct or outcomes
-    cached = [outcome for outcome in chosen if outcome.buffered]
-    kind = "through the page cache" if cached else "page cache use unknown"
-    kind = "direct I/O" if direct else kind
+    unknown = [outcome for outcome in outcomes if not outcome.direct and not outcome.buffered]
+    if direct and len(direct) >= len(unknown):
+        chosen, kind = direct, "direct I/O"
+    elif direct:
+        chosen, kind = [*direct, *unknown], "page cache use unknown"
+    else:
+        chosen, kind = [*outcomes], "page cache use unknown"
+        if len(unknown) < len(outcomes):
+            kind = "through the page cache"
+    of = " with direct I/O" if chosen is direct and len(direct) < len(outcomes) else ""
     numbers = []
     for measure in _MEASURES:
         ranked = [
@@ -263,7 +270,7 @@ def key_numbers(outcomes: Sequence[Outcome]) -> list[KeyNumber]:
             if measure.sign < 0 and "_" not in winner.p99_of:
                 phrase = f"{winner.p99_of} p99 {value}"
             phrase = phrase if len(outcomes) == 1 or measure.sign > 0 else ""
-            numbers.append(KeyNumber(name, value, source, share, phrase, len(outcomes)))
+            numbers.append(KeyNumber(name, value, source, share, phrase, len(outcomes), of))
     return numbers
 
 

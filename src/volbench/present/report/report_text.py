@@ -286,7 +286,8 @@ def _answer(
     if max(result.jobs for result in key) == 1:
         parts = [", ".join(phrases)]
     else:
-        parts = [f"Up to {' and '.join(phrases)}"] if phrases else ["No rate was reported"]
+        rates = f"Up to {' and '.join(phrases)}{key[0].of}"
+        parts = [rates] if phrases else ["No rate was reported"]
     verdicts = rows["verdicts"]
     parts += [*_limit(limits), *_bottleneck(verdicts), *_steady(verdicts), *_left_out(rows)]
     return "; ".join(parts) + "."
