@@ -94,6 +94,7 @@ def test_show_names_the_source_of_each_value(folder: Path) -> None:
         ("targets = 3", "targets must be a string or a table of strings"),
         ("results = 3", "results must be a string"),
         ("results =", "(at line 1, column 10)"),
+        ("results = " + "[" * 100_000, "nested too deeply"),
     ],
 )
 def test_mistakes_name_the_file(text: str, message: str, folder: Path) -> None:

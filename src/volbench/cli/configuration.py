@@ -144,6 +144,10 @@ def _values(file: Path) -> Iterator[tuple[str, str | dict[str, str]]]:
         raise InputError(
             f"{file} cannot be read: {error}", hint="see volbench config --help"
         ) from error
+    except RecursionError:
+        raise InputError(
+            f"{file} is nested too deeply", hint="see volbench config --help"
+        ) from None
     for key, value in document.items():
         if key not in KEYS:
             raise InputError(

@@ -301,6 +301,17 @@ def test_raw_control_characters_in_texts_are_read() -> None:
     assert parse_output(changed).jobs[0].name == "a\tb\x0b\u2028\ufffd"
 
 
+@pytest.mark.parametrize("key", [r"\ud800", r"\u202e", r"\u001b[2J", r"\u0000"])
+def test_errors_escape_a_key_that_cannot_be_printed_or_stored(key: str) -> None:
+    """The message of an error is printed, and kept in the tables of its campaign."""
+    text = text_of("fio-3.42/fsync-latency")
+    changed = re.sub(r'"bins" : \{(?=\s*")', lambda _: f'"bins" : {{ "{key}" : 6,', text)
+    assert changed != text
+    with pytest.raises(OutputError, match="a latency bin") as raised:
+        parse_output(changed)
+    assert str(raised.value).isprintable()
+
+
 def test_the_last_of_a_repeated_option_counts() -> None:
     """An option given twice is printed as two keys of one object; it used the last."""
     text = text_of("fio-3.33/randtrim-null")

@@ -307,7 +307,9 @@ class Fields:
         return text
 
     def _place(self, key: str) -> str:
-        return f"{self.where}.{key}" if self.where else key
+        """Return where a key is; one that cannot be printed or stored is escaped."""
+        name = key if key.isprintable() else ascii(key)[:60]
+        return f"{self.where}.{name}" if self.where else name
 
     def _below(self, key: str, value: object, place: str) -> Fields:
         if not isinstance(value, dict):
