@@ -304,6 +304,13 @@ def unwritten(
     return f"{path} cannot be {verb}: {reason}", hint
 
 
+def unread(error: Exception) -> str:
+    """Return why a text file could not be read, without its path."""
+    if isinstance(error, UnicodeDecodeError):
+        return f"it is not UTF-8 text ({error.reason} at byte {error.start})"
+    return str(getattr(error, "strerror", None) or error)
+
+
 def quoted(value: object) -> str:
     """Return a path or name as a word of a suggested command, quoted for a shell."""
     return shlex.quote(str(value))

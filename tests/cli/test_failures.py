@@ -318,3 +318,24 @@ def test_a_mistake_is_reported_once_with_a_hint(
     assert len(lines) == 2, done.stderr
     assert message in lines[0]
     assert hint in lines[1]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("profile", "check", "x.yaml"),
+        ("inventory", "check", "x.yaml"),
+        ("run", "x.fio", "--on", ".", "--dry-run"),
+        ("config", "show"),
+    ],
+)
+def test_a_binary_file_is_named_plainly(
+    volbench: Volbench, tmp_path: Path, arguments: tuple[str, ...]
+) -> None:
+    """What it is not, and where, in words of a user instead of Python's."""
+    name = next((word for word in arguments if word.startswith("x.")), "volbench.toml")
+    (tmp_path / name).write_bytes(b"jobs\xaa\xff")
+    done = volbench(*arguments)
+    assert done.returncode == 2
+    words = "cannot be read: it is not UTF-8 text (invalid start byte at byte 4)"
+    assert f"{name} {words}" in done.stderr

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from volbench.errors import InputError
+from volbench.errors import InputError, unread
 
 if TYPE_CHECKING:
     from volbench.api.one_campaign import CampaignData
@@ -209,7 +209,9 @@ def imported_text(
             hint="check its path; volbench profile list has the bundled profiles",
         ) from error
     except UnicodeDecodeError as error:
-        raise InputError(f"{job_file} is not UTF-8: {error}", hint="save it as UTF-8") from error
+        raise InputError(
+            f"{job_file} cannot be read: {unread(error)}", hint="save it as UTF-8"
+        ) from error
     table = options_on(executor)
     imported = parse_jobfile(text, path=str(job_file), table=table, allow_exec=allow_exec)
     for notice in imported.notices:

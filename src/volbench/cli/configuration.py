@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from volbench.api.run_profiles import DEFAULT_RESULTS
-from volbench.errors import InputError, RefusedError, did_you_mean
+from volbench.errors import InputError, RefusedError, did_you_mean, unread
 from volbench.store.held_folder import login_of
 
 LOCAL_FILE = Path("volbench.toml")
@@ -142,7 +142,7 @@ def _values(file: Path) -> Iterator[tuple[str, str | dict[str, str]]]:
         document = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InputError(
-            f"{file} cannot be read: {error}", hint="see volbench config --help"
+            f"{file} cannot be read: {unread(error)}", hint="see volbench config --help"
         ) from error
     except RecursionError:
         raise InputError(

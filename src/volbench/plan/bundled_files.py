@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from volbench.errors import InputError, did_you_mean
+from volbench.errors import InputError, did_you_mean, unread
 
 # Text that a person writes; more is another kind of file. Noticed by:
 # tests/plan/test_bundled_files.py::test_files_that_are_not_profiles_are_refused
@@ -80,7 +80,6 @@ def read_text(path: Path, *, what: str, max_bytes: int = _MAX_BYTES, form: str =
 def _unreadable(
     path: Path, error: OSError | UnicodeDecodeError, *, what: str, form: str = "YAML"
 ) -> InputError:
-    reason = error.strerror if isinstance(error, OSError) else str(error)
     return InputError(
-        f"{path} cannot be read: {reason}", hint=f"a {what} is a {form} file in UTF-8"
+        f"{path} cannot be read: {unread(error)}", hint=f"a {what} is a {form} file in UTF-8"
     )

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from volbench.errors import InventoryError, Problems, quoted
+from volbench.errors import InventoryError, Problems, quoted, unread
 from volbench.model.campaign.host import Inventory
 from volbench.model.document.located_errors import Entry, Node
 from volbench.model.document.yaml_text import parse_document
@@ -156,10 +156,9 @@ def _text(path: Path) -> str:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
-        reason = f"is not UTF-8 text: {error.reason} at byte {error.start}"
-        raise _refused(path, reason, "save it as UTF-8") from error
+        raise _refused(path, f"cannot be read: {unread(error)}", "save it as UTF-8") from error
     except OSError as error:
-        reason = f"cannot be read: {error.strerror or error}"
+        reason = f"cannot be read: {unread(error)}"
         raise _refused(path, reason, "name a file with a list of hosts") from error
     if text.startswith("#!"):
         reason = "is a program, which volbench does not run"
