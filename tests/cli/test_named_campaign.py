@@ -31,7 +31,10 @@ def test_placeholders_of_other_folders_stay() -> None:
 def test_status_says_what_is_left_to_do(tmp_path: Path) -> None:
     """Runs of the plan that were never started are left to do; JSON keeps the state's name."""
     layout = half_finished(tmp_path / "c")
-    heading, _, row, *_ = call("status", layout.root).stdout.splitlines()
+    done = call("status", layout.root)
+    heading, _, row, *_ = done.stdout.splitlines()
+    words = f"not running; to continue it: volbench resume {layout.root}"
+    assert words in f"{done.stdout}{done.stderr}"
     assert heading.split("  ")[-1].strip() == "left to do"
     assert row.split()[-1] == "1"
     assert '"planned": 1' in call("status", layout.root, "--json").stdout

@@ -74,7 +74,12 @@ def status(campaign: Path, *, table_output: TableOutput) -> None:
             damaged[run.id] = error.message.removeprefix(f"{layout.run(run.id).path}/")
         status = clients.setdefault((run.host, run.client), ClientStatus(run.host, run.client))
         status.add(run.id, history.states.get(run.id), history.processes.get(run.id, {}))
-    controller = "running" if is_held(layout) else "not running"
+    controller = "running"
+    if not is_held(layout):
+        resume = f"; to continue it: volbench resume {quoted(campaign)}"
+        states = (history.states.get(run.id) for run in archive.campaign.runs)
+        is_open = any(state is None or not state.is_settled for state in states)
+        controller = "not running" + resume * is_open
     notes = [controller, *damage_notes(damaged)]
     table_output.write(status_table(list(clients.values()), notes=notes))
 
