@@ -150,7 +150,8 @@ def test_a_bucket_is_tried_before_a_campaign(
 def test_a_refused_check_is_a_denial(bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
     """The hint names the three rights that are needed."""
     relay = Relay(f"s3://{bucket.name}")
-    monkeypatch.setattr(Relay, "_put", lambda *_: 403)
+    refused = AgentError("denied", "x answers 403 Forbidden")
+    monkeypatch.setattr("volbench.object_storage.relay.put_folder", Mock(side_effect=refused))
     with pytest.raises(AuthError, match="denied") as caught:
         relay.check()
     assert "s3:DeleteObject" in caught.value.hint

@@ -346,7 +346,7 @@ _NO_WAY = (
 )
 _LEFT = "note: objects of this campaign remain below {}: {}"
 _MAX_LINE_BYTES = 1 << 20  # A chunk of 64 KiB is a line of 90 KB at most.
-_said: set[str] = set()  # the first words of notes that were shown
+_said: set[str] = set()  # of these notes
 _PUT_S = 900.0  # Gigabytes of logs over a slow link; a pod that is gone is noticed before.
 
 
@@ -355,12 +355,11 @@ def _relay(address: str) -> Any:  # noqa: ANN401 - of another slice
     return load(RELAY)(address)
 
 
-def _say_once(words: str) -> None:
-    """Show a note, unless one of its kind was shown."""
-    kind = words.partition(" of ")[0]
-    if kind not in _said:
-        _said.add(kind)
-        click.echo(words, err=True)
+def _say_once(note: str, subject: str, reason: str) -> None:
+    """Show a note, unless it was shown for another subject."""
+    if note not in _said:
+        _said.add(note)
+        click.echo(note.format(subject, reason), err=True)
 
 
 def _part(line: bytes) -> object:
@@ -399,7 +398,7 @@ class PodExecutor(AgentExecutor):
                 if isinstance(error, ConnectError) or getattr(error, "ends_host", False):
                     raise
                 self._has_way = False
-                _say_once(_NO_WAY.format(self.host, error.message))
+                _say_once(_NO_WAY, self.host, error.message)
         if not self._has_way:
             super().fetch_work_folder(path, folder)
 
@@ -425,7 +424,7 @@ class PodExecutor(AgentExecutor):
             try:
                 relay.remove(name)
             except TransportError as error:
-                _say_once(_LEFT.format(relay.address, error.message))
+                _say_once(_LEFT, relay.address, error.message)
 
     def claim(self) -> Manifest | None:
         """Return the claim of the pod; None without one, or if it was removed."""

@@ -6,7 +6,6 @@ A pod needs no credentials: it gets a signed URL for one object and a quarter of
 from __future__ import annotations
 
 import hashlib
-import http.client
 import os
 import secrets
 import tempfile
@@ -14,18 +13,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 from urllib.parse import urlsplit
 
-from volbench.errors import AuthError, InputError, TransferError, TransportError
+from volbench.errors import AuthError, InputError, TransferError, TransportError, VolbenchError
+from volbench.execute.agent.agent_error import AgentError
+from volbench.execute.agent.files import put_folder
 from volbench.execute.local import temporary_folder
 from volbench.slices import install_command
 from volbench.store.atomic_files import unwritable
 
 VALID_S = 900.0  # Time in which a pod must have written an object; no verdict depends on it.
-_CHECK_S = 20.0  # A bucket answers within a second; no verdict depends on it.
 _ROLES = "169.254."  # Where machines and pods of AWS get the credentials of their role.
-_SCHEMES = {"http": http.client.HTTPConnection, "https": http.client.HTTPSConnection}
 
 
 class Relay:
@@ -123,36 +122,30 @@ class Relay:
             AuthError: writing, reading or removing is denied.
             TransportError: the storage does not answer.
         """
-        name, text = f"volbench-check-{secrets.token_hex(8)}", b"volbench tries whether pods can\n"
-        status = self._put(self.url(name), text)
-        if status == http.client.NOT_FOUND:
-            raise InputError(
-                f"the bucket of {self.address} does not exist",
-                hint="create the bucket, or correct the address, the region or AWS_ENDPOINT_URL",
-            )
-        if status == http.client.FORBIDDEN:
-            raise self._denied()
-        if status != http.client.OK:
-            raise self._unreachable(f"it answers {status}")
+        name = f"volbench-check-{secrets.token_hex(8)}"
+        url = self.url(name)
+        with tempfile.TemporaryDirectory(dir=temporary_folder()) as folder:
+            Path(folder, "check").write_text("volbench tries whether pods can\n", encoding="utf-8")
+            try:
+                put: dict[str, Any] = put_folder(folder, url)
+            except AgentError as error:
+                raise self._refused(error) from None
         try:
-            with self.opened(name, size=len(text), sha256=hashlib.sha256(text).hexdigest()):
+            with self.opened(name, **put):
                 pass
         finally:
             self.remove(name)
 
-    def _put(self, url: str, text: bytes) -> int:
-        """Write a text, and return the status of the answer."""
-        at = urlsplit(url)
-        connection = _SCHEMES[at.scheme](at.netloc, timeout=_CHECK_S)
-        try:
-            headers = {"Content-Type": "application/octet-stream"}
-            connection.request("PUT", f"{at.path}?{at.query}", body=text, headers=headers)
-            status: int = connection.getresponse().status
-        except (OSError, http.client.HTTPException) as error:
-            raise self._unreachable(str(error)) from None  # its traceback would show the URL
-        finally:
-            connection.close()
-        return status
+    def _refused(self, error: AgentError) -> VolbenchError:
+        """Return why nothing can be written."""
+        if error.kind == "denied":
+            return self._denied()
+        if error.kind == "missing":
+            return InputError(
+                f"the bucket of {self.address} does not exist",
+                hint="create the bucket, or correct the address, the region or AWS_ENDPOINT_URL",
+            )
+        return self._unreachable(error.message)
 
     @contextmanager
     def _reported(self) -> Iterator[None]:

@@ -32,8 +32,8 @@ _LAST_BIN = "the last bin of fio"
         " 75 % or more than 125 % of the I/Os of the result."
     ),
     why=(
-        "These numbers are errors of fio, or only a lower bound (a note). Tables, charts and"
-        " verdicts leave them out."
+        "These numbers are errors of fio, or (a note) only a lower bound, or those of a small part"
+        " of the latency. Tables, charts and verdicts leave them out."
     ),
     advice=(
         "Measure again with a newer version of fio, and with lat_percentiles=1 for percentiles of"

@@ -440,7 +440,7 @@ _MIN_KIND_IOS = 100
         "Percentiles of each direction of a run with one section: two neighbours of which the upper"
         " one is at least 8 times the lower one (4 times if at least 10 % are of each kind; then"
         " one percentile may lie between two that differ by 8 times), while the I/Os on either side"
-        " differ by at most a factor of 3. Neighbours are at most 10 percent of the I/Os apart. At"
+        " differ by at most a factor of 3. At most 10 % of the I/Os lie between neighbours. At"
         " least 1 % and 100 of the I/Os are of each kind. The thresholds are volbench's own."
     ),
     why=(

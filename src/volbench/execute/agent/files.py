@@ -465,4 +465,5 @@ def _put(body: "typing.IO[bytes]", size: int, url: str) -> None:
         connection.close()
     if answer.status != http.client.OK:
         reason = "{} answers {} {}".format(at.netloc, answer.status, answer.reason)
-        raise AgentError("denied" if answer.status == http.client.FORBIDDEN else "failed", reason)
+        kinds = {http.client.FORBIDDEN: "denied", http.client.NOT_FOUND: "missing"}
+        raise AgentError(kinds.get(answer.status, "failed"), reason)

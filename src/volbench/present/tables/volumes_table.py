@@ -103,12 +103,12 @@ def _is_measured(row: Row) -> bool:
 
 
 def _is_ranked(row: Row) -> bool:
-    """Return whether a row is a result of a known workload on a volume that can be told apart."""
+    """Return whether a row is a result of a known workload on a volume with a name or labels."""
     return _is_measured(row) and bool(text(row, "rw")) and {*_place(row)[1:]} != {_UNKNOWN}
 
 
 def _place(row: Row) -> tuple[str, ...]:
-    """Return what a volume is told apart by: an unknown one, by its labels, if it has any."""
+    """Return what identifies a volume: its labels, if it has no name."""
     labels = [text(row, name) for name in row if name.startswith(LABEL_PREFIX)]
     is_known = text(row, "volume") != _UNKNOWN
     return *_key(row, _PLACE), *([] if is_known else filter(None, labels))
