@@ -209,6 +209,7 @@ def test_reused_pid_is_not_taken_for_the_program(folder: Path) -> None:
     """A process with the same number that started at another time gets no signal."""
     launch(folder, "true")
     events(folder)
+    time.sleep(2 / os.sysconf("SC_CLK_TCK"))  # the kernel counts starts in ticks
     with Started(["sleep", "60"], start_new_session=True) as other:
         try:
             change_state(folder, pid=other.pid)
