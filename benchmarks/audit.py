@@ -35,7 +35,7 @@ from volbench.analyse.bottleneck.campaign_context import Context, verdict_rows
 from volbench.analyse.compare.promised_limits import MARGIN, Delivery, Outcome, deliveries
 from volbench.analyse.findings import finding_rows
 from volbench.engine.campaign.depth_stopping import DepthJudge
-from volbench.lab.scenario import Scenario
+from volbench.extensions.lab.scenario import Scenario
 from volbench.model.campaign.planned_run import Campaign, Run
 from volbench.model.profile.profile_settings import Limits
 from volbench.model.results.finding import Cause

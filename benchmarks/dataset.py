@@ -18,10 +18,10 @@ import pyarrow as pa
 
 import volbench
 from volbench.api.many_campaigns import View
+from volbench.extensions.object_storage.sql_query import local_parts, run_query
 from volbench.model.campaign.host import Host
 from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section, Volume, VolumeKind
 from volbench.model.frames.columns import DERIVED, FRAMES
-from volbench.object_storage.sql_query import local_parts, run_query
 from volbench.present.export.frame_export import write_parts
 from volbench.store.archive import Archive, Provenance, create_campaign
 from volbench.store.journal import Journal, read_history

@@ -266,7 +266,7 @@ async def _serve(folder: Path, nodes: int) -> None:
 def control(folder: Path, pods: int) -> None:
     """Run the campaign, in a process of its own."""
     from volbench.cli.main import main  # noqa: PLC0415 - only the child needs it
-    from volbench.kubernetes import manifests, pod_executor, pod_placement  # noqa: PLC0415
+    from volbench.extensions.kubernetes import manifests, pod_executor, pod_placement  # noqa: PLC0415
 
     def names(_spec: object) -> list[str]:
         return [host_name(number) for number in range(pods)]

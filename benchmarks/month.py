@@ -32,8 +32,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.extensions.object_storage.buckets import Bucket, credentials, storage_server
 from tests.fleet.hosts import Fleet, fleet
-from tests.object_storage.buckets import Bucket, credentials, storage_server
 
 LOST, KERNEL, REGRESSION, REPLACED = 9, 13, 18, 23
 PROMISED_IOPS = 400

@@ -32,7 +32,7 @@ from volbench.analyse.compare.repeat_statistics import (
     unpaired_contrast,
 )
 from volbench.analyse.frames.resample import Floats
-from volbench.lab.scenario import Scenario
+from volbench.extensions.lab.scenario import Scenario
 from volbench.plan.expansion.expand import balanced
 
 RATIO = 1.02

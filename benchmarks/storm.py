@@ -20,8 +20,8 @@ from typing import Any
 from guests import make_guests, missing_programs, usable_accelerator
 from measured import VOLBENCH, Figure, conditions, print_figures
 
-from volbench.lab.scenario import load_scenario
-from volbench.lab.server import serve
+from volbench.extensions.lab.scenario import load_scenario
+from volbench.extensions.lab.server import serve
 
 # Limits as of a stripe of two 15k disks: some 180 requests a second and 100 MB/s each
 SCENARIO = """

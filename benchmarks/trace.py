@@ -16,9 +16,9 @@ from pathlib import Path
 
 from measured import Figure, print_figures
 
-from volbench.traces.recorder import recorded
-from volbench.traces.trace_file import FILE_NAME, read_facts, row_count
-from volbench.traces.trace_frames import TraceSummary
+from volbench.extensions.traces.recorder import recorded
+from volbench.extensions.traces.trace_file import FILE_NAME, read_facts, row_count
+from volbench.extensions.traces.trace_frames import TraceSummary
 
 RUNTIME_S, SIZE_BYTES = 10, 256 << 20
 TARGET_US, TARGET_BYTES = 3.0, 20.0

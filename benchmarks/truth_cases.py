@@ -14,8 +14,8 @@ from typing import Any
 
 from benchmarks.virtual_volume import Load
 
-from volbench.lab.expected_results import Direction, truth
-from volbench.lab.scenario import Scenario
+from volbench.extensions.lab.expected_results import Direction, truth
+from volbench.extensions.lab.scenario import Scenario
 from volbench.model.profile.profile_settings import Limits
 from volbench.model.results.finding import Cause
 

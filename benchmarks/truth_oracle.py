@@ -14,7 +14,7 @@ from benchmarks.truth_cases import Case
 from benchmarks.truth_views import BETWEEN_S, SAMPLE_S, Simulated
 from benchmarks.virtual_volume import VirtualVolume, sampled
 
-from volbench.lab.disk_model import CELL_S, Noise
+from volbench.extensions.lab.disk_model import CELL_S, Noise
 
 Floats = npt.NDArray[np.float64]
 Flags = npt.NDArray[np.bool_]

@@ -16,8 +16,14 @@ from statistics import NormalDist
 
 import numpy as np
 
-from volbench.lab.disk_model import BucketParameters, Flash, Noise, NoiseParameters, Speed
-from volbench.lab.scenario import Scenario
+from volbench.extensions.lab.disk_model import (
+    BucketParameters,
+    Flash,
+    Noise,
+    NoiseParameters,
+    Speed,
+)
+from volbench.extensions.lab.scenario import Scenario
 
 TICK_S = 0.05
 _TAIL_SHARE = 0.02  # Share of writes that wait for an erase while a drive collects garbage

@@ -24,15 +24,15 @@ from measured import Figure, print_figures
 from volbench.analyse.frames.kernel_counters import SampleReader, disk_rates
 from volbench.execute.agent.kernel_sampler import sample_disks
 from volbench.execute.agent.observation.process_io import sample_processes
+from volbench.extensions.watching.disk_logs import DiskLog, PackedLog, split_sample
+from volbench.extensions.watching.live_table import LiveTable
+from volbench.extensions.watching.watch_loop import PROCESS_SAMPLES, LiveDisk
 from volbench.ingest.watched_load import read_watched, watched_series
 from volbench.ingest.watched_processes import parse_intervals
 from volbench.model.campaign.planned_run import Run, Section, Volume, VolumeKind
 from volbench.model.profile.profile_model import Tool
 from volbench.model.results.provenance import VolumeFacts
 from volbench.store.layout import RunFolder
-from volbench.watching.disk_logs import DiskLog, PackedLog, split_sample
-from volbench.watching.live_table import LiveTable
-from volbench.watching.watch_loop import PROCESS_SAMPLES, LiveDisk
 
 DISKS, LOOKS = 50, 200
 PROCESSES, PROCESSES_S = 500, 60.0

@@ -13,7 +13,7 @@ from subprocess import CompletedProcess
 import pytest
 
 from tests.command_line import call
-from tests.kubernetes.local_cluster import LocalCluster, missing_cluster, running_cluster
+from tests.extensions.kubernetes.local_cluster import LocalCluster, missing_cluster, running_cluster
 from tests.schedule import ModuleScheduling, sort_slowest_first
 
 _PYTEST_OWN = {"PYTEST_CURRENT_TEST"}

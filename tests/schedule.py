@@ -36,7 +36,7 @@ SECONDS = {
     "tests/house/test_readme.py": 27,
     "tests/fleet/test_ssh_faults.py": 26,
     "tests/cli/test_wipe_confirmation.py": 25,
-    "tests/lab/test_server.py": 25,
+    "tests/extensions/lab/test_server.py": 25,
     "tests/browser/test_view.py": 24,
     "tests/fleet/test_ssh_commands.py": 23,
     "tests/cli/test_being_ended.py": 23,

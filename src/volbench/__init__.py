@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from volbench.api.notebook import Chart, Findings, Verdicts
     from volbench.api.one_campaign import CampaignData, open_campaign
     from volbench.api.run_profiles import run
-    from volbench.catalogue.priced_runs import price
     from volbench.errors import VolbenchError
-    from volbench.importer.import_campaign import import_results
+    from volbench.extensions.catalogue.priced_runs import price
+    from volbench.extensions.importer.import_campaign import import_results
 
 __version__ = "0.1.0"
 __all__ = [
@@ -60,10 +60,10 @@ _HOMES = {
     "Verdicts": "api.notebook",
     "VolbenchError": "errors",
     "compare": "api.compare_campaigns",
-    "import_results": "importer.import_campaign",
+    "import_results": "extensions.importer.import_campaign",
     "open_campaign": "api.one_campaign",
     "open_campaigns": "api.many_campaigns",
-    "price": "catalogue.priced_runs",
+    "price": "extensions.catalogue.priced_runs",
     "run": "api.run_profiles",
     "trend": "api.compare_campaigns",
 }

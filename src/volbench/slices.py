@@ -25,7 +25,7 @@ def load(reference: str, *, default: str = "") -> Any:  # noqa: ANN401 - whateve
     module, _, name = reference.partition(":")
     if not is_present(reference):
         raise InputError(
-            f"this installation lacks the package volbench.{module.partition('.')[0]}",
+            f"this installation lacks the package volbench.{_package(module)}",
             hint="install volbench again, with all of its packages",
         )
     return getattr(import_module(f"volbench.{module}"), name or default)
@@ -33,7 +33,16 @@ def load(reference: str, *, default: str = "") -> Any:  # noqa: ANN401 - whateve
 
 def is_present(reference: str) -> bool:
     """Return whether the folder that a reference names is installed."""
-    return find_spec(f"volbench.{reference.partition('.')[0]}") is not None
+    try:
+        return find_spec(f"volbench.{_package(reference)}") is not None
+    except ModuleNotFoundError:  # there are no extensions at all
+        return False
+
+
+def _package(reference: str) -> str:
+    """Return the package or the extension of a reference."""
+    parts = reference.partition(":")[0].split(".")
+    return ".".join(parts[:2] if parts[0] == "extensions" else parts[:1])
 
 
 def install_command(extra: str) -> str:

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser
 
 import volbench
 from tests.browser.watched import PHONE, Watched, axe
-from tests.importer.sources import CASES, put, take
+from tests.extensions.importer.sources import CASES, put, take
 from volbench.api.many_campaigns import open_campaigns
 from volbench.cli.main import cli
 from volbench.present.plots.colour_themes import THEMES

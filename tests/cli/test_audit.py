@@ -17,7 +17,7 @@ from volbench.cli.audit import _WORKLOADS
 from volbench.engine.campaign.prepare import CampaignRequest
 from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.execute.local import LocalExecutor
-from volbench.kubernetes.pod_placement import PodPlacement
+from volbench.extensions.kubernetes.pod_placement import PodPlacement
 from volbench.model.campaign.host import Host
 from volbench.model.profile.profile_settings import Limits
 

@@ -10,7 +10,7 @@ import pytest
 
 import volbench
 from tests.command_line import call
-from tests.importer.sources import put, result_of, take
+from tests.extensions.importer.sources import put, result_of, take
 from tests.labelled_campaigns import HOSTS, make
 from volbench.cli.campaign_list import _rates
 

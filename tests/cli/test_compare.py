@@ -14,10 +14,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 import volbench
-from tests.lab.virtual import write_campaign
+from tests.extensions.lab.virtual import write_campaign
 from volbench.cli.main import cli
 from volbench.errors import ComparisonError, InputError, RegressionError, UndecidedError
-from volbench.lab.scenario import load_scenario
+from volbench.extensions.lab.scenario import load_scenario
 
 pytestmark = pytest.mark.real_time
 

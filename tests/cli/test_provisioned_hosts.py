@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 WITHOUT = (
-    "import sys; sys.modules['volbench.kubernetes'] = None; "
+    "import sys; sys.modules['volbench.extensions.kubernetes'] = None; "
     "from volbench.cli.main import main; main(sys.argv[1:])"
 )
 
@@ -40,7 +40,7 @@ def test_options_of_pods_name_the_missing_package(
     """Exit code 2, and the package by its name."""
     done = call(*arguments, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
-    assert "this installation lacks the package volbench.kubernetes" in done.stderr
+    assert "this installation lacks the package volbench.extensions.kubernetes" in done.stderr
 
 
 def test_everything_else_works_without_pods(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import Volbench
-from tests.importer.sources import JSON, put
+from tests.extensions.importer.sources import JSON, put
 from tests.waiting import PATIENCE_S
 from volbench.errors import ArchiveError, RefusedError
 from volbench.store.held_folder import (

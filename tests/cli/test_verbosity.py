@@ -9,7 +9,7 @@ import click
 import pytest
 
 from tests.command_line import Volbench
-from tests.importer.sources import JSON, put
+from tests.extensions.importer.sources import JSON, put
 from volbench.cli.output import progress_line
 from volbench.cli.verb_groups import add_verbosity, questions_shown
 

@@ -13,9 +13,9 @@ import pytest
 
 from tests.execute.fake import FakeExecutor, FakeProcess
 from tests.execute.host_files import names_in, stat_of, text_of
+from tests.extensions.kubernetes.image import NAME
+from tests.extensions.kubernetes.local_cluster import LocalCluster
 from tests.fleet.hosts import Fleet, fleet
-from tests.kubernetes.image import NAME
-from tests.kubernetes.local_cluster import LocalCluster
 from tests.waiting import until
 from volbench.engine.hosts.orphans import lifetime_of
 from volbench.errors import TransportError
@@ -25,12 +25,12 @@ from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Completed, Executor
 from volbench.execute.ssh.connection import open_pool
 from volbench.execute.ssh.ssh_channel import ssh_executor
-from volbench.kubernetes.cluster import Cluster, open_cluster
-from volbench.kubernetes.cluster_spec import ClusterSpec
-from volbench.kubernetes.manifests import WORK_MOUNT
-from volbench.kubernetes.pod_executor import PodExecutor
-from volbench.kubernetes.pod_placement import create_objects, wait_for_hosts
-from volbench.kubernetes.removal import remove_campaign
+from volbench.extensions.kubernetes.cluster import Cluster, open_cluster
+from volbench.extensions.kubernetes.cluster_spec import ClusterSpec
+from volbench.extensions.kubernetes.manifests import WORK_MOUNT
+from volbench.extensions.kubernetes.pod_executor import PodExecutor
+from volbench.extensions.kubernetes.pod_placement import create_objects, wait_for_hosts
+from volbench.extensions.kubernetes.removal import remove_campaign
 from volbench.model.campaign.host import Host
 
 PATIENCE = 200

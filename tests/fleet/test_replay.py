@@ -9,11 +9,11 @@ import pytest
 
 import volbench
 from tests.command_line import call
+from tests.extensions.traces.replayed_traces import SPAN_BYTES, make_trace
 from tests.fleet.desk import check_clean
 from tests.fleet.hosts import Fleet
 from tests.fleet.texts import USER
-from tests.traces.replayed_traces import SPAN_BYTES, make_trace
-from volbench.traces.trace_file import read_rows
+from volbench.extensions.traces.trace_file import read_rows
 
 pytestmark = [pytest.mark.root, pytest.mark.real_time]
 

@@ -17,7 +17,7 @@ from tests.command_line import COMMAND, call
 from tests.fleet.hosts import Fleet
 from tests.waiting import Started, until
 from volbench.execute.agent.observation.request_recorder import find_tracefs
-from volbench.traces.trace_file import Kind, read_batches, read_facts
+from volbench.extensions.traces.trace_file import Kind, read_batches, read_facts
 
 pytestmark = [pytest.mark.root, pytest.mark.real_time]
 

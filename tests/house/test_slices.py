@@ -19,7 +19,7 @@ RECORDED = ROOT / "tests/campaigns/format-1"
 CORE_TESTS = ("model", "plan", "fio", "store", "present/tables")
 BUNDLED = ("profiles", "prices", "volume-types", "storage-classes")
 # What is said in the core of a slice, such as "catalogue.volume_types:known_limits"
-REFERENCE = re.compile(rf'"((?:{"|".join(SLICES)})\.[a-z_.]+(?::[A-Za-z_]+)?)"')
+REFERENCE = re.compile(rf'"(extensions\.(?:{"|".join(SLICES)})\.[a-z_.]+(?::[A-Za-z_]+)?)"')
 IMPORT_ALL = """
 import pkgutil, volbench
 from importlib import import_module
@@ -37,7 +37,7 @@ def core(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("core")
 
     def slices(folder: str, names: list[str]) -> set[str]:
-        is_package = Path(folder) == ROOT / "src/volbench"
+        is_package = Path(folder) == ROOT / "src/volbench/extensions"
         return {name for name in names if name == "__pycache__" or (is_package and name in SLICES)}
 
     shutil.copytree(ROOT / "src/volbench", root / "src/volbench", ignore=slices)
@@ -114,7 +114,7 @@ def test_a_missing_slice_is_named(
     """A verb, an option or an address that needs a slice says which package is missing."""
     done = python(core, "-m", "volbench", *arguments, cwd=tmp_path)
     assert done.returncode == 2, done.stderr
-    assert f"lacks the package volbench.{package}" in done.stderr
+    assert f"lacks the package volbench.extensions.{package}" in done.stderr
     assert "Traceback" not in done.stderr
 
 
@@ -142,11 +142,11 @@ def test_seams_name_existing_modules_of_slices() -> None:
     references = {
         reference
         for path in (ROOT / "src/volbench").rglob("*.py")
-        if path.relative_to(ROOT / "src/volbench").parts[0] not in SLICES
+        if path.relative_to(ROOT / "src/volbench").parts[0] != "extensions"
         for reference in REFERENCE.findall(path.read_text("utf-8"))
     }
     assert len(references) >= 15
     for reference in sorted(references):
         assert load(reference, default="__name__") is not None, reference
-    used = {reference.partition(".")[0] for reference in references}
+    used = {reference.split(".")[1] for reference in references}
     assert used == SLICES

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.importer.sources import take
+from tests.extensions.importer.sources import take
 from tests.ingest.block_rows import block_rows
 from volbench.fio.logs.direction_series import DirectionSeries
 from volbench.fio.results.json_output import parse_output

@@ -18,11 +18,12 @@ from tests.execute.fake import FakeExecutor, ScriptedSnapshot
 from tests.fio.runs import run_on
 from tests.torture.damaged_texts import damaged_texts
 from tests.torture.stored_files import finished_campaign
-from volbench.catalogue.price_list import parse_prices
-from volbench.catalogue.volume_types import parse_types
 from volbench.errors import VolbenchError
 from volbench.execute.agent.mounts import read_swaps
 from volbench.execute.agent.partition_tables import read_table
+from volbench.extensions.catalogue.price_list import parse_prices
+from volbench.extensions.catalogue.volume_types import parse_types
+from volbench.extensions.lab.scenario import load_scenario
 from volbench.fio.dd import parse_dd
 from volbench.fio.jobs.job_file import parse_jobfile
 from volbench.fio.jobs.option_table import shipped_table
@@ -31,7 +32,6 @@ from volbench.fio.logs.section_logs import read_series
 from volbench.fio.results.json_output import parse_output
 from volbench.fio.results.validation import ProgressReader
 from volbench.ingest.run_files import read_facts, read_status
-from volbench.lab.scenario import load_scenario
 from volbench.plan.inventory.load_inventory import load_inventory
 from volbench.plan.profile.load_profile import dump_profile, load_profile
 from volbench.store.archive import read_campaign
@@ -198,7 +198,7 @@ PARSERS = (
     Parser("types", ("volume-types/*.yaml",), lambda text: parse_types(_text(text), path="t.yaml")),
     Parser(
         "scenario",
-        ("src/volbench/lab/scenarios/*.yaml",),
+        ("src/volbench/extensions/lab/scenarios/*.yaml",),
         lambda text: load_scenario(_text(text), path="s.yaml"),
     ),
     Parser("journal", ("journal.jsonl",), _in_file("journal.jsonl", read_history), is_stored=True),

@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
 # Answers a query over views of frames, and opens the campaigns at an address in object storage; see
 # `volbench.slices.load`
-SQL = "object_storage.sql_query:answer_query"
-OPEN_ADDRESS = "object_storage.object_storage:open_address"
+SQL = "extensions.object_storage.sql_query:answer_query"
+OPEN_ADDRESS = "extensions.object_storage.object_storage:open_address"
 
 _MAX_NAMES = 3  # Campaigns that the text of a dataset names, so that it fits a line
 

@@ -84,7 +84,7 @@ class _Promised:
 
 
 def _type_names() -> Iterator[str]:
-    yield from load("catalogue.volume_types:catalogue")()
+    yield from load("extensions.catalogue.volume_types:catalogue")()
 
 
 _PROMISED = option_group(

@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from volbench.store.layout import Layout
 
 # Records the end of the runs that a killed watch left open; see `volbench.slices.load`
-_CONCLUDE = "watching.killed_watch:conclude_killed"
-_CHECK = "watching.watch_loop:check_recorded"
+_CONCLUDE = "extensions.watching.killed_watch:conclude_killed"
+_CHECK = "extensions.watching.watch_loop:check_recorded"
 
 
 @click.command("status", epilog=examples("volbench status results"))

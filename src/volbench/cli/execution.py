@@ -49,9 +49,9 @@ if TYPE_CHECKING:
     from volbench.store.layout import Layout
 
 # Returns the cost of prepared campaigns by a price list; see `volbench.slices.load`
-BILL = "catalogue.price_list:bill_of"
-_LOSSES = "kubernetes.resumed_pods:record_losses"
-_EXPANSIONS = "kubernetes.expansion:Expansions"
+BILL = "extensions.catalogue.price_list:bill_of"
+_LOSSES = "extensions.kubernetes.resumed_pods:record_losses"
+_EXPANSIONS = "extensions.kubernetes.expansion:Expansions"
 
 
 def confirm_length(prepared: Prepared, *, bill: object | None, yes: bool) -> None:

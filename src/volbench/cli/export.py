@@ -38,10 +38,12 @@ class Exporter:
 # Seam: name of a format to its exporter. One whose slice is absent is not offered.
 EXPORTERS = {
     "openmetrics": Exporter(
-        "metrics.txt", "monitoring.openmetrics:export_metrics", "time series for Prometheus"
+        "metrics.txt",
+        "extensions.monitoring.openmetrics:export_metrics",
+        "time series for Prometheus",
     ),
     "grafana": Exporter(
-        "dashboard.json", "monitoring.grafana:export_dashboard", "a dashboard for these"
+        "dashboard.json", "extensions.monitoring.grafana:export_dashboard", "a dashboard for these"
     ),
 }
 WHOLE = {name: own for name, own in EXPORTERS.items() if is_present(own.render)}

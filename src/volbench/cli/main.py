@@ -28,14 +28,17 @@ VERBS: dict[str, tuple[str, str]] = {
     "audit": ("cli.audit:audit", "Measure whether volumes deliver what is promised."),
     "run": ("cli.run:run", "Run profiles on volumes; results go into a campaign folder."),
     "warmup": ("cli.run:warmup", "Write or read every block of a volume once, and verify it."),
-    "watch": ("watching.watch_verbs:watch", "Record the activity of disks under any load."),
-    "mark": ("watching.watch_verbs:mark", "Mark an event on the time axis of a watch."),
-    "replay": ("traces.replay_verb:replay", "Replay a trace on a volume, and score it."),
+    "watch": (
+        "extensions.watching.watch_verbs:watch",
+        "Record the activity of disks under any load.",
+    ),
+    "mark": ("extensions.watching.watch_verbs:mark", "Mark an event on the time axis of a watch."),
+    "replay": ("extensions.traces.replay_verb:replay", "Replay a trace on a volume, and score it."),
     "fidelity": (
-        "traces.replay_verb:fidelity",
+        "extensions.traces.replay_verb:fidelity",
         "Show how close a replay came to its recording.",
     ),
-    "trace": ("traces.trace_verbs:trace", "Show and import traces: a row for each I/O."),
+    "trace": ("extensions.traces.trace_verbs:trace", "Show and import traces: a row for each I/O."),
     "resume": ("cli.campaigns:resume", "Continue a campaign that was interrupted."),
     "status": (
         "cli.campaigns:status",
@@ -48,12 +51,15 @@ VERBS: dict[str, tuple[str, str]] = {
     "attach": ("cli.campaigns:attach", "Follow a campaign that runs in the background."),
     "forget": ("cli.campaigns:forget", "Give up a host of a campaign that is gone for good."),
     "reap": ("cli.campaigns:reap", "Stop and remove what a campaign left on its machines."),
-    "upload": ("object_storage.storage_verbs:upload", "Upload a campaign to object storage."),
+    "upload": (
+        "extensions.object_storage.storage_verbs:upload",
+        "Upload a campaign to object storage.",
+    ),
     "probe": ("cli.hosts:probe", "Show facts about this machine and its volumes."),
     "profile": ("cli.profiles:profile", "List, show, check, render and import profiles."),
     "inventory": ("cli.hosts:inventory", "Show and check inventories of hosts."),
     "import": (
-        "importer.import_verb:import_verb",
+        "extensions.importer.import_verb:import_verb",
         "Import fio results from other sources as a campaign.",
     ),
     "show": ("cli.show:show", "Show results of campaigns as a table."),
@@ -62,27 +68,33 @@ VERBS: dict[str, tuple[str, str]] = {
     "compare": ("cli.compare:compare", "Compare campaigns, with intervals and verdicts."),
     "trend": ("cli.compare:trend", "Follow workloads over campaigns, and find regressions."),
     "expect": ("cli.expect:expect", "Check results against stated requirements."),
-    "price": ("catalogue.catalogue_verbs:price", "Rank configurations by price-performance."),
-    "prices": ("catalogue.catalogue_verbs:prices", "List, show and check price lists."),
+    "price": (
+        "extensions.catalogue.catalogue_verbs:price",
+        "Rank configurations by price-performance.",
+    ),
+    "prices": ("extensions.catalogue.catalogue_verbs:prices", "List, show and check price lists."),
     "volume-types": (
-        "catalogue.catalogue_verbs:volume_types",
+        "extensions.catalogue.catalogue_verbs:volume_types",
         "List and show the limits of volume types.",
     ),
     "machine-types": (
-        "catalogue.catalogue_verbs:machine_types",
+        "extensions.catalogue.catalogue_verbs:machine_types",
         "List and convert the limits of machine types.",
     ),
     "export": ("cli.export:export", "Write frames for spreadsheets, papers, Prometheus, Grafana."),
-    "sql": ("object_storage.storage_verbs:sql", "Run SQL queries over many campaigns."),
+    "sql": ("extensions.object_storage.storage_verbs:sql", "Run SQL queries over many campaigns."),
     "plot": ("cli.plot:plot", "Draw a chart of campaigns."),
     "report": ("cli.report:report", "Write the report of campaigns: one HTML file."),
-    "k8s": ("kubernetes.k8s_verbs", "Manifests, access rights and storage classes for Kubernetes."),
+    "k8s": (
+        "extensions.kubernetes.k8s_verbs",
+        "Manifests, access rights and storage classes for Kubernetes.",
+    ),
     "config": ("cli.profiles:config", "Show defaults from volbench.toml and config.toml."),
     "bugreport": (
         "cli.bug_report:bugreport",
         "Print what belongs in a bug report, with names and secrets masked.",
     ),
-    "lab": ("lab.lab_verbs:lab", "Simulate volumes whose behaviour is known."),
+    "lab": ("extensions.lab.lab_verbs:lab", "Simulate volumes whose behaviour is known."),
 }
 
 

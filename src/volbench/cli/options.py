@@ -400,7 +400,7 @@ def _add_volume_types(
     """Make the volume types of some files known to everything that the verb reads."""
     del option
     if files and not context.resilient_parsing:
-        context.with_resource(load("catalogue.volume_types:also_types")(files))
+        context.with_resource(load("extensions.catalogue.volume_types:also_types")(files))
 
 
 # Profiles and inventories read by a verb with this option may name these types

@@ -142,7 +142,7 @@ def profile() -> None:
 
 
 # Seam: a profile of a recorded load; see `volbench.slices.load`
-FROM_TRACE = "traces.trace_profile_verb:from_trace"
+FROM_TRACE = "extensions.traces.trace_profile_verb:from_trace"
 if is_present(FROM_TRACE):
     profile.add_command(load(FROM_TRACE))
 

@@ -55,7 +55,7 @@ _COMPARED = ("iops", "bandwidth", "latency")
 _PAIR = 2
 _MAX_SENTENCES = 3
 _PICTURE_IN = 9.0  # Width of a picture, about that of its place: letters keep their size
-_COSTS = "catalogue.priced_runs:class_costs"
+_COSTS = "extensions.catalogue.priced_runs:class_costs"
 
 
 class _CampaignFrames(Mapping[str, pd.DataFrame]):

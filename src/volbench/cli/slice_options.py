@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from volbench.engine.hosts.connected_host import ConnectedHost
     from volbench.model.campaign.host import Host
 
-_SLICE = "kubernetes.pod_options"
+_SLICE = "extensions.kubernetes.pod_options"
 
 # Options that are known without the slice, so that they can say what is missing
 _KNOWN_FLAGS = ("--k8s",)
@@ -139,7 +139,9 @@ def options_of_slice(reference: str, keyword: str, *, absent: object) -> Decorat
 
 
 # Adds the options of what is served to a verb, as the keyword `metrics`
-WITH_METRICS = options_of_slice("monitoring.metrics_server:METRICS", "metrics", absent=Metrics())
+WITH_METRICS = options_of_slice(
+    "extensions.monitoring.metrics_server:METRICS", "metrics", absent=Metrics()
+)
 
 # Adds the options of a recording of each I/O to a verb, as the keyword `tracing`
-WITH_TRACE = options_of_slice("traces.trace_options:TRACE", "tracing", absent=Tracing())
+WITH_TRACE = options_of_slice("extensions.traces.trace_options:TRACE", "tracing", absent=Tracing())

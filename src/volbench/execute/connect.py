@@ -19,7 +19,7 @@ Connect = Callable[[Host], Executor]
 TRANSPORTS = {
     HostKind.LOCAL: "execute.connect:open_local",
     HostKind.SSH: "execute.connect:open_ssh",
-    HostKind.POD: "kubernetes.pod_executor:open_pods",
+    HostKind.POD: "extensions.kubernetes.pod_executor:open_pods",
 }
 
 

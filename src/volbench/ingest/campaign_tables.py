@@ -94,7 +94,7 @@ class RunRows:
 
 
 # Seam: says what a replay does not fulfil; see `volbench.slices.load`
-SHORTFALL = "traces.fidelity:shortfall"
+SHORTFALL = "extensions.traces.fidelity:shortfall"
 
 
 @dataclass

@@ -35,7 +35,7 @@ from volbench.store.log_files import open_log
 from volbench.units import SECTOR_BYTES
 
 # Intervals of a series up to which none is joined to its neighbour: more cannot be told apart in
-# a chart. Noticed by: tests/watching/test_disk_logs.py::test_a_long_watch_is_thinned
+# a chart. Noticed by: tests/extensions/watching/test_disk_logs.py::test_a_long_watch_is_thinned
 MAX_POINTS = 20_000
 # Kinds of marks: of the user, of `volbench watch --start`, and of an expansion
 MARK_KINDS = frozenset({"note", "start", "up", "failed", "quiet", "expand", "expanded"})

@@ -23,7 +23,7 @@ from volbench.store.layout import COMPRESSED, RunFolder
 from volbench.store.log_files import open_log
 
 # Intervals of a run that are kept, an even number: 50,000 rows in the frame. Noticed by:
-# tests/watching/test_processes.py::test_intervals_of_a_long_watch_are_joined
+# tests/extensions/watching/test_processes.py::test_intervals_of_a_long_watch_are_joined
 MAX_INTERVALS = 5_000
 _HEAD_FIELDS, _FIELDS, _COUNTS = 4, 6, 4
 _MAX_TEXT = 4096  # Length of a path in Linux

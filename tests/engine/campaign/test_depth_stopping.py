@@ -10,9 +10,9 @@ import pytest
 import volbench as api
 from tests.command_line import call
 from tests.engine.campaign.virtual_runs import virtual_fio
-from tests.lab.silent_export import silent_export
+from tests.extensions.lab.silent_export import silent_export
 from volbench.engine.campaign.depth_stopping import DepthJudge
-from volbench.lab.scenario import load_scenario
+from volbench.extensions.lab.scenario import load_scenario
 from volbench.model.campaign.planned_run import Run, RunState
 from volbench.store.layout import Layout
 

@@ -12,11 +12,11 @@ import pytest
 import volbench as api
 from tests.command_line import call
 from tests.engine.campaign.virtual_runs import virtual_fio
-from tests.lab.silent_export import silent_export
+from tests.extensions.lab.silent_export import silent_export
 from volbench.analyse.compare.repeat_precision import Precision
 from volbench.analyse.compare.repeat_statistics import Interval
 from volbench.engine.campaign.repeat_stopping import PrecisionJudge, precision_words
-from volbench.lab.scenario import load_scenario
+from volbench.extensions.lab.scenario import load_scenario
 from volbench.model.campaign.planned_run import RunState
 from volbench.store.layout import Layout
 

@@ -18,11 +18,11 @@ import pytest
 import volbench as api
 from tests.command_line import COMMAND, Volbench, call
 from tests.engine.campaign.virtual_runs import virtual_fio
-from tests.lab.silent_export import silent_export
+from tests.extensions.lab.silent_export import silent_export
 from tests.waiting import PATIENCE_S, until_written
 from volbench.analyse.time.steady_state import determination
-from volbench.lab.scenario import load_scenario
-from volbench.lab.server import serve
+from volbench.extensions.lab.scenario import load_scenario
+from volbench.extensions.lab.server import serve
 from volbench.model.campaign.planned_run import RunState
 from volbench.store.journal import read_history
 

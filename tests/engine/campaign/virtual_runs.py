@@ -12,11 +12,11 @@ from types import SimpleNamespace
 from unittest import mock
 
 from tests.execute.fake import FakeProcess
-from tests.lab.virtual_run import VirtualRun, VirtualVolume
+from tests.extensions.lab.virtual_run import VirtualRun, VirtualVolume
 from volbench.engine.run import process_watch, run_once
 from volbench.engine.run.process_watch import POLL_S
+from volbench.extensions.lab.scenario import Scenario
 from volbench.fio.results.validation import INTERRUPTED_STATUS
-from volbench.lab.scenario import Scenario
 from volbench.model.campaign.planned_run import Run
 
 _STATUS_S = 0.5  # fio is started with two status lines a second

@@ -24,10 +24,10 @@ from volbench.engine.hosts.host_facts import require_fio
 from volbench.engine.run.process_watch import StopRequest
 from volbench.errors import FioError, OutputError, RefusedError, StoppedError
 from volbench.execute.local import LocalExecutor
+from volbench.extensions.lab.scenario import read_scenario
+from volbench.extensions.lab.server import serve
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.ingest.run_files import Probed, read_probe
-from volbench.lab.scenario import read_scenario
-from volbench.lab.server import serve
 from volbench.model.campaign.event import Event, Notice, RunStarted
 from volbench.model.campaign.planned_run import Consent, Volume, VolumeKind
 from volbench.model.results.provenance import ColdProbe

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from tests.command_line import Volbench
 from tests.engine.campaign.virtual_runs import virtual_fio
-from tests.lab.silent_export import silent_export
-from volbench.lab.scenario import load_scenario
+from tests.extensions.lab.silent_export import silent_export
+from volbench.extensions.lab.scenario import load_scenario
 
 MIB = 1 << 20
 URI = silent_export()

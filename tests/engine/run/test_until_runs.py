@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.campaign.virtual_runs import virtual_watch
-from tests.lab.silent_export import silent_export
+from tests.extensions.lab.silent_export import silent_export
 from volbench.engine.guard.volume_targets import find_volume
 from volbench.engine.hosts.connected_host import this_machine
 from volbench.engine.run.process_watch import StopRequest
@@ -23,9 +23,9 @@ from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.run_once import Attempt, RunOutcome, execute_run
 from volbench.execute.local import LocalExecutor
 from volbench.execute.scheduler import finish
+from volbench.extensions.lab.scenario import Scenario, load_scenario
+from volbench.extensions.lab.server import serve
 from volbench.ingest.run_files import read_run_output, read_status
-from volbench.lab.scenario import Scenario, load_scenario
-from volbench.lab.server import serve
 from volbench.model.campaign.event import Event, RunProgress
 from volbench.model.campaign.planned_run import Run, RunState, Section
 from volbench.model.profile.profile_settings import Until

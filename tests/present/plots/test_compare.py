@@ -13,9 +13,9 @@ from tests.present.figure_texts import texts_outside
 from tests.present.plots.plot_parts import all_marks, caption_of, column, the_mark, written
 from volbench.analyse.compare.comparison import Comparison, Question, compare
 from volbench.analyse.compare.repeat_statistics import Group, Interval
-from volbench.catalogue.pareto import pareto_plot
-from volbench.catalogue.price_performance import Market, Offer
 from volbench.errors import InputError
+from volbench.extensions.catalogue.pareto import pareto_plot
+from volbench.extensions.catalogue.price_performance import Market, Offer
 from volbench.present.plots.charts.comparison_charts import forest_plot
 from volbench.present.plots.marks import Lines, Points, ReferenceLine, Span, Texts, Whiskers
 from volbench.present.renderers.matplotlib import draw, save

@@ -17,7 +17,9 @@ from volbench.analyse.compare.expected_bounds import Answer, Verdict
 from volbench.analyse.compare.promised_limits import Delivery, Outcome, Promise
 from volbench.analyse.compare.repeat_statistics import Interval
 from volbench.analyse.compare.workload_trends import TrendQuestion, find_trends
-from volbench.catalogue.catalogue_tables import (
+from volbench.cli.profiles import load_profiles
+from volbench.execute.local import LocalExecutor
+from volbench.extensions.catalogue.catalogue_tables import (
     classes_table,
     machines_table,
     market_table,
@@ -27,15 +29,13 @@ from volbench.catalogue.catalogue_tables import (
     type_table,
     types_table,
 )
-from volbench.catalogue.machine_types import machine_types
-from volbench.catalogue.price_list import load_prices, price_names
-from volbench.catalogue.price_performance import Market, Offer
-from volbench.catalogue.volume_types import catalogue, find_type, limits_of
-from volbench.cli.profiles import load_profiles
-from volbench.execute.local import LocalExecutor
-from volbench.kubernetes.k8s_verbs import controllers_table
-from volbench.lab.scenario import read_scenario
-from volbench.lab.scenario_tables import scenario_tables, scenarios_table
+from volbench.extensions.catalogue.machine_types import machine_types
+from volbench.extensions.catalogue.price_list import load_prices, price_names
+from volbench.extensions.catalogue.price_performance import Market, Offer
+from volbench.extensions.catalogue.volume_types import catalogue, find_type, limits_of
+from volbench.extensions.kubernetes.k8s_verbs import controllers_table
+from volbench.extensions.lab.scenario import read_scenario
+from volbench.extensions.lab.scenario_tables import scenario_tables, scenarios_table
 from volbench.model.campaign.host import Host, Inventory
 from volbench.model.campaign.planned_run import (
     Campaign,

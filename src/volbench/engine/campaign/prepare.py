@@ -52,7 +52,7 @@ from volbench.store.archive import Archive, Provenance
 from volbench.store.journal import utc_now
 
 # Returns the limits that labels of a host name; see `volbench.slices.load`
-_LABEL_LIMITS = "catalogue.class_limits:label_limits"
+_LABEL_LIMITS = "extensions.catalogue.class_limits:label_limits"
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from volbench.model.results.provenance import VolumeFacts
 from volbench.slices import load
 
 # Returns the limits of a disk of a cloud on its machine; see `volbench.slices.load`
-_DISK_LIMITS = "catalogue.class_limits:disk_limits"
+_DISK_LIMITS = "extensions.catalogue.class_limits:disk_limits"
 
 
 class _Disk(Frozen):

@@ -25,7 +25,7 @@ _NO_NUMBER = re.compile(r"-?(?:nan|inf)\b")
 _STRING_OR_NO_NUMBER = re.compile(r'"(?:[^"\\]|\\.)*+"|(?<![\w.])-?(?:nan|inf)\b', re.DOTALL)
 _QUOTED_LINES = 5
 # Broken documents of one output: each costs a search through all of it.
-# Noticed by: tests/importer/test_forms.py::test_unclosed_braces_are_refused_quickly
+# Noticed by: tests/extensions/importer/test_forms.py::test_unclosed_braces_are_refused_quickly
 MAX_BROKEN = 100
 
 

@@ -30,9 +30,9 @@ from volbench.units import parse_duration
 
 # Returns the limits of a `VolumeOfType`, or None where its size is needed and unknown; see
 # `volbench.slices.load`
-LIMITS_OF_TYPE = "catalogue.volume_types:known_limits"
+LIMITS_OF_TYPE = "extensions.catalogue.volume_types:known_limits"
 # Returns limits of a volume with those of its machine, where they are lower
-WITHIN_MACHINE = "catalogue.machine_types:within_machine"
+WITHIN_MACHINE = "extensions.catalogue.machine_types:within_machine"
 
 
 def with_known_limits(run: Run) -> Run:

@@ -20,9 +20,9 @@ from volbench.slices import load
 
 # Returns the `Limits` of a `VolumeOfType`, as far as they are known before its run; see
 # `volbench.slices.load`
-DECLARED_LIMITS = "catalogue.volume_types:declared_limits"
+DECLARED_LIMITS = "extensions.catalogue.volume_types:declared_limits"
 # Returns a machine type by its name
-FIND_MACHINE = "catalogue.machine_types:find_machine"
+FIND_MACHINE = "extensions.catalogue.machine_types:find_machine"
 
 # A type with its provider; a rate such as 125MB/s begins with a digit
 _TYPE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*/[A-Za-z][A-Za-z0-9._-]*")

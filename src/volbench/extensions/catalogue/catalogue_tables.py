@@ -1,0 +1,538 @@
+"""Tables of volume types, prices and ranked configurations; the bundled storage classes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from volbench.errors import InputError, Problems, did_you_mean
+from volbench.extensions.catalogue.machine_types import MachineType
+from volbench.extensions.catalogue.price_list import Price, Prices
+from volbench.extensions.catalogue.volume_type import Provision, Rule, Rules, VolumeType
+from volbench.model.document.located_errors import plain
+from volbench.model.document.yaml_text import parse_document
+from volbench.model.profile.profile_settings import Limits
+from volbench.plan.bundled_files import bundled_folder, bundled_names
+from volbench.present.formatting import MISSING
+from volbench.present.tables.table import IDENTITY, Column, Table, text_table
+from volbench.units import (
+    format_capacity,
+    format_count,
+    format_duration,
+    format_percent,
+    format_rate,
+)
+
+if TYPE_CHECKING:
+    from volbench.analyse.compare.repeat_statistics import Interval
+    from volbench.extensions.catalogue.price_performance import Market, Offer
+
+HEADINGS = ("type", "title", "sizes", "IOPS", "bandwidth", "burst IOPS", "burst bandwidth")
+_MIB = 1 << 20
+Words = Callable[[float], str]
+
+
+_PRIORITIES = {"type": IDENTITY, "title": 5, "sizes": 4, "IOPS": 1, "bandwidth": 2}
+
+
+def _column(index: int, heading: str) -> Column[VolumeType]:
+    return Column(
+        heading.lower().replace(" ", "_"),
+        lambda kind: type_cells(kind)[index],
+        header=heading,
+        priority=_PRIORITIES.get(heading, 3),
+        is_folded=heading not in {"type", "sizes"},
+    )
+
+
+TYPE_COLUMNS = tuple(_column(place, heading) for place, heading in enumerate(HEADINGS))
+
+
+def types_table(types: Mapping[str, VolumeType]) -> Table[VolumeType]:
+    """Return a row for each type: its limits as rules of its size."""
+    return Table(
+        "volume-types",
+        TYPE_COLUMNS,
+        list(types.values()),
+        record=lambda kind: kind.model_dump(mode="json"),
+    )
+
+
+def machines_table(machines: Mapping[str, MachineType]) -> Table[tuple[str, MachineType]]:
+    """Return a row for each machine type."""
+
+    def number(key: str, words: Words) -> Callable[[tuple[str, MachineType]], str]:
+        def cell(entry: tuple[str, MachineType]) -> str:
+            value = getattr(entry[1], key)
+            return MISSING if value is None else words(value)
+
+        return cell
+
+    keys = (
+        ("iops", "IOPS", format_count),
+        ("bandwidth_bytes_per_s", "bandwidth", rate_text),
+        ("burst_iops", "burst IOPS", format_count),
+        ("burst_bandwidth_bytes_per_s", "burst bandwidth", rate_text),
+        ("cached_iops", "cached IOPS", format_count),
+        ("cached_bandwidth_bytes_per_s", "cached bandwidth", rate_text),
+    )
+    columns = (
+        Column[tuple[str, MachineType]]("machine", lambda entry: entry[0], priority=IDENTITY),
+        *(
+            Column[tuple[str, MachineType]](
+                key,
+                number(key, words),
+                header=header,
+                priority=place,
+                is_right=True,
+                is_optional=True,
+            )
+            for place, (key, header, words) in enumerate(keys, start=1)
+        ),
+    )
+    return Table(
+        "machine-types",
+        columns,
+        list(machines.items()),
+        record=lambda entry: {"machine": entry[0], **entry[1].model_dump(mode="json")},
+    )
+
+
+def type_cells(kind: VolumeType) -> list[str]:
+    """Return the cells of a type under `HEADINGS`."""
+    sizes = f"{format_capacity(kind.min_bytes)} to {format_capacity(kind.max_bytes)}"
+    if kind.size_bytes:
+        sizes = format_capacity(kind.size_bytes)
+    if kind.tiers:
+        names = [tier.name.partition("/")[2] for tier in kind.tiers]
+        tiers = f"of its tier, {names[0]} to {names[-1]}"
+        sizes = f"up to {format_capacity(kind.tiers[-1].size_bytes)}"
+        return [kind.name, kind.title, sizes, tiers, "", "", ""]
+    iops = _limit(kind.buys_iops, kind.iops, format_count)
+    bandwidth = _limit(kind.buys_bandwidth, kind.bandwidth, rate_text)
+    if kind.write_iops:
+        iops += f"; writes {rules_text(kind.write_iops, format_count)}"
+    if kind.write_bandwidth:
+        bandwidth += f"; writes {rules_text(kind.write_bandwidth, rate_text)}"
+    return [
+        kind.name,
+        kind.title,
+        sizes,
+        iops,
+        bandwidth,
+        _burst(kind, kind.burst_iops, kind.burst_ios, format_count),
+        _burst(kind, kind.burst_bandwidth, kind.burst_bytes, rate_text, credits_=format_capacity),
+    ]
+
+
+def _limit(provision: Provision[float] | None, rules: Rules, text: Words) -> str:
+    if provision is None:
+        return rules_text(rules, text) if rules else MISSING
+    least = _bracketed(rules_text(provision.min, text)) if provision.min else "0"
+    rule = f"{least} to {_bracketed(rules_text(provision.max, text))}"
+    return (
+        rule if provision.included is None else f"{text(provision.included)}; provisioned: {rule}"
+    )
+
+
+def _bracketed(text: str) -> str:
+    return f"({text})" if "," in text else text
+
+
+def _burst(
+    kind: VolumeType, rate: Rules, full: Rules, text: Words, *, credits_: Words = format_count
+) -> str:
+    if not rate:
+        return ""
+    burst = rules_text(rate, text)
+    if full:
+        return f"{burst}; credits {rules_text(full, credits_)}"
+    return burst if kind.burst_s is None else f"{burst} for {kind.burst_s / 60:g} min"
+
+
+def rules_text(rules: Rules, text: Words) -> str:
+    """Return rules in words, such as ``3 per GiB, at least 100, at most 16k``."""
+    return " or, if lower, ".join(_rule(rule, text) for rule in rules)
+
+
+def _rule(rule: Rule[float], text: Words) -> str:
+    by_size = (rule.per_gib, "GiB")
+    if text is rate_text and not text(rule.per_gib).endswith("MiB/s"):
+        by_size = (rule.per_gib * 1024, "TiB")
+    added = [by_size, (rule.per_iops, "IOPS"), (rule.per_mib_s, "MiB/s")]
+    parts = [text(rule.base)] if rule.base else []
+    parts += [f"{text(amount)} per {unit}" for amount, unit in added if amount]
+    clauses = [" + ".join(parts) or text(0.0)]
+    clauses += [f"at least {text(rule.min)}"] if rule.min is not None else []
+    clauses += [f"at most {text(rule.max)}"] if rule.max is not None else []
+    if rule.above_bytes:
+        clauses.append(f"above {format_capacity(rule.above_bytes)}")
+    if rule.below_bytes:
+        clauses.append(f"below {format_capacity(rule.below_bytes)}")
+    return ", ".join(clauses)
+
+
+def rate_text(bytes_per_s: float) -> str:
+    """Return a rate in the unit that gives a round number: ``125 MB/s`` or ``125 MiB/s``."""
+    mib = bytes_per_s / _MIB
+    if mib >= 0.001 and abs(mib * 1000 - round(mib * 1000)) < 1e-6 * mib:
+        return f"{mib:.7g} MiB/s"
+    return format_rate(bytes_per_s)
+
+
+def type_table(kind: VolumeType, limits: Limits | None) -> Table[Any]:
+    """Return the limits of a volume of a type and their source, a row for each property.
+
+    Args:
+        limits: of a volume of some size; None for the rules of the type.
+    """
+    document: dict[str, object] = {"type": kind.model_dump(mode="json"), "limits": None}
+    if limits is None:
+        rows = [(key, cell) for key, cell in zip(HEADINGS, type_cells(kind), strict=True) if cell]
+    else:
+        rows = _limits_rows(kind, limits)
+        document["limits"] = limits.model_dump(mode="json", exclude={"wanted"})
+        document["bursts_s"] = _lasting(limits)
+    source = kind.source
+    about = {
+        **kind.facts,
+        "note": kind.note,
+        "source": source.title,
+        "url": source.url,
+        "page date": source.page,
+        "checked": kind.checked,
+    }
+    rows += [(name, text) for name, text in about.items() if text]
+    cells = [{"property": key, "value": value} for key, value in rows]
+    table = text_table("volume-type", cells, identity="property", folded=["value"])
+    return replace(table, document=document)
+
+
+def _limits_rows(kind: VolumeType, limits: Limits) -> list[tuple[str, str]]:
+    pairs: list[tuple[str, str]] = [("type", kind.name), ("title", kind.title)]
+    for name, value, text in (
+        ("IOPS", limits.iops, format_count),
+        ("bandwidth", limits.bandwidth_bytes_per_s, rate_text),
+        ("burst IOPS", limits.burst_iops, format_count),
+        ("burst credits, I/Os", limits.burst_ios, format_count),
+        ("burst bandwidth", limits.burst_bandwidth_bytes_per_s, rate_text),
+        ("burst credits, bytes", limits.burst_bytes, format_capacity),
+    ):
+        if value is not None:
+            pairs.append((name, text(value)))
+    lasting = _lasting(limits).items()
+    return [*pairs, *((name, format_duration(length_s)) for name, length_s in lasting)]
+
+
+def _lasting(limits: Limits) -> dict[str, float]:
+    """Return how long full credits last at the burst rate, and how long a refill takes."""
+    lengths_s = {}
+    bandwidth, burst = limits.bandwidth_bytes_per_s, limits.burst_bandwidth_bytes_per_s
+    for what, rate, base, full in (
+        ("IOPS", limits.burst_iops, limits.iops, limits.burst_ios),
+        ("bandwidth", burst, bandwidth, limits.burst_bytes),
+    ):
+        if rate and base and full:
+            lengths_s[f"burst of {what} lasts"] = full / (rate - base)
+            lengths_s[f"burst of {what} is back after"] = full / base
+    return lengths_s
+
+
+@dataclass(frozen=True)
+class _PriceRow:
+    kind: str
+    price: Price
+    hours_per_month: float
+
+
+def _hour_text(row: _PriceRow) -> str:
+    hourly, monthly = row.price.hourly, row.price.monthly
+    if hourly is not None:
+        return f"{hourly:g}"
+    return MISSING if monthly is None else f"~{monthly / row.hours_per_month:.3g}"
+
+
+def _month_text(row: _PriceRow) -> str:
+    hourly, monthly = row.price.hourly, row.price.monthly
+    if monthly is not None:
+        return f"{monthly:.2f}"
+    return MISSING if hourly is None else f"~{hourly * row.hours_per_month:.2f}"
+
+
+def _price_part(
+    name: str, header: str, priority: int, amount: Callable[[Price], float]
+) -> Column[_PriceRow]:
+    """Return a column of amounts, empty where a price has none."""
+
+    def text(row: _PriceRow) -> str:
+        value = amount(row.price)
+        return f"{value:g}" if value else ""
+
+    return Column(name, text, header=header, priority=priority, is_right=True)
+
+
+def _per_mb_per_s(price: Price) -> float:
+    rate = price.bandwidth
+    return float(f"{rate.monthly / rate.unit * 1e6:.4g}") if rate else 0.0
+
+
+PRICE_COLUMNS: tuple[Column[_PriceRow], ...] = (
+    Column("name", lambda row: row.price.name, priority=IDENTITY),
+    Column("kind", lambda row: row.kind),
+    Column("family", lambda row: row.price.family, priority=4, is_optional=True),
+    Column("hourly", _hour_text, header="hour", is_right=True),
+    Column("monthly", _month_text, header="month", is_right=True),
+    _price_part("per_gib_month", "per GiB", 2, lambda price: price.per_gib_month),
+    _price_part("per_iops", "per IOPS", 3, lambda p: p.iops.monthly if p.iops else 0.0),
+    _price_part("per_mb_per_s", "per MB/s", 3, _per_mb_per_s),
+    Column("region", lambda row: row.price.region, priority=5, is_optional=True),
+    Column("checked", lambda row: row.price.checked, priority=5),
+    Column(
+        "source",
+        lambda row: row.price.source.title if row.price.source else "",
+        priority=6,
+        is_folded=True,
+    ),
+)
+
+
+def prices_table(prices: Prices) -> Table[_PriceRow]:
+    """Return a row for each price of a file; missing hourly or monthly prices are derived."""
+    return Table(
+        "prices",
+        PRICE_COLUMNS,
+        [
+            _PriceRow(kind, price, prices.hours_per_month)
+            for kind, named in (("flavor", prices.flavors), ("volume type", prices.volume_types))
+            for price in named.values()
+        ],
+        record=lambda row: {"kind": row.kind, **row.price.model_dump(mode="json")},
+        notes=[
+            f"{prices.currency}; {prices.hours_per_month:g} hours per month",
+            "~ derived from the price per month or per hour",
+        ],
+        document=prices.model_dump(mode="json"),
+    )
+
+
+def price_lists_table(lists: Mapping[str, Prices]) -> Table[dict[str, object]]:
+    """Return a row for each price list, by its name."""
+    return Table(
+        "prices",
+        (
+            Column("name", priority=IDENTITY),
+            Column("currency"),
+            Column("flavors", is_right=True),
+            Column("volume_types", is_right=True),
+        ),
+        [
+            {
+                "name": name,
+                "currency": prices.currency,
+                "flavors": len(prices.flavors),
+                "volume_types": len(prices.volume_types),
+            }
+            for name, prices in lists.items()
+        ],
+    )
+
+
+FOLDER = "storage-classes"
+
+
+@dataclass(frozen=True)
+class StorageClass:
+    """A bundled storage class."""
+
+    name: str  # of the object, and of its file
+    title: str  # first comment of the file
+    provisioner: str  # CSI driver
+    parameters: dict[str, str]  # of the driver
+
+
+def storage_classes() -> list[StorageClass]:
+    """Return the bundled storage classes, sorted by provisioner and name."""
+    classes = [_parsed(name, read_class(name)) for name in bundled_names(FOLDER)]
+    return sorted(classes, key=lambda each: (each.provisioner, each.name))
+
+
+def read_class(name: str) -> str:
+    """Return the manifest of a bundled storage class."""
+    names = bundled_names(FOLDER)
+    if name not in names:
+        raise InputError(
+            f"there is no bundled storage class {name!r}",
+            hint=did_you_mean(name, names, "see volbench k8s storageclass --list"),
+        )
+    return (bundled_folder(FOLDER) / f"{name}.yaml").read_text("utf-8")
+
+
+def _parsed(name: str, text: str) -> StorageClass:
+    problems = Problems(name)
+    node = parse_document(text, problems, what="a storage class", needs="a provisioner")
+    problems.raise_if_any()
+    content: Any = plain(node) if node else {}
+    parameters = {key: str(value) for key, value in content.get("parameters", {}).items()}
+    title = text.partition("\n")[0].removeprefix("#").strip()
+    return StorageClass(name, title, content["provisioner"], parameters)
+
+
+CLASS_COLUMNS: tuple[Column[StorageClass], ...] = (
+    Column("name", lambda each: each.name, priority=IDENTITY),
+    Column("title", lambda each: each.title, priority=2, is_folded=True),
+    Column("provisioner", lambda each: each.provisioner, priority=4),
+    Column(
+        "parameters",
+        lambda each: ", ".join(f"{key}: {value}" for key, value in each.parameters.items()),
+        priority=3,
+        is_folded=True,
+    ),
+)
+
+
+def classes_table(classes: Sequence[StorageClass]) -> Table[StorageClass]:
+    """Return a row for each storage class."""
+    return Table("storage-classes", CLASS_COLUMNS, classes, record=asdict)
+
+
+def market_table(market: Market) -> Table[Offer]:
+    """Return a row for each configuration and job: cost and performance."""
+    several = len({offer.job for offer in market.offers}) > 1
+    return Table(
+        "price",
+        [column for column in OFFER_COLUMNS if several or column.name != "job"],
+        market.offers,
+        record=market.record,
+        notes=_notes(market),
+        document={
+            "currency": market.currency,
+            "offers": [asdict(offer) for offer in market.offers],
+            "notes": list(market.notes),
+        },
+    )
+
+
+def _mark(offer: Offer) -> str:
+    """Return the mark of a configuration on the Pareto frontier."""
+    if not offer.is_on_front:
+        return ""
+    return " (*)" if offer.no_faster_than else " *"
+
+
+def _range_text(costs: tuple[float, float]) -> str:
+    low, high = costs
+    return money_text(low) if low == high or math.isnan(low) else f"{low:.2f} to {high:.2f}"
+
+
+def _burst_fee(offer: Offer) -> str:
+    """Return the cost of bursts; empty if they are free."""
+    month, ios = offer.burst_monthly, offer.burst_per_million_ios
+    if any(math.isnan(cost) for cost in (*month, *ios)):
+        return MISSING
+    fees = [f"{_range_text(month)} a month"] if any(month) else []
+    fees += [f"{_range_text(ios)} per million I/Os"] if any(ios) else []
+    return " + ".join(fees)
+
+
+def _notes(market: Market) -> list[str]:
+    lines = [
+        f"Costs in {market.currency} per month. [95 % intervals] cover the measurement only.",
+        "Equal ranks: no significant difference in the cost of an I/O.",
+    ]
+    if any(offer.is_on_front for offer in market.offers):
+        lines.append(
+            "* on the Pareto frontier: no configuration has more steady IOPS at the same cost"
+        )
+    lines += [
+        f"(*) {offer.name} in {offer.job}: not significantly faster than"
+        f" {', '.join(offer.no_faster_than)}, but more expensive"
+        for offer in market.offers
+        if offer.no_faster_than
+    ]
+    if any(_burst_fee(offer) not in {MISSING, ""} for offer in market.offers):
+        lines.append(
+            "burst fee: charged beside the monthly cost, for I/Os above the provisioned IOPS"
+        )
+    if any(max(offer.once) > 0 for offer in market.offers):
+        lines.append("once: charged for each new volume; not part of the monthly cost")
+    if any(math.isnan(offer.iops.low) for offer in market.offers):
+        lines.append(
+            "no interval: fewer than 3 runs, too few to rank a cost above another; measure more"
+            " repeats: volbench run --repeat 5"
+        )
+    return [*lines, *market.notes]
+
+
+def money_text(amount: float) -> str:
+    """Return an amount with its significant digits, ``n/a`` if unknown."""
+    if math.isnan(amount):
+        return MISSING
+    return f"{amount:.2f}" if amount >= 1 or not amount else f"{amount:.3g}"
+
+
+def interval_text(interval: Interval, text: Callable[[float], str], *, ends: bool = True) -> str:
+    """Return an estimate with the ends of its interval where they are known."""
+    estimate = text(interval.estimate)
+    low, high = text(interval.low), text(interval.high)
+    if not ends or math.isnan(interval.low) or estimate == low == high:
+        return estimate
+    return f"{estimate} [{low}, {high}]"
+
+
+def _amount(name: str, header: str, priority: int, show: Callable[[Offer], str]) -> Column[Offer]:
+    return Column(name, show, header=header, priority=priority, is_right=True)
+
+
+def _rare(name: str, header: str, priority: int, show: Callable[[Offer], str]) -> Column[Offer]:
+    """Return a column of amounts that is left out where no configuration has one."""
+    return replace(_amount(name, header, priority, show), is_optional=True)
+
+
+def _names(name: str, header: str, priority: int, separator: str) -> Column[Offer]:
+    """Return a column of names, left out where there are none."""
+    return Column(
+        name,
+        lambda offer: separator.join(getattr(offer, name)),
+        header=header,
+        priority=priority,
+        is_folded=True,
+        is_optional=True,
+    )
+
+
+OFFER_COLUMNS: tuple[Column[Offer], ...] = (
+    _amount("rank", "", 1, lambda o: MISSING if o.rank is None else str(o.rank)),
+    Column("name", lambda o: o.name + _mark(o), header="configuration", priority=IDENTITY),
+    Column("job", lambda o: o.job, priority=IDENTITY),
+    Column("family", lambda o: o.family, priority=6, is_optional=True),
+    _amount("monthly", "month", 2, lambda o: _range_text(o.monthly)),
+    _amount("iops", "steady IOPS", 2, lambda o: interval_text(o.iops, format_count)),
+    _amount(
+        "cost_per_1000_iops",
+        "per 1,000 IOPS",
+        1,
+        lambda o: interval_text(o.cost_per_1000_iops, money_text),
+    ),
+    _amount("bw_bytes_per_s", "bandwidth", 5, lambda o: format_rate(o.bw_bytes_per_s.estimate)),
+    _amount(
+        "cost_per_100_mb_per_s",
+        "per 100 MB/s",
+        4,
+        lambda o: interval_text(o.cost_per_100_mb_per_s, money_text),
+    ),
+    _rare(
+        "cost_per_gib",
+        "per GiB",
+        5,
+        lambda o: interval_text(o.cost_per_gib, money_text, ends=False),
+    ),
+    _rare("burst_iops", "burst IOPS", 7, lambda o: format_count(o.burst_iops)),
+    _rare("burst_fee", "", 7, _burst_fee),
+    _rare("once", "", 7, lambda o: _range_text(o.once) if any(o.once) else ""),
+    _amount("runs", "", 3, lambda o: f"{o.runs}" + f" ({o.unsteady} unsteady)" * bool(o.unsteady)),
+    _rare("steal_percent", "steal", 8, lambda o: format_percent(o.steal_percent / 100)),
+    _names("cpu_models", "CPU", 9, "; "),
+    _names("indistinct", "not significantly different from", 3, ", "),
+)

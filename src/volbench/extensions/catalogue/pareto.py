@@ -1,0 +1,165 @@
+"""Cost of a month against steady IOPS of each configuration, with the Pareto frontier."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import groupby
+
+import pandas as pd
+
+from volbench.errors import InputError
+from volbench.extensions.catalogue.price_performance import Market, Offer
+from volbench.present.formatting import printable
+from volbench.present.plots import marks
+from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
+from volbench.present.plots.labels import palette
+
+_TITLE = "Cost and steady IOPS"
+_PANEL_IN = 2.7
+_ROOM = 1.12  # The axes end this far beyond the last point, for its name
+_DOT, _LETTER, _LINE = 0.03, 0.02, 0.05  # Half a point, a letter and a line, as shares of a panel
+
+_Box = tuple[float, float, float, float]
+
+
+def pareto_plot(market: Market, *, title: str = "") -> Plot:
+    """Return the cost of a month against the steady IOPS of each configuration, a panel per job."""
+    known = [
+        offer
+        for offer in market.offers
+        if not math.isnan(offer.monthly[0]) and not math.isnan(offer.iops.estimate)
+    ]
+    if not known:
+        raise InputError(
+            "no configuration has both a price and steady IOPS",
+            hint="add the flavors or volume types of these runs to the price list",
+        )
+    families = list(dict.fromkeys(offer.family for offer in known))
+    jobs = [(job, list(of_job)) for job, of_job in groupby(known, key=lambda offer: offer.job)]
+    panels = [_panel(job, offers, market.currency) for job, offers in jobs]
+    return replace(
+        grid(panels, height_in=_PANEL_IN, abreast=2),
+        series=(
+            Series("frontier", "", "muted", dash="dashed"),
+            *(Series(name, "", palette(n)) for n, name in enumerate(families)),
+        ),
+        legend="",
+        caption=_caption(market, left_out=len(market.offers) - len(known)),
+        name="pareto",
+        title=title or _TITLE,
+    )
+
+
+def _caption(market: Market, *, left_out: int) -> tuple[str, ...]:
+    parts = [
+        "Line: Pareto frontier; no other configuration has as many IOPS at that cost or below",
+        "Bars: 95 % intervals of the measurement",
+    ]
+    if any(offer.no_faster_than for offer in market.offers):
+        parts.append("Pale: not significantly faster than a cheaper configuration")
+    if left_out:
+        parts.append(f"Not shown, because cost or rate is unknown: {left_out}")
+    return (*parts, *(note[:1].upper() + note[1:].rstrip(".") for note in market.notes))
+
+
+def _panel(job: str, offers: Sequence[Offer], currency: str) -> Panel:
+    data = pd.DataFrame(
+        {
+            "job": [offer.job for offer in offers],
+            "name": [offer.name for offer in offers],
+            "family": [offer.family for offer in offers],
+            "monthly": [offer.monthly[0] for offer in offers],
+            "iops": [offer.iops.estimate for offer in offers],
+            "iops_low": [offer.iops.low for offer in offers],
+            "iops_high": [offer.iops.high for offer in offers],
+            "on_frontier": [offer.is_on_front and not offer.no_faster_than for offer in offers],
+            "_pale": [bool(offer.no_faster_than) for offer in offers],
+        }
+    )
+    most_x = float(data["monthly"].max()) or 1.0
+    most_y = float(data[["iops", "iops_high"]].max().max()) or 1.0
+    return Panel(
+        x=Axis(f"{currency} a month", limits=(0, most_x * _ROOM)),
+        y=Axis("steady IOPS", "count", limits=(0, most_y * _ROOM)),
+        marks=(*_points(data), *_names(data, most=(most_x, most_y))),
+        title=printable(job),
+    )
+
+
+def _points(data: pd.DataFrame) -> Sequence[marks.AnyMark]:
+    """Return the frontier as steps, the intervals, and the points: filled, pale or hollow."""
+    frontier = data[data["on_frontier"]].sort_values(["monthly", "iops"])
+    on_frontier, pale = data[data["on_frontier"]], data[data["_pale"]]
+    steps = pd.DataFrame(
+        {
+            "_x": [*frontier["monthly"], float(data["monthly"].max()) * _ROOM],
+            "_y": [*frontier["iops"], *frontier["iops"].tail(1)],
+        }
+        if len(frontier)
+        else {"_x": [], "_y": []}
+    )
+    return (
+        marks.Lines(steps, series="frontier", x="_x", y="_y", step="post", width=1.0),
+        marks.Whiskers(
+            data,
+            by="family",
+            at="monthly",
+            low="iops_low",
+            high="iops_high",
+            along="y",
+            width=1.2,
+            has_caps=False,
+        ),
+        marks.Points(_drawn(pale), series="pale", x="_x", y="_y", size=7),
+        marks.Points(data, by="family", x="monthly", y="iops", size=7, is_hollow=True),
+        marks.Points(_drawn(on_frontier), by="_family", x="_x", y="_y", size=7),
+    )
+
+
+def _drawn(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return places alone: the numbers are those of the other marks."""
+    return pd.DataFrame({"_x": rows["monthly"], "_y": rows["iops"], "_family": rows["family"]})
+
+
+def _names(data: pd.DataFrame, *, most: tuple[float, float]) -> Sequence[marks.AnyMark]:
+    """Return the names, each at the position that covers least of other points and names."""
+    points = [
+        (str(name), x / most[0], y / most[1])
+        for name, x, y in zip(data["name"], data["monthly"], data["iops"], strict=True)
+    ]
+    boxes: list[_Box] = [(x - _DOT, y - _DOT, x + _DOT, y + _DOT) for _, x, y in points]
+    rows = []
+    for name, x, y in sorted(points, key=lambda point: (-point[2], point[0])):
+        width = _LETTER * len(name)
+        options = [
+            (x + _DOT if right else x - _DOT - width, y + up)
+            for up in (_DOT / 2, -_DOT / 2 - _LINE, -_LINE / 2)
+            for right in (True, False)
+        ]
+        left, low = min(options, key=lambda at: _clashes(at, width, boxes))
+        boxes.append((left, low, left + width, low + _LINE))
+        is_right = left > x
+        at = (left if is_right else left + width) * most[0]
+        rows.append((at, low * most[1], name, is_right))
+    texts = pd.DataFrame(rows, columns=["_x", "_y", "_text", "_right"])
+    return [
+        marks.Texts(
+            texts[texts["_right"] == (align == "left")], align=align, valign="bottom", is_boxed=True
+        )
+        for align in ("left", "right")
+    ]
+
+
+def _clashes(at: tuple[float, float], width: float, boxes: Sequence[_Box]) -> float:
+    """Return the area of a name that would overlap something or leave the panel."""
+    left, low = at
+    right, high = left + width, low + _LINE
+    outside = max(0.0, -left) + max(0.0, right - _ROOM) + max(0.0, -low)
+    covered = sum(
+        max(0.0, min(right, box[2]) - max(left, box[0]))
+        * max(0.0, min(high, box[3]) - max(low, box[1]))
+        for box in boxes
+    )
+    return 10 * outside + covered

@@ -1,0 +1,389 @@
+"""Price list of machines and volumes: file format and cost calculation.
+
+Hourly and monthly prices are stored separately, because providers discount only one of them; a
+missing one is converted by the number of hours per month.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from volbench.errors import InputError, did_you_mean
+from volbench.extensions.catalogue.volume_type import GIB, TypeSource
+from volbench.extensions.catalogue.volume_types import Count, Day
+from volbench.model.document.document_model import (
+    Document,
+    Filled,
+    Rate,
+    Text,
+    parsed,
+    value_schema,
+)
+from volbench.model.document.located_errors import Fault, reject
+from volbench.model.document.yaml_text import read_document
+from volbench.model.frozen_model import Frozen
+from volbench.plan.bundled_files import bundled_names, read_named
+
+if TYPE_CHECKING:
+    from volbench.engine.campaign.prepare import Prepared
+
+
+FLAVOR, VOLUME_TYPE = "flavor", "volume_type"  # Labels of hosts that prices are found by
+# 365 x 24 / 12, as providers count. Noticed by:
+# tests/extensions/catalogue/test_price_performance.py::test_families_are_compared
+HOURS_PER_MONTH = 730.0
+
+FOLDER = "prices"  # Name of the folder with the bundled price lists
+
+_DIGITS = re.compile(r"\d+(\.\d+)?")
+
+
+def _amount(text: str) -> float:
+    if not _DIGITS.fullmatch(text):
+        raise InputError(f"must be a price, not {text!r}", hint="write digits only, such as 0.022")
+    return float(text)
+
+
+def _hours(text: str) -> float:
+    hours = _amount(text)
+    if not 0 < hours <= 744:
+        raise InputError(
+            f"a month does not have {text} hours", hint="providers use 720, 730 or 744"
+        )
+    return hours
+
+
+def _checked_currency(text: str) -> str:
+    if not re.fullmatch("[A-Z]{3}", text):
+        reject(Fault(f"must be a currency, not {text!r}", "write its three letters: USD"))
+    return text
+
+
+Amount = Annotated[float, parsed(_amount), Field(ge=0), value_schema("amount of money")]
+
+
+class Metered(Document):
+    """Price of provisioned I/O operations a second."""
+
+    monthly: Amount = Field(description="Price of one unit per month.")
+    unit: Count = Field(default=1.0, alias="per", description="Amount per unit.")
+    included: Count = Field(default=0.0, description="Amount free of charge.")
+
+    def month(self, provisioned: float) -> float:
+        """Return the monthly cost of a provisioned amount."""
+        return max(0.0, provisioned - self.included) / self.unit * self.monthly
+
+
+class MeteredBandwidth(Metered):
+    """Price of provisioned bandwidth."""
+
+    unit: Rate = Field(alias="per", description="Amount per unit.", examples=["1MiB/s"])
+    included: Rate = Field(default=0.0, description="Amount free of charge.")
+
+
+class Burst(Document):
+    """Price of performance above the provisioned level."""
+
+    monthly: Amount = Field(default=0.0, description="Monthly fee for bursting.")
+    per_million_ios: Amount = Field(
+        default=0.0, description="Price of a million I/Os above the provisioned rate."
+    )
+
+
+class Initialisation(Document):
+    """One-off price of creating a volume or restoring it from a snapshot."""
+
+    once: Amount = Field(default=0.0, description="For each volume.")
+    per_gib: Amount = Field(default=0.0, description="For each GiB of the volume.")
+
+
+class FlavorPrice(Document):
+    """Price of a machine."""
+
+    family: Filled = Field(default="", description="Group for `--by family`.")
+    provider: Filled = Field(default="", description="Provider.")
+    region: Filled = Field(default="", description="Region in which the price holds.")
+    checked: Day = Field(
+        default="", description="Date the price was looked up; required here or for the whole file."
+    )
+    source: TypeSource | None = Field(
+        default=None, description="A title, or `{title, url}`; required here or for the whole file."
+    )
+    hourly: Amount | None = Field(default=None, description="Price per hour.")
+    monthly: Amount | None = Field(default=None, description="Price per month.")
+
+
+class VolumePrice(FlavorPrice):
+    """Price of a volume."""
+
+    per_gib_month: Amount = Field(default=0.0, description="Price per GiB (2^30 bytes) and month.")
+    iops: Metered | None = Field(
+        default=None, description="[Price of provisioned IOPS](#provisioned-performance)."
+    )
+    bandwidth: MeteredBandwidth | None = Field(
+        default=None, description="[Price of provisioned bandwidth](#provisioned-performance)."
+    )
+    burst: Burst | None = Field(
+        default=None, description="[Fees for bursts](#bursts); not part of the monthly cost."
+    )
+    initialisation: Initialisation | None = Field(
+        default=None, description="[One-off cost](#initialisation); not part of the monthly cost."
+    )
+
+    @model_validator(mode="after")
+    def _parts_have_a_price(self) -> Self:
+        for key in ("burst", "initialisation"):
+            fee = getattr(self, key)
+            if fee is not None and not fee.model_fields_set:
+                reject(Fault("has no price", f"add {' or '.join(type(fee).model_fields)}", (key,)))
+        return self
+
+
+class Price(VolumePrice):
+    """Price of a machine or a volume."""
+
+    name: str  # name of the flavor, or of the volume type with its provider
+
+    def month(
+        self,
+        *,
+        hours_per_month: float = HOURS_PER_MONTH,
+        size_bytes: float = 0.0,
+        iops: float = 0.0,
+        bandwidth_bytes_per_s: float = 0.0,
+    ) -> float:
+        """Return the cost per month, without bursts and one-off costs."""
+        fixed = self.monthly
+        if fixed is None:
+            fixed = (self.hourly or 0.0) * hours_per_month
+        metered = self.per_gib_month * size_bytes / GIB
+        metered += self.iops.month(iops) if self.iops else 0.0
+        metered += self.bandwidth.month(bandwidth_bytes_per_s) if self.bandwidth else 0.0
+        return fixed + metered
+
+    def for_hours(self, hours: float, *, hours_per_month: float, **use: float) -> float:
+        """Return the cost of a number of hours, from the hourly price where one exists."""
+        price = self if self.hourly is None else self.model_copy(update={"monthly": None})
+        return hours * price.month(hours_per_month=hours_per_month, **use) / hours_per_month
+
+    def once(self, *, size_bytes: float = 0.0) -> float:
+        """Return the one-off cost."""
+        if self.initialisation is None:
+            return 0.0
+        return self.initialisation.once + self.initialisation.per_gib * size_bytes / GIB
+
+
+_COMMON = ("provider", "region", "checked", "source")
+
+
+class PricesFile(Document):
+    """Prices of machines and volumes in one currency."""
+
+    currency: Annotated[Text, AfterValidator(_checked_currency)] = Field(
+        description="Three letters; one currency for the whole file.", examples=["USD"]
+    )
+    hours_per_month: Annotated[float, parsed(_hours), value_schema("hours")] = Field(
+        default=HOURS_PER_MONTH, description="Converts between hourly and monthly prices."
+    )
+    provider: Filled = Field(default="", description="Default for prices without their own.")
+    region: Filled = Field(default="", description="Default for prices without their own.")
+    checked: Day = Field(
+        default="", description="Date the prices without their own were looked up."
+    )
+    source: TypeSource | None = Field(
+        default=None, description="A title, or `{title, url}`; default for prices without it."
+    )
+    flavors: dict[Text, FlavorPrice] = Field(
+        default_factory=dict,
+        description="Name to price of a machine; these or `volume_types` are required.",
+    )
+    volume_types: dict[Text, VolumePrice] = Field(
+        default_factory=dict, description="Type, such as aws/gp3, to price of a volume."
+    )
+
+    @model_validator(mode="after")
+    def _is_complete(self) -> Self:
+        groups: dict[str, Mapping[str, FlavorPrice]] = {
+            "flavors": self.flavors,
+            "volume_types": self.volume_types,
+        }
+        if not any(groups.values()):
+            reject(Fault("has no price", "add flavors, or volume_types"))
+        faults = []
+        for key, group in groups.items():
+            for name, price in group.items():
+                faults += [
+                    Fault(message, hint, at=(key, name), on_key=True)
+                    for message, hint in self._missing(price)
+                ]
+        if faults:
+            reject(*faults)
+        return self
+
+    def _missing(self, price: FlavorPrice) -> Iterator[tuple[str, str]]:
+        """Yield the missing parts of a price, each with a hint."""
+        if not (price.checked or self.checked):
+            yield "has no date", "add checked: 2026-01-31"
+        if not (price.source or self.source):
+            yield "has no source", "add source: ..., so that others can check it"
+        if not {"hourly", "monthly", "per_gib_month"} & price.model_fields_set:
+            by_size = ", or per_gib_month" if isinstance(price, VolumePrice) else ""
+            yield "has no price", f"add hourly, monthly{by_size}"
+
+    def named(self, prices: Mapping[str, FlavorPrice]) -> dict[str, Price]:
+        """Return prices by name, with the defaults of the file filled in."""
+        common = {name: getattr(self, name) for name in _COMMON}
+        return {
+            name: Price.model_validate(
+                {"name": name}
+                | {key: value for key, value in common.items() if value}
+                | {key: getattr(price, key) for key in price.model_fields_set}
+            )
+            for name, price in prices.items()
+        }
+
+
+class Prices(Frozen):
+    """A price list."""
+
+    path: str  # path of the file
+    currency: str  # currency of all prices, such as ``USD``
+    hours_per_month: float = HOURS_PER_MONTH  # conversion between hourly and monthly prices
+    flavors: dict[str, Price] = Field(default_factory=dict)  # prices of machines by name
+    # prices of volumes by name, such as ``aws/gp3``
+    volume_types: dict[str, Price] = Field(default_factory=dict)
+
+
+def price_names() -> tuple[str, ...]:
+    """Return the names of the bundled price lists, sorted."""
+    return bundled_names(FOLDER)
+
+
+def load_prices(name_or_path: str) -> Prices:
+    """Return a price list: a bundled one by name, or a file."""
+    text, path = read_named(name_or_path, folder=FOLDER, what="price list")
+    return parse_prices(text, path=path)
+
+
+def parse_prices(text: str, *, path: str) -> Prices:
+    """Return the price list in a text."""
+    what, needs = "a price list", "a currency and prices"
+    file = read_document(text, PricesFile, path=path, what=what, needs=needs)
+    return Prices(
+        path=path,
+        currency=file.currency,
+        hours_per_month=file.hours_per_month,
+        flavors=file.named(file.flavors),
+        volume_types=file.named(file.volume_types),
+    )
+
+
+def find_price(name: str, prices: Mapping[str, Price], *, what: str, path: str = "") -> Price:
+    """Return the price of a flavor or volume type."""
+    if name in prices:
+        return prices[name]
+    raise InputError(
+        f"{path or 'the price list'} has no {what} {name!r}",
+        hint=did_you_mean(name, prices, f"it has {', '.join(prices) or 'none'}"),
+    )
+
+
+@dataclass(frozen=True)
+class Rented:
+    """A rented volume."""
+
+    volume_type: str  # name of the type in the price list
+    size_bytes: float = 0.0  # size; 0 when the price does not depend on it
+    iops: float = 0.0  # provisioned IOPS
+    bandwidth_bytes_per_s: float = 0.0  # provisioned bandwidth
+
+
+@dataclass(frozen=True)
+class Bill:
+    """Cost of a campaign."""
+
+    amount: float  # total cost
+    once: float  # one-off part of the total, for new volumes
+    currency: str  # currency, such as ``USD``
+
+    def __str__(self) -> str:
+        """Return the amount, such as ``1.24 USD``, or ``less than 0.01 USD``."""
+        is_tiny = 0 < self.amount < 0.005
+        return f"{'less than 0.01' if is_tiny else f'{self.amount:.2f}'} {self.currency}"
+
+
+def money(
+    prices: Prices,
+    *,
+    hours: float,
+    flavor: str = "",
+    volume_types: Sequence[Rented | str] = (),
+    machines: int = 1,
+) -> Bill:
+    """Return the cost of machines and volumes for a time of use, including one-off costs.
+
+    Args:
+        hours: time of use, such as ``estimate.total_s / 3600``.
+        flavor: flavor of each machine; empty when machines are free or not counted.
+        volume_types: volumes of each machine; a name alone where the size has no price.
+    """
+    month = prices.hours_per_month
+    total = once = 0.0
+    if flavor:
+        price = find_price(flavor, prices.flavors, what="flavor", path=prices.path)
+        total += price.for_hours(hours, hours_per_month=month)
+        once += price.once()
+    for given in volume_types:
+        volume = Rented(given) if isinstance(given, str) else given
+        price = find_price(
+            volume.volume_type, prices.volume_types, what="volume type", path=prices.path
+        )
+        if price.per_gib_month and not volume.size_bytes:
+            raise InputError(
+                f"{price.name} is priced per GiB, and the size is unknown",
+                hint="declare the size of the volume",
+            )
+        total += price.for_hours(
+            hours,
+            hours_per_month=month,
+            size_bytes=volume.size_bytes,
+            iops=volume.iops,
+            bandwidth_bytes_per_s=volume.bandwidth_bytes_per_s,
+        )
+        once += price.once(size_bytes=volume.size_bytes)
+    return Bill(machines * (total + once), machines * once, prices.currency)
+
+
+def bill_of(prepared: Prepared, prices: str) -> Bill:
+    """Return the maximum cost of a campaign, by the labels of its hosts."""
+    read, hours = load_prices(prices), (prepared.estimate.total_s or 0.0) / 3600
+    bills = [
+        money(
+            read,
+            hours=hours,
+            flavor=host.labels.get(FLAVOR, ""),
+            volume_types=_rented(host.labels.get(VOLUME_TYPE, ""), host.name, prepared),
+        )
+        for host in prepared.campaign.hosts
+        if {FLAVOR, VOLUME_TYPE} & host.labels.keys()
+    ]
+    if not bills:
+        raise InputError(
+            "no host has a label that selects a price",
+            hint=f"label the hosts of the inventory with {FLAVOR} and {VOLUME_TYPE}",
+        )
+    return Bill(sum(bill.amount for bill in bills), sum(bill.once for bill in bills), read.currency)
+
+
+def _rented(volume_type: str, host: str, prepared: Prepared) -> list[Rented]:
+    """Return the billed volumes of a host: every volume that a run uses."""
+    if not volume_type:
+        return []
+    used = {run.volume.target: run for run in prepared.campaign.runs if run.host == host}
+    sizes = [float(run.volume.pin.size_bytes) if run.volume.pin else 0.0 for run in used.values()]
+    return [Rented(volume_type, size_bytes=size) for size in sizes]

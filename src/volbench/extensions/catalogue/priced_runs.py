@@ -1,0 +1,372 @@
+"""Runs with their steady rates, billable resources and cost, and the ranking of campaigns."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from volbench.analyse.compare.comparability import without_invalid
+from volbench.analyse.frames.job_frames import measured
+from volbench.api.many_campaigns import Dataset, open_campaigns
+from volbench.errors import InputError
+from volbench.extensions.catalogue.catalogue_tables import interval_text, money_text
+from volbench.extensions.catalogue.price_list import (
+    FLAVOR,
+    VOLUME_TYPE,
+    Burst,
+    Price,
+    Prices,
+    load_prices,
+)
+from volbench.extensions.catalogue.price_performance import Market, market
+from volbench.extensions.catalogue.volume_type import GIB
+from volbench.model.campaign.planned_run import Campaign
+from volbench.model.frames.column_names import listed_names
+from volbench.model.frames.columns import LABEL_PREFIX
+from volbench.model.profile.profile_settings import Limits
+from volbench.model.results.provenance import HostFacts, VolumeFacts
+from volbench.units import parse_size
+
+PER_IOPS = 1000
+PER_BYTES_PER_S = 100e6
+UNITS = ("cost_per_1000_iops", "cost_per_100_mb_per_s", "cost_per_gib")
+# Costs beside the monthly one: for bursts, and once for a new volume
+BESIDE = ("burst_monthly", "burst_per_million_ios", "once")
+
+# A burst is at least this much above the steady rate; less is noise. Noticed by:
+# tests/extensions/catalogue/test_price_performance.py::test_a_burst_is_a_fifth_above_the_steady_rate
+MIN_BURST_FACTOR = 1.2
+PERFORMANCE_COLUMNS = (
+    "run",
+    "job",
+    "host",
+    "volume",
+    "steady",
+    "iops",
+    "bw_bytes_per_s",
+    "burst_iops",
+    "steal_percent",
+)
+
+
+def performance(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
+    """Return the steady rates of each finished measured run.
+
+    The mean of a run with `until: steady` includes its climb and is not a speed of the volume.
+    Directions are added up. Where a run was steady, or became so, ``iops`` is the median of the
+    steady stretch at its end and ``bw_bytes_per_s`` the same times the mean size of its I/Os;
+    elsewhere they are the means of the whole run, and ``steady`` is False.
+
+    Args:
+        frames: ``summary``, ``verdicts``, ``series`` and ``device``.
+
+    Returns:
+        `PERFORMANCE_COLUMNS`: ``burst_iops`` is the median before the steady stretch, where that
+        is a fifth above it (NaN for no burst); ``steal_percent`` the mean of the run (NaN when
+        not sampled).
+    """
+    summary = measured(frames["summary"])
+    summary = summary[summary["direction"] != "sync"]
+    verdicts = frames["verdicts"].drop_duplicates(["run", "direction"])
+    verdicts = verdicts.set_index(["run", "direction"])
+    series = dict(iter(frames["series"].groupby("run", sort=False)))
+    steal = frames["device"].groupby("run")["steal_percent"].mean()
+    rows = [
+        _performance(str(run), jobs, verdicts, series.get(run), float(steal.get(run, math.nan)))
+        for run, jobs in summary.groupby("run", sort=False)
+    ]
+    return pd.DataFrame(rows, columns=list(PERFORMANCE_COLUMNS))
+
+
+def _performance(
+    run: str,
+    jobs: pd.DataFrame,
+    verdicts: pd.DataFrame,
+    series: pd.DataFrame | None,
+    steal_percent: float,
+) -> dict[str, object]:
+    by_direction = jobs.groupby("direction")[["iops", "bw_bytes_per_s"]].sum()
+    keys = [(run, direction) for direction in by_direction.index]
+    judged = verdicts.reindex(pd.MultiIndex.from_tuples(keys))
+    levels = judged["steady_iops"].astype("float64")
+    steady = bool(levels.notna().all())
+    iops = levels if steady else by_direction["iops"].astype("float64")
+    means = by_direction["bw_bytes_per_s"].astype("float64") / by_direction["iops"]
+    first = jobs.iloc[0]
+    total = float(iops.sum())
+    return {
+        "run": run,
+        "job": first["job"],
+        "host": first["host"],
+        "volume": first["volume"],
+        "steady": steady,
+        "iops": total,
+        "bw_bytes_per_s": float((iops.to_numpy() * means.fillna(0.0).to_numpy()).sum()),
+        "burst_iops": _burst(series, judged, total) if steady else math.nan,
+        "steal_percent": steal_percent,
+    }
+
+
+def _burst(series: pd.DataFrame | None, judged: pd.DataFrame, steady: float) -> float:
+    """Return the rate before the steady stretch, where it was a burst."""
+    if series is None:
+        return math.nan
+    from_s = float(judged["steady_from_s"].astype("float64").max())
+    block_s = float(judged["block_s"].astype("float64").max())
+    before = series[series["t_s"] < from_s].groupby("t_s")["iops"].sum()
+    if before.empty or from_s < block_s:
+        return math.nan
+    rate = float(before.median())
+    return rate if rate >= MIN_BURST_FACTOR * steady else math.nan
+
+
+@dataclass(frozen=True)
+class Billing:
+    """Billable resources of a run."""
+
+    flavor: str  # of the machine; empty without a label
+    volume_type: str  # of the volume, by the host's label or by the declared limits; may be empty
+    size_bytes: int | None  # of the volume; None if it is unknown
+    limits: Limits  # declared ones: what is provisioned of types that are paid by it
+    cpu_model: str  # of the machine; may be empty
+
+
+def billing_of(
+    campaign: Campaign,
+    hosts: Sequence[HostFacts],
+    volumes: Sequence[VolumeFacts] = (),
+    *,
+    prefix: str = "",
+) -> dict[str, Billing]:
+    """Return the billable resources of each run of a campaign.
+
+    Pods without labels of prices are billed by the machine type of their node, and their volumes
+    by storage class.
+    """
+    pods = {host.name: host.pod for host in campaign.hosts if host.pod}
+    models = {host.host: host.cpu_model for host in hosts}
+    sizes = {volume.target: volume.size_bytes for volume in volumes}
+    billing = {}
+    for run in campaign.runs:
+        labels = campaign.labels_of(run)
+        pinned = run.volume.pin.size_bytes if run.volume.pin else None
+        billing[prefix + run.id] = Billing(
+            flavor=labels.get(FLAVOR, "") or labels.get("machine_type", ""),
+            volume_type=labels.get(VOLUME_TYPE, "")
+            or run.limits.name
+            or labels.get("storage_class", ""),
+            size_bytes=pinned
+            or (pods[run.host].volume_bytes if run.host in pods else None)
+            or sizes.get(run.volume.target),
+            limits=run.limits,
+            cpu_model=models.get(run.host, ""),
+        )
+    return billing
+
+
+def priced_runs(
+    rows: pd.DataFrame,
+    summary: pd.DataFrame,
+    billing: Mapping[str, Billing],
+    prices: Prices,
+    *,
+    size_bytes: int | None = None,
+) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Add its billable resources and their cost to each run.
+
+    Returns:
+        The rows with ``flavor``, ``volume_type``, ``family``, ``provider``, ``cpu_model``,
+        ``monthly``, `UNITS` (money a month, NaN where there is no price), `BESIDE` (money that is
+        not part of it) and the labels; and sentences about what has no price.
+    """
+    bill = _Bill(prices, size_bytes)
+    added = [bill.row(billing[str(run)]) for run in rows["run"]]
+    priced = pd.concat([rows, pd.DataFrame(added, index=rows.index)], axis=1)
+    monthly = priced["monthly"]
+    priced["cost_per_1000_iops"] = monthly / priced["iops"] * PER_IOPS
+    priced["cost_per_100_mb_per_s"] = monthly / priced["bw_bytes_per_s"] * PER_BYTES_PER_S
+    priced["cost_per_gib"] = monthly / (priced["size_bytes"] / GIB)
+    labels = [name for name in summary.columns if name.startswith(LABEL_PREFIX)]
+    values = summary.drop_duplicates("run").set_index("run")[labels]
+    return priced.join(values, on="run"), tuple(bill.notes)
+
+
+class _Bill:
+    """Sums up the cost of runs, and notes what has no price."""
+
+    def __init__(self, prices: Prices, size_bytes: int | None) -> None:
+        self._prices = prices
+        self._size_bytes = size_bytes
+        self.notes: dict[str, None] = {}
+
+    def row(self, billing: Billing) -> dict[str, object]:
+        size_bytes = billing.size_bytes or self._size_bytes
+        machine, machine_cost = self._flavor(billing)
+        volume, volume_cost = self._volume(billing, size_bytes)
+        prices = [price for price in (machine, volume) if price is not None]
+        costs = [cost for cost in (machine_cost, volume_cost) if cost is not None]
+        return {
+            "flavor": billing.flavor or None,
+            "volume_type": billing.volume_type or None,
+            "family": ", ".join(dict.fromkeys(p.family for p in prices if p.family)) or None,
+            "provider": ", ".join(dict.fromkeys(p.provider for p in prices if p.provider)) or None,
+            "cpu_model": billing.cpu_model or None,
+            "size_bytes": float(size_bytes) if size_bytes else math.nan,
+            "monthly": sum(costs) if costs else math.nan,
+            **self._beside(billing, size_bytes),
+        }
+
+    def _beside(self, billing: Billing, size_bytes: int | None) -> dict[str, float]:
+        """Return the costs of bursts and of a new volume; 0 where no volumes are priced."""
+        types = self._prices.volume_types
+        if not types:
+            return dict.fromkeys(BESIDE, 0.0)
+        price = types.get(billing.volume_type)
+        if price is None:
+            return dict.fromkeys(BESIDE, math.nan)
+        burst = price.burst or Burst()
+        if price.initialisation is not None and price.initialisation.per_gib and not size_bytes:
+            self._note(
+                f"{price.name} has a one-off price per GiB, and its size is unknown: set --size"
+            )
+            once = math.nan
+        else:
+            once = price.once(size_bytes=size_bytes or 0.0)
+        return dict(zip(BESIDE, (burst.monthly, burst.per_million_ios, once), strict=True))
+
+    def _flavor(self, billing: Billing) -> tuple[Price | None, float | None]:
+        if not self._prices.flavors:
+            return None, None
+        price = self._find(billing.flavor, self._prices.flavors, "flavor")
+        if price is None:
+            return None, math.nan
+        return price, price.month(hours_per_month=self._prices.hours_per_month)
+
+    def _volume(
+        self, billing: Billing, size_bytes: int | None
+    ) -> tuple[Price | None, float | None]:
+        if not self._prices.volume_types:
+            self._note("the price list has no volumes: only machines are counted")
+            return None, None
+        price = self._find(billing.volume_type, self._prices.volume_types, "volume type")
+        if price is None:
+            return None, math.nan
+        if price.per_gib_month and not size_bytes:
+            self._note(f"{price.name} is priced per GiB, and its size is unknown: set --size")
+            return price, math.nan
+        return price, price.month(
+            hours_per_month=self._prices.hours_per_month,
+            size_bytes=size_bytes or 0.0,
+            iops=billing.limits.iops or 0.0,
+            bandwidth_bytes_per_s=billing.limits.bandwidth_bytes_per_s or 0.0,
+        )
+
+    def _find(self, name: str, prices: Mapping[str, Price], what: str) -> Price | None:
+        if name not in prices:
+            absent = f"the price list has no {what} {name}"
+            self._note(absent if name else f"some runs have no {what} label")
+        return prices.get(name)
+
+    def _note(self, sentence: str) -> None:
+        self.notes[sentence] = None
+
+
+_FRAMES = ("summary", "verdicts", "series", "device")
+
+
+def price(
+    *paths: str | os.PathLike[str],
+    prices: str | os.PathLike[str],
+    by: str | Sequence[str] = (),
+    where: str = "",
+    size: str | int = 0,
+    unsteady: bool = False,
+) -> Market:
+    """Rank the configurations of campaigns by price-performance as ``volbench price`` does.
+
+    Args:
+        paths: campaign folders, or folders of campaigns.
+        prices: a price list: a file, or the name of a bundled one.
+        by: columns or labels that make a configuration; none for flavor and volume type.
+        where: keep only runs for which this holds.
+        size: of volumes whose size is not recorded, such as ``"100g"``.
+        unsteady: include runs that did not reach steady state, with their means.
+
+    Returns:
+        ``offers``, ``currency`` and ``notes``; ``frame`` has a row for each configuration.
+
+    Raises:
+        InputError: a name, a price list or a path is wrong, or no run is steady and valid.
+    """
+    return priced_market(
+        open_campaigns(*paths, where=where),
+        load_prices(os.fspath(prices)),
+        by=listed_names(by),
+        size_bytes=parse_size(size) if size else None,
+        keep_unsteady=unsteady,
+    )
+
+
+def priced_market(
+    dataset: Dataset,
+    prices: Prices,
+    *,
+    by: Sequence[str],
+    size_bytes: int | None,
+    keep_unsteady: bool,
+) -> Market:
+    """Return the configurations of all campaigns, ranked within each workload."""
+    frames = {name: dataset.frame(name) for name in _FRAMES}
+    findings = dataset.frame("findings").assign(direction=None)  # a price is of a whole run
+    summary, invalid = without_invalid(frames["summary"].assign(side="all runs"), findings)
+    if summary.empty and len(frames["summary"]):
+        raise InputError(
+            f"no price: {'; '.join(invalid)}", hint="volbench check says why and what to do"
+        )
+    frames["summary"] = summary.drop(columns="side")
+    rows, notes = priced_runs(
+        performance(frames), frames["summary"], _billing(dataset), prices, size_bytes=size_bytes
+    )
+    return market(
+        rows,
+        currency=prices.currency,
+        summary=frames["summary"],
+        by=by,
+        keep_unsteady=keep_unsteady,
+        notes=[*notes, *invalid],
+    )
+
+
+_MAX_JOBS = 3  # Whose costs are named before they are counted; no verdict depends on it.
+
+
+def class_costs(dataset: Dataset, prices: str, by: str) -> list[str]:
+    """Return what each value of a column costs a month, and for 1,000 IOPS of the first jobs."""
+    priced = priced_market(
+        dataset, load_prices(prices), by=[by], size_bytes=None, keep_unsteady=True
+    )
+    monthly, by_job = dict[str, str](), dict[str, list[str]]()
+    for offer in priced.offers:
+        monthly[offer.name] = f"{offer.name} {money_text(offer.monthly[0])} {priced.currency}"
+        cost = interval_text(offer.cost_per_1000_iops, money_text)
+        by_job.setdefault(offer.job, []).append(f"{offer.name} {cost}")
+    jobs = list(by_job)[:_MAX_JOBS]
+    costs = [f"1,000 IOPS of {job}: {', '.join(by_job[job])}." for job in jobs]
+    more = len(by_job) - len(jobs)
+    costs += [f"For {more} more jobs: volbench price --by {by}."] if more else []
+    months = f"A month costs: {', '.join(monthly.values())}."
+    return [months, *costs, *(f"{note.rstrip('.')}." for note in priced.notes)]
+
+
+def _billing(dataset: Dataset) -> dict[str, Billing]:
+    """Return the billed resources of each run of all campaigns."""
+    billing: dict[str, Billing] = {}
+    for name, data in dataset.names.items():
+        provenance = data.provenance
+        prefix = f"{name}/" if len(dataset.names) > 1 else ""
+        billing |= billing_of(data.campaign, provenance.hosts, provenance.volumes, prefix=prefix)
+    return billing

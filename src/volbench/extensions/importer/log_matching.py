@@ -1,0 +1,191 @@
+"""Matching of logs with the results they belong to.
+
+fio names logs ``PREFIX_bw.N.log``: the prefix is an option (``write_bw_log``), or the jobname where
+the option has no value, and N counts all jobs of a process from 1.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import PurePath, PurePosixPath
+from statistics import median
+
+from volbench.errors import ArchiveError, OutputError, Problem, VolbenchError
+from volbench.extensions.importer.scan_folders import LogFile, Source
+from volbench.fio.logs.log_rows import Log, read_head, require_rows
+from volbench.fio.results.json_output import parse_version
+from volbench.store.log_files import open_log
+
+UNCLAIMED = "no result reports that it wrote this log"
+_OPTIONS = ("write_bw_log", "write_iops_log", "write_lat_log", "write_hist_log")
+_INTERVALS = ("log_avg_msec", "log_hist_msec")
+# Values with which fio takes the jobname for the prefix (``make_log_name``, init.c)
+_VALUELESS = {"", "1"}
+# Interval of series from logs of every I/O; the second one for runs shorter than _SHORT_S
+_SINGLE_S, _SHORT_SINGLE_S = 1.0, 0.1
+# A shorter run has too few seconds for a series. Noticed by:
+# tests/extensions/importer/test_cases.py::test_logs_beside_a_result_become_its_series
+_SHORT_S = 10.0
+
+
+@dataclass
+class FioProcess:
+    """Process of fio that may have written logs."""
+
+    source: Source  # file of its result
+    hostname: str  # of the client; empty for none
+    prefixes: frozenset[str]  # of logs that its options name; empty if these are not reported
+    ranges: tuple[tuple[int, int], ...]  # number of the first log of each section, and their count
+    ended_utc_s: float | None  # end of the process
+    runtime_s: float  # of its longest I/O
+    fio_version: str  # as reported
+    has_options: bool  # whether its options are reported
+    options: Mapping[str, str]  # canonical, of its first section
+    logs: list[LogFile] = field(default_factory=list)  # assigned to it
+
+    @property
+    def numjobs(self) -> int:
+        """Number of logs of a kind that it can have."""
+        return sum(count for _, count in self.ranges)
+
+
+def prefixes_of(texts: Mapping[str, str], *, jobname: str) -> frozenset[str]:
+    """Return the prefixes of logs that an entry's options name, without folders."""
+    prefixes = {name: texts[name] for name in _OPTIONS if name in texts}
+    return frozenset(
+        jobname if text in _VALUELESS else PurePosixPath(text.replace("\\", "/")).name
+        for text in prefixes.values()
+    )
+
+
+def assign_logs(logs: Sequence[LogFile], processes: Sequence[FioProcess]) -> list[Problem]:
+    """Assign each log to the process that wrote it.
+
+    Returns:
+        A problem for each log that was not assigned.
+    """
+    left: list[Problem] = []
+    by_folder: dict[PurePath, list[FioProcess]] = {}
+    by_prefix: dict[str, list[FioProcess]] = {}
+    for process in processes:
+        by_folder.setdefault(process.source.path.parent, []).append(process)
+        for prefix in process.prefixes:
+            by_prefix.setdefault(prefix, []).append(process)
+    for log in logs:
+        beside = by_folder.get(log.source.path.parent, [])
+        owner, why = _owner(log, beside, away=by_prefix.get(log.prefix, []))
+        if owner is not None:
+            why = _unusable_reason(log, owner)
+        if owner is None or why:
+            left.append(Problem(why, log.source.shown))
+        else:
+            owner.logs.append(log)
+    return [*left, *(problem for process in processes for problem in _release_incomplete(process))]
+
+
+def _release_incomplete(process: FioProcess) -> list[Problem]:
+    """Release logs of sections in which some jobs have none: their sums would be too low."""
+    released: list[Problem] = []
+    for first, count in process.ranges:
+        mine = [log for log in process.logs if first <= (log.job_number or 1) < first + count]
+        for kind in {log.kind for log in mine}:
+            those = [log for log in mine if log.kind == kind]
+            if len(those) < count:
+                why = f"only {len(those)} of {count} jobs have a log of this kind"
+                released += [Problem(why, log.source.shown) for log in those]
+                process.logs = [log for log in process.logs if log not in those]
+    return released
+
+
+def _owner(
+    log: LogFile, beside: Sequence[FioProcess], *, away: Sequence[FioProcess]
+) -> tuple[FioProcess | None, str]:
+    """Return the process that wrote a log, or None and the reason."""
+    named = [process for process in beside if log.prefix in process.prefixes]
+    if not named:
+        without_options = [process for process in beside if not process.has_options]
+        named = [process for process in without_options if process.source.stem == log.prefix]
+        named = named or (without_options if len(without_options) == 1 else [])
+    if not named and not beside:
+        named = list(away) if len({process.source for process in away}) == 1 else []
+    if not named:
+        return None, UNCLAIMED
+    fitting = [process for process in named if process.hostname == log.hostname]
+    if not fitting:
+        return None, f"its result has no client {log.hostname!r}"
+    if len(fitting) > 1:
+        return _last(log, fitting)
+    return fitting[0], ""
+
+
+def _last(log: LogFile, processes: Sequence[FioProcess]) -> tuple[FioProcess | None, str]:
+    """Return the last of several processes that wrote to one log: fio truncates logs first."""
+    candidates = [process for process in processes if process.numjobs >= max(1, log.job_number)]
+    ends = [process.ended_utc_s for process in candidates]
+    times = [end for end in ends if end is not None]
+    if log.hostname or len(times) < len(candidates) or len({*times}) < len(times) or not candidates:
+        return (
+            None,
+            f"{len(processes)} results may have overwritten this log; the last one is unknown",
+        )
+    return max(candidates, key=lambda process: process.ended_utc_s or 0.0), ""
+
+
+def _unusable_reason(log: LogFile, owner: FioProcess) -> str:
+    """Return why a log cannot be used; "" if it can."""
+    if log.job_number == 0 and owner.numjobs > 1:
+        return f"{owner.numjobs} jobs share this log (per_job_logs=0), which mixes their values"
+    if log.job_number > owner.numjobs:
+        return f"its result has only {owner.numjobs} jobs, so this log belongs to another result"
+    if any(
+        (other.kind, other.job_number or 1) == (log.kind, log.job_number or 1)
+        for other in owner.logs
+    ):
+        return "its result has another log of this kind and number"
+    try:
+        parse_version(owner.fio_version)
+        require_rows(opened_log(log))
+    except VolbenchError as error:
+        return error.message.replace(str(log.source.path), log.source.inside.name)
+    return ""
+
+
+def opened_log(log: LogFile) -> Log:
+    """Return a file as a log for the parsers of fio's logs."""
+    path = log.source.path
+    return Log(log.kind, log.job_number or 1, str(path), partial(open_log, path))
+
+
+def interval_s(process: FioProcess) -> float:
+    """Return the width of the windows of a process's logs; 0 without logs.
+
+    If the options are not reported, it is derived from the logs: those of every I/O have block
+    sizes.
+    """
+    if not process.logs:
+        return 0.0
+    for name in _INTERVALS:
+        text = process.options.get(name, "")
+        if text.isdecimal() and int(text):
+            return int(text) / 1000
+    steps = [] if process.has_options else [step for log in process.logs if (step := _step_s(log))]
+    if steps:
+        return median(steps)
+    return _SHORT_SINGLE_S if process.runtime_s < _SHORT_S else _SINGLE_S
+
+
+def _step_s(log: LogFile) -> float | None:
+    """Return the time between rows of an averaged log; None for a log of every I/O."""
+    try:
+        rows = read_head(opened_log(log))
+    except (OutputError, ArchiveError):
+        return None
+    if log.kind != "clat_hist" and any(row[3] > 0 for row in rows if len(row) > 3):
+        return None
+    times = sorted({row[0] for row in rows})
+    steps = [later - earlier for earlier, later in itertools.pairwise(times)]
+    wide = [step for step in steps if step > 10]
+    return round(median(wide), -1) / 1000 if wide else None

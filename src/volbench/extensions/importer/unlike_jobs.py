@@ -1,0 +1,149 @@
+"""Groups of unlike jobs, which fio merges into one entry under group_reporting.
+
+Such an entry has the name of the first job and the options of the last (fio issues 499 and 2132),
+so its pattern, block size and depth are those of none. The runtimes of all jobs are added up in it
+(``job_runtime``, since fio 3.8), which tells how many they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from volbench.errors import Problems
+from volbench.fio.jobs.job_syntax import SectionText, split_sections
+from volbench.fio.jobs.option_table import shipped_table
+from volbench.fio.results.merge_jobs import plain_name
+from volbench.model.results.result import Direction, JobResult
+from volbench.units import format_size
+
+# Options that are likely to differ within such a group: those of all of it say nothing of its jobs
+OF_EACH = frozenset({"rw", "bs", "bsrange", "bssplit", "iodepth", "rwmixread", "rwmixwrite"})
+_DIRECTIONS = {
+    "read": {Direction.READ},
+    "write": {Direction.WRITE},
+    "trim": {Direction.TRIM},
+    "rw": {Direction.READ, Direction.WRITE},
+    "readwrite": {Direction.READ, Direction.WRITE},
+    "trimwrite": {Direction.TRIM, Direction.WRITE},
+}
+# Options with which other directions, or other block sizes, are no contradiction
+_ANY_DIRECTION = ("verify", "trim_percentage", "read_iolog")
+_ANY_BLOCK = ("bsrange", "bssplit", "bs_unaligned", "read_iolog", "zonemode", "num_range")
+# Share by which bytes differ from I/Os times block size: the last block may be short. Noticed by:
+# tests/extensions/importer/test_unlike_jobs.py::test_a_group_is_recognised_by_its_totals
+_MAX_BLOCK_DIFFERENCE = 0.05
+_JOB_FILES = frozenset({".fio", ".job", ".ini", ".cfg", ".conf"})
+_MAX_JOB_FILE_BYTES = 1 << 20
+
+
+def is_unlike_group(job: JobResult, options: Mapping[str, str]) -> bool:
+    """Return whether an entry is of several sections, as the only one of its name and group.
+
+    Args:
+        options: canonical, all that are reported of it.
+    """
+    declared = int(options.get("numjobs", "1"))
+    return bool(job.merged) or (job.jobs_in_it or 1) > declared or _contradicts(job, options)
+
+
+def _contradicts(job: JobResult, options: Mapping[str, str]) -> bool:
+    """Return whether an entry did what a job with its options cannot do.
+
+    Other blocks than its own may be an error of the result, where it is of one job for sure. A
+    failed I/O is counted without its bytes.
+    """
+    possible = _DIRECTIONS.get(options.get("rw", "read").partition(":")[0].removeprefix("rand"))
+    known = possible is not None and not any(name in options for name in _ANY_DIRECTION)
+    done = {direction.direction for direction in job.directions}
+    if known and done - (possible or set()) - {Direction.SYNC, Direction.MIXED}:
+        return True
+    block = options.get("bs", "")
+    if job.error or job.total_errors:
+        return False
+    if job.jobs_in_it or not block.isdecimal() or any(name in options for name in _ANY_BLOCK):
+        return False
+    return any(
+        abs(totals.io_bytes - totals.total_ios * int(block))
+        > _MAX_BLOCK_DIFFERENCE * totals.io_bytes
+        for totals in job.directions
+        if totals.total_ios and totals.direction not in {Direction.SYNC, Direction.TRIM}
+    )
+
+
+def described(job: JobResult, members: Mapping[str, Mapping[str, str]]) -> str:
+    """Return what fio merged into an entry, with each section where they are known."""
+    if members:
+        parts = "; ".join(f"{name}: {_described(options)}" for name, options in members.items())
+        return f"fio merged unlike jobs (group_reporting): {parts}"
+    count = f"{job.jobs_in_it} " if (job.jobs_in_it or 1) > 1 else ""
+    return (
+        f"fio merged {count}unlike jobs (group_reporting); the first is {plain_name(job)}, the last"
+        f" {_described(job.options)}"
+    )
+
+
+def jobs_in(members: Mapping[str, Mapping[str, str]]) -> int:
+    """Return the number of jobs of sections."""
+    counts = (options.get("numjobs", "") for options in members.values())
+    return sum(int(count) if count.isdecimal() else 1 for count in counts)
+
+
+def _described(options: Mapping[str, str]) -> str:
+    block = options.get("bs", "")
+    parts = [
+        options.get("rw", "read"),
+        format_size(int(block)) if block.isdecimal() else block,
+        *(f"{name} {options[name]}" for name in ("iodepth", "numjobs") if name in options),
+    ]
+    return " ".join(filter(None, parts))
+
+
+def members_beside(result: Path, job: JobResult) -> dict[str, dict[str, str]]:
+    """Return the sections of an entry by name, from the job file in the folder of its result.
+
+    The file is that of the result if a section with the name of the entry begins a group that ends
+    with a section of the entry's options; empty without such a file.
+    """
+    for path in sorted(result.parent.iterdir()):
+        if path.suffix.lower() in _JOB_FILES and path.is_file():
+            with path.open("rb") as stream:
+                content = stream.read(_MAX_JOB_FILE_BYTES)
+            texts = split_sections(content.decode(errors="replace"), Problems(), [])
+            shared: dict[str, str] = {}
+            sections = []
+            for text in texts:
+                if text.is_global:
+                    shared |= _options(text)
+                else:
+                    sections.append((text.name, shared | _options(text), _options(text)))
+            if group := _group_of(job, sections):
+                return group
+    return {}
+
+
+def _group_of(
+    job: JobResult, sections: list[tuple[str, dict[str, str], dict[str, str]]]
+) -> dict[str, dict[str, str]]:
+    names = [name for name, _, _ in sections]
+    if plain_name(job) not in names:
+        return {}
+    first = names.index(plain_name(job))
+    group: dict[str, dict[str, str]] = {}
+    last_options: dict[str, str] = {}
+    for name, options, own_options in sections[first:]:
+        if group and {"stonewall", "new_group"} & own_options.keys():
+            break
+        group[name], last_options = options, own_options
+    valued = {name: text for name, text in job.options.items() if text}
+    is_last = valued == {name: text for name, text in last_options.items() if text}
+    return group if is_last and len(group) > 1 else {}
+
+
+def _options(section: SectionText) -> dict[str, str]:
+    """Return a section's options as a result reports them: canonical names, values as written."""
+    values = {}
+    for setting in section.settings:
+        option = shipped_table().find(setting.name)
+        values[option.name if option else setting.name] = setting.value or ""
+    return values

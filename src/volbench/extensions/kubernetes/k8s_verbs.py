@@ -1,0 +1,399 @@
+"""volbench k8s: controllers in a cluster, manifests, access rights, and removal."""
+
+from __future__ import annotations
+
+import secrets
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from volbench.cli.options import (
+    A_PROFILE,
+    ALLOW_EXEC,
+    PATH,
+    SETTINGS,
+    VOLUME_TYPES,
+    examples,
+    flag,
+    option_group,
+    output_option,
+)
+from volbench.cli.output import TableOutput, binary_output, table_options
+from volbench.cli.verb_groups import LazyGroup, VerbCommand
+from volbench.errors import InputError, quoted
+from volbench.extensions.kubernetes.cluster import ClusterAddress
+from volbench.extensions.kubernetes.cluster_spec import ClusterSpec, spec_options
+from volbench.extensions.kubernetes.controllers import ControllerSpec
+from volbench.extensions.kubernetes.pod_options import ADDRESS, DESCRIPTION, TIMED_ADDRESS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from volbench.extensions.kubernetes.lifecycle import VolumeLife
+    from volbench.present.formatting import Row
+    from volbench.present.tables.table import Table
+
+_LINES = 10  # Last lines of a controller's output: a screen with the table above them.
+
+_VERBS = {
+    "submit": "Run volbench itself in the cluster, as a Job.",
+    "schedule": "Run a campaign every night, and check the trend.",
+    "status": "Show controllers and schedules, and their output.",
+    "cancel": "Stop a controller or a schedule, and remove the pods of its campaign.",
+    "fetch": "Copy the campaign folder of a controller.",
+    "judge": "Check the trend of a schedule, and report regressions.",
+    "reap": "Remove what interrupted campaigns left on a cluster.",
+    "lifecycle": "Time the lifecycle of volumes.",
+    "render": "Print the manifests that run --k8s would apply.",
+    "role": "Print the minimum access rights that campaigns need.",
+}
+_SCHEDULES = {"schedule", "judge"}
+_CLASSES = (
+    "extensions.catalogue.catalogue_verbs:storageclass",
+    "Print storage classes of Azure, AWS and GCP.",
+)
+
+
+@click.group(
+    "k8s",
+    cls=LazyGroup,
+    verbs={
+        verb: (f"kubernetes.{'schedule' if verb in _SCHEDULES else 'k8s'}_verbs:{verb}", text)
+        for verb, text in _VERBS.items()
+    }
+    | {"storageclass": _CLASSES},
+)
+def command() -> None:
+    """Kubernetes: controllers in the cluster, manifests, access rights, and removal."""
+
+
+@click.command(
+    "submit",
+    context_settings={"allow_interspersed_args": False},
+    epilog=examples(
+        "volbench k8s submit --controller-image C quick --size 9Gi --image FIO",
+        "volbench k8s submit --controller-image C --upload s3://bucket/n quick",
+    ),
+)
+@click.option(
+    "--name", default="", metavar="NAME", help="Name of the controller. Default: by the profile."
+)
+@click.option(
+    "--controller-image", required=True, metavar="IMAGE", help="Image with Python and volbench."
+)
+@option_group("described", dict, *spec_options(ControllerSpec))
+@ADDRESS
+@click.argument("arguments", nargs=-1, required=True, metavar="PROFILE... [OPTIONS OF RUN]")
+def submit(
+    name: str,
+    controller_image: str,
+    described: dict[str, Any],
+    address: ClusterAddress,
+    arguments: tuple[str, ...],
+) -> None:
+    """Run volbench itself in the cluster: the campaign goes on when this machine is switched off.
+
+    A Job runs volbench run --k8s with everything from the first PROFILE on, into a volume of its
+    own. If its pod is evicted or its node is lost, another one resumes the campaign. Profiles are
+    stored in a ConfigMap.
+    """
+    from volbench.extensions.kubernetes.controllers import submit_controller
+    from volbench.extensions.kubernetes.submitted_run import check_run, parse_run
+
+    run = parse_run(arguments)
+    with address.opened() as cluster:
+        check_run(
+            cluster,
+            arguments,
+            account=described["service_account"],
+            secret=described["secret"],
+        )
+        first = next(iter(run["profiles"])).removesuffix(".yaml")
+        spec = ControllerSpec(
+            name=name or f"{first[:30]}-{secrets.token_hex(3)}",
+            namespace=cluster.namespace,
+            image=controller_image,
+            **described,
+            **run,
+        )
+        submit_controller(cluster, spec)
+    click.echo(spec.name)
+    click.echo(
+        f"follow it: volbench k8s status {quoted(spec.name)} {cluster.options}; when it has ended: "
+        f"volbench k8s fetch {quoted(spec.name)} {cluster.options} -o DIR",
+        err=True,
+    )
+
+
+def controllers_table(rows: Sequence[Row]) -> Table[Row]:
+    """Return the controllers in a cluster, a row each, by the keys of `ControllerState`."""
+    from volbench.present.tables.table import IDENTITY, Column, Table
+
+    columns: tuple[Column[Row], ...] = (
+        Column("name", header="controller", priority=IDENTITY),
+        Column("state", priority=IDENTITY),
+        Column("cron", header="schedule", priority=2, is_optional=True),
+        Column("submitted_utc", header="submitted", priority=2),
+        Column("ended_utc", header="ended", priority=3, is_optional=True),
+        Column("reason", is_folded=True, is_optional=True),
+    )
+    return Table("controllers", columns, rows)
+
+
+@click.command(
+    "status",
+    epilog=examples("volbench k8s status", "volbench k8s status NAME --namespace disktest"),
+)
+@click.argument("name", default="", metavar="[NAME]")
+@ADDRESS
+@table_options()
+def status(name: str, *, address: ClusterAddress, table_output: TableOutput) -> None:
+    """Show controllers and schedules, or one of them and its last lines."""
+    from volbench.extensions.kubernetes.controllers import (
+        controllers_on,
+        find_controller,
+        last_lines,
+    )
+
+    with address.opened() as cluster:
+        controllers = [find_controller(cluster, name)] if name else controllers_on(cluster)
+        lines = last_lines(cluster, controllers[0], count=_LINES) if name else []
+    table_output.write(controllers_table([vars(controller) for controller in controllers]))
+    for line in lines:
+        table_output.note(line)
+
+
+@click.command("fetch", epilog=examples("volbench k8s fetch NAME -o results/NAME --remove"))
+@click.argument("name", metavar="NAME")
+@output_option(type=PATH, metavar="DIR", help="New folder. Default: NAME.")
+@flag("--remove", "Afterwards remove the controller and its volume from the cluster.")
+@ADDRESS
+def fetch(name: str, output: Path | None, *, remove: bool, address: ClusterAddress) -> None:
+    """Copy the campaign folder of the controller NAME to this machine."""
+    from volbench.extensions.kubernetes.controllers import fetch_campaign, remove_controller
+
+    folder = output or Path(name)
+    with address.opened() as cluster:
+        fetch_campaign(cluster, name, folder)
+        click.echo(f"campaign folder: {folder}", err=True)
+        if remove:
+            remove_controller(cluster, name)
+            click.echo(f"removed {name} from the namespace {cluster.namespace}", err=True)
+
+
+@click.command("cancel", epilog=examples("volbench k8s cancel NAME"))
+@click.argument("name", metavar="NAME")
+@ADDRESS
+def cancel(name: str, *, address: ClusterAddress) -> None:
+    """Stop the controller or schedule NAME, and remove the pods and volumes of its campaign.
+
+    An active run is stopped. Runs that have finished stay in the volume of the controller. A
+    schedule is removed with its account, or only suspended if Helm owns it; the campaigns in its
+    bucket stay.
+    """
+    from volbench.extensions.kubernetes.controllers import cancel_controller
+
+    with address.opened() as cluster:
+        click.echo(cancel_controller(cluster, name), err=True)
+
+
+@click.command(
+    "reap", epilog=examples("volbench k8s reap --dry-run", "volbench k8s reap NAME --volumes")
+)
+@click.argument("campaigns", nargs=-1, metavar="[NAME...]")
+@flag("--volumes", "Also remove volumes that --keep left.")
+@flag("--dry-run", "List what would be removed.")
+@ADDRESS
+def reap(
+    campaigns: tuple[str, ...], *, volumes: bool, dry_run: bool, address: ClusterAddress
+) -> None:
+    """Remove the pods, volumes and locks of interrupted campaigns: of NAMEs, or of all.
+
+    Only objects that carry volbench's labels are removed. Campaigns with a live controller are
+    refused if they are named, and else skipped. A controller that was killed counts as live for up
+    to two minutes, unless it ran on this machine. Volumes that --keep left are skipped.
+    """
+    from volbench.extensions.kubernetes.leases import current_holder
+    from volbench.extensions.kubernetes.removal import (
+        campaigns_on,
+        has_volumes_only,
+        lease_of_remains,
+        remove_campaign,
+    )
+
+    with address.opened() as cluster:
+        for name in campaigns or campaigns_on(cluster):
+            holder = current_holder(cluster, name)
+            if holder is not None and holder.is_live and not campaigns:
+                click.echo(f"{name}: skipped: it is held by {holder}", err=True)
+                continue
+            if has_volumes_only(cluster, name) and not volumes:
+                click.echo(f"{name}: its volumes were kept; to remove them: --volumes", err=True)
+            elif dry_run:
+                click.echo(name)
+            else:
+                with lease_of_remains(cluster, name):
+                    remove_campaign(cluster, name, volumes=volumes)
+
+
+@click.command(
+    "render",
+    cls=VerbCommand,
+    epilog=examples(
+        "volbench k8s render aks-disk --size 250Gi --image IMAGE",
+        "volbench k8s render quick --os-disk --image IMAGE | less",
+    ),
+)
+@click.argument("profiles", nargs=-1, required=True, metavar="PROFILE...", shell_complete=A_PROFILE)
+@DESCRIPTION
+@SETTINGS
+@VOLUME_TYPES
+@ALLOW_EXEC
+@output_option(metavar="FILE", default="-", help="File; - is standard output, the default.")
+def render(
+    profiles: tuple[str, ...],
+    *,
+    described: dict[str, Any],
+    settings: tuple[str, ...],
+    allow_exec: bool,
+    output: str,
+) -> None:
+    """Print the manifests that volbench run --k8s would apply for PROFILEs, for review.
+
+    Their pods have a scheduling gate: applied by hand they never start, since without a controller
+    they would only idle. The campaign name is derived from the options; that of a run is unique.
+    Owner references are missing, because they name an object that exists.
+    """
+    from volbench.cli.profiles import load_profiles
+    from volbench.execute.local import LocalExecutor
+    from volbench.extensions.kubernetes.manifests import rendered_objects
+    from volbench.model.document.yaml_text import yaml_documents
+
+    loaded = load_profiles(LocalExecutor(), profiles, settings=settings, allow_exec=allow_exec)
+    names = " ".join(profile.name for profile in loaded)
+    key = sha256(f"{names} {described}".encode()).hexdigest()[:10]
+    described["namespace"] = described["namespace"] or "default"
+    spec = ClusterSpec(campaign=f"volbench-{key}", **described)
+    spec = spec.for_roles({job.role for profile in loaded for job in profile.jobs})
+    with binary_output(output, default_name="manifests.yaml") as sink:
+        sink.write(yaml_documents(rendered_objects(spec)).encode())
+
+
+# Options that make no sense for volumes that live for seconds
+_NOT_IN_LIVES = (
+    "--claim",
+    "--layers",
+    "--device-claim",
+    "--access-mode",
+    "--os-disk",
+    "--ephemeral",
+    "--replicas",
+    "--spread",
+    "--parallel-classes",
+    "--deadline",
+    "--keep",
+)
+
+
+@click.command(
+    "lifecycle",
+    cls=VerbCommand,
+    epilog=examples(
+        "volbench k8s lifecycle --storage-class managed-csi --size 4Gi --count 20",
+    ),
+)
+@click.option(
+    "--count",
+    default=5,
+    show_default=True,
+    type=click.IntRange(1, 1000),
+    metavar="N",
+    help="Volumes of each storage class.",
+)
+@click.option(
+    "--at-once",
+    default=1,
+    show_default=True,
+    type=click.IntRange(1, 100),
+    metavar="N",
+    help="Volumes of a class at a time.",
+)
+@click.option(
+    "--snapshot-class",
+    default="",
+    metavar="NAME",
+    help="Also take a snapshot of each volume, with this VolumeSnapshotClass.",
+)
+@flag("--each", "A row for each volume.")
+@click.option("--chart", type=PATH, metavar="FILE", help="Draw the medians: SVG, PNG or PDF.")
+@option_group(
+    "described", dict, *spec_options(ClusterSpec, without=_NOT_IN_LIVES), heading="Kubernetes"
+)
+@TIMED_ADDRESS
+@table_options()
+def lifecycle(
+    *,
+    count: int,
+    at_once: int,
+    snapshot_class: str,
+    each: bool,
+    chart: Path | None,
+    described: dict[str, Any],
+    timed_address: tuple[str, float],
+    table_output: TableOutput,
+) -> None:
+    """Time the lifecycle of new volumes.
+
+    Steps: provision, attach, start, first I/O, detach and delete; on request also expand and
+    snapshot. Each volume gets a claim and a pod that writes 4 KiB; all are removed. With
+    --from-snapshot or --from-claim, volumes are restored or cloned.
+    """
+    from volbench.extensions.kubernetes.lifecycle import measure_lives
+    from volbench.extensions.kubernetes.lifecycle_tables import draw_lives, lives_table, steps_table
+
+    classes = tuple(dict.fromkeys(described.pop("storage_classes")))
+    if not classes:
+        raise InputError("the storage class is missing", hint="list them: kubectl get storageclass")
+    name, (context, timeout_s) = f"volbench-{secrets.token_hex(5)}", timed_address
+    with ClusterAddress(context, described.pop("namespace")).opened() as cluster:
+        described |= {"storage_classes": classes, "namespace": cluster.namespace}
+        spec = ClusterSpec(campaign=name, **described)
+        lives: list[VolumeLife] = []
+        try:
+            lives += measure_lives(
+                cluster,
+                spec,
+                count=count,
+                at_once=at_once,
+                timeout_s=timeout_s,
+                snapshot_class=snapshot_class,
+            )
+        finally:  # those of the rounds before an error count, too
+            if lives:
+                table_output.write(lives_table(lives) if each else steps_table(lives))
+    if chart is not None:
+        draw_lives(lives, chart)
+
+
+@click.command(
+    "role", epilog=examples("volbench k8s role --namespace disktest | kubectl apply -f -")
+)
+@click.option("--namespace", default="default", show_default=True, help="Namespace of campaigns.")
+@click.option(
+    "--name", default="volbench", show_default=True, help="Name of account, roles and bindings."
+)
+@output_option(metavar="FILE", default="-", help="File; - is standard output, the default.")
+def role(namespace: str, name: str, output: str) -> None:
+    """Print a service account with the minimum access rights that campaigns need.
+
+    All rights are limited to the namespace, except reading nodes, persistent volumes and storage
+    classes: without these, volbench cannot list the volumes that remain.
+    """
+    from volbench.extensions.kubernetes.manifests import access_manifests
+    from volbench.model.document.yaml_text import yaml_documents
+
+    manifests = access_manifests(namespace=namespace, name=name)
+    with binary_output(output, default_name="role.yaml") as sink:
+        sink.write(yaml_documents(manifests).encode())

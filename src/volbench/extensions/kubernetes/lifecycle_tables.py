@@ -1,0 +1,134 @@
+"""Lives of volumes on a cluster as tables and as a chart: the duration of each step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING
+
+from volbench.extensions.kubernetes.lifecycle import STEPS, VolumeLife
+from volbench.present.formatting import MISSING, Row
+from volbench.present.tables.table import IDENTITY, Column, Table, quantity
+from volbench.units import format_latency
+
+if TYPE_CHECKING:
+    from volbench.present.plots.description import Plot
+
+_FEW = 100  # Of fewer volumes the 99th percentile is the slowest: a definition.
+_ON_REQUEST = {"expand", "snapshot"}
+_RESOLUTION = "Steps are seen every 0.1 s; the first I/O is timed in the pod."
+
+
+def steps_table(lives: Sequence[VolumeLife]) -> Table[Row]:
+    """Return median, 99th percentile and maximum of each step, a row a class and step."""
+    rows: list[Row] = []
+    for name, step, durations_s in _by_step(lives):
+        ranked = sorted(durations_s)
+        rows.append(
+            {
+                "storage_class": name,
+                "step": step,
+                "volumes": len(ranked),
+                "p50_s": median(ranked),
+                "p99_s": ranked[math.ceil(0.99 * len(ranked)) - 1],
+                "max_s": ranked[-1],
+            }
+        )
+    columns: tuple[Column[Row], ...] = (
+        Column("storage_class", header="storage class", priority=IDENTITY),
+        Column("step", priority=IDENTITY),
+        Column("volumes", is_right=True),
+        *(_seconds(f"{name}_s", name) for name in ("p50", "p99", "max")),
+    )
+    is_few = any(len(durations_s) < _FEW for _, _, durations_s in _by_step(lives))
+    few = f"Of fewer than {_FEW} volumes, p99 is the slowest." if is_few else ""
+    return Table("lifecycle", columns, rows, notes=[note for note in (few, _RESOLUTION) if note])
+
+
+def lives_table(lives: Sequence[VolumeLife]) -> Table[Row]:
+    """Return a row for each volume, with the duration of each step."""
+    taken = [
+        step
+        for step in STEPS
+        if step not in _ON_REQUEST or any(life.durations_s()[step] is not None for life in lives)
+    ]
+    names = {step: f"{step.lower().replace(' ', '_').replace('/', '')}_s" for step in taken}
+    rows: list[Row] = [
+        {
+            "storage_class": life.storage_class,
+            "claim": life.claim["metadata"]["name"],
+            "node": life.node,
+            **{names[step]: life.durations_s()[step] for step in taken},
+        }
+        for life in lives
+    ]
+    columns: tuple[Column[Row], ...] = (
+        Column("storage_class", header="storage class", priority=IDENTITY),
+        Column("claim", priority=3),
+        Column("node", priority=2),
+        *(_seconds(name, step) for step, name in names.items()),
+    )
+    return Table("lifecycle", columns, rows, notes=[_RESOLUTION])
+
+
+def _seconds(name: str, header: str) -> Column[Row]:
+    """Return a column of durations, from microseconds to minutes."""
+
+    def show(row: Row) -> str:
+        seconds = row[name]
+        return format_latency(seconds) if isinstance(seconds, float) else MISSING
+
+    return quantity(name, header, show=show)
+
+
+def _by_step(lives: Sequence[VolumeLife]) -> list[tuple[str, str, list[float]]]:
+    """Return the durations of each class and step that the cluster has."""
+    found = []
+    for name in dict.fromkeys(sorted(life.storage_class for life in lives)):
+        durations = [life.durations_s() for life in lives if life.storage_class == name]
+        for step in STEPS:
+            known = [seconds for each in durations if (seconds := each[step]) is not None]
+            found += [(name, step, known)] if known else []
+    return found
+
+
+def lives_plot(lives: Sequence[VolumeLife]) -> Plot:
+    """Return a bar for each class, in which the medians of the steps follow each other."""
+    import pandas as pd
+
+    from volbench.present.plots.description import Axis, Panel, Plot, Series
+    from volbench.present.plots.marks import Bars
+    from volbench.present.plots.metrics import rows_axis
+
+    names = list(dict.fromkeys(sorted(life.storage_class for life in lives)))
+    rows, ends = [], dict.fromkeys(names, 0.0)
+    for name, step, durations_s in _by_step(lives):
+        seconds = median(durations_s)
+        row = {"label": name, "step": step, "p50_s": seconds, "_row": names.index(name)}
+        rows.append({**row, "_series": step, "_base": ends[name]})
+        ends[name] += seconds
+    bars = Bars(pd.DataFrame(rows), by="_series", value="p50_s", base="_base")
+    x = Axis(
+        "median, one step after the other", "duration", limits=(0.0, 1.05 * max(ends.values()))
+    )
+    return Plot(
+        panels=(Panel(x=x, y=rows_axis(names), marks=(bars,)),),
+        heights=(0.5 + 0.45 * len(names),),
+        series=tuple(
+            Series(step, step, f"palette-{place}")
+            for place, step in enumerate(STEPS)
+            if any(row["step"] == step for row in rows)
+        ),
+        name="lifecycle",
+        title="Life of a volume",
+        caption=(f"{len(lives)} volumes",),
+    )
+
+
+def draw_lives(lives: Sequence[VolumeLife], path: Path) -> None:
+    """Write the chart of the steps to a file, in the format of its ending."""
+    from volbench.present.renderers.matplotlib.figure import draw, save
+
+    save(draw(lives_plot(lives)), path, format=path.suffix.removeprefix(".").lower())

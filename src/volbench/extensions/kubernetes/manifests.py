@@ -1,0 +1,477 @@
+"""Manifests of a campaign's objects on a cluster and of its access rights: plain mappings.
+
+Field names and rules: Kubernetes API reference, versions 1.35 to 1.37.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+from volbench.extensions.kubernetes.cluster import KINDS, Manifest
+from volbench.extensions.kubernetes.cluster_spec import (
+    ClusterSpec,
+    Toleration,
+    VolumeSource,
+    require_name,
+)
+
+DATA_MOUNT = "/volumes/data"
+DATA_DEVICE = "/dev/volbench-data"
+NODE_DEVICE = "/dev/volbench-device"  # the disk of a node, offered by a claim that exists
+OS_MOUNT = "/volumes/os"
+WORK_MOUNT = "/volbench"  # Folder of running programs and their results, on the node's disk
+
+CONTAINER = "fio"
+MANAGED_BY = "app.kubernetes.io/managed-by"
+CAMPAIGN_LABEL = "volbench.io/campaign"
+WORKLOAD_LABEL = "volbench.io/workload"
+_CLASS = "volbench.io/storage-class"  # Annotation of pods and claims
+
+# Entries of the object that owns a campaign
+KEEP = "keep"  # whether its volumes stay
+PODS = "pods"  # the manifests of its pods, to make one again
+UPLOAD_VARIABLE = "VOLBENCH_UPLOAD"  # in a controller: address to which it uploads its campaign
+
+_DATA, _OS, _SCRATCH, _TMP = "data", "os", "scratch", "tmp"
+_BOTH = {"claim", "file"}  # Layers that need a claim each
+_POD_NAME = "POD_NAME"  # Environment variable that names the folder of a pod on a shared volume
+# Annotations that stop autoscalers from draining a node in the middle of a run
+_NO_EVICTION = {
+    "cluster-autoscaler.kubernetes.io/safe-to-evict": "false",
+    "karpenter.sh/do-not-disrupt": "true",
+}
+
+# Idles until SIGTERM; as process 1 its `wait` also collects the ends of detached programs. A pod
+# that is evicted while fio runs stays for a moment: only as long as there is a pod does the cluster
+# know why it ends. Nothing is started in it then: it would find fio killed, and not know why.
+_ENDING = "/tmp/volbench-ending"  # noqa: S108 - a volume of the pod
+WAIT = (
+    f"rm -f {_ENDING}; end() {{ kill $!; wait $!; touch {_ENDING}; "
+    "kill -9 -1 && sleep 3; exit 0; }; "
+    "trap end TERM; while :; do sleep 60 & wait $!; done"
+)
+ENDING_STATUS = 143  # Exit status of what is started in a pod that ends
+_STARTED = f'test ! -e {_ENDING} || exit {ENDING_STATUS}; umask 022; exec "$@"'
+START = ("sh", "-c", _STARTED, "sh")
+
+
+def rendered_objects(spec: ClusterSpec) -> list[Manifest]:
+    """Return the objects of a campaign for a reader: applied by hand, none of their pods starts.
+
+    Only a controller ends what its pods wait for, so they would idle and cost money.
+    """
+    manifests = objects(spec)
+    pods = [manifest for manifest in manifests if manifest["kind"] == "Pod"]
+    sets = [manifest for manifest in manifests if manifest["kind"] == "StatefulSet"]
+    for pod in (*pods, *(each["spec"]["template"] for each in sets)):
+        pod["spec"]["schedulingGates"] = [{"name": "volbench.io/rendered-for-review"}]
+    return manifests
+
+
+def objects(spec: ClusterSpec, *, owner_uid: str = "") -> list[Manifest]:
+    """Return all objects of a campaign in the order of their creation, the owner first.
+
+    The owner's UID is known once it is created; without it the others do not refer to it.
+    """
+    name, labels = spec.campaign, campaign_labels(spec.campaign)
+    manifests = [make_object("ConfigMap", name, namespace=spec.namespace, labels=labels)]
+    for index in range(len(spec.volumes)):
+        if spec.source is VolumeSource.CLAIM and (spec.replicas == 1 or spec.is_shared):
+            # without an owner it is kept
+            claim = _owned(spec, "PersistentVolumeClaim", index, "" if spec.keep else owner_uid)
+            manifests.append(claim | {"spec": _claim_spec(spec, index)})
+            if raw := _raw_claims(spec, index).get(DATA_DEVICE):
+                claim = {**claim, "metadata": {**claim["metadata"], "name": raw}}
+                manifests.append(claim | {"spec": _claim_spec(spec, index, mode="Block")})
+        made = _stateful_set if spec.replicas > 1 else _pod
+        manifests.append(made(spec, index, owner_uid))
+    return manifests
+
+
+def make_object(
+    kind: str,
+    name: str,
+    *,
+    labels: Mapping[str, str],
+    namespace: str = "",
+    annotations: Mapping[str, str] | None = None,
+    owner: tuple[str, str] = ("", ""),
+    **content: object,
+) -> Manifest:
+    """Return an object.
+
+    Args:
+        owner: name and UID of the ConfigMap that owns it; an empty UID for none.
+        content: its further fields, such as ``spec``.
+    """
+    metadata: Manifest = {"name": name}
+    if namespace:
+        metadata["namespace"] = namespace
+    metadata["labels"] = dict(labels)
+    if annotations:
+        metadata["annotations"] = dict(annotations)
+    if owner[1]:
+        metadata["ownerReferences"] = [owner_reference(*owner)]
+    version = KINDS[kind].group.partition("/")[2]
+    return {"apiVersion": version, "kind": kind, "metadata": metadata, **content}
+
+
+def owner_reference(name: str, uid: str) -> Manifest:
+    """Return the reference to the ConfigMap whose deletion deletes an object."""
+    return {"apiVersion": "v1", "kind": "ConfigMap", "name": name, "uid": uid}
+
+
+def _owned(spec: ClusterSpec, kind: str, index: int, owner_uid: str) -> Manifest:
+    return make_object(
+        kind,
+        workload_name(spec, index),
+        namespace=spec.namespace,
+        owner=(spec.campaign, owner_uid),
+        **_described(spec, index),
+    )
+
+
+def _described(
+    spec: ClusterSpec, index: int, annotations: Mapping[str, str] | None = None
+) -> dict[str, dict[str, str]]:
+    """Return the labels and annotations of what belongs to a storage class."""
+    storage_class = spec.volumes[index] or spec.unnamed_class
+    return {
+        "labels": campaign_labels(spec.campaign) | {WORKLOAD_LABEL: workload_name(spec, index)},
+        "annotations": {_CLASS: storage_class, **(annotations or {})},
+    }
+
+
+def _pod(spec: ClusterSpec, index: int, owner_uid: str) -> Manifest:
+    """Return the pod of one storage class; the cluster never starts it twice."""
+    content: Manifest = {"restartPolicy": "Never", "activeDeadlineSeconds": spec.deadline_s}
+    if spec.is_parallel and spec.topology_key:  # no two pods of the campaign share a node
+        others = {"matchLabels": {CAMPAIGN_LABEL: spec.campaign}}
+        terms = [{"topologyKey": spec.topology_key, "labelSelector": others}]
+        apart = {"requiredDuringSchedulingIgnoredDuringExecution": terms}
+        content["affinity"] = {"podAntiAffinity": apart}
+    pod = _owned(spec, "Pod", index, owner_uid) | {"spec": content | _pod_spec(spec, index)}
+    pod["metadata"]["annotations"] |= _NO_EVICTION
+    return pod
+
+
+def _stateful_set(spec: ClusterSpec, index: int, owner_uid: str) -> Manifest:
+    """Return the StatefulSet of one storage class, whose pods have a volume each.
+
+    It starts its pods together and replaces none by itself. The API refuses a deadline and
+    ``restartPolicy: Never`` in it.
+    """
+    selector = {"matchLabels": {WORKLOAD_LABEL: workload_name(spec, index)}}
+    pod_spec = _pod_spec(spec, index)
+    if spec.topology_key:
+        pod_spec["topologySpreadConstraints"] = [
+            {
+                "maxSkew": 1,
+                "topologyKey": spec.topology_key,
+                "whenUnsatisfiable": "DoNotSchedule",
+                # Without it, a node that takes no pods counts as one with the fewest.
+                "nodeTaintsPolicy": "Honor",
+                "labelSelector": selector,
+            }
+        ]
+    content: Manifest = {
+        "replicas": spec.replicas,
+        "serviceName": workload_name(spec, index),
+        "podManagementPolicy": "Parallel",
+        "updateStrategy": {"type": "OnDelete"},
+        "selector": selector,
+        "template": {"metadata": _described(spec, index, _NO_EVICTION), "spec": pod_spec},
+    }
+    if spec.source is VolumeSource.CLAIM and not spec.is_shared:
+        metadata = {"name": _DATA, **_described(spec, index)}
+        template = {"metadata": metadata, "spec": _claim_spec(spec, index)}
+        content["volumeClaimTemplates"] = [template]
+        content["persistentVolumeClaimRetentionPolicy"] = {
+            "whenDeleted": "Retain" if spec.keep else "Delete",
+            "whenScaled": "Retain",
+        }
+    return _owned(spec, "StatefulSet", index, owner_uid) | {"spec": content}
+
+
+class PlannedPod(NamedTuple):
+    """A pod of a campaign."""
+
+    name: str
+    storage_class: str  # empty for the default one
+    claim: str  # name of its claim; empty for a volume without
+    turn: int  # pods of one turn are measured together; 0 where all are
+
+
+def planned_pods(spec: ClusterSpec) -> list[PlannedPod]:
+    """Return all pods of a campaign.
+
+    Storage classes are measured one after another, in each step, where their pods may share a node,
+    and its limits.
+    """
+    pods = []
+    takes_turns = len(spec.volumes) > 1 and not spec.is_parallel
+    for index, storage_class in enumerate(spec.volumes):
+        base = workload_name(spec, index)
+        names = [f"{base}-{n}" for n in range(spec.replicas)] if spec.replicas > 1 else [base]
+        turn = index + 1 if takes_turns else 0
+        claims = spec.claims[index : index + 1] or [_claim_name(spec, name) for name in names]
+        own_pods = zip(names, claims, strict=True)
+        pods += [PlannedPod(name, storage_class, claim, turn) for name, claim in own_pods]
+    return pods
+
+
+def _claim_name(spec: ClusterSpec, pod_name: str) -> str:
+    if spec.source is VolumeSource.NODE:
+        return ""
+    if spec.source is VolumeSource.EPHEMERAL:
+        return f"{pod_name}-{_DATA}"
+    if spec.is_shared:
+        return pod_name.rpartition("-")[0]
+    return f"{_DATA}-{pod_name}" if spec.replicas > 1 else pod_name
+
+
+def role_paths(spec: ClusterSpec) -> dict[str, str]:
+    """Return role to folder or device in the pods."""
+    if spec.source is VolumeSource.NODE:
+        return {_DATA: OS_MOUNT, _OS: OS_MOUNT}
+    data = {_DATA: DATA_DEVICE if spec.is_block else DATA_MOUNT}
+    if spec.layers:
+        paths = {"device": NODE_DEVICE, "claim": DATA_DEVICE, "file": DATA_MOUNT}
+        data = {role: paths[layer] for layer, role in layer_roles(spec).items()}
+    return {**data, _OS: OS_MOUNT} if spec.needs_os else data
+
+
+def layer_roles(spec: ClusterSpec) -> dict[str, str]:
+    """Return the role of the volume of each layer."""
+    return {layer: f"{_DATA}-{layer}" for layer in spec.layers}
+
+
+def _raw_claims(spec: ClusterSpec, index: int) -> dict[str, str]:
+    """Return device to claim of the layers beside the volume that a pod has without layers."""
+    raw = {DATA_DEVICE: f"{workload_name(spec, index)}-block"} if {*spec.layers} >= _BOTH else {}
+    return raw | ({NODE_DEVICE: spec.device_claim} if spec.device_claim else {})
+
+
+def campaign_labels(campaign: str) -> dict[str, str]:
+    """Return the labels by which everything of a campaign is found."""
+    return {MANAGED_BY: "volbench", CAMPAIGN_LABEL: campaign}
+
+
+def workload_name(spec: ClusterSpec, index: int) -> str:
+    """Return the name of the pod or StatefulSet of one storage class, and of its claim."""
+    return f"{spec.campaign}-{index}"
+
+
+def _claim_spec(spec: ClusterSpec, index: int, *, mode: str = "") -> Manifest:
+    mode = mode or ("Block" if spec.is_block else "Filesystem")
+    access = [spec.access_mode]
+    content = claim_spec(spec.size, spec.volumes[index], volumeMode=mode, accessModes=access)
+    if spec.attributes_class:
+        content["volumeAttributesClassName"] = spec.attributes_class
+    return content | ({"dataSource": spec.data_source} if spec.data_source else {})
+
+
+def claim_spec(size: str, storage_class: str, **more: object) -> Manifest:
+    """Return the content of a PersistentVolumeClaim; an empty class is the default one."""
+    content: Manifest = {
+        "accessModes": ["ReadWriteOnce"],
+        **more,
+        "resources": {"requests": {"storage": size}},
+    }
+    return content | ({"storageClassName": storage_class} if storage_class else {})
+
+
+def _pod_spec(spec: ClusterSpec, index: int) -> Manifest:
+    container, secrets = _container(spec, index), spec.image_pull_secrets
+    content = pod_spec(container, _volumes(spec, index), user=spec.user, secrets=secrets)
+    content |= {"terminationGracePeriodSeconds": 5, "automountServiceAccountToken": False}
+    if spec.claims:  # fsGroup would change the group of all files of somebody else
+        for name in ("fsGroup", "fsGroupChangePolicy"):
+            content["securityContext"].pop(name, None)
+    if spec.node_selector:
+        content["nodeSelector"] = dict(spec.node_selector)
+    if spec.tolerations:
+        content["tolerations"] = [_toleration(taint) for taint in spec.tolerations]
+    if spec.service_account:
+        content["serviceAccountName"] = spec.service_account
+    return content
+
+
+def _toleration(taint: Toleration) -> Manifest:
+    operator = {"operator": "Exists" if taint.value is None else "Equal"}
+    fields = {"key": taint.key, "value": taint.value or "", "effect": taint.effect}
+    return {**operator, **{name: text for name, text in fields.items() if text}}
+
+
+def pod_spec(
+    container: Manifest, volumes: list[Manifest], *, user: int, secrets: tuple[str, ...]
+) -> Manifest:
+    """Return the content of a pod whose processes run as a user and group; 0 is root."""
+    security: Manifest = {
+        "runAsNonRoot": user != 0,
+        "runAsUser": user,
+        "runAsGroup": user,
+        "seccompProfile": {"type": "RuntimeDefault"},
+    }
+    if user:
+        security |= {"fsGroup": user, "fsGroupChangePolicy": "OnRootMismatch"}
+    content: Manifest = {
+        "containers": [container],
+        "volumes": volumes,
+        "securityContext": security,
+        "enableServiceLinks": False,
+    }
+    if secrets:
+        content["imagePullSecrets"] = [{"name": name} for name in secrets]
+    return content
+
+
+def make_container(
+    name: str,
+    image: str,
+    command: list[str],
+    *,
+    environment: Mapping[str, str],
+    mounts: Mapping[str, str],  # volume to folder
+    pull_policy: str | None,
+) -> Manifest:
+    """Return a container without privileges, whose root file system is read-only."""
+    content: Manifest = {
+        "name": name,
+        "image": image,
+        "command": command,
+        "env": [{"name": key, "value": value} for key, value in environment.items()],
+        "volumeMounts": [{"name": key, "mountPath": path} for key, path in mounts.items()],
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "readOnlyRootFilesystem": True,
+        },
+    }
+    return content | ({"imagePullPolicy": pull_policy} if pull_policy else {})
+
+
+def _container(spec: ClusterSpec, index: int) -> Manifest:
+    mounts = {_SCRATCH: WORK_MOUNT, _TMP: "/tmp"}  # noqa: S108 - a volume of the pod
+    if not (spec.os_disk or spec.is_block):
+        mounts[_DATA] = DATA_MOUNT
+    if spec.needs_os or spec.os_disk:
+        mounts[_OS] = OS_MOUNT
+    # An emptyDir can be written by all users, and root's agent takes no such folder.
+    private = "" if spec.user else f"chmod 755 {WORK_MOUNT}; "
+    content = make_container(
+        CONTAINER,
+        spec.image,
+        ["sh", "-c", private + WAIT],
+        environment=dict.fromkeys(("HOME", "TMPDIR"), WORK_MOUNT),
+        mounts=mounts,
+        pull_policy=spec.image_pull_policy,
+    )
+    if spec.is_shared:  # a folder of its own for each pod
+        own_name = {"fieldRef": {"fieldPath": "metadata.name"}}
+        content["env"].append({"name": _POD_NAME, "valueFrom": own_name})
+        for mount in content["volumeMounts"]:
+            if mount["name"] == _DATA:
+                mount["subPathExpr"] = f"$({_POD_NAME})"
+    devices = {DATA_DEVICE: _DATA} if spec.is_block else {}
+    devices |= {path: path.rpartition("/")[2] for path in _raw_claims(spec, index)}
+    if devices:
+        content["volumeDevices"] = [{"name": n, "devicePath": path} for path, n in devices.items()]
+    quantities = {"requests": dict(spec.pod_requests), "limits": dict(spec.pod_limits)}
+    if resources := {kind: given for kind, given in quantities.items() if given}:
+        content["resources"] = resources
+    return content
+
+
+def _volumes(spec: ClusterSpec, index: int) -> list[Manifest]:
+    volumes: list[Manifest] = [{"name": name, "emptyDir": {}} for name in (_SCRATCH, _TMP)]
+    if spec.source is VolumeSource.EPHEMERAL:
+        template = {"metadata": _described(spec, index), "spec": _claim_spec(spec, index)}
+        volumes.append({"name": _DATA, "ephemeral": {"volumeClaimTemplate": template}})
+    elif spec.source is VolumeSource.CLAIM and (spec.replicas == 1 or spec.is_shared):
+        claimed = {"claimName": workload_name(spec, index)}
+        volumes.append({"name": _DATA, "persistentVolumeClaim": claimed})
+    elif spec.source is VolumeSource.EXISTING:
+        claimed = {"claimName": spec.claims[index]}
+        volumes.append({"name": _DATA, "persistentVolumeClaim": claimed})
+    for path, name in _raw_claims(spec, index).items():
+        claimed = {"claimName": name}
+        volumes.append({"name": path.rpartition("/")[2], "persistentVolumeClaim": claimed})
+    if spec.needs_os or spec.os_disk:
+        limit = {"sizeLimit": spec.size} if spec.os_disk and spec.size else {}
+        volumes.append({"name": _OS, "emptyDir": limit})
+    return volumes
+
+
+_API = "rbac.authorization.k8s.io"
+
+_MADE = ("get", "list", "create", "delete")
+# API group, resources and verbs within the namespace
+_NAMESPACED = (
+    ("", ("configmaps", "persistentvolumeclaims", "pods"), _MADE),
+    # An exec over a WebSocket is a GET; from Kubernetes 1.35 on it needs create, too.
+    ("", ("pods/exec",), ("get", "create")),
+    ("", ("pods/log",), ("get",)),
+    ("", ("events",), ("list",)),
+    ("apps", ("statefulsets",), ("list", "create", "delete")),
+    ("coordination.k8s.io", ("leases",), (*_MADE, "patch")),
+    ("", ("persistentvolumeclaims",), ("patch",)),  # to expand them
+    ("snapshot.storage.k8s.io", ("volumesnapshots",), _MADE),
+)
+
+# Who submits controllers makes Jobs; a schedule reports what is wrong.
+_SUBMITS = (("batch", ("jobs",), ("get", "create", "patch")),)
+_REPORTS = (("batch", ("cronjobs",), ("get",)), ("", ("events",), ("create",)))
+
+# The same for the whole cluster: lost nodes, reclaim policies, volumes that stay behind
+_CLUSTER = (
+    ("", ("nodes", "persistentvolumes"), ("get",)),
+    (
+        "storage.k8s.io",
+        ("storageclasses", "volumeattachments", "volumeattributesclasses"),
+        ("get",),
+    ),
+)
+
+
+def volumes_role(name: str, namespace: str) -> str:
+    """Return the name of the cluster role of an account, and of its binding."""
+    return f"{name}-volumes-{namespace}"
+
+
+def access_manifests(
+    *, namespace: str, name: str = "volbench", owner_uid: str | None = None
+) -> list[Manifest]:
+    """Return a service account, and the roles and bindings that let it run campaigns.
+
+    Args:
+        owner_uid: UID of the schedule of this name that owns them; None for an account that submits
+            controllers.
+    """
+    require_name(namespace, what="namespace")
+    require_name(name, what="name")
+    wide, labels = volumes_role(name, namespace), {MANAGED_BY: "volbench"}
+    owner = (name, owner_uid or "")
+    inside: dict[str, Any] = {"namespace": namespace, "labels": labels, "owner": owner}
+    more = _SUBMITS if owner_uid is None else _REPORTS
+    account = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
+
+    def bound(kind: str, role: str) -> dict[str, Any]:
+        reference = {"apiGroup": _API, "kind": kind, "name": role}
+        return {"roleRef": reference, "subjects": [account]}
+
+    def rules(table: Iterable[tuple[str, tuple[str, ...], tuple[str, ...]]]) -> list[Manifest]:
+        return [
+            {"apiGroups": [group], "resources": [*resources], "verbs": [*verbs]}
+            for group, resources, verbs in table
+        ]
+
+    role, binding = bound("Role", name), bound("ClusterRole", wide)
+    return [
+        make_object("ServiceAccount", name, **inside),
+        make_object("Role", name, **inside, rules=rules((*_NAMESPACED, *more))),
+        make_object("RoleBinding", name, **inside, **role),
+        make_object("ClusterRole", wide, labels=labels, rules=rules(_CLUSTER)),
+        make_object("ClusterRoleBinding", wide, labels=labels, **binding),
+    ]

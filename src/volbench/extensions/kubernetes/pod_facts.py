@@ -1,0 +1,113 @@
+"""What a cluster says of a pod: the machine of its node, and the disk behind its claim."""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import click
+
+from volbench.errors import InputError
+from volbench.extensions.kubernetes.cluster import Cluster, Manifest
+from volbench.extensions.kubernetes.cluster_spec import quantity_bytes
+from volbench.model.profile.profile_settings import Limits
+from volbench.slices import load
+
+# Returns the limits of a volume by its CSI driver and parameters; see `volbench.slices.load`
+_CLASS_LIMITS = "extensions.catalogue.class_limits:class_limits"
+
+_ZONE = "topology.kubernetes.io/zone"
+_PROVISIONER = "pv.kubernetes.io/provisioned-by"  # Absent where an administrator made the volume
+_MACHINE_TYPE = "node.kubernetes.io/instance-type"
+
+
+class PodFacts:
+    """Facts of pods; each node, volume and class is read once."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._read = cache(cluster.read_if_allowed)
+
+    def of(self, pod: Manifest, claim: str) -> dict[str, Any]:
+        """Return the facts of a pod and of its claim, by the fields of `Pod`; empty if unknown.
+
+        ``storage_class``, ``attributes_class`` and ``volume_size``, a quantity, are among them.
+        """
+        limits = [
+            each.get("resources", {}).get("limits", {}).get("ephemeral-storage", "")
+            for each in pod["spec"].get("containers", ())
+        ]
+        own = {"ephemeral_limit_bytes": sum(map(quantity_bytes, limits)) or None}
+        return own | self.of_node(pod["spec"].get("nodeName", "")) | self._of_claim(claim)
+
+    def of_node(self, name: str) -> dict[str, str]:
+        """Return machine, machine type and zone of a node."""
+        node = self._read("Node", name) or {}
+        labels = node.get("metadata", {}).get("labels", {})
+        info = node.get("status", {}).get("nodeInfo", {})
+        return {
+            "machine": str(info.get("systemUUID") or info.get("machineID") or ""),
+            "machine_type": str(labels.get(_MACHINE_TYPE, "")),
+            "zone": str(labels.get(_ZONE, "")),
+        }
+
+    def limits(self, facts: dict[str, Any]) -> Limits | None:
+        """Return the limits that the class and the volume of a claim ask for; None if unknown.
+
+        Args:
+            facts: of the pod and its claim.
+        """
+        name, volume = facts["storage_class"], self._volume(facts["persistent_volume"])
+        is_of_class = _PROVISIONER in volume.get("metadata", {}).get("annotations", {})
+        settings = (self._read("StorageClass", name) if is_of_class else None) or {}
+        # The volume's own attributes are those that it was made with: the class may be a new one.
+        own = volume.get("spec", {}).get("csi", {}).get("volumeAttributes") or {}
+        # An attributes class changes them later; here it counts once the driver has applied it.
+        attributes_class = facts["attributes_class"]
+        changed = (
+            self._cluster.read_if_allowed("VolumeAttributesClass", attributes_class)
+            if attributes_class
+            else None
+        ) or {}
+        parameters = {
+            key.lower(): str(value)
+            for given in (settings.get("parameters") or {}, own, changed.get("parameters") or {})
+            for key, value in given.items()
+        }
+        if not settings and "skuname" not in parameters:
+            return None
+        try:
+            limits: Limits | None = load(_CLASS_LIMITS)(
+                facts["csi_driver"],
+                parameters,
+                size_bytes=facts["volume_bytes"],
+                machine=facts["machine_type"],
+            )
+        except InputError as error:
+            click.echo(f"note: the storage class {name} gives no limits: {error.message}", err=True)
+            return None
+        origin = f"StorageClass {name}" if settings else f"volume {facts['persistent_volume']}"
+        if changed:
+            origin += f" and VolumeAttributesClass {attributes_class}"
+        return limits and limits.model_copy(update={"origin": origin})
+
+    def _volume(self, name: str) -> Manifest:
+        return (self._read("PersistentVolume", name) if name else None) or {}
+
+    def _of_claim(self, name: str) -> dict[str, Any]:
+        claim = (self._cluster.read("PersistentVolumeClaim", name) if name else None) or {}
+        spec = claim.get("spec", {})
+        volume_name = str(spec.get("volumeName", ""))
+        size = str(claim.get("status", {}).get("capacity", {}).get("storage", ""))
+        volume = self._volume(volume_name).get("spec", {})
+        csi = volume.get("csi", {})
+        return {
+            "storage_class": str(spec.get("storageClassName", "")),
+            "attributes_class": str(volume.get("volumeAttributesClassName") or ""),
+            "claim_uid": str(claim.get("metadata", {}).get("uid", "")),
+            "persistent_volume": volume_name,
+            "volume_size": size,
+            "volume_bytes": quantity_bytes(size) or None,
+            "csi_driver": str(csi.get("driver", "")),
+            "volume_handle": str(csi.get("volumeHandle", "")),
+        }

@@ -1,0 +1,498 @@
+"""Placement of a campaign in pods of a cluster: made before it as its hosts, removed after it."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import random
+import signal
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from volbench import __version__
+from volbench.cli.execution import confirm_length, show_plan
+from volbench.cli.hosts import connect
+from volbench.cli.verb_groups import questions_shown
+from volbench.engine.campaign.prepare import CampaignRequest, Prepared
+from volbench.engine.guard.run_guard import may_write
+from volbench.engine.hosts.connected_host import on_every_host
+from volbench.engine.hosts.described_volumes import VolumeQuestion, look_at
+from volbench.errors import InputError, RefusedError, StoppedError, VolbenchError
+from volbench.execute.connect import HostKeyPolicy
+from volbench.execute.scheduler import on_each
+from volbench.extensions.kubernetes.cluster import PATIENCE_S
+from volbench.extensions.kubernetes.cluster_spec import ClusterSpec, quantity_bytes
+from volbench.extensions.kubernetes.expansion import check_expansion, in_three_parts
+from volbench.extensions.kubernetes.leases import held_lease
+from volbench.extensions.kubernetes.manifests import (
+    CONTAINER,
+    DATA_DEVICE,
+    KEEP,
+    NODE_DEVICE,
+    PODS,
+    UPLOAD_VARIABLE,
+    PlannedPod,
+    layer_roles,
+    objects,
+    planned_pods,
+    role_paths,
+)
+from volbench.extensions.kubernetes.pod_executor import RELAY, allow_connections
+from volbench.extensions.kubernetes.pod_facts import PodFacts
+from volbench.extensions.kubernetes.pod_status import has_ended, ready_pods
+from volbench.extensions.kubernetes.resumed_pods import removed_at_end
+from volbench.model.campaign.host import Host, Pod
+from volbench.model.campaign.planned_run import Campaign, Consent, Volume, VolumeKind
+from volbench.plan.expansion.estimate import estimate
+from volbench.plan.expansion.multi_client import Client, clients_of, expand_clients
+from volbench.plan.expansion.target_arms import on_each_target
+from volbench.slices import load
+from volbench.store.archive import Archive, Provenance
+
+if TYPE_CHECKING:
+    from volbench.cli.output import TableOutput
+    from volbench.engine.hosts.connected_host import ConnectedHost
+    from volbench.execute.protocol import Executor
+    from volbench.extensions.kubernetes.cluster import Cluster, ClusterAddress, Manifest
+
+# Fetched at once, their results keep the API server busy for minutes. Noticed by:
+# tests/extensions/object_storage/test_relay.py::test_many_pods_are_told_of_a_bucket
+_MANY_PODS = 200
+
+
+@dataclass(frozen=True)
+class PodPlacement:
+    """Pods of a cluster as the hosts of a campaign; see `cli.slice_options.Placement`."""
+
+    spec: ClusterSpec  # as described on the command line
+    address: ClusterAddress
+    timeout_s: float  # longest wait until they are ready
+    results_bucket: str = ""  # through which results are collected; empty for the API server
+
+    @property
+    def has_directories(self) -> bool:
+        """Whether the volumes of the pods are directories, not devices."""
+        if self.spec.layers:
+            raise InputError("--layers applies to volbench run", hint="leave it out")
+        return not self.spec.is_block
+
+    @contextmanager
+    def hosts(
+        self, request: CampaignRequest, *, yes: bool, stays: bool
+    ) -> Iterator[tuple[CampaignRequest, list[ConnectedHost]]]:
+        """Yield a campaign and its hosts; what is made for it is removed at the end."""
+        with ExitStack() as stack:
+            cluster = stack.enter_context(self.address.opened())
+            spec = self._checked_spec(request, cluster)
+            request = _on_pods(request, spec)
+            prepared = _plan_without_pods(spec, request)
+            if not yes and prepared.estimate.is_long and sys.stdin.isatty():
+                confirm_length(prepared, bill=None, yes=False)
+            require_consent(spec, prepared.campaign, request.terms.consent)
+            bucket = self.way_of_results(len(planned_pods(spec)))
+            name, cluster.patience_s = spec.campaign, PATIENCE_S
+            stack.enter_context(held_lease(cluster, name, request.into, is_handed_on=stays))
+            stack.enter_context(removed_at_end(cluster, name, request.into, stays=stays))
+            stack.enter_context(ended_by_sigterm("stopped before the campaign began"))
+            create_objects(cluster, spec)
+            click.echo(f"created {name} in the namespace {cluster.namespace}", err=True)
+            hosts = wait_for_hosts(cluster, spec, timeout_s=self.timeout_s, results_bucket=bucket)
+            with connect(hosts, HostKeyPolicy()) as connected:
+                on_every_host(connected, lambda host: check_mounts(host.executor, host.host))
+                yield request, connected
+
+    def way_of_results(self, pods: int) -> str:
+        """Return the bucket through which results are collected; empty for the API server.
+
+        Without one, a controller in the cluster takes that of its upload for many pods.
+
+        Raises:
+            VolbenchError: the bucket on the command line cannot be used.
+        """
+        upload = os.environ.get(UPLOAD_VARIABLE, "") if pods >= _MANY_PODS else ""
+        hint = "to spare it: --results-bucket s3://BUCKET/PREFIX"
+        try:
+            if bucket := self.results_bucket or upload:
+                load(RELAY)(bucket).check()
+                return bucket
+        except VolbenchError as error:
+            if self.results_bucket:
+                raise
+            hint = error.message
+        if pods >= _MANY_PODS:
+            click.echo(
+                f"note: the results of {pods} pods go through the API server; {hint}", err=True
+            )
+        return ""
+
+    def show_plan(self, request: CampaignRequest, table_output: TableOutput) -> None:
+        """Print the plan of a campaign, whose objects are checked by the cluster."""
+        with self.address.opened() as cluster:
+            spec = self._checked_spec(request, cluster)
+        request = _on_pods(request, spec)
+        prepared = _plan_without_pods(spec, request)
+        check_consent(spec, prepared.campaign, request.terms.consent)
+        show_plan(prepared, bill=None, table_output=table_output)
+
+    def _checked_spec(self, request: CampaignRequest, cluster: Cluster) -> ClusterSpec:
+        """Return the specification in this cluster, with its storage classes in random order."""
+        if request.targets:
+            raise InputError(
+                "--on and --k8s exclude each other: pods get volumes of their own",
+                hint="leave out one of them",
+            )
+        classes, claims = list(self.spec.storage_classes), list(dict.fromkeys(self.spec.claims))
+        for volumes in (classes, claims):
+            random.Random(request.terms.seed).shuffle(volumes)  # noqa: S311 - an order, no secret
+        spec = replace(
+            self.spec.for_roles({job.role for profile in request.profiles for job in profile.jobs}),
+            namespace=cluster.namespace,
+            storage_classes=tuple(classes),
+            claims=tuple(claims),
+        )
+        for name in claims:
+            _check_claim(cluster, name, mode=spec.volume_mode)
+        if spec.device_claim:
+            _check_device(cluster, _check_claim(cluster, spec.device_claim, mode="Block"))
+        for name in dict.fromkeys(classes):
+            cluster.require_storage_class(name)
+        check_source(cluster, spec)
+        check_attributes_class(cluster, spec)
+        check_expansion(cluster, spec)
+        if spec.expand_to and spec.is_block:
+            raise InputError(
+                "--expand and --volume-mode Block exclude each other: the guard refuses a device "
+                "whose size has changed",
+                hint="measure through a filesystem",
+            )
+        allow_connections(len(planned_pods(spec)))
+        for manifest in objects(spec):
+            cluster.create(manifest, dry_run=True)
+        return spec
+
+
+def check_source(cluster: Cluster, spec: ClusterSpec) -> None:
+    """Refuse a snapshot or claim from which no volume of the size can be made."""
+    kind, name = spec.data_source.get("kind", ""), spec.data_source.get("name", "")
+    if not kind:
+        return
+    what = "claim" if spec.from_claim else "snapshot"
+    found = cluster.read(kind, name)
+    listed = f"kubectl -n {cluster.namespace} get {kind.lower()}"
+    if found is None:
+        raise InputError(
+            f"there is no {what} {name} in the namespace {cluster.namespace}",
+            hint=f"list them: {listed}",
+        )
+    status = found.get("status", {})
+    if spec.from_claim:
+        is_ready, size = status.get("phase") == "Bound", status.get("capacity", {}).get("storage")
+    else:
+        is_ready, size = bool(status.get("readyToUse")), status.get("restoreSize")
+    if not is_ready:
+        reason = status.get("error", {}).get("message") or f"it is {status.get('phase', 'pending')}"
+        raise InputError(f"the {what} {name} is not ready: {reason}", hint=f"see: {listed} {name}")
+    if quantity_bytes(spec.size) < quantity_bytes(size or ""):
+        raise InputError(
+            f"--size {spec.size} is smaller than the {what} {name}", hint=f"--size {size}"
+        )
+
+
+def check_attributes_class(cluster: Cluster, spec: ClusterSpec) -> None:
+    """Refuse an attributes class that the cluster lacks, or that is not of the volumes' driver."""
+    if not spec.attributes_class:
+        return
+    found = cluster.read_if_allowed("VolumeAttributesClass", spec.attributes_class)
+    if found is None:
+        raise InputError(
+            f"there is no VolumeAttributesClass {spec.attributes_class} in this cluster",
+            hint="list them: kubectl get volumeattributesclass (Kubernetes 1.34 and later)",
+        )
+    for name in dict.fromkeys(filter(None, spec.storage_classes)):
+        provisioner = (cluster.read_if_allowed("StorageClass", name) or {}).get("provisioner")
+        driver = found.get("driverName")
+        if provisioner and driver and provisioner != driver:
+            raise InputError(
+                f"the VolumeAttributesClass {spec.attributes_class} is for the driver {driver}, "
+                f"the storage class {name} for {provisioner}",
+                hint="name an attributes class of the same driver",
+            )
+
+
+def _check_device(cluster: Cluster, claim: Manifest) -> None:
+    """Refuse a claim whose volume is not known to be a disk of a node."""
+    name = claim["spec"].get("volumeName", "")
+    volume = (cluster.read_if_allowed("PersistentVolume", name) if name else None) or {}
+    if "spec" in volume and "local" not in volume["spec"]:
+        raise InputError(
+            f"the claim {claim['metadata']['name']} is not the disk of a node: its volume {name} "
+            "is not local",
+            hint="--device-claim names a claim of a local volume with volumeMode Block",
+        )
+
+
+def _check_claim(cluster: Cluster, name: str, *, mode: str) -> Manifest:
+    """Refuse a claim that cannot be measured, or that somebody uses; return it."""
+    claim = cluster.read("PersistentVolumeClaim", name)
+    if claim is None:
+        raise InputError(
+            f"there is no claim {name} in the namespace {cluster.namespace}",
+            hint=f"list them: kubectl -n {cluster.namespace} get pvc",
+        )
+    if claim.get("status", {}).get("phase") == "Lost" or "deletionTimestamp" in claim["metadata"]:
+        trouble = "being deleted" if "deletionTimestamp" in claim["metadata"] else "Lost"
+        raise InputError(
+            f"the claim {name} is {trouble}",
+            hint=f"see why: kubectl -n {cluster.namespace} describe pvc {name}",
+        )
+    if claim["spec"]["accessModes"] == ["ReadOnlyMany"] and mode == "Filesystem":
+        raise InputError(
+            f"the claim {name} has the access mode ReadOnlyMany: files cannot be laid out on it",
+            hint="name a claim with ReadWriteOnce or ReadWriteMany",
+        )
+    own_mode = claim["spec"].get("volumeMode", "Filesystem")
+    if own_mode != mode:
+        raise InputError(
+            f"the claim {name} has the volume mode {own_mode}", hint=f"--volume-mode {own_mode}"
+        )
+    for pod in cluster.list("Pod"):
+        volumes = pod["spec"].get("volumes", ())
+        used = {volume.get("persistentVolumeClaim", {}).get("claimName") for volume in volumes}
+        if name in used and not has_ended(pod):
+            raise RefusedError(
+                f"the claim {name} is used by the pod {pod['metadata']['name']}",
+                hint="a measurement would slow it down, and its load would be measured: stop it",
+            )
+    return claim
+
+
+def _on_pods(request: CampaignRequest, spec: ClusterSpec) -> CampaignRequest:
+    """Return a request whose consent holds on every pod, in parts if volumes are expanded."""
+    request = in_three_parts(request) if spec.expand_to else request
+    if spec.layers:
+        profiles = (on_each_target(own, {"data": layer_roles(spec)}) for own in request.profiles)
+        request = replace(request, profiles=tuple(profiles))
+    given = request.terms.consent.allow_destroy
+    if spec.claims:  # each is allowed by its name, which the option takes for that of a file
+        claims = {str(Path(name).absolute()): f"{name}:{DATA_DEVICE}" for name in spec.claims}
+        consent = [claims.get(entry, entry) for entry in given]
+    else:
+        names = host_names(spec)
+        disk = {str(Path(spec.device_claim).absolute()): NODE_DEVICE} if spec.device_claim else {}
+        given = tuple(entry for entry in given if not entry.endswith(NODE_DEVICE))  # by its claim
+        consent = [
+            entry if ":" in entry else f"{name}:{disk.get(entry, entry)}"
+            for entry in given
+            for name in names
+        ]
+    on_pods = request.terms.consent.model_copy(
+        update={
+            "allow_destroy": tuple(dict.fromkeys(consent)),
+            "allow_shared_folder": True,  # the volumes of a pod are its own, whatever their modes
+        }
+    )
+    return replace(request, terms=replace(request.terms, consent=on_pods))
+
+
+def require_consent(spec: ClusterSpec, campaign: Campaign, consent: Consent) -> None:
+    """Check the consent to overwrite raw volumes, and ask for it on a terminal.
+
+    It is asked before the volumes are made: a disk whose class retains it would cost money.
+    """
+    if not check_consent(spec, campaign, consent) or not sys.stdin.isatty():
+        return
+    count = len(planned_pods(spec))
+    what = "the new volume" if count == 1 else f"{count} new volumes"
+    classes = ", ".join(dict.fromkeys(name or "the default class" for name in spec.volumes))
+    disk = (spec.device_claim,) if spec.device_claim else ()
+    asked = {name: f"the claim {name}" for name in (*spec.claims, *disk)}
+    if not spec.claims and DATA_DEVICE in role_paths(spec).values():
+        asked[DATA_DEVICE] = f"{what} of {classes}"
+    for name, volumes in asked.items():
+        with questions_shown():
+            question = f"All data on {volumes} will be overwritten. Type {name} to continue"
+            typed = click.prompt(question, err=True, default="")
+        if typed.strip() != name:
+            raise RefusedError(
+                f"{name} was not confirmed; nothing was made",
+                hint=f"type exactly {name} when asked",
+            )
+
+
+def check_consent(spec: ClusterSpec, campaign: Campaign, consent: Consent) -> bool:
+    """Return whether runs write to raw volumes, after checking that this is allowed."""
+    paths = dict.fromkeys(role_paths(spec).values())
+    targets = {f"{name}:{path}" for name in host_names(spec) for path in paths}
+    named = [spec.device_claim if path == NODE_DEVICE else path for path in paths]
+    if unknown := [entry for entry in consent.allow_destroy if entry not in targets]:
+        raise InputError(
+            f"--allow-destroy {unknown[0].rpartition(':')[2]} is not a target of this campaign",
+            hint=f"its targets are: {', '.join(spec.claims or named)}",
+        )
+    writing = [
+        run for run in campaign.runs if run.volume.kind is VolumeKind.DEVICE and may_write(run)
+    ]
+    for run in writing:
+        if f"{run.host}:{run.volume.target}" not in consent.allow_destroy:
+            claim = spec.device_claim if run.volume.target == NODE_DEVICE else ""
+            claim = claim or (run.host if spec.claims else "")
+            what = f"everything on the volume of the claim {claim}" if claim else "new raw volumes"
+            raise RefusedError(
+                f"job {run.job} would overwrite {what}; nothing was made",
+                hint=f"to allow that: --allow-destroy {claim or run.volume.target}",
+            )
+    return bool(writing)
+
+
+@contextmanager
+def ended_by_sigterm(message: str) -> Iterator[None]:
+    """Let SIGTERM end the block by an error, so that what was made is removed.
+
+    Once a campaign runs, it has a handler of its own.
+    """
+
+    def stop(_number: int, _frame: object) -> None:
+        raise StoppedError(message)
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def create_objects(cluster: Cluster, spec: ClusterSpec) -> None:
+    """Create all objects of a campaign; see `removal.remove_campaign`."""
+    owner, *_ = objects(spec)
+    pods = [manifest for manifest in objects(spec) if manifest["kind"] == "Pod"]
+    owner["data"] = {KEEP: json.dumps(spec.keep), PODS: json.dumps(pods)}
+    created = cluster.create(owner)
+    for manifest in objects(spec, owner_uid=created["metadata"]["uid"])[1:]:
+        cluster.create(manifest)
+
+
+def host_names(spec: ClusterSpec) -> list[str]:
+    """Return the name of the host of each pod: its storage class, numbered if it has several.
+
+    That of a claim that exists is the claim.
+    """
+    if spec.claims:
+        return [*spec.claims]
+    classes = [pod.storage_class or spec.unnamed_class for pod in planned_pods(spec)]
+    totals, seen = Counter(classes), Counter[str]()
+    names = []
+    for name in classes:
+        names.append(f"{name}-{seen[name]}" if totals[name] > 1 else name)
+        seen[name] += 1
+    return names
+
+
+def wait_for_hosts(
+    cluster: Cluster, spec: ClusterSpec, *, timeout_s: float, results_bucket: str = ""
+) -> list[Host]:
+    """Wait until all pods of a campaign are ready, and return them as hosts."""
+    planned = dict(zip(host_names(spec), planned_pods(spec), strict=True))
+    wanted = {name: (pod.name, pod.claim) for name, pod in planned.items()}
+    ready = ready_pods(cluster, wanted, timeout_s=timeout_s)
+    facts = PodFacts(cluster)
+
+    def host_of(item: tuple[str, PlannedPod]) -> Host:
+        name, pod = item
+        manifest = ready[name]
+        described = facts.of(manifest, pod.claim)
+        limits = facts.limits(described) if pod.claim else None
+        # the cluster may have chosen its default class
+        labels = {"storage_class": described.pop("storage_class") or spec.unnamed_class}
+        labels["node"] = manifest["spec"]["nodeName"]
+        labels |= {key: described.pop(key) for key in ("volume_size", "attributes_class")}
+        labels["restored_from"] = spec.origin
+        labels |= {key: described[key] for key in ("zone", "machine_type", "persistent_volume")}
+        controller_pod = Pod(
+            name=manifest["metadata"]["name"],
+            namespace=cluster.namespace,
+            uid=manifest["metadata"]["uid"],
+            container=CONTAINER,
+            node=labels["node"],
+            claim=pod.claim,
+            campaign=spec.campaign,
+            context=cluster.context,
+            expand_to=spec.expand_to,
+            results_bucket=results_bucket,
+            **described,
+        )
+        return Host(
+            name=name,
+            volumes=role_paths(spec),
+            labels={key: label for key, label in labels.items() if label},
+            turn=pod.turn,
+            limits=dict.fromkeys(_limited(spec), limits) if limits else {},
+            pod=controller_pod,
+        )
+
+    made = on_each(planned.items(), host_of)
+    for error in made:
+        if isinstance(error, VolbenchError):
+            raise error
+    return [host for host in made if isinstance(host, Host)]
+
+
+def _limited(spec: ClusterSpec) -> list[str]:
+    """Return the roles of the volume of the storage class."""
+    layers = layer_roles(spec)
+    layers.pop("device", None)
+    return [*layers.values()] or [next(iter(role_paths(spec)))]
+
+
+def check_mounts(executor: Executor, host: Host) -> None:
+    """Check that the volumes of a pod are there: fio makes missing folders, on another disk."""
+    volumes = look_at(executor, [VolumeQuestion(path) for path in host.volumes.values()]).volumes
+    for role, path in host.volumes.items():
+        mount = volumes[path].mount
+        is_mounted = mount is not None and mount.mount_point == path
+        if not is_mounted and not volumes[path].is_device:
+            raise InputError(
+                f"the volume {role} of {host.name} is not mounted at {path}",
+                hint=f"see: kubectl -n {host.pod.namespace} describe pod {host.pod.name}"
+                if host.pod
+                else "",
+            )
+        if not volumes[path].is_device and executor.run(["test", "-w", path]).exit_status:
+            user = executor.run(["id", "-u"]).stdout.strip()
+            raise InputError(
+                f"the user {user} cannot write to the volume {role} of {host.name}",
+                hint="hostPath and many NFS volumes ignore the group of the pod (fsGroup): let the "
+                "administrators change their owner, or use --run-as-user with the owner's UID",
+            )
+
+
+def _plan_without_pods(spec: ClusterSpec, request: CampaignRequest) -> Prepared:
+    """Return the plan of a campaign, whose volumes are taken as they are asked for."""
+    kinds = dict.fromkeys((DATA_DEVICE, NODE_DEVICE), VolumeKind.DEVICE)
+    volumes = {
+        role: Volume(role=role, kind=kinds.get(path, VolumeKind.DIRECTORY), target=path)
+        for role, path in role_paths(spec).items()
+    }
+    sizes = dict.fromkeys(volumes, quantity_bytes(spec.size)) if spec.size else {}
+    hosts = [
+        Host(
+            name=name,
+            volumes=role_paths(spec),
+            labels={"storage_class": pod.storage_class},
+            turn=pod.turn,
+        )
+        for name, pod in zip(host_names(spec), planned_pods(spec), strict=True)
+    ]
+    clients = clients_of([Client(host, 0, volumes, sizes) for host in hosts], request.clients)
+    campaign = expand_clients(request.profiles, clients, request.recorded_terms)
+    provenance = Provenance(
+        volbench_version=__version__, python_version=platform.python_version(), hosts=(), volumes=()
+    )
+    return Prepared(Archive(campaign=campaign, provenance=provenance), (), estimate(campaign))

@@ -1,0 +1,305 @@
+"""State of pods: waiting for them, and why one is not ready or has ended."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import click
+
+from volbench.errors import DeadlineError, TransportError
+from volbench.extensions.kubernetes.cluster import Cluster, Manifest
+from volbench.extensions.kubernetes.manifests import MANAGED_BY
+
+# Two requests, however many pods there are: a reason appears at once, and an API server takes
+# hundreds of requests a second. No verdict depends on it.
+POLL_S = 1.0
+
+# Reasons of a waiting container that do not pass by themselves, or were retried already
+_HOPELESS = frozenset(
+    {
+        "CreateContainerConfigError",
+        "CreateContainerError",
+        "ErrImageNeverPull",
+        "ImageInspectError",
+        "ImagePullBackOff",
+        "InvalidImageName",
+        "RunContainerError",
+    }
+)
+
+_PROGRESS = frozenset({"ContainerCreating", "PodInitializing"})
+
+# Reasons of a kubelet for rejecting a pod that it may accept later, or another node at once: its
+# copy of the node was outdated, devices were not ready, the node was full or shut down. Source:
+# pkg/kubelet of Kubernetes 1.34 (lifecycle/predicate.go, nodeshutdown, cm/admission).
+_REJECTED = re.compile(
+    r"NodeAffinity|NodePorts|NodeShutdown|Terminated|OutOf\S+|InvalidNodeInfo"
+    r"|UnexpectedAdmissionError|TopologyAffinityError|VolumeAttachmentLimitExceeded"
+)
+# A kubelet that has lost the API server sees its node again within half a minute. No verdict
+# depends on it.
+_LONGEST_PAUSE_S = 30.0
+# What to do about an eviction, by its message. Source: pkg/kubelet/eviction of Kubernetes 1.34
+# (eviction_manager.go, helpers.go).
+_EVICTIONS = {
+    r"local ephemeral storage limit|ephemeral local storage usage exceeds": "its files outside "
+    "volumes, such as results, exceeded a limit; raise it: --pod-limit ephemeral-storage=...",
+    r"EmptyDir volume .* exceeds the limit": "its files on the node's disk exceeded --size: raise "
+    "it, or measure smaller files",
+    r"low on resource: (memory|ephemeral-storage)": "the node had too little {0}: reserve what a "
+    "pod needs with --pod-request {0}=..., or choose another node with --node-selector",
+    r"low on resource: (\w+)": "the node had too little {0}: choose another node with "
+    "--node-selector",
+}
+_SHOWN = 3  # hosts whose pods are pending for the same reason
+_FROM_SERVER = {"creationTimestamp", "generation", "managedFields", "resourceVersion", "uid"}
+
+
+@dataclass(frozen=True)
+class Pending:
+    """Why a pod is not ready."""
+
+    reason: str  # the cluster's words, such as ``FailedScheduling: 0/3 nodes are available``
+    is_final: bool = False  # whether waiting does not help
+    is_rejected: bool = False  # whether it never will be ready, but the same pod made again may
+
+
+def has_ended(pod: Manifest) -> bool:
+    """Return whether all containers of a pod have ended."""
+    return pod.get("status", {}).get("phase") in {"Failed", "Succeeded"}
+
+
+def why_pending(pod: Manifest | None, events: Sequence[Manifest]) -> Pending | None:
+    """Return why a pod is not ready, or does not exist yet; None if it is ready."""
+    latest = _latest_warning(events)
+    if pod is None:
+        return Pending(latest or "not created yet", "exceeded quota" in latest)
+    status = pod.get("status", {})
+    if has_ended(pod):
+        is_rejected = bool(_REJECTED.fullmatch(status.get("reason", "")))
+        return Pending(_ended(pod), not is_rejected, is_rejected)
+    for container in status.get("containerStatuses", ()):
+        waiting = container.get("state", {}).get("waiting", {})
+        reason = waiting.get("reason", "")
+        if reason and reason not in _PROGRESS:
+            return Pending(_joined(reason, waiting.get("message", "")), reason in _HOPELESS)
+    conditions = {item["type"]: item for item in status.get("conditions", ())}
+    if conditions.get("Ready", {}).get("status") == "True":
+        return None
+    scheduled = conditions.get("PodScheduled", {})
+    if scheduled.get("status") == "False" and not _is_conflict(scheduled):
+        delay = _joined("FailedScheduling", scheduled.get("message", ""))
+        claims = [event for event in events if event["reason"] == "ProvisioningFailed"]
+        return Pending(_latest_warning(claims) or delay)
+    return Pending(latest or "the container is being created")
+
+
+def ready_pods(
+    cluster: Cluster,
+    wanted: Mapping[str, tuple[str, str]],
+    *,
+    timeout_s: float,
+    more_time: str = "; or wait longer: --pod-timeout",
+) -> dict[str, Manifest]:
+    """Wait until the pods of hosts are ready; print why they are not.
+
+    Pods that a node rejects are created again.
+
+    Args:
+        wanted: each host with the names of its pod and its claim.
+        timeout_s: longest wait.
+        more_time: how a user waits longer, for the end of a hint.
+    """
+    end_s = time.monotonic() + timeout_s
+    ready: dict[str, Manifest] = {}
+    printed: dict[str, str] = {}
+    rejected: defaultdict[str, _RejectedPod] = defaultdict(_RejectedPod)
+    while len(ready) < len(wanted):
+        pods, warnings = _pods(cluster, [name for name, _ in wanted.values()]), _warnings(cluster)
+        new: defaultdict[str, list[str]] = defaultdict(list)  # reason to hosts
+        try:
+            for host, (name, claim) in wanted.items():
+                if host in ready:
+                    continue
+                pod = pods.get(name)
+                pending = why_pending(pod, _about(warnings, name, claim))
+                if pending is None and pod is not None:
+                    ready[host] = pod
+                    continue
+                is_between = rejected[name].is_replaced(cluster, pod, pending)
+                if not is_between and pending is not None and printed.get(host) != pending.reason:
+                    again = "; creating the pod again" if pending.is_rejected else ""
+                    new[f"{pending.reason}{again}"].append(host)
+                    printed[host] = pending.reason
+                what = f"describe pod {name}" if pod else "get events"
+                hint = f"see: kubectl -n {cluster.namespace} {what}"
+                if pending is not None and pending.is_final:
+                    raise TransportError(
+                        f"the pod of {host} cannot start: {pending.reason}", hint=hint
+                    )
+                if time.monotonic() > end_s:
+                    raise DeadlineError(
+                        f"the pod of {host} is not ready: {printed.get(host, 'it was deleted')}",
+                        hint=hint + more_time,
+                    )
+        finally:
+            for reason, hosts in new.items():
+                more = f" and {len(hosts) - _SHOWN} more" if len(hosts) > _SHOWN else ""
+                click.echo(f"{', '.join(hosts[:_SHOWN])}{more}: Pending: {reason}", err=True)
+        time.sleep(POLL_S if len(ready) < len(wanted) else 0)
+    return ready
+
+
+@dataclass
+class _RejectedPod:
+    """A pod that its node has rejected, for good: another one of its name takes its place."""
+
+    _manifest: Manifest | None = None  # of the next pod
+    _pause_s: float = 1.0
+    _due_s: float = 0.0  # by the monotonic clock
+
+    def is_replaced(self, cluster: Cluster, pod: Manifest | None, pending: Pending | None) -> bool:
+        """Delete the pod if it is rejected, create the next one once it is due: each waits longer.
+
+        Return whether there is none for the moment.
+        """
+        if pod is not None and pending is not None and pending.is_rejected:
+            self._delete(cluster, pod)
+        if pod is None and self._manifest is not None and time.monotonic() >= self._due_s:
+            cluster.create(self._manifest)
+            self._manifest = None
+        return pod is None and self._due_s > 0
+
+    def _delete(self, cluster: Cluster, pod: Manifest) -> None:
+        """Delete the pod, unless its StatefulSet does this."""
+        metadata = pod["metadata"]
+        if any(owner["kind"] == "StatefulSet" for owner in metadata.get("ownerReferences", ())):
+            return
+        self._manifest = {
+            **{key: pod[key] for key in pod if key != "status"},
+            "metadata": {key: metadata[key] for key in metadata if key not in _FROM_SERVER},
+            "spec": {key: pod["spec"][key] for key in pod["spec"] if key != "nodeName"},
+        }
+        self._due_s = time.monotonic() + self._pause_s
+        self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
+        cluster.delete("Pod", metadata["name"], uid=metadata["uid"])
+
+
+def _pods(cluster: Cluster, names: Sequence[str]) -> dict[str, Manifest]:
+    """Return those pods that there are by name, in one request."""
+    if len(names) > 1:
+        listed = cluster.list("Pod", f"{MANAGED_BY}=volbench")
+        return {pod["metadata"]["name"]: pod for pod in listed}
+    pod = cluster.read("Pod", names[0])
+    return {} if pod is None else {names[0]: pod}
+
+
+def _warnings(cluster: Cluster) -> dict[str, list[Manifest]]:
+    """Return the warnings about each object of the namespace, by its name, in one request."""
+    about: defaultdict[str, list[Manifest]] = defaultdict(list)
+    for event in cluster.list("Event", fields="type=Warning"):
+        if not _is_conflict(event):
+            about[event["involvedObject"].get("name", "")].append(event)  # some are about no object
+    return about
+
+
+def _about(warnings: Mapping[str, list[Manifest]], pod: str, claim: str) -> list[Manifest]:
+    """Return the warnings about a pod, its claim and the set that creates it, oldest first."""
+    names = dict.fromkeys((pod, claim, pod.rpartition("-")[0]))
+    return sorted((event for name in names for event in warnings.get(name, ())), key=_last_seen)
+
+
+def _is_conflict(event: Manifest) -> bool:
+    """Return whether two components changed an object at once: the later one tries again."""
+    return "the object has been modified" in event.get("message", "")
+
+
+def _last_seen(event: Manifest) -> str:
+    """Return when an event last occurred; the scheduler's have no ``lastTimestamp``."""
+    repeated = (event.get("series") or {}).get("lastObservedTime")
+    return str(repeated or event.get("lastTimestamp") or event.get("eventTime") or "")
+
+
+def why_ended(pod: Manifest | None, uid: str) -> str:
+    """Return why the pod with a UID can run nothing any more; empty if it can."""
+    if pod is None:
+        return "it was deleted"
+    if pod["metadata"]["uid"] != uid:
+        return "it was replaced by another pod of the same name"
+    if has_ended(pod):
+        return _ended(pod)
+    if "deletionTimestamp" in pod["metadata"]:
+        reason = _disruption(pod)
+        return f"it is being deleted ({reason})" if reason else "it is being deleted"
+    return ""
+
+
+def node_trouble(node: Manifest | None) -> str:
+    """Return why a node cannot end a pod now, or that nothing is known against it."""
+    if node is None:
+        return "the node was deleted"
+    for condition in node.get("status", {}).get("conditions", ()):
+        if condition["type"] == "Ready" and condition.get("status") != "True":
+            return _joined(condition.get("reason", "NotReady"), condition.get("message", ""))
+    return "the pod is terminating"
+
+
+def _disruption(pod: Manifest) -> str:
+    """Return why the cluster ends a pod, such as ``EvictionByEvictionAPI: Eviction API: evicting``.
+
+    Source: "Pod disruption conditions" in the documentation of Kubernetes 1.34.
+    """
+    for condition in pod.get("status", {}).get("conditions", ()):
+        if condition["type"] == "DisruptionTarget" and condition.get("status") == "True":
+            return _joined(condition.get("reason", ""), condition.get("message", ""))
+    return ""
+
+
+def _ended(pod: Manifest) -> str:
+    """Return why a pod has ended, such as ``Evicted: The node was low on resource: memory``."""
+    status = pod.get("status", {})
+    if status.get("reason"):
+        advice = (
+            _eviction_advice(status.get("message", "")) if status["reason"] == "Evicted" else ""
+        )
+        return _joined(status["reason"], status.get("message", "")) + advice
+    if reason := _disruption(pod):
+        return reason
+    for container in status.get("containerStatuses", ()):
+        if end := container.get("state", {}).get("terminated"):
+            reason = _joined(end.get("reason", "ended"), end.get("message", ""))
+            if end.get("reason") == "OOMKilled":
+                reason += f": it exceeded its memory limit{_memory_limit(pod)}"
+            return f"its container ended with status {end.get('exitCode')}: {reason}"
+    return f"it has ended: {status.get('phase', 'unknown')}"
+
+
+def _eviction_advice(message: str) -> str:
+    """Return what ended a pod and what to do, behind the message of a node; empty if unknown."""
+    for pattern, advice in _EVICTIONS.items():
+        if found := re.search(pattern, message):
+            return f" ({advice.format(*found.groups())})"
+    return ""
+
+
+def _memory_limit(pod: Manifest) -> str:
+    """Return the memory limit of a pod, such as `` of 64Mi``; empty if only the node has one."""
+    for container in pod.get("spec", {}).get("containers", ()):
+        if limit := container.get("resources", {}).get("limits", {}).get("memory"):
+            return f" of {limit} (--pod-limit memory=...)"
+    return ""
+
+
+def _latest_warning(events: Iterable[Manifest]) -> str:
+    warnings = [event for event in events if event.get("type") == "Warning"]
+    if not warnings:
+        return ""
+    return _joined(warnings[-1].get("reason", ""), warnings[-1].get("message", ""))
+
+
+def _joined(reason: str, message: str) -> str:
+    return f"{reason}: {message.strip()}" if message else reason

@@ -1,0 +1,332 @@
+"""Verbs watch (disks of hosts under any load) and mark (events on their time axis)."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from volbench.cli.hosts import HostSelection, on_hosts
+from volbench.cli.options import (
+    NEW_CAMPAIGN,
+    Metrics,
+    Quantity,
+    RecordedHost,
+    Tracing,
+    examples,
+    option_group,
+)
+from volbench.cli.output import (
+    TableOutput,
+    default_campaign_folder,
+    recorded_command,
+    table_options,
+)
+from volbench.cli.slice_options import WITH_METRICS, WITH_TRACE
+from volbench.cli.verb_groups import VerbCommand, name_campaign
+from volbench.errors import InputError
+from volbench.units import counted_noun, parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from contextlib import AbstractContextManager
+
+    from volbench.extensions.watching.starts import Starts
+    from volbench.extensions.watching.watch_loop import Duties
+    from volbench.extensions.watching.watch_plan import WatchedHost
+    from volbench.model.campaign.event import Listener
+    from volbench.model.campaign.planned_run import Campaign
+    from volbench.store.layout import Layout
+
+# Shortest and longest time between samples: the kernel counts time in milliseconds, and the device
+# frame is of intervals within which a load can be told. Noticed by: tests/extensions/watching/test_watch.py
+_MIN_INTERVAL_S, _MAX_INTERVAL_S = 0.1, 60.0
+_USUAL_S = 1.0
+
+
+def _durations(text: str) -> tuple[float, ...]:
+    """Return the seconds of a list of durations."""
+    return tuple(parse_duration(part) for part in text.split(",")) if text else ()
+
+
+def _interval(text: str) -> float:
+    seconds = parse_duration(text)
+    if not _MIN_INTERVAL_S <= seconds <= _MAX_INTERVAL_S:
+        raise InputError(f"{text} is not between 100ms and 1m", hint="write it like 1s")
+    return seconds
+
+
+@dataclass(frozen=True)
+class StartCommands:
+    """Commands of ``--start`` as they were typed, and the time between samples beside them."""
+
+    start: str
+    count: int
+    until: str
+    stop_command: str
+    sample_s: float
+
+
+_STARTS = option_group(
+    "commands",
+    StartCommands,
+    click.option(
+        "--start",
+        default="",
+        metavar="COMMAND",
+        help="Command that starts machine {n}, counted from 1. It is split into words, but not run "
+        "by a shell.",
+    ),
+    click.option(
+        "--count",
+        type=click.IntRange(1, 10_000),
+        default=1,
+        metavar="N",
+        help="Number of machines to start.  [default: 1]",
+    ),
+    click.option(
+        "--until",
+        default="",
+        metavar="COMMAND",
+        help="Command that exits with 0 once machine {n} is up; run once a second.",
+    ),
+    click.option(
+        "--stop",
+        "stop_command",
+        default="",
+        metavar="COMMAND",
+        help="Command that stops machine {n} at the end of each stagger.",
+    ),
+    click.option(
+        "--sample",
+        "sample_s",
+        type=Quantity("TIME", _interval),
+        default="1s",
+        show_default=True,
+        help="Time between samples with --start, where --every is the time between starts.",
+    ),
+    heading="Starts",
+)
+
+
+@click.command(
+    "watch",
+    cls=VerbCommand,
+    epilog=examples(
+        "volbench watch",
+        "volbench watch /dev/sdb /var/lib/libvirt --for 10m",
+        "volbench watch --inventory fleet.yaml --every 10s -o night",
+        "volbench watch /dev/sdb --trace --for 1h",
+        "volbench watch --start './boot {n}' --until './is-up {n}' --count 30",
+    ),
+)
+@click.argument("targets", nargs=-1, metavar="[DEVICE|PATH]...")
+@click.option(
+    "--for",
+    "for_s",
+    type=Quantity("TIME", parse_duration),
+    metavar="TIME",
+    help="Stop after this time; with --start, the limit of each stagger. Default: until Ctrl-C, or "
+    "with --start until the disks are quiet.",
+)
+@click.option(
+    "--every",
+    type=Quantity("TIME", _durations),
+    default="",
+    metavar="TIME[,TIME...]",
+    help="Time between samples, 100ms to 1m (default: 1s); with --start, time between two starts "
+    "(the stagger). Several staggers run one after the other.",
+)
+@NEW_CAMPAIGN
+@_STARTS
+@WITH_TRACE
+@WITH_METRICS
+@on_hosts
+@table_options(has_output=False)
+def watch(
+    targets: tuple[str, ...],
+    for_s: float | None,
+    every: tuple[float, ...],
+    output: Path | None,
+    *,
+    commands: StartCommands,
+    tracing: Tracing,
+    metrics: Metrics,
+    where: HostSelection,
+    table_output: TableOutput,
+) -> None:
+    """Record the activity of disks under any load, as a campaign, until Ctrl-C.
+
+    Without DEVICE or PATH, all disks are watched: those of this machine, or of each host of an
+    inventory. volbench reads the kernel's counters only, and never writes to the disks. As root,
+    the processes with the most I/O are recorded too.
+    """
+    from volbench.extensions.watching.watch_loop import Duties
+    from volbench.extensions.watching.watch_plan import find_disks, plan_watch, without_second_names
+    from volbench.store.archive import create_campaign
+
+    starts = _starts(commands)
+    interval_s, staggers_s = _times(every, commands.sample_s, has_starts=starts is not None)
+    duties = Duties(for_s, starts, staggers_s)
+    with where.connected() as connected:
+        hosts, notes = without_second_names(find_disks(connected, targets))
+        for note in notes:
+            click.echo(f"note: {note}", err=True)
+        recorded_hosts = [
+            RecordedHost(at.host.name, at.host.executor, [disk.devices for disk in at.disks])
+            for at in hosts
+        ]
+        tracing.check(recorded_hosts)
+        folder = output or default_campaign_folder("watch")
+        archive = plan_watch(
+            hosts,
+            name=folder.resolve().name,
+            interval_s=interval_s,
+            staggers_s=staggers_s,
+            command=recorded_command(targets, output),
+        )
+        with metrics.served() as listeners_of:
+            layout = create_campaign(folder, archive)
+            name_campaign(layout.root)
+            _carry_out(
+                layout,
+                archive.campaign,
+                hosts,
+                listeners=listeners_of(layout),
+                duties=duties,
+                recording=tracing.recorded(layout.root, recorded_hosts),
+                has_names=not tracing.is_anonymised,
+            )
+    _show(layout, table_output)
+
+
+def _starts(commands: StartCommands) -> Starts | None:
+    """Return the commands of ``--start``; None without that option."""
+    from volbench.extensions.watching.starts import Starts, parse_command
+
+    if not commands.start:
+        if commands.until or commands.stop_command:
+            raise InputError("--until and --stop need --start", hint="add --start COMMAND")
+        return None
+    return Starts(
+        start=parse_command(commands.start, option="--start"),
+        count=commands.count,
+        until=parse_command(commands.until, option="--until"),
+        stop=parse_command(commands.stop_command, option="--stop"),
+    )
+
+
+def _times(
+    every: tuple[float, ...], sample_s: float, *, has_starts: bool
+) -> tuple[float, tuple[float, ...]]:
+    """Return the time between samples, and those between starts, one for each stagger."""
+    if has_starts:
+        return sample_s, every or (0.0,)
+    if len(every) > 1:
+        raise InputError(
+            "--every takes several times only with --start",
+            hint="name one time between samples, or add --start COMMAND",
+        )
+    interval_s = every[0] if every else _USUAL_S
+    if not _MIN_INTERVAL_S <= interval_s <= _MAX_INTERVAL_S:
+        raise InputError(
+            f"--every {interval_s:g}s is not between 100ms and 1m", hint="write it like --every 1s"
+        )
+    return interval_s, ()
+
+
+def _carry_out(
+    layout: Layout,
+    campaign: Campaign,
+    hosts: Sequence[WatchedHost],
+    *,
+    listeners: Sequence[Listener],
+    duties: Duties,
+    recording: AbstractContextManager[None],
+    has_names: bool,
+) -> None:
+    """Watch until the end, holding the folder of the campaign."""
+    from volbench.engine.run.process_watch import stop_on_signals
+    from volbench.extensions.watching.live_table import LiveTable
+    from volbench.extensions.watching.watch_loop import Watch
+    from volbench.store.archive import hold_campaign
+    from volbench.store.consent import hold_copies
+    from volbench.store.journal import Journal
+    from volbench.store.log_files import record_files
+
+    disks = counted_noun(sum(len(host.disks) for host in hosts), "disk")
+    names = f"{disks} of {counted_noun(len(hosts), 'host')}"
+    words = f"Watching {names}; results go to {layout.root}. Press Ctrl-C to stop."
+    with (
+        hold_campaign(layout),
+        hold_copies(layout, campaign.key),
+        Journal(layout.journal) as journal,
+        stop_on_signals() as stop,
+        ExitStack() as at_end,
+    ):
+        record_files(journal, layout, [layout.campaign])
+        at_end.callback(lambda: record_files(journal, layout, layout.traces))
+        at_end.enter_context(recording)
+        click.echo(words, err=True)
+        table = LiveTable(sys.stderr)
+        watch = Watch(
+            layout,
+            campaign,
+            hosts,
+            show=table,
+            say=table.say,
+            listeners=listeners,
+            stop=stop,
+            has_names=has_names,
+        )
+        watch.run(journal, duties)
+
+
+def _show(layout: Layout, table_output: TableOutput) -> None:
+    """Print the results, and what a storm of machines did."""
+    from volbench.analyse.time.boot_storm import storms
+    from volbench.api.one_campaign import open_campaign
+    from volbench.cli.execution import show_results
+    from volbench.extensions.watching.watch_loop import check_recorded
+    from volbench.present.plots.charts.storm_columns import sentence
+
+    show_results(layout, table_output)
+    opened = open_campaign(layout.root)
+    frames = {name: opened.frame(name) for name in ("summary", "series", "device", "marks")}
+    for storm in storms(frames):
+        if storm.machines:
+            table_output.note(sentence(storm))
+    click.echo(f"campaign folder: {layout.root}", err=True)
+    check_recorded(layout, opened.campaign)
+
+
+@click.command(
+    "mark",
+    epilog=examples(
+        'volbench mark "vm 7 started"', 'volbench mark "backup begins" --in volbench-results/night'
+    ),
+)
+@click.argument("text")
+@click.option(
+    "--in",
+    "campaign",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Folder of the watch. Default: all running watches of this user.",
+)
+def mark(text: str, campaign: Path | None) -> None:
+    """Mark the event TEXT on the time axis of all running watches."""
+    from volbench.extensions.watching.user_marks import add_mark, running_watches
+
+    layouts = [
+        layout
+        for layout in running_watches()
+        if campaign is None or layout.root.resolve() == campaign.resolve()
+    ]
+    add_mark(text, layouts)
+    for layout in layouts:
+        click.echo(f"marked in {layout.root}", err=True)

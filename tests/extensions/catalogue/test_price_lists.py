@@ -1,0 +1,185 @@
+"""Files of prices: what they say, what they add up to, and what is refused where."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import jsonschema
+import pytest
+from ruamel.yaml import YAML
+
+from volbench.errors import InputError
+from volbench.extensions.catalogue.price_list import (
+    Price,
+    PricesFile,
+    Rented,
+    load_prices,
+    money,
+    parse_prices,
+    price_names,
+)
+from volbench.model.document.document_model import document_schema
+
+GIB = 1 << 30
+# The table of the article: a price an hour and a price a month.
+TABLE = {
+    "2ACPU-4GB": (0.022, 16.06),
+    "2BCPU-4GB": (0.053, 38.69),
+    "2DCPU-4GB": (0.088, 64.24),
+    "2TCPU-4GB": (0.022, 16.06),
+    "Standard_A2_v2": (0.076, 55.48),
+    "Standard_B2s": (0.042, 30.66),
+    "Standard_F2": (0.099, 72.27),
+    "Standard_F2s_v2": (0.085, 62.05),
+}
+GOOD = """\
+currency: EUR
+hours_per_month: 720
+checked: 2026-11-21
+source: Price list of the lab
+region: here
+flavors:
+  small: {hourly: 0.05, family: cheap}
+  large: {monthly: 72}
+volume_types:
+  aws/gp3:
+    per_gib_month: 0.08
+    iops: {monthly: 0.005, included: 3000}
+    bandwidth: {monthly: 0.04, per: 1MiB/s, included: 125MiB/s}
+    burst: {monthly: 24, per_million_ios: 0.5}
+    initialisation: {once: 1, per_gib: 0.0036}
+  disk: {monthly: 10, source: {title: Elsewhere, url: "https://example.org"}, checked: 2026-01-31}
+"""
+
+
+@pytest.fixture
+def good(tmp_path: Path) -> Path:
+    """Return a file that has everything."""
+    file = tmp_path / "prices.yaml"
+    file.write_text(GOOD, encoding="utf-8")
+    return file
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_the_published_price_table_is_reproduced_to_the_cent(name: str) -> None:
+    """Hours and months are as printed, and 730 of the one make the other."""
+    prices = load_prices("kamatera-azure")
+    hourly, monthly = TABLE[name]
+    price = prices.flavors[name]
+    assert (price.hourly, price.monthly, prices.currency) == (hourly, monthly, "USD")
+    by_hours = Price(name=name, hourly=hourly).month(hours_per_month=prices.hours_per_month)
+    assert f"{by_hours:.2f}" == f"{monthly:.2f}"
+    bill = money(prices, hours=730, flavor=name)
+    assert str(bill) == f"{monthly:.2f} USD"
+
+
+def test_the_price_table_is_complete() -> None:
+    """The example is bundled, and nothing was added to it."""
+    assert "kamatera-azure" in price_names()
+    assert set(load_prices("kamatera-azure").flavors) == set(TABLE)
+
+
+def test_the_monthly_price_of_a_volume(good: Path) -> None:
+    """What is included costs nothing; size, IOPS and bandwidth are added up."""
+    price = load_prices(str(good)).volume_types["aws/gp3"]
+    small = price.month(size_bytes=100 * GIB, iops=3000, bandwidth_bytes_per_s=125 << 20)
+    assert small == pytest.approx(8.0)
+    large = price.month(size_bytes=500 * GIB, iops=6000, bandwidth_bytes_per_s=250 << 20)
+    assert large == pytest.approx(40 + 15 + 5)
+    assert price.once(size_bytes=500 * GIB) == pytest.approx(2.8)
+
+
+def test_hours_are_billed_as_a_share_of_the_month(good: Path) -> None:
+    """Machines by the hour, volumes by their share of a month, and what is paid once."""
+    prices = load_prices(str(good))
+    volume = Rented("aws/gp3", size_bytes=500 * GIB, iops=6000, bandwidth_bytes_per_s=250 << 20)
+    bill = money(prices, hours=72, flavor="small", volume_types=[volume, "disk"], machines=3)
+    assert bill.once == pytest.approx(3 * 2.8)
+    assert bill.amount == pytest.approx(3 * (72 * 0.05 + 60 / 10 + 10 / 10 + 2.8))
+    assert str(bill) == "40.20 EUR"
+    assert str(money(prices, hours=1, flavor="large")) == "0.10 EUR"
+    assert str(money(prices, hours=0.001, flavor="large")) == "less than 0.01 EUR"
+
+
+def test_volumes_without_a_price_are_refused(good: Path) -> None:
+    """A name that is not there suggests the nearest, and a size is asked for."""
+    prices = load_prices(str(good))
+    with pytest.raises(InputError, match="has no flavor 'smal'") as caught:
+        money(prices, hours=1, flavor="smal")
+    assert caught.value.hint == "did you mean `small`?"
+    with pytest.raises(InputError, match="has no volume type 'gp3'"):
+        money(prices, hours=1, volume_types=["gp3"])
+    with pytest.raises(InputError, match="priced per GiB"):
+        money(prices, hours=1, volume_types=["aws/gp3"])
+    with pytest.raises(InputError, match="neither bundled nor a file"):
+        load_prices("nothing")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "place", "message"),
+    [
+        ("currency: EUR\n", "", ":1:1: currency", "is missing"),
+        ("currency: EUR", "currency: euro", ":1:11: currency", "'euro'"),
+        ("hours_per_month: 720", "hours_per_month: 7200", ":2:18: hours_per_month", "7200 hours"),
+        ("checked: 2026-11-21", "checked: soon", ":3:10: checked", "'soon'"),
+        ("checked: 2026-11-21\n", "", ":6:3: flavors.small", "no date"),
+        ("source: Price list of the lab\n", "", ":6:3: flavors.small", "no source"),
+        ("hourly: 0.05", "hourly: 5 cents", ":7:19: flavors.small.hourly", "'5 cents'"),
+        ("hourly: 0.05", "hourly: -1", ":7:19: flavors.small.hourly", "'-1'"),
+        ("hourly: 0.05, ", "", ":7:3: flavors.small", "no price"),
+        ("{monthly: 72}", "{monthly: 72, per_gib_month: 1}", ":8:24: flavors.large", "unknown"),
+        ("per: 1MiB/s, ", "", ":13:16: volume_types.aws/gp3.bandwidth.per", "is missing"),
+        (
+            "iops: {monthly: 0.005, ",
+            "iops: {",
+            ":12:11: volume_types.aws/gp3.iops.monthly",
+            "is missing",
+        ),
+        ("burst: {monthly", "burst: {month", ":14:13: volume_types.aws/gp3.burst.month", "did you"),
+        ("per_gib: 0.0036", "per_gib: x", ":15:40: volume_types.aws/gp3.init", "'x'"),
+        (
+            "{monthly: 24, per_million_ios: 0.5}",
+            "{}",
+            ":14:12: volume_types.aws/gp3.burst",
+            "no price",
+        ),
+        ("flavors:", "flavours:", ":6:1: flavours", "did you mean `flavors`?"),
+    ],
+)
+def test_problems_are_reported_with_their_position(
+    good: Path, old: str, new: str, place: str, message: str
+) -> None:
+    """Each defect is reported with file, line, column and key."""
+    assert old in GOOD
+    good.write_text(GOOD.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        load_prices(str(good))
+    lines = [line for line in caught.value.message.splitlines() if message in line]
+    assert lines, caught.value.message
+    assert lines[0].startswith(f"{good}{place}"), lines[0]
+
+
+def test_the_schema_accepts_what_the_loader_accepts(good: Path) -> None:
+    """Editors draw no red line under a good file, and one under a misspelt key."""
+    content = YAML(typ="safe", pure=True).load(good.read_text(encoding="utf-8"))
+    for price in (content, *content["volume_types"].values()):
+        if "checked" in price:
+            price["checked"] = str(price["checked"])
+    jsonschema.validate(content, document_schema(PricesFile))
+    content["flavors"]["small"]["houry"] = 1
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(content, document_schema(PricesFile))
+
+
+def test_the_documented_price_lists_are_valid() -> None:
+    """Every price list in the documentation can be read."""
+    root = Path(__file__).parents[3] / "docs"
+    shown = [
+        text
+        for page in sorted(root.rglob("*.md"))
+        for text in re.findall(r"```yaml\n(currency:.*?)```", page.read_text("utf-8"), re.DOTALL)
+    ]
+    assert len(shown) > 1
+    for text in shown:
+        assert parse_prices(text, path="shown.yaml").currency == "USD"

@@ -1,0 +1,365 @@
+"""Offers beside their prices: costs, ranks and the front by hand-computed cases."""
+
+from __future__ import annotations
+
+import math
+
+import pandas as pd
+import pytest
+
+from volbench.errors import InputError
+from volbench.extensions.catalogue.price_list import Burst, Initialisation, Metered, Price, Prices
+from volbench.extensions.catalogue.price_performance import Market, market, on_frontier
+from volbench.extensions.catalogue.priced_runs import Billing, performance, priced_runs
+from volbench.model.profile.profile_settings import Limits
+
+GIB = 1 << 30
+PRICES = Prices(
+    path="p.yaml",
+    currency="USD",
+    flavors={
+        "a": Price(name="a", monthly=10, family="x"),
+        "b": Price(name="b", monthly=20, family="x"),
+        "c": Price(name="c", monthly=40, family="y"),
+        "d": Price(name="d", hourly=0.1, family="y"),
+    },
+)
+
+
+def runs(*repeats: tuple[str, float], job: str = "r") -> pd.DataFrame:
+    """Return rows of runs: a flavor and its IOPS each, on a host of its own for each flavor."""
+    return pd.DataFrame(
+        [
+            {
+                "run": f"{place}",
+                "job": job,
+                "host": f"host-{flavor}",
+                "volume": "/dev/sdb",
+                "steady": True,
+                "iops": iops,
+                "bw_bytes_per_s": iops * 4096,
+                "burst_iops": math.nan,
+                "steal_percent": 1.5,
+            }
+            for place, (flavor, iops) in enumerate(repeats)
+        ]
+    )
+
+
+def billed(rows: pd.DataFrame) -> dict[str, Billing]:
+    """Return what was bought for each run."""
+    return {
+        run: Billing(
+            flavor=host.removeprefix("host-"),
+            volume_type="",
+            size_bytes=100 * GIB,
+            limits=Limits(),
+            cpu_model="CPU 1",
+        )
+        for run, host in zip(rows["run"], rows["host"], strict=True)
+    }
+
+
+def offered(rows: pd.DataFrame, prices: Prices = PRICES, *by: str) -> Market:
+    """Return the market of some runs."""
+    summary = pd.DataFrame({"run": rows["run"]})
+    priced, notes = priced_runs(rows, summary, billed(rows), prices)
+    return market(priced, currency="USD", by=by, notes=notes)
+
+
+SPREAD = (990.0, 1000.0, 1010.0)
+
+
+def test_cost_of_steady_performance() -> None:
+    """10 a month for 1,000 IOPS of 4 KiB on 100 GiB, by hand."""
+    (offer,) = offered(runs(*(("a", iops) for iops in SPREAD))).offers
+    assert (offer.name, offer.family, offer.monthly) == ("a", "x", (10, 10))
+    assert offer.cost_per_1000_iops.estimate == pytest.approx(10, rel=1e-3)
+    assert offer.cost_per_100_mb_per_s.estimate == pytest.approx(10 * 100 / 4.096, rel=1e-3)
+    assert offer.cost_per_gib.estimate == pytest.approx(0.1)
+    assert offer.iops.low < 1000 < offer.iops.high
+    assert offer.cost_per_1000_iops.low < 10 < offer.cost_per_1000_iops.high
+    assert offer.cpu_models == ("CPU 1",)
+    assert offer.steal_percent == pytest.approx(1.5)
+
+
+def test_ranks_mark_volumes_that_cannot_be_distinguished() -> None:
+    """A and C cost 10 for 1,000 IOPS, B costs 20: two firsts and a third."""
+    found = offered(
+        runs(
+            *(("a", iops) for iops in SPREAD),
+            *(("b", iops) for iops in SPREAD),
+            *(("c", 4 * iops) for iops in SPREAD),
+        )
+    )
+    by_name = {offer.name: offer for offer in found.offers}
+    assert {name: offer.rank for name, offer in by_name.items()} == {"a": 1, "c": 1, "b": 3}
+    assert by_name["a"].indistinct == ("c",)
+    assert by_name["c"].indistinct == ("a",)
+    assert by_name["b"].indistinct == ()
+    assert [offer.is_on_front for offer in (by_name["a"], by_name["b"], by_name["c"])] == [
+        True,
+        False,
+        True,
+    ]
+    assert found.offers[-1].name == "b"
+
+
+def test_the_frontier_marks_volumes_not_significantly_faster() -> None:
+    """B costs twice as much as A and is a hair faster, which noise may be; C is faster."""
+    found = offered(
+        runs(
+            *(("a", iops) for iops in SPREAD),
+            *(("b", 1.0001 * iops) for iops in SPREAD),
+            *(("c", 4 * iops) for iops in SPREAD),
+        )
+    )
+    by_name = {offer.name: offer for offer in found.offers}
+    assert all(offer.is_on_front for offer in found.offers)
+    assert {name: offer.no_faster_than for name, offer in by_name.items()} == {
+        "a": (),
+        "b": ("a",),
+        "c": (),
+    }
+
+
+def test_two_repeats_are_too_few_for_a_rank() -> None:
+    """Without enough repeats offers share a rank, and intervals are not known."""
+    found = offered(runs(("a", 1000), ("a", 1001), ("b", 1000), ("b", 1001)))
+    assert [offer.rank for offer in found.offers] == [1, 1]
+    assert found.offers[0].indistinct == ("b",)
+    assert math.isnan(found.offers[0].cost_per_1000_iops.low)
+
+
+def test_jobs_are_ranked_separately() -> None:
+    """Who is cheap for small reads may be dear for large ones."""
+    rows = pd.concat(
+        [
+            runs(*(("a", iops) for iops in SPREAD), *(("b", iops) for iops in SPREAD), job="r"),
+            runs(*(("a", iops) for iops in SPREAD), *(("b", 9 * i) for i in SPREAD), job="w"),
+        ],
+        ignore_index=True,
+    )
+    rows["run"] = [str(place) for place in range(len(rows))]
+    found = offered(rows)
+    assert [(offer.job, offer.name, offer.rank) for offer in found.offers] == [
+        ("r", "a", 1),
+        ("r", "b", 2),
+        ("w", "b", 1),
+        ("w", "a", 2),
+    ]
+
+
+def test_families_are_compared() -> None:
+    """Flavors of one family are one offer, whose cost is a range."""
+    rows = runs(
+        *(("a", i) for i in SPREAD), *(("b", i) for i in SPREAD), *(("d", i) for i in SPREAD)
+    )
+    found = {offer.name: offer for offer in offered(rows, PRICES, "family").offers}
+    assert found["x"].monthly == (10, 20)
+    assert found["x"].volumes == 2
+    assert list(found["y"].monthly) == [pytest.approx(73), pytest.approx(73)]
+
+
+def test_volumes_without_a_price_are_kept_and_reported() -> None:
+    """A flavor that the file does not know keeps its speed, without cost or rank."""
+    rows = runs(*(("a", iops) for iops in SPREAD), *(("z", iops) for iops in SPREAD))
+    found = offered(rows)
+    last = found.offers[-1]
+    assert (last.name, last.rank) == ("z", None)
+    assert math.isnan(last.monthly[0])
+    assert last.iops.estimate == pytest.approx(1000, rel=1e-2)
+    assert "the price list has no flavor z" in found.notes
+    assert not last.is_on_front
+
+
+def test_volumes_are_paid_by_size_and_by_what_is_provisioned() -> None:
+    """100 GiB at 0.08, and 3,000 IOPS above the 3,000 that are included, are 23 a month."""
+    volume = Price(name="aws/gp3", per_gib_month=0.08, iops=Metered(monthly=0.005, included=3000))
+    prices = Prices(path="p.yaml", currency="USD", volume_types={"aws/gp3": volume})
+    rows = runs(("a", 6000))
+    reported = {
+        "0": Billing("", "aws/gp3", 100 * GIB, Limits(iops=6000, name="aws/gp3"), cpu_model="")
+    }
+    priced, notes = priced_runs(rows, pd.DataFrame({"run": ["0"]}), reported, prices)
+    assert priced["monthly"].tolist() == [pytest.approx(23)]
+    assert notes == ()
+    nameless = {"0": Billing("", "aws/gp3", None, Limits(), cpu_model="")}
+    priced, notes = priced_runs(rows, pd.DataFrame({"run": ["0"]}), nameless, prices)
+    assert math.isnan(priced["monthly"][0])
+    assert "its size is unknown" in notes[0]
+    sized, _ = priced_runs(
+        rows, pd.DataFrame({"run": ["0"]}), nameless, prices, size_bytes=50 * GIB
+    )
+    assert sized["monthly"][0] == pytest.approx(4)
+
+
+def test_bursts_and_one_time_costs_are_shown_beside_the_monthly_price() -> None:
+    """A month of 50 GiB at 0.1 stays 5, whatever bursts and the first filling cost."""
+    dear = Price(
+        name="t/burst",
+        per_gib_month=0.1,
+        burst=Burst(monthly=2, per_million_ios=0.5),
+        initialisation=Initialisation(once=1, per_gib=0.02),
+    )
+    plain = Price(name="t/plain", monthly=5)
+    prices = Prices(path="p.yaml", currency="USD", volume_types={"t/burst": dear, "t/plain": plain})
+    rows = runs(("burst", 1000), ("plain", 1000), ("other", 1000))
+    reported = {
+        str(place): Billing("", f"t/{name}", 50 * GIB, Limits(), cpu_model="")
+        for place, name in enumerate(("burst", "plain", "other"))
+    }
+    priced, _ = priced_runs(rows, pd.DataFrame({"run": rows["run"]}), reported, prices)
+    offers = {offer.name: offer for offer in market(priced, currency="USD").offers}
+    assert [offers[name].monthly for name in ("t/burst", "t/plain")] == [(5, 5), (5, 5)]
+    assert offers["t/burst"].once == (2, 2)
+    assert offers["t/burst"].burst_monthly == (2, 2)
+    assert offers["t/burst"].burst_per_million_ios == (0.5, 0.5)
+    free = offers["t/plain"]
+    assert free.once == free.burst_monthly == free.burst_per_million_ios == (0, 0)
+    unknown = offers["t/other"]
+    assert all(math.isnan(cost) for cost in (*unknown.once, *unknown.burst_monthly))
+
+
+def test_one_time_costs_need_a_size() -> None:
+    """By the GiB, it is not known without a size; the month is, and a note tells it."""
+    price = Price(name="t/x", monthly=5, initialisation=Initialisation(per_gib=0.02))
+    prices = Prices(path="p.yaml", currency="USD", volume_types={"t/x": price})
+    rows = runs(("a", 1000))
+    reported = {"0": Billing("", "t/x", None, Limits(), cpu_model="")}
+    priced, notes = priced_runs(rows, pd.DataFrame({"run": ["0"]}), reported, prices)
+    assert priced["monthly"].tolist() == [5]
+    assert math.isnan(priced["once"][0])
+    assert notes == ("t/x has a one-off price per GiB, and its size is unknown: set --size",)
+
+
+def test_only_steady_runs_count() -> None:
+    """A Run that was not steady is left out and told, or counted when that is asked for."""
+    rows = runs(("a", 1000), ("a", 9000))
+    rows["steady"] = [True, False]
+    summary = pd.DataFrame({"run": rows["run"]})
+    priced, _ = priced_runs(rows, summary, billed(rows), PRICES)
+    steady = market(priced, currency="USD")
+    assert steady.offers[0].runs == 1
+    assert steady.offers[0].iops.estimate == pytest.approx(1000)
+    assert steady.notes == (
+        "1 of 2 runs were not shown to be steady and are not counted; --unsteady adds their means",
+    )
+    both = market(priced, currency="USD", keep_unsteady=True).offers[0]
+    assert (both.runs, both.unsteady) == (2, 1)
+    rows["steady"] = False
+    priced, _ = priced_runs(rows, summary, billed(rows), PRICES)
+    with pytest.raises(InputError, match="none of 2 runs was steady"):
+        market(priced, currency="USD")
+
+
+def test_workloads_are_matched_across_job_names() -> None:
+    """Imported jobs have a name for each configuration; equal ones compete all the same."""
+    named = runs(*((flavor, iops) for flavor in "ab" for iops in SPREAD))
+    named["job"] = ["fio-on-a"] * 3 + ["b-test"] * 3
+    summary = named[["run", "job"]].assign(
+        rw="randread",
+        block_bytes=4096,
+        iodepth=8,
+        numjobs=1,
+        direct=True,
+        ioengine="libaio",
+        group=named["job"],
+        profile="imported",
+        direction="read",
+    )
+    priced, _ = priced_runs(named, summary, billed(named), PRICES)
+    by_name = market(priced, currency="USD").offers
+    assert [(offer.rank, offer.is_on_front) for offer in by_name] == [(1, True), (1, True)]
+    first, second = market(priced, currency="USD", summary=summary).offers
+    assert first.job == second.job == "randread 4k"
+    assert (first.rank, second.rank, second.is_on_front) == (1, 2, False)
+    other = summary.assign(iodepth=[8] * 3 + [16] * 3)
+    assert [offer.rank for offer in market(priced, currency="USD", summary=other).offers] == [1, 1]
+
+
+def test_volumes_with_only_unsteady_runs_are_named() -> None:
+    """A configuration without a steady run is missing, and the note says which."""
+    rows = runs(("a", 1000), ("b", 9000))
+    rows["steady"] = [True, False]
+    *_, note = offered(rows).notes
+    assert note.endswith("not counted; --unsteady adds their means, and b in r")
+
+
+@pytest.mark.parametrize(
+    ("costs", "gains", "front"),
+    [
+        ([1, 2, 3], [10, 20, 30], [True, True, True]),
+        ([1, 2, 3], [30, 20, 10], [True, False, False]),
+        ([2, 1, 2], [20, 20, 30], [False, True, True]),
+        ([1, 1], [10, 10], [True, True]),
+        ([1, math.nan, 2], [10, 99, math.nan], [True, False, False]),
+        ([], [], []),
+    ],
+)
+def test_only_undominated_volumes_are_on_the_pareto_frontier(
+    costs: list[float], gains: list[float], front: list[bool]
+) -> None:
+    """Dear and slow is beaten, equal offers are not, and the unknown is never on the front."""
+    assert on_frontier(costs, gains) == front
+
+
+def frames(*, ends_steady: bool = True) -> dict[str, pd.DataFrame]:
+    """Return the frames of a run that bursts at 3,000 IOPS and ends at 300, reads and writes."""
+    both = [("read", 2), ("write", 1)]
+    summary = pd.DataFrame(
+        {
+            "run": "1",
+            "job": "mix",
+            "host": "h",
+            "volume": "/dev/sdb",
+            "phase": "measured",
+            "status": "finished",
+            "direction": direction,
+            "iops": 500.0 * share,
+            "bw_bytes_per_s": 500.0 * share * 8192,
+        }
+        for direction, share in both
+    )
+    verdicts = pd.DataFrame(
+        {
+            "run": "1",
+            "direction": direction,
+            "steady_iops": 100.0 * share if ends_steady else math.nan,
+            "steady_from_s": 60.0 if ends_steady else math.nan,
+            "block_s": 10.0,
+        }
+        for direction, share in both
+    )
+    series = pd.DataFrame(
+        {"run": "1", "t_s": float(t), "iops": (1000.0 if t < 60 else 100.0) * share}
+        for t in range(120)
+        for _, share in both
+    )
+    device = pd.DataFrame({"run": ["1", "1"], "steal_percent": [1.0, 3.0]})
+    return {"summary": summary, "verdicts": verdicts, "series": series, "device": device}
+
+
+def test_steady_and_burst_rates_are_separate() -> None:
+    """The steady stretch gives the rate, what came before it the burst; directions are added."""
+    (row,) = performance(frames()).to_dict("records")
+    assert (row["steady"], row["iops"], row["burst_iops"]) == (True, 300, 3000)
+    assert row["bw_bytes_per_s"] == pytest.approx(300 * 8192)
+    assert row["steal_percent"] == 2
+
+
+@pytest.mark.parametrize(("factor", "is_burst"), [(1.15, False), (1.25, True)])
+def test_a_burst_is_a_fifth_above_the_steady_rate(factor: float, *, is_burst: bool) -> None:
+    """Less is noise, and no column says otherwise."""
+    rows = frames()
+    series = rows["series"]
+    series["iops"] = series["iops"].where(series["t_s"] >= 60, series["iops"] / 10 * factor)
+    (row,) = performance(rows).to_dict("records")
+    assert (not math.isnan(row["burst_iops"])) == is_burst
+
+
+def test_an_unsteady_run_gives_its_mean() -> None:
+    """Without a steady stretch there is no burst either."""
+    (row,) = performance(frames(ends_steady=False)).to_dict("records")
+    assert (row["steady"], row["iops"]) == (False, 1500)
+    assert math.isnan(float(str(row["burst_iops"])))

@@ -1,0 +1,180 @@
+"""``volbench import`` as a user calls it, and every reading verb on what it wrote."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.command_line import Volbench
+from tests.extensions.importer.sources import CASES, CLIENTS, JSON, put, result_of
+
+
+@pytest.fixture(name="results")
+def _results(tmp_path: Path) -> Path:
+    """Return a folder with results of two hosts, logs, a damaged file and an image."""
+    root = tmp_path / "my results"
+    for host in ("vm1", "vm2"):
+        shutil.copytree(CASES / "fio-3.33/logs-averaged", root / "azure" / host)
+        put(root / "azure" / host / "mix.json", JSON)
+    put(root / "aws" / "vm3" / "cut.json", JSON[:2000])
+    put(root / "aws" / "vm3" / "mix.json", JSON)
+    put(root / "chart.png", b"\x89PNG\0")
+    return root
+
+
+def test_every_reading_verb_works_on_an_import(
+    volbench: Volbench, results: Path, tmp_path: Path
+) -> None:
+    """show, check, plot, report and export take it like any other campaign."""
+    pattern = "{provider}/{host}"
+    done = volbench("import", results, "--labels", pattern, "--output", "campaign")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "campaign\n"
+    assert (tmp_path / "campaign" / "tables" / "rules-stamp").exists()
+    assert (
+        "not imported: my results/aws/vm3/cut.json:78:2: fio's JSON cannot be parsed" in done.stderr
+    )
+    assert "malformed files: 1" in done.stderr
+    shown = volbench("show", "campaign")
+    assert shown.returncode == 0, shown.stderr
+    assert "azure" in shown.stdout
+    assert "vm3" in shown.stdout
+    words = "Imported results: measured outside volbench, imported at 20"
+    assert words in shown.stderr
+    for arguments in (
+        ("show", "campaign", "--runs"),
+        ("check", "campaign"),
+        ("plot", "all", "campaign", "--output", str(tmp_path)),
+        ("report", "campaign"),
+        ("export", "campaign", "--format", "csv"),
+    ):
+        verb = volbench(*arguments)
+        assert verb.returncode == 0, (arguments, verb.stderr)
+        assert "Traceback" not in verb.stderr
+    page = (tmp_path / "campaign" / "report" / "index.html").read_text()
+    assert words in page
+    assert "Files: my results/a" in page
+    assert "WorkloadSpec for:" not in page
+
+
+def test_a_problem_of_many_files_is_reported_once(volbench: Volbench, tmp_path: Path) -> None:
+    """Up to three are listed one by one, more in one line; JSON has each."""
+    for number in range(3):
+        put(tmp_path / "results" / f"empty{number}.json", b"")
+    put(tmp_path / "results" / "good.json", JSON)
+    few = volbench("import", "results", "-o", "few").stderr
+    assert few.count("not imported: results/empty") == 3
+    put(tmp_path / "results" / "empty3.json", b"")
+    many = volbench("import", "results", "-o", "many", "--json")
+    lines = [line for line in many.stderr.splitlines() if line.startswith("not imported")]
+    assert len(lines) == 1
+    assert "results/empty0.json and 3 more: it is empty" in lines[0]
+    for number in range(4):  # cut in different lines
+        put(tmp_path / "results" / f"cut{number}.json", JSON[: 1000 * (number + 1)])
+    cut = volbench("import", "results", "-o", "cut").stderr
+    lines = [line for line in cut.splitlines() if "cannot be parsed" in line]
+    assert len(lines) == 1
+    assert re.match(r"not imported: results/cut0.json:\d+:\d+ and 3 more: fio's JSON", lines[0])
+    document = json.loads(many.stdout)
+    assert len(document["malformed"]) == 4
+    assert (document["files_with_results"], document["logs"], document["other_files"]) == (1, 0, 0)
+    assert "files with results: 1; logs: 0; malformed files: 4. " in many.stderr
+
+
+def test_json_has_the_answer_of_a_collection(volbench: Volbench, tmp_path: Path) -> None:
+    """What the last lines say of many volumes is in the document, too."""
+    for number in range(12):
+        result = result_of("fio-3.33/randrw-jsonplus", filename=f"/dev/sd{number}", rw="randrw")
+        put(tmp_path / f"results/{number}.json", result)
+    done = volbench("import", "results", "-o", "c", "--json")
+    answer = json.loads(done.stdout)["answer"]
+    assert answer
+    assert done.stderr.splitlines()[-len(answer) :] == answer
+
+
+def test_clients_are_shown_with_their_totals(volbench: Volbench) -> None:
+    """Totals of clients are ours: fio's own sum is nowhere."""
+    done = volbench("import", CLIENTS, "--output", "campaign", "--name", "two")
+    assert done.returncode == 0, done.stderr
+    shown = volbench("show", "campaign").stdout
+    assert "127.0.0.2" in shown
+    assert "1.6k" in shown
+    assert "All clients" not in shown
+
+
+def test_json_lists_what_was_imported(volbench: Volbench, results: Path) -> None:
+    """A script gets every run with its source, and what was not imported."""
+    done = volbench("import", results, "--output", "campaign", "--json", "--label", "zone=1")
+    reported = json.loads(done.stdout)
+    assert len(reported["runs"]) == 5
+    assert {run["state"] for run in reported["runs"]} == {"finished"}
+    assert "my results/azure/vm1/mix.json" in {run["source"] for run in reported["runs"]}
+    assert len(reported["malformed"]) == 1
+    assert reported["other_files"] == 9
+
+
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_the_import_table_fits_the_screen(volbench: Volbench, results: Path, width: int) -> None:
+    """Long folders are broken at the width; each run, its job and its state stay."""
+    (results / "azure").rename(results / ("premium-ssd-v2-" * 6))
+    done = volbench("import", results, "--format", "table", columns=width)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert max(map(len, lines)) <= width
+    assert all(heading in done.stdout for heading in ("run", "job", "state"))
+    assert sum("finished" in line for line in lines) == 5
+
+
+def test_exit_codes_tell_success_from_failure(
+    volbench: Volbench, results: Path, tmp_path: Path
+) -> None:
+    """6 where nothing is left to import, or nothing may be malformed; 2 for wrong arguments."""
+    strict = volbench("import", results, "--strict", "--output", "campaign")
+    assert strict.returncode == 6
+    assert "cut.json" in strict.stderr
+    assert not (tmp_path / "campaign").exists()
+    assert volbench("import", results / "chart.png", "--output", "campaign").returncode == 6
+    assert volbench("import", tmp_path / "nothing", "--output", "campaign").returncode == 2
+    unfit = volbench("import", results, "--labels", "{a}/{b}/{c}/{d}", "--output", "campaign")
+    assert unfit.returncode == 2
+    assert "write it like" in unfit.stderr
+    assert volbench("import", results, "--output", "campaign").returncode == 0
+    assert volbench("import", results, "--output", "campaign").returncode == 7
+
+
+def test_an_import_can_not_be_resumed(volbench: Volbench, results: Path) -> None:
+    """There is nothing to go on with, and what it says about devices is not of this machine."""
+    volbench("import", results, "--output", "campaign")
+    done = volbench("resume", "campaign", "--retry-failed")
+    assert done.returncode == 3
+    assert "were imported" in done.stderr
+
+
+def test_the_origin_of_results_is_not_a_difference(volbench: Volbench, tmp_path: Path) -> None:
+    """Folders of the source and the name of a Ceph user do not keep results from being compared."""
+    for site in ("a", "b"):
+        for day in ("mon", "tue", "wed"):
+            text = result_of("fio-3.33/logs-histogram", jobname="read", clientname=f"{site}{day}")
+            put(tmp_path / "in" / day / site / "fio.json", text)
+    imported = volbench("import", tmp_path / "in", "--labels", "*/{site}", "-o", tmp_path / "c")
+    assert imported.returncode == 0, imported.stderr
+    compared = volbench("compare", tmp_path / "c", "--between", "site")
+    assert compared.returncode == 0, compared.stderr
+    assert max(map(len, compared.stdout.splitlines())) < 200
+
+
+def test_a_file_name_with_a_line_break_makes_no_line(volbench: Volbench, tmp_path: Path) -> None:
+    """A name could otherwise imitate a message, or color the terminal."""
+    name = "a\nnot imported: \x1b[31mall.json"
+    put(tmp_path / "r" / name, JSON)
+    put(tmp_path / "r" / "b.json", JSON)
+    done = volbench("import", "r", "--output", "campaign")
+    assert done.returncode == 0, done.stderr
+    checked = volbench("check", "campaign")
+    for printed in (done.stderr, checked.stdout):
+        assert r"a\nnot imported: \x1b[31mall.json" in printed
+        assert "\nnot imported" not in printed

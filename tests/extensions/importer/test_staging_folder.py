@@ -1,0 +1,98 @@
+"""An import appears whole or not at all."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.extensions.importer.sources import JSON, put, take
+from volbench.api.many_campaigns import open_campaigns
+from volbench.errors import ArchiveError, InputError
+from volbench.store.archive import hold_campaign
+from volbench.store.layout import Layout
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from volbench.api.one_campaign import CampaignData
+from volbench.extensions.importer import import_campaign
+
+def killed(*_):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+where, source, into = sys.argv[1:]
+if where == "copying":
+    true, calls = import_campaign.fresh_run_folder, []
+    def second(*given, **named):
+        calls.append(given)
+        return true(*given, **named) if len(calls) == 1 else killed()
+    import_campaign.fresh_run_folder = second
+elif where == "making tables":
+    CampaignData.store_tables = killed
+elif where == "renaming":
+    Path.rename = killed
+else:
+    import_campaign.sync_folder = lambda path: killed() if path == Path(into).parent else None
+import_campaign.import_results(source, output=into)
+"""
+
+
+def test_a_killed_import_leaves_no_campaign(tmp_path: Path) -> None:
+    """Whenever it is killed, nothing looks like a campaign, and the next import works."""
+    for name in ("a.json", "b.json"):
+        put(tmp_path / "in" / name, JSON)
+    for where in ("copying", "making tables", "renaming"):
+        into = tmp_path / where / "c"
+        into.parent.mkdir()
+        argv = [sys.executable, "-c", KILLED, where, str(tmp_path / "in"), str(into)]
+        assert subprocess.run(argv, check=False).returncode == -signal.SIGKILL
+        assert not into.exists()
+        assert [path.name for path in into.parent.iterdir()] == [".c.importing"]
+        with pytest.raises(InputError, match="no campaign"):
+            open_campaigns(into.parent)
+        _, opened = take(tmp_path / "in", into=into)
+        assert len(opened.summary()["run"].unique()) == 2
+        assert [path.name for path in into.parent.iterdir()] == ["c"]
+
+
+def test_after_the_rename_the_campaign_is_complete(tmp_path: Path) -> None:
+    """A kill right after the rename leaves a campaign with every run."""
+    put(tmp_path / "in" / "a.json", JSON)
+    into = tmp_path / "c"
+    argv = [sys.executable, "-c", KILLED, "renamed", str(tmp_path / "in"), str(into)]
+    assert subprocess.run(argv, check=False).returncode == -signal.SIGKILL
+    assert len(open_campaigns(into).summary()["run"].unique()) == 1
+
+
+def test_an_empty_folder_is_accepted_and_a_used_one_refused(tmp_path: Path) -> None:
+    """What stands in a folder stays."""
+    put(tmp_path / "in" / "a.json", JSON)
+    (tmp_path / "empty").mkdir()
+    take(tmp_path / "in", into=tmp_path / "empty")
+    kept = put(tmp_path / "used" / "notes.txt", "mine")
+    with pytest.raises(ArchiveError, match="not empty"):
+        take(tmp_path / "in", into=tmp_path / "used")
+    assert kept.read_text() == "mine"
+
+
+def test_the_current_folder_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A shell would be left standing in a folder that is gone."""
+    put(tmp_path / "in" / "a.json", JSON)
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    with pytest.raises(ArchiveError, match="current folder"):
+        take(tmp_path / "in", into=Path())
+
+
+def test_one_of_two_imports_into_one_folder_is_refused(tmp_path: Path) -> None:
+    """The second one takes nothing from below the first."""
+    put(tmp_path / "in" / "a.json", JSON)
+    aside = tmp_path / ".c.importing"
+    half = put(aside / "whole" / "campaign.json", "half")
+    with hold_campaign(Layout(aside)), pytest.raises(ArchiveError, match="another"):
+        take(tmp_path / "in", into=tmp_path / "c")
+    assert half.exists()

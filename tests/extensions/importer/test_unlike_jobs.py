@@ -1,0 +1,140 @@
+"""Unlike jobs that fio merged under group_reporting are one row, named by what it is."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.extensions.importer.sources import CASES, put, result_of, take
+from tests.fio.runs import fio
+from volbench.extensions.importer.run_drafts import reported_options
+from volbench.fio.results.embedded_results import find_results
+
+DATABASE = """\
+[global]
+ioengine=psync
+size=1m
+runtime=2
+time_based
+group_reporting
+
+[log]
+rw=write
+bs=16k
+[data]
+rw=randread
+bs=8k
+iodepth=8
+numjobs=2
+[checkpoint]
+rw=randwrite
+bs=8k
+"""
+MEMBERS = "log: write 16k; data: randread 8k iodepth 8 numjobs 2; checkpoint: randwrite 8k"
+
+
+@pytest.fixture(scope="module")
+def measured(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the results that fio writes of one job file in two formats."""
+    folder = tmp_path_factory.mktemp("group")
+    put(folder / "db.fio", DATABASE)
+    for form in ("json", "normal"):
+        done = fio(f"--output-format={form}", f"--output={form}.txt", "db.fio", cwd=folder)
+        assert done.returncode == 0, done.stderr
+    return folder
+
+
+def _taken(text: str, folder: Path, *, job_file: str = "") -> tuple[dict[str, object], str]:
+    put(folder / "in" / "result.txt", text)
+    if job_file:
+        put(folder / "in" / "db.fio", job_file)
+    report, opened = take(folder / "in", into=folder / "c")
+    rows = opened.rows("summary")
+    assert {row["direction"] for row in rows} == {"read", "write"}
+    assert not {"inconsistent-result", "contradicting-latency"} & {
+        row["rule"] for row in opened.rows("findings")
+    }
+    return rows[0], " ".join(map(str, report.remarks))
+
+
+def test_the_job_file_beside_a_result_lists_its_jobs(tmp_path: Path, measured: Path) -> None:
+    """The row has no pattern, block size or depth of one job, and its note lists them all."""
+    text = (measured / "json.txt").read_text()
+    row, remarks = _taken(text, tmp_path, job_file=f"{DATABASE}[later]\nstonewall\nrw=read\n")
+    assert (row["job"], row["rw"], row["numjobs"]) == ("log_data_checkpoint", "mixed", 4)
+    assert (row["block_bytes"], row["iodepth"]) == (None, None)
+    assert (row["ioengine"], row["size_bytes"]) == ("psync", 1 << 20)
+    assert MEMBERS in str(row["note"])
+    assert MEMBERS in remarks
+
+
+@pytest.mark.parametrize("job_file", ["", "[log]\nrw=write\n[other]\nbs=1m\n", "[log]\n\x00\xff"])
+def test_without_its_job_file_the_first_and_the_last_are_known(
+    tmp_path: Path, measured: Path, job_file: str
+) -> None:
+    """Another job file says nothing of this result."""
+    row, _ = _taken((measured / "json.txt").read_text(), tmp_path, job_file=job_file)
+    assert (row["job"], row["rw"], row["numjobs"]) == ("log_and_others", "mixed", 4)
+    assert "4 unlike jobs" in str(row["note"])
+    assert "the first is log, the last randwrite 8k" in str(row["note"])
+
+
+def test_normal_output_lists_the_jobs(tmp_path: Path, measured: Path) -> None:
+    """It has a line for each section before the start."""
+    row, _ = _taken((measured / "normal.txt").read_text(), tmp_path)
+    assert (row["job"], row["rw"], row["numjobs"]) == ("log_data_checkpoint", "mixed", 4)
+    assert "data: randread 8k iodepth 8" in str(row["note"])
+
+
+@pytest.mark.parametrize(
+    ("options", "is_unlike"),
+    [
+        ({"rw": "randrw", "bs": "4k"}, False),
+        ({"rw": "randread", "bs": "4k"}, True),
+        ({"rw": "write", "bs": "4k", "verify": "md5"}, False),
+        ({"rw": "randrw", "bs": "8k"}, True),
+        ({"rw": "randrw", "bssplit": "4k/50:8k/50", "bs": "8k"}, False),
+    ],
+)
+def test_a_group_is_recognised_by_its_totals(options: dict[str, str], *, is_unlike: bool) -> None:
+    """Reads of a writer, and other blocks than its own, are those of other jobs."""
+    (output,) = find_results(result_of("fio-3.1/randrw-jsonplus", **options)).results
+    reported = reported_options(output, output.jobs[0])
+    assert reported.is_merged is is_unlike
+    assert ("iodepth" in reported.options) is not is_unlike
+
+
+def test_a_failed_job_is_no_group(tmp_path: Path) -> None:
+    """On a full disk fio counts the write that failed, and adds up no runtime below 1 ms."""
+    document = json.loads(result_of("fio-3.33/randrw-jsonplus", rw="randrw", bs="64k"))
+    entry = document["jobs"][0]
+    entry |= {"job_runtime": 0, "error": 28}
+    for direction in ("read", "write"):
+        entry[direction] |= {"io_bytes": 1 << 20, "total_ios": 17, "runtime": 1}
+    put(tmp_path / "r.json", json.dumps(document))
+    _, opened = take(tmp_path / "r.json", into=tmp_path / "c")
+    for row in opened.rows("summary"):
+        assert (row["status"], row["rw"], row["block_bytes"]) == ("failed", "randrw", 64 << 10)
+        assert row["job"] == entry["jobname"]
+
+
+def test_recorded_results_of_one_section_are_not_mistaken_for_a_group() -> None:
+    """Jobs of one section, grouped or not, ramps, verification and other phases are none."""
+    seen = 0
+    for path in sorted(CASES.glob("fio-*/*/stdout")):
+        text = path.read_text(errors="replace")
+        for output in find_results(text).results if '"jobname"' in text else ():
+            for job in output.jobs:
+                assert not reported_options(output, job).is_merged, path
+                seen += 1
+    assert seen > 100
+
+
+def test_a_version_that_writes_bare_options_reveals_ungrouped_jobs(tmp_path: Path) -> None:
+    """There a contradiction within a result stays one."""
+    document = json.loads(result_of("fio-3.42/randrw-jsonplus", bs="8k"))
+    put(tmp_path / "r.json", json.dumps(document))
+    _, opened = take(tmp_path / "r.json", into=tmp_path / "c")
+    assert "inconsistent-result" in {row["rule"] for row in opened.rows("findings")}

@@ -1,0 +1,156 @@
+"""Access rights on a real cluster: the shipped role is enough, and pods have no privileges."""
+
+from __future__ import annotations
+
+import json
+import select
+import socket
+import socketserver
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.command_line import call
+from tests.extensions.kubernetes.conftest import IMAGE, Desk, credentials
+from tests.waiting import until
+from volbench.api.one_campaign import open_campaign
+from volbench.errors import AuthError
+from volbench.extensions.kubernetes.cluster import open_cluster
+from volbench.extensions.kubernetes.manifests import access_manifests
+
+RESTRICTED = "restricted-pods"
+UNPRIVILEGED = IMAGE[: IMAGE.index("--run-as-user")]
+
+
+def grant(desk: Desk, name: str, *, without: str = "") -> Path:
+    """Make a service account with the shipped role, and return its credentials.
+
+    Args:
+        desk: the administrator's.
+        name: of the account.
+        without: resource of the rule that is left out.
+    """
+    for manifest in access_manifests(namespace=desk.api.namespace, name=name):
+        rules: Any = manifest.get("rules", [])
+        kept = [rule for rule in rules if without not in rule["resources"]]
+        desk.api.create({**manifest, "rules": kept} if rules else manifest)
+    until(lambda: desk.api.read("ServiceAccount", name))
+    return credentials(desk, name)
+
+
+def test_the_shipped_role_is_enough(desk: Desk, job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A service account with nothing else runs a campaign, and removes what it made."""
+    own = grant(desk, "own")
+    monkeypatch.setenv("KUBECONFIG", str(own))
+    done = desk.run("c", str(job), "--storage-class", "fast")
+    assert done.returncode == 0, done.stderr
+    assert len(open_campaign(desk.folder / "c").summary()) == 1
+    several = desk.run("d", str(job), "--storage-class", "fast", "--replicas", "2")
+    assert several.returncode == 0, several.stderr
+    reaped = call("k8s", "reap", "--namespace", desk.api.namespace)
+    assert reaped.returncode == 0, reaped.stderr
+    api = open_cluster(namespace=desk.api.namespace)
+    for kind in ("Secret", "ServiceAccount", "Role", "Node"):
+        with pytest.raises(AuthError, match="cannot list"):
+            api.list(kind)
+    api.close()
+    elsewhere = open_cluster(namespace="kube-system")
+    with pytest.raises(AuthError, match="cannot list"):
+        elsewhere.list("Pod")
+    elsewhere.close()
+
+
+class Proxy(socketserver.ThreadingTCPServer):
+    """An HTTP proxy that leads every host name to this machine, and remembers the names."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        self.names: list[str] = []
+        super().__init__(("127.0.0.1", 0), Tunnel)
+
+
+class Tunnel(socketserver.StreamRequestHandler):
+    """One connection through the proxy."""
+
+    def handle(self) -> None:
+        """Answer CONNECT, then pass both directions on."""
+        assert isinstance(self.server, Proxy)
+        name, _, port = self.rfile.readline().decode().split()[1].partition(":")
+        while self.rfile.readline().strip():
+            pass
+        self.server.names.append(name)
+        with socket.create_connection(("127.0.0.1", int(port))) as other:
+            self.connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
+            ends = {self.connection: other, other: self.connection}
+            while True:
+                for end in select.select(list(ends), [], [])[0]:
+                    data = end.recv(65536)
+                    if not data:
+                        return
+                    ends[end].sendall(data)
+
+
+def test_proxy_and_server_name_of_the_kubeconfig_file(
+    desk: Desk, job: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Requests and programs in pods take the same way to a server that has another name."""
+    with Proxy() as proxy:
+        threading.Thread(target=proxy.serve_forever, daemon=True).start()
+        content = yaml.safe_load(desk.cluster.kubeconfig.read_text(encoding="utf-8"))
+        content["clusters"][0]["cluster"] |= {
+            "server": f"https://cluster.invalid:{desk.cluster.port}",
+            "proxy-url": f"http://127.0.0.1:{proxy.server_address[1]}",
+            "tls-server-name": "kubernetes.default",
+        }
+        file = desk.folder / "proxied"
+        file.write_text(json.dumps(content), encoding="utf-8")
+        monkeypatch.setenv("KUBECONFIG", str(file))
+        done = desk.run("c", str(job), "--storage-class", "fast")
+        proxy.shutdown()
+    assert done.returncode == 0, done.stderr
+    assert set(proxy.names) == {"cluster.invalid"}
+    assert len(proxy.names) > 1  # each program in a pod has a connection of its own
+
+
+@pytest.mark.parametrize("resource", ["configmaps", "pods/exec"])
+def test_a_missing_right_is_named(
+    desk: Desk, job: Path, resource: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without one of the rules the campaign is refused in the cluster's words, and cleaned up."""
+    own = grant(desk, f"no-{resource.replace('/', '-')}", without=resource)
+    with monkeypatch.context() as patch:
+        patch.setenv("KUBECONFIG", str(own))
+        done = desk.run("c", str(job), "--storage-class", "fast")
+    assert done.returncode == AuthError.exit_code, done.stderr
+    assert resource in done.stderr
+    assert "cannot" in done.stderr
+
+
+@pytest.fixture
+def restricted(desk: Desk) -> Iterator[str]:
+    """Make a namespace that enforces the restricted Pod Security Standard."""
+    label = {"pod-security.kubernetes.io/enforce": "restricted"}
+    metadata = {"name": RESTRICTED, "labels": label}
+    desk.api.create({"apiVersion": "v1", "kind": "Namespace", "metadata": metadata})
+    api = open_cluster(namespace=RESTRICTED)
+    until(lambda: api.read("ServiceAccount", "default"))
+    yield RESTRICTED
+    assert [item["metadata"]["name"] for item in api.list("Pod")] == []
+    api.close()
+    desk.api.delete("Namespace", RESTRICTED)
+
+
+def test_file_tests_pass_the_restricted_standard(desk: Desk, job: Path, restricted: str) -> None:
+    """Pods run without root where the volume allows; a cluster that insists refuses root."""
+    place = ("--k8s", "--namespace", restricted, "--os-disk", *UNPRIVILEGED)
+    done = call("run", job, *place, "-o", "c", cwd=desk.folder)
+    assert done.returncode == 0, done.stderr
+    assert open_campaign(desk.folder / "c").summary()["iops"].min() > 0
+    refused = call("run", job, *place, "--run-as-user", "0", "-o", "d", cwd=desk.folder)
+    assert refused.returncode not in {0, 1}, refused.stderr
+    assert "violates PodSecurity" in refused.stderr

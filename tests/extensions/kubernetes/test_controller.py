@@ -1,0 +1,259 @@
+"""A controller in a real cluster: submitted, followed, lost, and its campaign brought back."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from tests.command_line import call
+from tests.extensions.kubernetes.conftest import IMAGE, Desk
+from tests.extensions.kubernetes.followed_controllers import (
+    ENDED,
+    PATIENCE_S,
+    log_of,
+    status,
+    with_python,
+)
+from tests.extensions.kubernetes.image import NAME
+from tests.extensions.kubernetes.local_cluster import LocalCluster
+from tests.extensions.monitoring.prometheus_server import Prometheus, free_port
+from tests.extensions.object_storage.buckets import Bucket, credentials, storage_server
+from tests.waiting import until
+from volbench.api.one_campaign import open_campaign
+from volbench.extensions.kubernetes import controllers
+from volbench.extensions.kubernetes.cluster import Manifest
+from volbench.extensions.kubernetes.controllers import ControllerSpec, controller_objects
+
+pytestmark = pytest.mark.usefixtures("account")
+_BOTH_IMAGES = ("--controller-image", NAME, "--image-pull-policy", "Never", "--run-as-user", "0")
+
+
+@pytest.fixture(autouse=True)
+def _image(cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Mount this machine's Python into the controller, whose image has none."""
+
+    def changed(spec: ControllerSpec, *, owner_uid: str = "") -> list[Manifest]:
+        objects = controller_objects(spec, owner_uid=owner_uid)
+        with_python(objects[-1], cluster.port)
+        return objects
+
+    monkeypatch.setattr(controllers, "controller_objects", changed)
+
+
+def submitted(desk: Desk, profile: Path, *options: str, own: tuple[str, ...] = ()) -> str:
+    """Submit a profile and return the name of its controller.
+
+    Args:
+        desk: the administrator's.
+        profile: its file.
+        options: of volbench run.
+        own: of volbench k8s submit.
+    """
+    run = (str(profile), *IMAGE, "--size", "64Mi", "--storage-class", "fast", *options)
+    place = ("--namespace", desk.api.namespace, "--claim-class", "fast")
+    done = call("k8s", "submit", *_BOTH_IMAGES, *place, *own, *run)
+    assert done.returncode == 0, done.stderr
+    name = done.stdout.strip()
+    assert f"volbench k8s status {name} --namespace {desk.api.namespace}" in done.stderr
+    return name
+
+
+def _in_pods(cluster: LocalCluster, argument: bytes) -> list[int]:
+    """Return the processes with an argument in pods of this cluster, not of another worker's."""
+    processes = []
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it ended
+            is_meant = argument in (process / "cmdline").read_bytes().split(b"\0")
+            if is_meant and f"/{cluster.group}/" in (process / "cgroup").read_text():
+                processes.append(int(process.name))
+    return processes
+
+
+def _kill_controller(cluster: LocalCluster) -> None:
+    """Kill all processes of the controller's pod, as a lost node does."""
+    for process in _in_pods(cluster, b"/submitted/one.yaml"):
+        with suppress(ProcessLookupError):  # it ended with its parent
+            os.kill(process, signal.SIGKILL)
+
+
+def test_a_campaign_goes_on_without_this_machine(desk: Desk, job: Path) -> None:
+    """Its pod is killed in the middle of a run, another one takes the run over, and nothing stays.
+
+    What comes back is an ordinary campaign.
+    """
+    name = submitted(desk, job, "--set", "runtime=15s")
+    place = ("--namespace", desk.api.namespace)
+    until(lambda: "started 001" in log_of(desk.api, name), patience_s=PATIENCE_S)
+    until(lambda: _in_pods(desk.cluster, b"job.fio"))  # before, there is nothing to be taken over
+    first = status(desk, name)["pod"]
+    early = call("k8s", "fetch", name, *place, cwd=desk.folder)
+    assert early.returncode == 9
+    assert f"{name} is running" in early.stderr
+    _kill_controller(desk.cluster)
+    until(lambda: status(desk, name)["state"] in ENDED, patience_s=PATIENCE_S)
+    last = status(desk, name)
+    assert last["state"] == "finished", log_of(desk.api, name)
+    assert last["pod"] != first
+    assert "finished" in call("k8s", "status", *place).stdout
+    fetched = call("k8s", "fetch", name, *place, "--remove", "-o", "back", cwd=desk.folder)
+    assert fetched.returncode == 0, fetched.stderr
+    folder = desk.folder / "back"
+    assert folder.stat().st_mode & 0o777 == 0o700
+    assert list(open_campaign(folder).summary()["status"]) == ["finished"]
+    assert not list(folder.glob("runs/*/attempts"))  # the run was taken over, not repeated
+    until(lambda: desk.left() == [])
+
+
+def test_a_controller_is_cancelled(desk: Desk, job: Path) -> None:
+    """Its active run is stopped, its pods and volumes go, what has finished is brought back."""
+    name = submitted(desk, job, "--set", "runtime=6s", "--repeat", "9")
+    place = ("--namespace", desk.api.namespace)
+    until(lambda: "started 002" in log_of(desk.api, name), patience_s=PATIENCE_S)
+    done = call("k8s", "cancel", name, *place)
+    assert done.returncode == 0, done.stderr
+    assert status(desk, name)["state"] == "cancelled"
+    left = [item for item in desk.left() if name not in item]
+    assert left == []
+    again = call("k8s", "cancel", name, *place)
+    assert again.returncode == 9
+    assert "it is cancelled" in again.stderr
+    fetched = call("k8s", "fetch", name, *place, "--remove", "-o", "back", cwd=desk.folder)
+    assert fetched.returncode == 0, fetched.stderr
+    states = list(open_campaign(desk.folder / "back").summary()["status"])
+    assert states[0] == "finished"
+    until(lambda: desk.left() == [])
+
+
+def test_submissions_that_the_controller_would_refuse_are_refused(desk: Desk, job: Path) -> None:
+    """By the same checks, of the profile, of consent and of the cluster; nothing is made."""
+    place = ("--namespace", desk.api.namespace, "--claim-class", "fast")
+    block = ("--volume-mode", "Block")
+    for own, options, words in (
+        ((), ("--storage-class", "missing"), "the cluster has no storage class missing"),
+        ((), ("--storage-class", "fast", *block), "would overwrite new raw volumes"),
+        ((), ("--storage-class", "fast", "--set", "bs=0"), "bs"),
+        (("--service-account", "nobody"), (), "there is no service account nobody"),
+        (("--claim-class", "none"), ("--storage-class", "fast"), "has no storage class none"),
+    ):
+        submit = ("k8s", "submit", *_BOTH_IMAGES, *place, *own)
+        refused = call(*submit, job, *IMAGE, "--size", "64Mi", *options)
+        assert refused.returncode in {2, 3}, refused.stderr
+        assert words in refused.stderr
+    assert [item for item in desk.left() if "Lease" not in item] == []
+
+
+def test_a_controller_without_a_volume_has_no_results(desk: Desk, job: Path) -> None:
+    """Nobody waits for the volume of one that was cancelled before it started."""
+    name = submitted(desk, job, own=("--claim-class", "stuck"))
+    place = ("--namespace", desk.api.namespace)
+    until(lambda: "unbound" in status(desk, name)["reason"])
+    assert call("k8s", "cancel", name, *place).returncode == 0
+    fetched = call("k8s", "fetch", name, *place, "-o", "back", cwd=desk.folder)
+    assert fetched.returncode == 7, fetched.stderr
+    assert f"the controller {name} has no results: it never had a volume" in fetched.stderr
+    assert f"delete configmap {name}" in fetched.stderr
+    controllers.remove_controller(desk.api, name)
+    until(lambda: desk.left() == [])
+
+
+def test_a_failed_campaign_is_not_repeated(desk: Desk, tmp_path: Path) -> None:
+    """Volbench ended with an error of its own: that is the state, with its exit code."""
+    profile = tmp_path / "bad.yaml"
+    profile.write_text("name: bad\njobs:\n  a: {rw: read, size: 1g, runtime: 1s}\n")
+    name = submitted(desk, profile, "--node-selector", "no=such", "--pod-timeout", "8s")
+    until(lambda: status(desk, name)["state"] == "failed", patience_s=PATIENCE_S)
+    found = status(desk, name)
+    assert found["reason"] == "volbench ended with exit code 4"
+    assert "FailedScheduling" in log_of(desk.api, name)
+    controllers.remove_controller(desk.api, name)
+    until(lambda: desk.left() == [])
+
+
+@pytest.mark.parametrize("is_submitted", [False, True], ids=["here", "in the cluster"])
+def test_prometheus_scrapes_a_campaign(desk: Desk, job: Path, *, is_submitted: bool) -> None:
+    """It finds the labels of the run, its job and its volume, and the samples of the node."""
+    port = free_port()
+    prometheus = Prometheus(desk.folder, port)
+    try:
+        serve = ("--set", "runtime=6s", "--metrics-port", str(port))
+        if is_submitted:
+            name = submitted(desk, job, *serve)
+            until(lambda: status(desk, name)["pod"])
+            pod = desk.api.read("Pod", status(desk, name)["pod"]) or {}
+            assert pod["metadata"]["annotations"]["prometheus.io/port"] == str(port)
+            until(lambda: status(desk, name)["state"] in ENDED, patience_s=PATIENCE_S)
+            assert status(desk, name)["state"] == "finished", log_of(desk.api, name)
+        else:
+            name = "c"
+            done = desk.run(name, str(job), "--storage-class", "fast", *serve)
+            assert done.returncode == 0, done.stderr
+        (facts,) = prometheus.query("last_over_time(volbench_run_info[5m])")
+        labels = facts["metric"]
+        assert isinstance(labels, dict)
+        assert labels["run"].startswith("001-a-")
+        wanted = {"campaign": name, "instance": "fast", "fio_job": "a", "volume": "/volumes/data"}
+        assert wanted.items() <= labels.items()
+        assert labels["label_storage_class"] == "fast"
+        (rate,) = prometheus.query('max_over_time(volbench_iops{direction="write"}[5m])')
+        assert float(rate["value"][1]) > 0  # type: ignore[index]  # [time, text]
+        sampled = 'last_over_time(node_disk_writes_completed_total{instance="fast"}[5m])'
+        assert prometheus.query(sampled)
+    finally:
+        prometheus.stop()
+    if is_submitted:
+        controllers.remove_controller(desk.api, name)
+        until(lambda: desk.left() == [])
+
+
+def test_a_campaign_needs_its_bucket(desk: Desk, job: Path) -> None:
+    """A missing Secret is refused at once; a missing bucket ends the controller before a run."""
+    address = "s3://missing/team"
+    own = ("--upload", address, "--secret", "bucket-access")
+    place = ("--namespace", desk.api.namespace, "--claim-class", "fast")
+    run = (str(job), *IMAGE, "--size", "64Mi", "--storage-class", "fast")
+    refused = call("k8s", "submit", *_BOTH_IMAGES, *place, *own, *run)
+    assert refused.returncode == 2
+    assert "there is no Secret bucket-access" in refused.stderr
+    with storage_server() as endpoint:
+        secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "bucket-access"}}
+        desk.api.create({**secret, "stringData": credentials(endpoint)})
+        name = submitted(desk, job, own=own)
+        until(lambda: status(desk, name)["state"] in ENDED, patience_s=PATIENCE_S)
+    assert status(desk, name)["state"] == "failed"
+    log = log_of(desk.api, name)
+    assert f"nothing can be written to {address}: its bucket does not exist" in log
+    assert "started" not in log
+    controllers.remove_controller(desk.api, name)
+    desk.api.delete("Secret", "bucket-access")
+    until(lambda: desk.left() == [])
+
+
+def test_a_campaign_is_uploaded(desk: Desk, job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With credentials from a Secret; the bucket has what fetch brings back from the volume."""
+    with storage_server() as endpoint:
+        for name, value in credentials(endpoint).items():
+            monkeypatch.setenv(name, value)
+        bucket = Bucket(endpoint, "results")
+        secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "bucket-access"}}
+        desk.api.create({**secret, "stringData": credentials(endpoint)})
+        address = "s3://results/team/nightly"
+        own = ("--upload", address, "--secret", "bucket-access")
+        name = submitted(desk, job, own=own)
+        until(lambda: status(desk, name)["state"] in ENDED, patience_s=PATIENCE_S)
+        assert status(desk, name)["state"] == "finished", log_of(desk.api, name)
+        assert f"uploaded: {address}" in log_of(desk.api, name)
+        place = ("--namespace", desk.api.namespace)
+        fetched = call("k8s", "fetch", name, *place, "--remove", "-o", "back", cwd=desk.folder)
+        assert fetched.returncode == 0, fetched.stderr
+        here = call("show", desk.folder / "back", "--json")
+        assert here.returncode == 0, here.stderr
+        assert call("show", address, "--json").stdout == here.stdout
+        assert json.loads(here.stdout)
+        bucket.client.close()
+    desk.api.delete("Secret", "bucket-access")
+    until(lambda: desk.left() == [])

@@ -1,0 +1,153 @@
+"""volbench k8s: manifests of a profile, access rights, and storage classes."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.command_line import call
+from tests.extensions.kubernetes.schemas import NEWEST, problems
+from volbench.plan.bundled_files import bundled_names
+
+IMAGE = ("--image", "registry.example.com/volbench-fio:1")
+
+
+def documents(*arguments: str, **more: Any) -> list[dict[str, Any]]:  # noqa: ANN401 - as for `call`
+    """Return the manifests that a command prints."""
+    done = call("k8s", *arguments, **more)
+    assert done.returncode == 0, done.stderr
+    return list(yaml.safe_load_all(done.stdout))
+
+
+def test_render_prints_the_objects_of_the_published_article() -> None:
+    """The nine tests need a claim of the class, and the node's own disk for the first of them."""
+    owner, claim, pod = documents(
+        *("render", "aks-disk", "--storage-class", "managed-premium-retain-nocache"),
+        *("--size", "250Gi", "--node-selector", "tag=disktest", *IMAGE),
+    )
+    assert owner["kind"] == "ConfigMap"
+    assert claim["spec"]["resources"]["requests"]["storage"] == "250Gi"
+    assert claim["spec"]["storageClassName"] == "managed-premium-retain-nocache"
+    assert pod["spec"]["nodeSelector"] == {"tag": "disktest"}
+    mounts = {mount["mountPath"] for mount in pod["spec"]["containers"][0]["volumeMounts"]}
+    assert {"/volumes/data", "/volumes/os"} <= mounts
+    assert not any(problems(each, NEWEST[-1]) for each in (owner, claim, pod))
+
+
+@pytest.mark.parametrize(
+    ("options", "kinds"),
+    [
+        (("--os-disk",), ["ConfigMap", "Pod"]),
+        (("--size", "1Gi", "--ephemeral"), ["ConfigMap", "Pod"]),
+        (("--size", "1Gi", "--replicas", "3", "--spread", "zone"), ["ConfigMap", "StatefulSet"]),
+        (
+            ("--size", "1Gi", "--storage-class", "a", "--storage-class", "b"),
+            ["ConfigMap", *2 * ("PersistentVolumeClaim", "Pod")],
+        ),
+    ],
+)
+def test_options_choose_the_objects(options: tuple[str, ...], kinds: list[str]) -> None:
+    """Each option of the volume leads to its objects, all valid."""
+    found = documents("render", "quick", *IMAGE, *options)
+    assert [each["kind"] for each in found] == kinds
+    assert not any(problems(each, NEWEST[-1]) for each in found)
+    for each in found:
+        if each["kind"] in {"Pod", "StatefulSet"}:  # applied by hand, none of them starts
+            pod = each["spec"].get("template", each)
+            assert pod["spec"]["schedulingGates"]
+
+
+def test_the_image_can_be_configured(tmp_path: Path) -> None:
+    """Without an option the image is that of volbench.toml; without either there is none."""
+    (tmp_path / "volbench.toml").write_text('image = "registry.example.com/fio:2"\n')
+    _, pod = documents("render", "quick", "--os-disk", cwd=tmp_path)
+    assert pod["spec"]["containers"][0]["image"] == "registry.example.com/fio:2"
+    (tmp_path / "volbench.toml").unlink()
+    done = call("k8s", "render", "quick", "--os-disk", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "image" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        (),
+        ("--size", "1g"),
+        ("--os-disk", "--ephemeral"),
+        ("--os-disk", "--storage-class", "fast"),
+        ("--size", "1Gi", "--node-selector", "tag"),
+        ("--size", "1Gi", "--toleration", "a=b:Never"),
+        ("--size", "1Gi", "--namespace", "a/../b"),
+    ],
+)
+def test_invalid_options_are_refused(options: tuple[str, ...]) -> None:
+    """Exit code 2, and nothing on standard output."""
+    done = call("k8s", "render", "quick", *IMAGE, *options)
+    assert (done.returncode, done.stdout) == (2, "")
+
+
+@pytest.mark.parametrize("name", ["A_very-long_Name-" * 3, "x", "-9_"])
+def test_names_of_profiles_stay_out_of_the_manifests(name: str, tmp_path: Path) -> None:
+    """Whatever a profile is called, the names of objects are DNS labels."""
+    profile = tmp_path / "p.yaml"
+    profile.write_text(
+        f"name: {name}\ndefaults: {{size: 1m, ioengine: psync}}\njobs: {{first: {{rw: write}}}}\n"
+    )
+    found = documents("render", str(profile), "--os-disk", *IMAGE)
+    names = [each["metadata"]["name"] for each in found]
+    assert all(re.fullmatch(r"volbench-[0-9a-f]{10}(-0)?", each) for each in names)
+
+
+def test_a_role_without_a_volume_is_refused(tmp_path: Path) -> None:
+    """Pods have the roles data and os."""
+    profile = tmp_path / "p.yaml"
+    profile.write_text(
+        "name: p\ndefaults: {size: 1m, ioengine: psync}\njobs: {first: {role: log, rw: write}}\n"
+    )
+    done = call("k8s", "render", profile, "--os-disk", *IMAGE)
+    assert done.returncode == 2
+    assert "role log" in done.stderr
+
+
+def test_the_role_has_no_more_rights_than_campaigns_need() -> None:
+    """No wildcard, no secrets, nothing written outside the namespace."""
+    found = documents("role", "--namespace", "disktest")
+    assert not any(problems(each, NEWEST[-1]) for each in found)
+    by_kind = {each["kind"]: each for each in found}
+    rules = by_kind["Role"]["rules"] + by_kind["ClusterRole"]["rules"]
+    words = {word for rule in rules for words in rule.values() for word in words}
+    assert not words & {"*", "secrets", "impersonate", "bind", "escalate"}
+    assert {verb for rule in by_kind["ClusterRole"]["rules"] for verb in rule["verbs"]} == {"get"}
+    assert by_kind["RoleBinding"]["subjects"][0]["namespace"] == "disktest"
+
+
+def test_every_storage_class_is_valid_and_keeps_its_volumes() -> None:
+    """The listed classes are those of the folder: valid, named as their file, and Retain."""
+    listed = json.loads(call("k8s", "storageclass", "--list", "--json").stdout)
+    names = [row["name"] for row in listed]
+    assert sorted(names) == list(bundled_names("storage-classes"))
+    for each, name in zip(documents("storageclass", *names), names, strict=True):
+        assert each["metadata"]["name"] == name
+        assert each["reclaimPolicy"] == "Retain"
+        assert [found for version in NEWEST for found in problems(each, version)] == []
+        assert all(isinstance(value, str) for value in each["parameters"].values())
+
+
+def test_the_published_storage_class_has_no_cache() -> None:
+    """Premium SSD through the CSI driver, without host cache."""
+    (article,) = documents("storageclass", "managed-premium-retain-nocache")
+    assert article["provisioner"] == "disk.csi.azure.com"
+    assert article["parameters"] == {"skuName": "Premium_LRS", "cachingMode": "None"}
+
+
+@pytest.mark.parametrize("arguments", [(), ("--list", "ebs-gp3-retain"), ("ebs-gp3",)])
+def test_unknown_classes_are_refused(arguments: tuple[str, ...]) -> None:
+    """The hint names the nearest class or the list."""
+    done = call("k8s", "storageclass", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "hint" in done.stderr

@@ -1,0 +1,188 @@
+"""Life of volumes: the steps in a real cluster, and those that only some drivers have."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
+from typing import Any
+from unittest.mock import Mock
+
+import pytest
+
+from tests.command_line import call
+from tests.extensions.kubernetes.conftest import IMAGE, Desk
+from tests.waiting import until
+from volbench.errors import DeadlineError
+from volbench.extensions.kubernetes.expansion import LOOK_S
+from volbench.extensions.kubernetes.lifecycle import STEPS, VolumeLife, follow_lives
+from volbench.extensions.kubernetes.lifecycle_tables import lives_plot, lives_table, steps_table
+from volbench.present.plots.description import numbers
+
+TIMES = {
+    "created": 0.0,
+    "bound": 1.0,
+    "scheduled": 2.0,
+    "running": 9.0,
+    "stopped": 20.0,
+    "detached": 25.0,
+    "released": 30.0,
+    "deleted": 31.0,
+}
+
+
+def life(storage_class: str, **events: float) -> VolumeLife:
+    """Return the life of a volume whose events have these times."""
+    named: dict[str, Any] = {"metadata": {"name": "v"}}
+    return VolumeLife(storage_class, named, named, {**TIMES, **events}, first_io_s=0.01)
+
+
+def test_a_step_that_the_cluster_does_not_have_is_unknown() -> None:
+    """Without an attachment the start follows the placement; with one, the attachment."""
+    assert life("plain").durations_s() == dict(
+        zip(STEPS, (1, None, 7, 0.01, None, None, 5, 1), strict=True)
+    )
+    attached = life("csi", attached=5.0).durations_s()
+    assert (attached["attach"], attached["start"]) == (3, 4)
+
+
+def test_percentiles_are_those_of_each_class_and_step() -> None:
+    """The 99th percentile of few volumes is the slowest, and the table says so."""
+    lives = [life("a", bound=1.0), life("a", bound=2.0), life("b", attached=5.0)]
+    table = steps_table(lives)
+    first = table.rows[0]
+    assert (first["storage_class"], first["step"], first["volumes"]) == ("a", "provision", 2)
+    assert (first["p50_s"], first["p99_s"], first["max_s"]) == (1.5, 2.0, 2.0)
+    assert [row["storage_class"] for row in table.rows if row["step"] == "attach"] == ["b"]
+    assert "p99 is the slowest" in table.notes[0]
+    assert [row["attach_s"] for row in lives_table(lives).rows] == [None, None, 3.0]
+
+
+def test_the_bars_of_a_class_follow_each_other() -> None:
+    """A bar begins where that of the step before it ends."""
+    plot = lives_plot([life("a")])
+    (bars,) = plot.panels[0].marks
+    data = bars.data  # type: ignore[union-attr]  # the only mark has a frame
+    assert list(data["_base"]) == pytest.approx([0, 1, 8, 8.01, 13.01])
+    assert list(numbers(plot)["step"]) == [
+        step for step in STEPS if step not in {"attach", "expand", "snapshot"}
+    ]
+    assert [series.label for series in plot.series] == list(data["step"])
+
+
+def test_an_attachment_is_found_by_the_name_that_kubernetes_gives_it() -> None:
+    """Its name is a hash of handle, driver and node, so that no right to list them is needed."""
+    volume = {"spec": {"csi": {"driver": "disk.csi.example", "volumeHandle": "disk-1"}}}
+    name = f"csi-{sha256(b'disk-1disk.csi.examplenode-1').hexdigest()}"
+    found: dict[str, Any] = {"PersistentVolume": volume}
+
+    def read(kind: str, wanted: str) -> dict[str, Any] | None:
+        assert wanted == {"VolumeAttachment": name, "PersistentVolume": "pv"}[kind]
+        return found.get(kind)
+
+    cluster = Mock(read_if_allowed=read, logs=lambda _pod: "first I/O 0.002000\n")
+    claims = {"v": {"status": {"phase": "Bound"}, "spec": {"volumeName": "pv"}}}
+    pods: dict[str, Any] = {"v": {"spec": {"nodeName": "node-1"}}}
+    seen = life("csi")
+    seen.at_s, seen.first_io_s = {"created": 0.0}, None
+    assert not seen.has_worked(cluster, claims, pods)
+    assert "attached" not in seen.at_s
+    found["VolumeAttachment"] = {"status": {"attached": True}}
+    assert not seen.has_worked(cluster, claims, pods)
+    assert "attached" in seen.at_s
+    pods["v"]["status"] = {"containerStatuses": [{"state": {"running": {}}}]}
+    assert seen.has_worked(cluster, claims, pods)
+    assert seen.first_io_s == 0.002
+    assert not seen.is_detached(cluster, claims, {})
+    del found["VolumeAttachment"]
+    assert seen.is_detached(cluster, claims, {})
+    assert not seen.is_deleted(cluster, {}, {})
+    del found["PersistentVolume"]
+    assert seen.is_deleted(cluster, {}, {})
+
+
+def test_what_holds_an_expansion_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the words of the node, when the time is up; an expansion that is seen ends the step."""
+    monkeypatch.setattr(VolumeLife, "has_worked", lambda *_: True)
+    status: dict[str, Any] = {"capacity": {"storage": "1Gi"}}
+    status["conditions"] = [{"type": "Resizing"}, {"type": "NodeResizeError", "message": "no room"}]
+    wanted = {"resources": {"requests": {"storage": "2Gi"}}}
+    claim = {"metadata": {"name": "v"}, "spec": wanted, "status": status}
+    cluster = Mock(list=lambda kind, _: [claim] if kind == "PersistentVolumeClaim" else [])
+    growing = life("csi")
+    growing.expand_to = "2Gi"
+    with pytest.raises(DeadlineError, match=r"step expand of v has not ended .* 0 s: no room"):
+        follow_lives(cluster, "c", [growing], timeout_s=0)
+    status["capacity"]["storage"] = "2Gi"
+    assert growing.is_expanded(cluster, {"v": claim}, {})
+    growing.at_s |= {"resized": 3.0, "expanded": 7.0}
+    assert growing.durations_s()["expand"] == 4.0
+
+
+def test_classes_take_turns(desk: Desk) -> None:
+    """Two volumes live at a time, each of them is timed, and nothing of them is left."""
+    place = ("--namespace", desk.api.namespace, *IMAGE, "--size", "64Mi")
+    classes = ("--storage-class", "fast", "--storage-class", "waiting")
+    chart = desk.folder / "life.svg"
+    more = ("--count", "2", "--at-once", "2", "--each", "--json", "--chart", str(chart))
+    done = call("k8s", "lifecycle", *place, *classes, *more)
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)
+    assert sorted(row["storage_class"] for row in rows) == ["fast", "fast", "waiting", "waiting"]
+    assert all(row["attach_s"] is None and row["node"] == "127.0.0.1" for row in rows)
+    assert all(LOOK_S < row["start_s"] < 60 and 0 < row["first_io_s"] < 10 for row in rows)
+    assert "first I/O" in chart.read_text()
+    assert desk.left() == []
+
+
+@pytest.mark.parametrize(
+    ("storage_class", "options", "status", "words"),
+    [
+        ("retained", (), 3, "retained retains its volumes: 5 disks would be left"),
+        ("absent", (), 2, "has no storage class absent"),
+        ("fast", ("--node-selector", "a=b", "--pod-timeout", "2s"), 4, "FailedScheduling"),
+        ("fast", ("--volume-mode", "Block", "--pod-timeout", "2s"), 4, "is not ready"),
+    ],
+)
+def test_volumes_that_cannot_live_are_explained(
+    desk: Desk, storage_class: str, options: tuple[str, ...], status: int, words: str
+) -> None:
+    """The reason is the cluster's, and nothing is left."""
+    place = ("--namespace", desk.api.namespace, *IMAGE, "--size", "64Mi")
+    done = call("k8s", "lifecycle", *place, "--storage-class", storage_class, *options)
+    assert done.returncode == status, done.stderr
+    assert words in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_pod_that_is_deleted_ends_the_command(desk: Desk) -> None:
+    """At once, not at the end of its patience; and nothing is left."""
+    place = ("--namespace", desk.api.namespace, *IMAGE, "--size", "64Mi", "--count", "1")
+    waits = ("--storage-class", "fast", "--node-selector", "a=b", "--pod-timeout", "5m")
+
+    def delete() -> None:
+        until(lambda: desk.api.list("Pod"))
+        desk.api.delete("Pod", desk.pod()["metadata"]["name"], grace_s=0)
+
+    with ThreadPoolExecutor(1) as pool:
+        deleted = pool.submit(delete)
+        done = call("k8s", "lifecycle", *place, *waits)
+        deleted.result()
+    assert done.returncode == 4, done.stderr
+    assert "the pod of fast has ended: it was deleted" in done.stderr
+    assert desk.left() == []
+
+
+def test_volumes_before_an_error_are_shown(desk: Desk, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An interruption in the last round costs that round only."""
+
+    def fail(*_: object, **__: object) -> Iterator[VolumeLife]:
+        yield life("fast")
+        raise DeadlineError("too late")
+
+    monkeypatch.setattr("volbench.extensions.kubernetes.lifecycle.measure_lives", fail)
+    place = ("--namespace", desk.api.namespace, *IMAGE, "--size", "64Mi")
+    done = call("k8s", "lifecycle", *place, "--storage-class", "fast")
+    assert done.returncode == 4, done.stderr
+    assert "provision" in done.stdout

@@ -1,0 +1,286 @@
+"""Why pods are not ready, or have ended, in the cluster's words."""
+
+from __future__ import annotations
+
+from typing import cast
+from unittest import mock
+
+import pytest
+
+from volbench.errors import DeadlineError
+from volbench.extensions.kubernetes.cluster import Cluster, Manifest
+from volbench.extensions.kubernetes.pod_status import Pending, ready_pods, why_ended, why_pending
+
+NOON = "2026-11-22T12:00:00.000000Z"
+
+
+def pod(status: Manifest | None = None, **metadata: str) -> Manifest:
+    """Return a pod with a status."""
+    return {"metadata": {"uid": "u1", **metadata}, "status": status or {}}
+
+
+def waiting(reason: str, message: str = "") -> Manifest:
+    """Return the status of a pod whose container waits."""
+    state = {"waiting": {"reason": reason, "message": message}}
+    return {"phase": "Pending", "containerStatuses": [{"state": state}]}
+
+
+def warning(reason: str, message: str) -> Manifest:
+    """Return a warning."""
+    return {"type": "Warning", "reason": reason, "message": message}
+
+
+UNSCHEDULABLE = {
+    "type": "PodScheduled",
+    "status": "False",
+    "message": "0/3 nodes are available: 3 node(s) didn't match Pod's node affinity/selector.",
+}
+
+
+@pytest.mark.parametrize(
+    ("status", "events", "expected"),
+    [
+        (
+            {"phase": "Pending", "conditions": [UNSCHEDULABLE]},
+            [],
+            Pending(f"FailedScheduling: {UNSCHEDULABLE['message']}"),
+        ),
+        (
+            {"phase": "Pending", "conditions": [UNSCHEDULABLE]},
+            [warning("ProvisioningFailed", "no disk left")],
+            Pending("ProvisioningFailed: no disk left"),
+        ),
+        (waiting("ErrImagePull", "not found"), [], Pending("ErrImagePull: not found")),
+        (waiting("ImagePullBackOff"), [], Pending("ImagePullBackOff", is_final=True)),
+        (
+            waiting("ContainerCreating"),
+            [warning("FailedMount", "timed out")],
+            Pending("FailedMount: timed out"),
+        ),
+        (waiting("ContainerCreating"), [], Pending("the container is being created")),
+        ({"phase": "Running", "conditions": [{"type": "Ready", "status": "True"}]}, [], None),
+        (
+            {"phase": "Failed", "reason": "Evicted", "message": "low on memory"},
+            [],
+            Pending("Evicted: low on memory", is_final=True),
+        ),
+        (
+            {"phase": "Failed", "reason": "PodOSNotSupported", "message": "no"},
+            [],
+            Pending("PodOSNotSupported: no", is_final=True),
+        ),
+        *(
+            ({"phase": "Failed", "reason": reason}, [], Pending(reason, is_rejected=True))
+            for reason in (
+                "NodeAffinity",
+                "NodeShutdown",
+                "Terminated",
+                "OutOfcpu",
+                "OutOfpods",
+                "OutOfexample.com/disk",
+                "UnexpectedAdmissionError",
+            )
+        ),
+    ],
+)
+def test_a_pending_pod_has_a_reason(
+    status: Manifest, events: list[Manifest], expected: Pending | None
+) -> None:
+    """The reason is the cluster's, and shows whether waiting helps."""
+    assert why_pending(pod(status), events) == expected
+
+
+def test_a_set_that_may_not_create_pods_is_reported() -> None:
+    """A quota keeps the pods of a StatefulSet from existing at all."""
+    events = [warning("FailedCreate", 'pods "x" is forbidden: exceeded quota: q')]
+    found = why_pending(None, events)
+    assert found == Pending('FailedCreate: pods "x" is forbidden: exceeded quota: q', is_final=True)
+
+
+def test_conflicts_of_components_are_no_reasons(capsys: pytest.CaptureFixture[str]) -> None:
+    """The later one tries again at once: nobody has to do anything."""
+    conflict = 'cannot update claim "c": the object has been modified; please apply your changes'
+    cluster = mock.create_autospec(Cluster, instance=True)
+    cluster.namespace = "disktest"
+    unscheduled = {"type": "PodScheduled", "status": "False", "message": conflict}
+    cluster.read.return_value = pod({"phase": "Pending", "conditions": [unscheduled]})
+    cluster.list.return_value = [warning("FailedUpdate", conflict)]
+    with pytest.raises(DeadlineError):
+        ready_pods(cluster, {"h": ("set-0", "claim")}, timeout_s=-1)
+    assert capsys.readouterr().err == "h: Pending: the container is being created\n"
+
+
+@pytest.mark.parametrize(
+    ("times", "newest"),
+    [
+        (({"lastTimestamp": "2026-11-22T12:00:05Z"}, {"eventTime": NOON}), 0),
+        (({"lastTimestamp": "2026-11-22T11:59:05Z"}, {"eventTime": NOON}), 1),
+        (
+            (
+                {"lastTimestamp": "2026-11-22T12:00:05Z"},
+                {"eventTime": NOON, "series": {"lastObservedTime": "2026-11-22T12:00:09.000000Z"}},
+            ),
+            1,
+        ),
+    ],
+)
+def test_the_newest_warning_is_told(
+    times: tuple[Manifest, Manifest], newest: int, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The scheduler's events carry other times than the kubelet's; an old reason is none.
+
+    Nor is one about an object without a name, as the API allows.
+    """
+    events = [
+        warning(f"Reason{number}", "") | {"lastTimestamp": None, "series": None} | each
+        for number, each in enumerate(times)
+    ]
+    cluster = mock.create_autospec(Cluster, instance=True)
+    cluster.namespace = "disktest"
+    cluster.read.return_value = pod({"phase": "Pending"})
+    abouts = ({"involvedObject": {"name": name}} for name in ("set-0", "claim"))
+    found = [event | about for event, about in zip(events, abouts, strict=True)]
+    cluster.list.return_value = [*found, warning("OfNoObject", "") | {"involvedObject": {}}]
+    with pytest.raises(DeadlineError, match=f"is not ready: Reason{newest}$"):
+        ready_pods(cluster, {"h": ("set-0", "claim")}, timeout_s=-1)
+    assert capsys.readouterr().err == f"h: Pending: Reason{newest}\n"
+
+
+def test_many_pods_are_awaited_with_two_requests_a_look(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """However many there are; those that have a reason in common share a line."""
+    ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+    names = [f"set-{number}" for number in range(100)]
+    states: list[Manifest] = [{"phase": "Pending"}, ready]
+    looks = iter([pod(state, name=name) for name in names] for state in states)
+    mount = warning("FailedMount", "timed out") | {"involvedObject": {"name": "set-7"}}
+    cluster = mock.create_autospec(Cluster, instance=True)
+    cluster.namespace = "disktest"
+    cluster.list.side_effect = lambda kind, *_, **__: next(looks) if kind == "Pod" else [mount]
+    monkeypatch.setattr("time.sleep", lambda _pause_s: None)
+    wanted = {f"h{name[4:]}": (name, f"data-{name}") for name in names}
+    assert [*ready_pods(cluster, wanted, timeout_s=90)] == [*wanted]
+    assert len(cluster.method_calls) == 4
+    assert capsys.readouterr().err.splitlines() == [
+        "h0, h1, h2 and 96 more: Pending: the container is being created",
+        "h7: Pending: FailedMount: timed out",
+    ]
+
+
+REJECTED = {
+    "apiVersion": "v1",
+    "kind": "Pod",
+    "metadata": {"name": "p", "uid": "u1", "resourceVersion": "7", "labels": {"l": "v"}},
+    "spec": {"nodeName": "n1", "nodeSelector": {"tag": "x"}},
+    "status": {"phase": "Failed", "reason": "NodeAffinity"},
+}
+
+
+def wait_for(monkeypatch: pytest.MonkeyPatch, *states: Manifest | None) -> mock.Mock:
+    """Wait for a pod that is in each state for a second, and return the cluster."""
+    cluster = mock.create_autospec(Cluster, instance=True)
+    cluster.namespace = "disktest"
+    cluster.list.return_value = []
+    cluster.read.side_effect = states
+    seconds = iter(range(100))
+    monkeypatch.setattr("time.monotonic", lambda: next(seconds))
+    monkeypatch.setattr("time.sleep", lambda _pause_s: None)
+    ready_pods(cluster, {"h": ("p", "claim")}, timeout_s=90)
+    return cast("mock.Mock", cluster)
+
+
+def test_a_rejected_pod_is_created_again(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """As often as its node rejects it, without what the cluster has added; each is deleted once."""
+    gone, ready = None, pod({"conditions": [{"type": "Ready", "status": "True"}]})
+    second = REJECTED | {"metadata": {"name": "p", "uid": "u2", "labels": {"l": "v"}}}
+    cluster = wait_for(monkeypatch, REJECTED, gone, second, gone, gone, ready)
+    assert cluster.delete.mock_calls == [
+        mock.call("Pod", "p", uid="u1"),
+        mock.call("Pod", "p", uid="u2"),
+    ]
+    new = {
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {"name": "p", "labels": {"l": "v"}},
+        "spec": {"nodeSelector": {"tag": "x"}},
+    }
+    assert cluster.create.mock_calls == [mock.call(new), mock.call(new)]
+    assert capsys.readouterr().err == "h: Pending: NodeAffinity; creating the pod again\n"
+
+
+def test_a_stateful_set_replaces_its_rejected_pods(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are waited for, and left to it."""
+    owned = {"name": "p", "uid": "u1", "ownerReferences": [{"kind": "StatefulSet"}]}
+    ready = pod({"conditions": [{"type": "Ready", "status": "True"}]})
+    cluster = wait_for(monkeypatch, REJECTED | {"metadata": owned}, None, ready)
+    assert not cluster.delete.called
+    assert not cluster.create.called
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (None, "it was deleted"),
+        (pod(uid="u2"), "it was replaced by another pod of the same name"),
+        (pod(deletionTimestamp="2026-11-22T12:00:00Z"), "it is being deleted"),
+        (
+            pod({"phase": "Failed", "reason": "Evicted", "message": "low on disk"}),
+            "Evicted: low on disk",
+        ),
+        (pod({"phase": "Running"}), ""),
+    ],
+)
+def test_an_ended_pod_has_a_reason(found: Manifest | None, expected: str) -> None:
+    """A pod that can run nothing any more is distinguished from one that can."""
+    assert why_ended(found, "u1") == expected
+
+
+@pytest.mark.parametrize(
+    ("message", "advice"),
+    [
+        (
+            "Pod ephemeral local storage usage exceeds the total limit of containers 64Mi. ",
+            "raise it: --pod-limit ephemeral-storage=...",
+        ),
+        (
+            'Container fio exceeded its local ephemeral storage limit "64Mi". ',
+            "raise it: --pod-limit ephemeral-storage=...",
+        ),
+        ('Usage of EmptyDir volume "os" exceeds the limit "1Gi". ', "exceeded --size"),
+        (
+            "The node was low on resource: memory. Threshold quantity: 100Mi, available: 9Mi. ",
+            "had too little memory: reserve what a pod needs with --pod-request memory=...",
+        ),
+        (
+            "The node was low on resource: ephemeral-storage. Container fio was using 2Gi, ",
+            "had too little ephemeral-storage: reserve what a pod needs",
+        ),
+        (
+            "The node was low on resource: inodes. ",
+            "had too little inodes: choose another node with --node-selector",
+        ),
+    ],
+)
+def test_an_evicted_pod_says_what_to_do(message: str, advice: str) -> None:
+    """By the message of the kubelet (1.34), in the reason of the run that it ended."""
+    evicted = pod({"phase": "Failed", "reason": "Evicted", "message": message})
+    reason = why_ended(evicted, "u1")
+    assert reason.startswith(f"Evicted: {message.strip()} (")
+    assert advice in reason
+    assert why_pending(evicted, []) == Pending(reason, is_final=True)
+
+
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [({"memory": "64Mi"}, " of 64Mi (--pod-limit memory=...)"), ({"cpu": "1"}, "")],
+)
+def test_a_killed_container_is_reported(limits: Manifest, words: str) -> None:
+    """The end of a container carries its reason and status, and the limit that ended it."""
+    state = {"terminated": {"reason": "OOMKilled", "exitCode": 137}}
+    ended = pod({"phase": "Failed", "containerStatuses": [{"state": state}]})
+    ended["spec"] = {"containers": [{"resources": {"limits": limits}}]}
+    reason = f"OOMKilled: it exceeded its memory limit{words}"
+    assert why_ended(ended, "u1") == f"its container ended with status 137: {reason}"

@@ -1,0 +1,372 @@
+"""Snapshots, clones, expansion and raw blocks with a CSI driver in a real cluster."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.command_line import call
+from tests.engine.conftest import attach_loop
+from tests.extensions.kubernetes.conftest import (
+    IMAGE,
+    Desk,
+    block_volume,
+    storage_class,
+    wait_for_run,
+)
+from tests.extensions.kubernetes.local_cluster import LocalCluster
+from tests.fleet.hosts import call as call_program
+from tests.waiting import PATIENCE_S, until
+from volbench.api.one_campaign import open_campaign
+from volbench.extensions.kubernetes.cluster import Manifest, open_cluster
+from volbench.extensions.kubernetes.manifests import (
+    DATA_DEVICE,
+    MANAGED_BY,
+    NODE_DEVICE,
+    claim_spec,
+    make_object,
+)
+
+DRIVER = "loop.csi.volbench.io"
+_BLOCK = ("--volume-mode", "Block", "--storage-class", "loop")
+_SIZE = 64 << 20
+WRITTEN = """\
+name: written
+jobs:
+  fill: {rw: write, bs: 1m, size: 64m, ioengine: psync, direct: 1, verify: crc32c, do_verify: 0}
+"""
+RESTORED = """\
+name: restored
+cold_probe: true
+phases:
+  warmup:
+    hydration:
+      warming: {mode: read, extents: 4}
+jobs:
+  same: {rw: read, bs: 1m, size: 64m, ioengine: psync, direct: 1, verify: crc32c}
+"""
+READS = """\
+name: reads
+jobs:
+  a: {rw: randread, bs: 4k, ioengine: psync, direct: 1, runtime: 8s, time_based: 1}
+"""
+
+
+def snapshot_class(name: str, *, retains: bool = False) -> Manifest:
+    """Return a class of snapshots of the driver."""
+    return {
+        "apiVersion": "snapshot.storage.k8s.io/v1",
+        "kind": "VolumeSnapshotClass",
+        "metadata": {"name": name},
+        "driver": DRIVER,
+        "deletionPolicy": "Retain" if retains else "Delete",
+    }
+
+
+def attributes_class(name: str, driver: str) -> Manifest:
+    """Return a class of attributes of the volumes of a driver."""
+    return {
+        "apiVersion": "storage.k8s.io/v1",
+        "kind": "VolumeAttributesClass",
+        "metadata": {"name": name},
+        "driverName": driver,
+        "parameters": {"DiskIOPSReadWrite": "5000"},
+    }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _driver(cluster: LocalCluster, classes: None) -> Iterator[None]:
+    """Start the driver, and make its classes."""
+    del classes
+    cluster.add_driver()
+    api = open_cluster()
+    own = {"provisioner": DRIVER}
+    made = [
+        storage_class("loop") | own | {"allowVolumeExpansion": True},
+        storage_class("fixed") | own,
+        snapshot_class("saved"),
+        snapshot_class("saved-for-good", retains=True),
+        attributes_class("fast", DRIVER),
+        attributes_class("other-driver", "disk.csi.azure.com"),
+    ]
+    for manifest in made:
+        api.create(manifest)
+    yield
+    for manifest in made:
+        api.delete(manifest["kind"], manifest["metadata"]["name"])
+    api.close()
+
+
+@pytest.fixture
+def source(desk: Desk, tmp_path: Path) -> Iterator[str]:
+    """Write a raw volume whose claim is kept, and yield the name of the claim."""
+    profile = tmp_path / "written.yaml"
+    profile.write_text(WRITTEN, encoding="utf-8")
+    destroyed = ("--allow-destroy", "/dev/volbench-data", "--keep")
+    done = desk.run("written", str(profile), *_BLOCK, *destroyed)
+    assert done.returncode == 0, done.stderr
+    (claim,) = desk.api.list("PersistentVolumeClaim")
+    name = claim["metadata"]["name"]
+    yield name
+    for kind, left in (("VolumeSnapshot", "night"), ("PersistentVolumeClaim", name)):
+        desk.api.delete(kind, left)
+    until(lambda: desk.api.list("VolumeSnapshot") == [])
+    until(lambda: desk.api.read("PersistentVolumeClaim", name) is None)
+
+
+def save(desk: Desk, claim: str) -> None:
+    """Take the snapshot `night` of a claim."""
+    desk.api.create(
+        {
+            "apiVersion": "snapshot.storage.k8s.io/v1",
+            "kind": "VolumeSnapshot",
+            "metadata": {"name": "night"},
+            "spec": {
+                "volumeSnapshotClassName": "saved",
+                "source": {"persistentVolumeClaimName": claim},
+            },
+        }
+    )
+
+
+def is_saved(desk: Desk) -> bool:
+    """Return whether the snapshot can be used."""
+    status = (desk.api.read("VolumeSnapshot", "night") or {}).get("status", {})
+    return bool(status.get("readyToUse"))
+
+
+@pytest.mark.parametrize("origin", ["--from-snapshot", "--from-claim"])
+def test_a_restored_volume_is_hydrated_and_measured(
+    desk: Desk, source: str, tmp_path: Path, origin: str
+) -> None:
+    """It holds what its source held: fio verifies it; and the source is as it was.
+
+    The warm-up reads each part once, in the order of the offsets.
+    """
+    profile = tmp_path / "restored.yaml"
+    profile.write_text(RESTORED, encoding="utf-8")
+    name = source
+    if origin == "--from-snapshot":
+        name = "night"
+        save(desk, source)
+        early = desk.run("early", str(profile), *_BLOCK, origin, "night", "--size", "32Mi")
+        assert early.returncode == 2, early.stderr
+        assert "night is not ready" in early.stderr or "is smaller than" in early.stderr
+        until(lambda: is_saved(desk))
+    done = desk.run("back", str(profile), *_BLOCK, origin, name)
+    assert done.returncode == 0, done.stderr
+    summary = open_campaign(tmp_path / "back").summary()
+    warmed = summary[summary["phase"] == "warmup"]
+    assert warmed["io_bytes"].sum() == _SIZE
+    assert len(warmed) > 1
+    assert list(summary[summary["phase"] == "measured"]["status"]) == ["finished"]
+    probe = json.loads((tmp_path / "back/probe/data/probe.json").read_text(encoding="utf-8"))
+    assert probe["reason"] == ""
+    assert probe["cold"] is not None
+    (host,) = open_campaign(tmp_path / "back").campaign.hosts
+    assert host.labels["restored_from"] == f"{origin.removeprefix('--from-')} {name}"
+    left = [item for item in desk.left() if source not in item]
+    assert left == []
+
+
+def test_expansion_and_snapshot_are_timed(desk: Desk) -> None:
+    """Each is a step of the life of a volume, which this driver attaches; nothing is left."""
+    place = ("--namespace", desk.api.namespace, *IMAGE, "--size", "32Mi", "--count", "2")
+    more = (*_BLOCK, "--expand", "64Mi", "--snapshot-class", "saved")
+    limits = ("--pod-limit", "memory=256Mi", "--pod-request", "cpu=10m")
+    done = call("k8s", "lifecycle", *place, *more, *limits, "--each", "--json")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)
+    assert len(rows) == 2
+    assert all(row[f"{step}_s"] > 0 for row in rows for step in ("attach", "expand", "snapshot"))
+    assert desk.left() == []
+    until(lambda: desk.api.list("VolumeSnapshot") == [])
+
+
+GROWN = """\
+name: grown
+defaults: {size: 8m, runtime: 15s, time_based: 1, ioengine: psync, direct: 1}
+jobs:
+  a: {rw: randwrite, bs: 4k}
+"""
+
+
+def test_a_volume_is_measured_before_during_and_after_its_expansion(desk: Desk) -> None:
+    """The request and the end are marks on the axis of the run, and what follows is after them."""
+    profile = desk.folder / "grown.yaml"
+    profile.write_text(GROWN, encoding="utf-8")
+    sizes = ("--size", "192Mi", "--expand", "256Mi")
+    done = desk.run("c", str(profile), "--storage-class", "loop", *sizes)
+    assert done.returncode == 0, done.stderr
+    assert "loop: expansion to 256Mi took" in done.stdout
+    campaign = open_campaign(desk.folder / "c")
+    summary = campaign.summary()
+    assert list(summary["arm"]) == ["before", "during", "after"]
+    marks = campaign.frame("marks")
+    assert list(marks["kind"]) == ["expand", "expanded"]
+    assert list(marks["run"]) == 2 * [summary["run"][1]]
+    requested_s, ended_s = marks["t_s"]
+    assert 2 < requested_s < ended_s
+    checked = call("verify", desk.folder / "c")
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    assert call("report", desk.folder / "c").returncode == 0
+
+
+def test_expansions_that_cannot_be_are_refused_before_anything_is_made(
+    desk: Desk, job: Path
+) -> None:
+    """A class without it, a smaller size, a raw device, and several repeats."""
+    for options, status, words in (
+        (("--storage-class", "fixed", "--expand", "96Mi"), 3, "fixed does not expand volumes"),
+        (("--storage-class", "loop", "--expand", "32Mi"), 2, "is not larger than --size 64Mi"),
+        ((*_BLOCK, "--expand", "96Mi"), 2, "--volume-mode Block exclude each other"),
+        (("--storage-class", "loop", "--expand", "96Mi", "--repeat", "2"), 2, "measures one job"),
+    ):
+        done = desk.run("c", str(job), *options)
+        assert done.returncode == status, done.stderr
+        assert words in done.stderr
+    assert desk.left() == []
+
+
+@pytest.mark.parametrize(
+    ("options", "status", "words"),
+    [
+        (("--storage-class", "fixed", "--expand", "64Mi"), 3, "fixed does not expand volumes"),
+        (("--storage-class", "loop", "--snapshot-class", "none"), 2, "no snapshot class none"),
+        (
+            ("--storage-class", "loop", "--snapshot-class", "saved-for-good"),
+            3,
+            "saved-for-good retains its snapshots",
+        ),
+        (("--storage-class", "fast", "--snapshot-class", "saved"), 4, "the snapshot of"),
+        (("--storage-class", "loop", "--from-snapshot", "none"), 2, "there is no snapshot none"),
+        (("--storage-class", "loop", "--from-claim", "none"), 2, "there is no claim none"),
+    ],
+)
+def test_what_a_class_cannot_do_is_refused(
+    desk: Desk, options: tuple[str, ...], status: int, words: str
+) -> None:
+    """In words, and nothing is left."""
+    place = ("--namespace", desk.api.namespace, *IMAGE, "--size", "32Mi", "--count", "1")
+    done = call("k8s", "lifecycle", *place, *options)
+    assert done.returncode == status, done.stderr
+    assert words in done.stderr
+    assert desk.left() == []
+    until(lambda: desk.api.list("VolumeSnapshot") == [])
+
+
+def test_a_run_on_a_raw_device_is_lost_with_its_pod(desk: Desk, tmp_path: Path) -> None:
+    """It has no files on the host; a resume with consent repeats it in another pod.
+
+    Attached again, a loop device cannot be identified.
+    """
+    profile = tmp_path / "reads.yaml"
+    profile.write_text(READS, encoding="utf-8")
+    process = desk.start("c", str(profile), *_BLOCK)
+    wait_for_run(desk)
+    desk.api.delete("Pod", desk.pod()["metadata"]["name"], grace_s=0)
+    table, errors = process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 4, errors
+    assert "interrupted" in table
+    (claim,) = desk.api.list("PersistentVolumeClaim", f"{MANAGED_BY}=volbench")
+    file = f"pvc-{claim['metadata']['uid']}"
+    until(lambda: file not in call_program("losetup", "--list"))  # else it is the same device
+    refused = call("resume", desk.folder / "c")
+    assert refused.returncode == 3, refused.stderr
+    consent = ("--allow-destroy", f"loop:{DATA_DEVICE}")
+    assert " ".join(consent) in refused.stderr
+    done = call("resume", desk.folder / "c", *consent)
+    assert done.returncode == 0, done.stderr
+    assert list(open_campaign(desk.folder / "c").summary()["status"]) == ["finished"]
+
+
+def test_volumes_have_the_attributes_class_that_was_requested(desk: Desk, job: Path) -> None:
+    """It is a label of the host, by which results are compared, as the volume reports it."""
+    chosen = ("--storage-class", "loop", "--size", "128Mi", "--attributes-class", "fast")
+    done = desk.run("c", str(job), *chosen)
+    assert done.returncode == 0, done.stderr
+    assert list(open_campaign(desk.folder / "c").summary()["label_attributes_class"]) == ["fast"]
+
+
+def test_an_attributes_class_of_another_driver_is_refused(desk: Desk, job: Path) -> None:
+    """And one that is missing, by the run and by the lives of volumes, before anything is made."""
+    missing = "there is no VolumeAttributesClass none"
+    for name, words in (
+        ("none", missing),
+        ("other-driver", "is for the driver disk.csi.azure.com"),
+    ):
+        chosen = ("--storage-class", "loop", "--attributes-class", name)
+        done = desk.run("c", str(job), *chosen)
+        assert done.returncode == 2, done.stderr
+        assert words in done.stderr
+    place = ("--namespace", desk.api.namespace, *IMAGE, "--size", "32Mi", "--count", "1")
+    done = call("k8s", "lifecycle", *place, *chosen)
+    assert done.returncode == 2, done.stderr
+    assert words in done.stderr
+    assert desk.left() == []
+
+
+def test_a_snapshot_that_is_missing_is_refused_before_anything_is_made(
+    desk: Desk, job: Path
+) -> None:
+    """By the run, too."""
+    for origin, words in (
+        ("--from-snapshot", "there is no snapshot none"),
+        ("--from-claim", "no claim none"),
+    ):
+        done = desk.run("c", str(job), "--storage-class", "loop", origin, "none")
+        assert done.returncode == 2, done.stderr
+        assert words in done.stderr
+    assert desk.left() == []
+
+
+@pytest.fixture
+def disk(desk: Desk, tmp_path: Path) -> Iterator[str]:
+    """Offer a device of the node, and yield the name of a claim of it."""
+    image = tmp_path / "image"
+    image.write_bytes(bytes(32 << 20))
+    device = attach_loop(image)
+    os.chown(device, 0, 0)  # root in a pod may not open a device of somebody else
+    content = claim_spec("32Mi", "block", volumeMode="Block")
+    with block_volume(desk.api, device):
+        desk.api.create(make_object("PersistentVolumeClaim", "disk", labels={}, spec=content))
+        yield "disk"
+        desk.api.delete("PersistentVolumeClaim", "disk")
+        until(lambda: desk.api.read("PersistentVolumeClaim", "disk") is None)
+    call_program("losetup", "-d", device)
+
+
+def test_layers_are_compared_in_one_pod(desk: Desk, job: Path, disk: str) -> None:
+    """Disk of the node, raw claim and filesystem are the arms of each block; the disk stays."""
+    chosen = [*("--layers", "file,device,claim", "--device-claim", disk)]
+    chosen += ["--storage-class", "loop", "--size", "192Mi"]
+    new = ("--allow-destroy", DATA_DEVICE)
+    for consent, status, words in (
+        ((), 3, f"--allow-destroy {disk}"),
+        (new, 3, f"--allow-destroy {disk}"),
+        (("--allow-destroy", disk), 3, f"--allow-destroy {DATA_DEVICE}"),
+        ((*new, "--allow-destroy", NODE_DEVICE), 3, f"--allow-destroy {disk}"),
+        ((*new, "--allow-destroy", "other"), 2, f"its targets are: {disk}, {DATA_DEVICE}"),
+    ):
+        refused = desk.run("c", str(job), *chosen, *consent)
+        assert refused.returncode == status, refused.stderr
+        assert words in refused.stderr
+        assert "created" not in refused.stderr
+    consent = (*new, "--allow-destroy", disk)
+    done = desk.run("c", str(job), *chosen, *consent, "--repeat", "3")
+    assert done.returncode == 0, done.stderr
+    summary = open_campaign(desk.folder / "c").summary().sort_values("started_utc")
+    assert list(summary["status"]) == 9 * ["finished"]
+    assert [{*arms} for _, arms in summary.groupby("block")["arm"]] == 3 * [
+        {"device", "claim", "file"}
+    ]
+    assert len({*summary["label_node"]}) == 1
+    compared = call("compare", desk.folder / "c", "--json")
+    assert compared.returncode == 0, compared.stderr
+    rows = json.loads(compared.stdout)
+    assert desk.left() == [f"PersistentVolumeClaim {disk}"]
+    assert rows

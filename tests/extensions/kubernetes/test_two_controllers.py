@@ -1,0 +1,171 @@
+"""Two controllers of one campaign in a real cluster: one holds it, the other leaves it alone."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.command_line import call
+from tests.extensions.kubernetes.conftest import Desk, kill, wait_for_run
+from tests.waiting import until
+from volbench.extensions.kubernetes.leases import CampaignLease, lease_holder
+from volbench.model.campaign.planned_run import RunState
+from volbench.store.journal import read_history
+
+
+def campaign_name(desk: Desk) -> str:
+    """Return the name of the only campaign in the namespace."""
+    return str(desk.pod()["metadata"]["labels"]["volbench.io/campaign"])
+
+
+def holder(desk: Desk) -> str:
+    """Return who holds the lease of the only campaign."""
+    return lease_holder(desk.api.read("Lease", campaign_name(desk)))
+
+
+def states(folder: Path) -> list[RunState]:
+    """Return the states of the runs in a campaign folder."""
+    return [*read_history(folder / "journal.jsonl").states.values()]
+
+
+def test_a_live_campaign_is_left_alone(desk: Desk, job: Path) -> None:
+    """Neither a resume, nor one of a copy, nor reap takes it from its controller."""
+    process = desk.start("c", str(job), "--storage-class", "fast", "--set", "runtime=15s")
+    wait_for_run(desk)
+    first, copy = holder(desk), desk.folder / "copy"
+    shutil.copytree(desk.folder / "c", copy)
+    place = ("--namespace", desk.api.namespace)
+    for arguments in (
+        ("resume", desk.folder / "c"),
+        ("resume", copy),
+        ("reap", copy),
+        ("k8s", "reap", campaign_name(desk), *place),
+    ):
+        refused = call(*arguments)
+        assert refused.returncode == 9, refused.stderr
+        assert f"is held by a controller on {os.uname().nodename} (folder " in refused.stderr
+    skipped = call("k8s", "reap", *place)
+    assert skipped.returncode == 0
+    assert "skipped: it is held by" in skipped.stderr
+    assert holder(desk) == first
+    _, errors = process.communicate(timeout=90)
+    assert process.returncode == 0, errors
+    assert states(desk.folder / "c") == [RunState.FINISHED]
+    before = states(copy)
+    late = call("resume", copy)
+    assert late.returncode == 4, late.stderr
+    assert "another copy of this folder has finished it" in late.stderr
+    assert states(copy) == before
+
+
+SKEWED = """
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+int clock_gettime(clockid_t id, struct timespec *now) {
+    int result = syscall(SYS_clock_gettime, id, now);
+    if (id == CLOCK_REALTIME) now->tv_sec += SKEW_S;
+    return result;
+}
+"""
+
+
+def test_a_controller_whose_clock_is_wrong_is_not_taken_for_dead(
+    desk: Desk, job: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seen from another machine, only its lease says that it lives: by the server's clock."""
+    library = desk.folder / "skewed.so"
+    compiler = ["cc", "-shared", "-fPIC", "-DSKEW_S=-150", "-o", str(library), "-xc", "-"]
+    subprocess.run(compiler, input=SKEWED, text=True, check=True)
+    with monkeypatch.context() as patch:
+        patch.setenv("LD_PRELOAD", str(library))
+        process = desk.start("c", str(job), "--storage-class", "fast", "--set", "runtime=8s")
+    wait_for_run(desk)
+    name = campaign_name(desk)
+    seen_from_another_machine(desk, name)
+    refused = call("k8s", "reap", name, "--namespace", desk.api.namespace)
+    assert refused.returncode == 9, refused.stderr
+    (age_s,) = re.findall(r"last seen (\d+) s ago", refused.stderr)
+    assert int(age_s) < 100
+    _, errors = process.communicate(timeout=90)
+    assert process.returncode == 0, errors
+
+
+def seen_from_another_machine(desk: Desk, name: str) -> None:
+    """Let the lease of a campaign name a process of another machine."""
+    notes = (desk.api.read("Lease", name) or {})["metadata"]["annotations"]
+    described = json.loads(notes["volbench.io/controller"])
+    described["process"]["boot_id"] = "of another machine"
+    notes["volbench.io/controller"] = json.dumps(described)
+    desk.api.patch("Lease", name, {"metadata": {"annotations": notes}})
+
+
+def test_a_copy_does_not_go_on_where_the_original_did(desk: Desk, job: Path) -> None:
+    """It says whose the runs are, and calls none of them failed; the original goes on."""
+    long = ("--set", "runtime=6s", "--repeat", "2")
+    process = desk.start("c", str(job), "--storage-class", "fast", *long)
+    wait_for_run(desk)
+    original, copy = desk.folder / "c", desk.folder / "copy"
+    shutil.copytree(original, copy)
+    kill(process)
+    second = desk.resume("c")
+    until(lambda: [*map(str, states(original))] == ["finished", "running"])
+    kill(second)
+    refused = call("resume", copy)
+    assert refused.returncode == 9, refused.stderr
+    assert f"was continued from {original}" in refused.stderr
+    assert RunState.FAILED not in states(copy)
+    done = call("resume", original)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_campaign_removed_during_the_wait_for_its_lease_is_not_resumed(
+    desk: Desk, job: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No pod is waited for that nobody will create, and no lease stays behind."""
+    process = desk.start("c", str(job), "--storage-class", "fast", "--set", "runtime=60s")
+    wait_for_run(desk)
+    kill(process)
+    copy = desk.folder / "copy"
+    shutil.copytree(desk.folder / "c", copy)
+    take = CampaignLease.take
+
+    def late(lease: CampaignLease, *, waits: bool = True) -> None:
+        monkeypatch.setattr(CampaignLease, "take", take)
+        done = call("reap", desk.folder / "c")
+        assert done.returncode == 0, done.stderr
+        take(lease, waits=waits)
+
+    monkeypatch.setattr(CampaignLease, "take", late)
+    refused = call("resume", copy)
+    assert refused.returncode == 4, refused.stderr
+    assert "nothing of volbench-" in refused.stderr
+    assert desk.api.list("Lease") == []
+
+
+def test_a_controller_that_lost_its_lease_leaves_the_runs_alone(desk: Desk, job: Path) -> None:
+    """It was frozen for so long that another took over: once awake it ends as if it were killed."""
+    process = desk.start("c", str(job), "--storage-class", "fast", "--set", "runtime=60s")
+    wait_for_run(desk)
+    name, uid = campaign_name(desk), desk.pod()["metadata"]["uid"]
+    os.kill(process.pid, signal.SIGSTOP)
+    seen_from_another_machine(desk, name)
+    desk.api.patch("Lease", name, {"spec": {"renewTime": "2026-01-01T00:00:00.000000Z"}})
+    other = CampaignLease(desk.api, name, desk.folder)
+    other.take()
+    os.kill(process.pid, signal.SIGCONT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 4, errors
+    assert f"{name} was taken over by a controller on" in errors
+    assert desk.pod()["metadata"]["uid"] == uid
+    assert states(desk.folder / "c") == [RunState.RUNNING]
+    other.release()
+    done = call("reap", desk.folder / "c")
+    assert done.returncode == 0, done.stderr

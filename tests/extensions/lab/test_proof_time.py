@@ -1,0 +1,184 @@
+"""Changes over time on simulated volumes: warm-up, credits, caches, stalls, neighbours.
+
+Virtual time shows every case in seconds. Two are proven in real time too, with real fio: credits
+that run out, and blocks that were never written.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.extensions.lab.proof import SAMPLE_S, Proof, Workload, made, measure
+from tests.extensions.lab.virtual import measure_virtually
+from volbench.analyse.bottleneck.campaign_context import Context
+from volbench.analyse.findings import find
+from volbench.extensions.catalogue.priced_runs import performance
+from volbench.model.profile.profile_settings import Limits
+
+VIRTUAL = pytest.param(measure_virtually, id="virtual")
+REAL = pytest.param(measure, id="real", marks=pytest.mark.alone)
+Measure = Callable[..., Proof]
+
+GP2 = Limits(iops=300, burst_iops=1500, burst_ios=12_000)
+
+BYTES = """
+name: bytes
+size: 32m
+restored: true
+service: {read: 1ms, write: 1ms, slots: 16}
+burst: {bandwidth: {baseline: 12MB/s, to: 40MB/s, credits: 280000000}}
+"""
+
+OTHER_COLD = """
+name: other-cold
+size: 48m
+block: 128k
+service: {read: 1ms, write: {latency: 3ms, sigma: 0.1}, slots: 32}
+limits: {iops: 900}
+first_touch: {write: 60ms, parallel: 3}
+"""
+
+
+@pytest.mark.parametrize(
+    ("scenario", "workload"),
+    [
+        pytest.param("cold-write", Workload("randwrite", iodepth=16, runtime_s=24), id="write"),
+        pytest.param("cold-read", Workload("randread", iodepth=8, runtime_s=26), id="read"),
+        pytest.param(OTHER_COLD, Workload("randwrite", iodepth=12, runtime_s=25), id="other"),
+    ],
+)
+def test_warming_up_is_recognised(tmp_path: Path, scenario: str, workload: Workload) -> None:
+    """Penalty within 5 points, time to warm within an interval and 5 %, and the right reason."""
+    known = made(scenario) if "\n" in scenario else scenario
+    proof = measure_virtually(known, tmp_path, workload)
+    curve = proof.curve
+    assert curve.penalty == pytest.approx(proof.truth().penalty, abs=0.05)
+    assert curve.plateau_iops == pytest.approx(proof.truth().iops, rel=0.03)
+    assert curve.to_90_s == pytest.approx(
+        proof.truth().warm_90_s, abs=SAMPLE_S + 0.05 * proof.truth().warm_90_s
+    )
+    assert "cold blocks warming up" in proof.verdict()["explanation"]
+    assert "cold-blocks" in proof.findings()
+
+
+@pytest.mark.parametrize("measured", [VIRTUAL, REAL])
+def test_credits_run_out(tmp_path: Path, measured: Measure) -> None:
+    """The time of exhaustion is found to 5 %, and so is the baseline, declared or not."""
+    proof = measured("gp2", tmp_path, Workload("randwrite", iodepth=16, runtime_s=25))
+    truth = proof.truth()
+    for verdict in (proof.verdict(), proof.verdict_given(GP2)):
+        assert verdict["bottleneck"] == "credits"
+        assert verdict["bottleneck_level"] == pytest.approx(300, rel=0.03)
+        assert verdict["verdict"] == "stepped"
+        assert verdict["steady_iops"] == pytest.approx(300, rel=0.03)
+        assert verdict["steady_from_s"] == pytest.approx(truth.fast_for_s, rel=0.05, abs=SAMPLE_S)
+    names = ("summary", "verdicts", "series", "device")
+    (reported,) = performance({name: proof.campaign.frame(name) for name in names}).to_dict(
+        "records"
+    )
+    assert reported["steady"]
+    assert reported["burst_iops"] == pytest.approx(1500, rel=0.05)
+    for view in (proof.view(), proof.view(limits=GP2)):
+        (ran_out,) = (entry for entry in find(Context((view,))) if entry.rule == "credits-ran-out")
+        assert ran_out.from_s == pytest.approx(truth.fast_for_s, rel=0.05, abs=SAMPLE_S)
+
+
+def test_credits_come_back(tmp_path: Path) -> None:
+    """A drained bucket rests for 20 s; the rate at which it was filled is found to 10 %."""
+    drain = Workload("randwrite", iodepth=16, runtime_s=16)
+    proof = measure_virtually("gp2", tmp_path, drain, replace(drain, pause_before_s=20))
+    findings = proof.campaign.findings.frame
+    (entry,) = findings[findings["rule"] == "credits-refilled"].to_dict("records")
+    reported = json.loads(entry["evidence"])
+    assert reported["refill_is"] == "measured"
+    assert reported["refill_ios_per_s"] == pytest.approx(300, rel=0.1)
+    assert reported["burst_iops"] == pytest.approx(1500, rel=0.05)
+
+
+def test_credits_for_bytes_run_out(tmp_path: Path) -> None:
+    """A bucket of bytes is told by its declared baseline, and when it would be empty."""
+    proof = measure_virtually(
+        made(BYTES), tmp_path, Workload("write", bs="64k", iodepth=8, runtime_s=25)
+    )
+    limits = Limits(bandwidth_bytes_per_s=12e6, burst_bandwidth_bytes_per_s=40e6, burst_bytes=280e6)
+    assert proof.verdict()["bottleneck"] == "credits"
+    (ran_out,) = (
+        entry
+        for entry in find(Context((proof.view(limits=limits),)))
+        if entry.rule == "credits-ran-out"
+    )
+    assert ran_out.from_s == pytest.approx(proof.truth().fast_for_s, rel=0.05, abs=SAMPLE_S)
+    assert ran_out.evidence["predicted_s"] == pytest.approx(10, rel=0.05)
+    assert "the declared baseline of 12 MB/s" in ran_out.message
+
+
+def test_a_full_cache_is_recognised(tmp_path: Path) -> None:
+    """Fast for eight seconds, then nothing for twelve: a cache, and two findings."""
+    proof = measure_virtually(
+        "azure-cache", tmp_path, Workload("randwrite", iodepth=16, runtime_s=34)
+    )
+    assert proof.verdict()["bottleneck"] == "cache-full"
+    assert {"stall", "not-steady"} <= set(proof.findings())
+    findings = proof.campaign.findings.frame
+    first = findings[findings["rule"] == "stall"].iloc[0]
+    assert first["from_s"] == pytest.approx(proof.truth().fast_for_s, abs=2 * SAMPLE_S)
+    length = first["to_s"] - first["from_s"]
+    assert length == pytest.approx(proof.truth().stall_s, abs=2 * SAMPLE_S)
+
+
+def test_a_stall_is_reported_at_its_time(tmp_path: Path) -> None:
+    """Four seconds without a completion are zeros of the series, told with their time."""
+    proof = measure_virtually("stall", tmp_path, Workload("randwrite", runtime_s=20))
+    findings = proof.campaign.findings.frame
+    (stall,) = findings[findings["rule"] == "stall"].to_dict("records")
+    assert stall["from_s"] == pytest.approx(8, abs=2 * SAMPLE_S)
+    assert stall["to_s"] == pytest.approx(12, abs=2 * SAMPLE_S)
+    quiet = proof.campaign.series().query("t_s > 9 and t_s < 11.6")
+    assert len(quiet) >= 5
+    assert (quiet["iops"] == 0).all()
+
+
+def test_a_neighbour_takes_and_returns_bandwidth(tmp_path: Path) -> None:
+    """Three dips that end are reported as another client's load, each in its time."""
+    proof = measure_virtually("neighbour", tmp_path, Workload("randread", runtime_s=30))
+    assert "neighbour" in {*proof.findings("note", "warning", "invalid")}
+    dips = proof.campaign.findings.frame.query("rule == 'neighbour'")
+    assert [round(at) for at in dips["from_s"]] == [6, 14, 21]
+
+
+def test_step_without_a_reason_is_reported_as_such(tmp_path: Path) -> None:
+    """A fall that nothing explains is no cap and no credits; it is found to the sample."""
+    proof = measure_virtually("step-down", tmp_path, Workload("randread", runtime_s=26))
+    assert proof.verdict()["verdict"] == "stepped"
+    assert proof.verdict()["changes"] == 1
+    assert proof.verdict()["bottleneck"] not in {
+        "credits",
+        "iops-limit",
+        "bandwidth-limit",
+        "cache-full",
+    }
+    assert (
+        "at 12s" in proof.campaign.findings.frame.query("rule == 'not-steady'")["message"].iloc[0]
+    )
+
+
+def test_a_drift_is_not_a_step(tmp_path: Path) -> None:
+    """An even loss of speed is drifting, with its size."""
+    proof = measure_virtually("drift", tmp_path, Workload("randwrite", runtime_s=30))
+    assert proof.verdict()["verdict"] == "drifting"
+    assert proof.verdict()["drift_percent"] == pytest.approx(-22, abs=4)
+
+
+@pytest.mark.alone
+def test_reads_of_unwritten_blocks_are_reported(tmp_path: Path) -> None:
+    """Reads of a volume that was never written are marked invalid."""
+    proof = measure(
+        "never-written", tmp_path, Workload("randread", runtime_s=8), more="cold_probe: true"
+    )
+    assert "never-written" in proof.findings("invalid")
+    assert proof.iops() > 3 * proof.truth().iops

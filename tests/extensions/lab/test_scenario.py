@@ -1,0 +1,370 @@
+from __future__ import annotations
+
+from math import inf
+from pathlib import Path
+
+import pytest
+from jsonschema import Draft202012Validator
+from ruamel.yaml import YAML
+
+from tests.extensions.lab.clients import KIB, MIB, keep_busy, rate
+from volbench.errors import InputError, ProfileError
+from volbench.extensions.lab.disk_model import (
+    BurstNoise,
+    DiskParameters,
+    FlashParameters,
+    NoiseParameters,
+)
+from volbench.extensions.lab.expected_results import truth
+from volbench.extensions.lab.scenario import (
+    Expected,
+    Scenario,
+    load_scenario,
+    read_scenario,
+    scenario_names,
+    scenario_text,
+)
+from volbench.extensions.lab.simulated_disk import Disk
+from volbench.model.document.document_model import document_schema
+
+NEEDED = {
+    "clean",
+    "cold-write",
+    "cold-read",
+    "never-written",
+    "p15",
+    "bandwidth-limit",
+    "gp2",
+    "azure-cache",
+    "stall",
+    "step-down",
+    "neighbour",
+    "drift",
+    "warm-up-curve",
+}
+WHOLE = """
+name: whole
+size: 64m
+block: 128k
+seed: 9
+restored: true
+service:
+  read: 1ms
+  write: {latency: 2.5ms, sigma: 0.2, stream: 50MB/s}
+  slots: 16
+limits: {iops: 1100, bandwidth: 125MB/s}
+burst:
+  iops: {to: 3000, baseline: 300, credits: 5000}
+  bandwidth: {to: 60MB/s, baseline: 10MB/s, credits: 64m}
+first_touch: {write: 20x, read: 5ms, parallel: 4}
+unwritten_reads: instant
+stalls: [{at: 8s, for: 4s}]
+steps: [{at: 1min, to: 0.5}]
+drift: -6%
+clock: first-write
+ssd:
+  slc_cache: {size: 16m, after: 30%, refill: 5MB/s}
+  garbage_collection: {spare: 48m, speed: 10%, sigma: 0.5, recover: 9s}
+  thermal: {after: 20s, speed: 70%, cooling: 2}
+  ramp_up: {from: 0.5, for: 4s}
+noise:
+  jitter: {size: 5%, memory: 2s, of: volume}
+  neighbour: {share: 10%, for: 3s, every: 30s}
+  steal: {share: 20%}
+"""
+SMALL = "name: small\nsize: 4m\nservice: {read: 1ms, write: 1ms}\n"
+
+
+def bundled() -> list[tuple[str, Expected]]:
+    """Return every bundled scenario's name with each line of its truth."""
+    return [(name, line) for name in scenario_names() for line in read_scenario(name).truth]
+
+
+def problems(text: str) -> list[str]:
+    """Return what is wrong with a scenario."""
+    with pytest.raises(ProfileError) as caught:
+        load_scenario(text, path="s.yaml")
+    return [str(problem) for problem in caught.value.problems]
+
+
+def test_every_key_is_read_in_base_units() -> None:
+    """Texts with units become what the disk is told."""
+    reported = load_scenario(WHOLE, path="s.yaml").parameters()
+    assert (reported.size_bytes, reported.block_bytes, reported.seed) == (64 * MIB, 128 * KIB, 9)
+    assert (reported.read.latency_s, reported.write.latency_s, reported.write.sigma) == (
+        0.001,
+        0.0025,
+        0.2,
+    )
+    assert reported.write.stream_bytes_per_s == 50e6
+    assert [(b.rate, b.depth) for b in reported.request_buckets] == [
+        (1100, 0),
+        (3000, 0),
+        (300, 5000),
+    ]
+    assert [(b.rate, b.depth) for b in reported.byte_buckets] == [
+        (125e6, 0),
+        (60e6, 0),
+        (10e6, 64 * MIB),
+    ]
+    assert reported.first_write_s == pytest.approx(19 * 0.0025)
+    assert (reported.first_read_s, reported.first_touches, reported.slots) == (0.005, 4, 16)
+    assert reported.restored
+    assert reported.instant_unwritten
+    assert reported.stalls == ((8.0, 4.0),)
+    assert reported.steps == ((60.0, 0.5),)
+    assert reported.drift_per_s == pytest.approx(-0.001)
+    assert reported.clock_starts_at_write
+    assert reported.flash == FlashParameters(
+        16 * MIB, 0.3, 5e6, 48 * MIB, 0.1, 0.5, 9.0, 20.0, 0.7, 2.0, 4.0, 0.5
+    )
+    assert reported.noise == NoiseParameters(
+        0.05,
+        2.0,
+        reaches_limits=True,
+        neighbour=BurstNoise(0.1, 3.0, 30.0),
+        steal=BurstNoise(0.2),
+    )
+    assert DiskParameters.from_json(reported.to_json()) == reported
+
+
+def test_missing_keys_have_no_effect() -> None:
+    """A scenario of three keys is an even, warm volume without limits."""
+    reported = load_scenario(SMALL, path="s.yaml").parameters()
+    assert (reported.request_buckets, reported.byte_buckets, reported.slots) == ((), (), 0)
+    assert (reported.first_write_s, reported.first_read_s, reported.cache) == (0, 0, None)
+    assert (reported.flash, reported.noise) == (None, None)
+    assert not reported.restored
+    assert not reported.instant_unwritten
+
+
+@pytest.mark.parametrize(
+    ("line", "place", "words"),
+    [
+        ("limits: {iops: -1}", "4:16: limits.iops", "above 0"),
+        ("limits: {iops: many}", "4:16: limits.iops", "a number, not 'many'"),
+        ("limits: {iops: inf}", "4:16: limits.iops", "finite"),
+        ("limits: {bandwidth: 5mb/s}", "4:21: limits.bandwidth", "ambiguous"),
+        ("limts: {}", "4:1: limts", "did you mean `limits`"),
+        ("block: 1000", "4:8: block", "multiple of 512"),
+        ("size: 8m", "4:1: size", "duplicate"),
+        ("stalls: 5", "4:9: stalls", "a list"),
+        ("stalls: [{at: 8s}]", "4:10: stalls.0.for", "missing"),
+        (
+            "stalls: [{at: 2, for: 2}, {at: 3, for: 1}]",
+            "4:9: stalls",
+            "in order and must not overlap",
+        ),
+        ("steps: [{at: 2, to: 2}, {at: 1, to: 1}]", "4:8: steps", "in order"),
+        ("steps: [{at: 5 parsecs, to: 1}]", "4:14: steps.0.at", "'5 parsecs'"),
+        ("first_touch: {write: fastx}", "4:22: first_touch.write", "'fast'"),
+        ("first_touch: {write: 0.5x}", "4:22: first_touch.write", "at least 1x"),
+        ("first_touch: {parallel: 0}", "4:25: first_touch.parallel", "at least 1"),
+        (
+            "burst: {iops: {to: 5, baseline: 9, credits: 1}}",
+            "4:20: burst.iops.to",
+            "above baseline",
+        ),
+        ("cache: {size: 1m, drain: 1MB/s, when_full: stall}", "4:8: cache", "resume_below"),
+        (
+            "first_touch: {write: 1ms}\ncache: {size: 1m, drain: 1MB/s}",
+            "5:8: cache",
+            "hides first touches",
+        ),
+        ("noise: {jitter: 120%}", "4:17: noise.jitter", "at most 1"),
+        ("ssd: {thermal: {after: 5s}}", "4:16: ssd.thermal.speed", "missing"),
+        ("restored: perhaps", "4:11: restored", "true or false"),
+        ("drift: -101%", "4:8: drift", "at least -100"),
+        ("truth: [{rw: trim, bs: 4k, iodepth: 1}]", "4:14: truth.0.rw", "one of read, write"),
+    ],
+)
+def test_a_mistake_is_reported_with_its_position(line: str, place: str, words: str) -> None:
+    """Each mistake names line, column and key, and says what was expected."""
+    (found,) = problems(SMALL + line)
+    assert found.startswith(f"s.yaml:{place}: ")
+    assert words in found
+
+
+def test_data_in_memory_has_a_maximum_size() -> None:
+    """A host has the memory for 16 GiB, hardly for more."""
+    largest = load_scenario(SMALL.replace("4m", "16g"), path="s.yaml")
+    assert largest.size_bytes == 16 * 1024 * MIB
+    (found,) = problems(SMALL.replace("4m", "17g"))
+    assert "at most" in found
+
+
+def test_the_schema_knows_every_bundled_scenario() -> None:
+    """Editors accept what the loader accepts."""
+    schema = document_schema(Scenario)
+    Draft202012Validator.check_schema(schema)
+    for name in scenario_names():
+        content = YAML(typ="safe", pure=True).load(scenario_text(name)[0])
+        errors = [error.message for error in Draft202012Validator(schema).iter_errors(content)]
+        assert errors == []
+
+
+def test_all_mistakes_are_reported_at_once() -> None:
+    """Three mistakes are three problems, in the order of the file."""
+    found = problems("name: a b\nsize: 10q\nservice: {read: 0s, write: 1ms}\n")
+    assert [text.split(":")[1] for text in found] == ["1", "2", "3"]
+
+
+@pytest.mark.parametrize("text", ["", "- a", "name: [", "just text", "a: \x01", "5"])
+def test_a_document_that_is_not_a_scenario_is_refused(text: str) -> None:
+    """Files of another kind are told apart from mistakes in a scenario."""
+    assert problems(text)
+
+
+def test_the_nearest_name_is_suggested_for_an_unknown_scenario() -> None:
+    """A misspelt name shows the one that was meant."""
+    with pytest.raises(InputError, match="no scenario 'cold-wirte'") as caught:
+        read_scenario("cold-wirte")
+    assert caught.value.hint == "did you mean `cold-write`?"
+
+
+def test_a_scenario_can_be_read_from_a_file(tmp_path: Path) -> None:
+    """A path is read where no bundled scenario has that name."""
+    (tmp_path / "mine.yaml").write_text(SMALL, encoding="utf-8")
+    assert read_scenario(str(tmp_path / "mine.yaml")).name == "small"
+    (tmp_path / "odd.yaml").write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match="cannot be read"):
+        read_scenario(str(tmp_path / "odd.yaml"))
+
+
+def test_another_size_keeps_everything_else() -> None:
+    """A resized volume differs in its size alone, and an impossible size is refused."""
+    scenario = read_scenario("gp2")
+    larger = scenario.resized(256 * MIB)
+    assert larger.size_bytes == 256 * MIB
+    assert larger.model_copy(update={"size_bytes": scenario.size_bytes, "truth": ()}) == (
+        scenario.model_copy(update={"truth": ()})
+    )
+    with pytest.raises(InputError, match="cannot have 1000 bytes"):
+        scenario.resized(1000)
+
+
+def test_the_promised_scenarios_are_bundled() -> None:
+    """Each is there, called as its file, described, and tells at least one truth."""
+    assert set(scenario_names()) >= NEEDED
+    for name in scenario_names():
+        scenario = read_scenario(name)
+        assert scenario.name == name
+        assert scenario.description
+        assert scenario.truth
+
+
+@pytest.mark.parametrize(("name", "line"), bundled())
+def test_the_written_truth_follows_from_the_parameters(name: str, line: Expected) -> None:
+    """Figures that a scenario states by hand equal those computed, to 0.1 %."""
+    found = truth(read_scenario(name), direction=line.rw, block_bytes=line.bs, iodepth=line.iodepth)
+    computed = {
+        "iops": found.iops,
+        "bandwidth": found.bw_bytes_per_s,
+        "cold_iops": found.cold_iops,
+        "penalty": 100 * found.penalty,
+        "warm_after": found.warm_90_s,
+        "fast_iops": found.fast_iops,
+        "fast_for": found.fast_for_s,
+        "stall_for": found.stall_s,
+    }
+    reported = line.model_dump(exclude={"rw", "bs", "iodepth", "bottleneck"}, exclude_none=True)
+    assert {name: computed[name] for name in reported} == pytest.approx(reported, rel=0.001)
+    assert line.bottleneck in {None, found.bottleneck}
+
+
+def quiet(name: str) -> Scenario:
+    """Return a scenario without the events that truth leaves out."""
+    return read_scenario(name).model_copy(
+        update={
+            "stalls": (),
+            "steps": (),
+            "drift_percent_per_minute": 0.0,
+            "ssd": None,
+            "noise": None,
+            "unwritten_reads": "served",  # at once is no rate
+        }
+    )
+
+
+@pytest.mark.parametrize("name", scenario_names())
+@pytest.mark.parametrize(("block_bytes", "iodepth"), [(4096, 1), (4096, 16), (262144, 8)])
+@pytest.mark.parametrize("direction", ["read", "write"])
+def test_the_declared_truth_equals_the_behaviour_of_the_disk(
+    name: str, block_bytes: int, iodepth: int, *, direction: str
+) -> None:
+    """Formula and simulation agree to 2 % on every scenario, in the long run and at first."""
+    scenario = quiet(name)
+    found = truth(
+        scenario,
+        direction="write" if direction == "write" else "read",
+        block_bytes=block_bytes,
+        iodepth=iodepth,
+    )
+    disk = Disk(scenario.parameters())
+    begin_s = found.warm_s + 1
+    if found.fast_for_s < inf:
+        begin_s += found.fast_for_s
+    length_s = 3 + 500 / found.iops
+    answers = keep_busy(
+        disk,
+        until_s=begin_s + length_s,
+        depth=iodepth,
+        length=block_bytes,
+        write=direction == "write",
+        size=scenario.size_bytes,
+    )
+    # A cache that stalls has no even rate; its times are judged in test_disk.py.
+    if not found.stall_s:
+        assert rate(answers, begin_s, begin_s + length_s) == pytest.approx(found.iops, rel=0.02)
+    if 1 < found.fast_for_s < inf:
+        assert rate(answers, 0, 0.95 * found.fast_for_s) == pytest.approx(found.fast_iops, rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("name", "direction", "iodepth"),
+    [
+        ("cold-write", "write", 16),
+        ("cold-read", "read", 8),
+        ("never-written", "write", 1),
+        ("warm-up-curve", "write", 16),
+        ("warm-up-curve", "write", 1),
+    ],
+)
+def test_warm_up_takes_the_declared_time(name: str, direction: str, iodepth: int) -> None:
+    """The simulated curve starts at the cold level and is 90 % warm when it should be."""
+    scenario = read_scenario(name)
+    found = truth(
+        scenario,
+        direction="write" if direction == "write" else "read",
+        block_bytes=4096,
+        iodepth=iodepth,
+    )
+    answers = keep_busy(
+        Disk(scenario.parameters()),
+        until_s=found.warm_s + 5,
+        depth=iodepth,
+        write=direction == "write",
+        size=scenario.size_bytes,
+    )
+    window_s = found.warm_90_s / 50
+    assert rate(answers, 0, 2 * window_s) == pytest.approx(found.cold_iops, rel=0.1, abs=4)
+    passed = next(
+        number * window_s
+        for number in range(60)
+        if rate(answers, number * window_s, (number + 1) * window_s) >= 0.9 * found.iops
+    )
+    assert passed == pytest.approx(found.warm_90_s, rel=0.08)
+
+
+def test_curve_climbs_from_cold_to_warm() -> None:
+    """The article's curve: 10 IOPS at first, nine tenths of 475 after 25 s."""
+    found = truth(read_scenario("warm-up-curve"), direction="write", block_bytes=4096, iodepth=16)
+    assert found.cold_iops == pytest.approx(10)
+    assert found.iops == 475
+    assert found.warm_90_s == pytest.approx(25.1, rel=0.02)
+
+
+def test_steps_are_reported_as_levels() -> None:
+    """A step to 60 % of 2,000 IOPS is 1,200 from its second on."""
+    found = truth(read_scenario("step-down"), direction="write", block_bytes=4096, iodepth=8)
+    assert found.levels == ((0.0, 2000.0), (12.0, 1200.0))

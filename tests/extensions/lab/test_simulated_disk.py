@@ -1,0 +1,343 @@
+from __future__ import annotations
+
+from random import Random
+from threading import Thread
+
+import pytest
+
+from tests.extensions.lab.clients import KIB, MIB, Answer, keep_busy, parameters, rate
+from tests.waiting import PATIENCE_S
+from volbench.extensions.lab.disk_model import (
+    BucketParameters,
+    CacheParameters,
+    DiskParameters,
+    Pacer,
+    ServiceParameters,
+)
+from volbench.extensions.lab.simulated_disk import Disk
+
+
+def test_parameters_survive_json() -> None:
+    """What the server is told is what the plugin reads, every field of it."""
+    reported = parameters(
+        slots=4,
+        request_buckets=(BucketParameters(1100.0), BucketParameters(300.0, 5000.0)),
+        byte_buckets=(BucketParameters(1e6),),
+        cache=CacheParameters(1 << 20, 5e5, 0.0001, resume_bytes=4096),
+        stalls=((1.0, 2.0),),
+        steps=((3.0, 0.5),),
+        drift_per_s=-0.001,
+    )
+    assert DiskParameters.from_json(reported.to_json()) == reported
+
+
+def test_latency_determines_the_rate_at_queue_depth_one() -> None:
+    """One request at a time: 1 / latency."""
+    disk = Disk(parameters(write=ServiceParameters(0.0025)))
+    answers = keep_busy(disk, until_s=10)
+    assert rate(answers, 0, 10) == pytest.approx(400, rel=0.001)
+    assert all(answer.latency_s == pytest.approx(0.0025) for answer in answers)
+
+
+def test_large_requests_take_longer() -> None:
+    """Bytes cost time by the speed of the stream: 2.42 ms and 128 KiB at 50.8 MB/s are 5 ms."""
+    service = ServiceParameters(0.00242, stream_bytes_per_s=50.8e6)
+    disk = Disk(parameters(write=service))
+    assert disk.write(0.0, 0, 4 * KIB) == pytest.approx(0.0025, rel=0.001)
+    assert disk.write(1.0, 0, 128 * KIB) == pytest.approx(1.005, rel=0.0001)
+
+
+@pytest.mark.parametrize("depth", [1, 4, 16])
+def test_jitter_keeps_the_mean(depth: int) -> None:
+    """A log-normal spread changes single latencies and no rate."""
+    disk = Disk(parameters(write=ServiceParameters(0.002, sigma=0.5)))
+    until_s = 60 / depth  # as many answers at every depth
+    answers = keep_busy(disk, until_s=until_s, depth=depth)
+    assert rate(answers, 0, until_s) == pytest.approx(depth / 0.002, rel=0.01)
+    latencies = sorted(answer.latency_s for answer in answers)
+    assert latencies[len(latencies) // 2] < 0.9 * 0.002
+    assert latencies[-1] > 2 * 0.002
+
+
+def test_the_seed_determines_the_jitter() -> None:
+    """Equal seeds give equal volumes, other seeds others."""
+
+    def latencies(seed: int) -> list[float]:
+        service = ServiceParameters(0.002, sigma=0.5)
+        answers = keep_busy(Disk(parameters(seed=seed, write=service)), until_s=1)
+        return [answer.latency_s for answer in answers]
+
+    assert latencies(5) == latencies(5)
+    assert latencies(5) != latencies(6)
+
+
+def test_slots_limit_the_parallel_requests() -> None:
+    """More requests in flight than slots only wait."""
+    disk = Disk(parameters(slots=8))
+    answers = keep_busy(disk, until_s=5, depth=32)
+    assert rate(answers, 0, 5) == pytest.approx(8000, rel=0.001)
+    assert answers[-1].latency_s == pytest.approx(32 / 8000, rel=0.01)
+
+
+@pytest.mark.parametrize("cap", [90, 1100, 7777])
+@pytest.mark.parametrize("depth", [16, 64])
+def test_iops_limit_is_exact(cap: float, depth: int) -> None:
+    """A cap holds to 0.5 % over each second, from the first second on."""
+    disk = Disk(parameters(request_buckets=(BucketParameters(cap),)))
+    answers = keep_busy(disk, until_s=6, depth=depth)
+    for second in range(6):
+        assert rate(answers, second, second + 1) == pytest.approx(cap, rel=0.005, abs=3)
+    assert rate(answers, 0, 6) == pytest.approx(cap, rel=0.005)
+
+
+def test_bandwidth_limit_is_exact() -> None:
+    """125 MB/s of 256 KiB are 476.8 requests a second; small requests pass."""
+    disk = Disk(parameters(byte_buckets=(BucketParameters(125e6),)))
+    answers = keep_busy(disk, until_s=10, depth=8, length=256 * KIB)
+    assert rate(answers, 0, 10) == pytest.approx(476.84, rel=0.003)
+    small = keep_busy(Disk(parameters(byte_buckets=(BucketParameters(125e6),))), until_s=2)
+    assert rate(small, 0, 2) == pytest.approx(1000, rel=0.002)
+
+
+def test_a_limit_gives_no_credit_for_idle_time() -> None:
+    """After an hour without requests the next second is capped like any other."""
+    disk = Disk(parameters(request_buckets=(BucketParameters(1000.0),)))
+    disk.write(0.0, 0, 4 * KIB)
+    done = [disk.write(3600.0, 0, 4 * KIB) for _ in range(1000)]
+    assert done[-1] == pytest.approx(3601, abs=0.005)
+    assert sum(at < 3600.005 for at in done) < 10
+
+
+def test_credits_run_out_at_the_predicted_time() -> None:
+    """12,000 credits at 1,500 IOPS and a baseline of 300 last 10 seconds."""
+    buckets = (BucketParameters(1500.0), BucketParameters(300.0, 12000.0))
+    answers = keep_busy(Disk(parameters(request_buckets=buckets)), until_s=20, depth=16)
+    assert rate(answers, 0, 9.9) == pytest.approx(1500, rel=0.003)
+    assert rate(answers, 10.1, 20) == pytest.approx(300, rel=0.003)
+
+
+def test_credits_come_back() -> None:
+    """Ten idle seconds at a baseline of 300 buy 3,000 more at once."""
+    buckets = (BucketParameters(1500.0), BucketParameters(300.0, 3000.0))
+    disk = Disk(parameters(request_buckets=buckets))
+    keep_busy(disk, until_s=30, depth=16)
+    done = [disk.write(40.0, 0, 4 * KIB) for _ in range(6000)]
+    assert sum(at < 42.4 for at in done) == pytest.approx(1500 * 2.4, rel=0.01)
+    later = [at for at in done if at > 42.6]
+    assert len(later) / (later[-1] - later[0]) == pytest.approx(300, rel=0.01)
+
+
+def test_bandwidth_credits_run_out() -> None:
+    """60 MB of credits at 40 MB/s over a baseline of 10 MB/s last 2 seconds."""
+    buckets = (BucketParameters(40e6), BucketParameters(10e6, 60e6))
+    disk = Disk(parameters(byte_buckets=buckets))
+    answers = keep_busy(disk, until_s=6, depth=8, length=64 * KIB)
+    assert rate(answers, 0, 1.9) * 64 * KIB == pytest.approx(40e6, rel=0.01)
+    assert rate(answers, 2.1, 6) * 64 * KIB == pytest.approx(10e6, rel=0.01)
+
+
+def test_only_the_first_write_of_a_block_is_slow() -> None:
+    """The first write of a block pays, later ones and its neighbours in the block do not."""
+    disk = Disk(parameters(first_write_s=0.04))
+    assert disk.write(0.0, 0, 4 * KIB) == pytest.approx(0.041)
+    assert disk.write(1.0, 8 * KIB, 4 * KIB) == pytest.approx(1.001)
+    assert disk.write(2.0, 64 * KIB, 4 * KIB) == pytest.approx(2.041)
+    assert disk.read(3.0, 640 * KIB, 4 * KIB) == pytest.approx(3.001)
+
+
+def test_a_block_is_prepared_once_for_all_who_wait() -> None:
+    """A second request to a block in preparation waits for the rest of it, not from the start."""
+    disk = Disk(parameters(first_write_s=0.04))
+    disk.write(0.0, 0, 4 * KIB)
+    assert disk.write(0.01, 4 * KIB, 4 * KIB) == pytest.approx(0.041)
+
+
+def test_blocks_are_prepared_together_or_in_turn() -> None:
+    """A request over 16 cold blocks waits once, or 16 times when one is prepared at a time."""
+    together = Disk(parameters(first_write_s=0.01))
+    in_turn = Disk(parameters(first_write_s=0.01, first_touches=1))
+    assert together.write(0.0, 0, MIB) == pytest.approx(0.011)
+    assert in_turn.write(0.0, 0, MIB) == pytest.approx(0.161)
+
+
+def test_a_read_does_not_warm_a_volume_that_allocates() -> None:
+    """Where only writes allocate, a block that was read is still cold for its first write."""
+    disk = Disk(parameters(first_write_s=0.04))
+    disk.read(0.0, 0, 4 * KIB)
+    assert disk.write(1.0, 0, 4 * KIB) == pytest.approx(1.041)
+
+
+def test_restored_blocks_are_fetched_at_the_first_read() -> None:
+    """A snapshot's block is slow once, be it read or overwritten first."""
+    disk = Disk(parameters(restored=True, instant_unwritten=True, first_read_s=0.025))
+    assert disk.read(0.0, 0, 4 * KIB) == pytest.approx(0.026)
+    assert disk.read(1.0, 0, 4 * KIB) == pytest.approx(1.001)
+    disk.write(2.0, 64 * KIB, 4 * KIB)
+    assert disk.read(3.0, 64 * KIB, 4 * KIB) == pytest.approx(3.001)
+
+
+def test_never_written_blocks_are_answered_at_once() -> None:
+    """A read that finds nothing costs nothing, and one that finds something is served."""
+    disk = Disk(parameters(instant_unwritten=True, request_buckets=(BucketParameters(10.0),)))
+    assert [disk.read(0.5, offset, 4 * KIB) for offset in range(0, MIB, 4 * KIB)] == [0.5] * 256
+    disk.write(1.0, 0, 4 * KIB)
+    assert disk.read(2.0, 4 * KIB, 4 * KIB) == pytest.approx(2.001)
+    assert disk.read(3.0, 60 * KIB, 8 * KIB) > 3
+
+
+def test_trim_makes_blocks_cold_and_empty() -> None:
+    """Blocks that lie wholly in the range are as on the first day; others keep what they are."""
+    disk = Disk(parameters(first_write_s=0.04, instant_unwritten=True))
+    disk.write(0.0, 0, MIB)
+    disk.trim(32 * KIB, 128 * KIB)
+    assert disk.read(1.0, 64 * KIB, 4 * KIB) == 1.0
+    assert disk.write(2.0, 64 * KIB, 4 * KIB) == pytest.approx(2.041)
+    assert disk.write(3.0, 0, 4 * KIB) == pytest.approx(3.001)
+    assert disk.write(4.0, 128 * KIB, 4 * KIB) == pytest.approx(4.001)
+
+
+def test_trim_reaches_a_short_last_block() -> None:
+    """A volume that ends within a block can be trimmed as a whole."""
+    disk = Disk(parameters(size_bytes=MIB + 4 * KIB, first_write_s=0.04))
+    disk.write(0.0, MIB, 4 * KIB)
+    disk.trim(0, MIB + 4 * KIB)
+    assert disk.write(1.0, MIB, 4 * KIB) == pytest.approx(1.041)
+
+
+def test_extents_list_the_written_blocks() -> None:
+    """Runs of blocks come in order, without gaps, cut to the range."""
+    disk = Disk(parameters())
+    disk.write(0.0, 64 * KIB, 128 * KIB)
+    found = [(e.offset, e.length, e.written) for e in disk.extents(4 * KIB, MIB - 4 * KIB)]
+    assert found == [
+        (4 * KIB, 60 * KIB, False),
+        (64 * KIB, 128 * KIB, True),
+        (192 * KIB, 832 * KIB, False),
+    ]
+
+
+def test_cache_drains_at_its_speed_when_full() -> None:
+    """2,500 writes a second fill 32 MiB in 5.46 s, then the disk behind it sets the pace."""
+    cache = CacheParameters(32 * MIB, 4.096e6, 0.0002)
+    disk = Disk(parameters(cache=cache, request_buckets=(BucketParameters(2500.0),)))
+    answers = keep_busy(disk, until_s=12, depth=16)
+    full_s = 32 * MIB / (2500 * 4096 - 4.096e6)
+    assert rate(answers, 0, full_s - 0.05) == pytest.approx(2500, rel=0.005)
+    assert rate(answers, full_s + 0.05, 12) == pytest.approx(1000, rel=0.005)
+
+
+def test_a_stalled_cache_accepts_no_writes_until_it_has_room() -> None:
+    """After 64 MiB nothing completes for the time 48 MiB take to drain, then it goes on."""
+    cache = CacheParameters(64 * MIB, 4e6, 0.0002, resume_bytes=16 * MIB)
+    disk = Disk(parameters(cache=cache, request_buckets=(BucketParameters(3000.0),)))
+    answers = keep_busy(disk, until_s=30, depth=16)
+    full_s, stall_s = 64 * MIB / (3000 * 4096 - 4e6), 48 * MIB / 4e6
+    longest = max(answers, key=lambda answer: answer.latency_s)
+    assert longest.latency_s == pytest.approx(stall_s, rel=0.005)
+    assert longest.sent_s == pytest.approx(full_s, rel=0.005)
+    assert rate(answers, full_s + 0.05, full_s + stall_s - 0.05) == 0
+    assert rate(answers, full_s + stall_s + 0.05, full_s + stall_s + 3) == pytest.approx(3000, 0.01)
+
+
+def test_reads_bypass_a_full_cache() -> None:
+    """A stalled write cache does not hold reads."""
+    disk = Disk(parameters(cache=CacheParameters(MIB, 1e5, 0.0002, resume_bytes=4096)))
+    for _ in range(300):
+        disk.write(0.0, 0, 4 * KIB)
+    assert disk.write(0.1, 0, 4 * KIB) > 5
+    assert disk.read(0.1, 0, 4 * KIB) == pytest.approx(0.101)
+
+
+def test_nothing_completes_in_a_stall() -> None:
+    """From second 8 to 12 there is no answer, also to what was in flight; then all is as before."""
+    answers = keep_busy(Disk(parameters(slots=8, stalls=((8.0, 4.0),))), until_s=20, depth=8)
+    assert rate(answers, 8.0001, 11.9999) == 0
+    assert rate(answers, 0, 8) == pytest.approx(8000, rel=0.002)
+    assert rate(answers, 12, 20) == pytest.approx(8000, rel=0.002)
+
+
+def test_a_limit_gives_no_credit_after_a_stall() -> None:
+    """Time lost is lost: the second after a stall is capped like any other."""
+    disk = Disk(parameters(request_buckets=(BucketParameters(500.0),), stalls=((2.0, 3.0),)))
+    answers = keep_busy(disk, until_s=8, depth=16)
+    assert rate(answers, 5, 6) == pytest.approx(500, rel=0.01)
+
+
+@pytest.mark.parametrize("capped", [True, False])
+def test_a_step_changes_every_rate(*, capped: bool) -> None:
+    """A step to 0.6 leaves 60 % of the rate, be it limited by a cap or by latency."""
+    buckets = (BucketParameters(500.0),) if capped else ()
+    disk = Disk(parameters(request_buckets=buckets, steps=((5.0, 0.6), (10.0, 1.0))))
+    answers = keep_busy(disk, until_s=15, depth=2)
+    level = 500 if capped else 2000
+    assert rate(answers, 0, 5) == pytest.approx(level, rel=0.005)
+    assert rate(answers, 5, 10) == pytest.approx(0.6 * level, rel=0.005)
+    assert rate(answers, 10, 15) == pytest.approx(level, rel=0.005)
+
+
+def test_drift_is_linear() -> None:
+    """Minus 40 % a minute: 90 % of the speed around second 15, 70 % around 45, 10 % in the end."""
+    answers = keep_busy(Disk(parameters(drift_per_s=-0.4 / 60)), until_s=160)
+    assert rate(answers, 10, 20) == pytest.approx(900, rel=0.005)
+    assert rate(answers, 40, 50) == pytest.approx(700, rel=0.005)
+    assert rate(answers, 140, 160) == pytest.approx(100, rel=0.01)
+
+
+def test_clock_starts_at_the_first_request() -> None:
+    """A volume that was served for a while stalls 8 s after its first request, not after start."""
+    disk = Disk(parameters(stalls=((8.0, 4.0),)))
+    assert disk.read(1000.0, 0, 4 * KIB) == pytest.approx(1000.001)
+    assert disk.read(1007.9995, 0, 4 * KIB) == pytest.approx(1012.0005)
+
+
+def test_clock_can_start_at_the_first_write() -> None:
+    """Reads before the first write, such as those of a probe, start nothing."""
+    disk = Disk(parameters(stalls=((8.0, 4.0),), clock_starts_at_write=True))
+    for second in range(20):
+        assert disk.read(float(second), 0, 4 * KIB) == pytest.approx(second + 0.001)
+    disk.write(20.0, 0, 4 * KIB)
+    assert disk.read(27.0, 0, 4 * KIB) == pytest.approx(27.001)
+    assert disk.read(29.0, 0, 4 * KIB) == pytest.approx(32.001)
+
+
+@pytest.mark.parametrize("depth", [1, 8])
+def test_overhead_of_the_server_is_taken_out(depth: int) -> None:
+    """A late timer and a socket, 50 to 300 us a request, cost no IOPS."""
+    rng = Random(3)  # noqa: S311 - a test must be repeatable
+    disk = Disk(parameters(write=ServiceParameters(0.0025)), pacer=Pacer())
+    answers = keep_busy(
+        disk, until_s=10, depth=depth, overhead=lambda: rng.uniform(0.00005, 0.0003)
+    )
+    assert rate(answers, 0, 10) == pytest.approx(400 * depth, rel=0.002)
+
+
+def test_think_time_of_a_client_is_not_overhead() -> None:
+    """Pauses of 5 ms are the client's own and lower the rate."""
+    disk = Disk(parameters(write=ServiceParameters(0.0025)), pacer=Pacer())
+    answers = keep_busy(disk, until_s=10, overhead=lambda: 0.005)
+    assert rate(answers, 0, 10) == pytest.approx(1 / 0.0075, rel=0.002)
+
+
+@pytest.mark.parametrize(("pause_s", "rate_per_s"), [(0.0009, 400), (0.0011, 1 / 0.0036)])
+def test_a_delay_of_a_millisecond_is_overhead(pause_s: float, rate_per_s: float) -> None:
+    """A request that follows its answer that soon would have come at once on a real volume."""
+    disk = Disk(parameters(write=ServiceParameters(0.0025)), pacer=Pacer())
+    answers = keep_busy(disk, until_s=10, overhead=lambda: pause_s)
+    assert rate(answers, 1, 10) == pytest.approx(rate_per_s, rel=0.01)
+
+
+def test_many_threads_share_one_limit() -> None:
+    """Requests of several threads are counted once each, and none is lost."""
+    disk = Disk(parameters(request_buckets=(BucketParameters(1000.0),)))
+    done: list[Answer] = []
+
+    def work() -> None:
+        done.extend(Answer(0.0, disk.write(0.0, 0, 4 * KIB)) for _ in range(500))
+
+    threads = [Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE_S)
+    assert max(answer.done_s for answer in done) == pytest.approx(4.0, abs=0.01)
+    assert len({round(answer.done_s, 6) for answer in done}) > 3990

@@ -1,0 +1,126 @@
+"""Virtual time: raw files as fio leaves them, with the truth of the scenario in them."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from tests.extensions.lab.proof import Workload, made
+from tests.extensions.lab.virtual import measure_virtually
+from tests.extensions.lab.virtual_client import MOST_IOPS, workload_of
+from tests.extensions.lab.virtual_run import VirtualVolume, simulate
+from volbench.errors import InputError
+from volbench.extensions.lab.expected_results import truth
+from volbench.extensions.lab.scenario import read_scenario
+from volbench.fio.results.json_output import parse_output
+from volbench.fio.results.merge_jobs import bin_mid_ns, bin_range_ns
+from volbench.model.results.result import Direction
+
+
+@pytest.mark.parametrize("name", ["clean", "p15", "bandwidth-limit"])
+@pytest.mark.parametrize("rw", ["randread", "randwrite"])
+def test_rates_are_those_of_the_scenario(tmp_path: Path, name: str, rw: str) -> None:
+    """The result says what follows from the scenario by Little's law and its limits."""
+    scenario = read_scenario(name)
+    simulate(scenario, {"rw": rw, "iodepth": "8", "runtime": "20s"}, tmp_path)
+    output = parse_output((tmp_path / "fio.json").read_text())
+    (found,) = output.jobs[0].directions
+    known = truth(
+        scenario, direction="read" if "read" in rw else "write", block_bytes=4096, iodepth=8
+    )
+    assert found.direction is (Direction.READ if "read" in rw else Direction.WRITE)
+    assert found.iops == pytest.approx(known.iops, rel=0.02)
+    assert found.lat is not None
+    assert found.lat.mean_s == pytest.approx(known.lat_mean_s, rel=0.02)
+
+
+def test_latency_bins_are_those_of_fio() -> None:
+    """Each key is the middle of one of fio's bins, and the percentiles are such keys."""
+    done = VirtualVolume(read_scenario("clean")).run({"rw": "write", "runtime": "5s"})
+    latency = json.loads(done.files["fio.json"])["jobs"][0]["write"]["lat_ns"]
+    middles = {bin_mid_ns(index) for index in range(1856)}
+    assert {int(key) for key in latency["bins"]} <= middles
+    assert set(latency["percentile"].values()) <= {int(key) for key in latency["bins"]}
+    assert sum(latency["bins"].values()) == latency["N"]
+    low, high = next(
+        bin_range_ns(index)
+        for index in range(1856)
+        if bin_mid_ns(index) == latency["percentile"]["50.000000"]
+    )
+    assert low <= latency["percentile"]["50.000000"] < high
+
+
+def test_mixes_jobs_and_rates() -> None:
+    """Two jobs of a mix keep their rate, and each has its own entry and logs."""
+    options = {"rw": "randrw", "rwmixread": "75", "numjobs": "2", "rate_iops": "200"}
+    done = VirtualVolume(read_scenario("clean")).run(options | {"runtime": "10s", "iodepth": "4"})
+    jobs = json.loads(done.files["fio.json"])["jobs"]
+    assert [job["read"]["iops"] + job["write"]["iops"] for job in jobs] == [
+        pytest.approx(200, rel=0.01)
+    ] * 2
+    reads, writes = jobs[0]["read"]["total_ios"], jobs[0]["write"]["total_ios"]
+    assert reads / (reads + writes) == pytest.approx(0.75, abs=0.03)
+    for number in (1, 2):
+        rows = done.files[f"series_iops.{number}.log"].splitlines()
+        assert len(rows) == 2 * 20, "a row for each direction and half second"
+
+
+def test_a_size_ends_a_run() -> None:
+    """Without time_based, the region is passed over once."""
+    options = {"rw": "read", "bs": "64k", "size": "8m", "iodepth": "4"}
+    done = VirtualVolume(read_scenario("clean")).run(options)
+    assert json.loads(done.files["fio.json"])["jobs"][0]["read"]["total_ios"] == 128
+
+
+def test_a_stall_leaves_a_gap() -> None:
+    """As in fio's logs: no rows while nothing completes."""
+    volume = VirtualVolume(
+        made("name: s\nsize: 16m\nservice: {read: 2ms, write: 2ms}\nstalls: [{at: 2s, for: 3s}]\n")
+    )
+    done = volume.run({"rw": "randwrite", "runtime": "8s"})
+    times = [int(row.split(",")[0]) for row in done.files["series_bw.1.log"].splitlines()]
+    assert max(b - a for a, b in pairwise(times)) == 3500
+
+
+def test_a_volume_keeps_its_state_between_runs() -> None:
+    """The second pass finds warm blocks; a rest refills credits."""
+    volume = VirtualVolume(read_scenario("cold-write"))
+    size = str(read_scenario("cold-write").size_bytes)
+    once = {"rw": "write", "bs": "64k", "iodepth": "4", "size": size}
+    first, second = (volume.run(once).elapsed_s for _ in range(2))
+    assert first > 2 * second
+    volume.rest(10)
+    third = volume.run(once)
+    assert third.begin_utc_s > second + 10
+
+
+def test_a_run_of_free_reads_terminates() -> None:
+    """Never-written blocks are answered at once, yet not at an infinite rate."""
+    done = VirtualVolume(read_scenario("never-written")).run({"rw": "randread", "runtime": "1s"})
+    assert json.loads(done.files["fio.json"])["jobs"][0]["read"]["iops"] <= MOST_IOPS + 1
+
+
+@pytest.mark.parametrize("options", [{"rw": "trim"}, {"rw": "read", "bssplit": "4k/50"}])
+def test_unsupported_options_are_refused(options: dict[str, str]) -> None:
+    """An option that would change the outcome is never ignored."""
+    with pytest.raises(InputError, match="virtual time"):
+        workload_of(options)
+
+
+def test_a_virtual_campaign_gets_verdicts_like_a_real_one(tmp_path: Path) -> None:
+    """From profile to verdict: the limit is found, and nothing is doubted."""
+    proof = measure_virtually("p15", tmp_path, Workload("write", iodepth=16, runtime_s=20))
+    assert proof.verdict()["bottleneck"] == proof.truth().bottleneck == "iops-limit"
+    assert proof.verdict()["bottleneck_level"] == pytest.approx(1100, rel=0.02)
+    assert proof.findings() == []
+
+
+def test_a_ramp_up_is_not_a_stall(tmp_path: Path) -> None:
+    """Seconds at the begin of a warm-up lack completions beside the end, not beside each other."""
+    workload = Workload("randwrite", iodepth=16, runtime_s=36)
+    proof = measure_virtually("warm-up-curve", tmp_path, workload)
+    assert "cold-blocks" in proof.findings()
+    assert "stall" not in proof.findings()

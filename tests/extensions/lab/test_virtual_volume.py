@@ -1,0 +1,174 @@
+"""Virtual time: tick by tick it finds what the disk does request by request."""
+
+from __future__ import annotations
+
+from math import log
+
+import pytest
+from benchmarks.virtual_volume import Load, Sampled, VirtualVolume, sampled
+
+from tests.extensions.lab.clients import keep_busy
+from tests.extensions.lab.proof import made
+from volbench.extensions.lab.disk_model import (
+    CELL_S,
+    BurstNoise,
+    Flash,
+    FlashParameters,
+    Noise,
+    NoiseParameters,
+)
+from volbench.extensions.lab.scenario import Scenario, read_scenario
+from volbench.extensions.lab.simulated_disk import Disk
+
+SSD = "name: s\nsize: 64m\nrestored: true\nservice: {read: 2ms, write: 2ms}\nssd:\n  "
+
+
+def rates(scenario: Scenario, *, depth: int, seconds: int, write: bool = True) -> list[float]:
+    """Return the completions of each second, request by request."""
+    answers = keep_busy(
+        Disk(scenario.parameters()),
+        until_s=seconds,
+        depth=depth,
+        write=write,
+        size=scenario.size_bytes,
+    )
+    done = [0.0] * seconds
+    for answer in answers:
+        done[min(int(answer.done_s), seconds - 1)] += 1
+    return done
+
+
+def ticked(scenario: Scenario, *, depth: int, seconds: int, write: bool = True) -> Sampled:
+    """Return the same, tick by tick."""
+    load = Load("write" if write else "read", 4096, depth, seconds)
+    return sampled(VirtualVolume(scenario).run(load), sample_s=1.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "depth", "seconds"),
+    [
+        ("p15", 16, 8),
+        ("gp2", 16, 16),
+        ("cold-write", 16, 20),
+        ("write-cache", 16, 12),
+        ("azure-cache", 8, 16),
+        ("step-down", 4, 24),
+        ("stall", 4, 16),
+        ("ssd-slc-cache", 8, 16),
+        ("ssd-thermal", 8, 24),
+    ],
+)
+def test_both_simulations_agree(name: str, depth: int, seconds: int) -> None:
+    """Second by second to 5 %, where nothing changes within it, and in total to 3 %."""
+    scenario = read_scenario(name)
+    exact = rates(scenario, depth=depth, seconds=seconds)
+    coarse = ticked(scenario, depth=depth, seconds=seconds).iops
+    assert sum(coarse) == pytest.approx(sum(exact), rel=0.03)
+    highest = max(exact)
+    off = [abs(a - b) > 0.05 * highest for a, b in zip(exact, coarse, strict=True)]
+    assert sum(off) <= max(2, seconds // 6), list(zip(exact, coarse, strict=True))
+
+
+def test_noise_is_the_same_for_both() -> None:
+    """A volume with noise has the same good and bad seconds, request by request and by tick."""
+    scenario = made(
+        "name: n\nsize: 64m\nrestored: true\nservice: {read: 2ms, write: 2ms}\n"
+        "noise: {jitter: {size: 20%, memory: 3s}, neighbour: {share: 40%, for: 3s, every: 4s}}\n"
+    )
+    exact = rates(scenario, depth=4, seconds=20)
+    coarse = ticked(scenario, depth=4, seconds=20).iops
+    assert coarse == pytest.approx(exact, rel=0.05, abs=20)
+    assert max(coarse) > 1.4 * min(coarse)
+
+
+def test_latency_follows_from_the_rate() -> None:
+    """Waiting requests wait alike; unhindered ones spread as their service does."""
+    limited = ticked(read_scenario("p15"), depth=16, seconds=10).latency_s
+    assert limited["mean"] == pytest.approx(16 / 1100, rel=0.01)
+    assert limited["p99"] < 1.1 * limited["p1"]
+    free = ticked(read_scenario("ssd-thermal"), depth=8, seconds=10).latency_s
+    assert free["p99"] > 1.5 * free["p50"]
+    assert free["min"] < free["p1"] < free["p50"]
+
+
+def test_stolen_time_delays_a_shallow_queue_most() -> None:
+    """One request in flight stops with its client; a limit works off a deep queue meanwhile."""
+    stolen = NoiseParameters(steal=BurstNoise(share=0.3, length_s=5, every_s=0.01))
+    assert Noise(stolen, seed=1).steal(100.0) > 0
+    text = "name: n\nsize: 64m\nrestored: true\nservice: {read: 2ms, write: 2ms}\n"
+    steal = "noise: {steal: {share: 30%, for: 5s, every: 10ms}}\n"
+    shallow = ticked(made(text + steal), depth=1, seconds=20)
+    assert 0.55 < sum(shallow.iops) / 20 / 500 < 0.85
+    deep = ticked(made(text + "limits: {iops: 600}\n" + steal), depth=16, seconds=20)
+    assert sum(deep.iops) / 20 == pytest.approx(600, rel=0.01)
+    assert deep.latency_s["p1"] < 0.6 * deep.latency_s["mean"]
+
+
+def test_jitter_is_autocorrelated_and_has_its_size() -> None:
+    """Neighbouring cells are alike, distant ones are not, and the median is 1."""
+    noise = Noise(NoiseParameters(jitter=0.1, jitter_memory_s=1.0), seed=3)
+    factors = sorted(noise.jitter(CELL_S * number) for number in range(20_000))
+    assert factors[10_000] == pytest.approx(1, abs=0.02)
+    middle = (factors[16_827] - factors[3_173]) / 2
+    assert 0.06 < middle < 0.12
+    assert factors[-1] > 1.4, "a heavy tail"
+    steps = [noise.jitter(CELL_S * n) - noise.jitter(CELL_S * (n + 1)) for n in range(20_000)]
+    assert sum(step**2 for step in steps) / 20_000 < 0.5 * 0.1**2
+
+
+def test_noise_has_a_heavy_tail() -> None:
+    """One cell in 200 is beyond four deviations, as of Student's t with four degrees of freedom."""
+    noise = Noise(NoiseParameters(jitter=0.1, jitter_memory_s=0.01), seed=3)
+    beyond = sum(abs(log(noise.jitter(CELL_S * number))) > 0.4 for number in range(20_000))
+    assert beyond / 20_000 == pytest.approx(0.0048, abs=0.0015)
+
+
+def test_a_drive_recovers_after_garbage_collection() -> None:
+    """The second run begins as slow as the first ended, and is at full speed after 8 s."""
+    volume = VirtualVolume(
+        made(SSD + "garbage_collection: {spare: 64m, speed: 10%, sigma: 0, recover: 8s}\n")
+    )
+    load = Load("write", 4096, 8, 12)
+    first = volume.run(load)
+    assert first.began["write-cliff"] == pytest.approx(64 * 1024**2 / (4000 * 4096), abs=0.2)
+    volume.rest(2)
+    second = sampled(volume.run(Load("write", 4096, 8, 10)), sample_s=1.0)
+    assert sampled(first, sample_s=1.0).iops[-1] == pytest.approx(400, rel=0.02)
+    assert second.iops[0] < 600
+    assert second.iops[8] == pytest.approx(4000, rel=0.02)
+
+
+def test_an_slc_cache_empties_while_idle() -> None:
+    """After a rest, as much can be written at full speed as it had time to move."""
+    flash = Flash(FlashParameters(slc_bytes=1000, slc_after=0.5, refill_bytes_per_s=100), seed=1)
+    assert flash.speed(0.0, 999, write=True) == 1
+    assert flash.speed(0.1, 1, write=True) == 0.5
+    assert flash.speed(0.2, 0, write=False) == 1, "reads are not slower"
+    assert flash.speed(5.2, 400, write=True) == 1
+    assert flash.speed(5.3, 200, write=True) == 0.5
+
+
+def test_thermal_throttling_and_power_states_slow_the_drive() -> None:
+    """A drive starts slowly after a rest, throttles when hot, and cools."""
+    parameters = FlashParameters(hot_after_s=2, hot_speed=0.5, ramp_s=1, ramp_speed=0.2)
+    flash = Flash(parameters, seed=1)
+    speeds = [flash.speed(number / 10, 0, write=False) for number in range(30)]
+    assert speeds[0] == pytest.approx(0.2)
+    assert speeds[15] == 1
+    assert speeds[-1] == 0.5
+    assert flash.speed(10.0, 0, write=False) == pytest.approx(0.2)
+    assert flash.speed(11.1, 0, write=False) == pytest.approx(0.2), "every rest slows it down"
+
+
+def test_simulating_a_thousand_minutes_takes_seconds() -> None:
+    """A fast drive for ten minutes is a matter of moments: its I/Os are not counted one by one."""
+    series = VirtualVolume(read_scenario("clean")).run(Load("read", 4096, 4, 600))
+    assert len(series.ticks) == 12_000
+
+
+@pytest.mark.parametrize("at_s", [1.0, 1.234, 2.05, 3.6])
+def test_the_slowest_request_lasts_as_long_as_the_stall(at_s: float) -> None:
+    """Rounding at its edges is no request: it neither ends the stall nor waits for a minute."""
+    volume = "name: s\nsize: 64m\nservice: {read: 2ms, write: 2ms}\n"
+    seen = ticked(made(f"{volume}stalls: [{{at: {at_s}s, for: 1.7s}}]"), depth=4, seconds=8)
+    assert seen.latency_s["max"] == pytest.approx(1.702, abs=0.06)

@@ -1,0 +1,336 @@
+"""Watches of a loop device whose load is known to the request, and marks."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import time
+import urllib.request
+from collections.abc import Sequence
+from itertools import pairwise
+from pathlib import Path
+from urllib.error import URLError
+
+import pandas as pd
+import pytest
+
+import volbench
+from tests.command_line import COMMAND, call
+from tests.extensions.monitoring.prometheus_server import free_port
+from tests.extensions.watching.loaded import LONGEST, loaded
+from tests.extensions.watching.two_machines import tell_hosts_apart
+from tests.loopback_fleet import loopback_fleet
+from tests.real import measure
+from tests.waiting import PATIENCE_S, Started, until
+from volbench.extensions.watching.user_marks import running_watches
+from volbench.store.log_files import open_log
+
+pytestmark = pytest.mark.real_time
+
+READS, WRITES = 100, 50
+
+
+def load(device: str) -> None:
+    """Read and write a device, past the page cache."""
+    copies: Sequence[Sequence[str]] = (
+        (f"if={device}", "of=/dev/null", "bs=64k", f"count={READS}", "iflag=direct"),
+        ("if=/dev/zero", f"of={device}", "bs=4k", f"count={WRITES}", "oflag=direct"),
+    )
+    for copy in copies:
+        subprocess.run(["dd", *copy], check=True, capture_output=True, timeout=60)
+
+
+def watched(loop: str, into: Path, *options: str) -> str:
+    """Watch a device while it is read and written; return what was printed."""
+    with loaded(into, lambda: load(loop), before=4, after=4):
+        done = call("watch", loop, *LONGEST, "--every", "200ms", "-o", into, *options)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.smoke
+def test_every_request_of_a_load_is_counted(loop: str, tmp_path: Path) -> None:
+    """Requests and bytes of each direction are exact, and all verbs say that it was watched."""
+    printed = watched(loop, tmp_path / "w")
+    assert "watched, read" in printed
+    opened = volbench.open_campaign(tmp_path / "w")
+    summary = opened.summary().set_index("direction")
+    assert summary["total_ios"].to_dict() == {"read": READS, "write": WRITES}
+    assert summary["io_bytes"].to_dict() == {"read": READS * 65536, "write": WRITES * 4096}
+    assert set(summary["tool"]) == {"watch"}
+    assert set(summary["rw"]) == {"watched"}
+    assert (summary["lat_mean_s"] >= 0).all()  # the kernel counts whole milliseconds
+    assert summary["lat_p99_s"].isna().all()
+    device, series = opened.device().query("level == 'volume'"), opened.series()
+    seen = (device["read_iops"] * device["interval_s"]).sum()
+    assert seen == pytest.approx(READS)
+    assert series["iops"].max() == pytest.approx(device[["read_iops", "write_iops"]].max().max())
+    assert device["write_merges_per_s"].notna().all()
+    assert device["read_request_bytes"].max() == 65536
+    assert call("verify", tmp_path / "w").returncode == 0
+    checked = call("check", tmp_path / "w")
+    assert "host-noise" not in checked.stdout
+    assert "not-steady" not in checked.stdout
+    assert call("plot", "device", tmp_path / "w", "-o", tmp_path / "d.svg").returncode == 0
+    assert "fio" not in (tmp_path / "d.svg").read_text()
+    page = tmp_path / "page.html"
+    assert call("report", tmp_path / "w", "-o", page).returncode == 0
+    resumed = call("resume", tmp_path / "w")
+    assert resumed.returncode == 3
+    assert "is a watch, which cannot be resumed" in resumed.stderr
+
+
+def test_a_watch_is_compared_with_a_benchmark_only_if_told(loop: str, tmp_path: Path) -> None:
+    """The tools differ, and the numbers of both answer different questions."""
+    watched(loop, tmp_path / "w")
+    measured = measure(tmp_path, "measured")
+    done = call("compare", tmp_path / "w", measured)
+    assert done.returncode != 0
+    watched(loop, tmp_path / "other")
+    again = call("compare", tmp_path / "w", tmp_path / "other")
+    assert again.returncode == 0, again.stderr
+
+
+def test_ctrl_c_saves_everything(loop: str, tmp_path: Path) -> None:
+    """A mark of another terminal is on the time axis, and its text cannot forge a line."""
+    into, state = tmp_path / "w", tmp_path / "state"
+    environment = {**os.environ, "XDG_STATE_HOME": str(state)}
+    process = subprocess.Popen(
+        [*COMMAND, "watch", loop, "--every", "200ms", "-o", str(into)],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    log = into / "runs" / f"001-watch-r1-{Path(loop).name}" / "device.log"
+    until(lambda: log.exists() and log.read_text().count("\n.\n") > 3, patience_s=60)
+    text = "vm 7 started\n! ended\nT 1 1"
+    marked = subprocess.run(
+        [*COMMAND, "mark", text], env=environment, capture_output=True, text=True, check=False
+    )
+    assert marked.returncode == 0, marked.stderr
+    until(lambda: "vm 7 started" in log.read_text(), patience_s=60)
+    process.send_signal(signal.SIGINT)
+    printed, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert "campaign folder" in errors
+    assert "watched" in printed
+    opened = volbench.open_campaign(into)
+    (mark,) = opened.frame("marks").to_dict("records")
+    assert mark["kind"] == "note"
+    assert mark["text"] == "vm 7 started ! ended T 1 1"
+    assert 0 < mark["t_s"] < opened.device()["t_s"].max() + 1
+    assert not log.exists()
+    assert call("plot", "device", into, "-o", tmp_path / "s.svg").returncode == 0
+    assert "vm 7 started" in (tmp_path / "s.svg").read_text()
+
+
+def test_a_killed_watch_keeps_its_samples(loop: str, tmp_path: Path) -> None:
+    """Once resume has recorded its end; what still runs, and what has ended, is refused."""
+    into = tmp_path / "w"
+    process = subprocess.Popen([*COMMAND, "watch", loop, "--every", "200ms", "-o", into])
+    log = into / "runs" / f"001-watch-r1-{Path(loop).name}" / "device.log"
+    until(lambda: log.exists() and log.read_text().count("\n.\n") > 2, patience_s=60)
+    running = call("resume", into)
+    assert running.returncode == 7
+    assert "another volbench process is running" in running.stderr
+    load(loop)
+    seen = log.read_text().count("\n.\n")
+    until(lambda: log.read_text().count("\n.\n") > seen + 1, patience_s=60)
+    process.kill()
+    process.wait(PATIENCE_S)
+    concluded = call("resume", into)
+    assert concluded.returncode == 0, concluded.stderr
+    assert "the watch was killed: what it recorded until then is kept" in concluded.stderr
+    assert "watched" in concluded.stdout
+    summary = volbench.open_campaign(into).summary().set_index("direction")
+    assert summary["total_ios"].to_dict() == {"read": READS, "write": WRITES}
+    assert call("plot", "device", into, "-o", tmp_path / "d.svg").returncode == 0
+    assert call("verify", into).returncode == 0
+    again = call("resume", into)
+    assert again.returncode == 3
+    assert "is a watch, which cannot be resumed" in again.stderr
+
+
+def test_the_last_sample_is_taken_at_the_end(loop: str, tmp_path: Path) -> None:
+    """Whatever the time between samples: nothing since the one before is lost."""
+    into = tmp_path / "w"
+    begun_s = time.monotonic()
+    with loaded(into, lambda: load(loop), before=1, after=0):
+        done = call("watch", loop, "--every", "1m", *LONGEST, "-o", into)
+    assert done.returncode == 0, done.stderr
+    if time.monotonic() - begun_s > 50:
+        pytest.fail("too busy: a sample of each minute may have been taken after the load")
+    opened = volbench.open_campaign(into)
+    assert list(opened.summary()["total_ios"]) == [READS, WRITES]
+    assert len(opened.device().query("level == 'volume'")) == 1
+
+
+def test_no_last_sample_makes_an_interval_of_nothing(loop: str, tmp_path: Path) -> None:
+    """A few milliseconds after a sample, rates would be noise."""
+    done = call("watch", loop, "--every", "1s", "--for", "3050ms", "-o", tmp_path / "w")
+    assert done.returncode == 0, done.stderr
+    (log,) = (tmp_path / "w" / "runs").glob("*/device.log*")
+    with open_log(log, max_bytes=1 << 20) as stream:
+        times = [float(line.split()[2]) for line in stream if line.startswith(b"T ")]
+    assert len(times) == 4
+    assert min(later - earlier for earlier, later in pairwise(times)) > 0.25
+
+
+def test_a_watch_without_two_samples_recorded_nothing(loop: str, tmp_path: Path) -> None:
+    """If it was killed, it ends like a campaign with failed runs."""
+    into = tmp_path / "killed"
+    process = subprocess.Popen([*COMMAND, "watch", loop, "--every", "1m", "-o", into])
+    log = into / "runs" / f"001-watch-r1-{Path(loop).name}" / "device.log"
+    until(lambda: log.exists() and "\n.\n" in log.read_text(), patience_s=60)
+    process.kill()
+    process.wait(PATIENCE_S)
+    concluded = call("resume", into)
+    assert concluded.returncode == 9
+    assert "killed before the second sample" in concluded.stdout
+
+
+def test_a_trace_is_a_result_without_two_samples(loop: str, tmp_path: Path) -> None:
+    """A watch that ended before its second sample failed only if it recorded nothing else."""
+    words = ("watch", loop, "--every", "1m", "-o")
+    with Started(
+        [*COMMAND, *words, tmp_path / "w", "--trace"], stderr=subprocess.PIPE, text=True
+    ) as watch:
+        assert watch.stderr is not None
+        assert "Press Ctrl-C" in watch.stderr.readline()
+        watch.send_signal(signal.SIGINT)
+        _, told = watch.communicate(timeout=PATIENCE_S)
+    assert watch.returncode == 0, told
+    assert "trace.parquet, " in told
+
+
+def test_a_watch_is_scraped_while_it_runs(loop: str, tmp_path: Path) -> None:
+    """The counter of its disk goes up by the reads that are made, and what it saved is exported."""
+    port = free_port()
+    into, address = tmp_path / "w", f"http://127.0.0.1:{port}/metrics"
+    process = subprocess.Popen(
+        [*COMMAND, "watch", loop, "--every", "200ms", "-o", into, "--metrics-port", str(port)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    name = Path(loop).name
+
+    def reads() -> float | None:
+        """Return the counter of reads, or None before it is served."""
+        try:
+            with urllib.request.urlopen(address, timeout=10) as answer:
+                text = answer.read().decode()
+        except URLError:
+            return None
+        found = re.search(
+            rf'^node_disk_reads_completed_total{{.*device="{name}".*}} (\S+)$', text, re.MULTILINE
+        )
+        return float(found[1]) if found else None
+
+    until(lambda: reads() is not None, patience_s=60)
+    before = reads()
+    assert before is not None
+    load(loop)
+    until(lambda: reads() == before + READS, patience_s=60)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 0, errors
+    assert address in errors
+    assert reads() is None
+    for kind in ("csv", "parquet", "openmetrics"):
+        done = call("export", into, "--format", kind, "-o", tmp_path / kind)
+        assert done.returncode == 0, done.stderr
+    summary = pd.read_csv(tmp_path / "csv").set_index("direction")
+    assert summary["total_ios"].to_dict() == {"read": READS, "write": WRITES}
+    assert "watch" in (tmp_path / "openmetrics").read_text()
+
+
+def test_a_mark_without_a_watch_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nothing would show it."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    assert not running_watches()
+    done = call("mark", "vm 7 started")
+    assert done.returncode == 9
+    assert "no watch of this user is running" in done.stderr
+    assert call("mark", " \n ").returncode == 2
+
+
+def test_two_names_of_a_machine_count_once(loop: str, tmp_path: Path) -> None:
+    """Its disk would count twice in every total."""
+    with loopback_fleet(tmp_path, "vm0", "vm1") as fleet:
+        options = ("--for", "1s", "--every", "300ms", "-o", tmp_path / "w", "--json")
+        done = call("watch", loop, "--inventory", fleet.inventory, *options)
+    assert done.returncode == 0, done.stderr
+    assert "note: vm1 is the same machine as vm0, whose disks are watched once" in done.stderr
+    assert "Watching 1 disk of 1 host" in done.stderr
+    assert {row["host"] for row in json.loads(done.stdout)} == {"vm0"}
+
+
+def test_hosts_of_an_inventory_are_watched(
+    loop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each has a run; only counters are read there, and no file of volbench is left."""
+    tell_hosts_apart(monkeypatch)
+    with loopback_fleet(tmp_path, "vm0", "vm1") as fleet:
+        options = (*LONGEST, "--every", "300ms", "-o", tmp_path / "w", "--json")
+        with loaded(tmp_path / "w", lambda: load(loop), logs=2):
+            done = call("watch", loop, "--inventory", fleet.inventory, *options)
+        assert done.returncode == 0, done.stderr
+        rows = json.loads(done.stdout)
+        assert {row["host"] for row in rows} == {"vm0", "vm1"}
+        assert not fleet.work("vm0").exists()
+    opened = volbench.open_campaign(tmp_path / "w")
+    reads = opened.summary().query("direction == 'read'")["total_ios"]
+    assert list(reads) == [READS, READS]
+    assert call("plot", "storm", tmp_path / "w", "-o", tmp_path / "s.svg").returncode == 0
+    assert call("plot", "fleet", tmp_path / "w", "-o", tmp_path / "f.svg").returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("/proc",), "is not on a block device"),
+        (("/nowhere/at/all",), "does not exist"),
+        (("--every", "10ms"), "is not between 100ms and 1m"),
+        (("--every", "1s,2s"), "several times only with --start"),
+        (("--until", "true"), "need --start"),
+        (("--start", "sh -c 'no end"), "cannot be split into words"),
+    ],
+)
+def test_what_cannot_be_watched_is_refused(
+    tmp_path: Path, arguments: Sequence[str], message: str
+) -> None:
+    """Before a folder is made."""
+    done = call("watch", *arguments, "--for", "1s", "-o", tmp_path / "w")
+    assert done.returncode == 2
+    assert message in done.stderr
+    assert not (tmp_path / "w").exists()
+
+
+def test_machines_are_started_at_a_stagger(loop: str, tmp_path: Path) -> None:
+    """Their starts, and when each was up, are marks; each stagger is a storm of its own."""
+    script = tmp_path / "boot.sh"
+    reads = f"dd if={loop} of=/dev/null bs=4k count=200 iflag=direct"
+    script.write_text(f"sleep 0.5; {reads} 2>/dev/null; touch {tmp_path}/up$1\n")
+    done = call(
+        *("watch", loop, "--start", f"sh {script} {{n}}", "--count", "3", "--every", "0.5s,1s"),
+        *("--until", f"test -e {tmp_path}/up{{n}}", "--stop", f"rm {tmp_path}/up{{n}}"),
+        *("--sample", "200ms", "--for", "6s", "-o", tmp_path / "w"),
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("3 machines, started") == 2
+    frames = volbench.open_campaign(tmp_path / "w")
+    marks = frames.frame("marks")
+    for job in ("every-0.5s", "every-1s"):
+        mine = marks[marks["job"] == job]
+        assert list(mine.query("kind == 'start'")["text"]) == ["1", "2", "3"]
+        assert sorted(mine.query("kind == 'up'")["text"]) == ["1", "2", "3"]
+    starts = marks.query("job == 'every-1s' and kind == 'start'")["t_s"].diff().dropna()
+    assert starts.tolist() == pytest.approx([1.0, 1.0], abs=0.7)
+    assert call("plot", "storm", tmp_path / "w", "-o", tmp_path / "s.svg").returncode == 0
+    assert "a machine is up" in (tmp_path / "s.svg").read_text()
+    assert not list(tmp_path.glob("up*"))
