@@ -162,7 +162,8 @@ def test_a_watch_records_and_the_trace_is_shown(loop: str, tmp_path: Path) -> No
 def test_what_a_killed_recording_left_is_kept_and_removed(loop: str, tmp_path: Path) -> None:
     """The next recording removes the instance; the parts can be imported as a trace."""
     code = (
-        "import sys, time; from pathlib import Path; from volbench.extensions.traces import trace_file;"
+        "import sys, time; from pathlib import Path;"
+        "from volbench.extensions.traces import trace_file;"
         "trace_file._PART_S = 0.2; from volbench.extensions.traces.recorder import Recorder;"
         "Recorder(Path(sys.argv[1]), [(sys.argv[2],)], is_anonymised=False);"
         "print(flush=True); time.sleep(60)"

@@ -38,7 +38,7 @@ UNITS = ("cost_per_1000_iops", "cost_per_100_mb_per_s", "cost_per_gib")
 BESIDE = ("burst_monthly", "burst_per_million_ios", "once")
 
 # A burst is at least this much above the steady rate; less is noise. Noticed by:
-# tests/extensions/catalogue/test_price_performance.py::test_a_burst_is_a_fifth_above_the_steady_rate
+# tests/test_price_performance.py::test_a_burst_is_a_fifth_above_the_steady_rate
 MIN_BURST_FACTOR = 1.2
 PERFORMANCE_COLUMNS = (
     "run",

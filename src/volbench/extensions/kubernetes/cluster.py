@@ -45,7 +45,7 @@ Manifest = dict[str, Any]  # An object of the API, or a part of one, as its JSON
 _TIMEOUT_S = 30.0
 # An API server that restarts is back within half a minute; denials of one that has just started,
 # before it knows its roles, end within seconds.
-# Noticed by: tests/extensions/kubernetes/test_cluster.py::test_failed_requests_are_retried_for_a_while
+# Noticed by: tests/test_cluster.py::test_failed_requests_are_retried_for_a_while
 PATIENCE_S = 120.0
 DENIAL_S = 20.0
 _RETRY_S = 1.0

@@ -63,7 +63,7 @@ _SUBMITTED = "/submitted"
 _REQUESTS = {"cpu": "100m", "memory": "256Mi"}
 _READ = {"results", "tmp"}  # Volumes of the pod that reads the results.
 # An object of the API server holds 1 MiB; the rest is for arguments and metadata. Noticed by:
-# tests/extensions/kubernetes/test_controllers.py::test_specifications_that_a_cluster_cannot_store_are_refused
+# tests/test_controllers.py::test_specifications_that_a_cluster_cannot_store_are_refused
 MAX_SUBMITTED_BYTES = 900_000
 # A campaign of days may lose its pod a few times; more often, a person should look. Noticed by:
 # tests/extensions/kubernetes/test_controller.py::test_a_campaign_goes_on_without_this_machine

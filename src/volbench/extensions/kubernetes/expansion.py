@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _BEFORE, _DURING, _AFTER = "before", "during", "after"
 _EXPANDED = "expanded"
 # Some intervals of the series precede the request. Noticed by:
-# tests/extensions/kubernetes/test_expansion.py::test_it_is_requested_once_some_seconds_after_the_first_io
+# tests/test_expansion.py::test_it_is_requested_once_some_seconds_after_the_first_io
 REQUEST_AFTER_S = 3.0
 # Some ten requests a second: an API server takes hundreds. Noticed by:
 # tests/extensions/kubernetes/test_lifecycle.py::test_classes_take_turns

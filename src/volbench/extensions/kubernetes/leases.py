@@ -35,11 +35,11 @@ from volbench.store.layout import Layout
 _SHARED_LABEL = "volbench.io/filesystem"
 
 # Seven renewals in a row may fail before another controller takes the campaign for abandoned.
-# Noticed by: tests/extensions/kubernetes/test_campaign_lease.py::test_a_controller_is_live_while_it_renews
+# Noticed by: tests/test_campaign_lease.py::test_a_controller_is_live_while_it_renews
 LEASE_S = 120
 _RENEW_S = LEASE_S / 8
 # After an outage of the API server its holder renews a lease first: it tries again this often.
-# Noticed by: tests/extensions/kubernetes/test_campaign_lease.py::test_an_expired_lease_is_watched_first
+# Noticed by: tests/test_campaign_lease.py::test_an_expired_lease_is_watched_first
 _RETRY_S = 2.0
 _WATCH_S = 3 * _RETRY_S
 

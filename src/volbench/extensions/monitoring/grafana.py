@@ -29,12 +29,12 @@ _HOSTS = 'campaign=~"$campaign",instance=~"$instance"'
 _DISKS = f'{_HOSTS},device=~"$device"'
 _WIDTH, _HEIGHT = 12, 8
 # Time shown before the first and after the last sample: one interval of the slowest panel. Noticed
-# by: tests/extensions/monitoring/test_grafana.py::test_the_dashboard_opens_on_the_time_range_of_the_campaign
+# by: tests/test_grafana.py::test_the_dashboard_opens_on_the_time_range_of_the_campaign
 _MARGIN_S = 5.0
 _LAST = ("now-15m", "now")
 _WINDOWS = {"5s": 5, "10s": 10, "30s": 30, "1m": 60, "5m": 300}
 # A rate over four samples still has two when one is late. Noticed by:
-# tests/extensions/monitoring/test_grafana.py::test_the_dashboard_opens_on_the_time_range_of_the_campaign
+# tests/test_grafana.py::test_the_dashboard_opens_on_the_time_range_of_the_campaign
 _SAMPLES = 4
 
 

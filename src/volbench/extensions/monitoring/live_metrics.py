@@ -37,7 +37,7 @@ from volbench.present.terminal.progress import Clock, Tally
 from volbench.store.layout import Layout
 
 # Part of a log that is read: its last sample, also of a host with many devices. Noticed by:
-# tests/extensions/monitoring/test_live_metrics.py::test_devices_have_the_names_and_values_of_the_node_exporter
+# tests/test_live_metrics.py::test_devices_have_the_names_and_values_of_the_node_exporter
 _TAIL_BYTES = 64 << 10
 _HEAD_BYTES = 256
 # Age of a log, beyond the sample interval, from which its host counts as silent. Noticed by:

@@ -40,7 +40,7 @@ from volbench.units import SECTOR_BYTES, format_latency, percent
 Floats = npt.NDArray[np.float64]
 
 # Differences that a replay may have, by the goals of the project: Thesios reached 0.5 to 5 % of
-# the requests and 3 to 10 % of the utilization. Noticed by: tests/extensions/traces/test_fidelity.py
+# the requests and 3 to 10 % of the utilization. Noticed by: tests/test_fidelity.py
 MAX_SHARE, MAX_LAG_S, MAX_UTILIZATION = 0.01, 1e-3, 0.05
 # Time with a task waiting for a CPU that explains late arrivals. Noticed by:
 # tests/extensions/traces/test_fidelity.py

@@ -53,7 +53,7 @@ _SILENCE_S = 30.0  # For a sample beyond its interval, on a busy host.
 # every 15 s. Noticed by: tests/fleet/test_watch.py
 _LATE_S, _UNHEARD_S = 5.0, 20.0
 # Least length of the last interval: the usual one, or half of a shorter one; less is noise.
-# Noticed by: tests/extensions/watching/test_watch.py::test_no_last_sample_makes_an_interval_of_nothing
+# Noticed by: tests/test_watch.py::test_no_last_sample_makes_an_interval_of_nothing
 _MIN_LAST_S = 1.0
 _LAST_S = 5.0  # For the last samples: Ctrl-C does not wait for longer.
 _TOO_SHORT = "it ended before the second sample"
