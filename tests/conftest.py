@@ -14,7 +14,7 @@ import pytest
 
 from tests.command_line import call
 from tests.extensions.kubernetes.local_cluster import LocalCluster, missing_cluster, running_cluster
-from tests.schedule import ModuleScheduling, sort_slowest_first
+from tests.schedule import ModuleScheduling, sort_for_workers
 
 _PYTEST_OWN = {"PYTEST_CURRENT_TEST"}
 _MARKED_FOLDERS = {"browser", "fleet"}
@@ -75,6 +75,8 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     folder = item.path.relative_to(Path(__file__).parent).parts[0]
     if folder in _MARKED_FOLDERS:
         item.add_marker(folder)
+    if item.get_closest_marker("real_time"):
+        item.add_marker("slow")
     if "cluster" in getattr(item, "fixturenames", ()):
         item.add_marker("kubernetes")
 
@@ -83,7 +85,7 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Sort the tests for workers."""
     if "PYTEST_XDIST_WORKER" in os.environ:
-        sort_slowest_first(items)
+        sort_for_workers(items)
 
 
 @pytest.hookimpl(optionalhook=True)  # there may be no xdist

@@ -14,15 +14,9 @@ from unittest.mock import Mock
 import pytest
 
 from tests.house.project import SCRIPTS
-from tests.schedule import SECONDS, ModuleScheduling, sort_slowest_first
+from tests.schedule import ModuleScheduling, arrange
 
-CALLS_OF_ALL = (
-    "alone",
-    "kubernetes",
-    "(fleet or slow or (real_time and not smoke)) and not alone and not kubernetes",
-    "not alone and not fleet and not kubernetes and not slow and (smoke or not real_time)",
-)
-"""Markers of the calls of pytest that scripts/test --all makes."""
+QUICK = "not (alone or browser or fleet or kubernetes or nightly or slow) or smoke"
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
@@ -111,21 +105,25 @@ def test_setup_installs_what_is_pinned(root: Path, tmp_path: Path, extra: str) -
 
 
 def runs_of(calls: list[str]) -> list[str]:
-    """Return the calls of pytest that run tests, without the names of their JUnit files."""
-    runs = [call for call in calls if "-m pytest" in call and "--collect-only" not in call]
-    return [re.sub(r"--junitxml \S+ ", "", call) for call in runs]
+    """Return the calls of pytest."""
+    return [call for call in calls if "-m pytest" in call]
 
 
-def test_all_runs_every_marker(root: Path, tmp_path: Path) -> None:
-    """The default leaves out five markers; with --all every test belongs to one of four calls."""
-    (default,) = runs_of(calls_of(root, tmp_path / "default"))
-    left_out = {"alone", "browser", "fleet", "kubernetes", "slow"}
-    assert all(f"not {marker}" in default for marker in left_out)
-    assert "root" not in default
-    assert "--dist loadscope --no-loadscope-reorder" in default
-    runs = runs_of(calls_of(root, tmp_path / "all", "--all"))
-    assert sorted(run.rpartition(" -m ")[2] for run in runs) == sorted(CALLS_OF_ALL)
-    assert runs[-1].endswith("-m alone"), "nothing runs beside real-time tests"
+@pytest.mark.parametrize(
+    ("arguments", "expressions"),
+    [
+        ([], [QUICK]),
+        (["--all"], ["not (alone or nightly)", "alone"]),
+        (["--nightly"], ["not alone", "alone"]),
+    ],
+)
+def test_every_marker_belongs_to_a_call(
+    root: Path, tmp_path: Path, arguments: list[str], expressions: list[str]
+) -> None:
+    """One pool of workers runs all tests but those that must run alone, which come last."""
+    runs = runs_of(calls_of(root, tmp_path, *arguments))
+    assert [run.rpartition(" -m ")[2] for run in runs] == expressions
+    assert "--dist loadscope --no-loadscope-reorder" in runs[0]
 
 
 def test_folders_are_left_out_by_their_marker(root: Path) -> None:
@@ -137,33 +135,69 @@ def test_folders_are_left_out_by_their_marker(root: Path) -> None:
     assert done.returncode == pytest.ExitCode.NO_TESTS_COLLECTED, done.stdout
 
 
-@pytest.mark.parametrize("marks", CALLS_OF_ALL)
-def test_failed_tests_are_repeated(root: Path, tmp_path: Path, marks: str) -> None:
-    """Two more tries of what failed come last, beside nothing else; what fails in all fails."""
-    calls = runs_of(calls_of(root, tmp_path, "--all", fails=f"*'-m {marks}'*"))
-    first = next(call for call in calls if f"-m {marks}" in call)
-    again = f"{first} -n 0 --last-failed --last-failed-no-failures none --maxfail 20"
-    assert first in calls[: len(CALLS_OF_ALL)]
-    assert calls[len(CALLS_OF_ALL) :] == [again, again]
+def test_a_failure_is_repeated_and_fails(root: Path, tmp_path: Path) -> None:
+    """A second try, alone, tells a race from a defect; the run has failed all the same."""
+    calls = runs_of(calls_of(root, tmp_path, fails="*'-n 2'*"))
+    again = f"{calls[0]} -n 0 --last-failed --last-failed-no-failures none --maxfail 20"
+    assert calls[1:] == [again]
 
 
-def test_the_slowest_modules_are_distributed_first(root: Path) -> None:
-    """Modules that take longest come first, others keep their order, and each stays whole."""
-    assert [name for name in SECONDS if not (root / name).exists()] == []
-    modules = ["tests/test_units.py", "tests/house/test_light.py", "tests/fleet/test_campaigns.py"]
-    items: list[pytest.Item] = [
-        Mock(nodeid=f"{name}::test_a[{n}]") for n in range(2) for name in modules
+def test_workers_take_the_cluster_first_and_waits_among_the_rest(root: Path) -> None:
+    """Modules of the cluster have one scope; those that wait do not all run at the same time."""
+    cluster = [
+        f"tests/{path.relative_to(root / 'tests')}"
+        for path in (root / "tests").rglob("test_*.py")
+        if "cluster: LocalCluster" in path.read_text(encoding="utf-8")
     ]
-    sort_slowest_first(items)
-    names = [item.nodeid for item in items]
-    assert [name.partition("::")[0] for name in names] == sorted(modules * 2, key=by_seconds)
-    assert [name[-2] for name in names] == ["0", "1"] * 3
-    assert len({ModuleScheduling._split_scope(Mock(), name) for name in names}) == 2 + 1 + 1  # noqa: SLF001 - what xdist asks for
+    modules = {"tests/a.py": False, "tests/b.py": True, cluster[0]: True, "tests/c.py": False}
+    assert arrange(modules) == [cluster[0], "tests/a.py", "tests/b.py", "tests/c.py"]
+    names = [f"{cluster[0]}::test_a", f"{cluster[1]}::test_b", "tests/a.py::test_c[1]"]
+    scopes = [ModuleScheduling._split_scope(Mock(), name) for name in names]  # noqa: SLF001 - what xdist asks for
+    assert scopes == ["kubernetes", "kubernetes", "tests/a.py"]
 
 
-def by_seconds(module: str) -> float:
-    """Return the key by which modules are dealt."""
-    return -SECONDS.get(module, 0)
+def test_tests_that_reach_a_changed_file_are_selected(tmp_path: Path, root: Path) -> None:
+    """Imports, verbs, fixtures and text lead to tests; others are left out."""
+    files = {
+        "src/volbench/__init__.py": "",
+        "src/volbench/units.py": "X = 1",
+        "src/volbench/errors.py": "Y = 1",
+        "src/volbench/show.py": "from volbench.units import X",
+        "src/volbench/main.py": 'VERBS = {\n    "show": "show:show",\n}',
+        "tests/__init__.py": "",
+        "tests/conftest.py": "import pytest\nfrom volbench import units\n\n@pytest.fixture\n"
+        "def size():\n    return units.X",
+        "tests/test_import.py": "from volbench import show",
+        "tests/test_verb.py": 'call("show")',
+        "tests/test_fixture.py": "def test_size(size): ...",
+        "tests/test_text.py": 'patch("volbench.units.X")',
+        "tests/test_file.py": 'read("page.md")',
+        "tests/test_other.py": "from volbench import errors",
+        "docs/page.md": "",
+    }
+    for name, text in files.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{text}\n", encoding="utf-8")
+    (tmp_path / "scripts").mkdir()
+    script = shutil.copy(root / "scripts/changed_tests.py", tmp_path / "scripts")
+
+    def git(*words: str) -> None:
+        identity = ("-c", "user.name=t", "-c", "user.email=t@example.com")
+        subprocess.run(["git", *identity, *words], cwd=tmp_path, check=True, capture_output=True)
+
+    def selected(changed: str) -> list[str]:
+        (tmp_path / changed).write_text("Z = 2\n", encoding="utf-8")
+        done = subprocess.run([sys.executable, script], check=True, capture_output=True, text=True)
+        git("checkout", "-q", ".")
+        return [Path(line).stem.removeprefix("test_") for line in done.stdout.splitlines()]
+
+    git("init", "-q")
+    git("add", ".")
+    git("commit", "-qm", "first")
+    assert selected("src/volbench/units.py") == ["fixture", "import", "text", "verb"]
+    assert selected("src/volbench/errors.py") == ["other"]
+    assert selected("docs/page.md") == ["file"]
 
 
 def test_types_are_checked_beside_the_tests(root: Path, tmp_path: Path) -> None:
@@ -179,15 +213,3 @@ def test_a_path_is_checked_without_the_rest(root: Path, tmp_path: Path) -> None:
         "-m mypy tests/fio",
         "-m pytest -rs tests/fio -k histogram",
     ]
-
-
-@pytest.mark.parametrize("marker", ["alone", "kubernetes", "slow"])
-def test_marked_tests_are_where_scripts_test_looks(root: Path, marker: str) -> None:
-    """Modules that need a quiet machine, a cluster or minutes name the marker themselves."""
-    named = f"mark.{marker}"
-    elsewhere = [
-        path
-        for path in (root / "tests").rglob("*.py")
-        if named in path.read_text(encoding="utf-8") and not path.name.startswith("test_")
-    ]
-    assert elsewhere == []
