@@ -232,6 +232,5 @@ FOR_KIND: Mapping[str, Callable[[], Frames]] = {
     "latency-map": mapped,
     "trend": nightly,
     "blocks": arms_in_blocks,
-    "noise": arms_in_blocks,
 }
 """Kind to frames that have something for it."""

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from volbench.cli.configuration import results_folder
 from volbench.cli.options import (
     ALLOW_DESTROY,
     ALLOW_SHARED_FOLDER,
@@ -34,7 +33,6 @@ from volbench.cli.slice_options import WITH_METRICS
 from volbench.cli.verb_groups import complete_hint, is_quiet, name_campaign, questions_shown
 from volbench.errors import InputError, RefusedError, VolbenchError
 from volbench.slices import load
-from volbench.units import counted_noun, format_duration, percent
 
 if TYPE_CHECKING:
     from volbench.analyse.compare.expected_bounds import Verdict
@@ -175,8 +173,6 @@ class StartOptions:
     metrics: Metrics
     prices: str | None = None  # to show what it costs; None for no cost
     detach: bool = False  # run in the background
-    detect: float | None = None  # difference for which a plan shows the repeats
-    detect_from: tuple[Path, ...] = ()  # folders of earlier campaigns; the results if empty
     allow_exec: bool = False  # accept options that run programs or leave the run\'s folder
 
 
@@ -234,9 +230,6 @@ def carry_out(
         bill = None if start.prices is None else load(BILL)(prepared, start.prices)
         if start.dry_run:
             show_plan(prepared, bill=bill, table_output=table_output)
-            if start.detect is not None:
-                for line in _detection(prepared.campaign, start.detect, start.detect_from):
-                    table_output.note(line)
             return None
         confirm_length(prepared, bill=bill, yes=start.yes)
         # Where hosts were made for the campaign, this was asked before their volumes were.
@@ -289,33 +282,6 @@ def show_plan(prepared: Prepared, *, bill: object | None, table_output: TableOut
         click.echo(f"left out: {absent.host}: {absent.reason}", err=True)
     _print_notes(prepared)
     table_output.note(estimate_words(prepared.estimate, bill=bill))
-
-
-def _detection(campaign: Campaign, difference: float, folders: Sequence[Path]) -> Iterator[str]:
-    """Yield how many repeats, and how much time, each workload needs to detect a difference."""
-    from volbench.analyse.compare.needed_repeats import MAX_BLOCKS, needed_repeats
-    from volbench.api.many_campaigns import open_campaigns
-    from volbench.plan.expansion.estimate import START_S, expected_s
-
-    results = results_folder()
-    folders = folders or [results] * results.is_dir()
-    wanted = f"{percent(difference)} %"
-    earlier = open_campaigns(*folders).frame("summary") if folders else None
-    for need in needed_repeats(campaign, earlier, difference) if earlier is not None else ():
-        if need.scatter is None:
-            yield f"{need.workload}: no earlier campaign has three repeats on this volume."
-        elif need.count is None:
-            yield f"{need.workload}: even {MAX_BLOCKS:,} repeats would not detect {wanted}."
-        else:
-            own_s = sum((expected_s(run) or 0.0) + START_S for run in need.runs)
-            spoken = format_duration(round(need.count * own_s))
-            unit = counted_noun(need.count, "block" if need.is_paired else "repeat")
-            yield (
-                f"{need.workload}: {wanted} of IOPS needs {unit} (--repeat {need.count}), {spoken};"
-                f" scatter {percent(need.scatter.value)} %, from {need.scatter.source}."
-            )
-    if earlier is None:
-        yield f"There is no earlier campaign in {results}; measure one: volbench noise --on TARGET"
 
 
 def execute(

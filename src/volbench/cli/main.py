@@ -24,7 +24,6 @@ from volbench.errors import InputError, VolbenchError, did_you_mean, quoted
 # only when its verb is called; a verb whose slice is absent is not listed.
 VERBS: dict[str, tuple[str, str]] = {
     "measure": ("cli.measure:measure", "Measure a workload on volumes, without a profile."),
-    "noise": ("cli.measure:noise", "Measure how small a difference can be seen on a volume."),
     "audit": ("cli.audit:audit", "Measure whether volumes deliver what is promised."),
     "run": ("cli.run:run", "Run profiles on volumes; results go into a campaign folder."),
     "warmup": ("cli.run:warmup", "Write or read every block of a volume once, and verify it."),

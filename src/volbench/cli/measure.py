@@ -1,4 +1,4 @@
-"""Verbs measure (a workload on volumes, with a conclusion) and noise (of equal arms)."""
+"""Verb measure: a workload on volumes, with a conclusion."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from volbench.api.run_profiles import load_texts
-from volbench.cli.compare import parse_difference
 from volbench.cli.configuration import say_what_is_configured
 from volbench.cli.execution import (
     StartOptions,
     carry_out,
     reported_errors,
     start_options,
-    write_answer,
 )
 from volbench.cli.expect import refuse_unmet
 from volbench.cli.options import (
@@ -35,22 +33,19 @@ from volbench.cli.options import (
     option_group,
 )
 from volbench.cli.output import (
-    ChartFile,
     TableOutput,
-    chart_options,
     default_campaign_folder,
     recorded_command,
     report_folder,
     table_options,
 )
 from volbench.cli.verb_groups import VerbCommand
-from volbench.errors import ComparisonError, InputError, ProfileError, quoted
+from volbench.errors import InputError, ProfileError, quoted
 from volbench.model.profile.secret_values import mask_text
 from volbench.present.formatting import printable
-from volbench.units import counted_noun, format_duration, parse_duration, parse_size
+from volbench.units import parse_duration, parse_size
 
 if TYPE_CHECKING:
-    from volbench.analyse.compare.noise_floor import NoiseFloor
     from volbench.api.many_campaigns import Dataset
     from volbench.model.profile.profile_model import Profile
 
@@ -310,9 +305,6 @@ def roles_of(targets: tuple[str, ...]) -> dict[str, str]:
                 f"--on {target} names the role {role!r}, but without a profile there are no roles",
                 hint=f"write --on {path}",
             )
-    twice = next((name for index, name in enumerate(targets) if name in targets[:index]), None)
-    if twice is not None:
-        raise InputError(f"--on {twice} is named twice", hint="name each target once")
     if len(targets) > len(_LETTERS):
         raise InputError(
             f"{len(targets)} targets are too many",
@@ -392,9 +384,10 @@ def profile_on(
     }
     is_small = "%" not in size and 0 < parse_size(size or "1g") < parse_size(_FILL_BLOCK)
     fill = _FILL | {"bs": size if is_small else _FILL_BLOCK}
+    first_roles = {target: role for role, target in reversed([*roles.items()])}
     fills = {
         f"fill{names[role]}": {"role": role, **fill, **scratch.get(role, {})}
-        for role in roles
+        for role in first_roles.values()
         if role in scratch or role in filled
     }
     if fills:
@@ -417,162 +410,3 @@ def _jobs(workloads: Workloads) -> Iterator[tuple[str, dict[str, str]]]:
         if workloads.numjobs > 1:
             options |= {"numjobs": str(workloads.numjobs), "group_reporting": "1"}
         yield f"{pattern}-{size}-qd{depth}", options
-
-
-# Runs long enough that fio's start, some 50 ms, does not count, and short enough for many blocks.
-# Noticed by: tests/cli/test_noise.py::test_a_time_without_room_for_five_blocks_is_refused
-_RUN_S = 3.0
-# Time between two runs, in which fio starts and results are read; 1 to 2 s were measured.
-# Noticed by: tests/cli/test_noise.py::test_a_time_without_room_for_five_blocks_is_refused
-_PAUSE_S = 1.0
-# Blocks from which the order within them is known, too.
-# Noticed by: tests/cli/test_noise.py::test_a_time_without_room_for_five_blocks_is_refused
-_MIN_BLOCKS = 5
-_ARMS = ("a", "b")
-
-
-def _blocks_in(seconds: float) -> int:
-    """Return the number of blocks that fit a time."""
-    count = int(seconds / (len(_ARMS) * (_RUN_S + _PAUSE_S)))
-    if count < _MIN_BLOCKS:
-        least = f"{_MIN_BLOCKS * len(_ARMS) * (_RUN_S + _PAUSE_S):g}s"
-        raise InputError(
-            f"{format_duration(seconds)} has room for {counted_noun(count, 'block')}; the minimum"
-            f" is {_MIN_BLOCKS}",
-            hint=f"write --for {least} or more",
-        )
-    return count
-
-
-@click.command(
-    "noise",
-    cls=VerbCommand,
-    epilog=examples(
-        "volbench noise --on /mnt/data",
-        "volbench noise --on /dev/sdb --for 10m --chart noise.svg",
-        "volbench noise volbench-results/noise-20261126-101500 --detect 5%",
-    ),
-)
-@click.argument(
-    "campaign", required=False, type=click.Path(exists=True, file_okay=False, path_type=Path)
-)
-@click.option("--on", "target", metavar="TARGET", help="Directory, device, file or NBD URI.")
-@click.option(
-    "--for",
-    "for_s",
-    type=Quantity("TIME", parse_duration),
-    default="5m",
-    show_default=True,
-    help="Time to measure; more blocks know the noise better.",
-)
-@click.option(
-    "--detect",
-    type=Quantity("PERCENT", parse_difference),
-    help="Say how many blocks, and how much time, a difference of this size needs.",
-)
-@SIZE
-@start_options(execution=(KEEP_FILES,))
-@SETTINGS
-@table_options(has_output=False, has_events=True)
-@chart_options("blocks over time and the noise floor")
-def noise(
-    campaign: Path | None,
-    target: str | None,
-    for_s: float,
-    detect: float | None,
-    size: str,
-    *,
-    start: StartOptions,
-    settings: tuple[str, ...],
-    table_output: TableOutput,
-    picture: ChartFile,
-) -> None:
-    """Measure how small a difference can be seen on a volume: a job against itself, in blocks.
-
-    Random 4k reads at queue depth 16 run as two equal arms. Their scatter gives the smallest
-    difference that any number of blocks detects here. With CAMPAIGN instead of --on, an earlier
-    campaign with two arms is evaluated.
-    """
-    if campaign is not None and target is not None:
-        raise InputError("--on and an earlier campaign exclude each other", hint="leave out one")
-    if campaign is None and target is None:
-        raise InputError("name a target or an earlier campaign", hint="write --on /mnt/data")
-    if target is not None:
-        campaign = _measured(target, _blocks_in(for_s), size, start, settings, table_output)
-    if campaign is not None:
-        _report(campaign, detect, table_output, picture)
-
-
-def _measured(
-    target: str,
-    blocks: int,
-    size: str,
-    start: StartOptions,
-    settings: tuple[str, ...],
-    table_output: TableOutput,
-) -> Path | None:
-    """Run the arms; return the campaign's folder, or None if it has not ended."""
-    from volbench.engine.campaign.prepare import CampaignRequest
-    from volbench.engine.hosts.connected_host import this_machine
-    from volbench.plan.expansion.expand import Terms
-
-    say_what_is_configured()
-    roles = roles_of((target,))
-    options = {"rw": "randread", "bs": "4k", "iodepth": "16"}
-    profile = profile_on(
-        roles,
-        [(f"randread-4k-qd16-{arm}", {**options, "arm": arm}) for arm in _ARMS],
-        document={
-            "name": "noise",
-            "repeat": blocks,
-            "order": "listed",
-            "defaults": {"runtime": f"{_RUN_S:g}s"},
-        },
-        size=size,
-        settings=settings,
-    )
-    request = CampaignRequest(
-        profiles=(profile,),
-        targets=roles,
-        into=start.output or default_campaign_folder("noise"),
-        terms=Terms(consent=start.consent, command=recorded_command((target,), start.output)),
-    )
-    ended = carry_out(
-        [this_machine()],
-        request,
-        start=start,
-        table_output=table_output,
-        has_answer=not table_output.is_for_people,
-    )
-    return None if ended is None else ended.layout.root
-
-
-def _report(
-    campaign: Path, detect: float | None, table_output: TableOutput, picture: ChartFile
-) -> None:
-    from volbench.analyse.compare.comparison import Question
-    from volbench.analyse.compare.noise_floor import noise_floors
-    from volbench.api.compare_campaigns import compare_folders
-    from volbench.api.many_campaigns import open_campaigns
-    from volbench.present.plots.chart import build_plot
-    from volbench.present.plots.kinds import ALWAYS_READ, KINDS
-    from volbench.present.tables.noise_table import noise_table
-
-    opened = open_campaigns(campaign)
-    floors: list[NoiseFloor] = []
-    if any(data.campaign.design for data in opened.names.values()):
-        comparison = compare_folders([campaign], Question())
-        summary, device = (opened.frame(name) for name in ("summary", "device"))
-        floors = list(noise_floors(comparison, summary, device))
-    if not floors:
-        raise ComparisonError(
-            f"{campaign} has no arms in blocks on one volume",
-            hint="measure it with volbench noise --on TARGET",
-        )
-    are_equal = all(data.campaign.has_equal_arms for data in opened.names.values())
-    table = noise_table(floors, detect=detect, are_equal=are_equal)
-    write_answer(table, table_output)
-    if picture.chart:
-        names = (*ALWAYS_READ, *KINDS["noise"].frame_names)
-        frames = {name: opened.plot_frame(name) for name in names}
-        picture.write(build_plot("noise", frames, title=picture.title or None), table)

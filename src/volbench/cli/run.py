@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import click
 
 from volbench.api.run_profiles import load_texts
-from volbench.cli.compare import parse_difference
 from volbench.cli.configuration import say_what_is_configured, targets_are_given
 from volbench.cli.execution import StartOptions, carry_out, reported_errors, start_options
 from volbench.cli.expect import refuse_unmet
@@ -50,24 +49,6 @@ if TYPE_CHECKING:
     from volbench.engine.campaign.prepare import CampaignRequest
     from volbench.execute.protocol import Executor
     from volbench.model.profile.profile_model import Job
-
-
-DETECT = (
-    click.option(
-        "--detect",
-        type=Quantity("PERCENT", parse_difference),
-        help="With --dry-run: estimate the repeats and the time that are needed to detect a "
-        "difference of this size in IOPS on these volumes.",
-    ),
-    click.option(
-        "--detect-from",
-        multiple=True,
-        type=click.Path(exists=True, file_okay=False, path_type=Path),
-        metavar="DIR",
-        help="Folder with earlier campaigns of the volumes, such as one of volbench noise. "
-        "Default: the folder of results.",
-    ),
-)
 
 
 def _client_counts(text: str) -> tuple[int, ...]:
@@ -109,7 +90,7 @@ def _client_counts(text: str) -> tuple[int, ...]:
     help="Device, file, directory or NBD URI of a role; without a role: data. Several of one role "
     "are compared: each job runs on each of them in turn, in blocks.",
 )
-@start_options(PRICES, DETACH, ALLOW_EXEC, *DETECT, execution=(KEEP_FILES, READY_TIMEOUT))
+@start_options(PRICES, DETACH, ALLOW_EXEC, execution=(KEEP_FILES, READY_TIMEOUT))
 @SETTINGS
 @LIMITS_FROM
 @VOLUME_TYPES
@@ -190,11 +171,6 @@ def run(
     from volbench.plan.expansion.expand import Terms
     from volbench.plan.expansion.target_arms import arms_of_targets, on_each_target
 
-    if start.detect is not None and not (start.dry_run and placement is None):
-        raise InputError(
-            "--detect needs --dry-run and existing volumes",
-            hint="add --dry-run, and leave out --k8s",
-        )
     say_what_is_configured()
     executor, allow_exec = LocalExecutor(), start.allow_exec
     sources = texts_of(executor, profiles, like=like, allow_exec=allow_exec)

@@ -7,7 +7,15 @@ import pytest
 
 from tests.analyse.compared_rows import no_findings, rows_of
 from tests.present.figure_texts import texts_outside
-from tests.present.frames_by_kind import Frames, fleet, repeats, two_ladders, two_sets, volumes
+from tests.present.frames_by_kind import (
+    Frames,
+    arms_in_blocks,
+    fleet,
+    repeats,
+    two_ladders,
+    two_sets,
+    volumes,
+)
 from tests.present.frames_for_plots import bins, frames, intervals, result, sweep
 from tests.present.plots.plot_parts import all_marks, caption_of, the_mark, written
 from volbench.analyse.compare.comparison import Comparison, Question, compare
@@ -277,3 +285,22 @@ def test_bars_that_differ_much_are_points_on_a_logarithmic_axis() -> None:
     middles = (points.data["_left"] + points.data["_right"]) / 2
     assert points.data[points.x].tolist() == middles.tolist()
     assert texts_outside(draw(build_plot("depth", frames(rows)))) == []
+
+
+def test_hosts_in_turns_are_arms() -> None:
+    """Storage classes have hosts of their own and no arms, but blocks."""
+    named = arms_in_blocks()["summary"]
+    rows = named.assign(host=named["arm"], arm=None, job="reads", group="reads")
+    plot = build_plot("blocks", {**frames([]), "summary": rows})
+    assert [series.label for series in plot.series] == ["arm a", "arm b"]
+    assert plot.description.startswith("reads write: ")
+    left, right = plot.panels
+    assert len(left.marks) == 2
+    assert right.y.format == "percent"
+
+
+def test_blocks_of_one_ratio_have_an_axis() -> None:
+    """Its interval has no width, and an axis from 0 to 0 cannot be drawn."""
+    rows = arms_in_blocks()["summary"].assign(iops=500.0)
+    _, right = build_plot("blocks", {**frames([]), "summary": rows}).panels
+    assert right.y.limits == (0.0, 1.0)

@@ -8,7 +8,6 @@ from typing import Any
 import pandas as pd
 
 from tests.analyse.compared_rows import no_findings, rows_of
-from tests.analyse.equal_arms import arms, device_of, floor_of
 from tests.analyse.round_rows import row as round_row
 from tests.nightly_campaigns import WORKLOADS, dropping, summary_of
 from tests.present.tables.table_rows import ROW, of_volumes
@@ -62,7 +61,6 @@ from volbench.present.tables.hosts_tables import (
     status_table,
     survey_table,
 )
-from volbench.present.tables.noise_table import noise_table
 from volbench.present.tables.plan_tables import (
     campaigns_table,
     profile_table,
@@ -231,12 +229,6 @@ def patterns() -> Table[Any]:
     return patterns_table(_compared({"before": rows_of(1000), "after": rows_of(2000, seed=2)}))
 
 
-def noise() -> Table[Any]:
-    """Return the noise floor of two equal arms."""
-    rows = arms(drift=0.3)
-    return noise_table([floor_of(rows, device_of(rows))], detect=0.05)
-
-
 def _compared(sides: dict[str, Any]) -> Comparison:
     findings = dict.fromkeys(sides, no_findings())
     return compare(sides, findings, Question(metrics=("iops", "p99")))
@@ -383,7 +375,6 @@ TABLES: dict[str, Callable[[], Table[Any]]] = {
     "campaigns": lambda: campaigns_table([campaign_record("2026-premium-ssd-v2-west")]),
     "comparison": comparison,
     "patterns": patterns,
-    "noise": noise,
     "trend": trends,
     "findings": lambda: findings_table([finding("001-randread-4k-iodepth-16-r1")]),
     "hosts": lambda: hosts_table(hosts()),

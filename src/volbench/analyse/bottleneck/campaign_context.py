@@ -175,12 +175,12 @@ class Context:
         return {views[-1].run.id: views for views in groups.values() if len(views) > 1}
 
     @cached_property
-    def disks(self) -> Mapping[str, Mapping[str, set[str]]]:
-        """Host to role to the kernel names of the disks that its volumes are on."""
-        disks: dict[str, dict[str, set[str]]] = {}
+    def disks(self) -> Mapping[str, Mapping[Volume, set[str]]]:
+        """Host to volume to the kernel names of the disks that it is on."""
+        disks: dict[str, dict[Volume, set[str]]] = {}
         for view in self.views:
-            roles = disks.setdefault(view.run.host, {})
-            roles.setdefault(view.run.volume.role, set()).update(view.disks)
+            volumes = disks.setdefault(view.run.host, {})
+            volumes.setdefault(view.run.volume, set()).update(view.disks)
         return disks
 
     def hosts_beside(self, view: RunView) -> Mapping[str, set[str]]:

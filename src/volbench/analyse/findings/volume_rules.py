@@ -245,9 +245,9 @@ def shared_limit(view: RunView, context: Context) -> Iterator[Observation]:
             {"disks": disk, "hosts": ", ".join(names)},
         )
     shared = {
-        role: view.disks & disks
-        for role, disks in context.disks[view.run.host].items()
-        if role != view.run.volume.role and view.disks & disks
+        volume.role: view.disks & disks
+        for volume, disks in context.disks[view.run.host].items()
+        if volume.target != view.run.volume.target and view.disks & disks
     }
     if shared:
         disks = ", ".join(sorted(set().union(*shared.values())))

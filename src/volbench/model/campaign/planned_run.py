@@ -330,17 +330,6 @@ class Campaign(Consent):
         return f"{most}{counted_noun(len(blocks), 'block')} of {', '.join(arms)}"
 
     @property
-    def has_equal_arms(self) -> bool:
-        """Whether all arms of each block are one job on one volume."""
-        arms: dict[tuple[str, int], set[object]] = {}
-        for run in self.runs:
-            if run.block:
-                options = tuple(frozenset(run.effective(own).items()) for own in run.sections)
-                place = run.host, run.volume.target, run.tool
-                arms.setdefault((run.profile, run.block), set()).add((*place, options))
-        return all(len(kinds) == 1 for kinds in arms.values())
-
-    @property
     def key(self) -> str:
         """Unique key of the campaign, used as a folder name on hosts and volumes."""
         return f"{re.sub('[^0-9]', '', self.created_utc)}-{self.seed:08x}"

@@ -163,8 +163,7 @@ REFERENCES = {
     "storm": "present.plots.charts.storm_columns:STORM",
     "ratios": "present.plots.charts.ratio_maps:RATIOS",
     "ranking": "present.plots.charts.rankings:RANKING",
-    "blocks": "present.plots.charts.noise_chart:BLOCKS",
-    "noise": "present.plots.charts.noise_chart:NOISE",
+    "blocks": "present.plots.charts.blocks_chart:BLOCKS",
     "trend": "present.plots.charts.comparison_charts:TREND",
 }
 

@@ -51,6 +51,9 @@ def conclusion(dataset: Results, *, folder: Path, expected: Sequence[Verdict] = 
     and the warnings.
     """
     rows = measured(dataset.frame("summary")).sort_values(_ORDER, kind="stable")
+    arms, volumes = rows["arm"].nunique(), rows["volume"].nunique()
+    if arms > volumes:  # a volume was named twice
+        rows["volume"] += " (" + rows["arm"] + ")"
     findings = dataset.frame("findings")
     invalid = findings[findings["severity"] == Severity.INVALID.value]
     valid = rows[~rows["run"].isin(invalid["run"])]
@@ -61,7 +64,11 @@ def conclusion(dataset: Results, *, folder: Path, expected: Sequence[Verdict] = 
         *_reservations(dataset, rows, folder),
     ]
     answers = filter(None, [expectation_words(expected)])
-    compared = _comparison(dataset) if len(set(rows["volume"])) > 1 else []
+    compared: Sequence[str] = []
+    if arms > volumes:
+        compared = _comparison(dataset, "arm")
+    elif volumes > 1:
+        compared = _comparison(dataset, "volume")
     return [*answers, *compared, *lines]
 
 
@@ -254,12 +261,12 @@ def _reservations(dataset: Results, rows: pd.DataFrame, folder: Path) -> Iterato
     yield f"Runs with warnings: {affected} ({names}); see volbench check {quoted(folder)}"
 
 
-def _comparison(dataset: Results) -> Sequence[str]:
-    """Return the comparison of each volume with the first, or why there is none."""
+def _comparison(dataset: Results, between: str) -> Sequence[str]:
+    """Return the comparison of each volume or arm with the first, or why there is none."""
     facts = dataset.facts()
     question = Question(
-        between="volume",
-        base=str(measured(facts).sort_values("role", kind="stable")["volume"].iloc[0]),
+        between=between,
+        base=str(measured(facts).sort_values("role", kind="stable")[between].iloc[0]),
     )
     try:
         comparison = compare(
