@@ -122,24 +122,11 @@ _LATENCIES = (
 
 
 def _latency_columns() -> tuple[Column, ...]:
-    columns = []
-    for prefix, title in _LATENCIES:
-        for statistic, word in (
-            ("mean", "arithmetic mean"),
-            ("stddev", "standard deviation"),
-            ("min", "minimum"),
-            ("max", "maximum"),
-        ):
-            columns.append(real(f"{prefix}_{statistic}_s", "s", f"{title}: {word}, exact."))
-        columns.extend(
-            real(
-                f"{prefix}_{name}_s",
-                "s",
-                f"{title}: percentile {value:g}, to the resolution of fio's bins (0.8 %).",
-            )
-            for name, value in PERCENTILES.items()
-        )
-    return tuple(columns)
+    return tuple(
+        real(f"{prefix}_{name}_s", "s", f"{title}; percentiles within 0.8 % (fio's bins).")
+        for prefix, title in _LATENCIES
+        for name in ("mean", "stddev", "min", "max", *PERCENTILES)
+    )
 
 
 SUMMARY: tuple[Column, ...] = (
@@ -148,14 +135,12 @@ SUMMARY: tuple[Column, ...] = (
     text("direction", "`read`, `write`, `trim` or `sync` (latency of fsync and similar)."),
     text(
         "sync_calls",
-        "Calls whose latency a row of syncs has: `fsync`, `fdatasync` or `sync_file_range`, joined"
-        " by `, `; missing elsewhere, and where they are not reported.",
+        "Calls of a row of syncs: `fsync`, `fdatasync`, `sync_file_range`, joined by `, `.",
     ),
     text(
         "rw",
-        "Access pattern (fio's `rw`), such as `randwrite`; `mixed` for unlike jobs that fio merged"
-        " (group_reporting), which `note` lists; `watched` for a load that volbench only watched, "
-        "`replayed` for a recorded one.",
+        "fio's `rw`, such as `randwrite`; `mixed` for unlike jobs that fio merged, `watched` for"
+        " a load that volbench only watched, `replayed` for a recorded one.",
     ),
     whole("rwmixread", "%", "Configured share of reads in a mixed pattern; missing in others."),
     Column("direct", "bool", "", "Whether the page cache was bypassed (O_DIRECT)."),
@@ -173,16 +158,15 @@ SUMMARY: tuple[Column, ...] = (
     real(
         "iops",
         "1/s",
-        "As reported by fio. Where several jobs ended at different times, the rate while all ran;"
-        " latencies are missing if it differs by more than 5 % from that of the whole run.",
+        "As reported by fio; if jobs ended at different times, the rate while all ran. Latencies"
+        " are missing if that differs by more than 5 % from the rate of the whole run.",
     ),
     real("iops_overall", "1/s", "total_ios / runtime_s, to the end of the longest job."),
     real(
         "iops_min",
         "1/s",
-        "Minimum over fio's windows that have completions; of several jobs, over their summed"
-        " series. Missing where the windows, which do not cover a short run, are all faster or all"
-        " slower than `iops`.",
+        "Minimum over fio's windows with completions; of several jobs, over their summed series."
+        " Missing if the windows do not cover the run.",
     ),
     real("iops_max", "1/s", "Maximum, likewise."),
     real(
@@ -213,7 +197,7 @@ SUMMARY: tuple[Column, ...] = (
     real("log_share", "", "I/Os in the series as a share of total_ios."),
     text(
         "impossible",
-        "Numbers of fio that cannot be true, and so are missing here; missing for none.",
+        "Numbers of fio that cannot be true and are left out here.",
     ),
     text(
         "replay_shortfall",
@@ -228,13 +212,12 @@ SUMMARY: tuple[Column, ...] = (
     real(
         "step_start_s",
         "s",
-        "Start of its step, in seconds since 1970 by the controller's clock; missing for a run"
-        " without other clients.",
+        "Start of its step, in seconds since 1970 by the controller's clock.",
     ),
     real(
         "clock_offset_s",
         "s",
-        "Offset of the host's clock from the controller's; 0 if too small to measure.",
+        "Offset of the host's clock from the controller's.",
     ),
     real("clock_bound_s", "s", "Maximum error of clock_offset_s."),
     whole("client", "", "Index among the clients on its host, from 1; missing for one."),
@@ -277,8 +260,7 @@ SERIES: tuple[Column, ...] = (
     whole(
         "jobs_running",
         "",
-        "Jobs in parallel that ran through the whole interval; with fewer than the maximum, the"
-        " rates are not those of the volume. Missing if unknown.",
+        "Jobs that ran through the whole interval; below the maximum, rates are too low.",
     ),
 )
 
@@ -306,7 +288,7 @@ DEVICE: tuple[Column, ...] = (
     real(
         "volume_iops_exceeded_percent",
         "%",
-        "Time above the IOPS limit of the volume, by an EBS device; NaN if it does not report it.",
+        "Time above the IOPS limit of the volume, as reported by an EBS device.",
     ),
     real("volume_bw_exceeded_percent", "%", "Time above the bandwidth limit of the volume."),
     real("instance_iops_exceeded_percent", "%", "Time above the IOPS limit of the instance."),
