@@ -19,7 +19,7 @@ from tests.fleet.hosts import Fleet, fleet
 from tests.waiting import PATIENCE_S, until
 from volbench.store.log_files import open_log
 
-pytestmark = [pytest.mark.root, pytest.mark.alone]
+pytestmark = [pytest.mark.root, pytest.mark.alone, pytest.mark.nightly]
 
 _HOSTS = 32
 _FAR = 16

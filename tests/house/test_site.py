@@ -15,7 +15,7 @@ from tests.house.project import SCRIPTS
 from volbench.cli.main import VERBS, cli
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_the_site_is_built_without_a_broken_link(root: Path, tmp_path: Path) -> None:
     """Every link and anchor of every page is found, and the gallery's pictures are there."""
     assert "scripts/docs" in SCRIPTS

@@ -18,7 +18,7 @@ SECONDS = 40.0
 """For all kinds together."""
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.root
 @pytest.mark.parametrize("kind", [*KINDS, *NEIGHBOUR_KINDS], ids=lambda kind: kind.name)
 def test_random_cases_are_refused_or_accepted_correctly(kind: Kind) -> None:
