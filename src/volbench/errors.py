@@ -14,7 +14,7 @@
     │   ├── DeadlineError *            no answer in time
     │   └── TransferError *            a file was corrupted or truncated in transfer
     ├── FioError                   5   fio is missing, too old, or failed
-    ├── OutputError                6   malformed JSON, log or dd text: path, line
+    ├── OutputError                6   malformed JSON or log: path, line
     ├── ArchiveError               7   a campaign folder is damaged, locked or of another version
     ├── ComparisonError            8   results that must not be compared
     │   └── IncomparableError          relevant facts differ: which ones, on which side
@@ -156,13 +156,13 @@ class TransferError(TransportError):
 
 
 class FioError(VolbenchError):
-    """fio or dd is missing, too old, or failed; the message quotes its output."""
+    """fio is missing, too old, or failed; the message quotes its output."""
 
     exit_code = 5
 
 
 class OutputError(VolbenchError):
-    """Output of fio or dd cannot be parsed: path, line and reason."""
+    """Output of fio cannot be parsed: path, line and reason."""
 
     exit_code = 6
 

@@ -65,10 +65,10 @@ def result(job: str, *, iops: float = 1000.0, repeat: int = 1, **columns: object
     return row | columns
 
 
-def dd(job: str) -> Row:
-    """Return a row that dd told: bandwidth alone."""
+def only_bandwidth(job: str) -> Row:
+    """Return a row without IOPS and latency, like an imported result."""
     unknown = {f"{kind}_{name}_s": None for kind in ("lat", "clat") for name in SPREAD}
-    row = result(job, tool="dd", iodepth=1, direct=False, ioengine=None, bw_bytes_per_s=1.9e9)
+    row = result(job, iodepth=1, direct=False, ioengine=None, bw_bytes_per_s=1.9e9)
     return row | unknown | {"iops": None}
 
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from hypothesis import HealthCheck, given, seed, settings
 
 from tests.execute.fake import FakeExecutor, ScriptedSnapshot
-from tests.fio.runs import run_on
 from tests.torture.damaged_texts import damaged_texts
 from tests.torture.stored_files import finished_campaign
 from volbench.errors import VolbenchError
@@ -24,7 +23,6 @@ from volbench.execute.agent.partition_tables import read_table
 from volbench.extensions.catalogue.price_list import parse_prices
 from volbench.extensions.catalogue.volume_types import parse_types
 from volbench.extensions.lab.scenario import load_scenario
-from volbench.fio.dd import parse_dd
 from volbench.fio.jobs.job_file import parse_jobfile
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.fio.logs.log_rows import Log, Recording
@@ -162,10 +160,6 @@ def _partitions(content: bytes) -> object:
     return read_table(lambda at, length: content[at : at + length], len(content))
 
 
-def _dd(content: bytes) -> object:
-    return parse_dd(_text(content), run=run_on("/data"), elapsed_s=1.0, version="9.1")
-
-
 def _progress(content: bytes) -> object:
     return ProgressReader(total_s=2.0).feed(_text(content), elapsed_s=1.0)
 
@@ -220,7 +214,6 @@ PARSERS = (
         _in_file("runs/r/status.json", lambda path: read_status(_run_folder(path))),
         is_stored=True,
     ),
-    Parser("dd", ("tests/torture/dd.txt",), _dd),
     Parser("progress", ("tests/cases/fio-3*/status-interval/std*",), _progress),
     Parser("kernel tables", ("tests/torture/mountinfo",), _kernel_tables),
     Parser("partition table", ("tests/torture/mountinfo",), _partitions),

@@ -20,7 +20,7 @@ from volbench.present.formatting import printable
 from volbench.store.archive import Archive, Provenance, is_held, read_campaign
 from volbench.store.atomic_files import read_text
 from volbench.store.journal import read_history
-from volbench.store.layout import DD_COMMAND, JOB_FILE, Layout
+from volbench.store.layout import JOB_FILE, Layout
 from volbench.store.parquet_tables import (
     StoredTables,
     columns_of,
@@ -148,13 +148,10 @@ class CampaignData:
         return self._history.imprecise
 
     def job_text(self, run_id: str) -> str:
-        """Return the job file, or the dd command, exactly as it was used; "" before it started."""
-        self._fetch(f"runs/*/{JOB_FILE}", f"runs/*/{DD_COMMAND}")
-        folder = self._layout.run(run_id)
-        for path in (folder.job_file, folder.dd_command):
-            if path.exists():
-                return read_text(path)
-        return ""
+        """Return the job file exactly as it was used; "" before it started."""
+        self._fetch(f"runs/*/{JOB_FILE}")
+        path = self._layout.run(run_id).job_file
+        return read_text(path) if path.exists() else ""
 
     def summary(self) -> pd.DataFrame:
         """Return one row for each run, fio job section and direction."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -108,15 +107,10 @@ def render_profile(
     profile: Profile, *, targets: Sequence[str], measuring: bool
 ) -> Iterator[tuple[str, str]]:
     """Yield file name and text of each job of a profile."""
-    from volbench.fio.dd import dd_argv
     from volbench.fio.jobs.render_job import render
-    from volbench.model.profile.profile_model import Tool
 
     for run in plan_profile(profile, targets=targets).runs:
-        if run.tool is Tool.DD:
-            yield f"{run.job}.txt", shlex.join(dd_argv(run)) + "\n"
-        else:
-            yield f"{run.job}.fio", render(run, measuring=measuring)
+        yield f"{run.job}.fio", render(run, measuring=measuring)
 
 
 def _volume(role: str, target: str) -> Volume:

@@ -1,1 +1,1 @@
-"""Everything that knows fio and dd: text in, text out, no processes."""
+"""Everything that knows fio: text in, text out, no processes."""

@@ -19,13 +19,11 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from volbench.analyse.time.cold_volume import describe
 from volbench.errors import ArchiveError, OutputError, VolbenchError
-from volbench.fio.dd import parse_dd
 from volbench.fio.results.embedded_results import find_results
 from volbench.fio.results.json_output import parse_output
 from volbench.fio.results.merge_jobs import select_part
 from volbench.model.campaign.planned_run import Campaign, Imported, Run, RunState
 from volbench.model.frozen_model import Frozen
-from volbench.model.profile.profile_model import Tool
 from volbench.model.results.provenance import ColdProbe, VolumeFacts
 from volbench.model.results.result import RunOutput
 from volbench.store.atomic_files import (
@@ -84,20 +82,7 @@ def read_run_output(run: Run, folder: RunFolder) -> RunOutput:
     """Read the result of a run."""
     if run.imported is not None:
         return read_imported(run.imported, folder)
-    if run.tool is Tool.DD:
-        status = read_status(folder)
-        return parse_dd(
-            read_text(folder.dd_output),
-            run=run,
-            elapsed_s=float(str(status.get("elapsed_s", "nan"))),
-            version=str(status.get("tool_version", "dd")),
-        )
     return parse_output(read_text(folder.fio_output), path=str(folder.fio_output))
-
-
-def read_stderr(run: Run, folder: RunFolder) -> str:
-    """Return the tool's standard error."""
-    return read_text(folder.dd_output if run.tool is Tool.DD else folder.stderr)
 
 
 def read_facts(folder: RunFolder) -> VolumeFacts | None:

@@ -1,4 +1,4 @@
-"""Columns of the summary frame for one run: planned columns, and those reported by fio or dd."""
+"""Columns of the summary frame for one run: planned columns, and those reported by fio."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def _pattern(run: Run, section: Section, options: Mapping[str, str]) -> str | No
 
 
 def measured_columns(section: Section, run: Run, job: JobResult, direction: DirectionResult) -> Row:
-    """Return the columns that fio or dd reported for one direction of a section."""
+    """Return the columns that fio reported for one direction of a section."""
     options = _effective_options(run, section)
     return {
         "direction": direction.direction.value,
@@ -299,8 +299,7 @@ def _effective_options(run: Run, section: Section) -> dict[str, str]:
     """Return a section's options with the tool's defaults, where all options are known."""
     if not run.reports_options(section):
         return run.effective(section)
-    defaults = {"rw": "write", "bs": "512"} if run.tool is Tool.DD else {"rw": "read", "bs": "4096"}
-    return {**defaults, **run.effective(section)}
+    return {"rw": "read", "bs": "4096", **run.effective(section)}
 
 
 def _labels(campaign: Campaign, run: Run) -> Row:

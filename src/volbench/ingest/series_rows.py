@@ -29,7 +29,6 @@ from volbench.fio.results.json_output import parse_version
 from volbench.ingest.run_summary import MIN_TOGETHER, longest_latency_s
 from volbench.model.campaign.planned_run import Run, Section
 from volbench.model.frames.columns import Row
-from volbench.model.profile.profile_model import Tool
 from volbench.model.results.provenance import VolumeFacts
 from volbench.model.results.result import RunOutput
 from volbench.store.layout import COMPRESSED, RunFolder
@@ -124,8 +123,8 @@ def begun_utc_s(
     """Return when a run's measured I/O began, in seconds since the epoch; None if it is unknown.
 
     It is that of the series, so that both are aligned; without one fio 3.36 and later report it.
-    Before, it is the time of fio's result less its longest runtime. For dd, and where fio reported
-    nothing, it is when the process was started.
+    Before, it is the time of fio's result less its longest runtime. Where fio reported nothing, it
+    is when the process was started.
 
     Args:
         output: of the run, if it could be read.
@@ -245,11 +244,11 @@ def read_section_series(run: Run, folder: RunFolder, output: RunOutput) -> Itera
 def section_logs(
     run: Run, folder: RunFolder, output: RunOutput
 ) -> Iterable[tuple[Section, list[Log], Recording]]:
-    """Yield each section of a run with its logs and their recording parameters; none for dd.
+    """Yield each section of a run with its logs and their recording parameters.
 
     fio numbers logs from 1 over all jobs of all sections, in the order of the job file.
     """
-    if run.tool is not Tool.FIO or not run.sample_s:
+    if not run.sample_s:
         return
     logs = _logs(folder, run, output)
     first = 1 if run.imported is None else run.imported.first_job_number

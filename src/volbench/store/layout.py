@@ -12,8 +12,6 @@ from volbench.store.held_folder import HeldPath, Identity
 
 FIO_OUTPUT = "fio.json"
 JOB_FILE = "job.fio"
-DD_OUTPUT = "dd.txt"
-DD_COMMAND = "command.txt"
 STDERR = "stderr"
 SAMPLES = "device.log"
 PROCESSES = "processes.log"
@@ -50,16 +48,6 @@ class RunFolder:
     def prerun_notes(self) -> Path:
         """Fio's lines on the start gate, which it mixes into its output."""
         return self.path / "prerun.txt"
-
-    @property
-    def dd_output(self) -> Path:
-        """Standard error of dd, its only report."""
-        return self.path / DD_OUTPUT
-
-    @property
-    def dd_command(self) -> Path:
-        """Command line of dd, quoted for a shell."""
-        return self.path / DD_COMMAND
 
     @property
     def stderr(self) -> Path:

@@ -377,11 +377,11 @@ def test_unreported_metrics_are_named() -> None:
 
 
 def test_without_metrics_the_usual_ones_are_compared() -> None:
-    """IOPS and p99; bandwidth where only that is told, as by dd."""
+    """IOPS and p99; bandwidth where only bandwidth is reported."""
     found = compared(rows_of(1000), rows_of(1000), metrics=())
     assert [row.measure.column for row in found.rows] == ["iops", "lat_p99_s"]
-    dd = rows_of(1000, iops=float("nan"), lat_p99_s=float("nan"), bw_bytes_per_s=1e6)
-    found = compared(dd, dd, metrics=())
+    only_bw = rows_of(1000, iops=float("nan"), lat_p99_s=float("nan"), bw_bytes_per_s=1e6)
+    found = compared(only_bw, only_bw, metrics=())
     assert [row.measure.column for row in found.rows] == ["bw_bytes_per_s"]
 
 

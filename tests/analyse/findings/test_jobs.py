@@ -12,7 +12,6 @@ from tests.analyse.findings.conftest import (
     SECONDS,
     Phase,
     Section,
-    Tool,
     Until,
     VolumeKind,
     a_run,
@@ -80,13 +79,6 @@ def test_buffers_of_reads_are_not_judged() -> None:
     run = a_run({"rw": "randread", "refill_buffers": None, "zero_buffers": "1"})
     view = a_view(run, summary=[summary_row(run, direction="read")])
     assert found(view, rule="compressible") == []
-
-
-@pytest.mark.parametrize(("source", "count"), [(None, 1), ("/dev/zero", 1), ("/dev/urandom", 0)])
-def test_dd_writing_zeros_is_reported(source: str | None, count: int) -> None:
-    """The default source of a dd job is /dev/zero."""
-    run = a_run({"rw": None, "if": source}, tool=Tool.DD)
-    assert len(found(a_view(run), rule="compressible")) == count
 
 
 @pytest.mark.parametrize("engine", ["psync", "sync", "pvsync2", "mmap", "http", "libpmem", None])
@@ -354,13 +346,6 @@ def test_an_imported_run_of_a_few_seconds_is_reported(
     row = summary_row(run, runtime_s=seconds)
     findings = found(a_view(run, summary=[row]), rule="too-short")
     assert [entry.severity for entry in findings] == [NOTE] * count
-
-
-def test_dd_reports_no_percentiles() -> None:
-    """What was not reported can't be too short."""
-    run = a_run({"direct": None}, tool=Tool.DD)
-    view = a_view(run, summary=[summary_row(run, total_ios=None)], percentiles=[], series=[])
-    assert found(view, rule="too-short") == []
 
 
 @pytest.mark.parametrize(

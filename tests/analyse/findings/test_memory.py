@@ -13,7 +13,6 @@ from tests.analyse.findings.conftest import (
     SECONDS,
     Limits,
     Row,
-    Tool,
     VolumeKind,
     a_run,
     a_view,
@@ -158,15 +157,6 @@ def test_mmap_uses_the_page_cache_whatever_direct_says() -> None:
     (entry,) = found(a_view(run, device=[]), rule="page-cache")
     assert entry.severity is Severity.WARNING
     assert "direct=0" not in entry.message
-
-
-def test_dd_without_direct_is_reported() -> None:
-    """A dd goes through the page cache unless a flag says otherwise."""
-    plain = a_run({"direct": None}, tool=Tool.DD)
-    (entry,) = found(a_view(plain, device=slow_device(plain, share=0.1)), rule="page-cache")
-    assert entry.message.startswith("dd wrote")
-    direct = a_run({"direct": None, "oflag": "direct"}, tool=Tool.DD)
-    assert found(a_view(direct), rule="page-cache") == []
 
 
 def test_a_buffered_read_of_a_file_that_fits_in_memory_is_reported() -> None:

@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.present.frames_for_plots import aks, bins, dd, frames, result, sweep
+from tests.present.frames_for_plots import aks, bins, frames, only_bandwidth, result, sweep
 from volbench.analyse.frames.aggregate import distribution
 from volbench.analyse.frames.job_frames import (
     grid,
@@ -73,8 +73,8 @@ def test_directions_and_order_are_kept() -> None:
 
 
 def test_missing_values_stay_missing() -> None:
-    """IOPS that dd does not tell are NaN, never zero."""
-    pooled = per_job(frames([dd("copy")])["summary"], ["iops"])
+    """IOPS that are not reported are NaN, never zero."""
+    pooled = per_job(frames([only_bandwidth("copy")])["summary"], ["iops"])
     assert np.isnan(pooled["iops"].iloc[0])
     assert pooled["repeats"].iloc[0] == 0
 
@@ -99,7 +99,9 @@ def test_labels_name_the_options_that_differ() -> None:
 
 def test_total_latency_is_preferred() -> None:
     """Total latency is taken where all rows have it; rows without any latency don't matter."""
-    assert latency_column(frames([result("a"), dd("b")])["summary"], "p99") == "lat_p99_s"
+    assert (
+        latency_column(frames([result("a"), only_bandwidth("b")])["summary"], "p99") == "lat_p99_s"
+    )
 
 
 def test_one_row_without_total_latency_moves_all() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import signal
 import subprocess
 from pathlib import Path
@@ -16,9 +15,8 @@ from volbench.errors import OutputError
 from volbench.fio.results.json_output import parse_output
 from volbench.fio.results.validation import Expected, problems_of
 from volbench.model.campaign.planned_run import Run, Section, VolumeKind
-from volbench.model.profile.profile_model import Tool
 from volbench.model.results.result import Direction, RunOutput
-from volbench.store.layout import DD_COMMAND, DD_OUTPUT, FIO_OUTPUT, JOB_FILE, STDERR
+from volbench.store.layout import FIO_OUTPUT, JOB_FILE
 
 READ, WRITE, TRIM = Direction.READ, Direction.WRITE, Direction.TRIM
 
@@ -264,19 +262,7 @@ def test_fio_command_is_shown_without_this_machines_paths(volume: Path) -> None:
     assert command.shown == ["fio", *command.argv[1:]]
     assert command.argv[-1] == JOB_FILE
     assert f"--output={FIO_OUTPUT}" in command.argv
-    assert command.stderr == STDERR
     assert list(command.files) == [JOB_FILE]
-
-
-def test_dd_command_is_kept_quoted(tmp_path: Path) -> None:
-    """The dd command can be pasted into a shell, whatever the folder is called."""
-    folder = tmp_path / "a b; $(touch owned)"
-    job = section(bs=4096, size=8192)
-    run = run_on(folder, VolumeKind.DIRECTORY, job).model_copy(update={"tool": Tool.DD})
-    command = command_of(run, fio="fio")
-    assert (command.stderr, command.expected_s) == (DD_OUTPUT, None)
-    assert shlex.split(command.files[DD_COMMAND]) == command.argv == command.shown
-    assert command.argv[2] == f"of={folder}/dd-test-file"
 
 
 def test_expected_names_entries_and_directions() -> None:

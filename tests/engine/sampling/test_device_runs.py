@@ -26,7 +26,6 @@ from volbench.ingest.series_rows import Samples, begun_utc_s, device_rows, read_
 from volbench.model.campaign.event import Event, Notice, RunProgress
 from volbench.model.campaign.planned_run import Run, RunState, Section
 from volbench.model.frames.columns import Row
-from volbench.model.profile.profile_model import Tool
 from volbench.store.layout import RunFolder
 
 MIB = 1024**2
@@ -54,14 +53,13 @@ class Measured:
         )
 
 
-def measure(  # noqa: PLR0913 - one argument for each choice of a test
+def measure(
     place: str | Path,
     folder: Path,
     options: dict[str, str],
     *,
     listener: Callable[[Event], None] = lambda _event: None,
     stop: StopRequest | None = None,
-    tool: Tool = Tool.FIO,
     sample_s: float = 0.2,
 ) -> Measured:
     """Execute a run and return it with its rows of the device frame."""
@@ -72,7 +70,6 @@ def measure(  # noqa: PLR0913 - one argument for each choice of a test
         profile="p",
         job="j",
         volume=volume,
-        tool=tool,
         sections=(Section(name="j", options=options),),
         sample_s=0,
         device_sample_s=sample_s,
@@ -124,16 +121,6 @@ def test_an_ordinary_user_sees_the_whole_run(tmp_path: Path) -> None:
     assert list(seen.samples.marks[:2]) == ["started", "ended"]
     assert running(tmp_path / "run") == []
     assert seen.folder.samples.exists()  # small ones are compressed when the campaign ends
-
-
-def test_dd_is_watched_too(tmp_path: Path) -> None:
-    """A Run of dd has samples from before its start until after its end."""
-    (tmp_path / "place").mkdir()
-    options = {"rw": "write", "bs": str(MIB), "size": str(MIB)}
-    seen = measure(tmp_path / "place", tmp_path / "run", options, tool=Tool.DD)
-    assert seen.end.state is RunState.FINISHED, seen.end.reason
-    assert len(seen.samples.taken) >= 2
-    assert seen.rows
 
 
 @pytest.mark.parametrize("when", ["running", "tail"])

@@ -13,18 +13,15 @@ from volbench.errors import ArchiveError
 from volbench.execute.scheduler import finish
 from volbench.model.campaign.event import Event, Notice
 from volbench.model.campaign.planned_run import Run, Section, Volume, VolumeKind
-from volbench.model.profile.profile_model import Tool
 
 BUFFERED = {"rw": "write", "bs": "65536"}
 
 
-def run_of(
-    options: dict[str, str], *, kind: VolumeKind = VolumeKind.DIRECTORY, tool: Tool = Tool.FIO
-) -> Run:
+def run_of(options: dict[str, str], *, kind: VolumeKind = VolumeKind.DIRECTORY) -> Run:
     """Return a run of one section."""
     volume = Volume(role="data", kind=kind, target="/data")
     section = Section(name="j", options=options)
-    return Run(id="001-j-r1", profile="p", job="j", volume=volume, sections=(section,), tool=tool)
+    return Run(id="001-j-r1", profile="p", job="j", volume=volume, sections=(section,))
 
 
 class SampledProcess(FakeProcess):
@@ -162,9 +159,6 @@ def test_no_interval_means_no_sampler() -> None:
         (run_of({"rw": "read"}, kind=VolumeKind.DEVICE), False),
         (run_of({"rw": "randrw"}, kind=VolumeKind.DEVICE), True),
         (run_of({"rw": "write", "ioengine": "nbd"}, kind=VolumeKind.NBD), False),
-        (run_of({}, tool=Tool.DD), True),
-        (run_of({"oflag": "direct,sync"}, tool=Tool.DD), False),
-        (run_of({"rw": "read"}, tool=Tool.DD), False),
     ],
 )
 def test_runs_that_may_leave_dirty_pages(run: Run, *, expected: bool) -> None:

@@ -151,7 +151,7 @@ def test_campaigns_are_compared_ranked_and_put_on_a_site(
 
 
 def test_job_files_are_read(address: str, campaign: Path) -> None:
-    """The report shows them; of dd, its command."""
+    """The report shows them."""
     here, there = volbench.open_campaign(campaign), opened(address)
     texts = [there.job_text(run) for run in there.runs]
     assert texts == [here.job_text(run) for run in here.runs]

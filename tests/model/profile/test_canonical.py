@@ -9,7 +9,6 @@ from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.profile.fio_options import (
     Option,
     canonical,
-    check_dd_option,
     check_text,
     render_duration,
 )
@@ -183,45 +182,6 @@ def test_durations_use_the_largest_whole_unit(seconds: float, text: str) -> None
 def test_no_suggestion_is_made_for_a_word_unlike_all_others() -> None:
     """A word like no other gets no suggestion."""
     assert nearest("xyzzy", ["iodepth", "rw"]) is None
-
-
-@pytest.mark.parametrize(
-    ("name", "raw", "value"),
-    [
-        ("bs", "1m", "1048576"),
-        ("size", "64m", "67108864"),
-        ("if", "/dev/urandom", "/dev/urandom"),
-        ("oflag", "direct,dsync", "direct,dsync"),
-        ("conv", "fsync", "fsync"),
-        ("rw", "read", "read"),
-    ],
-)
-def test_dd_options_become_canonical(name: str, raw: object, value: str) -> None:
-    """A dd job knows few options, and sizes leave as bytes."""
-    assert check_dd_option(name, raw) == (name, value)
-
-
-@pytest.mark.parametrize(
-    ("name", "raw"),
-    [
-        ("of", "/dev/sda"),
-        ("if", "/etc/shadow"),
-        ("if", "/dev/sda"),
-        ("oflag", "append"),
-        ("oflag", "direct, dsync"),
-        ("conv", "sparse"),
-        ("bs", 0),
-        ("bs", True),
-        ("size", None),
-        ("size", "50%"),
-        ("rw", "randread"),
-    ],
-)
-def test_dd_options_that_name_another_file_are_refused(name: str, raw: object) -> None:
-    """What would read or write anything but the volume is refused."""
-    with pytest.raises(InputError) as caught:
-        check_dd_option(name, raw)
-    assert caught.value.hint
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from volbench.model.campaign.planned_run import (
     Volume,
     VolumeKind,
 )
-from volbench.model.profile.profile_model import Tool
 from volbench.plan.expansion.estimate import deadline_s, estimate, expected_s
 
 GIB = 2**30
@@ -28,10 +27,10 @@ DEVICE = Volume(
 )
 
 
-def run_of(volume: Volume, *sections: dict[str, str], tool: Tool = Tool.FIO) -> Run:
+def run_of(volume: Volume, *sections: dict[str, str]) -> Run:
     """Return a run with these sections."""
     named = tuple(Section(name=f"s{n}", options=own) for n, own in enumerate(sections))
-    return Run(id="001-a-r1", profile="p", job="a", volume=volume, tool=tool, sections=named)
+    return Run(id="001-a-r1", profile="p", job="a", volume=volume, sections=named)
 
 
 def written(run: Run) -> int | None:
@@ -88,15 +87,6 @@ def test_shares_of_a_device() -> None:
     assert deadline_s(half, grace_s=0) == 5 * GIB / 1e6
     assert written(run_of(DEVICE, {"rw": "write"})) == 10 * GIB
     assert written(run_of(DEVICE, {"rw": "write", "io_size": "10%", "size": "50%"})) == GIB // 2
-
-
-def test_dd_writes_unless_it_reads() -> None:
-    """A dd run without rw writes its size once, on files and devices alike."""
-    transfer = {"bs": "1048576", "size": str(GIB)}
-    for volume in (FOLDER, FILE, DEVICE):
-        assert written(run_of(volume, transfer, tool=Tool.DD)) == GIB
-        assert written(run_of(volume, {**transfer, "rw": "write"}, tool=Tool.DD)) == GIB
-        assert written(run_of(volume, {**transfer, "rw": "read"}, tool=Tool.DD)) == 0
 
 
 def test_time_based_without_runtime_is_bounded_by_size() -> None:

@@ -43,7 +43,6 @@ def planned(*jobs: str, kind: VolumeKind = VolumeKind.DIRECTORY, repeat: int = 1
         ("size: 1g, sections: {a: {rw: read, runtime: 5s}, b: {rw: read}}", None),
         ("size: 1g, sections: {a: {runtime: 5s}, b: {runtime: 9s, wait_for: a}}", 14),
         ("size: 1g, sections: {a: {rw: read}, b: {runtime: 9s, wait_for: a}}", None),
-        ("tool: dd, bs: 1m, size: 1g", None),
     ],
 )
 def test_the_expected_time_is_estimated(job: str, seconds: float | None) -> None:
@@ -55,9 +54,6 @@ def test_the_expected_time_is_estimated(job: str, seconds: float | None) -> None
 @pytest.mark.parametrize(
     ("job", "kind", "written"),
     [
-        ("tool: dd, bs: 1m, size: 1g", VolumeKind.DEVICE, GIB),
-        ("tool: dd, bs: 1m, size: 1g", VolumeKind.DIRECTORY, GIB),
-        ("tool: dd, bs: 1m, size: 1g, rw: read", VolumeKind.DEVICE, 0),
         ("rw: write, size: 1g, numjobs: 2, loops: 3", VolumeKind.DEVICE, 6 * GIB),
         ("rw: randread, size: 1g", VolumeKind.DEVICE, 0),
         ("rw: randread, size: 1g", VolumeKind.DIRECTORY, GIB),

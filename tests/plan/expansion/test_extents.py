@@ -106,7 +106,7 @@ def test_a_profile_with_warming_reads_back() -> None:
         ("extents: 5", "extents: -1", "at least 0"),
         ("bs: 64k", "rw: read", "sets rw itself"),
         ("bs: 64k", "bs: 1000", "multiple of 512"),
-        ("bs: 64k", "tool: dd", "only an fio job"),
+        ("bs: 64k", "sections: {a: {}}", "only a job without sections"),
         ("  warmup:", "  measured:", "preparation, not measurement"),
     ],
 )

@@ -297,7 +297,6 @@ def test_size_is_relative_to_the_slice(size: str, expected: int) -> None:
         ("offset_increment: 1m, numjobs: 2", "jobs in parallel would leave"),
         ("fill_device: 1, rw: write", "beyond the slice"),
         ("size: 101m", "does not fit a slice of 104857600 bytes"),
-        ("tool: dd, size: 1m", "dd cannot be limited to a part"),
     ],
 )
 def test_jobs_that_would_leave_their_slice_are_refused(options: str, words: str) -> None:

@@ -164,8 +164,3 @@ def test_an_option_with_two_names_is_reported() -> None:
     """Nobody can know which of them was meant."""
     found = problems("name: x\njobs:\n  a:\n    bs: 4k\n    blocksize: 8k\n")
     assert found == [(5, "is given twice, once as an alias")]
-
-
-def test_null_in_a_dd_job_is_reported() -> None:
-    """A dd job inherits nothing that could be taken away."""
-    assert problems("name: x\njobs:\n  d:\n    tool: dd\n    size: 1m\n    bs: null\n")[0][0] == 6

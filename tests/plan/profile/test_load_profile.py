@@ -6,7 +6,7 @@ import pytest
 
 from volbench.errors import ProfileError
 from volbench.fio.jobs.option_table import shipped_table
-from volbench.model.profile.profile_model import Order, Phase, Profile, Tool
+from volbench.model.profile.profile_model import Order, Phase, Profile
 from volbench.model.profile.profile_settings import Limits
 from volbench.plan.profile.load_profile import dump_profile, load_profile
 
@@ -39,7 +39,6 @@ phases:
     warm: {rw: randwrite, runtime: 10}
 jobs:
   a: {role: os, rw: randread, note: hello, limits: {bandwidth: 1GiB/s}}
-  b: {tool: dd, bs: 1m, size: 64m, oflag: direct}
 """
     )
     assert profile.description == "two lines"
@@ -54,16 +53,12 @@ jobs:
     assert (profile.repeats.times, profile.order, profile.seed) == (3, Order.SHUFFLED, 7)
     assert profile.sample_s == 0.5
     assert profile.limits["data"] == Limits(iops=1100, bandwidth_bytes_per_s=125e6)
-    fill, warm, a, b = profile.jobs
+    fill, warm, a = profile.jobs
     assert (fill.phase, warm.phase) == (Phase.PRECONDITION, Phase.WARMUP)
     assert fill.options["runtime"] is None
     assert warm.options["runtime"] == "10s"
     assert (a.role, a.note) == ("os", "hello")
     assert a.limits == Limits(bandwidth_bytes_per_s=float(2**30))
-    assert (b.tool, b.options) == (
-        Tool.DD,
-        {"bs": "1048576", "size": "67108864", "oflag": "direct"},
-    )
 
 
 def test_limits_may_apply_to_every_role() -> None:
@@ -161,6 +156,5 @@ def test_dumped_profiles_read_back() -> None:
         "name: x\nseed: 3\ndefaults: {bs: 4k}\nlimits: {iops: 10.5}\n"
         "phases: {warmup: {w: {rw: write, bs: null}}}\n"
         "jobs:\n  a:\n    note: 'yes: #1'\n    sections: {s: {rw: read}, t: {bs: '8k,4k'}}\n"
-        "  d: {tool: dd, bs: 1m, size: 2m}\n"
     )
     assert load(dump_profile(profile)) == profile

@@ -20,7 +20,6 @@ limits: {data: {iops: 5}, os: {iops: 6}}
 matrix: {rw: [randread, randwrite], bs: [4k, 64k]}
 jobs: {o: {role: os, rw: read}}
 """
-PASTED = "name: x\njobs:\n  d: {tool: dd, bs: 1m, size: 64m, conv: fsync}\n"
 
 
 def load(text: str, *settings: str) -> Profile:
@@ -70,21 +69,11 @@ def test_limits_for_all_reach_every_role() -> None:
     assert changed(MATRIX, "limits.iops=").limits["os"] == Limits()
 
 
-def test_dd_jobs_have_their_own_options() -> None:
-    """In a profile of dd alone every setting is one of dd."""
-    assert changed(PASTED, "oflag=direct").jobs[0].options["oflag"] == "direct"
-    assert "conv" not in changed(PASTED, "conv=").jobs[0].options
-    assert changed(PASTED, "d.bs=4k").jobs[0].options["bs"] == "4096"
-
-
 @pytest.mark.parametrize(
     ("text", "setting"),
     [
         (MATRIX, "size=1k"),
         (MATRIX, "randread-bs4k.bs=2g"),
-        (PASTED, "size=1000"),
-        (PASTED, "size="),
-        (PASTED, "runtime=5s"),
         (MATRIX, f"repeat={'9' * 5000}"),
         (MATRIX, f"seed={'9' * 5000}"),
         (MATRIX, "seed=2147483648"),

@@ -19,7 +19,7 @@ BAD = Path(__file__).parents[2] / "profiles"
 SEEN_BY_A_SCHEMA = [
     "unknown-option", "unknown-key", "bad-choice", "bad-boolean", "jobs-as-list", "job-as-text",
     "option-as-list", "list-at-the-top", "own-option", "empty-matrix", "bad-order", "bad-repeat",
-    "no-name", "unknown-phase", "job-called-global", "odd-job-name", "unknown-tool", "bad-source",
+    "no-name", "unknown-phase", "job-called-global", "odd-job-name", "bad-source",
 ]  # fmt: skip
 
 

@@ -33,7 +33,6 @@ phases:
 jobs:
   writes: {rw: randwrite}
   reads: {rw: randread, pause_before: 5m, burst_runtime: {factor: 2, max: 1h}}
-  dried: {tool: dd, bs: 1m, size: 4m}
 """
 
 
@@ -91,7 +90,7 @@ def test_rounds_are_planned_up_to_the_maximum() -> None:
     campaign = planned(load())
     assert set(campaign.rounds) == {"full"}
     jobs = [(run.repeat, run.job) for run in campaign.runs]
-    each = [*itertools.product(range(1, 8), ("warm", "writes", "reads", "dried"))]
+    each = [*itertools.product(range(1, 8), ("warm", "writes", "reads"))]
     assert jobs == [(1, "fill"), *each]
 
 
@@ -101,7 +100,6 @@ def test_rounds_are_planned_up_to_the_maximum() -> None:
         ("rounds: {track: [writes.iops]}\nrepeat: 3", "rounds already repeat the jobs"),
         ("rounds: {track: [write.iops]}", "no measured job write"),
         ("rounds: {track: [warm.iops]}", "no measured job warm"),
-        ("rounds: {track: [dried.iops]}", "dd reports its bandwidth only"),
         ("rounds: {track: [writes.iops, writes.iops]}", "tracked twice"),
         ("rounds: {track: [writes.p99]}", "'writes.p99' is not a tracking"),
         ("rounds: {track: [writes]}", "'writes' is not a tracking"),

@@ -6,10 +6,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from tests.present.frames_for_plots import AKS, aks, dd, frames, result, sweep
+from tests.present.frames_for_plots import AKS, aks, frames, only_bandwidth, result, sweep
 from tests.present.plots.plot_parts import all_marks, caption_of, column, the_mark, written
-from volbench.errors import InputError
-from volbench.present.plots.chart import build_plot, build_plots
+from volbench.present.plots.chart import build_plot
 from volbench.present.plots.description import FORMATS, numbers
 from volbench.present.plots.marks import Bars, Cells, Points, ReferenceLine, Whiskers
 
@@ -68,17 +67,17 @@ def test_single_runs_have_no_whiskers() -> None:
 
 
 def test_unknown_iops_are_noted_not_drawn() -> None:
-    """The row of dd has a text in place of a bar of zero."""
-    [panel] = build_plot("iops", frames([dd("copy"), result("honest")])).panels
+    """A result without IOPS has a text in place of a bar of zero."""
+    [panel] = build_plot("iops", frames([only_bandwidth("copy"), result("honest")])).panels
     missing, known = column(the_mark(panel, Bars), "iops")
     assert math.isnan(float(str(missing)))
     assert known == 1000.0
-    assert "not reported by dd" in written(panel)
+    assert "not reported by fio" in written(panel)
 
 
 def test_bandwidth_is_in_si_units() -> None:
     """Bandwidth bars are bytes per second and read as MB/s of a million bytes."""
-    rows = [result("a", bw_bytes_per_s=125e6, limit_bw_bytes_per_s=130e6), dd("copy")]
+    rows = [result("a", bw_bytes_per_s=125e6, limit_bw_bytes_per_s=130e6), only_bandwidth("copy")]
     [panel] = build_plot("bandwidth", frames(rows)).panels
     assert column(the_mark(panel, Bars), "bw_bytes_per_s") == [125e6, 1.9e9]
     assert {"125 MB/s", "1.9 GB/s"} <= set(written(panel))
@@ -176,17 +175,6 @@ def test_heatmap_cells_hold_the_values() -> None:
     assert panel.x.categories == ("1", "4")
     assert panel.y.categories == ("4k", "64k")
     assert panel.title == "IOPS, randread"
-
-
-def test_dd_has_only_bandwidth() -> None:
-    """A campaign of dd has one chart of its results, and the others say what dd does not report."""
-    given = frames([dd("copy")])
-    plots = build_plots(given, ("iops", "bandwidth", "latency"))
-    assert [plot.name for plot in plots] == ["bandwidth"]
-    with pytest.raises(InputError, match="dd reports only bandwidth"):
-        build_plot("iops", given)
-    with pytest.raises(InputError, match="dd does not measure it"):
-        build_plot("latency", given)
 
 
 def test_bars_are_in_numeric_order() -> None:

@@ -14,7 +14,6 @@ from volbench.analyse.findings.rule import (
     explained,
     observed,
     rule,
-    tool_name,
 )
 from volbench.analyse.frames.run_view import (
     Result,
@@ -29,7 +28,6 @@ from volbench.analyse.frames.run_view import (
     total,
 )
 from volbench.analyse.frames.workload_spec import WorkloadSpec
-from volbench.model.profile.profile_model import Tool
 from volbench.model.results.finding import Cause, Severity
 from volbench.units import (
     format_capacity,
@@ -210,8 +208,8 @@ def _too_fast(view: RunView) -> Iterator[Observation]:
 @rule(
     "the written data is compressible or repetitive",
     looks_at=(
-        "Options of jobs that write. `zero_buffers`, `buffer_pattern`, a"
-        " `buffer_compress_percentage` of 100, and dd from `/dev/zero` are a warning. A lower"
+        "Options of jobs that write. `zero_buffers`, `buffer_pattern` and a"
+        " `buffer_compress_percentage` of 100 are a warning. A lower"
         " `buffer_compress_percentage`, a `dedupe_percentage`, and no `refill_buffers` when at"
         " least 16 times the buffers were written are a note. (4 MiB written by fio 3.33 in 4k"
         " blocks compress to 7 % with deflate without refill_buffers, and to 99.5 % with it.)"
@@ -220,7 +218,7 @@ def _too_fast(view: RunView) -> Iterator[Observation]:
         "Storage that compresses, deduplicates or skips zeros does less work for such data than"
         " for real data, so the rates are too high."
     ),
-    advice="Set refill_buffers: 1 and no zero_buffers. Use fio instead of dd from /dev/zero.",
+    advice="Set refill_buffers: 1 and no zero_buffers.",
 )
 def compressible(view: RunView, _: Context) -> Iterator[Observation]:
     """Yield each section that wrote data a volume could store for less."""
@@ -232,20 +230,15 @@ def compressible(view: RunView, _: Context) -> Iterator[Observation]:
     for workload in view.workloads:
         moved = written.get(workload.section, math.nan)
         if workload.writes and moved > 0:
-            yield from _of_section(workload, moved, tool_name(view.run))
+            yield from _of_section(workload, moved)
 
 
-def _of_section(workload: WorkloadSpec, written: float, tool: str) -> Iterator[Observation]:
-    source = workload.options.get("if", "/dev/zero")
+def _of_section(workload: WorkloadSpec, written: float) -> Iterator[Observation]:
     evidence: Evidence = {"written_bytes": written, "section": workload.section}
     repeats = workload.number("buffer_compress_percentage", default=0)
     duplicates = workload.number("dedupe_percentage", default=0)
-    wrote = f"{tool} wrote {format_capacity(written)}"
-    if workload.tool is Tool.DD:
-        if source == "/dev/zero":
-            seen = evidence | {"source": source}
-            yield Observation(f"{wrote} of zeros (if=/dev/zero).", seen, "write")
-    elif workload.is_on("zero_buffers") or repeats == 100:
+    wrote = f"fio wrote {format_capacity(written)}"
+    if workload.is_on("zero_buffers") or repeats == 100:
         yield Observation(f"{wrote} of zeros.", evidence, "write")
     elif "buffer_pattern" in workload.options:
         yield Observation(f"{wrote} of one repeated pattern (buffer_pattern).", evidence, "write")
@@ -300,7 +293,7 @@ _NO_DISK = frozenset({"null", "cpuio"})
 @rule(
     "the page cache affected the result",
     looks_at=(
-        "Runs without `direct=1`: the bytes that fio or dd counted against the bytes that the"
+        "Runs without `direct=1`: the bytes that fio counted against the bytes that the"
         " device moved until the tool ended. From 98 % on it is a note, below it a warning (the"
         " counters of a device agree with fio's within 2 % when nothing is cached), and below half"
         " the number is invalid. Growth of dirty pages and the bytes written after the end are"
@@ -339,7 +332,7 @@ def _unwatched(view: RunView, direction: str) -> Observation:
     rate = total(view, "bw_bytes_per_s", direction=direction)
     return Observation(
         f"I/O went through the page cache ({option}){end} and the device was not sampled:"
-        f" {format_rate(rate)} is the rate that {tool_name(view.run)} saw.",
+        f" {format_rate(rate)} is the rate that fio saw.",
         {"tool_bw_bytes_per_s": rate},
         direction,
         severity=Severity.NOTE if synced else Severity.WARNING,
@@ -365,7 +358,7 @@ def _beside_device(view: RunView, direction: str, runtime: float) -> Iterator[Ob
     }
     verb = _VERBS[direction]
     message = (
-        f"{tool_name(view.run)} {verb} {format_capacity(moved)}; the device {verb}"
+        f"fio {verb} {format_capacity(moved)}; the device {verb}"
         f" {format_capacity(device)} ({format_percent(share)}, {format_rate(device / runtime)})"
         " during the run."
     )

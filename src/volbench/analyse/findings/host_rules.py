@@ -15,7 +15,6 @@ from volbench.analyse.findings.rule import (
     observed,
     rule,
     several,
-    tool_name,
 )
 from volbench.analyse.frames.disturbed import (
     FULL_DEMAND_PERCENT,
@@ -326,7 +325,7 @@ def cpu_throttled(view: RunView, _: Context) -> Iterator[Observation]:
     stalled_s, sampled_s = float(rows["cpu_throttled_s"].sum()), float(rows["interval_s"].sum())
     if share >= _MIN_THROTTLED_PERCENT:
         yield Observation(
-            f"A CPU limit throttled {tool_name(view.run)} in {share:.3g} % of its periods, for"
+            f"A CPU limit throttled fio in {share:.3g} % of its periods, for"
             f" {format_duration(stalled_s)} of CPU time in {format_duration(sampled_s)}.",
             {"throttled_percent": share, "throttled_s": stalled_s},
         )

@@ -20,7 +20,7 @@ from volbench.analyse.frames.run_view import (
 )
 from volbench.analyse.frames.workload_spec import SYNCHRONOUS, WorkloadSpec
 from volbench.model.campaign.planned_run import VolumeKind
-from volbench.model.profile.profile_model import Phase, Tool
+from volbench.model.profile.profile_model import Phase
 from volbench.model.results.finding import Severity
 from volbench.units import (
     format_capacity,
@@ -66,7 +66,7 @@ def queue_depth(view: RunView, _: Context) -> Iterator[Observation]:
     """Yield each section with a depth above 1 that cannot be or was not kept."""
     results = list(results_of(view))
     for workload in view.workloads:
-        if workload.tool is Tool.DD or workload.depth < 2:
+        if workload.depth < 2:
             continue
         rows = [row for row in results if row.section == workload.section]
         if workload.engine in SYNCHRONOUS:
@@ -140,7 +140,7 @@ def _not_kept(workload: WorkloadSpec, rows: list[Result]) -> Iterator[Observatio
 )
 def overlapping_jobs(view: RunView, _: Context) -> Iterator[Observation]:
     """Yield parallel jobs, and pairs of sections, that access the same blocks."""
-    sections = [a for a in view.workloads if a.tool is Tool.FIO and (a.reads or a.writes)]
+    sections = [a for a in view.workloads if a.reads or a.writes]
     sections = [each for each in sections if "read_iolog" not in each.options]
     for workload in sections:
         if workload.numjobs > 1 and _jobs_overlap(workload, view.size_bytes):

@@ -10,7 +10,6 @@ from volbench.analyse.findings.rule import Observation, rule
 from volbench.analyse.frames.run_view import RunView, results_of
 from volbench.analyse.frames.workload_spec import SYNCHRONOUS
 from volbench.model.frames.columns import SUBMISSION
-from volbench.model.profile.profile_model import Tool
 from volbench.model.results.finding import Severity
 from volbench.units import format_count
 
@@ -78,7 +77,7 @@ def contradicting_latency(view: RunView, _: Context) -> Iterator[Observation]:
         depth = 1.0 if workload.engine in SYNCHRONOUS else float(workload.depth)
         is_known = workload.is_complete or "iodepth" in workload.options
         runtime_s = min((row["runtime_s"] for row in rows), default=0.0)
-        if workload.tool is Tool.DD or not is_known or not runtime_s >= _MIN_RUNTIME_S:
+        if not is_known or not runtime_s >= _MIN_RUNTIME_S:
             continue
         in_flight = math.fsum(row["iops"] * row["lat_mean_s"] for row in rows)
         if in_flight > (1 + _MAX_OVER_DEPTH) * depth * jobs:

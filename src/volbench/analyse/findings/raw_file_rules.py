@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterator
 
 from volbench.analyse.bottleneck.campaign_context import Context
-from volbench.analyse.findings.rule import Observation, rule, tool_name
+from volbench.analyse.findings.rule import Observation, rule
 from volbench.analyse.frames.run_view import (
     Result,
     RunView,
@@ -197,9 +197,7 @@ def io_errors(view: RunView, _: Context) -> Iterator[Observation]:
     codes = sorted({result["error"] for result in results_of(view) if result["error"] > 0})
     if codes:
         error = f"errno {codes[0]:.0f}, {os.strerror(int(codes[0]))}"
-        yield Observation(
-            f"{tool_name(view.run)} reported an I/O error ({error}).", {"errno": codes[0]}
-        )
+        yield Observation(f"fio reported an I/O error ({error}).", {"errno": codes[0]})
     rows = device_rows(view)
     bad = rows[(rows["io_errors"] > 0).fillna(value=False)] if len(rows) else rows
     if not bad.empty:

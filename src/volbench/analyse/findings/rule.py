@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.frames.run_view import RunView
-from volbench.model.campaign.planned_run import Run
-from volbench.model.profile.profile_model import Phase, Tool
+from volbench.model.profile.profile_model import Phase
 from volbench.model.results.finding import Cause, Explanation, Finding, Severity
 from volbench.units import format_count, format_rate
 
@@ -130,11 +129,6 @@ def reasons(explanation: Explanation) -> str:
 def level_text(column: str, value: float) -> str:
     """Return a rate of the column ``iops`` or ``bw_bytes_per_s`` with its unit."""
     return f"{format_count(value)} IOPS" if column == "iops" else format_rate(value)
-
-
-def tool_name(run: Run) -> str:
-    """Return the name of the tool."""
-    return "dd" if run.tool is Tool.DD else "fio"
 
 
 def several(names: list[str]) -> str:

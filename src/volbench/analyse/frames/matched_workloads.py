@@ -31,8 +31,8 @@ _SIZE_STEP = 2.0
 def _engine_class(row: Row) -> str | None:
     """Return ``asynchronous``, ``synchronous``, or the engine itself where it is neither."""
     engine = row.get("ioengine")
-    if row.get("tool") == "dd" or engine is None:
-        return "dd" if row.get("tool") == "dd" else None
+    if engine is None:
+        return None
     if engine in _ASYNCHRONOUS:
         return "asynchronous"
     is_plain = engine in SYNCHRONOUS and str(engine).endswith(("sync", "sync2"))

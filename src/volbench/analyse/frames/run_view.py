@@ -189,7 +189,7 @@ _MOVING = ("read", "write", "trim")
 
 @dataclass(frozen=True)
 class Result:
-    """Result of fio or dd for one direction of one section."""
+    """Result of fio for one direction of one section."""
 
     section: str
     direction: str

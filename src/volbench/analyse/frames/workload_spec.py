@@ -1,4 +1,4 @@
-"""Planned load of a run, section by section, with the defaults of fio and dd.
+"""Planned load of a run, section by section, with the defaults of fio.
 
 Defaults are fio's (HOWTO of 3.33): rw=read, bs=4k, ioengine=psync, direct=0, iodepth=1.
 """
@@ -10,8 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-from volbench.model.campaign.planned_run import Run, Section, VolumeKind
-from volbench.model.profile.profile_model import Tool
+from volbench.model.campaign.planned_run import Run, VolumeKind
 
 # Engines that wait for each I/O (FIO_SYNCIO), so that their queue depth is 1
 SYNCHRONOUS = frozenset(
@@ -47,8 +46,7 @@ class WorkloadSpec:
 
     section: str  # its name
     options: Mapping[str, str]  # canonical options that hold in it
-    tool: Tool  # fio or dd
-    engine: str  # ioengine; ``nbd`` for an export, ``dd`` for dd
+    engine: str  # ioengine; ``nbd`` for an export
     pattern: str  # access pattern without its parameter, such as ``randwrite``
     kind: VolumeKind  # of the volume
     # whether all its options are known, so that fio's defaults hold for the rest
@@ -91,7 +89,7 @@ class WorkloadSpec:
     def block_bytes(self) -> int:
         """Greatest plain block size."""
         sizes = [size for size in self.options.get("bs", "").split(",") if size.isdecimal()]
-        return max(map(int, sizes), default=512 if self.tool is Tool.DD else 4096)
+        return max(map(int, sizes), default=4096)
 
     @property
     def reads(self) -> bool:
@@ -197,8 +195,8 @@ def workloads_of(run: Run) -> tuple[WorkloadSpec, ...]:
     workloads = []
     for section in run.sections:
         options = run.effective(section)
-        is_dd, is_complete = run.tool is Tool.DD, run.reports_options(section)
-        engine = "dd" if is_dd else options.get("ioengine", "psync" if is_complete else "")
+        is_complete = run.reports_options(section)
+        engine = options.get("ioengine", "psync" if is_complete else "")
         engine = engine_name(engine)
         if run.volume.kind is VolumeKind.NBD and engine not in _WITHOUT_VOLUME:
             engine = "nbd"
@@ -206,19 +204,11 @@ def workloads_of(run: Run) -> tuple[WorkloadSpec, ...]:
             WorkloadSpec(
                 section=section.name,
                 options=options,
-                tool=run.tool,
                 engine=engine,
-                pattern=options.get("rw", _pattern_of_result(run, section)).partition(":")[0],
+                pattern=options.get("rw", "read" if is_complete else "").partition(":")[0],
                 kind=run.volume.kind,
                 is_complete=is_complete,
                 unreported_flags=frozenset(run.imported.unreported_flags if run.imported else ()),
             )
         )
     return tuple(workloads)
-
-
-def _pattern_of_result(run: Run, section: Section) -> str:
-    """Return the default pattern of the tool; "" if the options are not known."""
-    if not run.reports_options(section):
-        return ""
-    return "write" if run.tool is Tool.DD else "read"

@@ -20,11 +20,10 @@ from volbench.execute.protocol import Executor
 from volbench.ingest.run_files import read_status
 from volbench.model.campaign.event import Listener
 from volbench.model.campaign.planned_run import Campaign, Run, RunState
-from volbench.model.profile.profile_model import Tool
 from volbench.store.archive import attempts_before, hold_campaign
 from volbench.store.consent import hold_copies, seal_of
 from volbench.store.journal import History, Journal, read_history, read_signed_history
-from volbench.store.layout import DD_OUTPUT, STDERR, Layout
+from volbench.store.layout import STDERR, Layout
 
 
 def reap(
@@ -81,8 +80,7 @@ def _end_unknown(
         if states.state(run).is_settled or not folder.path.is_dir():
             continue
         place = executor.work_folder("", name=f"{key}/{run.id}-{attempts_before(folder)}")
-        output = DD_OUTPUT if run.tool is Tool.DD else STDERR
-        process = executor.find(f"{place}/.{PurePosixPath(output).stem}")
+        process = executor.find(f"{place}/.{PurePosixPath(STDERR).stem}")
         if process.poll() is None:
             states.notify(f"{run.id}: ended on {run.host}")
             end_process(process, StopRequest())

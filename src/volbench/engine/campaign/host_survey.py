@@ -25,7 +25,6 @@ from volbench.engine.run.run_once import Attempt, execute_run
 from volbench.errors import FioError, RefusedError, VolbenchError
 from volbench.execute.scheduler import finish, on_each
 from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section, Volume, VolumeKind
-from volbench.model.profile.profile_model import Tool
 from volbench.model.results.provenance import HostFacts, VolumeFacts
 from volbench.store.layout import RunFolder
 
@@ -139,8 +138,8 @@ _OPTIONS = {"ioengine": "null", "rw": "read", "bs": "4096", "size": "1048576"}
 def rehearse(host: ConnectedHost, machine: Survey) -> None:
     """Execute a run without I/O on a host as a campaign would, and remove its files."""
     fio = find_fio(host.executor, machine)
-    versions, clock = {Tool.FIO: fio.version}, machine.clock or Clock()
-    ready = replace(host, fio=fio.path, versions=versions, clock=clock)
+    clock = machine.clock or Clock()
+    ready = replace(host, fio=fio.path, fio_version=fio.version, clock=clock)
     run = Run(
         id="rehearsal",
         profile="probe",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -33,7 +33,7 @@ from volbench.model.campaign.host import Host, HostKind, Policy
 from volbench.model.campaign.planned_run import Absent, Campaign, ReplayedLoad, Run, Volume
 from volbench.model.campaign.run_secrets import conceal
 from volbench.model.profile.option_policy import REPLAYED_FROM
-from volbench.model.profile.profile_model import Profile, Tool
+from volbench.model.profile.profile_model import Profile
 from volbench.model.profile.profile_settings import Limits
 from volbench.model.profile.secret_values import (
     mask_text,
@@ -69,12 +69,6 @@ class CampaignRequest:
     metadata_endpoint: str = ""
     # host to what its runs replay; empty where no trace is replayed
     replayed: Mapping[str, ReplayedLoad] = field(default_factory=dict)
-
-    @property
-    def tools(self) -> set[Tool]:
-        """Programs required by the runs and by the cold probe."""
-        tools: set[Tool] = {job.tool for profile in self.profiles for job in profile.jobs}
-        return tools | {Tool.FIO} if any(p.cold_probe for p in self.profiles) else tools
 
     @property
     def clients(self) -> int:
@@ -277,9 +271,9 @@ def _probe(host: ConnectedHost, request: CampaignRequest) -> _ProbedHost:
     """Prepare a host and identify its volumes."""
     executor = host.executor
     survey = survey_machine(executor)
-    if request.install_fio and Tool.FIO in request.tools:
+    if request.install_fio:
         survey = install_missing_fio(executor, survey)
-    ready = ready_host(host, request.tools, survey)
+    ready = ready_host(host, survey)
     allowed = request.terms.consent.allow_destroy
     new = {*host.host.allow_destroy, *(path.removeprefix(f"{host.name}:") for path in allowed)}
     examined = examine_targets(executor, request.targets_of(host.host), new=new)
@@ -315,14 +309,10 @@ def _labelled(host: ConnectedHost, volumes: Mapping[str, Volume]) -> dict[str, L
     return {role: limits} if limits else {}
 
 
-def ready_host(host: ConnectedHost, tools: Collection[Tool], survey: Survey) -> ConnectedHost:
-    """Return a surveyed host with known tools and known clock offset."""
-    path, versions = "", {}
-    if Tool.FIO in tools:
-        fio = find_fio(host.executor, survey)
-        path, versions[Tool.FIO] = fio.path, fio.version
-    if Tool.DD in tools:
-        is_there = bool(survey.dd.path)
-        versions[Tool.DD] = survey.dd_version if is_there else host.version_of(Tool.DD)
+def ready_host(host: ConnectedHost, survey: Survey) -> ConnectedHost:
+    """Return a surveyed host with its fio and its clock offset."""
+    fio = find_fio(host.executor, survey)
     clock = Clock() if host.host.kind is HostKind.LOCAL else survey.clock
-    return replace(host, fio=path, versions=versions, clock=clock or Clock(bound_s=float("inf")))
+    return replace(
+        host, fio=fio.path, fio_version=fio.version, clock=clock or Clock(bound_s=float("inf"))
+    )

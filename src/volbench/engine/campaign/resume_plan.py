@@ -28,9 +28,8 @@ from volbench.execute.scheduler import on_each
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.campaign.host import LOCAL, Host, Inventory, Policy
 from volbench.model.campaign.planned_run import Campaign, Consent, DevicePin, Run, RunState
-from volbench.model.profile.fio_options import OptionTable, check_dd_option
+from volbench.model.profile.fio_options import OptionTable
 from volbench.model.profile.option_policy import check_option, is_own_log
-from volbench.model.profile.profile_model import Tool
 from volbench.plan.inventory.host_names import select
 from volbench.store.archive import Archive, hold_campaign
 from volbench.store.consent import Seal
@@ -127,15 +126,12 @@ def resume_on(hosts: Sequence[ConnectedHost], archive: Archive, *, allow_exec: b
     """
     plan = archive.campaign
     planned = {facts.host: facts.machine for facts in archive.provenance.hosts}
-    tools = {run.tool for run in plan.runs}
-    if plan.cold_probe_roles:
-        tools.add(Tool.FIO)
 
     def ready(host: ConnectedHost) -> ConnectedHost:
         survey = survey_machine(host.executor)
         if planned.get(host.name) != machine_of(survey):
             raise _wrong_machine(host)
-        readied = ready_host(host, tools, survey)
+        readied = ready_host(host, survey)
         table = options_on(host.executor)
         for run in plan.runs:
             if run.host == host.name:
@@ -227,12 +223,9 @@ def _check_options(run: Run, table: OptionTable, *, allow_exec: bool) -> None:
     for section in run.sections:
         for name, value in run.effective(section).items():
             try:
-                if run.tool is Tool.DD:
-                    check_dd_option(name, value)
-                else:
-                    known = table if table.find(name) else shipped_table()
-                    own = run.replayed is not None and is_own_log(name, value)
-                    check_option(known, name, value, allow_exec=allow_exec or own)
+                known = table if table.find(name) else shipped_table()
+                own = run.replayed is not None and is_own_log(name, value)
+                check_option(known, name, value, allow_exec=allow_exec or own)
             except InputError as error:
                 raise ArchiveError(
                     f"the plan of run {run.id} cannot be used: {error.message}",

@@ -15,7 +15,6 @@ from volbench.execute.protocol import Executor
 from volbench.fio.jobs.render_job import planned_files, render
 from volbench.model.campaign.host import HostKind
 from volbench.model.campaign.planned_run import Campaign, Consent, Run, VolumeKind
-from volbench.model.profile.profile_model import Tool
 from volbench.model.profile.secret_values import without_references
 from volbench.model.results.provenance import HostFacts
 from volbench.plan.expansion.estimate import layout_bytes
@@ -299,7 +298,7 @@ def check_job_files(host: ConnectedHost, runs: Sequence[Run]) -> None:
     Args:
         runs: the runs; identical job files are checked once.
     """
-    jobs = {without_references(render(run)): run for run in reversed(runs) if run.tool is Tool.FIO}
+    jobs = {without_references(render(run)): run for run in reversed(runs)}
     for texts in _batches(list(reversed(jobs))):
         rejected = _first_rejected(host, texts)
         if rejected is None:

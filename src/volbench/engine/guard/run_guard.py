@@ -27,11 +27,9 @@ from volbench.engine.hosts.described_volumes import (
 )
 from volbench.errors import RefusedError, quoted
 from volbench.execute.protocol import Executor
-from volbench.fio.dd import dd_argv
 from volbench.fio.jobs.render_job import lays_out, needed_file_bytes, removes_files, writes
 from volbench.model.campaign.host import LOCAL
 from volbench.model.campaign.planned_run import Consent, Run, Volume, VolumeKind
-from volbench.model.profile.profile_model import Tool
 from volbench.model.results.provenance import VolumeFacts
 from volbench.units import format_capacity, format_size
 
@@ -98,7 +96,6 @@ def check_run(
 
     Raises:
         RefusedError: with the reason and a hint.
-        InputError: dd cannot do what the run requests.
     """
     volume, writing = run.volume, may_write(run)
     if volume.kind is VolumeKind.NBD:
@@ -124,12 +121,8 @@ def check_run(
 
 
 def may_write(run: Run) -> bool:
-    """Return whether a run may write to its volume.
-
-    A dd run writes by its command line: dd has no --readonly to prevent it.
-    """
-    dd_writes = run.tool is Tool.DD and "of=/dev/null" not in dd_argv(run)
-    return writes(run) or lays_out(run) or dd_writes
+    """Return whether a run may write to its volume."""
+    return writes(run) or lays_out(run)
 
 
 def _check_access(seen: DescribedVolume) -> None:

@@ -7,7 +7,7 @@ shortest counts. An offset below its error bound is ignored, because it may not 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -15,9 +15,7 @@ from volbench.errors import CampaignError, VolbenchError
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import ClockReading, Executor
 from volbench.execute.scheduler import on_each
-from volbench.fio.dd import parse_dd_version
 from volbench.model.campaign.host import LOCAL, Host
-from volbench.model.profile.profile_model import Tool
 
 
 @dataclass(frozen=True)
@@ -59,24 +57,14 @@ class ConnectedHost:
 
     host: Host  # the host as described by the inventory
     executor: Executor  # its executor, with the host's name
-    # path of the fio binary on the host; empty until it is detected, or if no run needs it
-    fio: str = ""
-    # versions of the tools detected so far
-    versions: Mapping[Tool, str] = field(default_factory=dict)
+    fio: str = ""  # path of fio on the host; empty until it is detected
+    fio_version: str = ""  # such as ``fio-3.33``; empty until it is detected
     clock: Clock = field(default_factory=Clock)  # its clock offset from the controller
 
     @property
     def name(self) -> str:
         """The host's name."""
         return self.host.name
-
-    def version_of(self, tool: Tool) -> str:
-        """Return the version of the program that does the I/O, such as ``fio-3.33``."""
-        if tool in self.versions:
-            return self.versions[tool]
-        if tool is Tool.DD:
-            return parse_dd_version(self.executor.run(["dd", "--version"]).stdout)
-        return self.executor.run([self.fio, "--version"]).stdout.strip()
 
 
 def this_machine(*, fio: str = "") -> ConnectedHost:

@@ -12,7 +12,6 @@ from volbench.engine.hosts.described_volumes import parse_answer
 from volbench.errors import FioError, OutputError
 from volbench.execute.agent.facts import ANSWER_S
 from volbench.execute.protocol import Executor
-from volbench.fio.dd import parse_dd_version
 from volbench.fio.jobs.option_table import installed_table, shipped_table
 from volbench.fio.results.json_output import parse_version
 from volbench.model.campaign.host import LOCAL
@@ -57,7 +56,6 @@ class Survey(Frozen):
     memory_limit_bytes: Count | None = None
     virtualization: str
     fio: _Program
-    dd: _Program
     package_manager: str  # the first supported one; empty without any
     user: int
     folder: str  # of the work folders there; empty on the controller's own machine
@@ -67,11 +65,6 @@ class Survey(Frozen):
     def fio_version(self) -> str:
         """Version of fio; empty if it is missing or does not start."""
         return "" if self.fio.status else self.fio.stdout.strip()
-
-    @property
-    def dd_version(self) -> str:
-        """Version of dd."""
-        return parse_dd_version(self.dd.stdout)
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,6 @@ from volbench.engine.guard.device_guard import Attachment
 from volbench.errors import ArchiveError, InputError, RefusedError
 from volbench.execute.agent.supervisor import NOT_STARTED
 from volbench.execute.protocol import Executor, Process, Supervision
-from volbench.ingest.run_files import read_stderr
 from volbench.model.campaign.planned_run import ReplayedLoad, Run
 from volbench.model.campaign.run_secrets import missing_secrets, variables_of
 from volbench.model.profile.option_policy import SENT_LOGS
@@ -146,7 +145,7 @@ def scrub(folder: Path, run: Run) -> None:
 def device_to_hold(run: Run, attachment: Attachment | None) -> dict[str, object] | None:
     """Return the block device that the supervisor of a run checks and holds; None for no device.
 
-    Held by the process that becomes fio or dd, it needs no controller, and no other disk can get
+    Held by the process that becomes fio, it needs no controller, and no other disk can get
     the device's number meanwhile.
 
     Args:
@@ -169,7 +168,7 @@ def check_start(run: Run, folder: RunFolder, exit_status: int | None) -> None:
     """Check that the program was started on the device that the guard accepted."""
     if exit_status != NOT_STARTED or run.volume.pin is None:
         return
-    report = _REPORT.search(read_stderr(run, folder))
+    report = _REPORT.search(read_text(folder.stderr))
     if report is None or report[1] not in _DEVICE_CHANGES:
         return
     raise RefusedError(

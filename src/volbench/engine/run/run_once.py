@@ -34,18 +34,16 @@ from volbench.errors import OutputError, RefusedError, VolbenchError
 from volbench.execute.agent.gate import FOLDER
 from volbench.execute.protocol import FOREVER_S, Executor, Process, Supervision
 from volbench.execute.scheduler import Work
-from volbench.fio.dd import dd_problems, parse_dd
 from volbench.fio.jobs.render_job import with_sent_logs
 from volbench.fio.results.json_output import parse_output
 from volbench.fio.results.validation import problems_of
-from volbench.ingest.run_files import STATUS_FORMAT, read_stderr
+from volbench.ingest.run_files import STATUS_FORMAT
 from volbench.model.campaign.event import Listener
 from volbench.model.campaign.planned_run import Run, RunState
-from volbench.model.profile.profile_model import Tool
 from volbench.store.atomic_files import read_text, write_atomic, write_bytes_atomic
 from volbench.store.held_folder import known_paths
 from volbench.store.journal import utc_now
-from volbench.store.layout import RunFolder
+from volbench.store.layout import STDERR, RunFolder
 from volbench.store.log_files import compress_logs, raw_checksums
 from volbench.units import format_capacity
 
@@ -108,12 +106,7 @@ def judge(run: Run, folder: RunFolder, watched: Watched, *, version: str) -> tup
 
 def _read(run: Run, folder: RunFolder, watched: Watched, *, version: str) -> _Findings:
     status = -9 if watched.exit_status is None else watched.exit_status
-    stderr = read_stderr(run, folder)
-    if run.tool is Tool.DD:
-        problems = dd_problems(exit_status=status, stderr=stderr)
-        return _Findings(
-            problems or _unreadable(run, folder, watched.elapsed_s, version=version), version
-        )
+    stderr = read_text(folder.stderr)
     try:
         output = parse_output(read_text(folder.fio_output), path=folder.fio_output.name)
     except OutputError as error:
@@ -137,15 +130,6 @@ def separate_prerun_notes(folder: RunFolder) -> None:
     if notes := b"".join(match[0] for match in _PRERUN_NOTE.finditer(raw)):
         write_bytes_atomic(folder.prerun_notes, notes)
         write_bytes_atomic(folder.fio_output, _PRERUN_NOTE.sub(b"", raw))
-
-
-def _unreadable(run: Run, folder: RunFolder, elapsed_s: float, *, version: str) -> tuple[str, ...]:
-    """Return the parse error of dd's report, if any."""
-    try:
-        parse_dd(read_text(folder.dd_output), run=run, elapsed_s=elapsed_s, version=version)
-    except OutputError as error:
-        return (error.message,)
-    return ()
 
 
 def write_status(
@@ -299,7 +283,7 @@ class _Execution:
         )
         process = attempt.directory.start(
             self.command.argv,
-            stderr=self.command.stderr,
+            stderr=STDERR,
             supervision=supervision,
             on_intent=attempt.on_intent,
         )
@@ -361,7 +345,7 @@ class _Execution:
         except RefusedError:
             directory.remove()
             raise
-        version = attempt.host.version_of(attempt.run.tool)
+        version = attempt.host.fio_version
         outcome, version = judge(attempt.run, directory.folder, watched, version=version)
         if outcome.state is RunState.FAILED and _KILLED.search(outcome.reason):
             killed = memory_limit_words(attempt.host.executor)

@@ -15,7 +15,6 @@ from volbench.execute.protocol import Process
 from volbench.fio.results.validation import ProgressReader
 from volbench.model.campaign.event import Listener, Progress, RunProgress
 from volbench.model.campaign.planned_run import Run
-from volbench.model.profile.profile_model import Tool
 
 if TYPE_CHECKING:
     from volbench.engine.run.stop_when_steady import SteadyWatch
@@ -113,8 +112,7 @@ class ProgressReporter:
         """Process new output, possibly empty, and report the state of the run."""
         if self._gate is not None:
             self._gate.poll()
-        is_fio = self._run.tool is Tool.FIO
-        progress = self._reader.feed(text, elapsed_s=elapsed_s) if is_fio else None
+        progress = self._reader.feed(text, elapsed_s=elapsed_s)
         if progress is not None and self._steady is not None:
             self._steady.feed(progress)
         self._last = replace(

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from volbench.execute.agent.gate import PRERUN
-from volbench.fio.dd import dd_argv
 from volbench.fio.jobs.render_job import lays_out, render, replays, runtime_s, writes
 from volbench.fio.results.validation import Expected
 from volbench.model.campaign.planned_run import Run, Section
-from volbench.model.profile.profile_model import Tool
 from volbench.model.results.result import Direction
 from volbench.plan.expansion.estimate import expected_s
-from volbench.store.layout import DD_COMMAND, DD_OUTPUT, FIO_OUTPUT, JOB_FILE, STDERR
+from volbench.store.layout import FIO_OUTPUT, JOB_FILE
 
 _DIRECTIONS: Mapping[str, tuple[Direction, ...]] = {
     "read": (Direction.READ,),
@@ -44,7 +41,6 @@ class Command:
 
     argv: list[str]  # the argument list
     shown: list[str]  # the argument list without paths of this machine, for status.json
-    stderr: str  # name of the file for standard error
     files: dict[str, str] = field(default_factory=dict)  # name to content of its input files
     # expected runtime in seconds; None if only the data size limits it
     expected_s: float | None = None
@@ -52,10 +48,6 @@ class Command:
 
 def command_of(run: Run, *, fio: str, is_gated: bool = False) -> Command:
     """Return the command of a run."""
-    if run.tool is Tool.DD:
-        argv = dd_argv(run)
-        files = {DD_COMMAND: shlex.join(argv) + "\n"}
-        return Command(argv, argv, DD_OUTPUT, files)
     options = [
         "--output-format=json+",
         f"--output={FIO_OUTPUT}",
@@ -70,7 +62,6 @@ def command_of(run: Run, *, fio: str, is_gated: bool = False) -> Command:
     return Command(
         [*(["env"] if waits_before else []), fio, *options],
         ["fio", *options],
-        STDERR,
         {JOB_FILE: render(run, prerun=PRERUN if is_gated and not waits_before else "")},
         expected_s(run),
     )

@@ -16,7 +16,6 @@ from volbench.fio.jobs.render_job import lays_out
 from volbench.model.campaign.event import Listener, Notice
 from volbench.model.campaign.planned_run import Run, VolumeKind
 from volbench.model.profile.option_policy import changing_option
-from volbench.model.profile.profile_model import Tool
 from volbench.plan.expansion.estimate import layout_bytes
 from volbench.store.atomic_files import unwritable
 
@@ -56,24 +55,19 @@ def sampling_of(run: Run, devices: tuple[str, ...], *, had_files: bool) -> dict[
 
 def may_leave_dirt(run: Run) -> bool:
     """Return whether a run writes through the host's page cache."""
-    is_network = run.volume.kind is VolumeKind.NBD and run.tool is Tool.FIO
+    is_network = run.volume.kind is VolumeKind.NBD
     return not is_network and (lays_out(run) or writes_buffered(run))
 
 
 def writes_buffered(run: Run) -> bool:
     """Return whether the jobs of a run, apart from file layout, write through the page cache."""
     sections = [run.effective(section) for section in run.sections]
-    if run.tool is Tool.DD:
-        return any(
-            options.get("rw", "write") != "read" and not is_direct(options) for options in sections
-        )
     return any(changing_option(options) and not is_direct(options) for options in sections)
 
 
 def is_direct(options: Mapping[str, str]) -> bool:
     """Return whether a section bypasses the page cache."""
-    flags = f"{options.get('oflag', '')},{options.get('iflag', '')}".split(",")
-    return options.get("direct", "0") == "1" or "direct" in flags
+    return options.get("direct", "0") == "1"
 
 
 class SampleLog:

@@ -24,10 +24,10 @@ def survey(folder: str = "", snapshot: "Snapshot | None" = None) -> "dict[str, o
 
     ``machine_id`` and ``hostname`` (to be digested: machine-id(5) is confidential); ``boot_id``;
     ``kernel``; ``os``; ``cpu_model``; ``cpus`` online; ``memory_bytes``, None if unknown;
-    ``memory_limit_bytes`` of its cgroup, None without one; ``virtualization``; ``fio`` and ``dd``:
-    path, and what ``--version`` printed, with its status; ``package_manager``: name of the first
-    that is installed; ``user``: id of this user; ``folder``: the path of the given folder with all
-    symlinks resolved.
+    ``memory_limit_bytes`` of its cgroup, None without one; ``virtualization``; ``fio``: path, and
+    what ``--version`` printed, with its status; ``package_manager``: name of the first that is
+    installed; ``user``: id of this user; ``folder``: the path of the given folder with all symlinks
+    resolved.
     """
     snapshot = snapshot or Snapshot()
     cpu_text = snapshot.text("/proc/cpuinfo")
@@ -45,8 +45,7 @@ def survey(folder: str = "", snapshot: "Snapshot | None" = None) -> "dict[str, o
         "memory_bytes": memory_bytes,
         "memory_limit_bytes": _memory_limit(snapshot, memory_bytes),
         "virtualization": _virtualization(snapshot, cpu_text),
-        "fio": _version(snapshot, "fio"),
-        "dd": _version(snapshot, "dd"),
+        "fio": _fio(snapshot),
         "package_manager": next((name for name in _PACKAGE_MANAGERS if snapshot.which(name)), ""),
         "user": 0 if process is None else process.owner,
         "folder": snapshot.real_path(folder) if folder else "",
@@ -83,9 +82,9 @@ def _virtualization(snapshot: Snapshot, cpu_text: str) -> str:
     return detected or ("vm" if _HYPERVISOR_FLAG.search(cpu_text) else "")
 
 
-def _version(snapshot: Snapshot, program: str) -> "dict[str, object]":
-    """Return ``path`` of a program, and ``stdout``, ``stderr``, ``status`` of its --version."""
-    path = snapshot.which(program)
+def _fio(snapshot: Snapshot) -> "dict[str, object]":
+    """Return the ``path`` of fio, and ``stdout``, ``stderr``, ``status`` of its --version."""
+    path = snapshot.which("fio")
     if not path:
         return {"path": "", "stdout": "", "stderr": "", "status": 0}
     try:

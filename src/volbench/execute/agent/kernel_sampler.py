@@ -15,7 +15,6 @@ from volbench.execute.agent import nvme_log
 
 _DISKS = "/proc/diskstats"
 _FILES = ("/proc/stat", _DISKS, "/proc/meminfo", "/proc/vmstat", "/proc/pressure/io")
-_TOOLS = (b"fio", b"dd")
 _LINES = (b"cpu ", b"Dirty:", b"Writeback:", b"pswpin ", b"pswpout ", b"some ", b"full ")
 TICK_S = 0.5  # Between two looks whether a stream of samples is still wanted.
 _CLOCK_BOOTTIME = 7  # time.CLOCK_BOOTTIME is missing before Python 3.7.
@@ -240,7 +239,7 @@ class _Tool:
     def waits(self) -> "list[bytes]":
         """Return a line with the number of tasks, and their time on a CPU and waiting for one."""
         if not self._pids and self.pid:
-            if read("/proc/{}/comm".format(self.pid)).strip() not in _TOOLS:
+            if read("/proc/{}/comm".format(self.pid)).strip() != b"fio":
                 return []  # it still waits at the start gate
             self._pids = [str(self.pid)]
         for pid in list(self._pids):

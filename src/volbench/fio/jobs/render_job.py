@@ -1,4 +1,4 @@
-"""Files that a run writes, whether it writes, and for how long it runs."""
+"""Job file of a run, the files that the run writes, and its runtime."""
 
 from __future__ import annotations
 
@@ -14,16 +14,13 @@ from volbench.model.campaign.planned_run import Run, Section, VolumeKind
 from volbench.model.campaign.run_secrets import variables_of
 from volbench.model.profile.fio_options import check_text
 from volbench.model.profile.option_policy import REPLAYED_FROM, SENT_LOGS, changing_option
-from volbench.model.profile.profile_model import Tool
 from volbench.model.profile.secret_values import option_variable, reference, target_variable
 
 _MEMORY_ENGINES = frozenset({"null", "cpuio", "net", "netsplice"})
 
 
 def writes(run: Run) -> bool:
-    """Return whether a run may change its volume; a dd run does unless it has ``rw: read``."""
-    if run.tool is Tool.DD:
-        return run.effective(run.sections[0]).get("rw", "write") != "read"
+    """Return whether a run may change its volume."""
     return any(changing_option(run.effective(section)) for section in run.sections)
 
 
@@ -33,7 +30,7 @@ _REMOVING_ENGINES = frozenset({"filedelete", "dirdelete"})
 
 def removes_files(run: Run) -> bool:
     """Return whether fio itself removes files of a run."""
-    return run.tool is Tool.FIO and any(
+    return any(
         options.get("ioengine") in _REMOVING_ENGINES
         or any(options.get(name, "0") != "0" for name in _REMOVING)
         for options in map(run.effective, run.sections)
@@ -45,8 +42,6 @@ def needed_file_bytes(run: Run) -> int:
 
     fio removes a shorter file and makes another, also for a run that only reads.
     """
-    if run.tool is Tool.DD:
-        return 0
     if run.extent is not None:
         return run.extent.volume_bytes
     return max(map(_end_bytes, map(run.effective, run.sections)), default=0)
@@ -73,7 +68,7 @@ def lays_out(run: Run) -> bool:
     """
     in_files = run.volume.kind in {VolumeKind.DIRECTORY, VolumeKind.FILE}
     has_own = run.extent is None and not all(map(run.only_reads_shared, run.sections))
-    return run.tool is Tool.FIO and in_files and not writes(run) and has_own
+    return in_files and not writes(run) and has_own
 
 
 def section_files(run: Run, section: Section) -> tuple[str, ...]:
@@ -103,21 +98,8 @@ def _names(section: Section, options: dict[str, str]) -> Iterator[str]:
 
 def planned_files(run: Run) -> tuple[str, ...]:
     """Return the absolute paths of all files a run may create or write, without duplicates."""
-    if run.tool is Tool.DD:
-        sections: tuple[tuple[str, ...], ...] = ((dd_file(run),) if dd_file(run) else (),)
-    else:
-        sections = tuple(section_files(run, section) for section in run.sections)
-    return tuple(dict.fromkeys(path for files in sections for path in files))
-
-
-DD_FILE_NAME = "dd-test-file"  # Name of a dd job's file in a directory volume
-
-
-def dd_file(run: Run) -> str:
-    """Return the file of a dd run; empty for a device."""
-    if run.volume.kind is VolumeKind.DIRECTORY:
-        return str(PurePosixPath(run.volume.folder) / DD_FILE_NAME)
-    return run.volume.target if run.volume.kind is VolumeKind.FILE else ""
+    every = (path for section in run.sections for path in section_files(run, section))
+    return tuple(dict.fromkeys(every))
 
 
 def runtime_s(run: Run, section: Section) -> float | None:

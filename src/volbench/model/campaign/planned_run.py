@@ -1,4 +1,4 @@
-"""Campaign plan: volumes, and an ordered list of runs, each exactly one process of fio or dd."""
+"""Campaign plan: volumes, and an ordered list of runs, each exactly one process of fio."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ class Run(Frozen):
     arm: str = ""  # variant of the job; empty for jobs without variants
     # number of the block of arms that it belongs to, from 1; 0 for runs outside blocks
     block: Count = 0
-    tool: Tool = Tool.FIO  # fio or dd; watch for a load that was only watched
+    tool: Tool = Tool.FIO  # watch for a load that was only watched
     host: str = "local"  # ``local`` for this machine
     seed: Count = 0  # seed of fio's random offsets
     # canonical options shared by all sections

@@ -52,7 +52,7 @@ USE: tuple[Column, ...] = (
     Column("device_bytes", "float", "bytes", "Bytes the device transferred until the tool ended."),
     Column("device_share_percent", "float", "%", "device_bytes relative to tool_bytes."),
     Column("io_errors", "int", "", "Failed requests of the device; missing if not counted."),
-    Column("error", "int", "", "First errno of fio or dd; 0 for none."),
+    Column("error", "int", "", "First errno of fio; 0 for none."),
     Column("bottleneck", "string", "", "Bottleneck of the run, as in the verdicts."),
     Column(
         "bottleneck_level", "float", "", "Bottleneck level: 1/s for IOPS, bytes/s for bandwidth."

@@ -131,7 +131,7 @@ def _latency_columns() -> tuple[Column, ...]:
 
 SUMMARY: tuple[Column, ...] = (
     *IDENTITY,
-    text("tool", "`fio` or `dd`; `watch` for a watched load."),
+    text("tool", "`fio`; `watch` for a watched load."),
     text("direction", "`read`, `write`, `trim` or `sync` (latency of fsync and similar)."),
     text(
         "sync_calls",
@@ -312,7 +312,7 @@ DEVICE: tuple[Column, ...] = (
     real(
         "tool_cpu_percent",
         "%",
-        "CPU time of all tasks of the run's fio or dd, in percent of one CPU; NaN if unknown.",
+        "CPU time of all tasks of the run's fio, in percent of one CPU; NaN if unknown.",
     ),
     real("tool_wait_percent", "%", "Time that these tasks waited for a CPU (run-queue delay)."),
     real("cpu_throttled_percent", "%", "Periods in which a CPU limit (cgroup) throttled the run."),

@@ -56,7 +56,7 @@ def _fact(
 
 
 _FACTS = (
-    _fact("tool", "string", Source.SUMMARY, Weight.REFUSE, "fio or dd."),
+    _fact("tool", "string", Source.SUMMARY, Weight.REFUSE, "fio, or `watch` for a watched load."),
     # Versions may be compared with reservations, but must never be pooled.
     Fact(
         "fio_version",

@@ -1,4 +1,4 @@
-"""fio options with their kinds, and canonical values of fio and dd options.
+"""fio options with their kinds, and canonical values of fio options.
 
 fio parses values laxly: ``1.5g`` is 1 byte, ``1min`` a microsecond, ``4KiB`` 4000 bytes (fio 3.33,
 and the same code in 3.42). Here they have their usual meaning and become plain integers.
@@ -294,36 +294,3 @@ _READERS: dict[OptionKind, Callable[[Option, str], str]] = {
     OptionKind.CHOICE: _choice,
     OptionKind.TEXT: _text,
 }
-
-
-_DD_SOURCES = ("/dev/zero", "/dev/urandom")
-_DD_FLAGS = ("direct", "dsync", "sync", "nonblock", "noatime", "fullblock")
-_DD_CONVERSIONS = ("fsync", "fdatasync", "notrunc")
-DD_NAMES = ("if", "bs", "size", "oflag", "iflag", "conv", "rw")
-
-
-def check_dd_option(name: str, raw: object) -> tuple[str, str]:
-    """Return name and canonical value of an option of a dd job."""
-    if name not in DD_NAMES:
-        raise InputError(
-            f"a dd job has no option {name!r}",
-            hint=did_you_mean(name, DD_NAMES, f"it has {', '.join(DD_NAMES)}"),
-        )
-    if raw is None or isinstance(raw, list | dict | tuple | set | bool):
-        raise InputError(f"{name} takes one value", hint="write a number or a text")
-    text = check_text(str(raw).strip())
-    if name in {"bs", "size"}:
-        size = parse_size(text)
-        if not size:
-            raise InputError(f"{name} must be at least 1 byte", hint="write it like 1m")
-        return name, str(size)
-    choices = {"if": _DD_SOURCES, "conv": _DD_CONVERSIONS, "rw": ("read", "write")}.get(
-        name, _DD_FLAGS
-    )
-    for flag in text.split(","):
-        if flag not in choices:
-            raise InputError(
-                f"must be one of {', '.join(choices)}, not {flag!r}",
-                hint=did_you_mean(flag, choices, "choose one of them"),
-            )
-    return name, text

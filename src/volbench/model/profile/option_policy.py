@@ -500,21 +500,3 @@ def _doubtful_jobs(options: Mapping[str, str]) -> Iterator[str]:
             f"all {jobs} jobs go through the same blocks of filename: {options['filename']}, so "
             f"most I/Os may come from a cache; add offset_increment, or leave filename out"
         )
-
-
-def dd_conflicts(options: Mapping[str, str | None]) -> Iterator[Conflict]:
-    """Yield conflicting options of a dd job."""
-    size, block = options.get("size"), options.get("bs") or "512"
-    if size is None:
-        yield Conflict("a dd job needs a size", "write it like size: 64m", option="size")
-    elif int(size) % int(block):
-        message = f"size {size} is not a multiple of bs {block}"
-        yield Conflict(message, "use whole blocks", option="size")
-    flags = f"{options.get('oflag') or ''},{options.get('iflag') or ''}".split(",")
-    if "direct" in flags and int(block) % SECTOR_BYTES:
-        message = "direct needs a bs that is a multiple of 512"
-        yield Conflict(message, "use 4k, or remove direct", option="bs")
-    if options.get("rw") == "read" and "if" in options:
-        yield Conflict(
-            "a dd job that reads takes the volume as its input", "remove if", option="if"
-        )

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from enum import StrEnum
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 from pydantic import Field
 
@@ -75,21 +75,17 @@ class Tool(StrEnum):
     """The program that does the I/O; ``watch`` for a load that volbench does not make itself."""
 
     FIO = "fio"
-    DD = "dd"
     WATCH = "watch"
 
 
 class JobSettings(Document):
-    """The keys of a job that are not options of fio or dd."""
+    """The keys of a job that are not options of fio."""
 
     role: Name = Field(default="data", description="Role of the volume the job works on.")
     note: Text = Field(default="", description="Remark for the report and the job file.")
     arm: Name | None = Field(
         default=None,
         description="[Variant](profile/arms.md#variants) of the job, with which its name ends.",
-    )
-    tool: Literal[Tool.FIO, Tool.DD] = Field(
-        default=Tool.FIO, description="Program that does the I/O."
     )
     until: Until | None = Field(
         default=None,

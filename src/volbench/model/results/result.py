@@ -46,7 +46,7 @@ class DirectionResult:
     io_bytes: int
     total_ios: int | None
     runtime_s: float  # fio's runtime of this direction
-    iops: float | None  # total I/Os over runtime, as fio prints it; None for sync and for dd
+    iops: float | None  # total I/Os over runtime, as fio prints it; None for sync
     bw_bytes_per_s: float | None  # bytes over runtime
     # of several jobs: the sum of their own rates, and the runtime of the shortest
     iops_parallel: float | None = None
@@ -91,7 +91,7 @@ def without_sum(
 
 @dataclass(frozen=True)
 class JobResult:
-    """One entry of fio's ``jobs``: one of `numjobs`, a group under group_reporting, or one dd."""
+    """One entry of fio's ``jobs``: one of `numjobs`, or a group under group_reporting."""
 
     name: str  # fio's jobname
     groupid: int  # fio's reporting group

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from volbench.model.campaign.planned_run import Campaign, Run, Section, VolumeKind
-from volbench.model.profile.profile_model import Start, Tool
+from volbench.model.profile.profile_model import Start
 from volbench.model.profile.profile_settings import MIN_ROUNDS
 
 # Minimum bandwidth of laying out a file; a slower volume needs a longer grace. Noticed by:
@@ -140,7 +140,7 @@ def _layouts_s(runs: Sequence[Run]) -> dict[str, float]:
 def _reads_files(run: Run) -> bool:
     """Return whether fio lays the new files of a run out: it does not for one that only writes."""
     reads = any(not _only_writes(run.effective(section)) for section in run.sections)
-    return reads and run.tool is not Tool.DD and run.extent is None
+    return reads and run.extent is None
 
 
 def _only_writes(options: dict[str, str]) -> bool:
@@ -374,11 +374,10 @@ def _moved_bytes(run: Run) -> int | None:
     """Return the maximum bytes a run writes, without layouts; None when unbounded."""
     if run.replayed is not None:
         return run.replayed.write_bytes
-    by_dd = run.tool is Tool.DD
     total = 0
     for section in run.sections:
         options = run.effective(section)
-        access = options.get("rw", "write" if by_dd else "read").partition(":")[0]
+        access = options.get("rw", "read").partition(":")[0]
         only_reads = access in {"read", "randread"} or (
             access in _MIXED and options.get("rwmixread") == "100"
         )

@@ -21,7 +21,7 @@ from volbench.model.campaign.planned_run import (
     Volume,
     VolumeKind,
 )
-from volbench.model.profile.profile_model import Job, Order, Phase, Profile, Tool
+from volbench.model.profile.profile_model import Job, Order, Phase, Profile
 from volbench.model.profile.profile_settings import MIN_REPEATS, BurstRuntime, Limits
 from volbench.plan.expansion.extents import Touch, touches
 from volbench.plan.expansion.shared_file import layouts
@@ -69,7 +69,7 @@ _NEED_NO_SIZE = frozenset({"null", "cpuio", "filestat", "filedelete", "dircreate
 
 
 def check_sizes(runs: tuple[Run, ...]) -> None:
-    """Refuse fio jobs without a size in a directory: their files are new, so they have none."""
+    """Refuse jobs without a size in a directory: their files are new, so they have none."""
     for run in runs:
         if run.volume.kind is VolumeKind.DIRECTORY and (has_none := missing_size(run)):
             raise InputError(
@@ -81,7 +81,7 @@ def check_sizes(runs: tuple[Run, ...]) -> None:
 
 def missing_size(run: Run) -> str:
     """Return why a run cannot make a new file, such as ``has no size``; empty if it can."""
-    for options in map(run.effective, run.sections if run.tool is Tool.FIO else ()):
+    for options in map(run.effective, run.sections):
         named = (options.get(name, "0") for name in ("size", "filesize", "io_size"))
         has_size = any(value.strip("0%") and not value.endswith("%") for value in named)
         is_open = any(name in options for name in ("fill_device", "fill_fs", "read_iolog"))
@@ -363,8 +363,6 @@ def _touches(
 
 def _options(profile: Profile, job: Job) -> tuple[dict[str, str], tuple[Section, ...]]:
     """Return the options shared by all sections, and the sections with their own options."""
-    if job.tool is Tool.DD:
-        return {}, (Section(name=job.name, options=_given(job.options)),)
     if not job.sections:
         inherited = {k: v for k, v in profile.defaults.items() if k not in job.options}
         return _given(inherited), (Section(name=job.name, options=_given(job.options)),)
@@ -399,7 +397,6 @@ def run_of(step: Step, *, id_: str, volume: Volume, seed: int, limits: Limits | 
         volume=volume,
         phase=job.phase,
         repeat=step.repeat,
-        tool=job.tool,
         seed=seed,
         options=shared,
         sections=sections,
@@ -421,7 +418,7 @@ def run_of(step: Step, *, id_: str, volume: Volume, seed: int, limits: Limits | 
 
 def with_files_of(run: Run, job: str) -> Run:
     """Return a run whose files in a directory are named after another job, unless it names them."""
-    if run.tool is Tool.DD or run.volume.kind is not VolumeKind.DIRECTORY:
+    if run.volume.kind is not VolumeKind.DIRECTORY:
         return run
     format_ = USUAL_FORMAT.replace("$jobname", job)
     sections = tuple(

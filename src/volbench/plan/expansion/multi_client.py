@@ -11,7 +11,7 @@ from volbench.errors import InputError
 from volbench.model.campaign.host import LOCAL, Host, HostKind
 from volbench.model.campaign.planned_run import Campaign, Run, Volume, VolumeKind
 from volbench.model.client_counts import counted_job, split_count
-from volbench.model.profile.profile_model import Phase, Profile, Start, Tool
+from volbench.model.profile.profile_model import Phase, Profile, Start
 from volbench.plan.expansion.duets import in_duets
 from volbench.plan.expansion.expand import (
     EXAMPLE_BYTES,
@@ -67,8 +67,6 @@ def own_part(run: Run, share: Share) -> Run:
     """Return a run that stays within its client's share of the volume."""
     if share.count == 1:
         return run
-    if run.tool is Tool.DD:
-        raise _refusal(run, share, "dd cannot be limited to a part of it", "write the job for fio")
     if share.volume.kind is VolumeKind.DIRECTORY:
         return _with_own_files(run, share)
     if share.volume.kind is not VolumeKind.DEVICE:

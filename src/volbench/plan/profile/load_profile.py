@@ -12,7 +12,7 @@ from volbench.errors import InputError, Problems
 from volbench.model.document.document_model import document_schema
 from volbench.model.document.located_errors import Fault, faults_of, note_fault, plain, validate
 from volbench.model.document.yaml_text import parse_document, yaml_text
-from volbench.model.profile.fio_options import DD_NAMES, Option, OptionKind, OptionTable
+from volbench.model.profile.fio_options import Option, OptionKind, OptionTable
 from volbench.model.profile.option_policy import OWN
 from volbench.model.profile.profile_model import Job, Profile
 from volbench.plan.profile.option_values import OptionReader
@@ -124,8 +124,7 @@ def json_schema(table: OptionTable) -> Schema:
     models["options"] = {"type": "object", "properties": options, "additionalProperties": False}
     job = models["JobDocument"]
     del job["properties"]["options"]
-    dd_only: Schema = {name: {"type": "string"} for name in DD_NAMES if name not in options}
-    job["properties"] = {**options, **dd_only, **job["properties"]}
+    job["properties"] = {**options, **job["properties"]}
     job["type"] = ["object", "null"]
     job["properties"]["sections"]["additionalProperties"] = {"anyOf": [_OPTIONS, {"type": "null"}]}
     matrix = models["MatrixDocument"]["properties"]

@@ -1,4 +1,4 @@
-"""fio and dd options of a profile and its matrix, as written and in canonical form."""
+"""fio options of a profile and its matrix, as written and in canonical form."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from pydantic import (
 from volbench.errors import InputError
 from volbench.model.document.document_model import Document, Filled, Text
 from volbench.model.document.located_errors import NULL, Fault, fault_error, input_fault, reject
-from volbench.model.profile.fio_options import OptionTable, check_dd_option
+from volbench.model.profile.fio_options import OptionTable
 from volbench.model.profile.option_policy import check_option
-from volbench.model.profile.profile_model import JobSettings, Options, Tool
+from volbench.model.profile.profile_model import JobSettings, Options
 from volbench.model.profile.profile_settings import Name
 
 
@@ -34,22 +34,20 @@ class OptionReader:
     table: OptionTable  # fio's options
     # accept options that run programs or access files outside the run's folder
     allow_exec: bool = False
-    _known: dict[tuple[str, object, Tool], tuple[str, str | None]] = field(default_factory=dict)
+    _known: dict[tuple[str, object], tuple[str, str | None]] = field(default_factory=dict)
 
-    def read(self, name: str, value: object, tool: Tool = Tool.FIO) -> tuple[str, str | None]:
+    def read(self, name: str, value: object) -> tuple[str, str | None]:
         """Return canonical name and value of an option; None for null, which removes it."""
         if isinstance(value, Mapping | list):
             kind = "a mapping" if isinstance(value, Mapping) else "a list"
             raise InputError(f"must be a single value, not {kind}", hint="write one value")
-        key = (name, str(value) if value is not NULL else NULL, tool)
+        key = (name, str(value) if value is not NULL else NULL)
         if key not in self._known:
-            self._known[key] = self._read(name, value, tool)
+            self._known[key] = self._read(name, value)
         return self._known[key]
 
-    def _read(self, name: str, value: object, tool: Tool) -> tuple[str, str | None]:
+    def _read(self, name: str, value: object) -> tuple[str, str | None]:
         is_null = value is NULL or value is None
-        if tool is Tool.DD:
-            return check_dd_option(name, None if is_null else value)
         if not is_null:
             return check_option(self.table, name, value, allow_exec=self.allow_exec)
         option = self.table.find(name)
@@ -88,7 +86,7 @@ def label_of(value: object) -> str:
 
 
 def _read_options(value: object, info: ValidationInfo) -> dict[str, WrittenOption]:
-    reader, tool = reader_of(info), info.data.get("tool", Tool.FIO)
+    reader = reader_of(info)
     if value is NULL:
         raise fault_error(Fault("has no value"))
     if not isinstance(value, Mapping):
@@ -98,7 +96,7 @@ def _read_options(value: object, info: ValidationInfo) -> dict[str, WrittenOptio
     faults = []
     for key, raw in value.items():
         try:
-            name, canonical = reader.read(key, raw, tool)
+            name, canonical = reader.read(key, raw)
         except InputError as error:
             is_container = isinstance(raw, Mapping | list)
             faults.append(input_fault(error, at=(key,), on_key=not is_container))

@@ -17,7 +17,6 @@ from volbench.model.profile.expect_setting import expect_faults
 from volbench.model.profile.option_policy import (
     MAX_JOBS,
     Conflict,
-    dd_conflicts,
     doubtful,
     fio_conflicts,
     lacks_block_size,
@@ -33,9 +32,8 @@ from volbench.model.profile.profile_model import (
     Profile,
     ProfileSettings,
     Start,
-    Tool,
 )
-from volbench.model.profile.profile_settings import NAME_PATTERN, TRACK_HINT, Metric, Name
+from volbench.model.profile.profile_settings import NAME_PATTERN, TRACK_HINT, Name
 from volbench.plan.profile.limits_document import LimitsDocument, RoleLimits
 from volbench.plan.profile.option_values import (
     Combination,
@@ -76,9 +74,6 @@ def job_conflicts(job: Job, defaults: Options) -> Iterator[Conflict]:
     yield from shared_conflicts(job, effective_options(job, defaults))
     if job.pause_before_s and job.warming is not None:
         yield Conflict("a warm-up does not pause", "remove pause_before", "pause_before")
-    if job.tool is Tool.DD:
-        yield from dd_conflicts(job.options)
-        return
     sections = effective_options(job, defaults)
     jobs = sum(int(options.get("numjobs", "1")) for options in sections.values())
     if jobs > MAX_JOBS:
@@ -108,9 +103,6 @@ def _is_timed(options: Mapping[str, str]) -> bool:
 def _until_conflict(job: Job, defaults: Options) -> Iterator[Conflict]:
     if job.until is None:
         return
-    if job.tool is not Tool.FIO:
-        yield Conflict("only fio can run until it is steady", "use tool: fio", "until")
-        return
     if job.warming is not None:
         yield Conflict("a warm-up ends once every block has been touched", "remove until", "until")
         return
@@ -131,7 +123,7 @@ def _burst_runtime_conflict(job: Job, defaults: Options) -> Iterator[Conflict]:
     if job.burst_runtime is None:
         return
     usual = effective_options(job, defaults).get("", {})
-    if job.tool is not Tool.FIO or job.warming is not None or not _is_timed(usual):
+    if job.warming is not None or not _is_timed(usual):
         yield Conflict(
             "burst_runtime extends the runtime of a time_based fio job without sections",
             "add runtime: 45m and time_based: 1, and remove sections",
@@ -143,8 +135,8 @@ def warming_conflict(job: Job) -> Iterator[Conflict]:
     """Yield the first reason why a job cannot warm a volume, if any."""
     if job.warming is None:
         return
-    if job.tool is not Tool.FIO or job.sections:
-        message = "only an fio job without sections can warm a volume"
+    if job.sections:
+        message = "only a job without sections can warm a volume"
         yield Conflict(message, "remove warming", "warming")
     elif job.phase is Phase.MEASURED:
         message = "warming is preparation, not measurement"
@@ -184,10 +176,6 @@ def rounds_fault(profile: Profile) -> Fault | None:
             near = nearest(track.job, list(measured))
             hint = f"did you mean `{near}.{track.metric}`?" if near else TRACK_HINT
             return Fault(f"track {track.name}: there is no measured job {track.job}", hint)
-        if job.tool is Tool.DD and track.metric is not Metric.BW:
-            return Fault(
-                f"track {track.name}: dd reports its bandwidth only", f"track {track.job}.bw"
-            )
     if len(set(profile.rounds.track)) < len(profile.rounds.track):
         return Fault("a variable is tracked twice", "name each once")
     return None
@@ -219,7 +207,7 @@ def _conflicts(document: ProfileDocument, profile: Profile) -> Iterator[tuple[Fa
 
 
 class JobDocument(JobSettings):
-    """A job: one fio process. All other keys are fio options, or options of dd."""
+    """A job: one fio process. All other keys are fio options."""
 
     gathered: ClassVar[str] = "options"
 
@@ -238,12 +226,6 @@ class JobDocument(JobSettings):
     @classmethod
     def _inherits_all(cls, value: object) -> object:
         return may_be_empty(value)
-
-    @model_validator(mode="after")
-    def _only_fio_has_sections(self) -> Self:
-        if self.tool is Tool.DD and self.sections:
-            reject(Fault("is not possible with tool: dd", at=("sections",), on_key=True))
-        return self
 
     def job(self, name: str, phase: Phase) -> Job:
         """Return the job in canonical form."""
@@ -472,7 +454,7 @@ def _matrix_fault(document: ProfileDocument) -> Iterator[Fault]:
 def profile_warnings(profile: Profile) -> Iterator[str]:
     """Yield settings of a profile that fio accepts, but that measure something else."""
     for job in profile.jobs:
-        if job.tool is not Tool.FIO or job.warming is not None:
+        if job.warming is not None:
             continue
         sections = effective_options(job, profile.defaults)
         for section, options in sections.items():

@@ -12,7 +12,7 @@ from pydantic import BaseModel
 from volbench.errors import InputError
 from volbench.model.document.document_model import Document
 from volbench.model.document.located_errors import NULL, Location
-from volbench.model.profile.profile_model import JobSettings, Phase, Profile, Start, Tool
+from volbench.model.profile.profile_model import JobSettings, Phase, Profile, Start
 from volbench.plan.profile.limits_document import LimitsDocument, by_role
 from volbench.plan.profile.option_values import MatrixDocument, OptionReader, canonical
 from volbench.plan.profile.profile_document import JobDocument, ProfileDocument
@@ -38,21 +38,11 @@ PROFILE_KEYS = (
 # Keys of a job that can be set, in addition to its options
 JOB_KEYS = ("until", "burst_runtime", "pause_before", "shared")
 
-_SHARED_WITH_DD = ("size", "bs")
 _NOT_SET = (None, NULL)
 _JOB_DOCUMENT_KEYS = {field.alias or name for name, field in JobDocument.model_fields.items()}
 _LIMIT_KEYS = {field.alias or name for name, field in LimitsDocument.model_fields.items()} - {
     *("type", "size", "name")
 }
-# A valid value of each non-numeric dd option, to check the name only
-_VALID_IN_DD = {
-    "if": "/dev/zero",
-    "oflag": "direct",
-    "iflag": "direct",
-    "conv": "fsync",
-    "rw": "read",
-}
-
 
 # Options of the command line that are settings of one key each
 _OPTION_KEYS = {"--until": "repeat.until", "--repeat": "repeat", "--order": "order"}
@@ -173,40 +163,23 @@ class ProfileEdit:
         return bool(names)
 
     def _set_everywhere(self, key: str, value: str) -> None:
-        """Set an option in defaults and every fio job, and in dd jobs where dd has it too."""
-        jobs = [job for _, job in self._jobs()]
-        if all(job.get("tool") == Tool.DD for job in jobs):
-            for job in jobs:
-                self._set_in_dd(job, key, value)
-            return
+        """Set an option in defaults and every job."""
         name, text = self.reader.read(key, value or None)
         defaults: Content = self.content.setdefault("defaults", {})
         if text is None:
             defaults.pop(name, None)
         else:
             defaults[name] = text
-        for job in jobs:
-            if job.get("tool") != Tool.DD:
-                _replace(job, name, text)
-            elif name in _SHARED_WITH_DD:
-                self._set_in_dd(job, name, value)
+        for _, job in self._jobs():
+            _replace(job, name, text)
 
     def _set_in_job(self, job: Content, key: str, value: str) -> None:
         if key.partition(".")[0] in JOB_KEYS:
             _set_below(job, key.split("."), value, model=JobSettings)
-        elif job.get("tool") == Tool.DD:
-            self._set_in_dd(job, key, value)
         else:
             name, text = self.reader.read(key, value or None)
             _replace(job, name, text)
             job[name] = text
-
-    def _set_in_dd(self, job: Content, key: str, value: str) -> None:
-        name, text = self.reader.read(key, value or _VALID_IN_DD.get(key, "1"), Tool.DD)
-        if value:
-            job[name] = text
-        else:
-            job.pop(name, None)
 
 
 def editable(content: Mapping[str, Any], reader: OptionReader) -> Content:
@@ -233,12 +206,10 @@ def editable(content: Mapping[str, Any], reader: OptionReader) -> Content:
 
 
 def _named_options(jobs: Mapping[str, Any], reader: OptionReader) -> dict[str, Content]:
-    """Return jobs whose fio options, and those of their sections, have fio's own names."""
+    """Return jobs whose options, including the options of sections, have fio's own names."""
     named = {}
     for name, written in jobs.items():
-        job = {} if written is NULL else dict(written)
-        if job.get("tool") != Tool.DD:
-            job = _canonical_names(job, reader)
+        job = _canonical_names({} if written is NULL else written, reader)
         if "sections" in job:
             job["sections"] = {
                 section: {} if options is NULL else _canonical_names(options, reader)

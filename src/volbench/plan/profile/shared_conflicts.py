@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from volbench.model.profile.option_policy import Conflict, changing_option
-from volbench.model.profile.profile_model import Job, Phase, Tool
+from volbench.model.profile.profile_model import Job, Phase
 
 # Options with which a section reads beyond `size`
 _BEYOND_SIZE = ("filesize", "offset_increment")
@@ -19,9 +19,6 @@ def shared_conflicts(job: Job, sections: Mapping[str, Mapping[str, str]]) -> Ite
     """
     shared = job.shared
     if shared is None:
-        return
-    if job.tool is not Tool.FIO:
-        yield Conflict("only fio reads a shared file", "use tool: fio", "shared")
         return
     if job.warming is not None or job.phase is Phase.PRECONDITION:
         message = "only jobs that follow the phase precondition, in which volbench writes the "

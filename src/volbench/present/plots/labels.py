@@ -67,8 +67,6 @@ def shape(row: Row) -> str:
     parts += [f"{SHORT_NAMES[option]} {number(row, option):.0f}" for option in several]
     if flag(row, "direct") == "no" and not text(row, "volume").startswith("nbd"):
         parts.append("buffered")
-    if text(row, "tool") == "dd":
-        parts.append("dd")
     return ", ".join(parts)
 
 

@@ -45,7 +45,7 @@ class ReportContent:
     frames: Mapping[str, pd.DataFrame]
     hosts: Sequence[Mapping[str, str]] = ()  # label to fact, for each host
     volumes: Sequence[Mapping[str, str]] = ()  # label to fact, for each volume
-    # run id to the job file or dd command, exactly as used; "" when it never started
+    # run id to the job file, exactly as used; "" when it never started
     jobs: Mapping[str, str] = field(default_factory=dict)
     # what the campaign was made to answer, in sentences; empty for its key figures
     answer: Sequence[str] = ()

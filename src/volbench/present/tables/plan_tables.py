@@ -22,7 +22,6 @@ def profile_table(profile: Profile) -> Table[Row]:
     columns: list[Column[Row]] = [
         Column("job", priority=IDENTITY),
         Column("role", priority=4),
-        Column("tool", priority=5),
         Column("phase", priority=3),
         Column("options", _options, is_folded=True),
         Column("note", priority=2, is_folded=True, is_optional=True),
@@ -31,7 +30,6 @@ def profile_table(profile: Profile) -> Table[Row]:
         {
             "job": job.name,
             "role": job.role,
-            "tool": job.tool.value,
             "phase": job.phase.value,
             "options": _known({**profile.defaults, **job.options}),
             "sections": {

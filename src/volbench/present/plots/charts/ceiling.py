@@ -34,7 +34,7 @@ def read(frames: Frames, _: Options) -> pd.DataFrame | str:
     rows = labels.side_by_side(per_job(rated, [IOPS.column, BANDWIDTH.column]))
     rows = rows[(rows["iops"] > 0) & (rows["bw_bytes_per_s"] > 0)].reset_index(drop=True)
     rows["rw"] = rows["rw"].fillna("unknown")  # an old fio does not report its options
-    return rows if len(rows) else "no run reported both IOPS and bandwidth (fio does, dd does not)"
+    return rows if len(rows) else "no run reported both IOPS and bandwidth"
 
 
 def build(rows: pd.DataFrame) -> Plot:

@@ -61,7 +61,7 @@ def read(frames: Frames, _: Options) -> _Fleet | str:
     rows = measured(summary)
     rows = rows[rows["direction"] != "sync"]
     if rows["iops"].isna().all():
-        return "no IOPS: not reported by any run (dd reports only bandwidth)"
+        return "no IOPS: not reported by any run"
     before = "" if member == "host" else f"{member} "
     rows = rows.assign(member=before + rows[member].astype(str), label=_job_names(rows))
     extra = [COLOUR] if COLOUR in rows else []

@@ -89,7 +89,7 @@ class _JobBars:
         """Return a row per job and direction."""
         rows = labels.side_by_side(per_job(_rated(frames), [self.metric.column]))
         if rows[self.metric.column].isna().all():
-            return f"no {self.metric.label}: no run reported it (dd reports only bandwidth)"
+            return f"no {self.metric.label}: no run reported it"
         return rows
 
     def build(self, rows: pd.DataFrame) -> Plot:
@@ -187,7 +187,7 @@ def read_cpu(frames: Frames, _: Options) -> pd.DataFrame | str:
     jobs = _rated(frames).dropna(subset="cpu_usr").drop_duplicates(["run", "group"])
     jobs = jobs.assign(cpu=jobs["cpu_usr"] + jobs["cpu_sys"])
     rows = labels.side_by_side(per_job(jobs, [*(part.key for part in _CPU), "cpu"]))
-    return rows if len(rows) else "no CPU time: no run reported it (fio does, dd does not)"
+    return rows if len(rows) else "no CPU time: no run reported it"
 
 
 def build_cpu(rows: pd.DataFrame) -> Plot:
@@ -259,7 +259,7 @@ def read_latency(frames: Frames, _: Options) -> pd.DataFrame | str:
     rows = labels.side_by_side(pooled)
     known = rows[rows[list(_STATISTICS)].notna().any(axis=1)].reset_index(drop=True)
     if not (known[list(_STATISTICS)] > 0).any(axis=None):
-        return "no latency: no run reported any (dd does not measure it)"
+        return "no latency: no run reported any"
     note = (
         f"{_some(summary.loc[is_other, 'job'])}: {LATENCY_KINDS[other]}, as fio reported no other"
     )

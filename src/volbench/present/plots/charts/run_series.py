@@ -39,7 +39,7 @@ from volbench.present.plots.selection import (
 from volbench.units import counted_noun, format_count, format_duration, format_latency
 
 _IDENTITY = ("run", "repeat", "t_s")
-MISSING_SERIES = "no series: the campaign was run with sample 0, or only with dd"
+MISSING_SERIES = "no series: the campaign was run with sample 0"
 _PART_LOGS = (
     "the runs have no such log; fio writes one with write_lat_log, but for submission latency only"
     " with engines that queue I/Os"

@@ -115,7 +115,7 @@ def _missing_rounds(rows: pd.DataFrame) -> str:
         if len(rows[column].unique()) > 1:
             return f"several {column}s: choose one with --where '{column}==...'"
     if rows["iops"].isna().all():
-        return "no IOPS: not reported by any run (dd reports only bandwidth)"
+        return "no IOPS: not reported by any run"
     if int(rows["repeat"].max()) < 2:
         return "no rounds: it needs repeats of the profile (repeat, or rounds until steady)"
     hosts = rows.groupby(["job", "repeat"])["host"].agg(frozenset)
