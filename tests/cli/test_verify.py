@@ -125,7 +125,7 @@ def test_an_imported_campaign_is_verified(out: Path, volbench: Volbench, tmp_pat
     done = volbench("verify", tmp_path / "in")
     assert done.returncode == 0, done.stdout
     assert "imported campaigns are not signed" in done.stdout
-    (copied,) = (tmp_path / "in").glob("runs/*/fio.json")
+    copied = next((tmp_path / "in").glob("runs/*/fio.json"))
     _flip(copied)
     assert volbench("verify", tmp_path / "in").returncode == 7
 
@@ -145,7 +145,7 @@ def test_a_campaign_that_cannot_be_read_does_not_hide_others(
 
 @pytest.mark.parametrize(
     ("golden", "words"),
-    [("format-1", "runs without checksums: 2"), ("format-1-checksums", "files compared: 27")],
+    [("format-1", "runs without checksums: 2"), ("format-1-checksums", "files compared: 22")],
 )
 def test_a_campaign_of_another_user_is_verified_without_its_signature(
     volbench: Volbench, tmp_path: Path, golden: str, words: str
