@@ -204,7 +204,7 @@ def ask(results: Path) -> list[str]:
         found.pop((job, "h1", "lat_p99_s"), None)  # the same queue takes longer at a lower limit
     wrong += [f"called a regression: {key}, {nights}" for key, nights in found.items()]
     print(volbench("expect", results, codes=(0, 10, 11)))
-    print(volbench("list", results))
+    print(volbench("status", results))
     print(volbench("check", results))
     return wrong
 

@@ -26,7 +26,7 @@ def test_a_campaign_has_its_date_target_and_answer(results: Path) -> None:
     """As its own summary has them; a damaged campaign is listed with the reason."""
     (results / "damaged").mkdir()
     (results / "damaged/campaign.json").write_text("{")
-    rows = {row["campaign"]: row for row in json.loads(call("list", results, "--json").stdout)}
+    rows = {row["campaign"]: row for row in json.loads(call("status", results, "--json").stdout)}
     damaged, listed = rows[str(results / "damaged")], rows[str(results / "c")]
     assert damaged["answer"].startswith("cannot be read: ")
     data = volbench.open_campaign(results / "c")
@@ -57,7 +57,7 @@ def test_failed_runs_have_no_rate(tmp_path: Path) -> None:
         put(tmp_path / "in" / f"{name}.json", json.dumps(document))
     take(tmp_path / "in/full.json", into=tmp_path / "a")
     take(tmp_path / "in", into=tmp_path / "b")
-    rows = {row["campaign"]: row for row in json.loads(call("list", tmp_path, "--json").stdout)}
+    rows = {row["campaign"]: row for row in json.loads(call("status", tmp_path, "--json").stdout)}
     assert rows[str(tmp_path / "a")]["answer"] == "no result; 1 run failed"
     both = rows[str(tmp_path / "b")]["answer"]
     assert both.startswith("mix read: ")
@@ -70,8 +70,8 @@ def test_since_omits_older_campaigns(results: Path) -> None:
     next_day = (created + timedelta(days=1)).date().isoformat()
     days = (datetime.now(UTC) - created).days + 1
     for since, count in ((str(created.date()), 1), (next_day, 0), (f"{days}d", 1), ("1ms", 0)):
-        listed = json.loads(call("list", results, "--json", "--since", since).stdout)
+        listed = json.loads(call("status", results, "--json", "--since", since).stdout)
         assert len(listed) == count, since
-    refused = call("list", results, "--since", "2026-13-01")
+    refused = call("status", results, "--since", "2026-13-01")
     assert refused.returncode == 2
     assert "--since 2026-11-20" in refused.stderr

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 from pathlib import Path
 
 import pytest
 
+import volbench
 from tests.command_line import call
 from volbench.store.held_folder import login_of
 
@@ -74,17 +76,31 @@ def test_results_go_where_the_file_says(folder: Path) -> None:
     assert campaign.name.startswith("measure-")
 
 
-def test_show_names_the_source_of_each_value(folder: Path) -> None:
-    """Volbench's own defaults, and those of files, with the file."""
-    (folder / "volbench.toml").write_text('prices = "own.yaml"\n')
-    rows = json.loads(call("config", "show", "--json", cwd=folder).stdout)
-    assert {row["key"]: (row["value"], row["from"]) for row in rows} == {
-        "targets": (None, None),
-        "inventory": (None, None),
-        "prices": ("own.yaml", "volbench.toml"),
-        "image": (None, None),
-        "results": ("volbench-results", "volbench"),
-    }
+def test_the_version_names_the_source_of_each_value(folder: Path) -> None:
+    """Defaults of volbench, and values of files with the file; a password is masked."""
+    text = 'prices = "own.yaml"\ntargets = "nbd://me:hunter2@host/x"\n'
+    (folder / "volbench.toml").write_text(text)
+    shown = call("--version", "--verbose", cwd=folder).stdout
+    assert "  targets: data=nbd://me:***@host/x (from volbench.toml)." in shown
+    assert "  inventory: n/a." in shown
+    assert "  prices: own.yaml (from volbench.toml)." in shown
+    assert "  results: volbench-results (from volbench)." in shown
+    (folder / "volbench.toml").write_text("results = 3")
+    assert "  error: volbench.toml: results must be a string" in call("-Vv", cwd=folder).stdout
+
+
+def test_the_version_describes_the_system(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Versions and the system; a missing fio or one that cannot start is reported as such."""
+    text = call("--version", "--verbose").stdout
+    assert f"  volbench: {volbench.__version__}\n" in text
+    assert f"kernel {platform.release()}" in text
+    assert "pandas" in text
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert "  fio: not installed\n" in call("-V", "-v").stdout
+    (tmp_path / "fio").write_text("#!/bin/sh\necho cannot map libaio >&2\nexit 127\n")
+    (tmp_path / "fio").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.defpath}")
+    assert "  fio: cannot map libaio (" in call("-V", "-v").stdout
 
 
 @pytest.mark.parametrize(
@@ -100,22 +116,11 @@ def test_show_names_the_source_of_each_value(folder: Path) -> None:
 def test_mistakes_name_the_file(text: str, message: str, folder: Path) -> None:
     """A wrong file stops every command but help."""
     (folder / "volbench.toml").write_text(text + "\n")
-    done = call("config", "show", cwd=folder)
+    done = call("status", cwd=folder)
     assert done.returncode == 2
     assert "volbench.toml" in done.stderr
     assert message in done.stderr
     assert call("--help", cwd=folder).returncode == 0
-
-
-@pytest.mark.parametrize("width", [80, 100, 120])
-def test_the_table_of_defaults_fits(folder: Path, width: int) -> None:
-    """Long values and paths are broken at the width, and every key is there."""
-    (folder / "volbench.toml").write_text(f'results = "{folder}/{"results-" * 9}2026"\n')
-    done = call("config", "show", cwd=folder, columns=width)
-    lines = done.stdout.splitlines()
-    assert done.returncode == 0
-    assert max(map(len, lines)) <= width
-    assert {line.split()[0] for line in lines} >= {"key", "targets", "inventory", "results"}
 
 
 @pytest.mark.root

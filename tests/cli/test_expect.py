@@ -1,4 +1,4 @@
-"""volbench expect on a campaign of fio."""
+"""`volbench check --expect` on a campaign of fio."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def _campaign(tmp_path: Path, scratch: Path, volbench: Volbench) -> Path:
 
 def test_expectations_pass_fail_and_exit_with_10(campaign: Path, volbench: Volbench) -> None:
     """What is kept exits with 0, what is not with 10, and a typing error with 2."""
-    kept = volbench("expect", campaign, "--expect", "wal.fdatasync_p99 < 30s", "--json")
+    kept = volbench("check", campaign, "--expect", "wal.fdatasync_p99 < 30s", "--json")
     assert kept.returncode == 0, kept.stderr
     (row,) = json.loads(kept.stdout)
     assert (row["answer"], row["job"], row["direction"], row["repeats"]) == (
@@ -49,21 +49,21 @@ def test_expectations_pass_fail_and_exit_with_10(campaign: Path, volbench: Volbe
     )
     assert row["value_low"] <= row["value"] <= row["value_high"] < row["bound"]
     both = ["--expect", "wal.iops >= 1", "--expect", "wal.iops > 1000000000"]
-    failed = volbench("expect", campaign, *both)
+    failed = volbench("check", campaign, *both)
     assert failed.returncode == 10
     assert [line.split()[0] for line in failed.stdout.splitlines()[2:]] == ["pass", "fail"]
     assert "1 of 2 expectations failed" in failed.stderr
-    wrong = volbench("expect", campaign, "--expect", "wla.iops > 1")
+    wrong = volbench("check", campaign, "--expect", "wla.iops > 1")
     assert wrong.returncode == 2
     assert "there is no job 'wla'" in wrong.stderr
 
 
 def test_expectations_without_a_result_are_undecided(campaign: Path, volbench: Volbench) -> None:
     """Reads have no syncs: exit 11, and the reason."""
-    done = volbench("expect", campaign, "--expect", "reads.fsync_p99 < 10ms")
+    done = volbench("check", campaign, "--expect", "reads.fsync_p99 < 10ms")
     assert done.returncode == 11
     assert "no finished sync result" in done.stdout
-    other = volbench("expect", campaign, "--expect", "wal.fsync_p99 < 10ms")
+    other = volbench("check", campaign, "--expect", "wal.fsync_p99 < 10ms")
     assert (other.returncode, "measured fdatasync, not fsync" in other.stdout) == (11, True)
     assert "1 of 1 expectation is undecided" in done.stderr
 
@@ -74,7 +74,7 @@ def test_a_profile_says_what_is_expected(tmp_path: Path, scratch: Path, volbench
     profile.write_text(PROFILE + EXPECT)
     arguments = ["run", profile, "--on", scratch, "--yes", "--set", "expect.reads.iops=> 1e12"]
     volbench(*arguments, "--output", tmp_path / "out")
-    done = volbench("expect", tmp_path / "out", "--json")
+    done = volbench("check", tmp_path / "out", "--json", "--junit", tmp_path / "answers.xml")
     assert done.returncode == 10, done.stderr
     answers = {row["expectation"]: row["answer"] for row in json.loads(done.stdout)}
     assert answers == {
@@ -82,7 +82,7 @@ def test_a_profile_says_what_is_expected(tmp_path: Path, scratch: Path, volbench
         "wal.error = 0": "pass",
         "reads.iops > 1e12": "fail",
     }
-    given = volbench("expect", tmp_path / "out", "--expect", "wal.iops > 1")
+    given = volbench("check", tmp_path / "out", "--expect", "wal.iops > 1")
     assert given.returncode == 0, given.stderr
 
 
@@ -93,14 +93,14 @@ def test_nothing_has_finished_yet(campaign: Path, tmp_path: Path, volbench: Volb
     first, *_ = (campaign / "journal.jsonl").read_text().splitlines(keepends=True)
     (killed / "journal.jsonl").write_text(first)
     expected = ["--expect", "wal.iops > 1", "--expect", "wal.aggregate_mixed_iops > 1"]
-    done = volbench("expect", killed, *expected)
+    done = volbench("check", killed, *expected)
     assert done.returncode == 11, done.stderr
     assert "2 of 2 expectations are undecided" in done.stderr
 
 
 def test_nothing_expected_is_refused(campaign: Path, volbench: Volbench) -> None:
     """A gate without a condition would always be open."""
-    done = volbench("expect", campaign)
+    done = volbench("check", campaign, "--junit", "-")
     assert done.returncode == 2
     assert "state no expectations" in done.stderr
 
@@ -153,10 +153,10 @@ def test_a_file_of_expectations(campaign: Path, tmp_path: Path, volbench: Volben
     """It has the form of the key in a profile, and its errors have line and column."""
     file = tmp_path / "required.yaml"
     file.write_text(EXPECT)
-    done = volbench("expect", campaign, "--expect", file, "--junit", tmp_path / "junit.xml")
+    done = volbench("check", campaign, "--expect", file, "--junit", tmp_path / "junit.xml")
     assert done.returncode == 0, done.stderr
     file.write_text(EXPECT.replace("error: 0", 'iops: "> 1e12"') + "  reads: {steady: yes}\n")
-    failed = volbench("expect", campaign, "--expect", file, "--junit", tmp_path / "junit.xml")
+    failed = volbench("check", campaign, "--expect", file, "--junit", tmp_path / "junit.xml")
     assert failed.returncode == 10
     suite = ET.parse(tmp_path / "junit.xml").getroot()  # noqa: S314 - written by this test
     assert {key: suite.get(key) for key in ("tests", "failures", "errors")} == {
@@ -177,10 +177,10 @@ def test_a_file_of_expectations(campaign: Path, tmp_path: Path, volbench: Volben
         "wal.fdatasync_p99 < 30s": ["system-out"],
         "reads.steady = yes": ["error"],
     }
-    piped = volbench("expect", campaign, "--expect", "wal.iops > 1", "--junit", "-")
+    piped = volbench("check", campaign, "--expect", "wal.iops > 1", "--junit", "-")
     assert ET.fromstring(piped.stdout).get("tests") == "1"  # noqa: S314 - same
     file.write_text('expect:\n  wal: {speed: "> 3"}\n')
-    wrong = volbench("expect", campaign, "--expect", file)
+    wrong = volbench("check", campaign, "--expect", file)
     assert wrong.returncode == 2
     assert f"{file}:2:9: expect.wal.speed: there is no metric" in wrong.stderr
     for content, message in (
@@ -188,7 +188,7 @@ def test_a_file_of_expectations(campaign: Path, tmp_path: Path, volbench: Volben
         ('wal: {iops: "> 5", read_iops: "< 3"}', f"{file}:2:22: 'wal.read_iops < 3' contradicts"),
     ):
         file.write_text(f"expect:\n  {content}\n")
-        wrong = volbench("expect", campaign, "--expect", file)
+        wrong = volbench("check", campaign, "--expect", file)
         assert (wrong.returncode, message in wrong.stderr) == (2, True), wrong.stderr
 
 
@@ -207,7 +207,7 @@ def test_a_condition_holds_for_the_sum_over_clients(tmp_path: Path, volbench: Vo
     found = {}
     for where in ("repeat==1", "host!=vm2", "host==vm0"):
         judged = volbench(
-            *("expect", "out", "--expect", "aggregate_iops > 0", "--where", where, "--json")
+            *("check", "out", "--expect", "aggregate_iops > 0", "--where", where, "--json")
         )
         assert judged.returncode == 0, judged.stderr
         (row,) = json.loads(judged.stdout)
@@ -234,7 +234,7 @@ def test_junit_reports_keep_to_the_schema_of_jenkins(
     """A pass, a failure and an error; numbers are plain decimals."""
     texts = ("wal.iops > 1", "wal.iops > 1000000000", "reads.fsync_p99 < 10ms")
     arguments = [word for text in texts for word in ("--expect", text)]
-    volbench("expect", campaign, *arguments, "--junit", tmp_path / "junit.xml")
+    volbench("check", campaign, *arguments, "--junit", tmp_path / "junit.xml")
     root = ET.parse(tmp_path / "junit.xml").getroot()  # noqa: S314 - written by this test
     assert root.tag == "testsuite"
     seen = set()

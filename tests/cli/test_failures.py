@@ -240,7 +240,7 @@ def test_full_disk_on_the_controller_keeps_what_is_finished(
         (("plot",), "missing argument 'KIND'", "for example: volbench plot iops results"),
         (("show", "/etc/passwd"), "'/etc/passwd' is a file, not a folder", "volbench import"),
         (("measure", "--on", ".", "--size", "1.5"), "not a whole number", "like 1.5g or 1536"),
-        (("check", "not-there"), "there is no folder 'not-there'", "volbench list"),
+        (("check", "not-there"), "there is no folder 'not-there'", "volbench status"),
         (("run", "disk.fio", "--on", "."), "disk.fio: No such file", "profile list"),
         (("warmup", "x", "--size", "5q"), "--size: '5q'", "use k, m, g"),
         (("price", ".", "--prices", "x", "--by", ","), "--by has no value", "--by COLUMN"),
@@ -324,9 +324,9 @@ def test_a_mistake_is_reported_once_with_a_hint(
     "arguments",
     [
         ("profile", "check", "x.yaml"),
-        ("inventory", "check", "x.yaml"),
+        ("hosts", "--list", "--inventory", "x.yaml"),
         ("run", "x.fio", "--on", ".", "--dry-run"),
-        ("config", "show"),
+        ("status",),
     ],
 )
 def test_a_binary_file_is_named_plainly(

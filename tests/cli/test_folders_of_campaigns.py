@@ -36,7 +36,7 @@ def test_campaigns_are_in_the_order_of_the_numbers_in_their_names(tmp_path: Path
     assert [path.name for path in campaign_folders(tmp_path)] == ["run1", "run2", "run10"]
 
 
-@pytest.mark.parametrize("verb", ["show", "list", "import"])
+@pytest.mark.parametrize("verb", ["show", "status", "import"])
 def test_folders_that_somebody_nested_too_deep_are_refused(verb: str, tmp_path: Path) -> None:
     """Python's own walk recurses, and ends after a thousand folders with a traceback."""
     deep = tmp_path / "deep"

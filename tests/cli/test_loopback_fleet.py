@@ -295,7 +295,7 @@ def test_a_host_that_is_not_needed_may_be_absent(tmp_path: Path) -> None:
         assert refused.returncode == 4, refused.stderr
         assert "vm1 is unknown (1 run left there)" in refused.stderr
         assert "hint: pass --known-hosts FILE" in refused.stderr
-        assert "forget" not in refused.stderr
+        assert "--without" not in refused.stderr
     with loopback_fleet(tmp_path, "vm0", "vm1", channels={"vm0": _UnknownKey("vm0")}):
         done = call("resume", out, "--retry-failed", "--policy", "all")
         assert done.returncode == 0, done.stderr
@@ -339,7 +339,7 @@ def test_refused_lock_locks_no_other_host(fleet: LoopbackFleet) -> None:
 
 def survey(fleet: LoopbackFleet) -> tuple[int, list[dict[str, Any]]]:
     """Return exit status and hosts of a survey."""
-    done = call("probe", "--inventory", fleet.inventory, "--json")
+    done = call("hosts", "--inventory", fleet.inventory, "--json")
     return done.returncode, json.loads(done.stdout)
 
 

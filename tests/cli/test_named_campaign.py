@@ -23,8 +23,11 @@ def test_a_hint_has_the_folder_of_its_campaign(tmp_path: Path) -> None:
 
 def test_placeholders_of_other_folders_stay() -> None:
     """Folders that are not there yet cannot be named, and neither can those of another verb."""
-    text = "volbench export DIR... -o DIR, or volbench reap DIR"
-    assert with_paths(text, ["a b"]) == "volbench export DIR... -o DIR, or volbench reap 'a b'"
+    text = "volbench export DIR... -o DIR, or volbench status DIR --clean"
+    assert (
+        with_paths(text, ["a b"])
+        == "volbench export DIR... -o DIR, or volbench status 'a b' --clean"
+    )
     assert with_paths(text, []) == text
 
 

@@ -122,7 +122,10 @@ def test_inventories_and_errors_show_no_password(tmp_path: Path, volbench: Volbe
     target = f"nbd://user:{SECRET}@h/x"
     text = f'hosts:\n  vm1: {{address: 192.0.2.1, volumes: {{data: "{target}"}}}}\n'
     (tmp_path / "fleet.yaml").write_text(text)
-    shown = [volbench("inventory", "show", "fleet.yaml", *more) for more in ((), ("--json",))]
+    shown = [
+        volbench("hosts", "--list", "--inventory", "fleet.yaml", *more)
+        for more in ((), ("--json",))
+    ]
     assert [done.returncode for done in shown] == [0, 0], shown[0].stderr
     assert all(MASK in done.stdout for done in shown)
     failed = volbench("run", "quick", "--on", f"nosuchrole={target}")

@@ -136,7 +136,7 @@ def test_scratch_files_are_in_a_private_folder(
     (folder,) = scratch.iterdir()
     assert folder.stat().st_mode & 0o777 == 0o700
     assert (folder / "w.0.0").stat().st_size == 1024**2
-    done = volbench("reap", out)
+    done = volbench("status", "--clean", out)
     assert done.returncode == 0, done.stderr
     assert list(scratch.iterdir()) == []
 

@@ -80,10 +80,10 @@ def test_reap_cleans_up_what_a_damaged_journal_names_before_its_damage(
     with (out / "journal.jsonl").open("a") as file:
         file.write(f"{line}\n{line}\n")
     journal = (out / "journal.jsonl").read_bytes()
-    refused = volbench("forget", out, "--host", "local", "--reason", "test")
+    refused = volbench("resume", out, "--without", "local")
     assert refused.returncode == 7
-    assert f"clean up its machines: volbench reap '{out}'" in refused.stderr
-    done = volbench("reap", out)
+    assert f"clean up its machines: volbench status '{out}' --clean" in refused.stderr
+    done = volbench("status", "--clean", out)
     assert done.returncode == 7
     assert "cleaned up its machines" in done.stderr
     assert "files that this or a later line names are not removed" in done.stderr
@@ -91,26 +91,28 @@ def test_reap_cleans_up_what_a_damaged_journal_names_before_its_damage(
     assert (out / "journal.jsonl").read_bytes() == journal
 
 
-@pytest.mark.parametrize("verb", ["resume", "reap"])
+@pytest.mark.parametrize("verb", [("resume",), ("status", "--clean")])
 @pytest.mark.parametrize("is_complete", [False, True])
 def test_a_planted_scratch_line_removes_nothing(
-    stopped: Path, precious: Path, volbench: Volbench, verb: str, *, is_complete: bool
+    stopped: Path, precious: Path, volbench: Volbench, verb: tuple[str, ...], *, is_complete: bool
 ) -> None:
     """Not even one that names the device and the inode of the file."""
     found = precious.stat()
     device = found.st_dev
     identity = [device >> 8 & 0xFFF, device & 0xFF, found.st_ino] if is_complete else []
     plant(stopped, kind="scratch", host="local", path=str(precious), identity=identity)
-    done = volbench(verb, stopped)
+    done = volbench(*verb, stopped)
     assert done.returncode == 7, done.stderr
     assert precious.read_text() == "the user's"
 
 
-@pytest.mark.parametrize("verb", ["resume", "reap"])
-def test_a_planted_process_is_not_ended(stopped: Path, volbench: Volbench, verb: str) -> None:
+@pytest.mark.parametrize("verb", [("resume",), ("status", "--clean")])
+def test_a_planted_process_is_not_ended(
+    stopped: Path, volbench: Volbench, verb: tuple[str, ...]
+) -> None:
     """A journal that names somebody's process does not end it."""
     plant(stopped, kind="run", run="002-b-r1", state="running", process={"pid": 1})
-    done = volbench(verb, stopped)
+    done = volbench(*verb, stopped)
     assert done.returncode == 7, done.stderr
     assert "journal.jsonl" in done.stderr
 
@@ -120,8 +122,8 @@ def test_a_run_id_that_is_a_path_is_refused(stopped: Path, volbench: Volbench, i
     """The folder of a run lies in the campaign, whatever its plan says."""
     edit(stopped, lambda archive: archive["campaign"]["runs"][1].update(id=id_))
     before = sorted(stopped.parent.rglob("*"))
-    for verb in ("show", "resume", "reap"):
-        done = volbench(verb, stopped)
+    for verb in (("show",), ("resume",), ("status", "--clean")):
+        done = volbench(*verb, stopped)
         assert done.returncode == 7, (verb, done.stderr)
         assert "Traceback" not in done.stderr
     assert sorted(stopped.parent.rglob("*")) == before
@@ -145,27 +147,29 @@ def test_a_changed_target_is_not_overwritten(
     assert precious.read_text() == "the user's"
 
 
-@pytest.mark.parametrize("verb", ["resume", "reap"])
+@pytest.mark.parametrize("verb", [("resume",), ("status", "--clean")])
 def test_a_folder_of_another_user_is_read_only(
     stopped: Path,
     tmp_path: Path,
     volbench: Volbench,
-    verb: str,
+    verb: tuple[str, ...],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """With another key it can be shown, and neither continued nor cleaned up."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "another"))
-    done = volbench(verb, stopped)
+    done = volbench(*verb, stopped)
     assert done.returncode == 7, done.stderr
     shown = volbench("show", stopped)
     assert shown.returncode == 0, shown.stderr
 
 
-@pytest.mark.parametrize("verb", ["resume", "reap"])
-def test_an_unsigned_folder_is_read_only(stopped: Path, volbench: Volbench, verb: str) -> None:
+@pytest.mark.parametrize("verb", [("resume",), ("status", "--clean")])
+def test_an_unsigned_folder_is_read_only(
+    stopped: Path, volbench: Volbench, verb: tuple[str, ...]
+) -> None:
     """Without its signature it is unknown who agreed to the plan."""
     (stopped / "consent.json").unlink()
-    done = volbench(verb, stopped)
+    done = volbench(*verb, stopped)
     assert done.returncode == 7, done.stderr
     assert volbench("show", stopped).returncode == 0
 

@@ -184,38 +184,40 @@ def test_report_escapes_what_the_user_wrote(campaign: Path, volbench: Volbench) 
     assert "<b>" not in done.stdout
 
 
-def test_probe_shows_machine_and_volume(scratch: Path, volbench: Volbench) -> None:
-    """`probe` names kernel, fio and the filesystem of a folder."""
-    done = volbench("probe", scratch)
+def test_hosts_shows_machine_and_volume(scratch: Path, volbench: Volbench) -> None:
+    """`hosts` names kernel, fio and the filesystem of a folder."""
+    done = volbench("hosts", scratch)
     assert done.returncode == 0, done.stderr
     assert os.uname().release in done.stdout
     assert "fio-" in done.stdout
     assert "filesystem" in done.stdout
 
 
-def test_probe_shows_what_a_file_holds(tmp_path: Path, volbench: Volbench) -> None:
-    """`probe --cold` says in words that a sparse file was never written, and in JSON how much."""
+def test_hosts_shows_what_a_file_holds(tmp_path: Path, volbench: Volbench) -> None:
+    """`hosts --cold` says in a line that a sparse file was never written, and in JSON how much."""
     sparse = tmp_path / "sparse"
     with sparse.open("wb") as file:
         file.truncate(8 << 20)
-    reported = volbench("probe", "--cold", sparse)
+    reported = volbench("hosts", "--cold", sparse)
     assert reported.returncode == 0, reported.stderr
-    assert "sampled blocks hold only zeros: never written" in " ".join(reported.stdout.split())
-    records = json.loads(volbench("probe", "--cold", "--json", sparse, tmp_path).stdout)
+    (line,) = reported.stdout.splitlines()
+    assert line.startswith(f"{sparse}: ")
+    assert "sampled blocks hold only zeros: never written" in line
+    records = json.loads(volbench("hosts", "--cold", "--json", sparse, tmp_path).stdout)
     assert records["host"]["kernel"] == os.uname().release
     first, second = records["volumes"]
     assert first["cold"]["zero_share"] == 1
     assert first["cold"]["cold"] is False
     assert second["cold"] is None
     assert "directory" in second["cold_reason"]
-    assert "cold" not in json.loads(volbench("probe", "--json", sparse).stdout)["volumes"][0]
+    assert "cold" not in json.loads(volbench("hosts", "--json", sparse).stdout)["volumes"][0]
 
 
 @pytest.mark.parametrize(
     "arguments",
     [
         ["run"],
-        ["probe", "--cold"],
+        ["hosts", "--cold"],
         ["run", "quick", "--nonsense"],
         ["show", "/nowhere"],
         ["plot", "pie", "/tmp"],

@@ -1,4 +1,4 @@
-"""volbench verify: what happened to a campaign folder since it was recorded."""
+"""`volbench check --files`: what happened to a campaign folder since it was recorded."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_a_folder_that_cannot_be_read_is_damaged(
 
     stat = Path.stat
     monkeypatch.setattr(Path, "stat", refuse)
-    done = volbench("verify", out)
+    done = volbench("check", "--files", out)
     assert done.returncode == 7, done.stderr
     assert "001-a-r1" in done.stdout
     assert "cannot be read: Permission denied" in done.stdout.replace("\n", " ")
@@ -73,11 +73,11 @@ def test_a_folder_that_cannot_be_read_is_damaged(
 
 def test_an_untouched_campaign_is_as_recorded(out: Path, volbench: Volbench) -> None:
     """Files, logs that were compressed since, plan, journal and tables."""
-    done = volbench("verify", out)
+    done = volbench("check", "--files", out)
     assert done.returncode == 0, done.stderr
     assert "as recorded" in done.stdout
     assert "signature valid" in done.stdout
-    (record,) = json.loads(volbench("verify", out, "--json").stdout)
+    (record,) = json.loads(volbench("check", "--files", out, "--json").stdout)
     assert record["is_intact"]
     assert record["files"] >= 9
     assert record["runs_without_checksums"] == []
@@ -105,7 +105,7 @@ def test_each_change_is_named(
 ) -> None:
     """Exit code 7, the file and what happened to it."""
     act(out / file)
-    done = volbench("verify", out, "--format", "csv")
+    done = volbench("check", "--files", out, "--format", "csv")
     assert done.returncode == 7
     assert f"out,{file},{change}," in done.stdout
     assert "not as recorded" in done.stderr
@@ -115,19 +115,19 @@ def test_a_forged_table_is_found_by_reading_raw_files(out: Path, volbench: Volbe
     """Raw files of the same size with other numbers: tables differ from what ingest gives."""
     path = out / "runs/001-a-r1/fio.json"
     _edit(path, '"usr_cpu" : ', '"usr_cpu" :1')
-    done = volbench("verify", out)
+    done = volbench("check", "--files", out)
     assert "tables/summary.parquet" in done.stdout
 
 
 def test_an_imported_campaign_is_verified(out: Path, volbench: Volbench, tmp_path: Path) -> None:
     """Its files have checksums too, and no signature."""
     assert volbench("import", out / "runs", "-o", tmp_path / "in").returncode == 0
-    done = volbench("verify", tmp_path / "in")
+    done = volbench("check", "--files", tmp_path / "in")
     assert done.returncode == 0, done.stdout
     assert "imported campaigns are not signed" in done.stdout
     copied = next((tmp_path / "in").glob("runs/*/fio.json"))
     _flip(copied)
-    assert volbench("verify", tmp_path / "in").returncode == 7
+    assert volbench("check", "--files", tmp_path / "in").returncode == 7
 
 
 def test_a_campaign_that_cannot_be_read_does_not_hide_others(
@@ -136,7 +136,7 @@ def test_a_campaign_that_cannot_be_read_does_not_hide_others(
     """Each folder below DIR has its line."""
     shutil.copytree(out, tmp_path / "other")
     (out / "campaign.json").write_text("{")
-    done = volbench("verify", tmp_path, "--json")
+    done = volbench("check", "--files", tmp_path, "--json")
     assert done.returncode == 7
     records = {Path(record["path"]).name: record for record in json.loads(done.stdout)}
     assert records["out"]["differences"][0]["file"] == "campaign.json"
@@ -151,7 +151,7 @@ def test_a_campaign_of_another_user_is_verified_without_its_signature(
     volbench: Volbench, tmp_path: Path, golden: str, words: str
 ) -> None:
     """Files are compared all the same; campaigns from before checksums say so."""
-    done = volbench("verify", copy_of(CAMPAIGNS / golden, tmp_path / "c"))
+    done = volbench("check", "--files", copy_of(CAMPAIGNS / golden, tmp_path / "c"))
     assert done.returncode == 0, done.stdout
     assert words in done.stdout
     assert "planned by another user" in done.stdout
@@ -162,7 +162,7 @@ def test_the_verification_table_fits_the_screen(out: Path, volbench: Volbench, w
     """Files and reasons are broken at the width; the file, the change and the reason stay."""
     _flip(out / "runs" / "001-a-r1" / "job.fio")
     (out / "runs" / "001-a-r1" / f"{'long-name-' * 6}of-a-log").write_text("x")
-    done = volbench("verify", out, columns=width)
+    done = volbench("check", "--files", out, columns=width)
     assert done.returncode == 7
     assert max(map(len, done.stdout.splitlines())) <= width
     assert all(heading in done.stdout for heading in ("file", "change"))
@@ -176,7 +176,7 @@ def test_a_damaged_status_is_reported_once_by_every_command(out: Path, volbench:
         said = volbench(verb, out).stdout
         assert "1 run has damaged files" in said
         assert "status.json is damaged" in said
-    done = volbench("verify", out, "--json")
+    done = volbench("check", "--files", out, "--json")
     (difference,) = json.loads(done.stdout)[0]["differences"]
     assert (difference["file"], difference["change"]) == (
         str(status.relative_to(out)),

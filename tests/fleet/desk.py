@@ -17,8 +17,8 @@ from tests.fleet.hosts import Fleet, RealHost
 from tests.waiting import PATIENCE_S, killed_in_time
 
 JOBS = ("a", "b")
-CONNECTING = {"probe", "run", "resume", "reap"}
-"""Verbs that connect to hosts."""
+CONNECTING = {"hosts", "run", "resume", "--clean"}
+"""Words of commands that connect to hosts."""
 RUNTIME_S = 4
 """Shortest runtime that a test asks for when it checks results."""
 HEAD = """
@@ -81,7 +81,8 @@ class Desk:
 
     def start(self, verb: str, *arguments: str | Path) -> subprocess.Popen[str]:
         """Start volbench as a user would."""
-        known = ("--known-hosts", str(self.fleet.known_hosts)) if verb in CONNECTING else ()
+        is_connecting = CONNECTING & {verb, *map(str, arguments)}
+        known = ("--known-hosts", str(self.fleet.known_hosts)) if is_connecting else ()
         return subprocess.Popen(
             [sys.executable, "-m", "volbench", verb, *map(str, arguments), *known],
             cwd=self.folder,

@@ -24,7 +24,7 @@ def _desk(tmp_path: Path, loop: str) -> Iterator[Desk]:
 def test_a_campaign_runs_on_folders(desk: Desk) -> None:
     """Every run finishes with its numbers and samples of the device, and nothing is left behind."""
     desk.prepare()
-    assert "2 of 2 hosts can take part" in ended(desk.start("probe", "--inventory", "fleet.yaml"))
+    assert "2 of 2 hosts can take part" in ended(desk.start("hosts", "--inventory", "fleet.yaml"))
     ended(desk.run())
     assert desk.states() == ["finished"] * 2 * len(JOBS)
     campaign = volbench.open_campaign(desk.out)

@@ -25,7 +25,7 @@ def test_a_closed_terminal_does_not_stop_the_campaign(desk: Desk) -> None:
     process = desk.run()
     until(lambda: gate_has(desk.fleet[1], "ready"))
     process.send_signal(signal.SIGHUP)
-    printed = ended(desk.start("attach", desk.out))
+    printed = ended(desk.start("status", "--follow", desk.out))
     assert "campaign ended: 2 finished" in printed
     assert "campaign ended" not in ended(process)
     assert desk.states() == ["finished"] * 2
@@ -37,8 +37,8 @@ def test_a_campaign_runs_in_the_background(desk: Desk) -> None:
     desk.prepare(runtime="15s", jobs=["a"])  # longer than status takes on a busy machine
     assert "Running in the background (PID " in ended(desk.run("--detach"))
     assert "running" in ended(desk.start("status", desk.out))
-    assert "campaign ended: 2 finished" in ended(desk.start("attach", desk.out))
+    assert "campaign ended: 2 finished" in ended(desk.start("status", "--follow", desk.out))
     assert desk.states() == ["finished"] * 2
-    assert "is not running" in ended(desk.start("attach", desk.out), status=9)
+    assert "is not running" in ended(desk.start("status", "--follow", desk.out), status=9)
     assert "not running" in ended(desk.start("status", desk.out))
     check_clean(desk.fleet.hosts)

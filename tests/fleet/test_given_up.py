@@ -212,7 +212,7 @@ def test_probe_leaves_nothing_on_a_host_that_froze(desk: Desk) -> None:
     """The supervisor of its rehearsal removes the work folder when nobody does."""
     desk.prepare()
     host = desk.fleet[1]
-    process = desk.start("probe", "--inventory", "fleet.yaml")
+    process = desk.start("hosts", "--inventory", "fleet.yaml")
     until(lambda: any((host.folder / "root/.volbench").glob("rehearsal-*/.*/end")))
     host.freeze()
     process.kill()

@@ -69,7 +69,7 @@ def test_what_is_wrong_with_hosts_is_said(
     desk.prepare(runtime="1s", jobs=["a"])
     for host in desk.fleet.hosts:
         fault(host)
-    probed = " ".join(ended(desk.start("probe", "--inventory", "fleet.yaml"), status=9).split())
+    probed = " ".join(ended(desk.start("hosts", "--inventory", "fleet.yaml"), status=9).split())
     process = desk.run()
     printed, _ = process.communicate(timeout=180)
     assert process.returncode in {4, 9}, printed

@@ -61,7 +61,7 @@ def test_each_host_replays_its_own_recording(hosts: Fleet, tmp_path: Path) -> No
         zip(*(campaign.summary()[name] for name in ("host", "runtime_s")), strict=True)
     )
     assert 2.0 < durations["vm1"] < 20.0  # fio counts from its own start, not from the gate
-    assert call("verify", tmp_path / "replay").returncode == 0
+    assert call("check", "--files", tmp_path / "replay").returncode == 0
     check_clean(hosts.hosts)
 
 
@@ -70,7 +70,7 @@ def test_a_replay_runs_in_the_background_by_sudo(hosts: Fleet, tmp_path: Path) -
     trace, folder = make_trace(tmp_path / "trace.parquet"), tmp_path / "replay"
     begun = call("replay", trace, *_options(hosts, tmp_path, USER), "--detach")
     assert begun.returncode == 0, begun.stderr
-    followed = call("attach", folder)
+    followed = call("status", "--follow", folder)
     assert followed.returncode == 0, followed.stderr
     rows = json.loads(call("fidelity", folder, "--json").stdout)
     assert [row["replayed"] for row in rows if row["measure"] == "requests"] == [400, 400]

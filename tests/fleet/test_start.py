@@ -38,7 +38,7 @@ def test_ordinary_user_starts_fio_by_sudo(desk: Desk) -> None:
     """Fio works as root, the controller as an ordinary user: the start reaches it all the same."""
     desk.prepare(runtime="1s", user=texts.USER, defaults="sudo: yes", jobs=["a"])
     with sudoers(desk.fleet, "Defaults umask=077\nDefaults umask_override\n" + texts.SUDOERS):
-        ended(desk.start("probe", "--inventory", "fleet.yaml"))
+        ended(desk.start("hosts", "--inventory", "fleet.yaml"))
         ended(desk.run())
     assert desk.states() == ["finished"] * 2
     for host in desk.fleet.hosts:
@@ -51,7 +51,7 @@ def test_probe_fails_where_a_run_would(desk: Desk) -> None:
     """A sudo that starts everything but the agent passes every look, not the rehearsal."""
     desk.prepare(user=texts.USER, defaults="sudo: yes")
     with sudoers(desk.fleet, texts.SUDOERS + f"{texts.USER} ALL=(ALL) !/usr/bin/python3*\n"):
-        printed = ended(desk.start("probe", "--inventory", "fleet.yaml"), status=9)
+        printed = ended(desk.start("hosts", "--inventory", "fleet.yaml"), status=9)
     assert "sudo does not start" in " ".join(printed.split())
 
 

@@ -13,11 +13,6 @@ TALK = {"-v", "--verbose", "-q", "--quiet"}
 TABLE = {"--format", "--json", "--columns", "--sort", "--wide", "--raw"}
 WITHOUT_TABLE = {
     # They print no table: a schema, a file, a sentence, or what a controller says.
-    "attach",
-    "bugreport",
-    "forget",
-    "inventory check",
-    "inventory schema",
     "k8s cancel",
     "k8s fetch",
     "k8s judge",
@@ -28,21 +23,15 @@ WITHOUT_TABLE = {
     "k8s submit",
     "lab schema",
     "lab up",
-    "machine-types convert",
     "mark",
-    "prices check",
-    "prices schema",
     "profile check",
     "profile from-trace",
     "profile import",
     "profile render",
     "profile schema",
-    "reap",
     "report",
     "trace import",
     "upload",
-    "volume-types check",
-    "volume-types schema",
 }
 WITH_SOME = {
     "export": {"--wide"},  # every column has its full width in a file

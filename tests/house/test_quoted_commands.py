@@ -71,6 +71,6 @@ def test_commands_in_messages_are_quoted() -> None:
 def test_a_hint_can_be_pasted(tmp_path: Path) -> None:
     """The command of a hint leads to the same folder, whatever its name."""
     layout = half_finished(tmp_path / "of 'today' $(x)")
-    done = call("attach", layout.root)
+    done = call("status", "--follow", layout.root)
     assert done.returncode == 9
     assert f"volbench resume {quoted(layout.root)}; or see:" in done.stderr

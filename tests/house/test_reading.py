@@ -15,7 +15,7 @@ from tests.labelled_campaigns import CASES, HOSTS, make
 pytestmark = pytest.mark.slow
 
 READING = (
-    ("list", "."),
+    ("status", "."),
     ("show", "base/c"),
     ("check", "base/c"),
     ("compare", "base", "later"),
@@ -68,7 +68,7 @@ def test_another_system_measures_nothing(folder: Path) -> None:
     """It says why, and what works there, before anything is written."""
     before = {path.name for path in folder.iterdir()}
     program = (f"{Path(__file__).parent}/other_system.py",)
-    for verb in (("measure", "--on", "."), ("run", "quick", "--on", "."), ("probe", ".")):
+    for verb in (("measure", "--on", "."), ("run", "quick", "--on", "."), ("hosts", ".")):
         code, printed = called(folder, program, verb)
         assert code == 3, printed
         assert "Traceback" not in printed

@@ -76,7 +76,7 @@ def test_help_lists_verbs_of_the_core_only(core: Path) -> None:
     listed = done.stdout.partition("Commands:\n")[2].partition("\n\n")[0]
     verbs = {line.split()[0] for line in listed.splitlines()}
     assert {"run", "show", "compare", "report"} <= verbs
-    assert verbs.isdisjoint({"k8s", "price", "prices", "import", "lab", "upload", "sql"})
+    assert verbs.isdisjoint({"k8s", "price", "import", "lab", "upload", "sql"})
     assert "--metrics-port" not in python(core, "-m", "volbench", "run", "--help").stdout
     assert "grafana" not in python(core, "-m", "volbench", "export", "--help").stdout
 

@@ -175,13 +175,13 @@ def _verbs(
     yield ["run", profile, "--on", target, *consent, "--output", out, "--metrics-port", str(port)]
     rest: list[list[str | Path]] = [
         ["resume", out],
-        ["reap", out],
+        ["status", "--clean", out],
         ["show", out, "--output", shared / "file"],
         ["plot", "iops", out, "--output", shared / "x.svg"],
         ["report", out],
         ["report", out, "--output", shared / "page"],
         ["check", out],
-        ["verify", out],
+        ["check", "--files", out],
     ]
     yield from chance.sample(rest, k=4)
 

@@ -66,10 +66,13 @@ def _prepare(chance: random.Random, desk: Desk) -> None:
 def _verbs(chance: random.Random, desk: Desk) -> Iterator[tuple[str, *tuple[str | Path, ...]]]:
     inventory = ("--inventory", "fleet.yaml")
     if chance.random() < 0.3:
-        yield "probe", *inventory
+        yield "hosts", *inventory
     yield "run", "p.yaml", *inventory, "--output", desk.out
     if desk.out.exists():
-        yield chance.choice(["resume", "reap"]), desk.out
+        if chance.random() < 0.5:
+            yield "resume", desk.out
+        else:
+            yield "status", "--clean", desk.out
 
 
 def _is_readable(path: Path) -> bool:

@@ -15,12 +15,12 @@ from tests.damage import damaged
 from tests.real import measure
 from volbench.store.log_files import open_log
 
-_VERBS = ("show", "check", "export", "resume", "reap", "verify")
+_VERBS = ("show", "check", "export", "resume", "status --clean", "check --files")
 _STATUSES = {0, 2, 3, 6, 7, 9, 10}
 """Of errors and findings that volbench has words for."""
 _VERIFIED = {"runs", "campaign.json"}
-"""Files and folders in which `volbench verify` finds every change. A cut journal is that of a
-crash, and the stamp of tables only says when to compute them again."""
+"""Files and folders in which `volbench check --files` finds every change. A cut journal is
+that of a crash, and the stamp of tables only says when to compute them again."""
 _VARIANTS = 4
 
 
@@ -54,11 +54,11 @@ def damaged_file(chance: random.Random, folder: Path) -> int:
         (copy / victim).write_bytes(variant)
         for verb in _VERBS:
             more = ("--output", folder / "x.csv", "--force") if verb == "export" else ()
-            done = call(verb, copy, *more)
+            done = call(*verb.split(), copy, *more)
             said = f"{verb} after damage to {victim}: {done.returncode} {done.stderr}"
             assert done.returncode in _STATUSES, said
             assert done.returncode in {0, 10} or done.stderr, said
-            if verb == "verify" and victim.parts[0] in _VERIFIED:
+            if verb == "check --files" and victim.parts[0] in _VERIFIED:
                 assert done.returncode or _is_same(copy / victim, victim), said
             calls += 1
     return calls

@@ -102,7 +102,7 @@ def _colds(layout: Layout, campaign: Campaign) -> Mapping[str, ColdProbe]:
     """Return role to the result of its volume's cold probe, where there was one."""
     probes: dict[str, ColdProbe] = {}
     for role in campaign.cold_probe_roles:
-        # `volbench verify` names a damaged one; the runs do not depend on it.
+        # `volbench check --files` names a damaged one; the runs do not depend on it.
         with suppress(OutputError):
             if (probed := read_probe(layout.probe(role))) and probed.cold:
                 probes[role] = probed.cold

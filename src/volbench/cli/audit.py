@@ -28,6 +28,7 @@ from volbench.cli.options import (
     examples,
     flag,
     option_group,
+    schema_option,
 )
 from volbench.cli.output import (
     TableOutput,
@@ -56,6 +57,9 @@ _WORKLOADS: tuple[tuple[str, str, tuple[int, ...], float], ...] = (
     ("rand", "4k", (16, 64, 256, 1024), 0.5),
     ("", "1m", (4, 16, 64, 256), 0.4),
 )
+# Show types, and return the schema of their files; see `volbench.slices.load`
+_LIST_TYPES = "extensions.catalogue.catalogue_verbs:list_types"
+_TYPES_SCHEMA = "extensions.catalogue.catalogue_verbs:types_schema"
 AUDIT = "audit"  # Name of its profile, by which the report knows it
 _REPEATS = 3  # For an interval; at three times, so that other load on the volume differs
 _MIN_AUDIT_S = 60.0  # So that each run of a deep queue lasts 3 s or more
@@ -81,6 +85,10 @@ class _Promised:
     scratch_size: str  # empty for 1 GiB, or the whole of a device
     metadata_endpoint: str  # empty to ask no metadata service
     settings: tuple[str, ...]
+
+
+def _types_schema() -> object:
+    return load(_TYPES_SCHEMA)()
 
 
 def _type_names() -> Iterator[str]:
@@ -132,9 +140,21 @@ _PROMISED = option_group(
         "volbench audit --inventory fleet.yaml",
         "volbench audit --k8s --storage-class premium-v2 --size 250Gi",
         "volbench audit results/audit",
+        "volbench audit --list",
     ),
 )
 @campaigns_argument(required=False)
+@click.option(
+    "--list",
+    "listed",
+    is_flag=False,
+    flag_value="",
+    metavar="[TYPE]",
+    shell_complete=completed_by(_type_names),
+    help="Show the limits of TYPE, such as azure/P15 or 'aws/gp3 size=500g'; without a value, all "
+    "volume and machine types.",
+)
+@schema_option("a file of volume types", _types_schema)
 @click.option(
     "--on",
     "targets",
@@ -152,6 +172,7 @@ _PROMISED = option_group(
 @table_options(has_output=False, has_events=True)
 def audit(
     campaigns: tuple[str | Path, ...],
+    listed: str | None,
     targets: tuple[str, ...],
     *,
     promised: _Promised,
@@ -168,6 +189,9 @@ def audit(
     their direct runs of one direction with several I/Os in flight. Exits with 10 if a volume falls
     short of a limit, and with 11 if that is undecided.
     """
+    if listed is not None:
+        load(_LIST_TYPES)(listed, table_output)
+        return
     is_new = bool(targets or where.inventory or placement)
     if bool(campaigns) == is_new:
         raise InputError(
@@ -316,8 +340,8 @@ def _unpromised(plan: Campaign) -> Iterator[str]:
     if volumes:
         yield (
             f"no limit of {printable(listed(volumes))} is known, so there will be rates but no"
-            " verdict. Declare what is promised: --type PROVIDER/TYPE (volbench volume-types list"
-            " shows them), --set limits.iops=NUMBER --set limits.bandwidth=RATE, or limits in the"
+            " verdict. Declare what is promised: --type PROVIDER/TYPE (volbench audit --list shows"
+            " them), --set limits.iops=NUMBER --set limits.bandwidth=RATE, or limits in the"
             " inventory"
         )
 

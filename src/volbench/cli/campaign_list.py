@@ -1,4 +1,4 @@
-"""volbench list: what was measured when, and with which result."""
+"""Table of known campaigns: date, profiles, targets and the first result."""
 
 from __future__ import annotations
 
@@ -9,21 +9,16 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-import click
-
-from volbench.cli.configuration import results_folder
-from volbench.cli.options import Quantity, examples
-from volbench.cli.output import TableOutput, table_options
-from volbench.cli.verb_groups import VerbCommand
 from volbench.errors import InputError, VolbenchError
 from volbench.units import counted_noun, format_count, format_rate, parse_duration
 
 if TYPE_CHECKING:
     from volbench.api.one_campaign import CampaignData
     from volbench.model.campaign.planned_run import Campaign
+    from volbench.present.tables.table import Table
 
 
-def _parse_since(text: str) -> datetime:
+def parse_since(text: str) -> datetime:
     """Return the instant of a date, or of a duration before now."""
     if re.fullmatch(r"\d{4}-\d\d-\d\d.*", text):
         try:
@@ -42,34 +37,16 @@ def _parse_since(text: str) -> datetime:
         ) from error
 
 
-@click.command(
-    "list",
-    cls=VerbCommand,
-    epilog=examples("volbench list", "volbench list --since 7d", "volbench list /srv/results"),
-)
-@click.argument(
-    "folder", type=click.Path(exists=True, path_type=Path), required=False, metavar="[FOLDER]"
-)
-@click.option(
-    "--since",
-    type=Quantity("DATE|TIME", _parse_since),
-    help="Only campaigns planned since a date (2026-11-20), or within a time (7d).",
-)
-@table_options()
-def list_campaigns(
-    folder: Path | None, *, since: datetime | None, table_output: TableOutput
-) -> None:
-    """List the campaigns at or below FOLDER, the latest first: what was measured, and the result.
+def known_campaigns(top: Path, *, since: datetime | None) -> Table[Mapping[str, object]]:
+    """Return a row for each campaign at or below a folder, the latest first.
 
-    Without FOLDER, those in the default folder of results. Columns: date (UTC), profiles, targets,
-    the median of the first workload without its invalid runs (the range, if its repeats differ
-    twofold), and the number of runs with warnings.
+    Columns: date (UTC), profiles, targets, the median of the first workload without its invalid
+    runs (the range, if its repeats differ twofold), and the number of runs with warnings.
     """
     from volbench.api.many_campaigns import campaign_folders
     from volbench.present.tables.table import text_table
     from volbench.store.archive import read_campaign
 
-    top = folder or results_folder()
     plans: list[tuple[str, Path, Campaign | VolbenchError]] = []
     for path in campaign_folders(top):
         try:
@@ -81,14 +58,12 @@ def list_campaigns(
                 plans.append((plan.created_utc, path, plan))
     plans.sort(key=lambda entry: entry[0], reverse=True)
     rows = [_row(path, plan) for _, path, plan in plans]
-    table_output.write(
-        text_table(
-            "campaigns",
-            rows,
-            identity="campaign",
-            priorities={"profile": 4, "target": 3, "date": 2},
-            folded=["answer", "target"],
-        )
+    return text_table(
+        "campaigns",
+        rows,
+        identity="campaign",
+        priorities={"profile": 4, "target": 3, "date": 2},
+        folded=["answer", "target"],
     )
 
 

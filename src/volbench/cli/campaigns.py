@@ -1,10 +1,9 @@
-"""Verbs on a campaign that was started: status, attach, resume, forget, reap."""
+"""Verb resume."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,17 +28,14 @@ from volbench.cli.output import TableOutput, table_options
 from volbench.cli.slice_options import (
     WITH_METRICS,
     ProvisionedHosts,
-    with_removed_hosts,
     with_revived_hosts,
 )
 from volbench.cli.verb_groups import VerbCommand, repeat_known_hosts
-from volbench.errors import ArchiveError, CampaignError, InputError, OutputError, quoted
+from volbench.errors import InputError, quoted
 from volbench.slices import load
-from volbench.units import counted_noun
 
 if TYPE_CHECKING:
     from volbench.cli.resumption import ResumeRequest
-    from volbench.execute.connect import HostKeyPolicy
     from volbench.model.campaign.planned_run import Campaign
     from volbench.store.journal import History
     from volbench.store.layout import Layout
@@ -47,78 +43,6 @@ if TYPE_CHECKING:
 # Records the end of the runs that a killed watch left open; see `volbench.slices.load`
 _CONCLUDE = "extensions.watching.killed_watch:conclude_killed"
 _CHECK = "extensions.watching.watch_loop:check_recorded"
-
-
-@click.command("status", epilog=examples("volbench status results"))
-@CAMPAIGN
-@table_options()
-def status(campaign: Path, *, table_output: TableOutput) -> None:
-    """Show the progress of each client of the campaign in DIR, and whether it is running.
-
-    No host is contacted: runs are listed as running if the journal says so.
-    """
-    from volbench.ingest.run_files import read_status
-    from volbench.present.tables.hosts_tables import ClientStatus, status_table
-    from volbench.present.tables.results_table import damage_notes
-    from volbench.store.archive import is_held, read_campaign
-    from volbench.store.journal import read_history
-
-    layout, archive = read_campaign(campaign)
-    history = read_history(layout.journal)
-    clients: dict[tuple[str, int], ClientStatus] = {}
-    damaged: dict[str, str] = {}
-    for run in archive.campaign.runs:
-        try:
-            read_status(layout.run(run.id))
-        except OutputError as error:
-            damaged[run.id] = error.message.removeprefix(f"{layout.run(run.id).path}/")
-        status = clients.setdefault((run.host, run.client), ClientStatus(run.host, run.client))
-        status.add(run.id, history.states.get(run.id), history.processes.get(run.id, {}))
-    controller = "running"
-    if not is_held(layout):
-        resume = f"; to continue it: volbench resume {quoted(campaign)}"
-        states = (history.states.get(run.id) for run in archive.campaign.runs)
-        is_open = any(state is None or not state.is_settled for state in states)
-        controller = "not running" + resume * is_open
-    notes = [controller, *damage_notes(damaged)]
-    table_output.write(status_table(list(clients.values()), notes=notes))
-
-
-@click.command("attach", epilog=examples("volbench attach results"))
-@CAMPAIGN
-def attach(campaign: Path) -> None:
-    """Show the progress of the campaign in DIR until its controller ends, then the results.
-
-    Press Ctrl-C to leave; the campaign continues.
-    """
-    from volbench.cli.controller import follow_log
-    from volbench.cli.execution import show_results
-    from volbench.store.archive import is_held, read_campaign
-    from volbench.store.journal import read_history
-
-    layout, archive = read_campaign(campaign)
-    if not is_held(layout):
-        raise CampaignError(
-            f"the campaign in {campaign} is not running",
-            hint=f"continue it: volbench resume {quoted(campaign)}; or see: "
-            f"volbench status {quoted(campaign)}",
-        )
-    try:
-        follow_log(layout)
-    except KeyboardInterrupt:
-        click.echo(f"\nthe campaign in {campaign} continues", err=True)
-        return
-    show_results(layout, TableOutput())
-    _name_fidelity(layout, archive.campaign)
-    states = read_history(layout.journal).states
-    left = [run.id for run in archive.campaign.runs if run.id not in states]
-    left += [name for name, state in states.items() if not state.is_settled]
-    if left:
-        raise CampaignError(
-            f"{len(left)} of {counted_noun(len(archive.campaign.runs), 'run')} not finished",
-            hint=f"see them: volbench show {quoted(campaign)}; continue: "
-            f"volbench resume {quoted(campaign)}",
-        )
 
 
 def _resume_request(**values: Any) -> ResumeRequest:  # noqa: ANN401 - click passes options by name
@@ -161,6 +85,12 @@ def _resume_request(**values: Any) -> ResumeRequest:  # noqa: ANN401 - click pas
     ),
     HOST_KEYS,
 )
+@click.option(
+    "--without",
+    multiple=True,
+    metavar="HOST",
+    help="Give up this host, which is gone for good: its unfinished runs are lost; repeatable.",
+)
 @WITH_METRICS
 @click.option("--from-stdin", is_flag=True, hidden=True, help="Read the request from stdin.")
 @with_revived_hosts
@@ -169,6 +99,7 @@ def resume(
     campaign: Path,
     *,
     request: ResumeRequest,
+    without: tuple[str, ...],
     metrics: Metrics,
     from_stdin: bool,
     made: ProvisionedHosts,
@@ -182,8 +113,8 @@ def resume(
     policy does not allow the campaign to continue without unreachable hosts, nothing new is
     started: active runs on the other hosts are completed, and their results fetched.
     """
+    from volbench.cli.check import refuse_unmet
     from volbench.cli.execution import ask_secrets, confirm_destruction, execute, reported_errors
-    from volbench.cli.expect import refuse_unmet
     from volbench.cli.resumption import read_request
     from volbench.engine.campaign.campaign_state import is_left
     from volbench.engine.campaign.resume_plan import allow_anew, hosts_to_reach, resume_on
@@ -205,6 +136,8 @@ def resume(
         return
     layout, archive, seal = read_own_campaign(campaign)
     plan = with_policy(archive.campaign, request.policy)
+    for host in without:
+        _give_up(host, layout, plan)
     history = read_history(layout.journal)
     settings = replace(request.execution, redo_steps=_parse_steps(request.redo_steps, plan))
     hosts = hosts_to_reach(plan, history.states, named_limits(request.limits, campaign))
@@ -252,6 +185,16 @@ def resume(
             reached.raise_absent(plan, read_history(layout.journal).states)
 
 
+def _give_up(host: str, layout: Layout, plan: Campaign) -> None:
+    """Record that a host is gone for good, without contacting it."""
+    from volbench.engine.campaign.cleanup import forget_host
+    from volbench.present.terminal.listeners import listener_for
+
+    with listener_for(sys.stderr) as listener:
+        lost = forget_host(layout, plan, host, listener=listener)
+    click.echo(f"{host} is given up; runs lost: {len(lost)}", err=True)
+
+
 def _is_concluded(root: Path, table_output: TableOutput) -> bool:
     """Record the end of a watch that was killed, and show it; False for other campaigns."""
     from volbench.cli.execution import show_results
@@ -268,8 +211,8 @@ def _is_concluded(root: Path, table_output: TableOutput) -> bool:
 
 def _show_end(layout: Layout, plan: Campaign, history: History, table_output: TableOutput) -> None:
     """Print the results of a campaign that holds nothing on its hosts; no host is contacted."""
+    from volbench.cli.check import refuse_unmet
     from volbench.cli.execution import reported_errors, show_results
-    from volbench.cli.expect import refuse_unmet
     from volbench.engine.campaign.campaign_engine import check_finished, has_pods, outcome_of
 
     with reported_errors(table_output):
@@ -303,85 +246,3 @@ def _parse_steps(texts: Sequence[str], campaign: Campaign) -> frozenset[int]:
             )
         steps.add(number or UNFINISHED)
     return frozenset(steps)
-
-
-@click.command(
-    "forget",
-    epilog=examples('volbench forget OUT --host vm7 --reason "deleted by the provider"'),
-)
-@CAMPAIGN
-@click.option("--host", required=True, metavar="HOST", help="Name of the host.")
-@click.option("--reason", required=True, metavar="TEXT", help="Why it is given up; kept on record.")
-def forget(campaign: Path, *, host: str, reason: str) -> None:
-    """Record in DIR that a host is gone for good: its unfinished runs are lost.
-
-    The host is not contacted. Its finished runs are kept; resume and reap skip it from now on.
-    """
-    from volbench.engine.campaign.cleanup import forget_host
-    from volbench.present.terminal.listeners import listener_for
-    from volbench.store.consent import read_own_campaign
-
-    layout, archive, _ = read_own_campaign(campaign)
-    with listener_for(sys.stderr) as listener:
-        lost = forget_host(layout, archive.campaign, host, reason=reason, listener=listener)
-    click.echo(f"{host} is given up; runs lost: {len(lost)}", err=True)
-
-
-@click.command(
-    "reap", epilog=examples("volbench reap results", "volbench reap results --limit vm7")
-)
-@CAMPAIGN
-@LIMIT
-@OWN_POLICY
-@HOST_KEYS
-@with_removed_hosts
-def reap(
-    campaign: Path,
-    *,
-    limits: tuple[str, ...],
-    policy: str,
-    host_keys: HostKeyPolicy,
-    made: ProvisionedHosts,
-) -> None:
-    """End the active runs of the campaign in DIR, and clean up its machines.
-
-    Only its own processes, scratch files, folders and locks are removed. Fetched results are kept;
-    volbench resume repeats the runs that were ended. Reachable hosts are cleaned up even if others
-    cannot be reached.
-    """
-    from volbench.engine.campaign.cleanup import reap
-    from volbench.engine.campaign.resume_plan import hosts_to_reach, resume_on
-    from volbench.present.terminal.listeners import listener_for
-    from volbench.store.consent import read_own_campaign
-    from volbench.store.journal import read_signed_history
-
-    layout, archive, seal = read_own_campaign(campaign)
-    plan = with_policy(archive.campaign, policy)
-    limited = named_limits(limits, campaign)
-    history, _ = read_signed_history(layout.journal, seal)
-    hosts = hosts_to_reach(plan, history.states, limited)
-    with ExitStack() as stack:
-        planned = () if limits else plan.hosts
-        there = stack.enter_context(made.removed(hosts, campaign, planned=planned))
-        if plan.hosts and not there:  # all of its pods are gone
-            click.echo(f"nothing of {campaign} is running", err=True)
-            return
-        connected = stack.enter_context(connect(there, host_keys))
-        reached = resume_on(connected, archive, allow_exec=True)
-        with listener_for(sys.stderr) as listener:
-            damage = reap(layout, plan, reached.hosts, listener=listener)
-    if not reached.may_go_on(plan):
-        reached.raise_absent(plan, history.states)
-    for error in reached.absent.values():
-        click.echo(f"note: {error.message}", err=True)
-    where = (
-        f"{', '.join(host.name for host in reached.hosts)}" if reached.absent else "its machines"
-    )
-    click.echo(f"cleaned up {where}; the results in {campaign} are kept", err=True)
-    if damage is not None:
-        raise ArchiveError(
-            f"{damage.message}; files that this or a later line names are not removed",
-            hint=f"look for folders volbench-{plan.key} on its volumes, and remove them; "
-            f"measure again: volbench run --like {quoted(campaign)}",
-            path=damage.path,
-        )

@@ -142,11 +142,12 @@ def _values(file: Path) -> Iterator[tuple[str, str | dict[str, str]]]:
         document = tomllib.loads(file.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise InputError(
-            f"{file} cannot be read: {unread(error)}", hint="see volbench config --help"
+            f"{file} cannot be read: {unread(error)}",
+            hint="volbench --version --verbose lists its keys",
         ) from error
     except RecursionError:
         raise InputError(
-            f"{file} is nested too deeply", hint="see volbench config --help"
+            f"{file} is nested too deeply", hint="volbench --version --verbose lists its keys"
         ) from None
     for key, value in document.items():
         if key not in KEYS:

@@ -1,4 +1,4 @@
-"""Options that select hosts, and the verbs inventory and probe."""
+"""Options that select hosts, and the verb hosts."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from volbench.cli.options import (
     headed,
     option_group,
     parse_targets,
-    schema_command,
+    schema_option,
 )
 from volbench.cli.output import TableOutput, table_options
-from volbench.cli.verb_groups import VerbGroup, repeat_known_hosts
+from volbench.cli.verb_groups import VerbCommand, repeat_known_hosts
 from volbench.errors import CampaignError, InputError
 from volbench.units import counted_noun, format_capacity
 
@@ -146,18 +146,26 @@ class HostSelection:
         """Yield the selected hosts with open connections, closed at the end of the block."""
         if self.inventory is None and (self.limits or self.mapping):
             raise InputError("--limit and --mapping need an inventory", hint="add --inventory FILE")
-        limits = named_limits(self.limits, None)
-        inventory = self.inventory and read_hosts(
-            self.inventory, limits=limits, mapping=self.mapping
-        )
+        inventory = self.inventory and self.listed(self.inventory)
         with connect(inventory.hosts if inventory else (), self.host_keys) as hosts:
             yield hosts
+
+    def listed(self, file: Path) -> Inventory:
+        """Return the selected hosts of an inventory, without connecting to them."""
+        return read_hosts(file, limits=named_limits(self.limits, None), mapping=self.mapping)
 
 
 # Options that select hosts, as the keyword `where`
 on_hosts = option_group(
     "where", HostSelection, INVENTORY, LIMIT, MAPPING, HOST_KEYS, heading="Hosts"
 )
+
+
+def _schema() -> object:
+    """Return the JSON Schema of inventories."""
+    from volbench.plan.inventory.host_document import json_schema
+
+    return json_schema()
 
 
 @contextmanager
@@ -246,103 +254,73 @@ def parse_policy(text: str) -> tuple[Policy, int]:
     )
 
 
-_FILE = click.argument("file", type=PATH, metavar="FILE")
-
-
-@click.group("inventory", cls=VerbGroup)
-def inventory() -> None:
-    """Show and check lists of hosts."""
-
-
-@inventory.command(
-    "show",
-    epilog=examples(
-        "volbench inventory show fleet.yaml",
-        "volbench inventory show fleet.yaml --limit fast --json",
-    ),
-)
-@_FILE
-@LIMIT
-@MAPPING
-@table_options()
-@VOLUME_TYPES
-def show(
-    file: Path, limits: tuple[str, ...], mapping: Path | None, *, table_output: TableOutput
-) -> None:
-    """Show the hosts in FILE, defaults applied. No connection is made."""
-    from volbench.present.tables.hosts_tables import hosts_table
-
-    table_output.write(hosts_table(read_hosts(file, limits=limits, mapping=mapping)))
-
-
-@inventory.command("check", epilog=examples("volbench inventory check fleet.yaml"))
-@_FILE
-@MAPPING
-@VOLUME_TYPES
-def check(file: Path, mapping: Path | None) -> None:
-    """Check FILE.
-
-    Every problem is printed with file, line, column and key.
-    """
-    inventory = read_hosts(file, mapping=mapping)
-    hosts, groups = len(inventory.hosts), len(inventory.groups)
-    click.echo(f"{file}: inventory is valid, hosts: {hosts}, groups: {groups}")
-
-
-@schema_command(inventory, "volbench's own inventories")
-def schema() -> object:
-    """Return the JSON Schema of inventories."""
-    from volbench.plan.inventory.host_document import json_schema
-
-    return json_schema()
-
-
 @click.command(
-    "probe",
+    "hosts",
+    cls=VerbCommand,
     epilog=examples(
-        "volbench probe", "volbench probe /dev/sdb --cold", "volbench probe --inventory fleet.yaml"
+        "volbench hosts",
+        "volbench hosts /dev/sdb --cold",
+        "volbench hosts --inventory fleet.yaml",
+        "volbench hosts --inventory fleet.yaml --list",
     ),
 )
 @click.argument("targets", nargs=-1, metavar="[[ROLE=]TARGET]...")
-@flag(
-    "--cold",
-    "Read a sample of each TARGET twice to detect whether it is cold or was never written.",
-)
+@flag("--cold", "Read a sample of each TARGET twice: is it cold, or was it never written?")
+@flag("--list", "Check the inventory and list its hosts; no connection is made.", "is_list")
+@schema_option("an inventory", _schema)
 @table_options()
 @on_hosts
-def probe(
-    targets: tuple[str, ...], *, cold: bool, table_output: TableOutput, where: HostSelection
+@VOLUME_TYPES
+def hosts(
+    targets: tuple[str, ...],
+    *,
+    cold: bool,
+    is_list: bool,
+    table_output: TableOutput,
+    where: HostSelection,
 ) -> None:
     """Show this machine and each TARGET: model, size, scheduler, filesystem, contents.
 
     With an inventory, its hosts and their volumes instead: reachability, version of fio, clock
     offset, contents of the disks. Each host rehearses a run without I/O; no volume is written to.
     """
-    from volbench.engine.hosts.host_facts import probe_host
-    from volbench.execute.local import LocalExecutor
-    from volbench.present.tables.hosts_tables import facts_table
-
     if where.inventory is not None:
         if targets or cold:
             raise InputError(
                 "--inventory surveys the volumes of its hosts, without TARGET and --cold",
-                hint="name volumes in the inventory; run probe --cold on the host itself",
+                hint="name volumes in the inventory; run volbench hosts --cold on the host itself",
             )
-        _show_survey(where, table_output)
+        if is_list:
+            from volbench.present.tables.hosts_tables import hosts_table
+
+            table_output.write(hosts_table(where.listed(where.inventory)))
+        else:
+            _show_survey(where, table_output)
         return
-    executor = LocalExecutor()
+    if is_list:
+        raise InputError("--list shows the hosts of an inventory", hint="add --inventory FILE")
     if cold and not targets:
         raise InputError("--cold probes volumes, but none is named", hint="add a TARGET")
+    _show_machine(targets, table_output, with_cold=cold)
+
+
+def _show_machine(targets: tuple[str, ...], table_output: TableOutput, *, with_cold: bool) -> None:
+    """Show this machine and targets; with --cold, people get one line for each target."""
+    from volbench.engine.hosts.host_facts import probe_host
+    from volbench.execute.local import LocalExecutor
+    from volbench.present.tables.hosts_tables import facts_table
+
+    executor = LocalExecutor()
     host = probe_host(executor)
-    looks = _looks(executor, targets, with_cold=cold)
-    tables = [facts_table("this machine", host.model_dump())]
-    volumes = []
-    for facts, probed in looks:
-        volumes.append(_record(facts, probed))
-        table = facts_table(facts.target, facts.model_dump())
-        tables.append(replace(table, notes=[probed.words]) if probed else table)
-    document = {"host": host.model_dump(mode="json"), "volumes": volumes}
-    table_output.write(replace(tables[0], document=document), *tables[1:])
+    looks = list(_looks(executor, targets, with_cold=with_cold))
+    document = {
+        "host": host.model_dump(mode="json"),
+        "volumes": [_record(facts, probed) for facts, probed in looks],
+    }
+    tables = [facts_table(facts.target, facts.model_dump()) for facts, _ in looks]
+    machine = replace(facts_table("this machine", host.model_dump()), document=document)
+    answers = "".join(f"{facts.target}: {probed.words}\n" for facts, probed in looks if probed)
+    table_output.write(machine, *tables, text=(lambda *_: answers) if with_cold else None)
 
 
 def _looks(

@@ -24,13 +24,37 @@ from volbench.errors import InputError, VolbenchError, did_you_mean, quoted
 # only when its verb is called; a verb whose slice is absent is not listed.
 VERBS: dict[str, tuple[str, str]] = {
     "measure": ("cli.measure:measure", "Measure a workload on volumes, without a profile."),
-    "audit": ("cli.audit:audit", "Measure whether volumes deliver what is promised."),
     "run": ("cli.run:run", "Run profiles on volumes; results go into a campaign folder."),
+    "compare": ("cli.compare:compare", "Compare campaigns, with intervals and verdicts."),
+    "plot": ("cli.plot:plot", "Draw a chart of campaigns."),
+    "report": ("cli.report:report", "Write the report of campaigns: one HTML file."),
+    "show": ("cli.show:show", "Show results of campaigns as a table."),
+    "resume": ("cli.campaigns:resume", "Continue a campaign that was interrupted."),
+    "status": ("cli.status:status", "List campaigns; show, follow or clean up one of them."),
+    "check": ("cli.check:check", "Check results: warnings, expectations, changed files."),
+    "export": ("cli.export:export", "Write frames for spreadsheets, papers, Prometheus, Grafana."),
+    "import": (
+        "extensions.importer.import_verb:import_verb",
+        "Import fio results from other sources as a campaign.",
+    ),
+    "trend": ("cli.compare:trend", "Follow workloads over campaigns, and find regressions."),
     "warmup": ("cli.run:warmup", "Write or read every block of a volume once, and verify it."),
+    "audit": ("cli.audit:audit", "Measure whether volumes deliver the limits that are promised."),
     "watch": (
         "extensions.watching.watch_verbs:watch",
         "Record the activity of disks under any load.",
     ),
+    "price": (
+        "extensions.catalogue.catalogue_verbs:price",
+        "Rank configurations by price-performance.",
+    ),
+    "profile": ("cli.profiles:profile", "List, show, check, render and import profiles."),
+    "hosts": ("cli.hosts:hosts", "Show facts about this machine, volumes, or a list of hosts."),
+    "k8s": (
+        "extensions.kubernetes.k8s_verbs",
+        "Manifests, access rights and storage classes for Kubernetes.",
+    ),
+    "lab": ("extensions.lab.lab_verbs:lab", "Simulate volumes whose behaviour is known."),
     "mark": ("extensions.watching.watch_verbs:mark", "Mark an event on the time axis of a watch."),
     "replay": ("extensions.traces.replay_verb:replay", "Replay a trace on a volume, and score it."),
     "fidelity": (
@@ -38,62 +62,39 @@ VERBS: dict[str, tuple[str, str]] = {
         "Show how close a replay came to its recording.",
     ),
     "trace": ("extensions.traces.trace_verbs:trace", "Show and import traces: a row for each I/O."),
-    "resume": ("cli.campaigns:resume", "Continue a campaign that was interrupted."),
-    "status": (
-        "cli.campaigns:status",
-        "Show the progress of a campaign and whether it runs.",
-    ),
-    "list": (
-        "cli.campaign_list:list_campaigns",
-        "List campaigns: what was measured when, and the result.",
-    ),
-    "attach": ("cli.campaigns:attach", "Follow a campaign that runs in the background."),
-    "forget": ("cli.campaigns:forget", "Give up a host of a campaign that is gone for good."),
-    "reap": ("cli.campaigns:reap", "Stop and remove what a campaign left on its machines."),
     "upload": (
         "extensions.object_storage.storage_verbs:upload",
         "Upload a campaign to object storage.",
     ),
-    "probe": ("cli.hosts:probe", "Show facts about this machine and its volumes."),
-    "profile": ("cli.profiles:profile", "List, show, check, render and import profiles."),
-    "inventory": ("cli.hosts:inventory", "Show and check inventories of hosts."),
-    "import": (
-        "extensions.importer.import_verb:import_verb",
-        "Import fio results from other sources as a campaign.",
-    ),
-    "show": ("cli.show:show", "Show results of campaigns as a table."),
-    "check": ("cli.show:check", "List data-quality warnings of campaigns."),
-    "verify": ("cli.show:verify", "Verify that campaigns are as they were recorded."),
-    "compare": ("cli.compare:compare", "Compare campaigns, with intervals and verdicts."),
-    "trend": ("cli.compare:trend", "Follow workloads over campaigns, and find regressions."),
-    "expect": ("cli.expect:expect", "Check results against stated requirements."),
-    "price": (
-        "extensions.catalogue.catalogue_verbs:price",
-        "Rank configurations by price-performance.",
-    ),
-    "prices": ("extensions.catalogue.catalogue_verbs:prices", "List, show and check price lists."),
-    "volume-types": (
-        "extensions.catalogue.catalogue_verbs:volume_types",
-        "List and show the limits of volume types.",
-    ),
-    "machine-types": (
-        "extensions.catalogue.catalogue_verbs:machine_types",
-        "List and convert the limits of machine types.",
-    ),
-    "export": ("cli.export:export", "Write frames for spreadsheets, papers, Prometheus, Grafana."),
     "sql": ("extensions.object_storage.storage_verbs:sql", "Run SQL queries over many campaigns."),
-    "plot": ("cli.plot:plot", "Draw a chart of campaigns."),
-    "report": ("cli.report:report", "Write the report of campaigns: one HTML file."),
-    "k8s": (
-        "extensions.kubernetes.k8s_verbs",
-        "Manifests, access rights and storage classes for Kubernetes.",
-    ),
-    "config": ("cli.profiles:config", "Show defaults from volbench.toml and config.toml."),
-    "bugreport": (
-        "cli.bug_report:bugreport",
-        "Print what belongs in a bug report, with names and secrets masked.",
-    ),
-    "lab": ("extensions.lab.lab_verbs:lab", "Simulate volumes whose behaviour is known."),
+}
+
+# Heading to its verbs in the help; verbs of other packages stand behind them
+VERB_GROUPS = {
+    "Measure and compare": ("measure", "run", "compare", "plot", "report", "show"),
+    "Campaigns": ("resume", "status", "check", "export", "import", "trend"),
+    "Volumes": ("warmup", "audit", "watch", "price"),
+    "Set-up": ("profile", "hosts", "k8s", "lab"),
+}
+
+# Word that is not a verb, but common, to the command that does this
+OTHER_WORDS = {
+    "attach": "volbench status DIR --follow",
+    "bugreport": "volbench --version --verbose",
+    "config": "volbench --version --verbose",
+    "expect": "volbench check DIR --expect 'p99<5ms'",
+    "forget": "volbench resume DIR --without HOST",
+    "inventory": "volbench hosts --inventory FILE --list",
+    "list": "volbench status",
+    "machine-types": "volbench audit --list",
+    "mark": "volbench watch --mark TEXT DIR",
+    "noise": "volbench measure --on TARGET --on TARGET",
+    "prices": "volbench price --list",
+    "probe": "volbench hosts",
+    "reap": "volbench status DIR --clean",
+    "sql": "volbench export DIR --format parquet",
+    "verify": "volbench check DIR --files",
+    "volume-types": "volbench audit --list",
 }
 
 
@@ -111,13 +112,35 @@ _MAX_CHOICES = 12
 @click.group(
     cls=LazyGroup,
     verbs=VERBS,
+    groups=VERB_GROUPS,
+    invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Help on a command: volbench help run. Pages: volbench help PAGE, such as errors, "
     "findings, frames, charts, python, shell, safety or statistics.",
 )
-@click.version_option(__version__, "-V", "--version", prog_name="volbench")
-def cli() -> None:
+@click.option("-V", "--version", "is_version", is_flag=True, help="Show the version and exit.")
+@click.option(
+    "-v",
+    "--verbose",
+    "is_verbose",
+    is_flag=True,
+    help="With --version: also show libraries, fio, the system and the configuration.",
+)
+@click.pass_context
+def cli(context: click.Context, *, is_version: bool, is_verbose: bool) -> None:
     """Benchmark storage volumes with fio: from a YAML profile to runs, charts and a report."""
+    if is_version:
+        click.echo(f"volbench, version {__version__}")
+    if is_version and is_verbose:
+        from volbench.cli.version import environment_text
+
+        click.echo(environment_text())
+    elif is_verbose:
+        raise click.NoSuchOption("--verbose", ctx=context)
+    if is_version:
+        context.exit()
+    if context.invoked_subcommand is None:
+        raise NoArgsIsHelpError(context)
 
 
 def main(arguments: list[str] | None = None) -> NoReturn:
@@ -283,7 +306,7 @@ def _hint(error: click.ClickException, arguments: Sequence[str]) -> str:
     if _A_FILE.search(error.message):
         otherwise = "name the folder of a campaign; volbench import reads results of fio"
     elif _MISSING_FOLDER.search(error.message):
-        otherwise = "check its name; volbench list shows the campaigns of a folder"
+        otherwise = "check its name; volbench status shows the campaigns of a folder"
     if context is None:
         return otherwise
     match error:
@@ -292,13 +315,18 @@ def _hint(error: click.ClickException, arguments: Sequence[str]) -> str:
         case MissingParameter():
             return _example(context.command) + otherwise
         case NoSuchCommand() if isinstance(context.command, click.Group):
-            known = context.command.list_commands(context)
-            return did_you_mean(error.command_name, known, otherwise)
+            return _command_hint(error.command_name, context.command, context, otherwise)
         case click.BadParameter(param=click.Parameter(type=click.Choice() as kind) as parameter):
             if isinstance(parameter, click.Option):
                 otherwise = f"write it like {parameter.opts[0]} {kind.choices[0]}"
             return _choice_hint(error.message, kind, context, otherwise)
     return otherwise
+
+
+def _command_hint(name: str, group: click.Group, context: click.Context, otherwise: str) -> str:
+    if group is cli and name in OTHER_WORDS:
+        return f"did you mean `{OTHER_WORDS[name]}`?"
+    return did_you_mean(name, group.list_commands(context), otherwise)
 
 
 def _option_hint(name: str, context: click.Context, otherwise: str) -> str:

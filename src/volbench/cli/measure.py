@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from volbench.api.run_profiles import load_texts
+from volbench.cli.check import refuse_unmet
 from volbench.cli.configuration import say_what_is_configured
 from volbench.cli.execution import (
     StartOptions,
@@ -20,7 +21,6 @@ from volbench.cli.execution import (
     reported_errors,
     start_options,
 )
-from volbench.cli.expect import refuse_unmet
 from volbench.cli.options import (
     EXPECT,
     KEEP_FILES,

@@ -156,6 +156,16 @@ class Quantity(click.ParamType[Any]):
             raise InputError(message, hint=error.hint) from error
 
 
+def given_option(*parameters: str) -> str:
+    """Return the first of some options that is on the command line; empty if none is."""
+    context = click.get_current_context()
+    for option in context.command.params:
+        source = context.get_parameter_source(str(option.name))
+        if option.name in parameters and source is click.core.ParameterSource.COMMANDLINE:
+            return option.opts[-1]
+    return ""
+
+
 def output_option(**attributes: Any) -> Decorator:  # noqa: ANN401 - passed on to click as they are
     """Return the option ``-o/--output``."""
     return click.option("-o", "--output", "output", **attributes)
@@ -253,9 +263,6 @@ def campaigns_argument(metavar: str = "DIR...", *, required: bool = True) -> Dec
 
 CAMPAIGN = click.argument("campaign", type=_CAMPAIGN_FOLDER, metavar="DIR", callback=remember)
 CAMPAIGNS = campaigns_argument()
-LOCAL_CAMPAIGNS = click.argument(
-    "campaigns", nargs=-1, required=True, type=_CAMPAIGN_FOLDER, metavar="DIR..."
-)
 
 NEW_CAMPAIGN = output_option(
     type=PATH,
@@ -381,7 +388,7 @@ def settings_options(*options: Decorator) -> Decorator:
 
 DETACH = flag(
     "--detach",
-    "Run in the background; see volbench attach and volbench status.",
+    "Run in the background; follow it with volbench status DIR --follow.",
 )
 
 READY_TIMEOUT = click.option(
@@ -439,20 +446,40 @@ VOLUME_TYPES = click.option(
 )
 
 
+def schema_option(of: str, read: Callable[[], object]) -> Decorator:
+    """Return the option that prints a JSON Schema and exits."""
+
+    def print_schema(context: click.Context, _option: click.Parameter, value: object) -> None:
+        if value and not context.resilient_parsing:
+            _print_schema(read)
+            context.exit()
+
+    return click.option(
+        "--schema",
+        is_flag=True,
+        is_eager=True,
+        expose_value=False,
+        callback=print_schema,
+        help=f"Print the JSON Schema of {of}, for editors, and exit.",
+    )
+
+
 def schema_command(group: click.Group, of: str) -> Callable[[Callable[[], object]], click.Command]:
     """Return a decorator that makes a function the command ``schema`` of a group."""
 
     def add(read: Callable[[], object]) -> click.Command:
-        def schema() -> None:
-            import json
-
-            click.echo(json.dumps(read(), indent=2, ensure_ascii=False))
-
         text = f"Print the JSON Schema of {of}, for editors."
         example = f"volbench {group.name} schema > {group.name}.schema.json"
-        return group.command("schema", help=text, epilog=examples(example))(schema)
+        command = group.command("schema", help=text, epilog=examples(example))
+        return command(lambda: _print_schema(read))
 
     return add
+
+
+def _print_schema(read: Callable[[], object]) -> None:
+    import json
+
+    click.echo(json.dumps(read(), indent=2, ensure_ascii=False))
 
 
 _ROLE = re.compile(r"([A-Za-z0-9_-]+)=(.+)", re.DOTALL)

@@ -1,4 +1,4 @@
-"""Verbs on files: profile and config."""
+"""Verb profile."""
 
 from __future__ import annotations
 
@@ -8,15 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from volbench.api.run_profiles import DEFAULT_RESULTS, imported_text, load_texts, profile_texts
-from volbench.cli.configuration import (
-    KEYS,
-    LOCAL_FILE,
-    Default,
-    read_configuration,
-    text_of,
-    user_file,
-)
+from volbench.api.run_profiles import imported_text, load_texts, profile_texts
 from volbench.cli.options import (
     A_PROFILE,
     ALLOW_EXEC,
@@ -276,40 +268,3 @@ def schema() -> object:
     from volbench.plan.profile.load_profile import json_schema
 
     return json_schema(options_on(LocalExecutor()))
-
-
-@click.group("config", cls=VerbGroup)
-def config() -> None:
-    """Show the defaults from volbench.toml and the user's config.toml.
-
-    volbench.toml is read from the current folder, config.toml from ~/.config/volbench
-    ($XDG_CONFIG_HOME). Command-line options take precedence.
-    """
-
-
-@config.command("show", epilog=examples("volbench config show"))
-@table_options()
-def show_config(*, table_output: TableOutput) -> None:
-    """Show every default with the file that it comes from."""
-    from volbench.present.tables.table import IDENTITY, Column, Table
-
-    values = {"results": Default(DEFAULT_RESULTS, None), **read_configuration()}
-    rows = [
-        {
-            "key": key,
-            "value": text_of(values[key].value) if key in values else None,
-            "from": str(values[key].file or "volbench") if key in values else None,
-            "meaning": meaning,
-        }
-        for key, meaning in KEYS.items()
-    ]
-    columns = [
-        Column[dict[str, str | None]]("key", priority=IDENTITY),
-        Column[dict[str, str | None]]("value", priority=IDENTITY, is_folded=True),
-        Column[dict[str, str | None]]("from", priority=1, is_folded=True),
-        Column[dict[str, str | None]]("meaning", priority=2, is_folded=True),
-    ]
-    table_output.write(Table("config", columns, rows))
-    for file in (LOCAL_FILE, user_file()):
-        if not file.is_file():
-            click.echo(f"no such file: {file}", err=True)

@@ -70,7 +70,7 @@ def resume_in_background(layout: Layout, request: ResumeRequest) -> None:
         time.sleep(_POLL_S)
     click.echo(
         f"Running in the background (PID {pid}).\n"
-        f"Follow it: volbench attach {quoted(layout.root)}; or see: "
+        f"Follow it: volbench status {quoted(layout.root)} --follow; or see: "
         f"volbench status {quoted(layout.root)}",
         err=True,
     )

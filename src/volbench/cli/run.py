@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 import click
 
 from volbench.api.run_profiles import load_texts
+from volbench.cli.check import refuse_unmet
 from volbench.cli.configuration import say_what_is_configured, targets_are_given
 from volbench.cli.execution import StartOptions, carry_out, reported_errors, start_options
-from volbench.cli.expect import refuse_unmet
 from volbench.cli.hosts import POLICY, HostSelection, on_hosts, parse_policy
 from volbench.cli.options import (
     A_PROFILE,

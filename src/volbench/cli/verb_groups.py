@@ -20,8 +20,11 @@ from volbench.slices import is_present, load
 
 _KEY = "volbench.campaign"
 _KNOWN_HOSTS = "volbench.known-hosts"
-_PLACEHOLDER = re.compile(r"\b(volbench (?:check|forget|reap|resume|show)) DIR\b")
-_CONNECTS = re.compile(r"\b(volbench (?:reap|resume))(?= \S)(?! --known-hosts)")
+_PLACEHOLDER = re.compile(r"\b(volbench (?:check|resume|show|status)) DIR\b")
+# Commands that connect to hosts: resume with a folder, and status with a folder and --clean
+_CONNECTS = re.compile(
+    r"\b(volbench (?:resume(?= \S)|status(?= (?:'[^']*'|\S)+ --clean)))(?! --known-hosts)"
+)
 
 
 def name_campaign(folder: Path) -> None:
@@ -196,15 +199,18 @@ class LazyGroup(click.Group):
         verbs: verb to its reference (see `volbench.slices.load`; the name is ``command`` unless
             it has another) and its short help, in the order in which a user needs them. Verbs of
             absent slices are not listed; calling one says what is missing.
+        groups: heading to its verbs, for the help; all other verbs come last.
     """
 
     def __init__(
         self,
         *arguments: Any,  # noqa: ANN401 - passed on to click as they are
         verbs: Mapping[str, tuple[str, str]],
+        groups: Mapping[str, Sequence[str]],
         **attributes: Any,  # noqa: ANN401 - the same
     ) -> None:
         super().__init__(*arguments, **attributes)
+        self._groups = groups
         self._references = {verb: reference for verb, (reference, _) in verbs.items()}
         self._verbs = {verb: entry for verb, entry in verbs.items() if is_present(entry[0])}
 
@@ -243,5 +249,11 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of verbs without importing them."""
         del ctx
-        with formatter.section("Commands"):
-            formatter.write_dl([(verb, text) for verb, (_, text) in self._verbs.items()])
+        grouped = {verb for group in self._groups.values() for verb in group}
+        others = [verb for verb in self._verbs if verb not in grouped]
+        for heading, verbs in {**self._groups, "More": others}.items():
+            if rows := [
+                (f"{verb:<8}", self._verbs[verb][1]) for verb in verbs if verb in self._verbs
+            ]:
+                with formatter.section(heading):
+                    formatter.write_dl(rows)

@@ -166,8 +166,8 @@ def read_signed_history(path: Path, seal: Seal) -> tuple[History, ArchiveError |
 def _after_damage(path: Path) -> str:
     """Return what can be done with a campaign whose journal is damaged."""
     return (
-        f"clean up its machines: volbench reap {quoted(path.parent)}; then measure again: "
-        f"volbench run --like {quoted(path.parent)}"
+        f"clean up its machines: volbench status {quoted(path.parent)} --clean; then measure"
+        f" again: volbench run --like {quoted(path.parent)}"
     )
 
 

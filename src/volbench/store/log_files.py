@@ -185,7 +185,7 @@ def raw_checksums(folder: Path) -> dict[str, str]:
 
 
 def record_files(journal: Journal, layout: Layout, paths: Iterable[Path]) -> None:
-    """Record the checksums of files outside the folders of runs, for `volbench verify`."""
+    """Record the checksums of files outside the folders of runs, for `volbench check --files`."""
     digests = {
         str(path.relative_to(layout.root)): checksum(path, is_limited=False) for path in paths
     }

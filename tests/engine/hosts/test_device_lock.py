@@ -98,13 +98,15 @@ def test_a_shared_file_system_is_reported_once(tmp_path: Path) -> None:
     assert running.endswith(f"{place}is running")
     assert "of /data on vm0, /data on vm1, /data on vm2 and 1 more is also used" in running
     assert host == ""
-    assert abandoned.endswith(f"{place}was abandoned; end it with: volbench reap '{layout.root}'")
+    assert abandoned.endswith(
+        f"{place}was abandoned; end it with: volbench status '{layout.root}' --clean"
+    )
     assert f"also used by 5 campaigns: in {layout.root} on" in several
     assert "; one, two, three and 1 more of other users or controllers: wait for" in several
     for key in (other.key, "../key", ".."):
         ((unknown, host),) = shared_notes({"vm0": {"/data": [key]}})
         assert f"by the campaign {key} of another user or controller: wait for" in unknown
-        assert unknown.endswith("with volbench reap")
+        assert unknown.endswith("with volbench status --clean")
         assert host == "vm0"
 
 

@@ -49,7 +49,7 @@ def test_only_what_was_started_for_a_run_is_ended(tmp_path: Path) -> None:
     assert elsewhere.wait(5) is not None
 
 
-@pytest.mark.parametrize("verb", ["resume", "reap"])
+@pytest.mark.parametrize("verb", ["resume", "clean"])
 def test_a_controller_killed_before_it_wrote_down_a_start(tmp_path: Path, verb: str) -> None:
     """What was started goes on and stands in no journal; it is found by its folder, and ended."""
     profile, into = tmp_path / "p.yaml", tmp_path / "out"
@@ -72,8 +72,8 @@ def test_a_controller_killed_before_it_wrote_down_a_start(tmp_path: Path, verb: 
     identified = identify(LocalExecutor(), left)
     assert is_alive(LocalExecutor(), identified)
     assert '"state": "running"' not in (into / "journal.jsonl").read_text()
-    if verb == "reap":
-        done = call("reap", into)
+    if verb == "clean":
+        done = call("status", "--clean", into)
         assert done.returncode == 0, done.stderr
     else:
         resume_and_stop(into)

@@ -1,4 +1,4 @@
-"""Machine types: bundled limits, the lower limit of volume and machine, and providers' listings."""
+"""Machine types: bundled limits, and the lower limit of volume and machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ import pytest
 from tests.command_line import Volbench
 from volbench.errors import InputError
 from volbench.extensions.catalogue.machine_types import (
-    converted,
     find_machine,
     machine_types,
     parse_machines,
@@ -19,39 +18,13 @@ from volbench.extensions.catalogue.machine_types import (
 from volbench.extensions.catalogue.volume_types import limits_of
 from volbench.model.profile.profile_settings import Limits
 
-AWS = {
-    "InstanceTypes": [
-        {
-            "InstanceType": "m5d.large",
-            "EbsInfo": {
-                "EbsOptimizedSupport": "default",
-                "EbsOptimizedInfo": {
-                    "BaselineBandwidthInMbps": 650,
-                    "BaselineThroughputInMBps": 81.25,
-                    "BaselineIops": 3600,
-                    "MaximumBandwidthInMbps": 2880,
-                    "MaximumThroughputInMBps": 360.0,
-                    "MaximumIops": 16000,
-                },
-            },
-        },
-        {"InstanceType": "t1.micro", "EbsInfo": {"EbsOptimizedSupport": "unsupported"}},
-    ]
-}
-AZURE = [
-    {"name": "Premium_LRS", "resourceType": "disks", "capabilities": None},
-    {
-        "name": "Standard_B1ls",
-        "resourceType": "virtualMachines",
-        "capabilities": [
-            {"name": "vCPUs", "value": "1"},
-            {"name": "CombinedTempDiskAndCachedIOPS", "value": "200"},
-            {"name": "CombinedTempDiskAndCachedReadBytesPerSecond", "value": "10485760"},
-            {"name": "UncachedDiskIOPS", "value": "160"},
-            {"name": "UncachedDiskBytesPerSecond", "value": "10485760"},
-        ],
-    },
-]
+OWN = """\
+provider: aws
+checked: 2026-11-26
+source: page
+machines:
+  m5d.large: {iops: 3600, bandwidth: 81.25MB/s, burst_iops: 16000}
+"""
 
 
 def test_bundled_machines_are_those_of_the_provider() -> None:
@@ -80,47 +53,6 @@ def test_the_lower_limit_of_volume_and_machine_applies() -> None:
     assert numbers.burst_iops == 5000
 
 
-def test_listings_of_providers_become_files() -> None:
-    """Baseline, burst and cached limits; other resources are left out."""
-    aws = parse_machines(converted(json.dumps(AWS), path="a", checked="2026-11-26"), path="a.yaml")
-    assert list(aws) == ["aws/m5d.large"]
-    machine = aws["aws/m5d.large"]
-    assert (machine.iops, machine.bandwidth_bytes_per_s) == (3600, 81.25e6)
-    assert (machine.burst_iops, machine.burst_bandwidth_bytes_per_s) == (16_000, 360e6)
-    assert machine.burst_s == 1800
-    azure = parse_machines(
-        converted(json.dumps(AZURE), path="b", checked="2026-11-26"), path="b.yaml"
-    )
-    assert list(azure) == ["azure/Standard_B1ls"]
-    machine = azure["azure/Standard_B1ls"]
-    assert (machine.iops, machine.cached_iops) == (160, 200)
-    assert machine.bandwidth_bytes_per_s == machine.cached_bandwidth_bytes_per_s == 10_485_760
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ('{"InstanceTypes": [', "list.json:1:20: not JSON"),
-        ("{}", "lists no machine types"),
-        ('[{"name": "x"}]', "entry 1 is not a machine type as az vm list-skus"),
-        ('{"InstanceTypes": [7]}', "entry 1 is not a machine type as aws ec2"),
-        (
-            json.dumps(AZURE).replace('"160"', '"-5"'),
-            "Standard_B1ls.iops: must be at least 0, not -5",
-        ),
-        (json.dumps(AZURE).replace('"160"', '"1e400"'), "entry 2 is not a machine type as az vm"),
-        (json.dumps(AWS).replace("81.25", "1e400"), "m5d.large.bandwidth: 'infMB/s' is not a rate"),
-        (json.dumps(AWS).replace("m5d.", "m5d\\u001b"), "is not a valid name"),
-        ("[]", "has no machine type with limits"),
-    ],
-)
-def test_unreadable_listings_are_refused(text: str, message: str) -> None:
-    """With file, line and column or the number of the entry, and the commands to use."""
-    with pytest.raises(InputError, match=message) as caught:
-        converted(text, path="list.json", checked="2026-11-26")
-    assert "aws ec2 describe-instance-types" in caught.value.hint
-
-
 def test_a_file_without_limits_is_refused_with_its_place() -> None:
     """A machine needs one limit at least."""
     text = "provider: x\nchecked: 2026-01-01\nsource: page\nmachines:\n  small: {burst_iops: 5}\n"
@@ -133,12 +65,8 @@ def test_a_plan_has_the_limits_of_its_machine(
 ) -> None:
     """In a profile and in one text; a type in ./machine-types is known, an unknown one is not."""
     (tmp_path / "machine-types").mkdir()
-    listing = tmp_path / "listing.json"
-    listing.write_text(json.dumps(AWS), encoding="utf-8")
-    made = volbench("machine-types", "convert", listing)
-    assert made.returncode == 0, made.stderr
-    (tmp_path / "machine-types/aws.yaml").write_text(made.stdout, encoding="utf-8")
-    listed = volbench("machine-types", "list", "--json")
+    (tmp_path / "machine-types/aws.yaml").write_text(OWN, encoding="utf-8")
+    listed = volbench("audit", "--list", "aws/m5d.large", "--json")
     assert {row["machine"]: row["iops"] for row in json.loads(listed.stdout)}[
         "aws/m5d.large"
     ] == 3600

@@ -147,33 +147,33 @@ def test_the_chart_is_written(results: Path, tmp_path: Path, ending: str) -> Non
 
 def test_prices_are_shown_and_checked(tmp_path: Path) -> None:
     """A bundled file is listed, shown and good; a bad one tells its place."""
-    assert "kamatera-azure" in run("prices", "list").output.split()
-    shown = run("prices", "show", "kamatera-azure").output
+    assert "kamatera-azure" in run("price", "--list").output.split()
+    shown = run("price", "--list", "kamatera-azure").output
     assert "0.022" in shown
     assert "16.06" in shown
-    reported = json.loads(run("prices", "show", "kamatera-azure", "--json").output)
+    reported = json.loads(run("price", "--list", "kamatera-azure", "--json").output)
     assert reported["flavors"]["Standard_F2"]["monthly"] == 72.27
-    assert "flavors: 8, volume types: 0" in run("prices", "check", "kamatera-azure").output
-    schema = json.loads(run("prices", "schema").output)
+    schema = json.loads(run("price", "--schema").output)
     assert {"flavors", "volume_types"} <= set(schema["properties"])
     bad = tmp_path / "bad.yaml"
     bad.write_text("currency: USD\nflavors: {a: {hourly: x}}\n", encoding="utf-8")
-    done = run("prices", "check", bad)
+    done = run("price", "--list", bad)
     assert isinstance(done.exception, InputError)
     assert f"{bad}:2:23: flavors.a.hourly" in str(done.exception)
 
 
 def test_volume_types_are_listed_and_shown(tmp_path: Path) -> None:
     """Rules of all types, the limits of one volume, and files of one's own."""
-    listed = run("volume-types", "list").output
+    listed = run("audit", "--list").output
     assert "azure/P15" in listed
+    assert "azure/Standard_B2s" in listed
     assert "aws/gp2" in listed
-    shown = run("volume-types", "show", "aws/gp2", "--size", "100g").output
+    shown = run("audit", "--list", "aws/gp2 size=100g").output
     assert "5.4M" in shown
     assert "33m 20s" in shown
-    rules = run("volume-types", "show", "aws/gp2").output
+    rules = run("audit", "--list", "aws/gp2").output
     assert "3 per GiB, at least 100, at most 16k" in rules
-    reported = json.loads(run("volume-types", "show", "azure/P15", "--json").output)
+    reported = json.loads(run("audit", "--list", "azure/P15", "--json").output)
     assert reported["limits"]["iops"] == 1100
     assert reported["limits"]["bandwidth_bytes_per_s"] == 125e6
     assert reported["bursts_s"]["burst of IOPS lasts"] == 1800
@@ -182,9 +182,8 @@ def test_volume_types_are_listed_and_shown(tmp_path: Path) -> None:
         "provider: lab\nchecked: 2026-11-21\nsource: us\ntypes: {fast: {size: 1g, iops: 5}}\n",
         encoding="utf-8",
     )
-    assert "lab/fast" in run("volume-types", "check", own).output
-    assert "lab/fast" in run("volume-types", "list", "--volume-types", own).output
-    everything = json.loads(run("volume-types", "list", "--json").output)
+    assert "lab/fast" in run("audit", "--list", "--volume-types", own).output
+    everything = json.loads(run("audit", "--list", "--json").output)
     assert {"aws/gp3", "gcp/pd-ssd"} <= {kind["name"] for kind in everything}
 
 

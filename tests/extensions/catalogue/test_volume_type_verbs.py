@@ -70,8 +70,7 @@ def test_overrides_know_the_types(types: Path, volbench: Volbench, scratch: Path
         ("profile", "show", "own.yaml"),
         ("profile", "check", "own.yaml"),
         ("profile", "render", "own.yaml", "--output", "jobs"),
-        ("inventory", "show", "hosts.yaml"),
-        ("inventory", "check", "hosts.yaml"),
+        ("hosts", "--list", "--inventory", "hosts.yaml"),
     ],
 )
 def test_verbs_that_read_files_know_the_volume_types(

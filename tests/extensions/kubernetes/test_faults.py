@@ -112,7 +112,7 @@ def test_a_pod_that_exceeds_its_deadline_is_lost(desk: Desk, job: Path) -> None:
     assert "the run in its pod is lost: DeadlineExceeded" in done.stderr
     (state,) = read_history(desk.folder / "c" / "journal.jsonl").states.values()
     assert state is RunState.INTERRUPTED
-    reaped = call("reap", desk.folder / "c")
+    reaped = call("status", "--clean", desk.folder / "c")
     assert reaped.returncode == 0, reaped.stderr
 
 
@@ -142,7 +142,7 @@ def test_a_pod_whose_files_exceed_a_limit_is_evicted(
     assert again.returncode == 4, again.stderr
     assert "what ran in it is lost" in again.stderr
     assert words in again.stderr
-    reaped = call("reap", desk.folder / "c")
+    reaped = call("status", "--clean", desk.folder / "c")
     assert reaped.returncode == 0, reaped.stderr
 
 
@@ -192,7 +192,7 @@ def test_an_abandoned_campaign_is_reaped(desk: Desk, job: Path) -> None:
     kill(second)
     done = call("k8s", "reap", "--namespace", desk.api.namespace)
     assert done.returncode == 0, done.stderr
-    again = call("reap", desk.folder / "c")
+    again = call("status", "--clean", desk.folder / "c")
     assert "nothing of volbench-" in again.stderr
 
 

@@ -109,11 +109,11 @@ def test_a_kubelet_that_stays_down_and_a_deleted_node(desk: Desk, job: Path) -> 
         refused = resume(desk)
         assert refused.returncode == 4, refused.stderr
         assert f"the node {SECOND_NODE} of fast is gone" in refused.stderr
-        forgotten = call("forget", desk.folder / "c", "--host", "fast", "--reason", "gone")
-        assert forgotten.returncode == 0, forgotten.stderr
-        reaped = call("reap", desk.folder / "c")
+        forgotten = call("resume", desk.folder / "c", "--without", "fast")
+        assert "fast is given up" in forgotten.stderr
+        reaped = call("status", "--clean", desk.folder / "c")
         assert "removed volbench-" in reaped.stderr
-        again = call("reap", desk.folder / "c")
+        again = call("status", "--clean", desk.folder / "c")
         assert "nothing of volbench-" in again.stderr
     finally:
         desk.cluster.start("kubelet-2")

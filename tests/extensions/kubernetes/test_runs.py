@@ -243,7 +243,7 @@ def test_a_memory_limit_that_ends_fio_is_named(desk: Desk, job: Path) -> None:
     (words,) = {"160 MiB", "160Mi"} & {word for word in ("160 MiB", "160Mi") if word in done.stderr}
     assert "OOMKilled: it exceeded" in done.stderr
     assert f"memory limit of {words}" in done.stderr
-    reaped = call("reap", desk.folder / "c")
+    reaped = call("status", "--clean", desk.folder / "c")
     assert reaped.returncode == 0, reaped.stderr
 
 

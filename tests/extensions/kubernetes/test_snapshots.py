@@ -211,7 +211,7 @@ def test_a_volume_is_measured_before_during_and_after_its_expansion(desk: Desk) 
     assert list(marks["run"]) == 2 * [summary["run"][1]]
     requested_s, ended_s = marks["t_s"]
     assert 2 < requested_s < ended_s
-    checked = call("verify", desk.folder / "c")
+    checked = call("check", "--files", desk.folder / "c")
     assert checked.returncode == 0, checked.stdout + checked.stderr
     assert call("report", desk.folder / "c").returncode == 0
 

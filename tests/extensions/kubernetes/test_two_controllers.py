@@ -45,7 +45,7 @@ def test_a_live_campaign_is_left_alone(desk: Desk, job: Path) -> None:
     for arguments in (
         ("resume", desk.folder / "c"),
         ("resume", copy),
-        ("reap", copy),
+        ("status", "--clean", copy),
         ("k8s", "reap", campaign_name(desk), *place),
     ):
         refused = call(*arguments)
@@ -139,7 +139,7 @@ def test_a_campaign_removed_during_the_wait_for_its_lease_is_not_resumed(
 
     def late(lease: CampaignLease, *, waits: bool = True) -> None:
         monkeypatch.setattr(CampaignLease, "take", take)
-        done = call("reap", desk.folder / "c")
+        done = call("status", "--clean", desk.folder / "c")
         assert done.returncode == 0, done.stderr
         take(lease, waits=waits)
 
@@ -167,5 +167,5 @@ def test_a_controller_that_lost_its_lease_leaves_the_runs_alone(desk: Desk, job:
     assert desk.pod()["metadata"]["uid"] == uid
     assert states(desk.folder / "c") == [RunState.RUNNING]
     other.release()
-    done = call("reap", desk.folder / "c")
+    done = call("status", "--clean", desk.folder / "c")
     assert done.returncode == 0, done.stderr

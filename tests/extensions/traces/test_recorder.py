@@ -145,17 +145,17 @@ def test_a_watch_records_and_the_trace_is_shown(loop: str, tmp_path: Path) -> No
     assert ios["write"] >= WRITES
     assert "anonymised" in shown.stderr
     assert Path(loop).name not in shown.stdout
-    assert call("verify", tmp_path / "w").returncode == 0
+    assert call("check", "--files", tmp_path / "w").returncode == 0
     for name in ("trace.parquet", "campaign.json"):
         file = tmp_path / "w" / name
         before = file.read_bytes()
         file.write_bytes(before + b"\n")
-        found = call("verify", tmp_path / "w")
+        found = call("check", "--files", tmp_path / "w")
         assert (found.returncode, name in found.stdout) == (7, True), found
         file.write_bytes(before)
     (tmp_path / "w" / "trace-b").mkdir()
     (tmp_path / "w" / "trace-b" / "trace.parquet").write_bytes(b"")
-    found = call("verify", tmp_path / "w")
+    found = call("check", "--files", tmp_path / "w")
     assert (found.returncode, "trace-b/trace.parquet" in found.stdout) == (7, True), found
 
 

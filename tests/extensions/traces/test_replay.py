@@ -64,12 +64,12 @@ def test_a_trace_is_replayed_in_a_directory(tmp_path: Path) -> None:
     assert not (tmp_path / "volume" / "evil").exists()
     found = {row["rule"] for row in json.loads(_call("check", folder, "--json").stdout)}
     assert not found & {"inconsistent-result", "overlapping-jobs", "damaged-files"}
-    assert _call("verify", folder).exit_code == 0
+    assert _call("check", "--files", folder).exit_code == 0
     for name in ("replay/lane-00.iolog", "replay/trace.parquet", "replay/new.iolog"):
         file = folder / name
         before = file.read_bytes() if file.exists() else b""
         file.write_bytes(before + b" ")
-        checked = call("verify", folder)
+        checked = call("check", "--files", folder)
         assert (checked.returncode, name in checked.stdout) == (7, True), checked
         file.write_bytes(before) if before else file.unlink()
 
@@ -205,7 +205,7 @@ def test_a_replay_runs_in_the_background_on_a_file(tmp_path: Path) -> None:
     done = _call(*words)
     assert done.exit_code == 0, done.output
     assert "Running in the background" in done.output
-    followed = _call("attach", folder)
+    followed = _call("status", "--follow", folder)
     assert followed.exit_code == 0
     assert f"volbench fidelity {folder}\n" in followed.stderr
     assert _measures(folder)["requests"]["replayed"] == 400

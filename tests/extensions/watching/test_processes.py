@@ -95,7 +95,7 @@ def test_a_process_has_the_bytes_that_it_read(loop: str, tmp_path: Path) -> None
     exported = call("export", tmp_path / "w", "--frame", "processes", "-o", tmp_path / "p.csv")
     assert exported.returncode == 0, exported.stderr
     assert str(BYTES)[:2] in (tmp_path / "p.csv").read_text()
-    assert call("verify", tmp_path / "w").returncode == 0
+    assert call("check", "--files", tmp_path / "w").returncode == 0
 
 
 @pytest.mark.real_time

@@ -70,7 +70,7 @@ def test_every_request_of_a_load_is_counted(loop: str, tmp_path: Path) -> None:
     assert series["iops"].max() == pytest.approx(device[["read_iops", "write_iops"]].max().max())
     assert device["write_merges_per_s"].notna().all()
     assert device["read_request_bytes"].max() == 65536
-    assert call("verify", tmp_path / "w").returncode == 0
+    assert call("check", "--files", tmp_path / "w").returncode == 0
     checked = call("check", tmp_path / "w")
     assert "host-noise" not in checked.stdout
     assert "not-steady" not in checked.stdout
@@ -149,7 +149,7 @@ def test_a_killed_watch_keeps_its_samples(loop: str, tmp_path: Path) -> None:
     summary = volbench.open_campaign(into).summary().set_index("direction")
     assert summary["total_ios"].to_dict() == {"read": READS, "write": WRITES}
     assert call("plot", "device", into, "-o", tmp_path / "d.svg").returncode == 0
-    assert call("verify", into).returncode == 0
+    assert call("check", "--files", into).returncode == 0
     again = call("resume", into)
     assert again.returncode == 3
     assert "is a watch, which cannot be resumed" in again.stderr

@@ -52,11 +52,11 @@ def test_every_problem_is_named(defect: str, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.parametrize("defect", sorted({*DEFECTS} - THROUGH_ANSIBLE))
 def test_the_command_line_reports_the_same(defect: str) -> None:
-    """`volbench inventory check` ends with that error and nothing else."""
+    """`volbench hosts --list` ends with that error and nothing else."""
     (path,) = (BAD / defect).glob("inventory.*")
     mapping = BAD / defect / "mapping.yaml"
     more = ["--mapping", str(mapping)] if mapping.exists() else []
-    done = CliRunner().invoke(cli, ["inventory", "check", str(path), *more])
+    done = CliRunner().invoke(cli, ["hosts", "--list", "--inventory", str(path), *more])
     assert isinstance(done.exception, InventoryError)
     assert done.stdout == ""
 

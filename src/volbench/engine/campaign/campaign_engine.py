@@ -202,7 +202,7 @@ def _report_unreleased(
         if result is not None:
             context.states.notify(
                 f"{host.name} was not cleaned: {result.message}; when it is back: "
-                f"volbench reap {quoted(context.layout.root)}",
+                f"volbench status {quoted(context.layout.root)} --clean",
                 host=host.name,
             )
 

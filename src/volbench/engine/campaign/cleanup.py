@@ -56,7 +56,7 @@ def reap(
             for run in runs:
                 if states.state(run) is RunState.RUNNING:
                     claim_files(executor, scratch, run, states.process(run))
-                    end_run(executor, run, states, reason="ended by volbench reap")
+                    end_run(executor, run, states, reason="ended by volbench status --clean")
                     scrub(layout.run(run.id).path, run)
             for folder in end_strays(executor, [layout.run(run.id).path for run in runs]):
                 states.notify(f"{folder.name}: ended a process whose start was not recorded")
@@ -153,7 +153,7 @@ def reset_run(executor: Executor, scratch: Scratch, run: Run, *, states: RunStat
 
 
 def forget_host(
-    layout: Layout, campaign: Campaign, host: str, *, reason: str, listener: Listener
+    layout: Layout, campaign: Campaign, host: str, *, listener: Listener
 ) -> tuple[Run, ...]:
     """Record the unfinished runs of a permanently lost host as lost.
 
@@ -171,7 +171,7 @@ def forget_host(
         runs = (run for run in campaign.runs if run.host == host)
         lost = tuple(run for run in runs if not states.state(run).is_settled)
         if lost:
-            states.settle(lost, RunState.LOST, reason=f"{host} was given up: {reason}")
+            states.settle(lost, RunState.LOST, reason=f"{host} was given up")
     return lost
 
 

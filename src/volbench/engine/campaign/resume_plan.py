@@ -92,7 +92,7 @@ class Reached:
         if gone:
             hints.append(
                 f"if {gone[0]} is gone for good, give it up: "
-                f"volbench forget DIR --host {quoted(gone[0])} --reason TEXT"
+                f"volbench resume DIR --without {quoted(gone[0])}"
             )
         raise TransportError("; ".join(listed), hint="; or ".join(hints))
 

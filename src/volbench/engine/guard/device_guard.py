@@ -104,7 +104,7 @@ def check_identity(
     if pin is not None and not problems:
         problems = _mismatches(pin, now, seen, edges=edges)
     if problems or seen.device is None:
-        examine = f"examine it: volbench probe {quoted(target)}; " if host == LOCAL else ""
+        examine = f"examine it: volbench hosts {quoted(target)}; " if host == LOCAL else ""
         raise RefusedError(
             f"{target} {verdict} the device that was planned: {', '.join(problems)}",
             hint=examine
@@ -257,7 +257,7 @@ def _occupied(content: Content) -> _Reason | None:
     if part := content.member:
         return _member(part), f"remove it from that volume; {_WIPE}"
     if content.mark or content.is_unidentified:
-        return f"holds {content}", f"examine it with volbench probe; {_WIPE}"
+        return f"holds {content}", f"examine it with volbench hosts; {_WIPE}"
     return None
 
 

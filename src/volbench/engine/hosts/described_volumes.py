@@ -405,5 +405,5 @@ def parse_answer(shape: type[T], answer: object, *, host: str) -> T:
 def _malformed(host: str, problem: str) -> TransportError:
     return TransportError(
         f"{host} sent a malformed answer: {problem}",
-        hint="check the host with volbench probe; repeat the command",
+        hint="check the host with volbench hosts; repeat the command",
     )

@@ -60,7 +60,7 @@ def reserve_host(executor: Executor, campaign: Campaign) -> Mapping[str, list[st
         raise RefusedError(
             f"{devices[reserved.device]} on {executor.host} is used by another campaign "
             f"({reserved.holder})",
-            hint="wait until it has ended; if it was abandoned, end it with volbench reap",
+            hint="wait until it has ended; if it was abandoned, see volbench status --clean",
         )
     return reserved.shared
 
@@ -101,14 +101,14 @@ def _described(keys: Sequence[str]) -> str:
             unknown.append(key)
             continue
         is_running = is_held(Layout(folder))
-        advice = "is running" if is_running else "was abandoned; end it with: volbench reap "
-        place = f"in {folder} on {gethostname()}, which {advice}"
-        known.append(place + ("" if is_running else quoted(folder)))
+        clean = f"was abandoned; end it with: volbench status {quoted(folder)} --clean"
+        advice = "is running" if is_running else clean
+        known.append(f"in {folder} on {gethostname()}, which {advice}")
     if unknown:
         whose = "another user or controller" if len(unknown) == 1 else "other users or controllers"
         known.append(
             f"{_some(unknown, ', ')} of {whose}: wait for the end of what is running, and have what"
-            " was abandoned ended by its user with volbench reap"
+            " was abandoned ended by its user with volbench status --clean"
         )
     return _some(known, "; ")
 

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
 from pydantic import Field, model_validator
 
-from volbench.errors import InputError
 from volbench.extensions.catalogue.volume_type import TypeSource
 from volbench.extensions.catalogue.volume_types import Count, Day, Name, entry_of, yaml_files
 from volbench.model.document.document_model import Document, Duration, Rate
 from volbench.model.document.located_errors import Fault, reject
-from volbench.model.document.yaml_text import read_document, yaml_text
+from volbench.model.document.yaml_text import read_document
 from volbench.model.profile.profile_settings import Limits
 from volbench.plan.bundled_files import bundled_folder, read_text
 
@@ -111,95 +109,3 @@ def within_machine(limits: Limits) -> Limits:
         if base != own:
             bound.append(key)
     return limits.model_copy(update={**changes, "machine_limits": tuple(bound)})
-
-
-def converted(text: str, *, path: str, checked: str) -> str:
-    """Return the file of machine types for what a provider's own tool prints.
-
-    Args:
-        text: of ``aws ec2 describe-instance-types`` or ``az vm list-skus``, as JSON.
-        checked: date of the listing, ISO 8601.
-
-    Raises:
-        InputError: it is another text; the message has file, line and column.
-    """
-    try:
-        listing = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InputError(
-            f"{path}:{error.lineno}:{error.colno}: not JSON: {error.msg}", hint=_COMMANDS
-        ) from error
-    is_aws = isinstance(listing, Mapping) and isinstance(listing.get("InstanceTypes"), list)
-    if not (is_aws or isinstance(listing, list)):
-        raise InputError(f"{path} lists no machine types", hint=_COMMANDS)
-    entries = listing["InstanceTypes"] if is_aws else listing
-    read, command = (_of_aws, _AWS) if is_aws else (_of_azure, _AZURE)
-    machines: dict[str, dict[str, object]] = {}
-    for number, entry in enumerate(entries, start=1):
-        try:
-            machines |= dict(read(entry))
-        except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            message = f"{path}: entry {number} is not a machine type as {command} prints it"
-            raise InputError(message, hint=_COMMANDS) from error
-    if not machines:
-        raise InputError(f"{path} has no machine type with limits of its volumes", hint=_COMMANDS)
-    text = yaml_text(
-        {
-            "provider": "aws" if is_aws else "azure",
-            "checked": checked,
-            "source": {"title": command},
-            "machines": machines,
-        }
-    )
-    try:
-        parse_machines(text, path=path)
-    except InputError as error:
-        what = error.message.rpartition("machines.")[2].splitlines()[0]
-        raise InputError(f"{path}: not a machine type: {what}", hint=_COMMANDS) from error
-    return text
-
-
-_AWS, _AZURE = "aws ec2 describe-instance-types", "az vm list-skus --resource-type virtualMachines"
-_COMMANDS = f"save what this prints as JSON: {_AWS}, or {_AZURE}"
-_Entry = tuple[str, dict[str, object]]
-
-
-def _of_aws(entry: Mapping[str, Any]) -> Iterator[_Entry]:
-    """Yield an instance type; its MB/s are 10^6 bytes (an eighth of its Mbps)."""
-    ebs = entry["EbsInfo"].get("EbsOptimizedInfo")
-    if ebs is None:
-        return
-    content: dict[str, object] = {
-        "iops": int(ebs["BaselineIops"]),
-        "bandwidth": f"{float(ebs['BaselineThroughputInMBps']):g}MB/s",
-    }
-    if ebs["MaximumIops"] > ebs["BaselineIops"]:
-        content["burst_iops"] = int(ebs["MaximumIops"])
-    if ebs["MaximumThroughputInMBps"] > ebs["BaselineThroughputInMBps"]:
-        content["burst_bandwidth"] = f"{float(ebs['MaximumThroughputInMBps']):g}MB/s"
-    if len(content) > len(("iops", "bandwidth")):
-        content["burst_duration"] = "30m"  # at least 30 minutes once a day, by AWS
-    yield str(entry["InstanceType"]), content
-
-
-def _of_azure(entry: Mapping[str, Any]) -> Iterator[_Entry]:
-    """Yield a virtual machine size; the list has disks and other resources too."""
-    if entry["resourceType"] != "virtualMachines":
-        return
-    known = {each["name"]: each["value"] for each in entry["capabilities"] or ()}
-    content = {key: write(known[name]) for key, name, write in _AZURE_KEYS if name in known}
-    if "iops" in content or "bandwidth" in content:
-        yield str(entry["name"]), content
-
-
-_Write = Callable[[str], object]
-_AZURE_KEYS: tuple[tuple[str, str, _Write], ...] = (
-    ("iops", "UncachedDiskIOPS", int),
-    ("bandwidth", "UncachedDiskBytesPerSecond", lambda text: f"{int(text)}B/s"),
-    ("cached_iops", "CombinedTempDiskAndCachedIOPS", int),
-    (
-        "cached_bandwidth",
-        "CombinedTempDiskAndCachedReadBytesPerSecond",
-        lambda text: f"{int(text)}B/s",
-    ),
-)

@@ -243,7 +243,7 @@ def _check_size(kind: VolumeType, tier: VolumeType, size_bytes: int) -> None:
         raise InputError(
             f"a volume of {format_capacity(size_bytes)} cannot be of type {kind.name}: "
             + (f"the maximum is {high}" if tier.size_bytes else f"sizes are {low} to {high}"),
-            hint="see: volbench volume-types list",
+            hint=f"see: volbench audit --list {quoted(kind.name)}",
         )
 
 
@@ -287,7 +287,7 @@ def _provisioned(sized: _SizedVolume, key: str, chosen: float | None) -> float |
         bounds += [f"at most {text(high)}"] if high is not None else []
         raise InputError(
             f"{name}{size} supports {' and '.join(bounds)}, not {text(chosen)}",
-            hint=f"see: volbench volume-types show {quoted(name)}",
+            hint=f"see: volbench audit --list {quoted(name)}",
         )
     return chosen
 

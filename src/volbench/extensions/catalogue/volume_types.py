@@ -333,7 +333,7 @@ def entry_of(name: str, entries: Mapping[str, _Entry], *, kind: str) -> _Entry:
     near = by_case.get(name.lower()) or nearest(name, list(entries))
     raise InputError(
         f"there is no {kind} {name!r}",
-        hint=f"did you mean `{near}`?" if near else f"see: volbench {kind.replace(' ', '-')}s list",
+        hint=f"did you mean `{near}`?" if near else "see: volbench audit --list",
     )
 
 

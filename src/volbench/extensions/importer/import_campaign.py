@@ -475,8 +475,8 @@ def _fill_all(layout: Layout, runs: Sequence[AssembledRun], *, tell: Tell) -> No
 def _fill(layout: Layout, assembled: AssembledRun, copied: dict[Path, Path]) -> str:
     """Copy the files of a run into its folder, and write its status, whose SHA-256 is returned.
 
-    The checksums of the files are those of the sources, so that `volbench verify` finds a copy that
-    differs from them.
+    The checksums of the files are those of the sources, so that `volbench check --files`
+    finds a copy that differs from them.
     """
     folder = fresh_run_folder(layout, assembled.run.id, durable=False)
     for path, name, masked in assembled.copies:

@@ -200,8 +200,8 @@ class _Revival:
         cluster.create(manifest)
 
     def _give_up(self, host: str) -> str:
-        forget = f"volbench forget {quoted(self.root)} --host {quoted(host)} --reason ..."
-        return f"give the host up: {forget}; then volbench reap {quoted(self.root)}"
+        give_up = f"volbench resume {quoted(self.root)} --without {quoted(host)}"
+        return f"give the host up: {give_up}; then volbench status {quoted(self.root)} --clean"
 
     def _await_end(self, cluster: Cluster, host: str, pod: Pod, uid: str) -> None:
         """Wait until the node has confirmed the end of a pod: before, fio may still run in it."""

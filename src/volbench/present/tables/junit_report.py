@@ -47,7 +47,7 @@ def junit_of_expectations(verdicts: Sequence[Verdict]) -> bytes:
                 time_s=verdict.runtime_s,
             )
         )
-    return _suite("volbench expect", cases)
+    return _suite("volbench check", cases)
 
 
 def junit_of_trends(trends: Trends) -> bytes:

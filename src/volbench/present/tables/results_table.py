@@ -405,7 +405,7 @@ def damage_notes(damaged: Mapping[str, str]) -> list[str]:
     if not runs:
         return []
     count = f"{counted_noun(len(runs), 'run')} {'has' if len(runs) == 1 else 'have'}"
-    return [f"{count} damaged files ({runs[0]}: {damaged[runs[0]]}); see volbench verify"]
+    return [f"{count} damaged files ({runs[0]}: {damaged[runs[0]]}); see volbench check --files"]
 
 
 def _unfinished(states: Mapping[str, RunNote]) -> list[str]:

@@ -1,0 +1,213 @@
+"""Verb status: campaigns known here, the progress of a campaign, and cleanup of its machines."""
+
+from __future__ import annotations
+
+import sys
+from contextlib import ExitStack
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from volbench.cli.campaign_list import known_campaigns, parse_since
+from volbench.cli.configuration import results_folder
+from volbench.cli.hosts import HOST_KEYS, LIMIT, OWN_POLICY, connect, named_limits, with_policy
+from volbench.cli.options import Quantity, examples, flag, given_option
+from volbench.cli.output import TableOutput, table_options
+from volbench.cli.slice_options import ProvisionedHosts, with_removed_hosts
+from volbench.cli.verb_groups import VerbCommand, name_campaign
+from volbench.errors import ArchiveError, CampaignError, InputError, OutputError, quoted
+from volbench.units import counted_noun
+
+if TYPE_CHECKING:
+    from volbench.execute.connect import HostKeyPolicy
+
+
+@click.command(
+    "status",
+    cls=VerbCommand,
+    epilog=examples(
+        "volbench status",
+        "volbench status results --follow",
+        "volbench status results --clean",
+        "volbench status results --clean --limit vm7",
+    ),
+)
+@click.argument(
+    "folder", required=False, type=click.Path(exists=True, path_type=Path), metavar="[DIR]"
+)
+@flag("--follow", "Show the progress until the controller ends, then the results.")
+@flag(
+    "--clean",
+    "End active runs and remove processes, scratch files, folders and locks from the machines.",
+)
+@click.option(
+    "--since",
+    type=Quantity("DATE|TIME", parse_since),
+    help="List only campaigns planned since a date (2026-11-20), or within a time (7d).",
+)
+@LIMIT
+@OWN_POLICY
+@HOST_KEYS
+@with_removed_hosts
+@table_options()
+def status(
+    folder: Path | None,
+    *,
+    follow: bool,
+    clean: bool,
+    since: datetime | None,
+    limits: tuple[str, ...],
+    policy: str,
+    host_keys: HostKeyPolicy,
+    made: ProvisionedHosts,
+    table_output: TableOutput,
+) -> None:
+    """List the campaigns here, or show the progress of each client of the campaign in DIR.
+
+    The list has all campaigns at or below DIR, the latest first; without DIR, those in the default
+    folder of results. With --follow, press Ctrl-C to leave: the campaign continues. With --clean,
+    fetched results are kept, and volbench resume repeats the runs that were ended. No host is
+    contacted without --clean: runs are listed as running if the journal says so.
+    """
+    from volbench.store.layout import Layout
+
+    _refuse_other_options(clean=clean)
+    if follow and clean:
+        raise InputError("--follow and --clean exclude each other", hint="use one of them")
+    if folder is None or not Layout(folder).campaign.exists():
+        if follow or clean:
+            option = "--follow" if follow else "--clean"
+            raise InputError(
+                f"{folder or 'no folder'} is not a campaign; {option} needs one",
+                hint="volbench status lists the campaigns here",
+            )
+        table_output.write(known_campaigns(folder or results_folder(), since=since))
+        return
+    name_campaign(folder)
+    if since is not None:
+        raise InputError("--since lists campaigns, but DIR is one", hint="leave out --since")
+    if clean:
+        _clean(folder, limits, policy, host_keys, made)
+    elif follow:
+        _follow(folder)
+    else:
+        _show_progress(folder, table_output)
+
+
+def _refuse_other_options(*, clean: bool) -> None:
+    """Refuse options that only --clean uses."""
+    names = ("limits", "policy", "forks", "known_hosts", "accept_new")
+    if not clean and (option := given_option(*names)):
+        raise InputError(
+            f"{option} has no effect without --clean: no host is contacted",
+            hint=f"leave out {option}, or add --clean",
+        )
+
+
+def _show_progress(campaign: Path, table_output: TableOutput) -> None:
+    """Show the progress of each client, and whether a controller runs."""
+    from volbench.ingest.run_files import read_status
+    from volbench.present.tables.hosts_tables import ClientStatus, status_table
+    from volbench.present.tables.results_table import damage_notes
+    from volbench.store.archive import is_held, read_campaign
+    from volbench.store.journal import read_history
+
+    layout, archive = read_campaign(campaign)
+    history = read_history(layout.journal)
+    clients: dict[tuple[str, int], ClientStatus] = {}
+    damaged: dict[str, str] = {}
+    for run in archive.campaign.runs:
+        try:
+            read_status(layout.run(run.id))
+        except OutputError as error:
+            damaged[run.id] = error.message.removeprefix(f"{layout.run(run.id).path}/")
+        client = clients.setdefault((run.host, run.client), ClientStatus(run.host, run.client))
+        client.add(run.id, history.states.get(run.id), history.processes.get(run.id, {}))
+    controller = "running"
+    if not is_held(layout):
+        controller = "not running"
+        states = (history.states.get(run.id) for run in archive.campaign.runs)
+        if any(state is None or not state.is_settled for state in states):
+            controller += f"; to continue it: volbench resume {quoted(campaign)}"
+    notes = [controller, *damage_notes(damaged)]
+    table_output.write(status_table(list(clients.values()), notes=notes))
+
+
+def _follow(campaign: Path) -> None:
+    """Show the progress until the controller ends, then the results."""
+    from volbench.cli.controller import follow_log
+    from volbench.cli.execution import show_results
+    from volbench.store.archive import is_held, read_campaign
+    from volbench.store.journal import read_history
+
+    layout, archive = read_campaign(campaign)
+    if not is_held(layout):
+        raise CampaignError(
+            f"the campaign in {campaign} is not running",
+            hint=f"continue it: volbench resume {quoted(campaign)}; or see: "
+            f"volbench status {quoted(campaign)}",
+        )
+    try:
+        follow_log(layout)
+    except KeyboardInterrupt:
+        click.echo(f"\nthe campaign in {campaign} continues", err=True)
+        return
+    show_results(layout, TableOutput())
+    states = read_history(layout.journal).states
+    left = [run.id for run in archive.campaign.runs if run.id not in states]
+    left += [name for name, state in states.items() if not state.is_settled]
+    if left:
+        raise CampaignError(
+            f"{len(left)} of {counted_noun(len(archive.campaign.runs), 'run')} not finished",
+            hint=f"see them: volbench show {quoted(campaign)}; continue: "
+            f"volbench resume {quoted(campaign)}",
+        )
+
+
+def _clean(
+    campaign: Path,
+    limits: tuple[str, ...],
+    policy: str,
+    host_keys: HostKeyPolicy,
+    made: ProvisionedHosts,
+) -> None:
+    """End the active runs of a campaign and clean up its machines.
+
+    Reachable hosts are cleaned up even if others cannot be reached.
+    """
+    from volbench.engine.campaign.cleanup import reap
+    from volbench.engine.campaign.resume_plan import hosts_to_reach, resume_on
+    from volbench.present.terminal.listeners import listener_for
+    from volbench.store.consent import read_own_campaign
+    from volbench.store.journal import read_signed_history
+
+    layout, archive, seal = read_own_campaign(campaign)
+    plan = with_policy(archive.campaign, policy)
+    limited = named_limits(limits, campaign)
+    history, _ = read_signed_history(layout.journal, seal)
+    hosts = hosts_to_reach(plan, history.states, limited)
+    with ExitStack() as stack:
+        planned = () if limits else plan.hosts
+        there = stack.enter_context(made.removed(hosts, campaign, planned=planned))
+        if plan.hosts and not there:  # all of its pods are gone
+            click.echo(f"nothing of {campaign} is running", err=True)
+            return
+        connected = stack.enter_context(connect(there, host_keys))
+        reached = resume_on(connected, archive, allow_exec=True)
+        with listener_for(sys.stderr) as listener:
+            damage = reap(layout, plan, reached.hosts, listener=listener)
+    if not reached.may_go_on(plan):
+        reached.raise_absent(plan, history.states)
+    for error in reached.absent.values():
+        click.echo(f"note: {error.message}", err=True)
+    where = ", ".join(host.name for host in reached.hosts) if reached.absent else "its machines"
+    click.echo(f"cleaned up {where}; the results in {campaign} are kept", err=True)
+    if damage is not None:
+        raise ArchiveError(
+            f"{damage.message}; files that this or a later line names are not removed",
+            hint=f"look for folders volbench-{plan.key} on its volumes, and remove them; "
+            f"measure again: volbench run --like {quoted(campaign)}",
+            path=damage.path,
+        )
