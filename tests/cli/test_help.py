@@ -156,7 +156,7 @@ def test_each_verb_has_examples(words: tuple[str, ...]) -> None:
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        (["help"], "Commands:"),
+        (["help"], "Measure and compare:"),
         (["help", "run"], "Usage: volbench run"),
         (["help", "profile", "check"], "Usage: volbench profile check"),
         (["help", "findings"], "# Findings\n"),

@@ -174,7 +174,8 @@ def _run(given: list[str]) -> NoReturn:
     try:
         _check_text(given)
         configuration = {}
-        if not {"-h", "--help", "-V", "--version"} & {*given}:
+        is_verb = given and not given[0].startswith("-")
+        if is_verb and not {"-h", "--help"} & {*given}:
             configuration = read_configuration()
             _check_temporary_folder()
         cli.main(

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stderr
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NoReturn, TextIO
 
 import click
@@ -199,14 +200,14 @@ class LazyGroup(click.Group):
         verbs: verb to its reference (see `volbench.slices.load`; the name is ``command`` unless
             it has another) and its short help, in the order in which a user needs them. Verbs of
             absent slices are not listed; calling one says what is missing.
-        groups: heading to its verbs, for the help; all other verbs come last.
+        groups: heading to its verbs, for the help; all other verbs come after them.
     """
 
     def __init__(
         self,
         *arguments: Any,  # noqa: ANN401 - passed on to click as they are
         verbs: Mapping[str, tuple[str, str]],
-        groups: Mapping[str, Sequence[str]],
+        groups: Mapping[str, Sequence[str]] = MappingProxyType({}),
         **attributes: Any,  # noqa: ANN401 - the same
     ) -> None:
         super().__init__(*arguments, **attributes)
@@ -251,7 +252,8 @@ class LazyGroup(click.Group):
         del ctx
         grouped = {verb for group in self._groups.values() for verb in group}
         others = [verb for verb in self._verbs if verb not in grouped]
-        for heading, verbs in {**self._groups, "More": others}.items():
+        last = "More" if grouped else "Commands"
+        for heading, verbs in {**self._groups, last: others}.items():
             if rows := [
                 (f"{verb:<8}", self._verbs[verb][1]) for verb in verbs if verb in self._verbs
             ]:

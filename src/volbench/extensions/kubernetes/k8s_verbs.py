@@ -60,7 +60,10 @@ _CLASSES = (
     "k8s",
     cls=LazyGroup,
     verbs={
-        verb: (f"kubernetes.{'schedule' if verb in _SCHEDULES else 'k8s'}_verbs:{verb}", text)
+        verb: (
+            f"extensions.kubernetes.{'schedule' if verb in _SCHEDULES else 'k8s'}_verbs:{verb}",
+            text,
+        )
         for verb, text in _VERBS.items()
     }
     | {"storageclass": _CLASSES},
