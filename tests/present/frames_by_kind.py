@@ -10,7 +10,6 @@ from tests.nightly_campaigns import WORKLOADS, dropping, summary_of
 from tests.present.frames_for_plots import (
     Row,
     bins,
-    classes,
     frames,
     intervals,
     result,
@@ -49,18 +48,6 @@ def ladder() -> Frames:
     return frames(rows)
 
 
-def filled_queues() -> Frames:
-    """Return three jobs of queue depth 16: one fills it, one does now and then, one never does."""
-    rows = [result(name, iodepth=16, total_ios=1000) for name in ("full", "half", "empty")]
-    depths = ({1: 0.1, 16: 99.9}, {1: 0.1, 8: 49.9, 16: 50.0}, {1: 90.0, 2: 10.0})
-    found = [
-        found
-        for row, percents in zip(rows, depths, strict=True)
-        for found in classes(row, "iodepth", percents)
-    ]
-    return frames(rows, shares=found)
-
-
 def in_campaign(given: Frames, name: str) -> Frames:
     """Return frames as those of another campaign, its runs with ids of their own."""
     moved = {}
@@ -97,25 +84,6 @@ def repeats(*, factor: float = 1.0) -> Frames:
 def two_sets() -> Frames:
     """Return the same jobs from two campaigns, the second twice as fast."""
     return together(in_campaign(repeats(), "old"), in_campaign(repeats(factor=2), "new"))
-
-
-def two_ladders() -> Frames:
-    """Return the ladder from two campaigns: reads of the second are 1.5 times as fast."""
-    new = ladder()
-    reads = new["summary"]["direction"] == "read"
-    for column, factor in (("iops", 1.5), ("lat_p99_s", 1 / 1.5), ("clat_p99_s", 1 / 1.5)):
-        new["summary"].loc[reads, column] *= factor
-    return together(in_campaign(ladder(), "old"), in_campaign(new, "new"))
-
-
-def volumes(*, count: int = 25) -> Frames:
-    """Return two workloads on many volumes, the first five hundred times as fast as the last."""
-    rows: list[Row] = []
-    for n in range(1, count + 1):
-        for rw in ("randread", "randwrite"):
-            row = result(rw, rw=rw, direction=rw.removeprefix("rand"), iops=500 * 1000 / n)
-            rows.append(row | {"volume": f"/dev/disk/by-id/vendor-{n}", "run": f"{rw}-{n}"})
-    return frames(rows)
 
 
 def fleet(*, hosts: int = 12) -> Frames:
@@ -203,7 +171,6 @@ def arms_in_blocks(*, blocks: int = 6, arms: int = 2) -> Frames:
 FOR_KIND: Mapping[str, Callable[[], Frames]] = {
     "iops": repeats,
     "bandwidth": repeats,
-    "distribution": repeats,
     "device": climbs,
     "warmup": climbs,
     "storm": storms,
@@ -212,23 +179,13 @@ FOR_KIND: Mapping[str, Callable[[], Frames]] = {
     "heatmap": ladder,
     "series": repeats,
     "depth": ladder,
-    "numjobs": ladder,
-    "knee": ladder,
-    "ceiling": ladder,
     "bars3d": ladder,
-    "sets": two_sets,
-    "ratios": two_ladders,
-    "ranking": volumes,
     "histogram": repeats,
-    "hdr": repeats,
     "ecdf": repeats,
     "lines": repeats,
-    "cpu": repeats,
-    "inflight": filled_queues,
     "fleet": fleet,
     "convergence": rounds,
     "window": rounds,
-    "mixes": rounds,
     "latency-map": mapped,
     "trend": nightly,
     "blocks": arms_in_blocks,

@@ -257,9 +257,9 @@ class Verdicts:
         Raises:
             InputError: no ratio is known.
         """
-        from volbench.present.plots.charts.ratio_maps import comparison_plot  # noqa: PLC0415 - slow
+        from volbench.present.plots.charts.comparison_charts import forest_plot  # noqa: PLC0415 - slow
 
-        return Chart(comparison_plot(self.comparison, title=title), theme)
+        return Chart(forest_plot(self.comparison, title=title), theme)
 
     def __len__(self) -> int:
         """Return the number of verdicts."""

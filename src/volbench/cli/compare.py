@@ -166,7 +166,7 @@ def compare(
     """
     from volbench.analyse.compare.comparability import IncomparableError
     from volbench.api.compare_campaigns import compare_folders
-    from volbench.present.plots.charts.ratio_maps import comparison_plot
+    from volbench.present.plots.charts.comparison_charts import forest_plot
     from volbench.present.tables.compare_table import comparison_table, facts_table
 
     if baseline and question.tolerance is None:
@@ -186,9 +186,7 @@ def compare(
         for note in (*table.notes, *comparability.remarks):
             click.echo(note, err=True)
     if picture.chart:
-        picture.write(
-            comparison_plot(comparison, title=picture.title), comparison_table(comparison)
-        )
+        picture.write(forest_plot(comparison, title=picture.title), comparison_table(comparison))
     if baseline:
         _fail_on_regression(comparison)
 

@@ -160,7 +160,7 @@ def _list_kinds(context: click.Context, option: click.Parameter, value: object) 
     epilog=examples(
         "volbench plot iops results/quick",
         "volbench plot --list",
-        "volbench plot sets results/before results/after --by volume_type",
+        "volbench plot iops results/before results/after --by volume_type",
         "volbench plot sweep results --by volume_type,zone --output sweep.png",
     ),
 )
@@ -248,8 +248,7 @@ def _list_kinds(context: click.Context, option: click.Parameter, value: object) 
     type=click.IntRange(1, 28),
     default=MAX_LINES,
     show_default=True,
-    help="lines, sweep, knee, depth, numjobs, hdr, ecdf and distribution: number of lines of a "
-    "panel with a colour of their own.",
+    help="lines, sweep, depth and ecdf: number of lines of a panel with a colour of their own.",
 )
 @click.option(
     "--percentile",

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     "charts",
     multiple=True,
     metavar="KIND",
-    help="A chart beside the usual ones, such as knee; see volbench plot --list.",
+    help="A chart beside the usual ones, such as depth; see volbench plot --list.",
 )
 @PRICES
 def report(

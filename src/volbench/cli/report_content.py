@@ -183,7 +183,7 @@ def multi_campaign_content(dataset: Dataset) -> MultiCampaignContent:
     The first is the base of all verdicts.
     """
     from volbench.analyse.compare.comparison import headlines
-    from volbench.present.plots.charts.ratio_maps import comparison_plot
+    from volbench.present.plots.charts.comparison_charts import forest_plot
 
     frames = {name: dataset.frame(name) for name in ("summary", "findings")}
     figures = [_figure(plot) for plot in build_plots(frames, _COMPARED)]
@@ -196,7 +196,7 @@ def multi_campaign_content(dataset: Dataset) -> MultiCampaignContent:
             frames, refusal=reason, figures=[*leading, *figures], verdict=verdict
         )
     if any(not math.isnan(row.ratio) for row in comparison.rows):
-        leading = [*leading, _figure(comparison_plot(comparison), is_first=not leading)]
+        leading = [*leading, _figure(forest_plot(comparison), is_first=not leading)]
     verdict = verdict or _first_of(headlines(comparison))
     return MultiCampaignContent(frames, comparison, figures=[*leading, *figures], verdict=verdict)
 

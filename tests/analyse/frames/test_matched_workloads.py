@@ -99,7 +99,7 @@ def test_charts_and_report_match_renamed_jobs() -> None:
     first = in_campaign(frames([result("old", iops=100)]), "A")
     second = in_campaign(frames([result("new", iops=200)]), "B")
     both = together(first, second) | {"findings": no_findings()}
-    rows = numbers(build_plot("sets", both))
+    rows = numbers(build_plot("iops", both, by=["campaign"]))
     assert rows["job"].unique().tolist() == ["randwrite 4k"]
     assert sorted(rows["iops"]) == [100, 200]
     section = multi_campaign_section(MultiCampaignContent(frames=both, comparison=None))

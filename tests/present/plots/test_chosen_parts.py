@@ -10,7 +10,7 @@ from tests.present.plots.plot_parts import all_marks, caption_of, column, the_ma
 from volbench.errors import InputError
 from volbench.present.plots.chart import build_plot
 from volbench.present.plots.kinds import Options
-from volbench.present.plots.marks import Areas, Lines, Points, Texts
+from volbench.present.plots.marks import Areas, Lines, Texts
 from volbench.present.plots.selection import REST
 
 JOBS = 40
@@ -42,10 +42,9 @@ def test_histograms_show_the_slowest_jobs() -> None:
     assert "Showing 14 of 40 jobs, those with the slowest p99" in caption_of(plot)
 
 
-@pytest.mark.parametrize("kind", ["distribution", "hdr", "ecdf"])
-def test_curves_show_the_slowest_jobs_and_a_band_of_the_others(kind: str) -> None:
+def test_curves_show_the_slowest_jobs_and_a_band_of_the_others() -> None:
     """The legend stays short, and the range of the others is that of their bins."""
-    plot = build_plot(kind, given())
+    plot = build_plot("ecdf", given())
     names = [series.label for series in plot.series]
     assert f"job-{WORST}, write" in names
     assert names[-1] == f"the other {JOBS - len(names) + 1} jobs"
@@ -91,33 +90,6 @@ def test_names_of_outliers_do_not_overlap() -> None:
     names = [str(name) for mark in all_marks(panel, Texts) for name in mark.data["_text"]]
     assert "host-0" in names
     assert len(names) <= 3
-
-
-def test_sets_show_the_jobs_that_differ_most() -> None:
-    """Whole jobs are kept, and the one that got three times slower is among them."""
-    rows = [
-        result(f"job-{n:02}", iops=1000.0 / (3 if n == WORST and host else 1))
-        | {"host": f"h{host}", "run": f"{n}-{host}"}
-        for n in range(JOBS)
-        for host in range(2)
-    ]
-    plot = build_plot("sets", frames(rows), by=["host"])
-    names = plot.panels[0].y.categories
-    assert any(f"job-{WORST}" in name for name in names)
-    assert f"Showing {len(names)} of 40 jobs, those with the largest difference" in caption_of(plot)
-    bars = plot.panels[0].marks[0]
-    assert hasattr(bars, "data")
-    assert bars.data.groupby("job")["colour"].nunique().eq(2).all()
-
-
-def test_more_sets_than_colours_and_dashes_are_refused() -> None:
-    """Thirty bars of each job are no comparison."""
-    rows = [result("job") | {"host": f"h{host}", "run": f"r{host}"} for host in range(30)]
-    with pytest.raises(
-        Exception,
-        match=r"30 sets are too many .*at most 28.*--where",
-    ):
-        build_plot("sets", frames(rows), by=["host"])
 
 
 def at_depths(*, hosts: int = 1) -> Frames:
@@ -204,31 +176,7 @@ def test_what_has_no_line_is_last_in_the_legend_of_all_panels() -> None:
     assert keys[-1] == REST
 
 
-def test_loads_beside_knees_do_not_overlap() -> None:
-    """All knees lie at one place: one number is written, not seven over each other."""
-    panel = build_plot("knee", lines()).panels[0]
-    assert len(column(the_mark(panel, Points), "_x")) == 7
-    assert len(column(the_mark(panel, Texts), "_text")) < 4
-    pale, named = all_marks(panel, Lines)
-    assert (pale.data["label"].nunique(), named.data["label"].nunique()) == (3, 7)
-
-
-def test_a_ceiling_of_many_jobs_distinguishes_patterns_and_names_the_extremes() -> None:
-    """Beyond seven jobs the marker is the pattern, and the highest and lowest have their name."""
-    rows = [
-        result(f"{rw}-{n}", iops=100.0 * (n + 1) * factor, rw=rw)
-        for rw, factor in (("randread", 2.0), ("read", 1.0))
-        for n in range(10)
-    ]
-    plot = build_plot("ceiling", frames(rows))
-    shapes = {series.label: series.marker for series in plot.series if series.marker}
-    assert shapes == {"pattern randread": "circle", "pattern read": "square"}
-    [panel] = plot.panels
-    texts = {str(name) for mark in all_marks(panel, Texts) for name in mark.data["_text"]}
-    assert {"randread-9, write", "read-0, write"} <= texts
-
-
-@pytest.mark.parametrize("kind", ["latency", "sweep", "knee"])
+@pytest.mark.parametrize("kind", ["latency", "sweep"])
 def test_a_caption_counts_percentiles_in_the_last_bin(kind: str) -> None:
     """A percentile that fio cannot tell has no point, and the caption says why."""
     rows = sweep()

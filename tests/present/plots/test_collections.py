@@ -1,140 +1,20 @@
-"""Charts of many volumes and of two sets: ranks, ratios and their colours."""
+"""Charts of many volumes, and names that are too long for them."""
 
 from __future__ import annotations
 
 import pandas as pd
 import pytest
 
-from tests.analyse.compared_rows import no_findings, rows_of
 from tests.present.figure_texts import texts_outside
-from tests.present.frames_by_kind import (
-    Frames,
-    arms_in_blocks,
-    fleet,
-    repeats,
-    two_ladders,
-    two_sets,
-    volumes,
-)
+from tests.present.frames_by_kind import Frames, arms_in_blocks, in_campaign, ladder, together
 from tests.present.frames_for_plots import bins, frames, intervals, result, sweep
-from tests.present.plots.plot_parts import all_marks, caption_of, the_mark, written
-from volbench.analyse.compare.comparison import Comparison, Question, compare
+from tests.present.plots.plot_parts import all_marks, caption_of
 from volbench.errors import InputError
 from volbench.present.plots.chart import build_plot
-from volbench.present.plots.charts.ratio_maps import comparison_plot
 from volbench.present.plots.description import numbers
-from volbench.present.plots.kinds import Options
 from volbench.present.plots.labels import brief, shortened
 from volbench.present.plots.marks import Cells, Points
 from volbench.present.renderers.matplotlib import draw
-
-
-def test_ratios_are_the_second_set_over_the_first() -> None:
-    """Faster reads are above 1 in IOPS and below in p99, both better; writes are neutral."""
-    rows = numbers(build_plot("ratios", two_ladders()))
-    reads = rows[rows["direction"] == "read"]
-    iops, p99 = (reads[reads["metric"] == name]["ratio"] for name in rows["metric"].unique())
-    assert iops.tolist() == pytest.approx([1.5] * 9)
-    assert p99.tolist() == pytest.approx([1 / 1.5] * 9)
-    assert set(rows.loc[rows["direction"] == "write", "ratio"]) == {1.0}
-
-
-def test_equal_ratios_have_equal_colours_on_all_panels() -> None:
-    """Each value of numjobs and each metric has a panel; 1.0 is the middle of a common scale."""
-    plot = build_plot("ratios", two_ladders())
-    assert [panel.title for panel in plot.panels] == [
-        f"{metric}, new / old, numjobs {jobs}"
-        for jobs in (1, 2, 4)
-        for metric in ("IOPS", "p99 of total latency")
-    ]
-    [limits] = {the_mark(panel, Cells).limits for panel in plot.panels}
-    assert limits is not None
-    assert limits[0] * limits[1] == pytest.approx(1.0)
-    for panel in plot.panels:
-        cells = the_mark(panel, Cells).data
-        reads = cells[cells["label"].str.startswith("randread")]["better"]
-        assert reads.tolist() == pytest.approx([1.5] * 3)
-    assert texts_outside(draw(plot)) == []
-
-
-def test_sets_without_two_options_have_no_map() -> None:
-    """The reason says what is needed."""
-    with pytest.raises(InputError, match="differ in two of pattern"):
-        build_plot("ratios", two_sets())
-    with pytest.raises(InputError, match="only one set"):
-        build_plot("ratios", repeats())
-
-
-def _many(repeats: int) -> Comparison:
-    """Return a comparison of 48 workloads, of which the candidate's are slower."""
-
-    def side(level: float) -> pd.DataFrame:
-        parts = [
-            rows_of(
-                level * depth, job=f"{rw}-{depth}", repeats=repeats, rw=rw, iodepth=depth, numjobs=1
-            )
-            for rw in ("randread", "read")
-            for depth in range(1, 25)
-        ]
-        return pd.concat(parts, ignore_index=True)
-
-    sides = {"a": side(1000), "b": side(700)}
-    return compare(sides, dict.fromkeys(sides, no_findings()), Question(metrics=("iops",)))
-
-
-@pytest.mark.parametrize("repeats", [1, 5])
-def test_a_comparison_of_many_workloads_is_a_map(repeats: int) -> None:
-    """Nobody looks at 48 intervals; with repeats the cells say which are significant."""
-    plot = comparison_plot(_many(repeats))
-    [panel] = plot.panels
-    cells = the_mark(panel, Cells).data
-    assert len(cells) == 48
-    assert panel.y.categories == ("randread", "read")
-    assert cells["better"].max() < 0.8
-    assert all(text.endswith("*") for text in cells["_text"]) == (repeats > 1)
-    assert ("significant" in caption_of(plot)) == (repeats > 1)
-    assert plot.title == "b against a"
-
-
-def test_every_volume_has_a_row_in_each_workload() -> None:
-    """Rows are in the order of rank, on a logarithmic axis where rates differ much."""
-    plot = build_plot("ranking", volumes())
-    assert [panel.title.split("\n")[0] for panel in plot.panels] == ["randread 4k", "randwrite 4k"]
-    first = plot.panels[0]
-    points = the_mark(first, Points).data
-    assert points["iops"].tolist() == sorted(points["iops"], reverse=True)
-    assert points["_row"].tolist() == list(range(25))
-    assert first.x.scale == "log"
-    assert first.y.categories[0] == "vendor-1"
-    assert "500k" in written(first)
-    assert texts_outside(draw(plot)) == []
-
-
-def test_long_names_of_a_ranking_are_cut_in_their_middle() -> None:
-    """Host and volume are both part of the name, and no name leaves the picture."""
-    every = volumes()
-    hosts = every["summary"]["volume"].str[-6:] + ".eu-central-1.compute.internal"
-    summary = every["summary"].assign(host=hosts, volume="/dev/disk/by-id/of-a-long-name-1")
-    plot = build_plot("ranking", {**every, "summary": pd.concat([every["summary"], summary])})
-    names = plot.panels[0].y.categories
-    assert len({*names}) == len(names) == 50
-    assert max(map(len, names)) <= 34
-    assert texts_outside(draw(plot)) == []
-
-
-def test_a_short_ranking_keeps_both_ends() -> None:
-    """The first screen has room for some volumes; the numbers have all."""
-    plot = build_plot("ranking", volumes(), options=Options(volumes=10))
-    ranks = the_mark(plot.panels[0], Points).data["rank"].tolist()
-    assert ranks == [1, 2, 3, 4, 5, 21, 22, 23, 24, 25]
-    assert "Showing 10 of 25 volumes, the fastest and the slowest" in caption_of(plot)
-    assert len(numbers(plot)) == 50
-
-
-def test_close_volumes_have_an_axis_from_zero() -> None:
-    """A logarithmic axis within a factor of three would show noise as a difference."""
-    plot = build_plot("ranking", fleet(hosts=5))
-    assert plot.panels[0].x.scale == "linear"
 
 
 def _sweeps(*, count: int = 10) -> Frames:
@@ -153,7 +33,7 @@ def _sweeps(*, count: int = 10) -> Frames:
     )
 
 
-@pytest.mark.parametrize("kind", ["sweep", "knee", "lines", "distribution", "hdr", "ecdf"])
+@pytest.mark.parametrize("kind", ["sweep", "lines", "ecdf"])
 def test_too_many_lines_have_a_panel_for_each_volume(kind: str) -> None:
     """Names are what separates lines within a panel, and each has a colour of its own."""
     plot = build_plot(kind, _sweeps())
@@ -171,7 +51,7 @@ def test_too_many_lines_have_a_panel_for_each_volume(kind: str) -> None:
 
 def test_coloured_lines_of_many_volumes_have_panels_too() -> None:
     """A column for the colours keeps all lines out of one panel."""
-    plot = build_plot("hdr", _sweeps(), by=["volume"])
+    plot = build_plot("ecdf", _sweeps(), by=["volume"])
     assert [panel.heading for panel in plot.panels if panel.heading] == ["randread", "randwrite"]
 
 
@@ -218,7 +98,7 @@ def test_the_common_part_of_long_names_is_cut(names: list[str], short: list[str]
 def test_long_volume_names_leave_room_for_the_data(kind: str) -> None:
     """Titles and tables have the end of a name, in which volumes differ, and touch nothing."""
     folder = "/mnt/a-very-long-mount-point/of-a-customer/with/many/levels/of/folders"
-    given = two_ladders()
+    given = together(in_campaign(ladder(), "old"), in_campaign(ladder(), "new"))
     summary = given["summary"]
     ends = [f"/pvc-7d0c4e6a-{end}" for end in ("0", "1")]
     parts = [summary.assign(volume=f"/{n}{folder}{end}") for n, end in enumerate(ends)]
@@ -265,13 +145,6 @@ def test_jobs_of_one_volume_each_are_no_fleet() -> None:
     rows = [result(f"job-{n}") | {"volume": f"/dev/sd{n}"} for n in "ab"]
     with pytest.raises(InputError, match="no job ran on several volumes"):
         build_plot("fleet", frames(rows))
-
-
-def test_curves_of_fast_and_slow_volumes_share_logarithmic_axes() -> None:
-    """On a linear axis the slow ones would be a dot in a corner."""
-    plot = build_plot("knee", _sweeps())
-    assert {panel.x.scale for panel in plot.panels} == {"log"}
-    assert {panel.y.scale for panel in plot.panels} == {"log"}
 
 
 def test_bars_that_differ_much_are_points_on_a_logarithmic_axis() -> None:

@@ -15,7 +15,7 @@ from volbench.model.profile.profile_settings import Metric, Rounds, Track
 from volbench.present.plots.chart import build_plot
 from volbench.present.plots.description import numbers
 from volbench.present.plots.kinds import Options
-from volbench.present.plots.marks import Areas, Cells, Lines, Table, Texts
+from volbench.present.plots.marks import Areas, Lines, Table, Texts
 
 Frames = dict[str, pd.DataFrame]
 
@@ -152,13 +152,3 @@ def the_mark_table(marks: tuple[object, ...]) -> Table:
     """Return the only table."""
     [table] = [mark for mark in marks if isinstance(mark, Table)]
     return table
-
-
-def test_mixes_have_means_of_the_window() -> None:
-    """Each cell is the mean over the window's rounds, most reads at the left."""
-    plot = build_plot("mixes", rounds())
-    [panel] = plot.panels
-    assert panel.x.categories == ("100/0", "65/35", "0/100")
-    assert panel.y.categories == ("4k", "64k")
-    assert set(column(the_mark(panel, Cells), "_text")) == {"976\n900 to 1.01k"}
-    assert numbers(plot)["iops_mean"].round(9).eq(976.0).all()

@@ -8,7 +8,7 @@ from tests.present.frames_for_plots import bins, frames, intervals, result
 from tests.present.plots.plot_parts import all_marks, caption_of, column, the_mark
 from volbench.errors import InputError
 from volbench.present.plots.chart import build_plot
-from volbench.present.plots.description import FORMATS, numbers
+from volbench.present.plots.description import numbers
 from volbench.present.plots.marks import (
     Bars,
     Cells,
@@ -16,32 +16,6 @@ from volbench.present.plots.marks import (
     ReferenceLine,
     series_of,
 )
-
-
-def test_distribution_is_computed_from_the_bins() -> None:
-    """The line shows which share was slower than each bin's upper edge."""
-    row = result("a")
-    given = frames([row], histogram=bins(row, {0.001: 90, 0.01: 9, 0.1: 1}))
-    [panel] = build_plot("distribution", given).panels
-    line = the_mark(panel, Lines)
-    assert column(line, "bin_high_s") == [0.001, 0.001, 0.01, 0.1]
-    slower = np.array(column(line, "_slower"), dtype=float)
-    assert slower[:3] == pytest.approx([1.0, 0.1, 0.01])
-    assert slower[3] <= 0.01
-    assert panel.y.inverted
-    assert panel.y.limits is not None
-    assert panel.y.limits[1] == 1.0
-    assert panel.y.limits[0] < 0.01
-    assert FORMATS[panel.y.format].write(0.001) == "99.9 %"
-    assert panel.x.scale == "log"
-
-
-def test_many_distributions_have_several_panels() -> None:
-    """No panel holds more lines than eyes can tell apart."""
-    rows = [result(f"job{n}") for n in range(9)]
-    given = frames(rows, histogram=[b for row in rows for b in bins(row, {0.001: 9, 0.01: 1})])
-    panels = build_plot("distribution", given).panels
-    assert [len(series_of(the_mark(panel, Lines))) for panel in panels] == [5, 4]
 
 
 def test_histogram_shares_add_up() -> None:
@@ -57,18 +31,6 @@ def test_histogram_shares_add_up() -> None:
     assert len(all_marks(first, ReferenceLine)) == 2
 
 
-def test_percentiles_are_drawn_on_an_axis_of_nines() -> None:
-    """A tenth of the way is 90 %, and half of the I/Os were at most as slow as the first bin."""
-    [panel] = build_plot("hdr", repeats()).panels
-    write = FORMATS[panel.x.format].write
-    assert [write(value) for value in (2, 10, 100, 1000)] == ["50 %", "90 %", "99 %", "99.9 %"]
-    _, line = series_of(the_mark(panel, Lines))[0]
-    x, y = line["_inverse"].to_numpy(), line["bin_high_s"].to_numpy()
-    assert y[x <= 9.9].max() == pytest.approx(0.001)
-    assert x.max() == pytest.approx(300)
-    assert y.max() == pytest.approx(0.02)
-
-
 def test_ecdf_goes_from_0_to_100_percent() -> None:
     """The line begins at 0, ends at 1 and never falls."""
     [panel] = build_plot("ecdf", repeats()).panels
@@ -78,25 +40,22 @@ def test_ecdf_goes_from_0_to_100_percent() -> None:
     assert (np.diff(shares) >= 0).all()
 
 
-@pytest.mark.parametrize("kind", ["distribution", "hdr", "ecdf"])
-def test_curves_keep_the_bins_as_their_numbers(kind: str) -> None:
+def test_curves_keep_the_bins_as_their_numbers() -> None:
     """The numbers are the bins, without the points that the drawing adds."""
-    rows = numbers(build_plot(kind, repeats()))
+    rows = numbers(build_plot("ecdf", repeats()))
     assert rows.groupby("job")["count"].sum().tolist() == [300, 300]
     assert rows.groupby("job")["share"].max().tolist() == [1.0, 1.0]
 
 
-@pytest.mark.parametrize("kind", ["distribution", "hdr", "ecdf"])
-def test_curves_end_at_the_last_bin_of_fio(kind: str) -> None:
+def test_curves_end_at_the_last_bin_of_fio() -> None:
     """Its edge is no latency; 90 % of the I/Os are known, and a sentence says where curves end."""
     row = result("a")
-    plot = build_plot(kind, frames([row], histogram=bins(row, {1.0: 90, 17.179869184: 10})))
+    plot = build_plot("ecdf", frames([row], histogram=bins(row, {1.0: 90, 17.179869184: 10})))
     [(_, line)] = series_of(the_mark(plot.panels[0], Lines))
     assert line["bin_high_s"].max() == 1.0
     assert line["share"].max() == pytest.approx(0.9)
-    assert line["_slower"].min() == pytest.approx(0.1)
     assert "Curves end at fio's last bin" in caption_of(plot)
-    whole = build_plot(kind, frames([row], histogram=bins(row, {1.0: 90, 2.0: 10})))
+    whole = build_plot("ecdf", frames([row], histogram=bins(row, {1.0: 90, 2.0: 10})))
     assert "last bin" not in caption_of(whole)
 
 
@@ -166,4 +125,4 @@ def test_a_line_has_its_numbers_below_its_name() -> None:
 def test_without_bins_there_is_no_distribution() -> None:
     """The message says which output of fio has bins."""
     with pytest.raises(InputError, match=r"json\+"):
-        build_plot("hdr", frames([result("a")]))
+        build_plot("ecdf", frames([result("a")]))

@@ -30,7 +30,7 @@ from volbench.present.plots.marks import ReferenceLine, Span, series_of
 from volbench.present.renderers.interactive.plot_json import json_form
 from volbench.present.renderers.matplotlib import draw
 
-SINGLE = ("convergence", "window", "mixes")
+SINGLE = ("convergence", "window")
 """Kinds whose frames hold one profile, which can't be split by campaign."""
 
 
@@ -236,7 +236,7 @@ def test_a_report_shows_the_charts_that_have_data() -> None:
     [
         ("series", "sample 0"),
         ("device", "no run has samples"),
-        ("distribution", "no histogram"),
+        ("ecdf", "no histogram"),
         ("histogram", "no histogram"),
         ("lines", "no series"),
         ("latency-map", "no latencies over time"),

@@ -191,13 +191,3 @@ def test_latencies_have_the_colour_of_their_direction() -> None:
     [panel] = plot.panels
     assert {mark.by for mark in all_marks(panel, Points)} == {"_series"}
     assert {series.key for series in plot.series} >= {"read", "write", "p99"}
-
-
-def test_a_caption_explains_only_what_is_drawn() -> None:
-    """Single runs have no whiskers, and direct I/O needs no note on libaio's buffered I/O."""
-    single = frames([result("a") | {"cpu_usr": 1.0, "cpu_sys": 2.0}])
-    for kind in ("cpu", "ceiling"):
-        assert "whiskers" not in caption_of(build_plot(kind, single))
-    repeated = frames([result("a", repeat=n) | {"cpu_usr": 1.0, "cpu_sys": 2.0} for n in (1, 2)])
-    for kind in ("cpu", "ceiling"):
-        assert "whiskers" in caption_of(build_plot(kind, repeated))

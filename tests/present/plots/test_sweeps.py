@@ -2,10 +2,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.present.figure_texts import texts_outside
-from tests.present.frames_by_kind import in_campaign, ladder, repeats, together, two_sets
+from tests.present.frames_by_kind import Frames, ladder, rounds
 from tests.present.frames_for_plots import frames, result, sweep
-from tests.present.plots.plot_parts import all_marks, column, the_mark, written
+from tests.present.plots.plot_parts import all_marks, caption_of, column, the_mark, written
 from volbench.errors import InputError
 from volbench.present.plots.chart import build_plot
 from volbench.present.plots.description import FORMATS, numbers
@@ -14,13 +13,11 @@ from volbench.present.plots.marks import (
     Bars3D,
     Lines,
     Points,
-    ReferenceLine,
     Table,
     Texts,
     Whiskers,
     series_of,
 )
-from volbench.present.renderers.matplotlib import draw
 
 
 def test_sweep_has_a_line_per_pattern() -> None:
@@ -76,9 +73,15 @@ def test_few_bars_have_their_values_above_them() -> None:
     assert list(texts.data[texts.y]) == list(the_mark(iops, Bars).data["iops"] + 10)
 
 
+def jobs_alone() -> Frames:
+    """Return the ladder at one queue depth."""
+    made = ladder()
+    return {**made, "summary": made["summary"].query("iodepth == 4")}
+
+
 def test_bars_of_a_group_do_not_overlap() -> None:
     """The bars at one value stand beside each other around its tick."""
-    bars = the_mark(build_plot("numjobs", ladder()).panels[0], Bars)
+    bars = the_mark(build_plot("depth", jobs_alone()).panels[0], Bars)
     own = bars.data[bars.data["numjobs"] == 2].sort_values("_left")
     assert (own["_left"].to_numpy()[1:] > own["_right"].to_numpy()[:-1]).all()
     assert own["_left"].min() > 0.5
@@ -96,124 +99,33 @@ def test_deviation_never_reaches_below_zero() -> None:
     assert column(whiskers, whiskers.high) == [600.0, 700.0, 900.0]
 
 
-def test_sets_are_drawn_side_by_side() -> None:
-    """Each job has a bar per set in that set's colour, with the min and max of its repeats."""
-    plot = build_plot("sets", two_sets())
-    assert [panel.title for panel in plot.panels] == [
-        "IOPS",
-        "Bandwidth",
-        "Mean latency",
-        "p99 latency",
-    ]
-    bars = the_mark(plot.panels[0], Bars)
-    assert column(bars, bars.value) == [120.0, 240.0, 70.0, 140.0]
-    assert column(bars, bars.at) == [0, 1, 3, 4]
-    assert plot.panels[0].y.ticks == (0.5, 3.5)
-    rows = numbers(plot)
-    assert list(rows["iops_low"]) == [110.0, 220.0, 60.0, 120.0]
-    assert {"lat_mean_s", "lat_mean_low_s", "lat_p99_high_s"} <= set(rows)
-    assert [series.label for series in plot.series] == ["old", "new"]
-    assert "Pooled: 3 repeats" in plot.caption
-
-
-def test_rows_of_campaigns_are_not_mixed() -> None:
-    """Three campaigns are three sets, also when one lacks a job."""
-    third = in_campaign(repeats(factor=3), "third")
-    third = {
-        name: frame[frame["job"] == "small"] if "job" in frame else frame
-        for name, frame in third.items()
-    }
-    rows = numbers(build_plot("sets", together(two_sets(), third)))
-    assert rows.groupby("job", sort=False)["colour"].agg(list).to_dict() == {
-        "small": ["old", "new", "third"],
-        "large": ["old", "new"],
-    }
-
-
 def test_knee_is_where_power_has_its_maximum() -> None:
     """IOPS over mean latency decides; 1,2,4 with a latency that jumps at 4 has its knee at 2."""
     rows = [
         result(f"d{n}", iodepth=n, iops=iops, lat_mean_s=mean)
         for n, iops, mean in ((1, 500.0, 0.002), (2, 990.0, 0.0021), (4, 1000.0, 0.004))
     ]
-    plot = build_plot("knee", frames(rows))
+    plot = build_plot("sweep", frames(rows))
     table = numbers(plot)
     assert table.loc[table["knee"], "iodepth"].tolist() == [2]
-    panel = plot.panels[0]
-    assert column(the_mark(panel, Lines), "iops") == [500.0, 990.0, 1000.0]
-    ring = the_mark(panel, Points)
-    assert (column(ring, ring.x), column(ring, ring.y)) == ([990.0], [0.0021])
+    ring = the_mark(plot.panels[0], Points)
+    assert (column(ring, ring.x), column(ring, ring.y)) == ([2], [990.0])
     assert ring.is_hollow
-    assert column(the_mark(panel, Texts), "_text") == ["1", "2", "4"]
+    assert "Ringed: the knee" in caption_of(plot)
+    two = build_plot("sweep", frames(rows[:2]))
+    assert not all_marks(two.panels[0], Points), "two points have no knee"
 
 
-def test_ceiling_has_limits_and_points() -> None:
-    """Points lie at IOPS and bandwidth, and each declared limit is a line at its value."""
-    plot = build_plot("ceiling", ladder())
-    [panel] = plot.panels
-    assert (panel.x.scale, panel.y.scale) == ("log", "log")
-    lines = all_marks(panel, ReferenceLine)
-    assert [(line.axis, line.value) for line in lines] == [("x", 1600.0), ("y", 5e6)]
-    assert {"limit: 1.6k", "limit: 5 MB/s"} <= set(written(panel))
-    rows = numbers(plot)
-    points = the_mark(panel, Points)
-    assert column(points, points.x) == rows["iops"].tolist()
-    assert column(points, points.y) == rows["bw_bytes_per_s"].tolist()
-    assert len(rows) == 18
-
-
-def test_long_names_leave_a_ceiling_its_width() -> None:
-    """The names of the extreme results are cut, and the leftmost is inside the picture."""
-    given = ladder()
-    rows = given["summary"]
-    rows["job"] += "-of-the-orders-database-on-the-second-node-of-three"
-    rows["profile"] = [f"{'ab'[n % 2]}-profile-with-quite-a-long-name" for n in range(len(rows))]
-    plot = build_plot("ceiling", given)
-    assert max(map(len, written(plot.panels[0]))) < 40
-    figure = draw(plot)
-    assert texts_outside(figure) == []
-    (axes,) = figure.axes
-    assert axes.get_position().width > 0.6
-
-
-def test_a_ceiling_without_declared_limits_draws_no_limit() -> None:
-    """The caption explains dashed lines where there are some."""
-    given = ladder()
-    assert "Dashed: declared limits" in build_plot("ceiling", given).caption
-    given["summary"][["limit_iops", "limit_bw_bytes_per_s"]] = None
-    plot = build_plot("ceiling", given)
-    assert not [words for words in (*plot.caption, plot.title) if "limit" in words]
-
-
-@pytest.mark.parametrize(("column", "kind"), [("lat", "total"), ("clat", "completion")])
-def test_a_knee_says_which_latency_it_shows(column: str, kind: str) -> None:
-    """Without percentiles of total latency, both panels are of completion latency."""
-    given = ladder()
-    rows = given["summary"]
-    for statistic in ("mean", "p99"):
-        values = rows[f"lat_{statistic}_s"]
-        rows[f"clat_{statistic}_s"] = values
-    if column == "clat":
-        rows["lat_p99_s"] = None
-    labels = [panel.y.label for panel in build_plot("knee", given).panels]
-    assert [f"Mean {kind} latency" in labels[0], f"p99 of {kind} latency" in labels[1]] == [1, 1]
-
-
-def test_results_of_unknown_pattern_have_a_marker() -> None:
-    """An old fio does not report its options; its results are drawn beside the others."""
-    given = ladder()
-    given["summary"].loc[:5, "rw"] = None
-    names = [series.label for series in build_plot("ceiling", given).series]
-    assert "pattern unknown" in names
-    assert "pattern randread" in names
-
-
-def test_lines_of_equal_block_size_have_that_slope() -> None:
-    """Bandwidth is IOPS times the block size along each sloping line."""
-    lines = the_mark(build_plot("ceiling", ladder()).panels[0], Lines)
-    for name, line in lines.data.groupby("_text"):
-        sizes = {FORMATS["size"].write(y / x) for x, y in zip(line["_x"], line["_y"], strict=True)}
-        assert sizes == {name}
+def test_grids_over_the_mix_of_reads_and_writes() -> None:
+    """A heat map has a grid of reads and one of writes, over mix and block size."""
+    plot = build_plot("heatmap", rounds())
+    reads = plot.panels[0]
+    assert reads.x.label == "Reads in the mix, percent"
+    assert (reads.x.categories, reads.y.categories) == (("65", "100"), ("4k", "64k"))
+    assert [panel.title for panel in plot.panels[::2]] == [
+        "IOPS, randrw, read",
+        "IOPS, randrw, write",
+    ]
 
 
 def test_towers_are_the_cells_of_the_grid() -> None:
@@ -227,30 +139,13 @@ def test_towers_are_the_cells_of_the_grid() -> None:
     assert len(numbers(plot)) == 18
 
 
-def test_cpu_is_stacked_from_zero() -> None:
-    """System time follows user time, both the medians of the repeats."""
-    [panel] = build_plot("cpu", repeats()).panels
-    user, system = all_marks(panel, Bars)
-    assert (user.base, system.base) == ("", user.value)
-    assert column(user, user.value) == [5.0, 5.0]
-    assert column(system, system.value) == [9.0, 9.0]
-    assert "14 %" in written(panel)
-    whiskers = the_mark(panel, Whiskers)
-    assert column(whiskers, whiskers.low) == [13.0, 13.0]
-    assert column(whiskers, whiskers.high) == [15.0, 15.0]
-
-
 @pytest.mark.parametrize(
     ("kind", "reason"),
     [
         ("sweep", "nothing is swept"),
         ("heatmap", "no grid"),
-        ("depth", "differ in queue depth alone"),
-        ("numjobs", "differ in numjobs alone"),
-        ("sets", "one set of results"),
-        ("knee", "no curve"),
+        ("depth", "differ in queue depth or numjobs alone"),
         ("bars3d", "no grid"),
-        ("cpu", "no CPU time"),
     ],
 )
 def test_missing_data_is_explained(kind: str, reason: str) -> None:
@@ -258,11 +153,3 @@ def test_missing_data_is_explained(kind: str, reason: str) -> None:
     with pytest.raises(InputError, match=reason) as caught:
         build_plot(kind, frames([result("alone")]))
     assert "plot all" in caught.value.hint
-
-
-def test_dd_beside_fio_leaves_gaps() -> None:
-    """A job without IOPS has no bar in that panel, and no zero."""
-    given = two_sets()
-    given["summary"].loc[given["summary"]["job"] == "large", "iops"] = None
-    bars = the_mark(build_plot("sets", given).panels[0], Bars)
-    assert bars.data[bars.value].dropna().tolist() == [120.0, 240.0]

@@ -224,7 +224,7 @@ def test_ticks_do_not_touch_beside_a_legend() -> None:
     """A legend makes panels narrower than they were when their ticks were chosen."""
     row = result("read-of-a-volume-with-quite-a-long-name")
     counts = {1e-3 * n: 10 ** (9 - n) for n in range(1, 9)}
-    plot = build_plot("hdr", frames([row], histogram=bins(row, counts)))
+    plot = build_plot("ecdf", frames([row], histogram=bins(row, counts)))
     figure = draw(replace(plot, width_in=5.0))
     figure.draw_without_rendering()
     [axes] = figure.axes
@@ -239,12 +239,3 @@ def test_the_first_colours_of_a_theme_are_far_apart(theme: str) -> None:
     colours = [np.array(to_rgb(theme_of(theme).colours[f"palette-{n}"])) for n in range(7)]
     distances = [np.abs(a - b).max() for a, b in combinations(colours, 2)]
     assert min(distances) > 0.2
-
-
-@pytest.mark.parametrize("theme", ["light", "dark", "print"])
-def test_ordered_classes_have_steps_of_one_ramp(theme: str) -> None:
-    """More I/Os in flight are further from the paper."""
-    colours = theme_of(theme).colours
-    paper = np.mean(to_rgb(colours["paper"]))
-    contrasts = [abs(np.mean(to_rgb(colours[f"step-{n}"])) - paper) for n in range(7)]
-    assert contrasts == sorted(contrasts)

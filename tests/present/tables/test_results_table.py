@@ -79,7 +79,7 @@ def test_a_result_is_shown_with_units() -> None:
 def test_missing_values_are_not_zero() -> None:
     """What was not reported reads n/a, what was zero reads 0."""
     lines = printed(summary_table(summary(iops=0.0))).splitlines()
-    assert lines[2].split() == ["a", "write", *["n/a"] * 3, "0", *["n/a"] * 5]
+    assert lines[2].split() == ["a", "write", *["n/a"] * 3, "0", *["n/a"] * 7]
 
 
 def test_completion_latency_is_marked() -> None:

@@ -372,7 +372,7 @@ def with_latencies(summary: pd.DataFrame, statistics: Sequence[str]) -> tuple[pd
     return added, kind
 
 
-def swept_options(summary: pd.DataFrame) -> list[str]:
+def swept_options(summary: pd.DataFrame, among: Sequence[str] = OPTIONS) -> list[str]:
     """Return the options that a campaign sweeps, the one with most values first.
 
     An option is swept when jobs that are equal in everything else have at least three values of
@@ -380,12 +380,12 @@ def swept_options(summary: pd.DataFrame) -> list[str]:
     chance in any list of unlike jobs; requiring all sets would fail with a single failed run.)
 
     Returns:
-        Names out of `OPTIONS`; empty when nothing is swept.
+        Names out of `among`; empty when nothing is swept.
     """
     rows = measured(summary)
     rows = rows[rows["direction"] != "sync"]
     most: dict[str, int] = {}
-    for option in OPTIONS:
+    for option in among:
         values = _values_per_line(rows.dropna(subset=[option]), option)
         if len(values) and (values.max() >= 3 or (values >= 2).mean() >= 2 / 3):
             most[option] = int(values.max())
@@ -483,7 +483,7 @@ def keep_extremes(x: Floats, y: Floats, *, buckets: int = 1000) -> tuple[Floats,
 
 def _fixed(*options: str) -> list[str]:
     """Return the columns that are equal along a line or over a grid of options."""
-    return [*SETTING, *(name for name in OPTIONS if name not in options)]
+    return [name for name in (*SETTING, *OPTIONS) if name not in options]
 
 
 def _values_per_line(rows: pd.DataFrame, option: str) -> pd.Series[int]:

@@ -3,7 +3,7 @@
 The palette is that of Okabe and Ito (Color Universal Design, 2008), which people with any of the
 common colour deficiencies can distinguish; yellow fades on white and is in the dark theme only, in
 place of a second blue. Seven darker colours follow (after Paul Tol's "muted" scheme, 2021), then
-both halves mixed with grey. Ordered classes have steps of one ramp.
+both halves mixed with grey.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from types import MappingProxyType
 
 from volbench.errors import InputError
 
-_STEPS = slice(2, 9)  # Colours of a ramp that stand out from paper, for ordered classes
 _ROLES = ("paper", "ink", "muted", "pale", "shade", "quiet", "hatch", "rest")
 _LIGHT = ("#ffffff", "#222222", "#666666", "#dddddd", "#eeeeee", "#f4f4f4", "#cccccc", "#cccccc")
 _DARK = ("#15181d", "#e8e8e8", "#a9adb3", "#363b43", "#252a31", "#1e2228", "#3c424b", "#666d78")
@@ -39,13 +38,10 @@ class Theme:
     is_grey: bool = False  # colour ramps are grey
 
 
-def _colours(
-    roles: tuple[str, ...], palette: tuple[str, ...], steps: tuple[str, ...]
-) -> Mapping[str, str]:
+def _colours(roles: tuple[str, ...], palette: tuple[str, ...]) -> Mapping[str, str]:
     palette = (*palette, *(_half_grey(colour) for colour in palette))
     places = {f"palette-{place}": colour for place, colour in enumerate(palette)}
     directions = {name: palette[place] for name, place in _MEANINGS.items()}
-    places |= {f"step-{place}": colour for place, colour in enumerate(steps)}
     return MappingProxyType({**dict(zip(_ROLES, roles, strict=True)), **places, **directions})
 
 
@@ -76,11 +72,6 @@ RAMPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             *("#fcfbfd", "#efedf5", "#dadaeb", "#bcbddc", "#9e9ac8"),
             *("#807dba", "#6a51a3", "#54278f", "#3f007d"),
         ),
-        # Orange to blue (ColorBrewer 2.0: RdBu of nine classes, its reds those of Oranges)
-        "diverging": (
-            *("#a63603", "#e6550d", "#fd8d3c", "#fdbe85"),
-            *("#f7f7f7", "#9ecae1", "#6baed6", "#3182bd", "#08519c"),
-        ),
         "grey": (
             *("#ffffff", "#f0f0f0", "#d9d9d9", "#bdbdbd", "#969696"),
             *("#737373", "#525252", "#252525", "#000000"),
@@ -90,10 +81,10 @@ RAMPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 THEMES: Mapping[str, Theme] = MappingProxyType(
     {
-        "light": Theme(_colours(_LIGHT, (*_OKABE_ITO, *_FURTHER), RAMPS["purple"][_STEPS])),
-        "dark": Theme(_colours(_DARK, (*_ON_BLACK, *_FURTHER_ON_BLACK), RAMPS["purple"][7:0:-1])),
+        "light": Theme(_colours(_LIGHT, (*_OKABE_ITO, *_FURTHER))),
+        "dark": Theme(_colours(_DARK, (*_ON_BLACK, *_FURTHER_ON_BLACK))),
         "print": Theme(
-            _colours(_PRINT, (*_GREYS, *_GREYS), RAMPS["grey"][_STEPS]),
+            _colours(_PRINT, (*_GREYS, *_GREYS)),
             _by_place(
                 {1: "////", 2: "....", 3: "xxxx", 4: "----"}
                 | {place: _FURTHER_HATCHES[place // 7 - 1] for place in range(7, 28)}

@@ -88,7 +88,6 @@ class Panel:
     row: int = 0  # of the grid, from 0 at the top; `column` likewise from the left
     column: int = 0
     columns: int = 1
-    has_grid: bool = True  # lines at the ticks of axes without categories
     # empty, ``hatched`` where cells may be missing, or ``quiet``
     background: Literal["", "hatched", "quiet"] = ""
     # position of a legend of the panel's own series; empty to leave it to the plot
@@ -177,13 +176,7 @@ def short_time(seconds: float) -> str:
     return format_duration(seconds).replace("m 00s", "m").replace("h 00m", "h")
 
 
-def nines(slower: float) -> str:
-    """Return the share that was faster, with as many nines as it takes: ``99.9 %`` for 0.001."""
-    return f"{100 * (1 - slower):.6f}".rstrip("0").rstrip(".") + " %"
-
-
-# Name to format. ``share`` is 0 to 1; ``nines`` holds the share that was slower, and ``percentile``
-# its reciprocal; ``magnitude`` is a count without its sign.
+# Name to format. ``share`` is 0 to 1; ``magnitude`` is a count without its sign.
 FORMATS: Mapping[str, Format] = MappingProxyType(
     {
         "number": Format("", lambda value: f"{value:.4g}"),
@@ -194,11 +187,8 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         "duration": Format("s", short_time),
         "size": Format("B", format_size),
         "bytes": Format("B", lambda value: format_rate(value).removesuffix("/s")),
-        "ratio": Format("", lambda value: f"{value:.3g}x"),
         "percent": Format("%", lambda value: f"{value:g} %"),
         "share": Format("", lambda value: f"{100 * value:g} %"),
-        "nines": Format("", nines),
-        "percentile": Format("", lambda value: nines(1 / value)),
     }
 )
 

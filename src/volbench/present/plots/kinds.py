@@ -47,7 +47,6 @@ class Options:
     statistic: str = "mean"
     latency: str = "lat"  # kind of the latencies over time, ``lat``, ``clat`` or ``slat``
     smooth_s: float = 0.0  # over which rates and mean latencies over time are moving averages
-    volumes: int = 60  # that a ranking shows, the fastest and the slowest
     # access patterns, mixes or volumes with panels of their own, where a kind shows as many
     parts: int = 8
     # changes over campaigns that were acknowledged, read by the charts that show trends
@@ -141,17 +140,8 @@ REFERENCES = {
     "heatmap": "present.plots.charts.option_grids:HEATMAP",
     "series": "present.plots.charts.run_series:SERIES",
     "depth": "present.plots.charts.sweeps:DEPTH",
-    "numjobs": "present.plots.charts.sweeps:NUMJOBS",
-    "sets": "present.plots.charts.result_sets:SETS",
-    "knee": "present.plots.charts.sweeps:KNEE",
-    "ceiling": "present.plots.charts.ceiling:CEILING",
     "bars3d": "present.plots.charts.option_grids:BARS3D",
-    "cpu": "present.plots.charts.job_rows:CPU",
-    "inflight": "present.plots.charts.job_rows:IN_FLIGHT",
-    "mixes": "present.plots.charts.steady_rounds:MIXES",
-    "distribution": "present.plots.charts.latency_distribution:DISTRIBUTION",
     "histogram": "present.plots.charts.latency_distribution:HISTOGRAM",
-    "hdr": "present.plots.charts.latency_distribution:HDR",
     "ecdf": "present.plots.charts.latency_distribution:ECDF",
     "latency-map": "present.plots.charts.latency_maps:LATENCY_MAP",
     "lines": "present.plots.charts.run_series:LINES",
@@ -161,8 +151,6 @@ REFERENCES = {
     "window": "present.plots.charts.steady_rounds:WINDOW",
     "fleet": "present.plots.charts.fleet_strips:FLEET",
     "storm": "present.plots.charts.storm_columns:STORM",
-    "ratios": "present.plots.charts.ratio_maps:RATIOS",
-    "ranking": "present.plots.charts.rankings:RANKING",
     "blocks": "present.plots.charts.blocks_chart:BLOCKS",
     "trend": "present.plots.charts.comparison_charts:TREND",
 }

@@ -32,8 +32,14 @@ OPTION_NAMES = {
     "iodepth": "Queue depth of each job",
     "block_bytes": "Block size (1k = 1024 bytes)",
     "numjobs": "Jobs in parallel",
+    "rwmixread": "Reads in the mix, percent",
 }
-SHORT_NAMES = {"iodepth": "queue depth", "block_bytes": "block size", "numjobs": "numjobs"}
+SHORT_NAMES = {
+    "iodepth": "queue depth",
+    "block_bytes": "block size",
+    "numjobs": "numjobs",
+    "rwmixread": "percent of reads",
+}
 OPTION_WORDS = {"rw": "pattern", **SHORT_NAMES}
 DIRECTIONS = ("read", "write", "trim", "sync", "mixed")
 PALETTE_SIZE = 28  # Colours of a theme; no two sets share one

@@ -97,8 +97,7 @@ class Cells(Mark):
     x_end: str = ""
     y_end: str = ""
     text: str = ""
-    # ``blue``, ``orange`` or ``purple``, from pale to dark; ``diverging`` is palest in the middle
-    ramp: Literal["blue", "orange", "purple", "diverging"] = "blue"
+    ramp: Literal["blue", "orange", "purple"] = "blue"  # from pale to dark
     scale: Literal["linear", "log"] = "log"
     limits: tuple[float, float] | None = None  # values of the palest and the darkest colour
     bar: str = ""  # title of a bar that explains the colours; empty for none

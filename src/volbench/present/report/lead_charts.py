@@ -26,7 +26,6 @@ from volbench.present.tables.volumes_table import is_collection
 
 _DEFAULTS = Options()
 _MAX_BARS = 6
-_MAX_VOLUMES = 20  # Rows of a ranking that the first screen has room for
 # Columns that are equal along one curve of a sweep
 _PLACE = ("campaign", "host", "profile", "volume", "block_bytes")
 _HEIGHT_IN = 3.4  # Of the panels together, so that title, verdict and chart share the first screen
@@ -40,8 +39,8 @@ _MIN_GRID = 3
 def lead_plots(frames: Frames, options: Options = _DEFAULTS) -> list[Plot]:
     """Return the charts of the first screen: at most two, none without a result.
 
-    The first shows a storm, a warm-up, rounds, a ranking of volumes, a sweep of two options, one of
-    the load, or bars. A warm-up leads where the plan has one, a knee where all results are of one
+    The first shows a storm, a warm-up, rounds, volumes side by side, a sweep of two options or of
+    one, or bars. A warm-up leads where the plan has one, a sweep where all results are of one
     volume. The second is the series of the run whose rate changed most. A single run leads with its
     series.
 
@@ -62,7 +61,7 @@ def lead_plots(frames: Frames, options: Options = _DEFAULTS) -> list[Plot]:
             continue
         plot = _chart(kind, narrowed, options)
         if plot is not None and _fits(kind, plot):
-            is_sweep = kind in {"heatmap", "knee"}
+            is_sweep = kind in {"heatmap", "sweep"}
             second = [] if kind in {"storm", "warmup"} else _changed(frames, is_sweep=is_sweep)
             return [_noted(_cut(plot, rows), narrowed, frames), *second]
     return []
@@ -71,7 +70,7 @@ def lead_plots(frames: Frames, options: Options = _DEFAULTS) -> list[Plot]:
 def _chart(kind: str, frames: Frames, options: Options) -> Plot | None:
     """Return a chart, if the frames have something for it."""
     parts = 1 if kind == "warmup" else 2  # As many as `_cut` leaves, so that the caption is true
-    options = replace(options, volumes=_MAX_VOLUMES, parts=parts)
+    options = replace(options, parts=parts)
     return next(build_plots(KINDS[kind].frames_of(frames), [kind], options=options), None)
 
 
@@ -98,7 +97,7 @@ def worst_warm_up(frames: Frames) -> Curve | None:
 
 def _fits(kind: str, plot: Plot) -> bool:
     """Return whether a chart is informative: curves of several points."""
-    if kind == "knee":
+    if kind == "sweep":
         return bool((numbers(plot).groupby("label").size() >= _MIN_KNEE_POINTS).any())
     return True
 
@@ -163,9 +162,9 @@ _CANDIDATES: tuple[tuple[str, Callable[[Frames], Frames], int], ...] = (
     ("storm", _few_storms, 1),
     ("warmup", _warm_up, 2),
     ("convergence", _whole, 1),
-    ("ranking", _volumes, 1),
+    ("fleet", _volumes, 1),
     ("heatmap", _grid, 2),
-    ("knee", _one_setting, 1),
+    ("sweep", _one_setting, 2),
     ("iops", _largest_jobs, 1),
     ("bandwidth", _largest_jobs, 1),
 )

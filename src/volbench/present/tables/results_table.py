@@ -341,7 +341,21 @@ def _result_columns(identity: Collection[str]) -> list[Column[Row]]:
         ),
         *_RATES,
         *(_latency_column(statistic) for statistic in NARROW_STATISTICS),
+        Column("in_flight", _in_flight, header="in flight", priority=8, is_right=True),
+        Column("cpu", _cpu, header="CPU", priority=8, is_right=True),
     ]
+
+
+def _in_flight(row: Row) -> str:
+    """Return the mean number of I/Os in flight, by Little's law."""
+    mean = number(row, "iops") * latency(row, "mean").seconds
+    return MISSING if math.isnan(mean) else f"{mean:.3g}"
+
+
+def _cpu(row: Row) -> str:
+    """Return the CPU time of each process of the job, user and system, of one CPU."""
+    percent = number(row, "cpu_usr") + number(row, "cpu_sys")
+    return MISSING if math.isnan(percent) else f"{percent:.3g} %"
 
 
 def results_page_table(rows: Sequence[Row], findings: Sequence[Row] = ()) -> Table[Row]:

@@ -15,7 +15,7 @@ from volbench.analyse.compare.comparison import Question, compare, headlines
 from volbench.analyse.compare.expected_bounds import Verdict
 from volbench.analyse.compare.repeat_statistics import location_interval
 from volbench.analyse.findings.rate_rules import MIN_REPEAT_RATIO
-from volbench.analyse.frames.job_frames import measured, plain_rows, with_latencies
+from volbench.analyse.frames.job_frames import OPTIONS, measured, plain_rows, with_latencies
 from volbench.analyse.time.steady_state import State
 from volbench.errors import ComparisonError, quoted
 from volbench.model.frames.expectation import SYNC
@@ -183,9 +183,7 @@ def _results(rows: pd.DataFrame, verdicts: pd.DataFrame) -> Iterator[str]:
             workload
         )
     for workloads in sweeps.values():
-        options = [
-            name for name in SHORT_NAMES if len({number(w.row, name) for w in workloads}) > 1
-        ]
+        options = [name for name in OPTIONS if len({number(w.row, name) for w in workloads}) > 1]
         if options and len(workloads) >= _MIN_SWEEP:
             yield _sweep_sentence(workloads, options)
         else:

@@ -1,4 +1,4 @@
-"""A row for each job: IOPS, bandwidth, CPU time and I/Os in flight as bars, latencies as points."""
+"""A row for each job: IOPS and bandwidth as bars, latency percentiles as points."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from dataclasses import dataclass, replace
 
 import pandas as pd
 
-from volbench.analyse.frames.aggregate import in_classes
-from volbench.analyse.frames.job_frames import key_of, per_job, with_latencies
-from volbench.present.formatting import Row, flag, number, records, text
+from volbench.analyse.frames.job_frames import per_job, with_latencies
+from volbench.present.formatting import Row, number, records, text
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series
 from volbench.present.plots.kinds import PER_JOB, Frames, Kind, Options
@@ -26,14 +25,11 @@ from volbench.present.plots.metrics import (
 )
 from volbench.present.plots.picture import logarithmic
 from volbench.present.plots.selection import largest
-from volbench.units import counted_noun, format_latency, format_percent
+from volbench.units import counted_noun, format_latency
 
 _MAX_NAMED = 3  # Jobs of which a caption has the names
 _MAX_RESULTS = 60  # Maximum number of rows in one chart
 _ROOM = 1.14  # The axis ends this far beyond the longest bar, for its text
-# The key is the column
-_CPU = (Series("cpu_usr", "user", "palette-5"), Series("cpu_sys", "system", "palette-0"))
-_FULL = 100.0
 # From fast to slow; the key is the statistic
 _PERCENTILES = (
     Series("p50", "median", "muted", "circle"),
@@ -181,72 +177,6 @@ BANDWIDTH_BARS = _kind(
 )
 
 
-def read_cpu(frames: Frames, _: Options) -> pd.DataFrame | str:
-    """Return a row per job with the medians of user and system time, and of their sum."""
-    # fio reports it once for a job, and both directions of a mixed job repeat it.
-    jobs = _rated(frames).dropna(subset="cpu_usr").drop_duplicates(["run", "group"])
-    jobs = jobs.assign(cpu=jobs["cpu_usr"] + jobs["cpu_sys"])
-    rows = labels.side_by_side(per_job(jobs, [*(part.key for part in _CPU), "cpu"]))
-    return rows if len(rows) else "no CPU time: no run reported it"
-
-
-def build_cpu(rows: pd.DataFrame) -> Plot:
-    """Draw a bar for each job; the whisker is the range of the sum over the repeats."""
-    every = rows
-    rows, fewer = largest(
-        rows, "cpu", most=_MAX_RESULTS, what="jobs", criterion="those with the most CPU time"
-    )
-    total = rows["cpu_usr"] + rows["cpu_sys"]
-    data = _cpu_numbers(rows).assign(
-        _row=range(len(rows)),
-        _high=rows["cpu_high"].where(rows["repeats"] > 1),
-        _end=total.combine(rows["cpu_high"], max),
-        _text=[f"{value:.3g} %" for value in total],
-    )
-    most = float(data["_end"].max())
-    parts = (
-        *((marks.ReferenceLine(_FULL, "x"),) if most > _FULL * 0.8 else ()),
-        marks.Bars(data, series="cpu_usr", value="cpu_usr"),
-        marks.Bars(data, series="cpu_sys", value="cpu_sys", base="cpu_usr"),
-        marks.Whiskers(data, low="cpu_low"),
-        marks.Texts(data, x="_end", y="_row", offset_pt=(6, 0)),
-    )
-    caption = (
-        "CPU time of each process of the job, as a share of one CPU",
-        "Bars: medians; whiskers: min to max of the sum" * _is_repeated(rows),
-        fewer,
-    )
-    x = Axis("CPU time, of one CPU", "percent", limits=(0, max(most * 1.15, 1.0)))
-    return _rows_plot(
-        rows, x, parts, series=_CPU, caption=caption, every=_cpu_numbers(every) if fewer else None
-    )
-
-
-def _cpu_numbers(rows: pd.DataFrame) -> pd.DataFrame:
-    return labels.identified(rows, ["cpu_usr", "cpu_sys", "cpu_low", "cpu_high"])
-
-
-def describe_cpu(rows: pd.DataFrame) -> str:
-    """Return the busiest job in one sentence."""
-    busiest = records(rows.nlargest(1, "cpu"))[0]
-    value = number(busiest, "cpu_usr") + number(busiest, "cpu_sys")
-    jobs = counted_noun(len(rows), "job")
-    return f"CPU time of {jobs}: max {value:.3g} % of one CPU ({busiest['label']})."
-
-
-CPU = Kind(
-    name="cpu",
-    title="CPU time",
-    by_options=PER_JOB,
-    help="User and system time that each job's processes used.",
-    needs="a finished run of fio",
-    read=read_cpu,
-    build=build_cpu,
-    describe=describe_cpu,
-    is_pooled=True,
-)
-
-
 def read_latency(frames: Frames, _: Options) -> pd.DataFrame | str:
     """Return a row per job and direction with each percentile and ``latency``, the kind's name."""
     summary, kind = with_latencies(frames["summary"], _STATISTICS)
@@ -344,107 +274,4 @@ LATENCY = Kind(
     describe=describe_latency,
     is_pooled=True,
     in_report=True,
-)
-
-
-_CLASSES = (1, 2, 4, 8, 16, 32, 64)  # Least I/Os in flight of each class of fio
-_CLASS_NAMES = ("1", "2 to 3", "4 to 7", "8 to 15", "16 to 31", "32 to 63", "64 and more")
-_IN_FLIGHT = tuple(
-    Series(f"in_flight_{least}", name, f"step-{place}")
-    for place, (least, name) in enumerate(zip(_CLASSES, _CLASS_NAMES, strict=True))
-)
-_MAX_JOBS = 60  # Maximum number of jobs in one chart
-_IN_FLIGHT_ROOM = 1.22
-_IN_FLIGHT_COLUMNS = [series.key for series in _IN_FLIGHT]
-
-
-def read_in_flight(frames: Frames, _: Options) -> pd.DataFrame | str:
-    """Return a row per job with the share of its I/Os in each class.
-
-    ``below`` is the share in the classes under that of the job's queue depth; 0 if that is unknown.
-    """
-    classes = in_classes(frames["shares"], frames["summary"], "iodepth")
-    if classes.empty:
-        return "no I/Os in flight: no run of fio reported them (iodepth_level)"
-    order = classes.groupby(key_of(classes), sort=False, dropna=False).ngroup()
-    jobs = classes.assign(_order=order).drop_duplicates("_order").reset_index(drop=True)
-    for least, column in zip(_CLASSES, _IN_FLIGHT_COLUMNS, strict=True):
-        counts = classes["count"].where(classes["low"] == least, 0.0).groupby(order).sum()
-        jobs[column] = jobs["_order"].map(counts)
-    jobs[_IN_FLIGHT_COLUMNS] = jobs[_IN_FLIGHT_COLUMNS].div(
-        jobs[_IN_FLIGHT_COLUMNS].sum(axis=1), axis=0
-    )
-    return labels.side_by_side(jobs.assign(below=[_below(row) for row in records(jobs)]))
-
-
-def _below(row: Row) -> float:
-    depth = number(row, "iodepth")
-    least = max((lower for lower in _CLASSES if lower <= depth), default=0)
-    return math.fsum(number(row, f"in_flight_{lower}") for lower in _CLASSES if lower < least)
-
-
-def build_in_flight(rows: pd.DataFrame) -> Plot:
-    """Draw a bar for each job, a part for each class, and its queue depth behind it."""
-    every = rows
-    rows, fewer = largest(
-        rows, "below", most=_MAX_JOBS, what="jobs", criterion="those farthest below queue depth"
-    )
-    data = _in_flight_numbers(rows).assign(
-        _row=range(len(rows)), _end=1.0, _text=[_depth(r) for r in records(rows)]
-    )
-    running = rows[_IN_FLIGHT_COLUMNS].cumsum(axis=1)
-    parts: list[marks.AnyMark] = []
-    for before, series in zip(["", *_IN_FLIGHT_COLUMNS], _IN_FLIGHT, strict=False):
-        base = {"_base": running[before] if before else 0.0}
-        drawn = data.assign(**base)[data[series.key] > 0]
-        if len(drawn):
-            parts.append(marks.Bars(drawn, series=series.key, value=series.key, base="_base"))
-    depths = marks.Texts(data, x="_end", y="_row", offset_pt=(6, 0), series="muted")
-    names = labels.job_names(records(rows))
-    ticks = (0.0, 0.25, 0.5, 0.75, 1.0)
-    x = Axis("I/Os of the job", "share", ticks=ticks, limits=(0.0, _IN_FLIGHT_ROOM))
-    return Plot(
-        panels=(Panel(x=x, y=rows_axis(names), marks=(*parts, depths)),),
-        heights=(labels.rows_height_in(names),),
-        series=tuple(each for each in _IN_FLIGHT if (rows[each.key] > 0).any()),
-        caption=(
-            "I/Os in flight at each submission, counted by each process of the job",
-            "libaio with direct=0 completes I/Os during submission, yet counts the full depth"
-            * any(flag(row, "direct") == "no" for row in records(rows)),
-            fewer,
-        ),
-        rows=_in_flight_numbers(every),
-    )
-
-
-def _depth(row: Row) -> str:
-    depth = text(row, "iodepth")
-    return f"iodepth {depth}" if depth else ""
-
-
-def _in_flight_numbers(rows: pd.DataFrame) -> pd.DataFrame:
-    return labels.identified(rows, ["iodepth", *_IN_FLIGHT_COLUMNS])
-
-
-def describe_in_flight(rows: pd.DataFrame) -> str:
-    """Return the job that reached its queue depth least in one sentence."""
-    row = records(rows.nlargest(1, "below"))[0]
-    return (
-        f"I/Os in flight of {counted_noun(len(rows), 'job')}: at most"
-        f" {format_percent(number(row, 'below'))} of the I/Os were submitted below the queue depth"
-        f" ({row['label']}, {_depth(row) or 'iodepth not reported'})."
-    )
-
-
-IN_FLIGHT = Kind(
-    name="inflight",
-    title="I/Os in flight",
-    by_options=PER_JOB,
-    help="I/Os in flight of each job, beside the configured queue depth.",
-    needs="a finished run of fio",
-    read=read_in_flight,
-    build=build_in_flight,
-    describe=describe_in_flight,
-    frame_names=("summary", "shares"),
-    is_pooled=True,
 )

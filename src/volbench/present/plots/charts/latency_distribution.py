@@ -1,12 +1,7 @@
-"""Distribution of latency: as nines, percentiles (HDR) and cumulative (ECDF), and histograms.
-
-The percentile plot is that of HdrHistogram (Gil Tene): the axis counts nines, so that the slowest
-thousandth has as much room as the slowest tenth.
-"""
+"""Latency distributions: cumulative curves (ECDF) and histograms."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,16 +18,19 @@ from volbench.present.plots.metrics import LATENCY_KINDS, log_limits
 from volbench.present.plots.selection import REST, largest, rest_series
 from volbench.units import counted_noun, format_count, format_latency
 
-_MAX_PANELS = 2
 _P99 = 0.99
-_MAX_NINES = 8
 _SLOWEST_P99 = "those with the slowest p99"
-_FASTER = "I/Os that were faster"
+_SHARES = np.linspace(0.0, 1.0, 201)  # Of the I/Os, at which the range over other curves is known
 # Upper edges of the last bins of fio 3 and fio 2, as `LAST_BINS_S`
 _LAST_ENDS_S = (17.179869184, 16.777216)
 _CUT = "Curves end at fio's last bin (above 17 s), which has no upper end"
 _FROM_BINS = "From fio's bins, accurate to 0.8 %; repeats are added up"
 MISSING_BINS = "no histogram: no run reported its latency bins (fio's json+ does)"
+# Steps for each tenfold latency: fio's own bins, some 150, are finer than an eye can use
+_STEPS_PER_DECADE = 20
+_MAX_HISTOGRAMS = 14
+_PANEL_IN = 1.4
+_CLASSES = "No run has latency bins (json+): shown are fio's coarse classes, of unequal width"
 
 
 @dataclass(frozen=True)
@@ -69,8 +67,8 @@ class _Shown:
     """Curves with a name of their own, and the range over the others."""
 
     rows: pd.DataFrame  # bins of the named curves, with ``_name``
-    # a row for each share of I/Os, ``_slower``, with ``_share`` (faster), ``_inverse`` and the
-    # range ``_low`` to ``_high`` of the latency there over the other curves
+    # a row for each ``_share`` of I/Os with the range ``_low`` to ``_high`` of the latency there
+    # over the other curves
     rest: pd.DataFrame
     others: int  # number of the other curves
     note: str  # sentence about them; empty for none
@@ -87,11 +85,6 @@ class _Shown:
         rest = (replace(series, colour="pale") for series in rest_series(self.others, "jobs"))
         return (*labels.line_series(names, columns=28), *rest)
 
-    def band(self, at: str, *, is_upright: bool) -> tuple[marks.AnyMark, ...]:
-        """Return the range over the others along a column of `rest`; nothing without others."""
-        area = marks.Areas(self.rest, x=at, series=REST, is_upright=is_upright)
-        return (area,) if self.others else ()
-
 
 def _slowest(rows: pd.DataFrame, *, most: int) -> _Shown:
     """Return the curves with the slowest p99, and the range over the others."""
@@ -106,20 +99,16 @@ def _slowest(rows: pd.DataFrame, *, most: int) -> _Shown:
 
 
 def _range(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the range of the latency over all curves, from the share 0 to eight nines."""
-    slower = np.concatenate([np.linspace(1.0, 0.01, 100), np.logspace(-2, -_MAX_NINES, 121)[1:]])
-    low, high = np.full(len(slower), np.nan), np.full(len(slower), np.nan)
+    """Return the range of the latency over all curves at each share of the I/Os."""
+    low, high = np.full(len(_SHARES), np.nan), np.full(len(_SHARES), np.nan)
     starts = np.flatnonzero(np.diff(rows["_line"].to_numpy(), prepend=-1))[1:]
-    columns = (rows[name].to_numpy(dtype=float) for name in ("share", "bin_high_s", "count"))
-    for share, upper_s, count in zip(
-        *(np.split(column, starts) for column in columns), strict=True
-    ):
-        ends_s = np.where(_is_last(upper_s), np.nan, upper_s)
-        at = np.searchsorted(share, 1 - slower - 1e-12).clip(max=max(len(share) - 1, 0))
-        known = np.where(slower >= 1 / max(count.sum(), 1), ends_s[at] if len(share) else 0, np.nan)
-        low, high = np.fmin(low, known), np.fmax(high, known)
-    places = {"_slower": slower, "_share": 1 - slower, "_inverse": 1 / slower}
-    return pd.DataFrame({**places, "_low": low, "_high": high}).dropna()
+    columns = (rows[name].to_numpy(dtype=float) for name in ("share", "bin_high_s"))
+    for share, upper_s in zip(*(np.split(column, starts) for column in columns), strict=True):
+        if len(share):
+            places = np.searchsorted(share, _SHARES - 1e-12).clip(max=len(share) - 1)
+            known = np.where(_is_last(upper_s), np.nan, upper_s)[places]
+            low, high = np.fmin(low, known), np.fmax(high, known)
+    return pd.DataFrame({"_share": _SHARES, "_low": low, "_high": high}).dropna()
 
 
 def _is_last(ends_s: pd.Series[float] | npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
@@ -127,22 +116,13 @@ def _is_last(ends_s: pd.Series[float] | npt.NDArray[np.float64]) -> npt.NDArray[
     return np.isin(np.asarray(ends_s, dtype=float).round(9), _LAST_ENDS_S)
 
 
-def _curves(rows: pd.DataFrame) -> list[pd.DataFrame]:
+def _curves(rows: pd.DataFrame) -> pd.DataFrame:
     """Return each curve from its beginning, the first bin's end, up to fio's last bin."""
     curves = []
     for _, line in rows.groupby("_line", sort=True):
         first = line.head(1).assign(count=0, share=0.0)
-        ended = line[~_is_last(line["bin_high_s"])]
-        curve = pd.concat([first, ended], ignore_index=True)
-        slower = 1 - curve["share"].to_numpy(dtype=float)
-        if len(ended) == len(line):  # no I/O is slower: the last bin ends at a single one
-            slower[-1] = 1 / _total(line)
-        curves.append(curve.assign(_slower=slower))
-    return curves
-
-
-def _total(line: pd.DataFrame) -> float:
-    return float(line["count"].sum())
+        curves += [first, line[~_is_last(line["bin_high_s"])]]
+    return pd.concat(curves, ignore_index=True)
 
 
 def _latency_axis(drawn: _Shown, *, room: tuple[float, float]) -> Axis:
@@ -152,93 +132,24 @@ def _latency_axis(drawn: _Shown, *, room: tuple[float, float]) -> Axis:
     return Axis(label, "latency", "log", log_limits(ends, room=room))
 
 
-def build_distribution(bins: _Distributions) -> Plot:
-    """Draw which share of the I/Os was faster than each latency, nines on the upright axis."""
-    is_part = labels.PANEL in bins.rows  # It has a panel beside others
-    most = bins.most if is_part else _MAX_PANELS * max(1, bins.most - 1)
-    drawn = _slowest(bins.rows, most=most)
-    curves = _curves(drawn.rows)
-    x = _latency_axis(drawn, room=(0.9, 1.1))
-    band = drawn.band("_slower", is_upright=True)
-    if is_part:
-        return _plot(bins.rows, drawn, replace(_nines_panel(curves, x, band), legend=""))
-    per_panel = math.ceil(len(curves) / _MAX_PANELS) if len(curves) >= bins.most else bins.most
-    starts = range(0, len(curves), per_panel)
-    panels = [_nines_panel(curves[first : first + per_panel], x, band) for first in starts]
-    return replace(
-        grid(panels, height_in=2.9),
-        series=drawn.series,
-        legend="",
-        caption=(_FROM_BINS, *drawn.notes),
-        rows=bins.rows,
-        shared_x=True,
-    )
-
-
-def _nines_panel(curves: list[pd.DataFrame], x: Axis, band: tuple[marks.AnyMark, ...]) -> Panel:
-    data = pd.concat(curves, ignore_index=True)
-    lines = marks.Lines(data, by="_name", x="bin_high_s", y="_slower", step="post")
-    y = _nines_axis(max(_total(curve) for curve in curves))
-    return Panel(x=x, y=y, marks=(*band, lines), legend="right")
-
-
-def _nines_axis(total: float) -> Axis:
-    """Return an axis of the share that was slower: 0 %, 50 %, 90 %, 99 % were faster."""
-    nines = [1.0, 0.5]
-    while nines[-1] > 1 / total and len(nines) < 9:
-        nines.append(0.1 ** (len(nines) - 1))
-    ends = (min(nines[-1], 1 / total) * 0.5, 1.0)
-    return Axis(_FASTER, "nines", "log", ends, ticks=tuple(nines), inverted=True)
-
-
 def build_ecdf(bins: _Distributions) -> Plot:
-    """Draw the share that was faster, from 0 to 1."""
+    """Draw a line for each job and direction that is shown, and the range of the others."""
     drawn = _slowest(bins.rows, most=bins.most)
-    data = pd.concat(_curves(drawn.rows), ignore_index=True)
-    lines = marks.Lines(data, by="_name", x="bin_high_s", y="share", step="post")
-    y = Axis(_FASTER, "share", limits=(0.0, 1.02))
-    parts = (*drawn.band("_share", is_upright=True), lines)
-    return _plot(bins.rows, drawn, Panel(x=_latency_axis(drawn, room=(0.9, 1.1)), y=y, marks=parts))
-
-
-def build_hdr(bins: _Distributions) -> Plot:
-    """Draw latency over 1 / (share that was slower)."""
-    drawn = _slowest(bins.rows, most=bins.most)
-    curves = _curves(drawn.rows)
-    most = max(map(_total, curves))
-    decades = range(1, min(_MAX_NINES, math.ceil(math.log10(max(most, 10.0)))) + 1)
-    ticks = (1.0, 2.0, *(10.0**n for n in decades))
-    data = pd.concat([_percentile_steps(curve) for curve in curves], ignore_index=True)
-    x = Axis(
-        "Percentile (each step is one nine more)",
-        "percentile",
-        "log",
-        (1.0, max(ticks[-1], most) * 1.05),
-        ticks=ticks,
+    lines = marks.Lines(_curves(drawn.rows), by="_name", x="bin_high_s", y="share", step="post")
+    band = marks.Areas(drawn.rest, x="_share", series=REST, is_upright=True)
+    panel = Panel(
+        x=_latency_axis(drawn, room=(0.9, 1.1)),
+        y=Axis("I/Os that were faster", "share", limits=(0.0, 1.02)),
+        marks=(band, lines) if drawn.others else (lines,),
     )
-    lines = marks.Lines(data, by="_name", x="_inverse", y="bin_high_s")
-    parts = (*drawn.band("_inverse", is_upright=False), lines)
-    panel = Panel(x=x, y=_latency_axis(drawn, room=(0.8, 1.25)), marks=parts)
-    return _plot(bins.rows, drawn, panel, "The last step of a line is its slowest I/O")
-
-
-def _percentile_steps(curve: pd.DataFrame) -> pd.DataFrame:
-    """Return both ends of the stretch of percentiles that each bin covers."""
-    slower = curve["_slower"].to_numpy(dtype=float)
-    steps = curve.iloc[1:].loc[lambda bins: bins.index.repeat(2)].reset_index(drop=True)
-    return steps.assign(_inverse=1 / np.column_stack([slower[:-1], slower[1:]]).ravel())
-
-
-def _plot(rows: pd.DataFrame, drawn: _Shown, panel: Panel, *sentences: str) -> Plot:
-    """Return a plot of one panel with a line for each job and direction that is shown."""
     return Plot(
         panels=(panel,),
         heights=(3.8,),
         width_in=10,
         series=drawn.series,
         legend="right",
-        caption=(_FROM_BINS, *sentences, *drawn.notes),
-        rows=rows,
+        caption=(_FROM_BINS, *drawn.notes),
+        rows=bins.rows,
     )
 
 
@@ -249,9 +160,9 @@ def describe(bins: _Distributions) -> str:
     fast, slow = (
         f"{format_latency(float(half['bin_high_s']))}" for half in (halves.iloc[0], halves.iloc[-1])
     )
+    total = format_count(float(rows["count"].sum()))
     sentence = (
-        f"Distribution of {rows['latency'].iloc[0]} over {format_count(_total(rows))} I/Os: half "
-        f"were faster than {fast}"
+        f"Distribution of {rows['latency'].iloc[0]} over {total} I/Os: half were faster than {fast}"
     )
     names = halves["label"].astype(str) + ", " + halves["direction"].astype(str)
     first, last = names.iloc[0], names.iloc[-1]
@@ -260,41 +171,19 @@ def describe(bins: _Distributions) -> str:
     return f"{sentence} in the fastest job ({first}) and {slow} in the slowest ({last})."
 
 
-DISTRIBUTION = Kind(
-    name="distribution",
+ECDF = Kind(
+    name="ecdf",
     title="Latency distribution",
     frame_names=("summary", "histogram"),
     help="Share of the I/Os that were faster than each latency, from fio's bins.",
     needs="latency bins (fio's json+)",
     read=read,
-    build=build_distribution,
+    build=build_ecdf,
     describe=describe,
     is_pooled=True,
     splits=("volume", "host", "rw"),
     in_report=True,
 )
-HDR = replace(
-    DISTRIBUTION,
-    name="hdr",
-    title="Latency by percentile",
-    help="Latency at each percentile, on an axis of nines: 50 %, 90 %, 99 %, 99.9 % and on.",
-    build=build_hdr,
-    in_report=False,
-)
-ECDF = replace(
-    HDR,
-    name="ecdf",
-    title="Cumulative latency",
-    help="Share of the I/Os that were faster than each latency, on a linear axis.",
-    build=build_ecdf,
-)
-
-
-# Steps for each tenfold latency: fio's own bins, some 150, are finer than an eye can use
-_STEPS_PER_DECADE = 20
-_MAX_HISTOGRAMS = 14
-_PANEL_IN = 1.4
-_CLASSES = "No run has latency bins (json+): shown are fio's coarse classes, of unequal width"
 
 
 def read_histogram(frames: Frames, _: Options) -> pd.DataFrame | str:

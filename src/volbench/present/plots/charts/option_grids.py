@@ -65,10 +65,10 @@ def _title(quantity: str, name: str) -> str:
 
 def read_grids(frames: Frames, chosen: Options) -> Sequence[Grid] | str:
     """Return a grid for each pattern in which two options vary."""
-    options = swept_options(frames["summary"])
+    options = swept_options(frames["summary"], (*OPTIONS, "rwmixread"))
     if len(options) < 2:
-        return "no grid: it needs jobs that sweep two of queue depth, block size and numjobs"
-    x, y = sorted(options[:2], key=("iodepth", "numjobs", "block_bytes").index)
+        return "no grid: it needs jobs that sweep two of queue depth, block size, numjobs and mix"
+    x, y = sorted(options[:2], key=("rwmixread", "iodepth", "numjobs", "block_bytes").index)
     summary, kind = with_latencies(frames["summary"], ("mean",))
     points = grid_points(summary, (x, y), ("iops", "mean")).assign(latency=LATENCY_KINDS[kind])
     note = inseparable(frames["summary"], (x, y))
@@ -76,7 +76,7 @@ def read_grids(frames: Frames, chosen: Options) -> Sequence[Grid] | str:
         return note or "no grid: no pattern was measured with several values of both options"
     groups = [group for _, group in points.groupby("line", sort=True)]
     setting = (*SETTING, FOLDER, "size_bytes", *(n for n in OPTIONS if n not in (x, y)))
-    names = _names(groups, key_of(points, setting))
+    names = _names(groups, [name for name in key_of(points, setting) if name not in (x, y)])
     return [
         Grid(name, _placed(group, name, x, y), x, y, note, chosen.parts)
         for name, group in zip(names, groups, strict=True)
@@ -100,7 +100,7 @@ def _names(groups: list[pd.DataFrame], setting: list[str]) -> list[str]:
 
 
 def _placed(points: pd.DataFrame, name: str, x: str, y: str) -> pd.DataFrame:
-    numbers = labels.identified(points.assign(label=name), ["iops", "mean", "latency"])
+    numbers = labels.identified(points.assign(label=name), [x, y, "iops", "mean", "latency"])
     return numbers.rename(columns={"mean": "mean_s"}).assign(
         _x=points[x].rank(method="dense").astype(int) - 1,
         _y=points[y].rank(method="dense").astype(int) - 1,
@@ -168,7 +168,7 @@ def build_towers(grids: Sequence[Grid]) -> Plot:
     for row, grid in enumerate(grids):
         direction = grid.points["direction"].iloc[0]
         rate = "write" if direction == "write" else "read"
-        looks = (("iops", rate, "count"), ("mean_s", "step-4", "latency"))
+        looks = (("iops", rate, "count"), ("mean_s", "palette-3", "latency"))
         for panel, (value, colour, written) in zip(grid.panels(row), looks, strict=True):
             top = float(grid.points[value].max(skipna=True) or 1.0)
             towers = marks.Bars3D(grid.points, value=value, series=colour)
@@ -202,8 +202,8 @@ HEATMAP = Kind(
     title="IOPS and latency",
     by_options="over two options",
     help="Grids of IOPS and mean latency where jobs sweep two options, such as queue depth and "
-    "block size.",
-    needs="a sweep over two of queue depth, block size and numjobs",
+    "block size, or the mix of reads and writes and block size.",
+    needs="a sweep over two of queue depth, block size, numjobs and rwmixread",
     read=read_grids,
     build=build_heatmap,
     describe=describe_grids,

@@ -29,10 +29,10 @@ from volbench.present.formatting import printable
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
 from volbench.present.plots.kinds import Frames, Kind, Options
-from volbench.present.plots.metrics import BANDWIDTH, IOPS, MEAN_LATENCY, category_axis
+from volbench.present.plots.metrics import BANDWIDTH, IOPS, MEAN_LATENCY
 from volbench.present.plots.metrics import Metric as Quantity
 from volbench.present.plots.selection import worst
-from volbench.units import counted_noun, format_count, format_percent, format_size
+from volbench.units import counted_noun, format_percent, format_size
 
 QUANTITIES: Mapping[Metric, Quantity] = {
     Metric.IOPS: IOPS,
@@ -358,87 +358,4 @@ WINDOW = replace(
     help="The tracking variables with the window's mean, band and fitted line, and a table of the "
     "determination.",
     build=build_window,
-)
-
-
-_MIX_STATISTICS = ("mean", "min", "max")
-
-
-@dataclass(frozen=True)
-class _Mixes:
-    """Means over mixes and block sizes."""
-
-    cells: pd.DataFrame  # a row for each with its place ``_x`` and ``_y``
-    x: Axis  # mixes with most reads first
-    y: Axis  # small blocks below
-    outcome: str  # of the rounds, a sentence
-
-    @property
-    def caption(self) -> tuple[str, ...]:
-        """Sentences below the chart."""
-        means = f"Means of {int(self.cells['rounds'].max())} rounds, with min and max"
-        return means, self.outcome, "Mixes are reads/writes"
-
-
-def read_mixes(frames: Frames, options: Options) -> _Mixes | str:
-    """Return the cells that have one mix and one block size."""
-    judged = judge_rounds(frames, options)
-    if isinstance(judged, str):
-        return judged
-    matrix = judged.matrix
-    cells = matrix[(matrix["mix"] != "") & matrix["block_bytes"].notna()].reset_index(drop=True)
-    mixes = sorted({int(percent) for percent in cells["read_percent"]}, reverse=True)
-    blocks = sorted(set(cells["block_bytes"]))
-    if len(mixes) * len(blocks) < 2:
-        return "no table: it needs jobs of several read/write mixes (rwmixread) or block sizes"
-    placed = cells.rename(columns={name: f"iops_{name}" for name in _MIX_STATISTICS}).assign(
-        _x=[mixes.index(int(percent)) for percent in cells["read_percent"]],
-        _y=[blocks.index(block) for block in cells["block_bytes"]],
-    )
-    if placed.duplicated(["_x", "_y"]).any():
-        return "no table: several jobs have the same mix and block size (choose with --where)"
-    names = [f"{percent}/{100 - percent}" for percent in mixes]
-    sizes = [format_size(float(block)) for block in blocks]
-    x = category_axis("Read/write mix (percent)", names)
-    return _Mixes(placed, x, category_axis("Block size", sizes), judged.outcome)
-
-
-def build_mixes(mixes: _Mixes) -> Plot:
-    """Draw the means as a heat map, each cell with its range."""
-    columns = [f"iops_{name}" for name in _MIX_STATISTICS]
-    texts = [_cell_text(*values) for values in mixes.cells[columns].to_numpy(dtype=float)]
-    cells = marks.Cells(mixes.cells.assign(_text=texts), value="iops_mean", text="_text")
-    return Plot(
-        panels=(Panel(x=mixes.x, y=mixes.y, marks=(cells,), background="quiet"),),
-        heights=(0.5 * len(mixes.y.categories),),
-        width_in=max(9.0, 2.0 + 1.3 * len(mixes.x.categories)),
-        caption=mixes.caption,
-    )
-
-
-def _cell_text(mean: float, low: float, high: float) -> str:
-    text = format_count(mean)
-    return f"{text}\n{format_count(low)} to {format_count(high)}" if high > low else text
-
-
-def describe_mixes(mixes: _Mixes) -> str:
-    """Return the outcome of the rounds and the best cell in one sentence."""
-    best = mixes.cells.nlargest(1, "iops_mean").iloc[0]
-    return (
-        f"Mean IOPS over {len(mixes.x.categories)} mixes and {len(mixes.y.categories)} block "
-        f"sizes: max {format_count(float(best['iops_mean']))} at {best['mix']} and "
-        f"{format_size(float(best['block_bytes']))}; {mixes.outcome[:1].lower()}"
-        f"{mixes.outcome[1:]}."
-    )
-
-
-MIXES = Kind(
-    name="mixes",
-    title="IOPS by read/write mix and block size",
-    help="A heat map of mean IOPS over read/write mixes and block sizes.",
-    needs="repeats of jobs with several read/write mixes or block sizes",
-    read=read_mixes,
-    build=build_mixes,
-    describe=describe_mixes,
-    concludes=True,
 )

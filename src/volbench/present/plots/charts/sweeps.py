@@ -1,4 +1,4 @@
-"""Curves and bars over a swept option, and latency over IOPS with its knee.
+"""Curves with their knees, and bars over a swept option.
 
 The knee is where IOPS / mean latency is highest: "power", after L. Kleinrock, "Power and
 Deterministic Rules of Thumb for Probabilistic Problems in Computer Communications" (1979).
@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import pandas as pd
 
@@ -36,13 +35,19 @@ from volbench.present.plots.metrics import (
     only_last_named,
 )
 from volbench.present.plots.picture import logarithmic
-from volbench.present.plots.selection import REST, apart, largest, rest_series
+from volbench.present.plots.selection import REST, largest, rest_series
 
 _LOADS = ("iodepth", "numjobs")
 _HIGHEST_IOPS = "those with the highest IOPS"
-_PLACE = ["_x", "_y", "_text"]
-_TEXT_ROOM = (0.05, 0.05)  # Room of the load at a knee, as a share of the panel
-_SWEEP_IN, _KNEE_IN = 2.1, 3.2
+_KNEE = "Ringed: the knee, where IOPS / mean latency is highest (Kleinrock's power)"
+_MIN_KNEE_POINTS = 3  # Two points have no knee
+_SWEEP_IN = 2.1
+# Metric of bars to the column of its standard deviation
+_DEVIATIONS = {IOPS: "iops_stddev", MEAN_LATENCY: "lat_stddev_s"}
+_GROUP = 0.82  # Width of a group of bars, as a share of its slot
+_MAX_TEXTS = 9  # Bars of a panel that have room for their value above them
+_PANEL_IN, _ROW_IN = 2.0, 0.2
+_CHARACTER_IN = 0.085  # Width of a character in the table, with what the legend takes from it
 
 
 @dataclass(frozen=True)
@@ -106,7 +111,9 @@ def read_sweep(frames: Frames, chosen: Options) -> Sweep | str:
     if not options:
         return "nothing is swept: no jobs differ in queue depth, block size or numjobs alone"
     rates = [IOPS, BANDWIDTH] if options[0] == "block_bytes" else [IOPS]
-    points = sweep_points(frames, options[0], ["p99"], [metric.column for metric in rates])
+    points = sweep_points(frames, options[0], ["p99", "mean"], [m.column for m in rates])
+    if options[0] in _LOADS:
+        points["knee"] = _is_knee(points)
     note = inseparable(frames["summary"], options[:1])
     if points.empty:
         return note
@@ -119,13 +126,21 @@ def read_sweep(frames: Frames, chosen: Options) -> Sweep | str:
     )
 
 
+def _is_knee(points: pd.DataFrame) -> pd.Series[bool]:
+    """Return which points have the highest IOPS / mean latency of a line of enough points."""
+    power = points["iops"] / points["lat_mean_s"]
+    by_line = power.groupby(points["line"])
+    return power.eq(by_line.transform("max")) & by_line.transform("count").ge(_MIN_KNEE_POINTS)
+
+
 def build_sweep(swept: Sweep) -> Plot:
-    """Draw a panel per metric and a line per pattern."""
-    columns = [*(metric.column for metric in swept.metrics), "latency"]
+    """Draw a panel per metric and a line per pattern, with rings around the knees."""
+    columns = [*(metric.column for metric in swept.metrics), "latency", "knee"]
     every, option = swept.points, swept.option
     swept, rest, fewer = swept.slowest()
     points = swept.points
     data = labels.identified(points, columns)
+    knees = _knees(points, option)
     values = sorted({float(value) for value in every[option]})
     x = Axis(
         labels.OPTION_NAMES[option],
@@ -143,16 +158,34 @@ def build_sweep(swept: Sweep) -> Plot:
             y = metric.axis(top)
         line = marks.Lines(data, by="label", x=option, y=metric.column)
         panels.append(
-            Panel(x=x, y=y, marks=(*_pale(rest, option, metric), line, *_within(limits, y)))
+            Panel(
+                x=x,
+                y=y,
+                marks=(
+                    *_pale(rest, option, metric),
+                    line,
+                    *_within(limits, y),
+                    *(knees if metric is IOPS else ()),
+                ),
+            )
         )
     return replace(
         grid(only_last_named(panels), height_in=_SWEEP_IN),
         series=(*labels.line_series(swept.lines), *rest_series(rest["label"].nunique(), "lines")),
         legend="right",
-        caption=(fewer, swept.note),
+        caption=(_KNEE if knees else "", fewer, swept.note),
         rows=labels.identified(every, columns) if fewer else None,
         shared_x=True,
     )
+
+
+def _knees(points: pd.DataFrame, option: str) -> tuple[marks.AnyMark, ...]:
+    """Return rings around the knees of lines; nothing without any."""
+    if "knee" not in points or not points["knee"].any():
+        return ()
+    found = points[points["knee"]]
+    places = pd.DataFrame({"_x": found[option], "_y": found["iops"]})
+    return (marks.Points(places, size=13, is_hollow=True),)
 
 
 def _pale(rest: pd.DataFrame, option: str, metric: Metric) -> tuple[marks.AnyMark, ...]:
@@ -191,8 +224,8 @@ SWEEP = Kind(
     name="sweep",
     title="Throughput and latency",
     by_options="along one option",
-    help="IOPS and p99 latency along the option that jobs differ in: queue depth, block size or "
-    "numjobs.",
+    help="IOPS with the knee, and p99 latency, along the option that jobs differ in: queue depth, "
+    "block size or numjobs.",
     needs="jobs that differ in queue depth, block size or numjobs alone",
     splits=("volume", "host", "rw"),
     read=read_sweep,
@@ -203,125 +236,13 @@ SWEEP = Kind(
 )
 
 
-def read_knee(frames: Frames, chosen: Options) -> Sweep | str:
-    """Return the points in the order of the load, with ``knee`` (bool)."""
-    options = [name for name in swept_options(frames["summary"]) if name in _LOADS]
-    if not options:
-        return "no curve: it needs jobs that differ in queue depth or numjobs alone"
-    points = sweep_points(frames, options[0], ["mean", "p99"], ["iops"])
-    note = inseparable(frames["summary"], options[:1])
-    points = points.dropna(subset=["iops", "lat_mean_s"])
-    if points.empty:
-        return note or "no curve: the jobs that differ in load have no latencies"
-    power = points["iops"] / points["lat_mean_s"]
-    knee = power == power.groupby(points["line"]).transform("max")
-    named = points["latency"].iloc[0]
-    latencies = (
-        replace(MEAN_LATENCY, label=f"Mean {named}"),
-        replace(P99_LATENCY, label=f"p99 of {named}"),
-    )
-    metrics = [m for m in latencies if points[m.column].notna().any()]
-    return Sweep(points.assign(knee=knee), options[0], metrics, note, chosen.lines)
-
-
-def build_knee(swept: Sweep) -> Plot:
-    """Draw mean and p99 latency over IOPS, each point with its load, the knee ringed."""
-    columns = ["iops", "lat_mean_s", "lat_p99_s", "knee", "latency"]
-    every = labels.identified(swept.points, columns)
-    swept, rest, fewer = swept.fewer("iops", _HIGHEST_IOPS)
-    points, option = swept.points, swept.option
-    loads = [labels.option_text(option, float(load)) for load in points[option]]
-    data = labels.identified(points, columns).assign(_text=loads)
-    panels = [_knee_panel(data, rest, metric) for metric in swept.metrics]
-    return replace(
-        grid(panels, height_in=_KNEE_IN, abreast=2),
-        width_in=12,
-        series=(
-            *labels.line_series(swept.lines, columns=28),
-            *rest_series(rest["label"].nunique(), "lines"),
-        ),
-        legend="right",
-        caption=(
-            f"Along a curve the {labels.SHORT_NAMES[option]} grows; its value is at the knee",
-            "Ringed: the knee, where IOPS / mean latency has its maximum (Kleinrock's power)",
-            fewer,
-            swept.note,
-        ),
-        rows=every if fewer else None,
-    )
-
-
-def _knee_panel(data: pd.DataFrame, rest: pd.DataFrame, metric: Metric) -> Panel:
-    """Draw the curves of one latency; the knees have their load beside them."""
-    # Named so, these columns say to filters whose rings and loads they are, and to no one else.
-    whose = labels.identified(data, ()).add_prefix("_")
-    places = whose.assign(_x=data["iops"], _y=data[metric.column], _text=data["_text"])
-    rings = places[data["knee"]].dropna(subset=_PLACE)
-    named = places.dropna(subset=_PLACE) if len(data["label"].unique()) == 1 else rings
-    iops = pd.concat([data["iops"], rest["iops"]])
-    values = pd.concat([data[metric.column], rest[metric.column]]).dropna()
-    x = IOPS.wide_axis(iops, label=IOPS.label, room=1.12, log_room=1.6)
-    y = metric.wide_axis(values, label=metric.label, room=1.12, log_room=1.6)
-    others = rest[["label", "iops", metric.column]].rename(columns={metric.column: "_y"})
-    pale = marks.Lines(others, group="label", x="iops", y="_y", series=REST, width=0.8)
-    texts = marks.Texts(
-        apart(named, x, y, room=_TEXT_ROOM),
-        offset_pt=(0, 8),
-        align="center",
-        valign="bottom",
-        size=7.5,
-    )
-    return Panel(
-        x=x,
-        y=y,
-        marks=(
-            *((pale,) if len(others) else ()),
-            marks.Lines(data, by="label", x="iops", y=metric.column),
-            marks.Points(rings, size=13, is_hollow=True),
-            texts,
-        ),
-    )
-
-
-def describe_knee(swept: Sweep) -> str:
-    """Return the knee with most IOPS in one sentence."""
-    points = swept.points
-    best, at = replace(swept, points=points[points["knee"]]).best(IOPS)
-    return (
-        f"Mean {best['latency']} over IOPS for {points['line'].nunique()} patterns: the highest "
-        f"knee is at {at} with {IOPS.text(number(best, 'iops'))} IOPS and "
-        f"{MEAN_LATENCY.text(number(best, 'lat_mean_s'))} ({best['label']})."
-    )
-
-
-KNEE = Kind(
-    name="knee",
-    title="Throughput and latency, with the knee",
-    help="Latency over IOPS as the load grows, a curve per pattern, with the knee of each.",
-    needs="jobs that differ in queue depth or numjobs alone",
-    splits=("volume", "host", "rw"),
-    read=read_knee,
-    build=build_knee,
-    describe=describe_knee,
-    is_pooled=True,
-)
-
-
-# Metric to the column of its standard deviation
-_DEVIATIONS = {IOPS: "iops_stddev", MEAN_LATENCY: "lat_stddev_s"}
-_GROUP = 0.82  # Width of a group of bars, as a share of its slot
-_MAX_TEXTS = 9  # Bars of a panel that have room for their value above them
-_PANEL_IN, _ROW_IN = 2.0, 0.2
-_CHARACTER_IN = 0.085  # Width of a character in the table, with what the legend takes from it
-
-
-def read_bars(frames: Frames, chosen: Options, *, option: str) -> Sweep | str:
-    """Return the points along an option."""
-    name = labels.SHORT_NAMES[option]
+def read_bars(frames: Frames, chosen: Options) -> Sweep | str:
+    """Return the points along the load with most values: queue depth, or jobs in parallel."""
+    option = next((name for name in swept_options(frames["summary"]) if name in _LOADS), _LOADS[0])
     points = sweep_points(frames, option, ["mean", "stddev"], ["iops", "iops_stddev"])
     points = points[points["iops"].notna()]
     if points.empty:
-        return f"no sweep: it needs jobs that differ in {name} alone (a matrix in the profile)"
+        return "no sweep: no jobs differ in queue depth or numjobs alone (a matrix in the profile)"
     return Sweep(points, option, tuple(_DEVIATIONS), most=chosen.lines)
 
 
@@ -443,19 +364,14 @@ def describe_bars(swept: Sweep) -> str:
     )
 
 
-def _bars_kind(name: str, option: str, title: str) -> Kind[Sweep]:
-    short = labels.SHORT_NAMES[option]
-    return Kind(
-        name=name,
-        title=title,
-        help=f"Bars of IOPS and mean latency at each {short}, with deviations and a table.",
-        needs=f"jobs that differ in {short} alone",
-        read=partial(read_bars, option=option),
-        build=build_bars,
-        describe=describe_bars,
-        is_pooled=True,
-    )
-
-
-DEPTH = _bars_kind("depth", "iodepth", "IOPS and latency by queue depth")
-NUMJOBS = _bars_kind("numjobs", "numjobs", "IOPS and latency by jobs in parallel")
+DEPTH = Kind(
+    name="depth",
+    title="IOPS and latency by load",
+    help="Bars of IOPS and mean latency at each queue depth, or numjobs, with deviations and a "
+    "table.",
+    needs="jobs that differ in queue depth or numjobs alone",
+    read=read_bars,
+    build=build_bars,
+    describe=describe_bars,
+    is_pooled=True,
+)

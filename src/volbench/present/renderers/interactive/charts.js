@@ -233,7 +233,7 @@ function addAxes({ plot, isNarrow }, { panel, figure, looks, ends }, size) {
     const ticker = tickerOf(axis, ends[way], Math.max(3, Math.floor(size[way] / (way === "x" ? 110 : 45))));
     const room = { way, letters: nameLetters(size.x), isNamed: way === "x" || isNamed, lengthPx: size[way] };
     figure.add_layout(axisModel(axis, ticker, looks, room), way === "x" ? "below" : "left");
-    if (axis.scale === "category" || panel.has_grid === false) continue;
+    if (axis.scale === "category") continue;
     const grid = model("Grid", { dimension: way === "x" ? 0 : 1, ticker, level: "underlay" });
     looks.paint(grid, { grid_line_color: "pale" });
     figure.add_layout(grid);

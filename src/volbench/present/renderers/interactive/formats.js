@@ -101,9 +101,6 @@ function formatDuration(seconds) {
   return pair(86400, 3600).join("d ") + "h";
 }
 
-/** @param {number} slower */
-const formatNines = (slower) => `${withoutZeros(fixed(100 * (1 - slower), 6))} %`;
-
 /** @type {Record<string, (value: number) => string>} */
 const FORMATS = {
   number: (value) => general(value, 4),
@@ -117,8 +114,6 @@ const FORMATS = {
   ratio: (value) => `${general(value, 3)}x`,
   percent: (value) => `${general(value, 6)} %`,
   share: (value) => `${general(100 * value, 6)} %`,
-  nines: formatNines,
-  percentile: (value) => formatNines(1 / value),
 };
 
 /**

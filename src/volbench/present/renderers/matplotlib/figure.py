@@ -84,7 +84,6 @@ def _draw_panel(figure: Figure, plot: Plot, panel: Panel, looks: Looks) -> Axes:
     height_in = plot.heights[panel.row]
     size = (width_in / plot.width_in, height_in / float(figure.get_size_inches()[1]))
     axes: Axes = figure.add_axes((0.1, 0.1, *size), projection="3d" if panel.z else None)
-    axes.grid(visible=panel.has_grid)
     if panel.z:
         for upright in (axes.xaxis, axes.yaxis, axes.zaxis):  # type: ignore[attr-defined]  # of Axes3D
             upright.set_pane_color(looks.theme.colours["quiet"])  # type: ignore[union-attr]  # same
