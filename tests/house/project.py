@@ -1,4 +1,4 @@
-"""Names of the scripts and slices of the project."""
+"""Names of the scripts and extensions of the project."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ SCRIPTS = (
     "scripts/build-image",
     ".ci/run",
 )
-# Folders that import the core; neither the core nor another slice imports them
-SLICES = {
+# Folders that import the core; neither the core nor another extension imports them
+EXTENSIONS = {
     "kubernetes",
     "catalogue",
     "importer",

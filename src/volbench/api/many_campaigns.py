@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING
 
 from volbench.api.one_campaign import CampaignData, open_campaign
 from volbench.errors import InputError
+from volbench.extension import load
 from volbench.model.campaign.planned_run import RunNote, RunState
 from volbench.model.frames.columns import FRAMES, LABEL_PREFIX
 from volbench.model.profile.profile_model import Phase
 from volbench.present.formatting import printable
-from volbench.slices import load
 from volbench.store.layout import Layout, is_address, walk
 from volbench.units import counted_noun, natural_order
 
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
 
 
 # Answers a query over views of frames, and opens the campaigns at an address in object storage; see
-# `volbench.slices.load`
-SQL = "extensions.object_storage.sql_query:answer_query"
-OPEN_ADDRESS = "extensions.object_storage.object_storage:open_address"
+# `volbench.extension.load`
+SQL = "volbench.extensions.object_storage.sql_query:answer_query"
+OPEN_ADDRESS = "volbench.extensions.object_storage.object_storage:open_address"
 
 _MAX_NAMES = 3  # Campaigns that the text of a dataset names, so that it fits a line
 

@@ -40,7 +40,6 @@ from volbench.cli.slice_options import Placement, with_placement
 from volbench.cli.verb_groups import VerbCommand
 from volbench.errors import FindingsError, InputError, UndecidedError
 from volbench.present.formatting import printable
-from volbench.slices import load
 from volbench.units import format_duration, parse_duration
 
 if TYPE_CHECKING:
@@ -57,9 +56,6 @@ _WORKLOADS: tuple[tuple[str, str, tuple[int, ...], float], ...] = (
     ("rand", "4k", (16, 64, 256, 1024), 0.5),
     ("", "1m", (4, 16, 64, 256), 0.4),
 )
-# Show types, and return the schema of their files; see `volbench.slices.load`
-_LIST_TYPES = "extensions.catalogue.catalogue_verbs:list_types"
-_TYPES_SCHEMA = "extensions.catalogue.catalogue_verbs:types_schema"
 AUDIT = "audit"  # Name of its profile, by which the report knows it
 _REPEATS = 3  # For an interval; at three times, so that other load on the volume differs
 _MIN_AUDIT_S = 60.0  # So that each run of a deep queue lasts 3 s or more
@@ -88,11 +84,15 @@ class _Promised:
 
 
 def _types_schema() -> object:
-    return load(_TYPES_SCHEMA)()
+    from volbench.plan.profile.limit_sources import types_schema
+
+    return types_schema()
 
 
-def _type_names() -> Iterator[str]:
-    yield from load("extensions.catalogue.volume_types:catalogue")()
+def _type_names() -> list[str]:
+    from volbench.plan.profile.limit_sources import type_names
+
+    return type_names()
 
 
 _PROMISED = option_group(
@@ -190,7 +190,9 @@ def audit(
     short of a limit, and with 11 if that is undecided.
     """
     if listed is not None:
-        load(_LIST_TYPES)(listed, table_output)
+        from volbench.plan.profile.limit_sources import list_types
+
+        list_types(listed, table_output)
         return
     is_new = bool(targets or where.inventory or placement)
     if bool(campaigns) == is_new:

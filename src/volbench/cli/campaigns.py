@@ -32,7 +32,7 @@ from volbench.cli.slice_options import (
 )
 from volbench.cli.verb_groups import VerbCommand, repeat_known_hosts
 from volbench.errors import InputError, quoted
-from volbench.slices import load
+from volbench.extension import load
 
 if TYPE_CHECKING:
     from volbench.cli.resumption import ResumeRequest
@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from volbench.store.journal import History
     from volbench.store.layout import Layout
 
-# Records the end of the runs that a killed watch left open; see `volbench.slices.load`
-_CONCLUDE = "extensions.watching.killed_watch:conclude_killed"
-_CHECK = "extensions.watching.watch_loop:check_recorded"
+# Records the end of the runs that a killed watch left open; see `volbench.extension.load`
+_CONCLUDE = "volbench.extensions.watching.killed_watch:conclude_killed"
+_CHECK = "volbench.extensions.watching.watch_loop:check_recorded"
 
 
 def _resume_request(**values: Any) -> ResumeRequest:  # noqa: ANN401 - click passes options by name

@@ -32,7 +32,7 @@ from volbench.cli.output import TableOutput, note_owner
 from volbench.cli.slice_options import WITH_METRICS
 from volbench.cli.verb_groups import complete_hint, is_quiet, name_campaign, questions_shown
 from volbench.errors import InputError, RefusedError, VolbenchError
-from volbench.slices import load
+from volbench.extension import load
 
 if TYPE_CHECKING:
     from volbench.analyse.compare.expected_bounds import Verdict
@@ -46,10 +46,10 @@ if TYPE_CHECKING:
     from volbench.present.terminal.event_records import EventStream
     from volbench.store.layout import Layout
 
-# Returns the cost of prepared campaigns by a price list; see `volbench.slices.load`
-BILL = "extensions.catalogue.price_list:bill_of"
-_LOSSES = "extensions.kubernetes.resumed_pods:record_losses"
-_EXPANSIONS = "extensions.kubernetes.expansion:Expansions"
+# Returns the cost of prepared campaigns by a price list; see `volbench.extension.load`
+BILL = "volbench.extensions.catalogue.price_list:bill_of"
+_LOSSES = "volbench.extensions.kubernetes.resumed_pods:record_losses"
+_EXPANSIONS = "volbench.extensions.kubernetes.expansion:Expansions"
 
 
 def confirm_length(prepared: Prepared, *, bill: object | None, yes: bool) -> None:

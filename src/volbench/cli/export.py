@@ -12,8 +12,8 @@ import click
 from volbench.cli.options import CAMPAIGNS, WHERE, examples, flag, names_option, output_option
 from volbench.cli.output import RAW, binary_output, note_owner
 from volbench.errors import InputError
+from volbench.extension import extensions, load
 from volbench.model.frames.columns import DERIVED, FRAMES
-from volbench.slices import is_present, load
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,30 +23,10 @@ if TYPE_CHECKING:
 
 _FORMATS = ("csv", "json", "parquet", "xlsx", "markdown", "latex")
 
-
-@dataclass(frozen=True)
-class Exporter:
-    """Format of one file that is made of several frames."""
-
-    file_name: str  # in a folder
-    # reference to the function that returns the text for a dataset and the name of a frame, or
-    # None for its own choice of frames; see `volbench.slices.load`
-    render: str
-    content: str  # for the help page
-
-
-# Seam: name of a format to its exporter. One whose slice is absent is not offered.
-EXPORTERS = {
-    "openmetrics": Exporter(
-        "metrics.txt",
-        "extensions.monitoring.openmetrics:export_metrics",
-        "time series for Prometheus",
-    ),
-    "grafana": Exporter(
-        "dashboard.json", "extensions.monitoring.grafana:export_dashboard", "a dashboard for these"
-    ),
+# Formats of extensions
+EXPORT_FORMATS = {
+    name: form for extension in extensions() for name, form in extension.export_formats.items()
 }
-WHOLE = {name: own for name, own in EXPORTERS.items() if is_present(own.render)}
 
 _SHORT = {"summary", *DERIVED}  # Frames of a few rows for each run; the others are faster in pandas
 
@@ -63,11 +43,11 @@ _SHORT = {"summary", *DERIVED}  # Frames of a few rows for each run; the others 
 @click.option(
     "--format",
     "kind",
-    type=click.Choice([*_FORMATS, *WHOLE, "dataset"]),
+    type=click.Choice([*_FORMATS, *EXPORT_FORMATS, "dataset"]),
     default="csv",
     show_default=True,
     help="Format of the file; xlsx needs the extra volbench[xlsx]. "
-    + "".join(f"{name}: {exporter.content}; " for name, exporter in WHOLE.items())
+    + "".join(f"{name}: {form.content}; " for name, form in EXPORT_FORMATS.items())
     + "dataset: a folder of Parquet files that grows with every campaign exported into it.",
 )
 @flag("--json", "Short for --format json.", "as_json")
@@ -114,9 +94,9 @@ def export(
     kind = "json" if as_json else kind
     if kind == "dataset":
         _write_dataset(opened, name=name, output=output)
-    elif kind in WHOLE:
-        with binary_output(output, default_name=WHOLE[kind].file_name) as sink:
-            sink.write(load(WHOLE[kind].render)(opened, name).encode())
+    elif kind in EXPORT_FORMATS:
+        with binary_output(output, default_name=EXPORT_FORMATS[kind].file_name) as sink:
+            sink.write(load(EXPORT_FORMATS[kind].render)(opened, name).encode())
     elif name == "all":
         _write_all(opened, kind=kind, output=output, raw=is_raw)
     else:

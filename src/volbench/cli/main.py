@@ -7,7 +7,7 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import FrameType
 from typing import Any, NoReturn
@@ -19,62 +19,63 @@ from volbench import __version__
 from volbench.cli.configuration import default_map, read_configuration
 from volbench.cli.verb_groups import LazyGroup, end_quietly
 from volbench.errors import InputError, VolbenchError, did_you_mean, quoted
+from volbench.extension import Verb, extensions
 
-# Seam: verb to its reference (see `volbench.slices.load`) and its short help. A module is imported
-# only when its verb is called; a verb whose slice is absent is not listed.
-VERBS: dict[str, tuple[str, str]] = {
-    "measure": ("cli.measure:measure", "Measure a workload on volumes, without a profile."),
-    "run": ("cli.run:run", "Run profiles on volumes; results go into a campaign folder."),
-    "compare": ("cli.compare:compare", "Compare campaigns, with intervals and verdicts."),
-    "plot": ("cli.plot:plot", "Draw a chart of campaigns."),
-    "report": ("cli.report:report", "Write the report of campaigns: one HTML file."),
-    "show": ("cli.show:show", "Show results of campaigns as a table."),
-    "resume": ("cli.campaigns:resume", "Continue a campaign that was interrupted."),
-    "status": ("cli.status:status", "List campaigns; show, follow or clean up one of them."),
-    "check": ("cli.check:check", "Check results: warnings, expectations, changed files."),
-    "export": ("cli.export:export", "Write frames for spreadsheets, papers, Prometheus, Grafana."),
-    "import": (
-        "extensions.importer.import_verb:import_verb",
-        "Import fio results from other sources as a campaign.",
-    ),
-    "trend": ("cli.compare:trend", "Follow workloads over campaigns, and find regressions."),
-    "warmup": ("cli.run:warmup", "Write or read every block of a volume once, and verify it."),
-    "audit": ("cli.audit:audit", "Measure whether volumes deliver the limits that are promised."),
-    "watch": (
-        "extensions.watching.watch_verbs:watch",
-        "Record the activity of disks under any load.",
-    ),
-    "price": (
-        "extensions.catalogue.catalogue_verbs:price",
-        "Rank configurations by price-performance.",
-    ),
-    "profile": ("cli.profiles:profile", "List, show, check, render and import profiles."),
-    "hosts": ("cli.hosts:hosts", "Show facts about this machine, volumes, or a list of hosts."),
-    "k8s": (
-        "extensions.kubernetes.k8s_verbs",
-        "Manifests, access rights and storage classes for Kubernetes.",
-    ),
-    "lab": ("extensions.lab.lab_verbs:lab", "Simulate volumes whose behaviour is known."),
-    "mark": ("extensions.watching.watch_verbs:mark", "Mark an event on the time axis of a watch."),
-    "replay": ("extensions.traces.replay_verb:replay", "Replay a trace on a volume, and score it."),
-    "fidelity": (
-        "extensions.traces.replay_verb:fidelity",
-        "Show how close a replay came to its recording.",
-    ),
-    "trace": ("extensions.traces.trace_verbs:trace", "Show and import traces: a row for each I/O."),
-    "upload": (
-        "extensions.object_storage.storage_verbs:upload",
-        "Upload a campaign to object storage.",
-    ),
-    "sql": ("extensions.object_storage.storage_verbs:sql", "Run SQL queries over many campaigns."),
-}
-
-# Heading to its verbs in the help; verbs of other packages stand behind them
-VERB_GROUPS = {
-    "Measure and compare": ("measure", "run", "compare", "plot", "report", "show"),
-    "Campaigns": ("resume", "status", "check", "export", "import", "trend"),
-    "Volumes": ("warmup", "audit", "watch", "price"),
-    "Set-up": ("profile", "hosts", "k8s", "lab"),
+# Heading to the verbs of the core, in the order in which a user needs them. The module of a verb is
+# imported when the verb is called.
+CORE_VERBS = {
+    "Measure and compare": {
+        "measure": Verb(
+            "volbench.cli.measure:measure", "Measure a workload on volumes, without a profile."
+        ),
+        "run": Verb(
+            "volbench.cli.run:run", "Run profiles on volumes; results go into a campaign folder."
+        ),
+        "compare": Verb(
+            "volbench.cli.compare:compare", "Compare campaigns, with intervals and verdicts."
+        ),
+        "plot": Verb("volbench.cli.plot:plot", "Draw a chart of campaigns."),
+        "report": Verb(
+            "volbench.cli.report:report", "Write the report of campaigns: one HTML file."
+        ),
+        "show": Verb("volbench.cli.show:show", "Show results of campaigns as a table."),
+    },
+    "Campaigns": {
+        "resume": Verb(
+            "volbench.cli.campaigns:resume", "Continue a campaign that was interrupted."
+        ),
+        "status": Verb(
+            "volbench.cli.status:status", "List campaigns; show, follow or clean up one of them."
+        ),
+        "check": Verb(
+            "volbench.cli.check:check", "Check results: warnings, expectations, changed files."
+        ),
+        "export": Verb(
+            "volbench.cli.export:export",
+            "Write frames for spreadsheets, papers, Prometheus, Grafana.",
+        ),
+        "trend": Verb(
+            "volbench.cli.compare:trend", "Follow workloads over campaigns, and find regressions."
+        ),
+    },
+    "Volumes": {
+        "warmup": Verb(
+            "volbench.cli.run:warmup", "Write or read every block of a volume once, and verify it."
+        ),
+        "audit": Verb(
+            "volbench.cli.audit:audit",
+            "Measure whether volumes deliver the limits that are promised.",
+        ),
+    },
+    "Set-up": {
+        "profile": Verb(
+            "volbench.cli.profiles:profile", "List, show, check, render and import profiles."
+        ),
+        "hosts": Verb(
+            "volbench.cli.hosts:hosts",
+            "Show facts about this machine, volumes, or a list of hosts.",
+        ),
+    },
 }
 
 # Word that is not a verb, but common, to the command that does this
@@ -109,9 +110,28 @@ _INTERRUPT_AGAIN_S = 0.01
 _MAX_CHOICES = 12
 
 
+def _with_extensions(groups: Mapping[str, Mapping[str, Verb]]) -> dict[str, dict[str, Verb]]:
+    """Return the verbs by heading, with the verbs of extensions in their places."""
+    listed = {heading: list(verbs.items()) for heading, verbs in groups.items()}
+    names = {name for verbs in groups.values() for name in verbs}
+    for extension in extensions():
+        for name, verb in extension.verbs.items():
+            if name in names:
+                continue
+            group = listed.setdefault(verb.group, [])
+            before = [known for known, _ in group]
+            place = before.index(verb.after) + 1 if verb.after in before else len(group)
+            group.insert(place, (name, verb))
+            names.add(name)
+    return {heading: dict(verbs) for heading, verbs in listed.items()}
+
+
+VERB_GROUPS = _with_extensions(CORE_VERBS)
+VERBS = {name: verb for verbs in VERB_GROUPS.values() for name, verb in verbs.items()}
+
+
 @click.group(
     cls=LazyGroup,
-    verbs=VERBS,
     groups=VERB_GROUPS,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},

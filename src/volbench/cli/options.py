@@ -17,7 +17,6 @@ from click.shell_completion import CompletionItem
 
 from volbench.cli.verb_groups import HEADINGS, remember
 from volbench.errors import InputError
-from volbench.slices import load
 from volbench.store.layout import is_address
 from volbench.units import parse_duration
 
@@ -407,7 +406,9 @@ def _add_volume_types(
     """Make the volume types of some files known to everything that the verb reads."""
     del option
     if files and not context.resilient_parsing:
-        context.with_resource(load("extensions.catalogue.volume_types:also_types")(files))
+        from volbench.plan.profile.limit_sources import added_types
+
+        context.with_resource(added_types(files))
 
 
 # Profiles and inventories read by a verb with this option may name these types

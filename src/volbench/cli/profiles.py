@@ -24,7 +24,6 @@ from volbench.cli.options import (
 from volbench.cli.output import TableOutput, note_owner, table_options
 from volbench.cli.verb_groups import VerbGroup
 from volbench.errors import InputError
-from volbench.slices import is_present, load
 from volbench.store.atomic_files import make_output_folder, write_output
 
 if TYPE_CHECKING:
@@ -125,12 +124,6 @@ def _volume(role: str, target: str) -> Volume:
 @click.group("profile", cls=VerbGroup)
 def profile() -> None:
     """List, show, check, render and import profiles."""
-
-
-# Seam: a profile of a recorded load; see `volbench.slices.load`
-FROM_TRACE = "extensions.traces.trace_profile_verb:from_trace"
-if is_present(FROM_TRACE):
-    profile.add_command(load(FROM_TRACE))
 
 
 @profile.command("list", epilog=examples("volbench profile list"))

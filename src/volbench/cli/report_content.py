@@ -17,6 +17,7 @@ from volbench.api.many_campaigns import Dataset
 from volbench.api.one_campaign import CampaignData
 from volbench.cli.audit import AUDIT
 from volbench.errors import ComparisonError, InputError
+from volbench.extension import load
 from volbench.model.frames.columns import FRAMES
 from volbench.present.plots.chart import build_plot, build_plots
 from volbench.present.plots.description import Plot
@@ -31,7 +32,6 @@ from volbench.present.report import (
 )
 from volbench.present.tables.expansion_table import expansion_tables
 from volbench.present.tables.hosts_tables import facts_text
-from volbench.slices import load
 from volbench.store.journal import utc_now
 from volbench.store.parquet_tables import (
     frame_of,
@@ -55,7 +55,7 @@ _COMPARED = ("iops", "bandwidth", "latency")
 _PAIR = 2
 _MAX_SENTENCES = 3
 _PICTURE_IN = 9.0  # Width of a picture, about that of its place: letters keep their size
-_COSTS = "extensions.catalogue.priced_runs:class_costs"
+_COSTS = "volbench.extensions.catalogue.priced_runs:class_costs"
 
 
 class _CampaignFrames(Mapping[str, pd.DataFrame]):

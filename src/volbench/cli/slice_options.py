@@ -6,11 +6,9 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial, wraps
 from typing import TYPE_CHECKING, Protocol
 
-import click
-
 from volbench.cli.options import Decorator, Metrics, OptionGroup, Tracing, Verb
 from volbench.errors import InputError
-from volbench.slices import is_present, load
+from volbench.extension import load
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,11 +19,7 @@ if TYPE_CHECKING:
     from volbench.engine.hosts.connected_host import ConnectedHost
     from volbench.model.campaign.host import Host
 
-_SLICE = "extensions.kubernetes.pod_options"
-
-# Options that are known without the slice, so that they can say what is missing
-_KNOWN_FLAGS = ("--k8s",)
-_KNOWN_OPTIONS = ("--storage-class", "--pod-timeout", "--pod-request", "--pod-limit")
+_SLICE = "volbench.extensions.kubernetes.pod_options"
 
 
 class Placement(Protocol):
@@ -77,7 +71,7 @@ class _NoneMade:
         self, hosts: Sequence[Host], _root: Path, *, planned: Sequence[Host]
     ) -> AbstractContextManager[Sequence[Host]]:
         if any(host.pod for host in (*hosts, *planned)):
-            load(_SLICE)
+            raise InputError("these hosts need an extension that is not installed")
         return nullcontext(hosts)
 
 
@@ -85,8 +79,8 @@ def _from_slice(name: str, keyword: str, absent: object, verb: Verb) -> Verb:
     """Add options of the slice to a verb; without the slice, only ones that say what is missing."""
     try:
         decorator: Decorator = load(f"{_SLICE}:{name}")
-    except InputError as error:
-        missing = error
+    except ImportError:
+        pass
     else:
         return decorator(verb)
 
@@ -94,17 +88,7 @@ def _from_slice(name: str, keyword: str, absent: object, verb: Verb) -> Verb:
     def wrapped(*arguments: object, **given: object) -> None:
         verb(*arguments, **{keyword: absent}, **given)
 
-    def refuse(_context: click.Context, _option: click.Parameter, value: object) -> None:
-        if value:
-            raise missing
-
-    decorated: Verb = wrapped
-    for names, is_flag in ((_KNOWN_FLAGS, True), (_KNOWN_OPTIONS, False)):
-        option = click.option(
-            *names, "of_slice", is_flag=is_flag, hidden=True, expose_value=False, callback=refuse
-        )
-        decorated = option(decorated)
-    return decorated
+    return wrapped
 
 
 # Add the options of hosts that are made for a new campaign, as the keyword `placement`: a
@@ -121,11 +105,14 @@ def options_of_slice(reference: str, keyword: str, *, absent: object) -> Decorat
     """Return a decorator that gives a verb the options of a slice as one keyword.
 
     Args:
-        reference: a decorator of the slice; see `volbench.slices.load`.
+        reference: a decorator of the slice; see `volbench.extension.load`.
         absent: value of the keyword where the slice is absent.
     """
-    if is_present(reference):
+    try:
         decorator: Decorator = load(reference)
+    except ImportError:
+        pass
+    else:
         return decorator
 
     def add(verb: Verb) -> Verb:
@@ -140,8 +127,10 @@ def options_of_slice(reference: str, keyword: str, *, absent: object) -> Decorat
 
 # Adds the options of what is served to a verb, as the keyword `metrics`
 WITH_METRICS = options_of_slice(
-    "extensions.monitoring.metrics_server:METRICS", "metrics", absent=Metrics()
+    "volbench.extensions.monitoring.metrics_server:METRICS", "metrics", absent=Metrics()
 )
 
 # Adds the options of a recording of each I/O to a verb, as the keyword `tracing`
-WITH_TRACE = options_of_slice("extensions.traces.trace_options:TRACE", "tracing", absent=Tracing())
+WITH_TRACE = options_of_slice(
+    "volbench.extensions.traces.trace_options:TRACE", "tracing", absent=Tracing()
+)

@@ -10,14 +10,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, redirect_stderr
 from pathlib import Path
-from types import MappingProxyType
 from typing import Any, NoReturn, TextIO
 
 import click
 from click.shell_completion import CompletionItem
 
 from volbench.errors import VolbenchError, quoted
-from volbench.slices import is_present, load
+from volbench.extension import Verb, load
 
 _KEY = "volbench.campaign"
 _KNOWN_HOSTS = "volbench.known-hosts"
@@ -197,23 +196,18 @@ class LazyGroup(click.Group):
     """A group that imports a verb's module only when that verb is used.
 
     Args:
-        verbs: verb to its reference (see `volbench.slices.load`; the name is ``command`` unless
-            it has another) and its short help, in the order in which a user needs them. Verbs of
-            absent slices are not listed; calling one says what is missing.
-        groups: heading to its verbs, for the help; all other verbs come after them.
+        groups: heading of the help page to its verbs by name.
     """
 
     def __init__(
         self,
         *arguments: Any,  # noqa: ANN401 - passed on to click as they are
-        verbs: Mapping[str, tuple[str, str]],
-        groups: Mapping[str, Sequence[str]] = MappingProxyType({}),
+        groups: Mapping[str, Mapping[str, Verb]],
         **attributes: Any,  # noqa: ANN401 - the same
     ) -> None:
         super().__init__(*arguments, **attributes)
         self._groups = groups
-        self._references = {verb: reference for verb, (reference, _) in verbs.items()}
-        self._verbs = {verb: entry for verb, entry in verbs.items() if is_present(entry[0])}
+        self._verbs = {name: verb for verbs in groups.values() for name, verb in verbs.items()}
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the verbs in the order in which a user needs them."""
@@ -223,9 +217,9 @@ class LazyGroup(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Import the module of a verb and return its command."""
         del ctx
-        if (reference := self._references.get(cmd_name.lower())) is None:
+        if (verb := self._verbs.get(cmd_name.lower())) is None:
             return None
-        command: click.Command = load(reference, default="command")
+        command: click.Command = load(verb.command)
         return add_verbosity(command)
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401 - as click declares it
@@ -241,21 +235,15 @@ class LazyGroup(click.Group):
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """Return the verbs that begin with what was typed, without importing them."""
         verbs = [
-            CompletionItem(verb, help=text)
-            for verb, (_, text) in self._verbs.items()
-            if verb.startswith(incomplete)
+            CompletionItem(name, help=verb.help)
+            for name, verb in self._verbs.items()
+            if name.startswith(incomplete)
         ]
         return [*verbs, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of verbs without importing them."""
         del ctx
-        grouped = {verb for group in self._groups.values() for verb in group}
-        others = [verb for verb in self._verbs if verb not in grouped]
-        last = "More" if grouped else "Commands"
-        for heading, verbs in {**self._groups, last: others}.items():
-            if rows := [
-                (f"{verb:<8}", self._verbs[verb][1]) for verb in verbs if verb in self._verbs
-            ]:
-                with formatter.section(heading):
-                    formatter.write_dl(rows)
+        for heading, verbs in self._groups.items():
+            with formatter.section(heading):
+                formatter.write_dl([(f"{name:<8}", verb.help) for name, verb in verbs.items()])

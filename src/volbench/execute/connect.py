@@ -7,19 +7,19 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from volbench.errors import InputError
 from volbench.execute.local import LocalExecutor, require_linux
 from volbench.execute.protocol import Executor
+from volbench.extension import extensions, load
 from volbench.model.campaign.host import Host, HostKind
-from volbench.slices import load
 
 Connect = Callable[[Host], Executor]
 
-# Kind of host to a context manager that yields how to connect to such hosts, given those of the
-# campaign and the policy for their keys; see `slices.load`
-TRANSPORTS = {
-    HostKind.LOCAL: "execute.connect:open_local",
-    HostKind.SSH: "execute.connect:open_ssh",
-    HostKind.POD: "extensions.kubernetes.pod_executor:open_pods",
+# Kind of a host to a context manager that yields how to connect to such hosts, given the hosts of
+# the campaign and the policy for their keys
+CHANNELS = {
+    HostKind.LOCAL.value: "volbench.execute.connect:open_local",
+    HostKind.SSH.value: "volbench.execute.connect:open_ssh",
 }
 
 
@@ -37,11 +37,21 @@ def connect_hosts(hosts: Sequence[Host], *, host_keys: HostKeyPolicy) -> Iterato
 
     Raises:
         RefusedError: this machine does not run Linux.
+        InputError: no installed extension connects to a kind of host.
     """
     require_linux()
+    channels = dict(CHANNELS)
+    for extension in extensions():
+        channels |= extension.channels
+    for host in hosts:
+        if host.kind not in channels:
+            raise InputError(
+                f"{host.name} is a {host.kind}, which no installed extension connects to",
+                hint="install the package of the extension that made the campaign",
+            )
     with ExitStack() as stack:
         connect: dict[HostKind, Connect] = {
-            kind: stack.enter_context(load(TRANSPORTS[kind])(hosts, host_keys))
+            kind: stack.enter_context(load(channels[kind])(hosts, host_keys))
             for kind in dict.fromkeys(host.kind for host in hosts)
         }
         yield [connect[host.kind](host) for host in hosts]

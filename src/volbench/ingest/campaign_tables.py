@@ -15,6 +15,7 @@ from typing import TypeVar
 import pyarrow as pa
 
 from volbench.errors import ArchiveError, OutputError
+from volbench.extension import load
 from volbench.fio.jobs.render_job import replays
 from volbench.fio.logs.direction_series import DirectionSeries
 from volbench.fio.logs.section_logs import read_latency_map
@@ -57,7 +58,6 @@ from volbench.model.frames.columns import DAMAGED, Row
 from volbench.model.profile.profile_model import Tool
 from volbench.model.results.provenance import VolumeFacts
 from volbench.model.results.result import RunOutput
-from volbench.slices import is_present, load
 from volbench.store.atomic_files import read_text
 from volbench.store.journal import History
 from volbench.store.layout import Layout, RunFolder
@@ -93,8 +93,8 @@ class RunRows:
         return sum(map(len, rows)) if frame_name in BLOCK_FRAMES else len(rows)
 
 
-# Seam: says what a replay does not fulfil; see `volbench.slices.load`
-SHORTFALL = "extensions.traces.fidelity:shortfall"
+# Seam: says what a replay does not fulfil; see `volbench.extension.load`
+SHORTFALL = "volbench.extensions.traces.fidelity:shortfall"
 
 
 @dataclass
@@ -180,7 +180,7 @@ def read_run(campaign: Campaign, run: Run, state: RunState, folder: RunFolder) -
 
 def _shortfall(run: Run, state: RunState, damage: Damage) -> str | None:
     """Return what a finished replay does not fulfil; None for nothing."""
-    if state is RunState.FINISHED and replays(run) and is_present(SHORTFALL):
+    if state is RunState.FINISHED and replays(run):
         with damage.noted():
             return load(SHORTFALL)(run, damage.folder) or None
     return None

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from volbench.errors import ArchiveError, RefusedError
+from volbench.extension import extensions
 from volbench.model.campaign.planned_run import Campaign
 from volbench.model.frames.columns import DERIVED, FRAMES, ON_DEMAND, Column, label_column
 from volbench.store.atomic_files import (
@@ -442,6 +443,7 @@ class StoredTables:
         return self.layout.tables / ("rules-stamp" if name in DERIVED else "stamp")
 
     def _stamp(self, name: str) -> str:
-        rules = f" rules {RULES_VERSION}" if name in DERIVED else ""
+        added = (reference for extension in extensions() for reference in extension.findings)
+        rules = " ".join([f" rules {RULES_VERSION}", *added]) if name in DERIVED else ""
         version = f"tables {TABLES_VERSION}{rules} columns {_columns_digest(name)}"
         return f"{version} files {self.fingerprint}\n"

@@ -23,7 +23,7 @@ from volbench.execute.agent.agent_error import AgentError
 from volbench.extensions.kubernetes.manifests import UPLOAD_VARIABLE
 from volbench.extensions.kubernetes.pod_placement import PodPlacement
 from volbench.extensions.object_storage.relay import Relay
-from volbench.slices import install_command
+from volbench.extras import install_command
 
 
 @pytest.fixture(scope="module", name="endpoint")

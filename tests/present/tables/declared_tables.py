@@ -19,12 +19,10 @@ from volbench.analyse.compare.workload_trends import TrendQuestion, find_trends
 from volbench.cli.profiles import load_profiles
 from volbench.execute.local import LocalExecutor
 from volbench.extensions.catalogue.catalogue_tables import (
-    classes_table,
     machines_table,
     market_table,
     price_lists_table,
     prices_table,
-    storage_classes,
     type_table,
     types_table,
 )
@@ -33,6 +31,7 @@ from volbench.extensions.catalogue.price_list import load_prices, price_names
 from volbench.extensions.catalogue.price_performance import Market, Offer
 from volbench.extensions.catalogue.volume_types import catalogue, find_type, limits_of
 from volbench.extensions.kubernetes.k8s_verbs import controllers_table
+from volbench.extensions.kubernetes.storage_classes import classes_table, storage_classes
 from volbench.extensions.lab.scenario import read_scenario
 from volbench.extensions.lab.scenario_tables import scenario_tables, scenarios_table
 from volbench.model.campaign.host import Host, Inventory

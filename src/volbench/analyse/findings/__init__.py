@@ -18,17 +18,13 @@ from volbench.analyse.findings import (
 )
 from volbench.analyse.findings.rule import Observation, Rule
 from volbench.analyse.frames.run_view import RunView
+from volbench.extension import extensions, load
 from volbench.model.profile.profile_model import Tool
 from volbench.model.results.finding import Finding, Severity
-from volbench.slices import is_present, load
 
 __all__ = ["RULES", "Rule", "find", "finding_rows"]
 
-# Seam: references of rules that slices add (see `volbench.slices.load`), shown after all others.
-# Those of absent slices are left out.
-RULES_OF_SLICES: tuple[str, ...] = ()
-
-# Every rule, in the order in which findings are shown
+# Every rule, in the order in which findings are shown; rules of extensions come last
 RULES: tuple[Rule, ...] = (
     data_rules.cold_blocks,
     data_rules.never_written,
@@ -73,7 +69,7 @@ RULES: tuple[Rule, ...] = (
     number_rules.empty_logs,
     raw_file_rules.damaged_files,
     job_rules.replay_falls_short,
-    *(load(reference) for reference in RULES_OF_SLICES if is_present(reference)),
+    *(load(reference) for extension in extensions() for reference in extension.findings),
 )
 
 # Those that judge a watched load too, which is as it is: its host and its files, not its workload

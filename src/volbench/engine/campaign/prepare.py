@@ -46,13 +46,10 @@ from volbench.plan.expansion.duets import check_duets
 from volbench.plan.expansion.estimate import Estimate, estimate
 from volbench.plan.expansion.expand import Terms
 from volbench.plan.expansion.multi_client import Client, clients_of, expand_clients
+from volbench.plan.profile.limit_sources import label_limits
 from volbench.plan.profile.load_profile import dump_profile
-from volbench.slices import is_present, load
 from volbench.store.archive import Archive, Provenance
 from volbench.store.journal import utc_now
-
-# Returns the limits that labels of a host name; see `volbench.slices.load`
-_LABEL_LIMITS = "extensions.catalogue.class_limits:label_limits"
 
 
 @dataclass(frozen=True)
@@ -301,11 +298,11 @@ def _probe(host: ConnectedHost, request: CampaignRequest) -> _ProbedHost:
 
 def _labelled(host: ConnectedHost, volumes: Mapping[str, Volume]) -> dict[str, Limits]:
     """Return role to the limits that labels of a host name; none where it has several volumes."""
-    if len(volumes) != 1 or not host.host.labels or not is_present(_LABEL_LIMITS):
+    if len(volumes) != 1 or not host.host.labels:
         return {}
     ((role, volume),) = volumes.items()
     size_bytes = volume.pin.size_bytes if volume.pin else None
-    limits = load(_LABEL_LIMITS)(host.host.labels, size_bytes=size_bytes)
+    limits = label_limits(host.host.labels, size_bytes=size_bytes)
     return {role: limits} if limits else {}
 
 

@@ -11,10 +11,7 @@ from volbench.execute.protocol import Executor, OperationError
 from volbench.model.frozen_model import Count, Frozen
 from volbench.model.profile.profile_settings import Limits
 from volbench.model.results.provenance import VolumeFacts
-from volbench.slices import load
-
-# Returns the limits of a disk of a cloud on its machine; see `volbench.slices.load`
-_DISK_LIMITS = "extensions.catalogue.class_limits:disk_limits"
+from volbench.plan.profile.limit_sources import disk_limits
 
 
 class _Disk(Frozen):
@@ -59,7 +56,7 @@ def cloud_limits(
     for facts in volumes:
         names = {facts.device, *facts.backing} - {""}
         disk = next((disk for disk in found.disks if disk.device in names), None)
-        own: Limits | None = load(_DISK_LIMITS)(
+        own = disk_limits(
             found.provider, found.machine, **(disk.model_dump(exclude={"device"}) if disk else {})
         )
         if own is not None:

@@ -1,1 +1,29 @@
-"""Catalogue: prices, volume types, machine types and storage classes."""
+"""Catalogue: prices, volume types and machine types."""
+
+from volbench.extension import Extension, LimitSource, Verb
+
+extension = Extension(
+    name="catalogue",
+    verbs={
+        "price": Verb(
+            "volbench.extensions.catalogue.catalogue_verbs:price",
+            "Rank configurations by price-performance.",
+            group="Volumes",
+        ),
+    },
+    limit_sources=(
+        LimitSource(
+            type_names="volbench.extensions.catalogue.volume_types:catalogue",
+            list_types="volbench.extensions.catalogue.catalogue_verbs:list_types",
+            types_schema="volbench.extensions.catalogue.catalogue_verbs:types_schema",
+            added_types="volbench.extensions.catalogue.volume_types:also_types",
+            declared_limits="volbench.extensions.catalogue.volume_types:declared_limits",
+            known_limits="volbench.extensions.catalogue.volume_types:known_limits",
+            check_machine="volbench.extensions.catalogue.machine_types:find_machine",
+            within_machine="volbench.extensions.catalogue.machine_types:within_machine",
+            label_limits="volbench.extensions.catalogue.class_limits:label_limits",
+            disk_limits="volbench.extensions.catalogue.class_limits:disk_limits",
+            class_limits="volbench.extensions.catalogue.class_limits:class_limits",
+        ),
+    ),
+)

@@ -1,4 +1,4 @@
-"""Verbs price and k8s storageclass, and what audit --list shows."""
+"""Verb price, and what audit --list shows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from volbench.cli.options import (
     names_option,
     schema_option,
 )
-from volbench.cli.output import ChartFile, TableOutput, binary_output, chart_options, table_options
+from volbench.cli.output import ChartFile, TableOutput, chart_options, table_options
 from volbench.cli.verb_groups import VerbCommand
 from volbench.errors import InputError
 from volbench.units import parse_size
@@ -166,36 +166,3 @@ def types_schema() -> object:
     from volbench.model.document.document_model import document_schema
 
     return document_schema(TypesFile, title="volbench volume types")
-
-
-@click.command(
-    "storageclass",
-    epilog=examples(
-        "volbench k8s storageclass --list",
-        "volbench k8s storageclass ebs-gp3-retain | kubectl apply -f -",
-    ),
-)
-@click.argument("names", nargs=-1, metavar="NAME...")
-@flag("--list", "List the storage classes instead.", "is_list")
-@table_options()
-def storageclass(names: tuple[str, ...], *, is_list: bool, table_output: TableOutput) -> None:
-    """Print the manifests of the storage classes NAME.
-
-    All have the reclaim policy Retain: a volume stays, and is billed, after its claim is deleted.
-    """
-    from volbench.extensions.catalogue.catalogue_tables import (
-        classes_table,
-        read_class,
-        storage_classes,
-    )
-
-    if bool(names) == is_list:
-        raise InputError(
-            "name storage classes, or use --list", hint="see: volbench k8s storageclass --list"
-        )
-    if is_list:
-        table_output.write(classes_table(storage_classes()))
-        return
-    text = "---\n".join(read_class(name) for name in names)
-    with binary_output(table_output.output, default_name="storageclasses.yaml") as sink:
-        sink.write(text.encode())

@@ -1,1 +1,16 @@
 """Kubernetes: campaigns on pods, and the verbs that manage them."""
+
+from volbench.extension import Extension, Verb
+
+extension = Extension(
+    name="kubernetes",
+    verbs={
+        "k8s": Verb(
+            "volbench.extensions.kubernetes.k8s_verbs:command",
+            "Manifests, access rights and storage classes for Kubernetes.",
+            group="Set-up",
+            after="hosts",
+        ),
+    },
+    channels={"pod": "volbench.extensions.kubernetes.pod_executor:open_pods"},
+)

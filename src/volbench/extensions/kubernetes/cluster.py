@@ -32,7 +32,7 @@ from volbench.errors import (
     TransportError,
     VolbenchError,
 )
-from volbench.slices import install_command
+from volbench.extras import install_command
 
 if TYPE_CHECKING:
     from websocket import WebSocket

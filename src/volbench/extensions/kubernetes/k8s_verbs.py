@@ -23,6 +23,7 @@ from volbench.cli.options import (
 from volbench.cli.output import TableOutput, binary_output, table_options
 from volbench.cli.verb_groups import LazyGroup, VerbCommand
 from volbench.errors import InputError, quoted
+from volbench.extension import Verb
 from volbench.extensions.kubernetes.cluster import ClusterAddress
 from volbench.extensions.kubernetes.cluster_spec import ClusterSpec, spec_options
 from volbench.extensions.kubernetes.controllers import ControllerSpec
@@ -48,25 +49,24 @@ _VERBS = {
     "lifecycle": "Time the lifecycle of volumes.",
     "render": "Print the manifests that run --k8s would apply.",
     "role": "Print the minimum access rights that campaigns need.",
+    "storageclass": "Print storage classes of Azure, AWS and GCP.",
 }
 _SCHEDULES = {"schedule", "judge"}
-_CLASSES = (
-    "extensions.catalogue.catalogue_verbs:storageclass",
-    "Print storage classes of Azure, AWS and GCP.",
-)
 
 
 @click.group(
     "k8s",
     cls=LazyGroup,
-    verbs={
-        verb: (
-            f"extensions.kubernetes.{'schedule' if verb in _SCHEDULES else 'k8s'}_verbs:{verb}",
-            text,
-        )
-        for verb, text in _VERBS.items()
-    }
-    | {"storageclass": _CLASSES},
+    groups={
+        "Commands": {
+            verb: Verb(
+                "volbench.extensions.kubernetes."
+                f"{'schedule' if verb in _SCHEDULES else 'k8s'}_verbs:{verb}",
+                text,
+            )
+            for verb, text in _VERBS.items()
+        }
+    },
 )
 def command() -> None:
     """Kubernetes: controllers in the cluster, manifests, access rights, and removal."""
@@ -400,3 +400,36 @@ def role(namespace: str, name: str, output: str) -> None:
     manifests = access_manifests(namespace=namespace, name=name)
     with binary_output(output, default_name="role.yaml") as sink:
         sink.write(yaml_documents(manifests).encode())
+
+
+@click.command(
+    "storageclass",
+    epilog=examples(
+        "volbench k8s storageclass --list",
+        "volbench k8s storageclass ebs-gp3-retain | kubectl apply -f -",
+    ),
+)
+@click.argument("names", nargs=-1, metavar="NAME...")
+@flag("--list", "List the storage classes instead.", "is_list")
+@table_options()
+def storageclass(names: tuple[str, ...], *, is_list: bool, table_output: TableOutput) -> None:
+    """Print the manifests of the storage classes NAME.
+
+    All have the reclaim policy Retain: a volume stays, and is billed, after its claim is deleted.
+    """
+    from volbench.extensions.kubernetes.storage_classes import (
+        classes_table,
+        read_class,
+        storage_classes,
+    )
+
+    if bool(names) == is_list:
+        raise InputError(
+            "name storage classes, or use --list", hint="see: volbench k8s storageclass --list"
+        )
+    if is_list:
+        table_output.write(classes_table(storage_classes()))
+        return
+    text = "---\n".join(read_class(name) for name in names)
+    with binary_output(table_output.output, default_name="storageclasses.yaml") as sink:
+        sink.write(text.encode())

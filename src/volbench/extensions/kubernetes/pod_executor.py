@@ -40,13 +40,13 @@ from volbench.execute.channels import (
 from volbench.execute.client import Request
 from volbench.execute.incoming_folder import IncomingFolder
 from volbench.execute.protocol import ClockReading
+from volbench.extension import load
 from volbench.extensions.kubernetes.cluster import DENIAL_S, Cluster, Manifest, open_cluster
 from volbench.extensions.kubernetes.cluster_spec import is_growing
 from volbench.extensions.kubernetes.leases import LeaseLocks
 from volbench.extensions.kubernetes.manifests import ENDING_STATUS, START, WORK_MOUNT
 from volbench.extensions.kubernetes.pod_status import why_ended
 from volbench.model.campaign.host import Host, Pod
-from volbench.slices import load
 
 if TYPE_CHECKING:
     from websocket import WebSocket
@@ -339,7 +339,7 @@ def _not_started(host: str, message: str) -> ConnectError:
 if TYPE_CHECKING:
     from volbench.execute.connect import Connect, HostKeyPolicy
 
-RELAY = "extensions.object_storage.relay:Relay"
+RELAY = "volbench.extensions.object_storage.relay:Relay"
 _NO_WAY = (
     "note: results of {} go through the API server, as do those of every pod that cannot use the "
     "bucket: {}"
@@ -481,7 +481,7 @@ def allow_connections(pods: int) -> None:
 
 @contextmanager
 def open_pods(hosts: Sequence[Host], _host_keys: HostKeyPolicy) -> Iterator[Connect]:
-    """Yield the executors of hosts with pods; see `connect.TRANSPORTS`."""
+    """Yield the executors of hosts with pods; see `connect.CHANNELS`."""
     allow_connections(len(hosts))
     with PodConnections() as connections:
 

@@ -11,10 +11,7 @@ from volbench.errors import InputError
 from volbench.extensions.kubernetes.cluster import Cluster, Manifest
 from volbench.extensions.kubernetes.cluster_spec import quantity_bytes
 from volbench.model.profile.profile_settings import Limits
-from volbench.slices import load
-
-# Returns the limits of a volume by its CSI driver and parameters; see `volbench.slices.load`
-_CLASS_LIMITS = "extensions.catalogue.class_limits:class_limits"
+from volbench.plan.profile.limit_sources import class_limits
 
 _ZONE = "topology.kubernetes.io/zone"
 _PROVISIONER = "pv.kubernetes.io/provisioned-by"  # Absent where an administrator made the volume
@@ -77,7 +74,7 @@ class PodFacts:
         if not settings and "skuname" not in parameters:
             return None
         try:
-            limits: Limits | None = load(_CLASS_LIMITS)(
+            limits = class_limits(
                 facts["csi_driver"],
                 parameters,
                 size_bytes=facts["volume_bytes"],

@@ -28,6 +28,7 @@ from volbench.engine.hosts.described_volumes import VolumeQuestion, look_at
 from volbench.errors import InputError, RefusedError, StoppedError, VolbenchError
 from volbench.execute.connect import HostKeyPolicy
 from volbench.execute.scheduler import on_each
+from volbench.extension import load
 from volbench.extensions.kubernetes.cluster import PATIENCE_S
 from volbench.extensions.kubernetes.cluster_spec import ClusterSpec, quantity_bytes
 from volbench.extensions.kubernetes.expansion import check_expansion, in_three_parts
@@ -54,7 +55,6 @@ from volbench.model.campaign.planned_run import Campaign, Consent, Volume, Volum
 from volbench.plan.expansion.estimate import estimate
 from volbench.plan.expansion.multi_client import Client, clients_of, expand_clients
 from volbench.plan.expansion.target_arms import on_each_target
-from volbench.slices import load
 from volbench.store.archive import Archive, Provenance
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import click
 
 from volbench.cli.options import Metrics, option_group
 from volbench.errors import InputError
-from volbench.slices import install_command
+from volbench.extras import install_command
 
 if TYPE_CHECKING:
     from prometheus_client import CollectorRegistry

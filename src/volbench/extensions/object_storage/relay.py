@@ -20,7 +20,7 @@ from volbench.errors import AuthError, InputError, TransferError, TransportError
 from volbench.execute.agent.agent_error import AgentError
 from volbench.execute.agent.files import put_folder
 from volbench.execute.local import temporary_folder
-from volbench.slices import install_command
+from volbench.extras import install_command
 from volbench.store.atomic_files import unwritable
 
 VALID_S = 900.0  # Time in which a pod must have written an object; no verdict depends on it.

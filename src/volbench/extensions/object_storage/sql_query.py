@@ -18,8 +18,8 @@ import pyarrow as pa
 
 from volbench.api.many_campaigns import View
 from volbench.errors import InputError
+from volbench.extras import install_command
 from volbench.model.frames.columns import FRAMES
-from volbench.slices import install_command
 from volbench.store.parquet_tables import frame_of, schema_of
 
 if TYPE_CHECKING:

@@ -1,1 +1,19 @@
 """Watched loads: disks of hosts under a load that volbench does not make itself."""
+
+from volbench.extension import Extension, Verb
+
+extension = Extension(
+    name="watching",
+    verbs={
+        "watch": Verb(
+            "volbench.extensions.watching.watch_verbs:watch",
+            "Record the activity of disks under any load.",
+            group="Volumes",
+            after="audit",
+        ),
+        "mark": Verb(
+            "volbench.extensions.watching.watch_verbs:mark",
+            "Mark an event on the time axis of a watch.",
+        ),
+    },
+)

@@ -25,14 +25,8 @@ from volbench.model.profile.profile_model import Job, Order, Phase, Profile
 from volbench.model.profile.profile_settings import MIN_REPEATS, BurstRuntime, Limits
 from volbench.plan.expansion.extents import Touch, touches
 from volbench.plan.expansion.shared_file import layouts
-from volbench.slices import load
+from volbench.plan.profile.limit_sources import known_limits, within_machine
 from volbench.units import parse_duration
-
-# Returns the limits of a `VolumeOfType`, or None where its size is needed and unknown; see
-# `volbench.slices.load`
-LIMITS_OF_TYPE = "extensions.catalogue.volume_types:known_limits"
-# Returns limits of a volume with those of its machine, where they are lower
-WITHIN_MACHINE = "extensions.catalogue.machine_types:within_machine"
 
 
 def with_known_limits(run: Run) -> Run:
@@ -40,14 +34,14 @@ def with_known_limits(run: Run) -> Run:
     volume, machine = run.limits.wanted, run.limits.machine
     if volume is None:
         is_bound = not machine or run.limits.machine_limits
-        return run if is_bound else _with_limits(run, load(WITHIN_MACHINE)(run.limits))
+        return run if is_bound else _with_limits(run, within_machine(run.limits))
     if volume.size_bytes is None and run.volume.pin is not None:
         volume = volume.model_copy(update={"size_bytes": run.volume.pin.size_bytes})
-    limits = load(LIMITS_OF_TYPE)(volume, writes=_writes(run))
+    limits = known_limits(volume, writes=_writes(run))
     if limits is None:
         return run
     limits = limits.model_copy(update={"machine": machine, "origin": run.limits.origin})
-    return _with_limits(run, load(WITHIN_MACHINE)(limits) if machine else limits)
+    return _with_limits(run, within_machine(limits) if machine else limits)
 
 
 def _with_limits(run: Run, limits: Limits) -> Run:

@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from volbench.errors import InputError, InventoryError, Problem, nearest
+from volbench.extras import install_command
 from volbench.model.campaign.host import LOCAL
 from volbench.model.document.located_errors import Entry, Node
 from volbench.plan.inventory.host_document import (
@@ -38,7 +39,6 @@ from volbench.plan.inventory.host_drafts import (
     node_of,
 )
 from volbench.plan.inventory.host_names import ALL
-from volbench.slices import install_command
 
 PREFIX = "volbench_"
 

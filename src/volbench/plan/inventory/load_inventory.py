@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from volbench.errors import InventoryError, Problems, quoted, unread
+from volbench.extension import InventoryReader, extensions, load
 from volbench.model.campaign.host import Inventory
 from volbench.model.document.located_errors import Entry, Node
 from volbench.model.document.yaml_text import parse_document
@@ -25,7 +26,6 @@ from volbench.plan.inventory.host_references import (
     resolve_hops,
 )
 from volbench.plan.inventory.terraform_outputs import is_terraform, read_terraform
-from volbench.slices import is_present, load
 
 
 def _read_own(draft: InventoryDraft, top: Node) -> None:
@@ -104,10 +104,13 @@ def _group(draft: InventoryDraft, entry: Entry, groups: set[str]) -> GroupDraft:
     return GroupDraft(location(entry), hosts, children)
 
 
-# Seam: references (see `slices.load`) of whether a document, or None for a text that is not
-# YAML and for a folder, is of a format, and of its reader; the first that matches reads it, and
-# volbench's own YAML is read where none does
-READERS = (("plan.inventory.ansible:is_ansible", "plan.inventory.ansible:read_ansible"),)
+# Formats of inventories beside volbench's own YAML, after the formats of extensions; the first
+# that matches reads a document
+READERS = (
+    InventoryReader(
+        "volbench.plan.inventory.ansible:is_ansible", "volbench.plan.inventory.ansible:read_ansible"
+    ),
+)
 
 _LOG = logging.getLogger(__name__)
 
@@ -185,9 +188,10 @@ def _read(path: Path, *, mapping: Path | None) -> InventoryDraft:
     if mapping is not None:
         hint = "a mapping is for the output of `terraform output -json`; leave --mapping out"
         raise _refused(path, "does not need a mapping", hint)
-    for is_of_format, read in READERS:
-        if is_present(read) and load(is_of_format)(top):
-            load(read)(draft, path, top)
+    added = (reader for extension in extensions() for reader in extension.inventory_readers)
+    for reader in (*added, *READERS):
+        if load(reader.is_of_format)(top):
+            load(reader.read)(draft, path, top)
             return draft
     if top is None:
         raise AssertionError("Ansible reads what is not YAML")

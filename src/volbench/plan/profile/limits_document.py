@@ -16,13 +16,7 @@ from volbench.errors import InputError
 from volbench.model.document.document_model import Filled, Text, value_schema
 from volbench.model.document.located_errors import Fault, input_fault, reject
 from volbench.model.profile.profile_settings import Bytes, LimitNumbers, Limits, VolumeOfType
-from volbench.slices import load
-
-# Returns the `Limits` of a `VolumeOfType`, as far as they are known before its run; see
-# `volbench.slices.load`
-DECLARED_LIMITS = "extensions.catalogue.volume_types:declared_limits"
-# Returns a machine type by its name
-FIND_MACHINE = "extensions.catalogue.machine_types:find_machine"
+from volbench.plan.profile.limit_sources import check_machine, declared_limits
 
 # A type with its provider; a rate such as 125MB/s begins with a digit
 _TYPE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9._-]*/[A-Za-z][A-Za-z0-9._-]*")
@@ -84,7 +78,7 @@ class LimitsDocument(LimitNumbers):
             reject(*(Fault(f"must be above 0, not {content[key]:g}", at=(key,)) for key in wrong))
         if self.machine:
             try:
-                load(FIND_MACHINE)(self.machine)
+                check_machine(self.machine)
             except InputError as error:
                 reject(input_fault(error, at=("machine",)))
         if self.type:
@@ -131,8 +125,7 @@ class LimitsDocument(LimitNumbers):
             iops=self.iops,
             bandwidth_bytes_per_s=self.bandwidth_bytes_per_s,
         )
-        limits: Limits = load(DECLARED_LIMITS)(volume)
-        return limits.model_copy(update={"machine": self.machine})
+        return declared_limits(volume).model_copy(update={"machine": self.machine})
 
 
 def by_role(value: Any) -> Any:  # noqa: ANN401 - a part of a file

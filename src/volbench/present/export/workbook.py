@@ -15,11 +15,11 @@ import pandas as pd
 
 from volbench.analyse.frames.job_frames import measured, per_job, with_latencies
 from volbench.errors import InputError
+from volbench.extras import install_command
 from volbench.model.frames.columns import SUMMARY, Column, described
 from volbench.present.formatting import records
 from volbench.present.plots.colour_themes import THEMES
 from volbench.present.plots.selection import valid_frames
-from volbench.slices import install_command
 
 if TYPE_CHECKING:
     from openpyxl.chart import BarChart

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from volbench.errors import InputError
-from volbench.slices import is_present, load
+from volbench.extension import extensions, load
 from volbench.units import parse_count, parse_duration, parse_rate
 
 if TYPE_CHECKING:
@@ -130,29 +130,29 @@ class Kind(Generic[Data]):
         return {name: frames[name] for name in names if name in frames}
 
 
-# Seam: name of a kind to its reference (see `slices.load`), in the order of lists. A module
-# is imported when its chart is drawn; kinds of absent slices are left out.
+# Name of a kind to its reference, in the order of lists; kinds of extensions follow. A module is
+# imported when its chart is drawn.
 REFERENCES = {
-    "iops": "present.plots.charts.job_rows:IOPS_BARS",
-    "bandwidth": "present.plots.charts.job_rows:BANDWIDTH_BARS",
-    "latency": "present.plots.charts.job_rows:LATENCY",
-    "sweep": "present.plots.charts.sweeps:SWEEP",
-    "heatmap": "present.plots.charts.option_grids:HEATMAP",
-    "series": "present.plots.charts.run_series:SERIES",
-    "depth": "present.plots.charts.sweeps:DEPTH",
-    "bars3d": "present.plots.charts.option_grids:BARS3D",
-    "histogram": "present.plots.charts.latency_distribution:HISTOGRAM",
-    "ecdf": "present.plots.charts.latency_distribution:ECDF",
-    "latency-map": "present.plots.charts.latency_maps:LATENCY_MAP",
-    "lines": "present.plots.charts.run_series:LINES",
-    "device": "present.plots.charts.device_view:DEVICE",
-    "warmup": "present.plots.charts.warmup_curves:WARMUP",
-    "convergence": "present.plots.charts.steady_rounds:CONVERGENCE",
-    "window": "present.plots.charts.steady_rounds:WINDOW",
-    "fleet": "present.plots.charts.fleet_strips:FLEET",
-    "storm": "present.plots.charts.storm_columns:STORM",
-    "blocks": "present.plots.charts.blocks_chart:BLOCKS",
-    "trend": "present.plots.charts.comparison_charts:TREND",
+    "iops": "volbench.present.plots.charts.job_rows:IOPS_BARS",
+    "bandwidth": "volbench.present.plots.charts.job_rows:BANDWIDTH_BARS",
+    "latency": "volbench.present.plots.charts.job_rows:LATENCY",
+    "sweep": "volbench.present.plots.charts.sweeps:SWEEP",
+    "heatmap": "volbench.present.plots.charts.option_grids:HEATMAP",
+    "series": "volbench.present.plots.charts.run_series:SERIES",
+    "depth": "volbench.present.plots.charts.sweeps:DEPTH",
+    "bars3d": "volbench.present.plots.charts.option_grids:BARS3D",
+    "histogram": "volbench.present.plots.charts.latency_distribution:HISTOGRAM",
+    "ecdf": "volbench.present.plots.charts.latency_distribution:ECDF",
+    "latency-map": "volbench.present.plots.charts.latency_maps:LATENCY_MAP",
+    "lines": "volbench.present.plots.charts.run_series:LINES",
+    "device": "volbench.present.plots.charts.device_view:DEVICE",
+    "warmup": "volbench.present.plots.charts.warmup_curves:WARMUP",
+    "convergence": "volbench.present.plots.charts.steady_rounds:CONVERGENCE",
+    "window": "volbench.present.plots.charts.steady_rounds:WINDOW",
+    "fleet": "volbench.present.plots.charts.fleet_strips:FLEET",
+    "storm": "volbench.present.plots.charts.storm_columns:STORM",
+    "blocks": "volbench.present.plots.charts.blocks_chart:BLOCKS",
+    "trend": "volbench.present.plots.charts.comparison_charts:TREND",
 }
 
 
@@ -160,7 +160,9 @@ class _Registry(Mapping[str, Kind[Any]]):
     """Kinds by their name, each imported when it is first needed."""
 
     def __init__(self, references: Mapping[str, str]) -> None:
-        self._references = {name: each for name, each in references.items() if is_present(each)}
+        self._references = dict(references)
+        for extension in extensions():
+            self._references |= extension.chart_kinds
 
     def __getitem__(self, name: str) -> Kind[Any]:
         kind: Kind[Any] = load(self._references[name])

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
-from volbench import slices
+from volbench import extras
 
 
 def test_pip_installs_the_packages_of_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is published under the name of volbench, so the packages themselves are named."""
-    monkeypatch.setattr(slices, "find_spec", lambda name: find_spec("pip") or name)
-    command = slices.install_command("sql")
+    monkeypatch.setattr(extras, "find_spec", lambda name: find_spec("pip") or name)
+    command = extras.install_command("sql")
     assert command.startswith(f"{sys.executable} -m pip install 'duckdb>=")
     assert "fsspec" in command
     assert "volbench" not in command.removeprefix(sys.executable)
@@ -26,11 +26,11 @@ def test_pipx_injects_the_packages_of_the_extra(
     """Pipx keeps an environment for each program, which its own command extends."""
     (tmp_path / "pipx_metadata.json").touch()
     monkeypatch.setattr("sys.prefix", str(tmp_path))
-    assert slices.install_command("xlsx").startswith("pipx inject volbench 'openpyxl>=")
+    assert extras.install_command("xlsx").startswith("pipx inject volbench 'openpyxl>=")
 
 
 def test_uv_installs_the_packages_for_this_python(monkeypatch: pytest.MonkeyPatch) -> None:
     """An environment that uv made has no pip."""
-    monkeypatch.setattr(slices, "find_spec", lambda _name: None)
-    command = slices.install_command("ansible")
+    monkeypatch.setattr(extras, "find_spec", lambda _name: None)
+    command = extras.install_command("ansible")
     assert command.startswith(f"uv pip install --python {sys.executable} 'ansible-core>=")
