@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _SCENARIO = click.argument(
     "scenario",
     metavar="SCENARIO",
-    shell_complete=completed_by(bundled("lab/scenarios"), or_file=True),
+    shell_complete=completed_by(bundled("extensions/lab/scenarios"), or_file=True),
 )
 _LOOK_S = 0.2
 _QUICK_BYTES = 64 * 1024**2  # Size of the bundled profile quick

@@ -351,7 +351,7 @@ class Expected(Document):
 # tests/extensions/lab/test_scenario.py::test_data_in_memory_has_a_maximum_size
 _MAX_BYTES = 16 * 1024**3
 
-_FOLDER = "lab/scenarios"  # Of the bundled scenarios, below the package
+_FOLDER = "extensions/lab/scenarios"  # Of the bundled scenarios, below the package
 
 
 def _checked_name(text: str) -> str:
