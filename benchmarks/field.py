@@ -18,8 +18,8 @@ from pathlib import Path
 
 import yaml
 
-import volbench
 from volbench.analyse.findings import RULES
+from volbench.extensions.importer.import_campaign import import_results
 
 LABELS = Path(__file__).parents[1] / "tests" / "cases" / "field" / "labels.yaml"
 _KEYS = {"files", "why", "expect", "right", "wrong"}
@@ -72,9 +72,7 @@ class Judged:
 def judge(folder: Path, labels: Sequence[Label]) -> Iterator[Judged]:
     """Import the results of a folder and judge the findings about each; notes claim little."""
     with tempfile.TemporaryDirectory() as place:
-        data = volbench.import_results(
-            folder, output=Path(place) / "campaign", on_note=lambda _: None
-        )
+        data = import_results(folder, output=Path(place) / "campaign", on_note=lambda _: None)
         frame = data.frame("findings")
         sources = {
             run.id: run.imported.files[0].source

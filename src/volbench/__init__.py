@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from volbench.api.one_campaign import CampaignData, open_campaign
     from volbench.api.run_profiles import run
     from volbench.errors import VolbenchError
-    from volbench.extensions.catalogue.priced_runs import price
-    from volbench.extensions.importer.import_campaign import import_results
 
 __version__ = "0.1.0"
 __all__ = [
@@ -44,10 +42,8 @@ __all__ = [
     "VolbenchError",
     "__version__",
     "compare",
-    "import_results",
     "open_campaign",
     "open_campaigns",
-    "price",
     "run",
     "trend",
 ]
@@ -60,10 +56,8 @@ _HOMES = {
     "Verdicts": "api.notebook",
     "VolbenchError": "errors",
     "compare": "api.compare_campaigns",
-    "import_results": "extensions.importer.import_campaign",
     "open_campaign": "api.one_campaign",
     "open_campaigns": "api.many_campaigns",
-    "price": "extensions.catalogue.priced_runs",
     "run": "api.run_profiles",
     "trend": "api.compare_campaigns",
 }

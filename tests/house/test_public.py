@@ -22,10 +22,8 @@ PUBLIC = [
     "VolbenchError",
     "__version__",
     "compare",
-    "import_results",
     "open_campaign",
     "open_campaigns",
-    "price",
     "run",
     "trend",
 ]

@@ -36,7 +36,6 @@ from volbench.cli.output import (
     recorded_command,
     table_options,
 )
-from volbench.cli.slice_options import Placement, with_placement
 from volbench.cli.verb_groups import VerbCommand
 from volbench.errors import FindingsError, InputError, UndecidedError
 from volbench.present.formatting import printable
@@ -164,11 +163,10 @@ _PROMISED = option_group(
     " inventory: one target, the same on each host.",
 )
 @_PROMISED
-@start_options(execution=(KEEP_FILES, READY_TIMEOUT))
+@start_options("audit", execution=(KEEP_FILES, READY_TIMEOUT))
 @VOLUME_TYPES
 @on_hosts
 @POLICY
-@with_placement
 @table_options(has_output=False, has_events=True)
 def audit(
     campaigns: tuple[str | Path, ...],
@@ -179,7 +177,6 @@ def audit(
     start: StartOptions,
     where: HostSelection,
     policy: str,
-    placement: Placement | None,
     table_output: TableOutput,
 ) -> None:
     """Measure whether volumes deliver the limits that are promised: IOPS, bandwidth, for how long.
@@ -194,6 +191,7 @@ def audit(
 
         list_types(listed, table_output)
         return
+    placement = start.added.placement
     is_new = bool(targets or where.inventory or placement)
     if bool(campaigns) == is_new:
         raise InputError(

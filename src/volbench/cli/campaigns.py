@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from volbench.cli.additions import Additions, additions
 from volbench.cli.hosts import HOST_KEYS, LIMIT, OWN_POLICY, connect, named_limits, with_policy
 from volbench.cli.options import (
     ALLOW_EXEC,
@@ -17,7 +18,6 @@ from volbench.cli.options import (
     GRACE,
     KEEP_FILES,
     READY_TIMEOUT,
-    Metrics,
     consent_options,
     examples,
     flag,
@@ -25,24 +25,14 @@ from volbench.cli.options import (
     settings_options,
 )
 from volbench.cli.output import TableOutput, table_options
-from volbench.cli.slice_options import (
-    WITH_METRICS,
-    ProvisionedHosts,
-    with_revived_hosts,
-)
 from volbench.cli.verb_groups import VerbCommand, repeat_known_hosts
 from volbench.errors import InputError, quoted
-from volbench.extension import load
 
 if TYPE_CHECKING:
     from volbench.cli.resumption import ResumeRequest
     from volbench.model.campaign.planned_run import Campaign
     from volbench.store.journal import History
     from volbench.store.layout import Layout
-
-# Records the end of the runs that a killed watch left open; see `volbench.extension.load`
-_CONCLUDE = "volbench.extensions.watching.killed_watch:conclude_killed"
-_CHECK = "volbench.extensions.watching.watch_loop:check_recorded"
 
 
 def _resume_request(**values: Any) -> ResumeRequest:  # noqa: ANN401 - click passes options by name
@@ -91,18 +81,16 @@ def _resume_request(**values: Any) -> ResumeRequest:  # noqa: ANN401 - click pas
     metavar="HOST",
     help="Give up this host, which is gone for good: its unfinished runs are lost; repeatable.",
 )
-@WITH_METRICS
 @click.option("--from-stdin", is_flag=True, hidden=True, help="Read the request from stdin.")
-@with_revived_hosts
+@additions("resume")
 @table_options(has_output=False, has_events=True)
 def resume(
     campaign: Path,
     *,
     request: ResumeRequest,
     without: tuple[str, ...],
-    metrics: Metrics,
     from_stdin: bool,
-    made: ProvisionedHosts,
+    added: Additions,
     table_output: TableOutput,
 ) -> None:
     """Continue the campaign in DIR: finished runs are kept and never run again.
@@ -120,19 +108,16 @@ def resume(
     from volbench.engine.campaign.resume_plan import allow_anew, hosts_to_reach, resume_on
     from volbench.model.campaign.planned_run import RunState
     from volbench.model.profile.profile_model import Order
+    from volbench.store.archive import read_campaign
     from volbench.store.consent import read_own_campaign
     from volbench.store.journal import read_history
 
     if from_stdin:
         request = read_request()
         repeat_known_hosts(request.host_keys.known_hosts)
-        served_at = request.metrics
-        metrics = replace(
-            metrics,
-            metrics_port=served_at.metrics_port,
-            metrics_address=served_at.metrics_address,
-        )
-    if _is_concluded(campaign, table_output):
+        added = added.again(request.added)
+    opened = read_campaign(campaign)
+    if added.concluded(opened[0], opened[1].campaign, table_output):
         return
     layout, archive, seal = read_own_campaign(campaign)
     plan = with_policy(archive.campaign, request.policy)
@@ -154,8 +139,8 @@ def resume(
             return
     with (
         reported_errors(table_output),
-        metrics.served() as served,
-        made.revived(hosts, campaign) as present,
+        added.served() as listeners_of,
+        added.revived(hosts, campaign) as present,
         connect(present, request.host_keys) as connected,
     ):
         reached = resume_on(connected, archive, allow_exec=request.allow_exec)
@@ -177,7 +162,7 @@ def resume(
                 plan,
                 settings=settings,
                 table_output=table_output,
-                metrics=served,
+                listeners_of=listeners_of,
             )
             _name_fidelity(layout, plan)
             refuse_unmet(verdicts)
@@ -193,20 +178,6 @@ def _give_up(host: str, layout: Layout, plan: Campaign) -> None:
     with listener_for(sys.stderr) as listener:
         lost = forget_host(layout, plan, host, listener=listener)
     click.echo(f"{host} is given up; runs lost: {len(lost)}", err=True)
-
-
-def _is_concluded(root: Path, table_output: TableOutput) -> bool:
-    """Record the end of a watch that was killed, and show it; False for other campaigns."""
-    from volbench.cli.execution import show_results
-    from volbench.store.archive import read_campaign
-
-    layout, archive = read_campaign(root)
-    if not archive.campaign.is_watched or not load(_CONCLUDE)(layout, archive.campaign):
-        return False
-    click.echo("the watch was killed: what it recorded until then is kept", err=True)
-    show_results(layout, table_output)
-    load(_CHECK)(layout, archive.campaign)
-    return True
 
 
 def _show_end(layout: Layout, plan: Campaign, history: History, table_output: TableOutput) -> None:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from volbench.cli.additions import Additions, additions
 from volbench.cli.options import (
     ALLOW_DESTROY,
     ALLOW_SHARED_FOLDER,
@@ -23,13 +24,11 @@ from volbench.cli.options import (
     YES,
     Decorator,
     ListenersOf,
-    Metrics,
     consent_options,
     option_group,
     settings_options,
 )
 from volbench.cli.output import TableOutput, note_owner
-from volbench.cli.slice_options import WITH_METRICS
 from volbench.cli.verb_groups import complete_hint, is_quiet, name_campaign, questions_shown
 from volbench.errors import InputError, RefusedError, VolbenchError
 from volbench.extension import load
@@ -48,7 +47,6 @@ if TYPE_CHECKING:
 
 # Returns the cost of prepared campaigns by a price list; see `volbench.extension.load`
 BILL = "volbench.extensions.catalogue.price_list:bill_of"
-_LOSSES = "volbench.extensions.kubernetes.resumed_pods:record_losses"
 _EXPANSIONS = "volbench.extensions.kubernetes.expansion:Expansions"
 
 
@@ -170,21 +168,22 @@ class StartOptions:
     dry_run: bool  # show the plan instead
     yes: bool  # skip the confirmation of a long one
     execution: Settings
-    metrics: Metrics
+    added: Additions  # by extensions
     prices: str | None = None  # to show what it costs; None for no cost
     detach: bool = False  # run in the background
     allow_exec: bool = False  # accept options that run programs or leave the run\'s folder
 
 
-def start_options(*more: Decorator, execution: Sequence[Decorator] = ()) -> Decorator:
+def start_options(verb: str, *more: Decorator, execution: Sequence[Decorator] = ()) -> Decorator:
     """Return the options of a verb that starts a campaign, as the keyword `start`.
 
     Args:
+        verb: its name, by which extensions add options.
         execution: options of the execution, beside the usual one.
     """
     consent = consent_options(ALLOW_DESTROY, ALLOW_SHARED_FOLDER)
     settings = settings_options(GRACE, *execution)
-    usual = (NEW_CAMPAIGN, consent, DRY_RUN, YES, settings, WITH_METRICS)
+    usual = (NEW_CAMPAIGN, consent, DRY_RUN, YES, settings, additions(verb))
     return option_group("start", StartOptions, *usual, *more)
 
 
@@ -237,7 +236,7 @@ def carry_out(
         confirm_destruction(machines, prepared.campaign)
         secrets = ask_secrets(prepared.campaign.runs, prepared.secrets)
         settings = replace(start.execution, secrets=secrets)
-        with start.metrics.served() as metrics:
+        with start.added.served() as listeners_of:
             layout = create_signed_campaign(request.into, prepared.archive)
             name_campaign(layout.root)
             if add_files is not None:
@@ -250,7 +249,7 @@ def carry_out(
                     plan,
                     settings=settings,
                     table_output=table_output,
-                    metrics=metrics,
+                    listeners_of=listeners_of,
                     has_answer=has_answer,
                 )
                 return EndedCampaign(layout, verdicts)
@@ -262,7 +261,7 @@ def carry_out(
             ResumeRequest(
                 execution=settings,
                 host_keys=host_keys or HostKeyPolicy(),
-                metrics=start.metrics,
+                added=start.added.kept(),
                 allow_exec=start.allow_exec,
             ),
         )
@@ -291,7 +290,7 @@ def execute(
     *,
     settings: Settings,
     table_output: TableOutput,
-    metrics: ListenersOf,
+    listeners_of: ListenersOf,
     has_answer: bool = False,
 ) -> Sequence[Verdict]:
     """Run a campaign with progress on standard error and its results on standard output.
@@ -303,6 +302,7 @@ def execute(
         The answers to the expectations of its profiles.
     """
     from volbench.cli.controller import logged_listener
+    from volbench.engine.campaign.added_listeners import added_listeners
     from volbench.engine.campaign.campaign_engine import run_campaign
     from volbench.engine.run.process_watch import stop_on_signals
     from volbench.model.campaign.event import Event, RunEnded
@@ -316,7 +316,7 @@ def execute(
             printed.add(event.run.id)
 
     with hold_folder(layout.root, made=layout.made):
-        more = [*metrics(layout), note_end]
+        more = [*listeners_of(layout), note_end]
         expansions = None
         if any(host.host.pod and host.host.pod.expand_to for host in hosts):
             expansions = load(_EXPANSIONS)(hosts, layout)
@@ -324,16 +324,15 @@ def execute(
         note_owner(layout.root)
         try:
             with (
-                logged_listener(layout, events=_events(table_output), more=more) as listener,
+                added_listeners(layout, [host.host for host in hosts]) as added,
+                logged_listener(
+                    layout, events=_events(table_output), more=[*more, *added]
+                ) as listener,
                 stop_on_signals(on_hangup=listener.detach) as stop,
             ):
                 run_campaign(
                     layout, campaign, hosts, settings=settings, listener=listener, stop=stop
                 )
-        except BaseException as error:
-            if any(host.host.pod for host in hosts):  # before the results name the states of runs
-                load(_LOSSES)([host.host for host in hosts], layout.root, error)
-            raise
         finally:
             verdicts = [] if has_answer else show_results(layout, table_output, printed=printed)
             click.echo(f"campaign folder: {layout.root}", err=True)

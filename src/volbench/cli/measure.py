@@ -181,7 +181,7 @@ _WORKLOADS = option_group(
 )
 @_WORKLOADS
 @EXPECT
-@start_options(execution=(KEEP_FILES,))
+@start_options("measure", execution=(KEEP_FILES,))
 @SETTINGS
 @table_options(has_output=False, has_events=True)
 def measure(

@@ -35,7 +35,7 @@ _CAMPAIGN_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
 def option_group(
     keyword: str, make: Callable[..., object], *options: Decorator, heading: str = ""
-) -> Decorator:
+) -> OptionGroup:
     """Return a decorator that gives a verb several options as one keyword.
 
     Args:
@@ -91,18 +91,6 @@ class OptionGroup:
     def __call__(self, verb: Verb) -> Verb:
         """Return the verb with its options."""
         return self.add(verb)
-
-
-@dataclass(frozen=True)
-class Metrics:
-    """Where metrics of a campaign are served while it runs; nowhere without the slice that can."""
-
-    metrics_port: int | None = None  # to listen on; 0 for any free one, None for no server
-    metrics_address: str = "127.0.0.1"  # of this machine
-
-    def served(self) -> AbstractContextManager[ListenersOf]:
-        """Serve metrics inside the block; yield a function that adds those of a campaign."""
-        return nullcontext(lambda _layout: [])
 
 
 @dataclass(frozen=True)

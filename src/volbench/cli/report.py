@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from volbench.cli.options import CAMPAIGNS, PRICES, examples, output_option
+from volbench.cli.options import CAMPAIGNS, examples, output_option
 from volbench.cli.output import binary_output, note_owner, report_folder
 from volbench.errors import InputError
 from volbench.store.atomic_files import make_output_folder, write_output
@@ -45,13 +45,11 @@ if TYPE_CHECKING:
     metavar="KIND",
     help="A chart beside the usual ones, such as depth; see volbench plot --list.",
 )
-@PRICES
 def report(
     campaigns: tuple[str | Path, ...],
     output: str | None,
     title: str | None,
     charts: tuple[str, ...],
-    prices: str | None,
     *,
     is_site: bool,
 ) -> None:
@@ -68,7 +66,7 @@ def report(
     # Arrow's own pool keeps what is let go: 80 MB of the report of 3,450 runs.
     pa.set_memory_pool(pa.system_memory_pool())
     dataset = open_campaigns(*campaigns)
-    content_of = partial(report_content, charts=charts, prices=prices)
+    content_of = partial(report_content, charts=charts)
     if is_site:
         _write_site(dataset, output, title=title, content_of=content_of)
         return

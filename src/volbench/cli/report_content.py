@@ -17,7 +17,6 @@ from volbench.api.many_campaigns import Dataset
 from volbench.api.one_campaign import CampaignData
 from volbench.cli.audit import AUDIT
 from volbench.errors import ComparisonError, InputError
-from volbench.extension import load
 from volbench.model.frames.columns import FRAMES
 from volbench.present.plots.chart import build_plot, build_plots
 from volbench.present.plots.description import Plot
@@ -54,8 +53,7 @@ _SINGLE = ("iops", "bandwidth", "latency", "series")
 _COMPARED = ("iops", "bandwidth", "latency")
 _PAIR = 2
 _MAX_SENTENCES = 3
-_PICTURE_IN = 9.0  # Width of a picture, about that of its place: letters keep their size
-_COSTS = "volbench.extensions.catalogue.priced_runs:class_costs"
+_PICTURE_IN = 9.0
 
 
 class _CampaignFrames(Mapping[str, pd.DataFrame]):
@@ -105,13 +103,11 @@ def report_content(
     *,
     title: str | None,
     charts: Sequence[str] = (),
-    prices: str | None = None,
 ) -> ReportContent:
     """Gather plan, states, frames, facts, job files and figures of a campaign.
 
     Args:
         title: of the page; None for the campaign's name.
-        prices: price list for the cost of storage classes.
     """
     frames = _CampaignFrames(opened)
     expanded = expansion_tables(opened)
@@ -123,7 +119,7 @@ def report_content(
         hosts=[facts_text(host.model_dump()) for host in opened.provenance.hosts],
         volumes=[facts_text(volume.model_dump()) for volume in opened.provenance.volumes],
         jobs={run.id: opened.job_text(run.id) for run in opened.campaign.runs},
-        answer=_classes_compared(opened, prices)
+        answer=_classes_compared(opened)
         or [f"{sentence}." for table in expanded for sentence in table.notes],
         expected=Dataset([opened]).expect() if opened.campaign.expect else (),
         audited=_audited(opened),
@@ -155,8 +151,8 @@ def _audited(opened: CampaignData) -> Sequence[Delivery]:
 _CLASS = "storage_class"  # Label of pods
 
 
-def _classes_compared(opened: CampaignData, prices: str | None) -> Sequence[str]:
-    """Return how the storage classes of a campaign in pods compare, and what they cost."""
+def _classes_compared(opened: CampaignData) -> Sequence[str]:
+    """Return how the storage classes of a campaign in pods compare."""
     from volbench.analyse.compare.comparison import Question, compare, headlines
 
     if len({host.labels.get(_CLASS) for host in opened.campaign.hosts if host.pod}) < _PAIR:
@@ -172,8 +168,6 @@ def _classes_compared(opened: CampaignData, prices: str | None) -> Sequence[str]
         answer = headlines(comparison)
     except ComparisonError as error:
         answer = [f"The storage classes are not compared: {error.message}."]
-    if prices is not None:
-        answer += load(_COSTS)(dataset, prices, _CLASS)
     return answer
 
 

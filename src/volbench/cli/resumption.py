@@ -6,12 +6,12 @@ import os
 import sys
 import time
 from dataclasses import dataclass, field
+from typing import Any
 
 import click
 from pydantic import TypeAdapter
 
 from volbench.cli.controller import last_error_of, open_log
-from volbench.cli.options import Metrics
 from volbench.engine.campaign.campaign_state import Settings
 from volbench.errors import CampaignError, quoted
 from volbench.execute.connect import HostKeyPolicy
@@ -31,7 +31,8 @@ class ResumeRequest:
 
     execution: Settings = field(default_factory=Settings)
     host_keys: HostKeyPolicy = field(default_factory=HostKeyPolicy)
-    metrics: Metrics = field(default_factory=Metrics)
+    # what extensions keep of their options, by keyword
+    added: dict[str, dict[str, Any]] = field(default_factory=dict)
     # for devices of the plan that are not, or hold not, what they did
     consent: Consent = field(default_factory=Consent)
     allow_exec: bool = False  # accept options that run programs or leave the run's folder

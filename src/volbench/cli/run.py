@@ -40,7 +40,6 @@ from volbench.cli.output import (
     table_options,
 )
 from volbench.cli.profiles import texts_of
-from volbench.cli.slice_options import Placement, with_placement
 from volbench.cli.verb_groups import VerbCommand
 from volbench.errors import InputError, quoted
 from volbench.units import parse_size
@@ -90,7 +89,7 @@ def _client_counts(text: str) -> tuple[int, ...]:
     help="Device, file, directory or NBD URI of a role; without a role: data. Several of one role "
     "are compared: each job runs on each of them in turn, in blocks.",
 )
-@start_options(PRICES, DETACH, ALLOW_EXEC, execution=(KEEP_FILES, READY_TIMEOUT))
+@start_options("run", PRICES, DETACH, ALLOW_EXEC, execution=(KEEP_FILES, READY_TIMEOUT))
 @SETTINGS
 @LIMITS_FROM
 @VOLUME_TYPES
@@ -133,7 +132,6 @@ def _client_counts(text: str) -> tuple[int, ...]:
 @EXPECT
 @on_hosts
 @POLICY
-@with_placement
 @headed(
     "Hosts",
     flag(
@@ -159,7 +157,6 @@ def run(
     start: StartOptions,
     where: HostSelection,
     policy: str,
-    placement: Placement | None,
     install_fio: bool,
     table_output: TableOutput,
 ) -> None:
@@ -203,6 +200,7 @@ def run(
     if like is not None:
         request = _as_before(request, like)
     with ExitStack() as stack:
+        placement = start.added.placement
         if placement is None:
             hosts = stack.enter_context(where.after(like).connected())
         elif start.dry_run:
@@ -343,7 +341,7 @@ _JOB = "fill"
     type=Quantity("SIZE", parse_size),
     help="Volume size, if it cannot be detected, or size of the part to warm up.",
 )
-@start_options()
+@start_options("warmup")
 @table_options(has_output=False, has_events=True)
 def warmup(
     volume: str,

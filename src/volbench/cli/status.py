@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 import click
 
+from volbench.cli.additions import Additions, additions
 from volbench.cli.campaign_list import known_campaigns, parse_since
 from volbench.cli.configuration import results_folder
 from volbench.cli.hosts import HOST_KEYS, LIMIT, OWN_POLICY, connect, named_limits, with_policy
 from volbench.cli.options import Quantity, examples, flag, given_option
 from volbench.cli.output import TableOutput, table_options
-from volbench.cli.slice_options import ProvisionedHosts, with_removed_hosts
 from volbench.cli.verb_groups import VerbCommand, name_campaign
 from volbench.errors import ArchiveError, CampaignError, InputError, OutputError, quoted
 from volbench.units import counted_noun
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 @LIMIT
 @OWN_POLICY
 @HOST_KEYS
-@with_removed_hosts
+@additions("status")
 @table_options()
 def status(
     folder: Path | None,
@@ -61,7 +61,7 @@ def status(
     limits: tuple[str, ...],
     policy: str,
     host_keys: HostKeyPolicy,
-    made: ProvisionedHosts,
+    added: Additions,
     table_output: TableOutput,
 ) -> None:
     """List the campaigns here, or show the progress of each client of the campaign in DIR.
@@ -89,7 +89,7 @@ def status(
     if since is not None:
         raise InputError("--since lists campaigns, but DIR is one", hint="leave out --since")
     if clean:
-        _clean(folder, limits, policy, host_keys, made)
+        _clean(folder, limits, policy, host_keys, added)
     elif follow:
         _follow(folder)
     else:
@@ -171,7 +171,7 @@ def _clean(
     limits: tuple[str, ...],
     policy: str,
     host_keys: HostKeyPolicy,
-    made: ProvisionedHosts,
+    added: Additions,
 ) -> None:
     """End the active runs of a campaign and clean up its machines.
 
@@ -190,7 +190,7 @@ def _clean(
     hosts = hosts_to_reach(plan, history.states, limited)
     with ExitStack() as stack:
         planned = () if limits else plan.hosts
-        there = stack.enter_context(made.removed(hosts, campaign, planned=planned))
+        there = stack.enter_context(added.removed(hosts, campaign, planned=planned))
         if plan.hosts and not there:  # all of its pods are gone
             click.echo(f"nothing of {campaign} is running", err=True)
             return

@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-import volbench
+from volbench.extensions.importer.import_campaign import import_results
 
 CASES = Path(__file__).parents[2] / "cases"
 FOLDERS = (
@@ -31,7 +31,7 @@ Frames = Mapping[str, pd.DataFrame]
 def _frames(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Frames:
     """Return the frames of the results of a folder."""
     place = tmp_path_factory.mktemp("import") / "campaign"
-    data = volbench.import_results(CASES / request.param, output=place, on_note=lambda _: None)
+    data = import_results(CASES / request.param, output=place, on_note=lambda _: None)
     return {name: data.frame(name) for name in ("summary", "series", "findings", "verdicts")}
 
 

@@ -13,7 +13,6 @@ from volbench.analyse.compare.comparability import without_invalid
 from volbench.analyse.frames.job_frames import measured
 from volbench.api.many_campaigns import Dataset, open_campaigns
 from volbench.errors import InputError
-from volbench.extensions.catalogue.catalogue_tables import interval_text, money_text
 from volbench.extensions.catalogue.price_list import (
     FLAVOR,
     VOLUME_TYPE,
@@ -339,27 +338,6 @@ def priced_market(
         keep_unsteady=keep_unsteady,
         notes=[*notes, *invalid],
     )
-
-
-_MAX_JOBS = 3  # Whose costs are named before they are counted; no verdict depends on it.
-
-
-def class_costs(dataset: Dataset, prices: str, by: str) -> list[str]:
-    """Return what each value of a column costs a month, and for 1,000 IOPS of the first jobs."""
-    priced = priced_market(
-        dataset, load_prices(prices), by=[by], size_bytes=None, keep_unsteady=True
-    )
-    monthly, by_job = dict[str, str](), dict[str, list[str]]()
-    for offer in priced.offers:
-        monthly[offer.name] = f"{offer.name} {money_text(offer.monthly[0])} {priced.currency}"
-        cost = interval_text(offer.cost_per_1000_iops, money_text)
-        by_job.setdefault(offer.job, []).append(f"{offer.name} {cost}")
-    jobs = list(by_job)[:_MAX_JOBS]
-    costs = [f"1,000 IOPS of {job}: {', '.join(by_job[job])}." for job in jobs]
-    more = len(by_job) - len(jobs)
-    costs += [f"For {more} more jobs: volbench price --by {by}."] if more else []
-    months = f"A month costs: {', '.join(monthly.values())}."
-    return [months, *costs, *(f"{note.rstrip('.')}." for note in priced.notes)]
 
 
 def _billing(dataset: Dataset) -> dict[str, Billing]:

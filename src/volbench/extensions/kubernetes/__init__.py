@@ -12,5 +12,12 @@ extension = Extension(
             after="hosts",
         ),
     },
+    options={
+        "run": "volbench.extensions.kubernetes.pod_options:NEW_PODS",
+        "audit": "volbench.extensions.kubernetes.pod_options:NEW_PODS",
+        "resume": "volbench.extensions.kubernetes.pod_options:REVIVED_PODS",
+        "status": "volbench.extensions.kubernetes.pod_options:REMOVED_PODS",
+    },
+    listeners=("volbench.extensions.kubernetes.lost_pods:noted_losses",),
     channels={"pod": "volbench.extensions.kubernetes.pod_executor:open_pods"},
 )

@@ -6,13 +6,13 @@ import os
 import secrets
 from contextlib import nullcontext
 from dataclasses import dataclass
-from functools import wraps
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
-from volbench.cli.options import PATH, Quantity, Verb, flag, headed, option_group
+from volbench.cli.additions import Addition, Placement
+from volbench.cli.options import PATH, Quantity, flag, option_group
 from volbench.errors import InputError
 from volbench.extensions.kubernetes.cluster import ClusterAddress
 from volbench.extensions.kubernetes.cluster_spec import NAMESPACE_HELP, ClusterSpec, spec_options
@@ -97,32 +97,38 @@ TIMED_ADDRESS = option_group(
 DESCRIPTION = option_group("described", dict, *spec_options(ClusterSpec), heading="Kubernetes")
 
 
-def in_pods(verb: Verb) -> Verb:
-    """Add the options of a placement in pods, as the keyword `placement`; None without --k8s."""
+@dataclass(frozen=True)
+class NewPods(Addition):
+    """Pods as the hosts of a new campaign."""
 
-    @wraps(verb)
-    def wrapped(
-        *arguments: object,
-        k8s: bool,
-        described: dict[str, Any],
-        context: str,
-        pod_timeout_s: float,
-        results_bucket: str,
-        **given: object,
-    ) -> None:
-        placement = None
-        if k8s:
-            from volbench.extensions.kubernetes.pod_placement import PodPlacement
+    placed: Placement | None  # None without --k8s
 
-            spec = ClusterSpec(campaign=f"volbench-{secrets.token_hex(5)}", **described)
-            address = ClusterAddress(context, spec.namespace)
-            placement = PodPlacement(spec, address, pod_timeout_s, results_bucket)
-        elif option := _option_given({*described, "results_bucket"}):
+    @property
+    def placement(self) -> Placement | None:
+        """Pods to make."""
+        return self.placed
+
+
+def _new_pods(
+    *, k8s: bool, described: dict[str, Any], context: str, pod_timeout_s: float, results_bucket: str
+) -> NewPods:
+    if not k8s:
+        if option := _option_given({*described, "results_bucket"}):
             raise InputError(f"{option} applies to pods only", hint="add --k8s")
-        verb(*arguments, placement=placement, **given)
+        return NewPods(None)
+    from volbench.extensions.kubernetes.pod_placement import PodPlacement
 
-    options = (_K8S, DESCRIPTION, _RESULTS_BUCKET, _CONTEXT, _KUBECONFIG, _POD_TIMEOUT)
-    return headed("Kubernetes", *options)(wrapped)
+    spec = ClusterSpec(campaign=f"volbench-{secrets.token_hex(5)}", **described)
+    address = ClusterAddress(context, spec.namespace)
+    return NewPods(PodPlacement(spec, address, pod_timeout_s, results_bucket))
+
+
+NEW_PODS = option_group(
+    "new_pods",
+    _new_pods,
+    *(_K8S, DESCRIPTION, _RESULTS_BUCKET, _CONTEXT, _KUBECONFIG, _POD_TIMEOUT),
+    heading="Kubernetes",
+)
 
 
 def _option_given(names: Collection[str]) -> str:
@@ -140,10 +146,10 @@ def _option_given(names: Collection[str]) -> str:
 
 
 @dataclass(frozen=True)
-class PodHosts:
-    """Pods of a campaign that is resumed or removed; see `cli.slice_options`."""
+class PodHosts(Addition):
+    """Pods of a campaign that is resumed or removed; see `cli.additions`."""
 
-    timeout_s: float = 0.0  # longest wait for a pod that is made again
+    pod_timeout_s: float = 0.0  # longest wait for a pod that is made again
 
     def revived(self, hosts: Sequence[Host], root: Path) -> AbstractContextManager[Sequence[Host]]:
         """Find the pods of hosts again, or make them again; machines are left as they are."""
@@ -151,7 +157,7 @@ class PodHosts:
             return nullcontext(hosts)
         from volbench.extensions.kubernetes.resumed_pods import revived_pods
 
-        return revived_pods(hosts, root, timeout_s=self.timeout_s)
+        return revived_pods(hosts, root, timeout_s=self.pod_timeout_s)
 
     def removed(
         self, hosts: Sequence[Host], root: Path, *, planned: Sequence[Host]
@@ -164,15 +170,11 @@ class PodHosts:
         return removed_pods(hosts, root, planned=planned)
 
 
-def on_resume(verb: Verb) -> Verb:
-    """Add the options of pods that are found again, as the keyword `made`."""
-    return option_group("made", _revivable, _KUBECONFIG, _POD_TIMEOUT, heading="Kubernetes")(verb)
-
-
-def _revivable(pod_timeout_s: float) -> PodHosts:
-    return PodHosts(pod_timeout_s)
-
-
-def on_reap(verb: Verb) -> Verb:
-    """Add the options of pods that are removed, as the keyword `made`."""
-    return option_group("made", PodHosts, _KUBECONFIG)(verb)
+REVIVED_PODS = option_group(
+    "pods",
+    PodHosts,
+    _KUBECONFIG,
+    _POD_TIMEOUT,
+    heading="Kubernetes",
+)
+REMOVED_PODS = option_group("pods", PodHosts, _KUBECONFIG)

@@ -70,7 +70,7 @@ _MANY_PODS = 200
 
 @dataclass(frozen=True)
 class PodPlacement:
-    """Pods of a cluster as the hosts of a campaign; see `cli.slice_options.Placement`."""
+    """Pods of a cluster as the hosts of a campaign; see `cli.additions.Placement`."""
 
     spec: ClusterSpec  # as described on the command line
     address: ClusterAddress

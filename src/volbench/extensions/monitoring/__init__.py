@@ -4,6 +4,10 @@ from volbench.extension import ExportFormat, Extension
 
 extension = Extension(
     name="monitoring",
+    options=dict.fromkeys(
+        ("run", "measure", "audit", "warmup", "watch", "resume"),
+        "volbench.extensions.monitoring.metrics_server:METRICS",
+    ),
     export_formats={
         "openmetrics": ExportFormat(
             "metrics.txt",

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from volbench.cli.options import Metrics, option_group
+from volbench.cli.additions import Addition
+from volbench.cli.options import ListenersOf, option_group
 from volbench.errors import InputError
 from volbench.extras import install_command
 
@@ -21,11 +22,22 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True)
-class ServedMetrics(Metrics):
-    """Where metrics are served."""
+class ServedMetrics(Addition):
+    """Where metrics of a campaign are served while it runs."""
+
+    metrics_port: int | None  # to listen on; 0 for any free one, None for no server
+    metrics_address: str  # of this machine
+
+    def kept(self) -> dict[str, Any]:
+        """Return port and address."""
+        return asdict(self)
+
+    def again(self, kept: Mapping[str, Any]) -> ServedMetrics:
+        """Return the metrics with port and address of a campaign in the background."""
+        return replace(self, **kept)
 
     @contextmanager
-    def served(self) -> Iterator[Callable[[Layout], list[Listener]]]:
+    def served(self) -> Iterator[ListenersOf]:
         """Serve metrics inside the block, none of them yet.
 
         Yields:
@@ -73,7 +85,6 @@ def _registered(layout: Layout, registry: CollectorRegistry, url: str) -> Listen
     return metrics
 
 
-# Adds the options to a verb that runs a campaign, as the keyword `metrics`
 METRICS = option_group(
     "metrics",
     ServedMetrics,

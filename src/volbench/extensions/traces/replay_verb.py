@@ -85,7 +85,7 @@ _MIN_SPEED, _MAX_SPEED = 0.01, 1000
     help="Replay the recording of the host RECORDED on HOST of the inventory. Default: on the host "
     "of the same name.",
 )
-@start_options(DETACH, execution=(KEEP_FILES,))
+@start_options("replay", DETACH, execution=(KEEP_FILES,))
 @SETTINGS
 @on_hosts
 @table_options(has_output=False, has_events=True)

@@ -16,4 +16,5 @@ extension = Extension(
             "Mark an event on the time axis of a watch.",
         ),
     },
+    options={"resume": "volbench.extensions.watching.ended_watch:ENDED_WATCH"},
 )

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import sys
-from contextlib import ExitStack
+from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
+from volbench.cli.additions import Additions, additions
 from volbench.cli.hosts import HostSelection, on_hosts
 from volbench.cli.options import (
     NEW_CAMPAIGN,
-    Metrics,
     Quantity,
-    RecordedHost,
-    Tracing,
     examples,
     option_group,
 )
@@ -26,7 +24,6 @@ from volbench.cli.output import (
     recorded_command,
     table_options,
 )
-from volbench.cli.slice_options import WITH_METRICS, WITH_TRACE
 from volbench.cli.verb_groups import VerbCommand, name_campaign
 from volbench.errors import InputError
 from volbench.units import counted_noun, parse_duration
@@ -120,7 +117,6 @@ _STARTS = option_group(
         "volbench watch",
         "volbench watch /dev/sdb /var/lib/libvirt --for 10m",
         "volbench watch --inventory fleet.yaml --every 10s -o night",
-        "volbench watch /dev/sdb --trace --for 1h",
         "volbench watch --start './boot {n}' --until './is-up {n}' --count 30",
     ),
 )
@@ -143,8 +139,7 @@ _STARTS = option_group(
 )
 @NEW_CAMPAIGN
 @_STARTS
-@WITH_TRACE
-@WITH_METRICS
+@additions("watch")
 @on_hosts
 @table_options(has_output=False)
 def watch(
@@ -154,8 +149,7 @@ def watch(
     output: Path | None,
     *,
     commands: StartCommands,
-    tracing: Tracing,
-    metrics: Metrics,
+    added: Additions,
     where: HostSelection,
     table_output: TableOutput,
 ) -> None:
@@ -176,11 +170,6 @@ def watch(
         hosts, notes = without_second_names(find_disks(connected, targets))
         for note in notes:
             click.echo(f"note: {note}", err=True)
-        recorded_hosts = [
-            RecordedHost(at.host.name, at.host.executor, [disk.devices for disk in at.disks])
-            for at in hosts
-        ]
-        tracing.check(recorded_hosts)
         folder = output or default_campaign_folder("watch")
         archive = plan_watch(
             hosts,
@@ -189,7 +178,7 @@ def watch(
             staggers_s=staggers_s,
             command=recorded_command(targets, output),
         )
-        with metrics.served() as listeners_of:
+        with added.served() as listeners_of:
             layout = create_campaign(folder, archive)
             name_campaign(layout.root)
             _carry_out(
@@ -198,8 +187,8 @@ def watch(
                 hosts,
                 listeners=listeners_of(layout),
                 duties=duties,
-                recording=tracing.recorded(layout.root, recorded_hosts),
-                has_names=not tracing.is_anonymised,
+                recording=nullcontext(),
+                has_names=True,
             )
     _show(layout, table_output)
 
