@@ -1,4 +1,4 @@
-"""Watch of a real host: each I/O, and the bytes of its processes, over a real sshd."""
+"""Watch of a real host and the bytes of its processes, over a real sshd."""
 
 from __future__ import annotations
 
@@ -9,15 +9,12 @@ import time
 from pathlib import Path
 from typing import IO
 
-import pyarrow as pa
 import pytest
 
 import volbench
 from tests.command_line import COMMAND, call
 from tests.fleet.hosts import Fleet
 from tests.waiting import Started, until
-from volbench.execute.agent.observation.request_recorder import find_tracefs
-from volbench.extensions.traces.trace_file import Kind, read_batches, read_facts
 
 pytestmark = [pytest.mark.root, pytest.mark.real_time]
 
@@ -63,36 +60,23 @@ def heard(stream: IO[str], words: str) -> str:
     return next(line for line in stream if words in line)
 
 
-def test_a_real_host_is_recorded(hosts: Fleet, loop: str, tmp_path: Path) -> None:
-    """Every I/O and its process, without a file there; nothing is left in tracefs."""
+def test_the_bytes_of_processes_on_a_real_host(hosts: Fleet, loop: str, tmp_path: Path) -> None:
+    """They are those of the load, and the folder is whole."""
     inventory, into = tmp_path / "fleet.yaml", tmp_path / "w"
     host = hosts[0]
     inventory.write_text(
         f"hosts:\n  vm0: {{address: {host.address}, user: root, key: {hosts.key}}}\n"
     )
-    instances = Path(find_tracefs(), "instances")
-    before = set(instances.iterdir())
     options = ("--inventory", inventory, "--known-hosts", hosts.known_hosts, "-o", into)
-    command = [*COMMAND, "watch", loop, "--trace", "--every", "200ms", *map(str, options)]
+    command = [*COMMAND, "watch", loop, "--every", "200ms", *map(str, options)]
     with Started(command, stderr=subprocess.PIPE, text=True) as watch:
         assert watch.stderr is not None
-        assert "Press Ctrl-C" in watch.stderr.readline()  # it records by now
+        assert "Press Ctrl-C" in watch.stderr.readline()
         until((into / "runs" / f"001-watch-r1-{Path(loop).name}" / "processes.log").exists)
         host.run("sh", "-c", LOAD.format(loop))
-        assert "1 disk, " in watch.stderr.readline()
         watch.send_signal(signal.SIGTERM)
         _, told = watch.communicate(timeout=60)
     assert watch.returncode == 0, told
-    assert "no events lost" in told
-    until(lambda: set(instances.iterdir()) <= before)  # others may record meanwhile
-    rows = pa.Table.from_batches(list(read_batches(into / "trace.parquet"))).to_pylist()
-    mine = [row for row in rows if row["process"] == "dd"]
-    reads = [row["offset_bytes"] for row in mine if row["kind"] == Kind.READ]
-    assert reads == [65536 * n for n in range(READS)]
-    assert sum(row["kind"] == Kind.WRITE for row in mine) == WRITES
-    assert all(0 < row["latency_ns"] < 10**9 for row in mine)
-    facts = read_facts(into / "trace.parquet")
-    assert (facts.lost_events, list(facts.device_bytes)) == (0, [Path(loop).name])
     assert call("check", "--files", into).returncode == 0
     frame = volbench.open_campaign(into).frame("processes")
     assert set(frame["host"]) == {"vm0"}

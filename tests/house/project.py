@@ -24,6 +24,5 @@ EXTENSIONS = {
     "lab",
     "monitoring",
     "object_storage",
-    "traces",
     "watching",
 }

@@ -20,7 +20,7 @@ READING = {"show", "check", "export", "sql", "plot", "report", "profile", "lab",
 ELSEWHERE = re.compile(
     r"s3://|mine|volume_type|prices\.yaml|trend|\bOUT\b|DATASET|nightly|curve|only-logs|"
     r"clouds|--rounds|lab up|before|slow|histogram latency|storm|profiles/|schema|campaign$|"
-    r"--strict|from-trace"
+    r"--strict"
 )
 """Commands that need what another page makes; other tests of that page run them."""
 

@@ -23,14 +23,11 @@ WITHOUT_TABLE = {
     "k8s submit",
     "lab schema",
     "lab up",
-    "mark",
     "profile check",
-    "profile from-trace",
     "profile import",
     "profile render",
     "profile schema",
     "report",
-    "trace import",
     "upload",
 }
 WITH_SOME = {

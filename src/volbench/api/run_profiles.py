@@ -96,7 +96,7 @@ def run(  # noqa: PLR0913 - the keywords are the options of `volbench run`, one 
         ),
     )
     prepared = prepare([host], request)
-    layout = create_signed_campaign(request.into, prepared.archive)
+    layout = create_signed_campaign(request.into, prepared.archive, inputs=prepared.inputs)
     with _stopping() as stop:
         run_campaign(
             layout,

@@ -26,7 +26,7 @@ from volbench.cli.options import (
 )
 from volbench.cli.output import TableOutput, table_options
 from volbench.cli.verb_groups import VerbCommand, repeat_known_hosts
-from volbench.errors import InputError, quoted
+from volbench.errors import InputError
 
 if TYPE_CHECKING:
     from volbench.cli.resumption import ResumeRequest
@@ -164,7 +164,6 @@ def resume(
                 table_output=table_output,
                 listeners_of=listeners_of,
             )
-            _name_fidelity(layout, plan)
             refuse_unmet(verdicts)
         if not may_go_on:
             reached.raise_absent(plan, read_history(layout.journal).states)
@@ -190,16 +189,7 @@ def _show_end(layout: Layout, plan: Campaign, history: History, table_output: Ta
         verdicts = show_results(layout, table_output)
         end, are_kept = outcome_of(plan, history.states), not has_pods(plan)
         check_finished(end, layout.root, total=len(plan.runs), are_hosts_kept=are_kept)
-        _name_fidelity(layout, plan)
         refuse_unmet(verdicts)
-
-
-def _name_fidelity(layout: Layout, plan: Campaign) -> None:
-    """Name the verb that compares a replay with its recording."""
-    from volbench.fio.jobs.render_job import replays
-
-    if any(map(replays, plan.runs)):
-        click.echo(f"fidelity of the replay: volbench fidelity {quoted(layout.root)}", err=True)
 
 
 def _parse_steps(texts: Sequence[str], campaign: Campaign) -> frozenset[int]:

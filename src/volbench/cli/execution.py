@@ -203,7 +203,6 @@ def carry_out(
     table_output: TableOutput,
     host_keys: HostKeyPolicy | None = None,
     has_answer: bool = False,
-    add_files: Callable[[Layout], None] | None = None,
     warnings_of: Callable[[Campaign], Iterable[str]] = lambda _plan: (),
 ) -> EndedCampaign | None:
     """Prepare a campaign; show its plan, or ask for confirmation, create its folder and run it.
@@ -211,7 +210,6 @@ def carry_out(
     Args:
         host_keys: of the hosts, for a controller in the background.
         has_answer: whether the verb prints a table of its own instead of the results.
-        add_files: writes what the runs read into the new folder.
         warnings_of: returns what the verb has to say about its plan before anything runs.
 
     Returns:
@@ -237,10 +235,8 @@ def carry_out(
         secrets = ask_secrets(prepared.campaign.runs, prepared.secrets)
         settings = replace(start.execution, secrets=secrets)
         with start.added.served() as listeners_of:
-            layout = create_signed_campaign(request.into, prepared.archive)
+            layout = create_signed_campaign(request.into, prepared.archive, inputs=prepared.inputs)
             name_campaign(layout.root)
-            if add_files is not None:
-                add_files(layout)
             if not start.detach:
                 plan = prepared.campaign
                 verdicts = execute(

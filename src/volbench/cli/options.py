@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
@@ -21,7 +20,6 @@ from volbench.store.layout import is_address
 from volbench.units import parse_duration
 
 if TYPE_CHECKING:
-    from volbench.execute.protocol import Executor
     from volbench.model.campaign.event import Listener
     from volbench.store.layout import Layout
 
@@ -91,30 +89,6 @@ class OptionGroup:
     def __call__(self, verb: Verb) -> Verb:
         """Return the verb with its options."""
         return self.add(verb)
-
-
-@dataclass(frozen=True)
-class RecordedHost:
-    """A host whose devices may be recorded."""
-
-    name: str
-    executor: Executor
-    devices: Sequence[Sequence[str]]  # each by its kernel name and those below it
-
-
-class Tracing:
-    """Recording of each I/O beside a watch; nothing is recorded without the slice that can."""
-
-    is_anonymised: bool = False  # whether names of processes are omitted
-
-    def check(self, hosts: Sequence[RecordedHost]) -> None:
-        """Refuse what cannot be recorded, before anything is made."""
-
-    def recorded(
-        self, _folder: Path, _hosts: Sequence[RecordedHost]
-    ) -> AbstractContextManager[None]:
-        """Record the devices of hosts while the block runs."""
-        return nullcontext()
 
 
 class Quantity(click.ParamType[Any]):

@@ -15,8 +15,6 @@ from typing import TypeVar
 import pyarrow as pa
 
 from volbench.errors import ArchiveError, OutputError
-from volbench.extension import load
-from volbench.fio.jobs.render_job import replays
 from volbench.fio.logs.direction_series import DirectionSeries
 from volbench.fio.logs.section_logs import read_latency_map
 from volbench.fio.results.merge_jobs import merge_jobs
@@ -93,10 +91,6 @@ class RunRows:
         return sum(map(len, rows)) if frame_name in BLOCK_FRAMES else len(rows)
 
 
-# Seam: says what a replay does not fulfil; see `volbench.extension.load`
-SHORTFALL = "volbench.extensions.traces.fidelity:shortfall"
-
-
 @dataclass
 class Damage:
     """Files of a run that cannot be read, with the message of each error."""
@@ -169,21 +163,11 @@ def read_run(campaign: Campaign, run: Run, state: RunState, folder: RunFolder) -
         utc[:] = [shifted_utc(text, by_s=-ahead_s) for text in utc]
     for row in (*rows.device, *rows.marks, *rows.processes):
         row["utc"] = shifted_utc(row["utc"], by_s=-ahead_s)
-    shortfall = _shortfall(run, state, damage)
     for row in rows.summary:
         keep_latencies_of_rate(row, row.pop(COMMON_MEAN, None))
         keep_range_of_rate(row)
         row |= {"damage": damage.text or None, **start_columns(status)}
-        row["replay_shortfall"] = shortfall
     return rows
-
-
-def _shortfall(run: Run, state: RunState, damage: Damage) -> str | None:
-    """Return what a finished replay does not fulfil; None for nothing."""
-    if state is RunState.FINISHED and replays(run):
-        with damage.noted():
-            return load(SHORTFALL)(run, damage.folder) or None
-    return None
 
 
 def _add_output(rows: RunRows, campaign: Campaign, outcome: Outcome, output: RunOutput) -> None:

@@ -19,6 +19,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationErr
 
 from volbench.analyse.time.cold_volume import describe
 from volbench.errors import ArchiveError, OutputError, VolbenchError
+from volbench.fio.jobs.render_job import planned_logs
 from volbench.fio.results.embedded_results import find_results
 from volbench.fio.results.json_output import parse_output
 from volbench.fio.results.merge_jobs import select_part
@@ -200,7 +201,7 @@ def verify_files(layout: Layout, campaign: Campaign, history: History) -> Verifi
     for role in campaign.cold_probe_roles:
         with _noting(verification, layout, layout.probe(role).path):
             _verify_probe(layout, layout.probe(role), verification)
-    _verify_others(layout, history, verification)
+    _verify_others(layout, campaign, history, verification)
     planned = {run.id for run in campaign.runs}
     with _noting(verification, layout, layout.runs):
         for path in sorted(layout.runs.iterdir()) if layout.runs.is_dir() else ():
@@ -261,9 +262,13 @@ def _verify_run(
         _verify_listed(layout, folder.path, files, verification)
 
 
-def _verify_others(layout: Layout, history: History, verification: Verification) -> None:
-    """Compare the files outside the folders of runs: traces, and the logs of a replay."""
-    expected = {}
+def _verify_others(
+    layout: Layout, campaign: Campaign, history: History, verification: Verification
+) -> None:
+    """Compare the files outside the folders of runs: the plan of a watch, and replayed logs."""
+    expected = {
+        layout.inputs / digest: digest for run in campaign.runs for digest in planned_logs(run)
+    }
     for name, digest in history.files.items():
         if Path(name).is_absolute() or ".." in Path(name).parts:
             reason = "names a file outside the campaign folder"
@@ -275,13 +280,13 @@ def _verify_others(layout: Layout, history: History, verification: Verification)
         try:
             if not file.is_file():
                 _note(verification, layout, file, Change.MISSING)
-            elif checksum(file, is_limited=False) != digest:
+            elif checksum(file) != digest:
                 _note(verification, layout, file, Change.CHANGED)
         except VolbenchError as error:
             _note(verification, layout, file, Change.DAMAGED, error.message)
     folders = {file.parent for file in expected} - {layout.root}
     found = {path for folder in folders if folder.is_dir() for path in folder.iterdir()}
-    for file in sorted({*found, *layout.traces} - {*expected, *folders}):
+    for file in sorted(found - {*expected, *folders}):
         _note(verification, layout, file, Change.ADDED)
 
 

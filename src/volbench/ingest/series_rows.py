@@ -21,7 +21,6 @@ from volbench.analyse.frames.kernel_counters import (
     exceeded_shares,
     host_rates,
 )
-from volbench.fio.jobs.render_job import replays
 from volbench.fio.logs.direction_series import DirectionSeries
 from volbench.fio.logs.log_rows import BadRows, Log, Recording
 from volbench.fio.logs.section_logs import MAX_WINDOWS, parse_log_name, read_series
@@ -69,7 +68,7 @@ def max_sample_bytes(run: Run, *, elapsed_s: float) -> int:
 def read_samples(folder: RunFolder, *, max_bytes: int = _FREE_SAMPLE_BYTES) -> Samples:
     """Return the samples taken during a run; empty if there are none."""
     reader = SampleReader()
-    path = _log_path(folder)
+    path = log_path(folder.samples)
     if path is None:
         return Samples((), reader.page_bytes, ())
     taken: list[Sample] = []
@@ -79,9 +78,8 @@ def read_samples(folder: RunFolder, *, max_bytes: int = _FREE_SAMPLE_BYTES) -> S
     return Samples(taken, reader.page_bytes, reader.marks)
 
 
-def _log_path(folder: RunFolder) -> Path | None:
-    """Return the log, the plain one where its compression did not come to an end."""
-    plain = folder.samples
+def log_path(plain: Path) -> Path | None:
+    """Return the form of a log that is there: plain where compression did not come to an end."""
     packed = plain.with_name(plain.name + COMPRESSED)
     return next((path for path in (plain, packed) if path.exists()), None)
 
@@ -294,7 +292,7 @@ def _logs(folder: RunFolder, run: Run, output: RunOutput) -> list[Log]:
     """
     done = [direction for job in output.jobs for direction in job.directions]
     windows = max((direction.runtime_s for direction in done), default=0.0) / _interval_s(run)
-    is_single = run.imported is not None or replays(run)
+    is_single = run.imported is not None
     ios = sum(direction.total_ios or 0 for direction in done) if is_single else 0
     rows = _DIRECTIONS * (windows if done else MAX_WINDOWS) + ios
     logs: dict[tuple[str, int], Log] = {}

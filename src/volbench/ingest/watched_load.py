@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
@@ -20,7 +20,7 @@ import numpy as np
 from volbench.analyse.frames.kernel_counters import Sample, SampleReader, disk_rates
 from volbench.fio.logs.direction_series import DirectionSeries
 from volbench.ingest.run_files import read_facts
-from volbench.ingest.series_rows import Samples, max_sample_bytes, utc_text
+from volbench.ingest.series_rows import Samples, log_path, max_sample_bytes, utc_text
 from volbench.model.campaign.planned_run import Run
 from volbench.model.frames.columns import Row
 from volbench.model.results.result import (
@@ -30,7 +30,7 @@ from volbench.model.results.result import (
     Latency,
     RunOutput,
 )
-from volbench.store.layout import COMPRESSED, RunFolder
+from volbench.store.layout import RunFolder
 from volbench.store.log_files import open_log
 from volbench.units import SECTOR_BYTES
 
@@ -52,7 +52,7 @@ class Watched:
 
 
 def read_watched(run: Run, folder: RunFolder, *, elapsed_s: float) -> Watched:
-    """Return what was watched in a run, from its log and the earlier, compressed part of it.
+    """Return what was watched in a run, from its log.
 
     Args:
         elapsed_s: length of the run, which limits the size of its log.
@@ -60,20 +60,20 @@ def read_watched(run: Run, folder: RunFolder, *, elapsed_s: float) -> Watched:
     facts = read_facts(folder)
     device = "" if facts is None else facts.device
     max_bytes = max_sample_bytes(run, elapsed_s=elapsed_s)
-    packed = folder.samples.with_name(folder.samples.name + COMPRESSED)
-    paths = tuple(path for path in (packed, folder.samples) if path.exists())
-    sizes = tuple(path.stat().st_size for path in paths)
-    return _read(paths, sizes, run.sections[0].name, device, max_bytes)
+    path = log_path(folder.samples)
+    size_bytes = path.stat().st_size if path else 0
+    return _read(path, size_bytes, run.sections[0].name, device, max_bytes)
 
 
 @lru_cache(maxsize=1)
 def _read(
-    paths: tuple[Path, ...], _sizes: tuple[int, ...], section: str, device: str, max_bytes: int
+    path: Path | None, _size_bytes: int, section: str, device: str, max_bytes: int
 ) -> Watched:
     reader, totals = SampleReader(), _Totals(device)
     kept: list[Sample] = []
     stride, last = 1, None
-    for count, sample in enumerate(_samples(reader, paths, max_bytes)):
+    taken = _samples(reader, path, max_bytes) if path else iter(())
+    for count, sample in enumerate(taken):
         totals.add(sample)
         last = sample
         if count % stride == 0:
@@ -94,26 +94,20 @@ def _read(
     return Watched(device, output, Samples(kept, reader.page_bytes, tuple(reader.marks)))
 
 
-def _samples(reader: SampleReader, paths: Sequence[Path], max_bytes: int) -> Iterator[Sample]:
-    """Yield samples in order of time, on one monotonic clock even if the host was restarted.
-
-    A watch that was killed may have left some both in the compressed part and in the plain one.
-    """
+def _samples(reader: SampleReader, path: Path, max_bytes: int) -> Iterator[Sample]:
+    """Yield samples on one monotonic clock, even if the host was restarted."""
     before: Sample | None = None
     shift_s = 0.0
-    for path in paths:
-        with open_log(path, max_bytes=max_bytes) as stream:
-            for line in stream:
-                for sample in reader.feed(line.decode("utf-8", errors="replace")):
-                    if before is not None:
-                        is_known = sample.utc_s <= before.utc_s
-                        if is_known and sample.uptime_s + shift_s <= before.uptime_s:
-                            continue
-                        if sample.uptime_s + shift_s <= before.uptime_s:
-                            gap_s = max(0.0, sample.utc_s - before.utc_s)
-                            shift_s = before.uptime_s + gap_s - sample.uptime_s
-                    before = replace(sample, uptime_s=sample.uptime_s + shift_s)
-                    yield before
+    with open_log(path, max_bytes=max_bytes) as stream:
+        for line in stream:
+            for sample in reader.feed(line.decode("utf-8", errors="replace")):
+                if before is not None and sample.uptime_s + shift_s <= before.uptime_s:
+                    gap_s = sample.utc_s - before.utc_s
+                    if gap_s <= 0:
+                        continue
+                    shift_s = before.uptime_s + gap_s - sample.uptime_s
+                before = replace(sample, uptime_s=sample.uptime_s + shift_s)
+                yield before
 
 
 @dataclass

@@ -7,38 +7,33 @@ long watch neighbouring intervals are joined: all bytes of the busiest processes
 from __future__ import annotations
 
 import heapq
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote
 
 from volbench.analyse.frames.kernel_counters import MAX_TIME_S, is_count
 from volbench.execute.agent.observation.process_io import TOP
-from volbench.ingest.series_rows import utc_text
+from volbench.ingest.series_rows import log_path, utc_text
 from volbench.model.frames.columns import Row
-from volbench.store.layout import COMPRESSED, RunFolder
+from volbench.store.layout import RunFolder
 from volbench.store.log_files import open_log
 
 # Intervals of a run that are kept, an even number: 50,000 rows in the frame. Noticed by:
 # tests/extensions/watching/test_processes.py::test_intervals_of_a_long_watch_are_joined
 MAX_INTERVALS = 5_000
-_HEAD_FIELDS, _FIELDS, _COUNTS = 4, 6, 4
-_MAX_TEXT = 4096  # Length of a path in Linux
-# ID of a container of Docker, Podman, containerd or CRI-O in the path of its cgroup
-_CONTAINER = re.compile(r"(?<![0-9a-f])([0-9a-f]{12})[0-9a-f]{52}(?![0-9a-f])")
+_HEAD_FIELDS, _FIELDS, _COUNTS = 4, 5, 4
+_MAX_NAME = 64  # The kernel's own limit is 15 bytes
 
 Counts = tuple[int, int, int]  # bytes read, written, and cancelled before write-back
 
 
 class Process(NamedTuple):
-    """A process in an interval; name and cgroup are empty if unknown."""
+    """A process in an interval; its name is empty if unknown."""
 
     pid: int
     name: str
-    cgroup: str
 
 
 @dataclass(frozen=True)
@@ -64,11 +59,9 @@ def parse_intervals(lines: Iterable[str]) -> Iterator[Interval]:
             interval = None
         elif len(fields) == _FIELDS and all(map(is_count, fields[:_COUNTS])):
             pid, read, written, cancelled = map(int, fields[:_COUNTS])
-            texts = ("" if word == "-" else unquote(word) for word in fields[_COUNTS:])
-            name, cgroup = (" ".join(text.split()) for text in texts)
+            name = "" if fields[_COUNTS] == "-" else " ".join(unquote(fields[_COUNTS]).split())
             if len(interval.counts) < TOP:
-                process = Process(pid, name[:_MAX_TEXT], cgroup[:_MAX_TEXT])
-                interval.counts[process] = read, written, cancelled
+                interval.counts[Process(pid, name[:_MAX_NAME])] = read, written, cancelled
 
 
 def _begun(fields: list[str]) -> Interval | None:
@@ -81,17 +74,13 @@ def _begun(fields: list[str]) -> Interval | None:
 
 
 def read_intervals(folder: RunFolder, *, max_bytes: int) -> list[Interval]:
-    """Return the intervals in the log of a run, at most `MAX_INTERVALS`; empty without a log.
-
-    A watch that was killed may have left some both in the compressed part and in the plain one.
-    """
-    packed = folder.processes.with_name(folder.processes.name + COMPRESSED)
-    plain = list(_logged(folder.processes, max_bytes))
-    again = {interval.utc_s for interval in plain}
+    """Return the intervals in the log of a run, at most `MAX_INTERVALS`; empty without a log."""
+    path = log_path(folder.processes)
+    if path is None:
+        return []
     kept: list[Interval] = []
     stride = 1
-    earlier = (interval for interval in _logged(packed, max_bytes) if interval.utc_s not in again)
-    for count, interval in enumerate(chain(earlier, plain)):
+    for count, interval in enumerate(_logged(path, max_bytes)):
         if count == MAX_INTERVALS * stride:
             kept = [_joined(*pair) for pair in zip(kept[::2], kept[1::2], strict=True)]
             stride *= 2
@@ -103,9 +92,8 @@ def read_intervals(folder: RunFolder, *, max_bytes: int) -> list[Interval]:
 
 
 def _logged(path: Path, max_bytes: int) -> Iterator[Interval]:
-    if path.exists():
-        with open_log(path, max_bytes=max_bytes) as stream:
-            yield from parse_intervals(line.decode("utf-8", errors="replace") for line in stream)
+    with open_log(path, max_bytes=max_bytes) as stream:
+        yield from parse_intervals(line.decode("utf-8", errors="replace") for line in stream)
 
 
 def _joined(first: Interval, second: Interval) -> Interval:
@@ -125,15 +113,12 @@ def process_rows(intervals: Iterable[Interval], *, begun_utc_s: float) -> Iterat
     """
     for interval in intervals:
         for process, (read, written, cancelled) in interval.counts.items():
-            container = _CONTAINER.findall(process.cgroup)
             yield {
                 "t_s": interval.utc_s - begun_utc_s,
                 "utc": utc_text(interval.utc_s),
                 "interval_s": interval.interval_s,
                 "pid": process.pid,
                 "process": process.name or None,
-                "cgroup": process.cgroup or None,
-                "container": container[-1] if container else None,
                 "read_bytes": read,
                 "write_bytes": written,
                 "cancelled_write_bytes": cancelled,

@@ -116,7 +116,7 @@ def _is_unplanned(path: Path) -> bool:
     layout = Layout(path.parent)
     if path == layout.runs:
         return path.is_dir() and not any(path.iterdir())
-    return path in {layout.consent, layout.lock} or is_half_written(path)
+    return path in {layout.consent, layout.lock, layout.inputs} or is_half_written(path)
 
 
 def why_unread(path: Path, error: OSError) -> str:

@@ -12,8 +12,9 @@ import hmac
 import json
 import os
 import secrets
+import shutil
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,7 +55,9 @@ class Seal:
         return _mac(self.key, f"line {previous} {line}".encode())
 
 
-def create_signed_campaign(root: Path, archive: Archive) -> Layout:
+def create_signed_campaign(
+    root: Path, archive: Archive, *, inputs: Mapping[str, bytes] | None = None
+) -> Layout:
     """Create a campaign folder with its signed plan; after an error, no file of it is left.
 
     The plan is written last: what has a plan is signed, whenever the process or the disk ends.
@@ -65,9 +68,13 @@ def create_signed_campaign(root: Path, archive: Archive) -> Layout:
     with hold_campaign(layout):
         refuse_used(root)  # another controller may have planned it meanwhile
         try:
+            for digest, log in (inputs or {}).items():
+                layout.inputs.mkdir(exist_ok=True)
+                write_bytes_atomic(layout.inputs / digest, log)
             sign_plan(layout, content)
             write_bytes_atomic(layout.campaign, content)
         except ArchiveError:
+            shutil.rmtree(layout.inputs, ignore_errors=True)
             layout.consent.unlink(missing_ok=True)
             layout.lock.unlink()
             layout.runs.rmdir()

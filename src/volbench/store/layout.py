@@ -18,7 +18,6 @@ PROCESSES = "processes.log"
 COMPRESSED = ".zst"
 STATUS = "status.json"
 MARKS = "marks.txt"
-TRACE = "trace.parquet"  # of a watch, or in a folder of each of its hosts
 # Files that record the checksums of the others in their folder, or are written until after the run
 UNCHECKED = frozenset({STATUS, "probe.json", MARKS})
 
@@ -167,9 +166,9 @@ class Layout:
         return self.root / "runs"
 
     @property
-    def traces(self) -> list[Path]:
-        """Traces of a watch: one, or one for each of several hosts."""
-        return sorted([*self.root.glob(TRACE), *self.root.glob(f"trace-*/{TRACE}")])
+    def inputs(self) -> Path:
+        """Logs that runs replay, each named by its SHA-256; missing if there are none."""
+        return self.root / "inputs"
 
     @property
     def tables(self) -> Path:

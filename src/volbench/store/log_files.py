@@ -186,21 +186,15 @@ def raw_checksums(folder: Path) -> dict[str, str]:
 
 def record_files(journal: Journal, layout: Layout, paths: Iterable[Path]) -> None:
     """Record the checksums of files outside the folders of runs, for `volbench check --files`."""
-    digests = {
-        str(path.relative_to(layout.root)): checksum(path, is_limited=False) for path in paths
-    }
+    digests = {str(path.relative_to(layout.root)): checksum(path) for path in paths}
     if digests:
         journal.write("files", files=digests)
 
 
-def checksum(path: Path, *, is_limited: bool = True) -> str:
-    """Return the SHA-256 of a file.
-
-    Args:
-        is_limited: whether a file beyond `MAX_RAW_BYTES` is refused; a trace may be larger.
-    """
+def checksum(path: Path) -> str:
+    """Return the SHA-256 of a file."""
     try:
-        with open_regular(path, max_bytes=MAX_RAW_BYTES if is_limited else None) as stream:
+        with open_regular(path, max_bytes=MAX_RAW_BYTES) as stream:
             return file_digest(stream, "sha256").hexdigest()
     except OSError as error:
         raise _unreadable(path, error) from error

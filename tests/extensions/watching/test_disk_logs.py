@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from volbench.extensions.watching import disk_logs
 from volbench.extensions.watching.disk_logs import DiskLog, split_sample
 from volbench.extensions.watching.live_table import LiveTable, table_lines
 from volbench.extensions.watching.watch_loop import LiveDisk
@@ -62,11 +61,8 @@ def logged(tmp_path: Path, *texts: str) -> RunFolder:
     return folder
 
 
-def test_a_log_in_several_compressed_parts_is_whole(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The log of a disk has its own lines and those of the host, and no others."""
-    monkeypatch.setattr(disk_logs, "_PACKED_AT_BYTES", 300)
+def test_the_log_of_a_disk_has_the_lines_of_the_disk_and_its_host(tmp_path: Path) -> None:
+    """It is compressed at the end, and has no lines of other disks."""
     folder = logged(tmp_path, *(sample(second, ios=10 * second) for second in range(20)))
     assert [path.name for path in tmp_path.glob("device*")] == ["device.log.zst"]
     watched = read_watched(RUN, folder, elapsed_s=20)
@@ -78,15 +74,6 @@ def test_a_log_in_several_compressed_parts_is_whole(
     assert reads.iops == reads.iops_max == 10
     assert reads.lat is not None
     assert reads.lat.mean_s == pytest.approx(0.001)
-
-
-def test_a_part_that_was_compressed_twice_counts_once(tmp_path: Path) -> None:
-    """A watch was killed after it had compressed its log and before it could empty it."""
-    folder = logged(tmp_path, *(sample(second, ios=10 * second) for second in range(5)))
-    folder.samples.write_text("".join(sample(second, ios=10 * second) for second in range(7)))
-    watched = read_watched(RUN, folder, elapsed_s=20)
-    assert [one.uptime_s for one in watched.samples.taken] == [1000.0 + s for s in range(7)]
-    assert watched.output.jobs[0].directions[0].total_ios == 60
 
 
 def test_a_restart_of_the_host_is_a_gap(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from tests.command_line import call
 from tests.waiting import PATIENCE_S, Started
 from volbench.execute.agent.observation import process_io
 from volbench.execute.agent.observation.process_io import sample_processes
-from volbench.extensions.watching.disk_logs import PackedLog
+from volbench.extensions.watching.disk_logs import WatchLog
 from volbench.extensions.watching.live_table import top_lines
 from volbench.ingest import watched_processes
 from volbench.ingest.watched_processes import Interval, Process, parse_intervals, read_intervals
@@ -62,7 +62,7 @@ def reading(loop: str, *, after_s: float, stays_s: float) -> Iterator[None]:
 def intervals(count: int) -> list[Interval]:
     """Return so many intervals of this machine."""
     found: list[Interval] = []
-    for part in sample_processes(0.3, has_names=True):
+    for part in sample_processes(0.3):
         found += parse_intervals((part or "").splitlines())
         if len(found) == count:
             break
@@ -81,7 +81,6 @@ def test_a_process_has_the_bytes_that_it_read(loop: str, tmp_path: Path) -> None
     assert mine["pid"].nunique() == 1
     assert BYTES <= mine["read_bytes"].sum() < 2 * BYTES  # and the pages of its libraries
     assert (mine["write_bytes"] == 0).all()
-    assert mine["cgroup"].str.startswith("/").all()
     (busiest,) = mine[mine["read_bytes"] >= BYTES / 2]["t_s"].head(1)
     assert 1 < busiest < 8
     assert (frame["interval_s"] >= 1).all()
@@ -91,7 +90,6 @@ def test_a_process_has_the_bytes_that_it_read(loop: str, tmp_path: Path) -> None
     assert "on all disks of its host" in call("show", tmp_path / "w", "--processes").stdout
     lines = render_table(processes_table(frame), "table", width=80).splitlines()
     assert max(map(len, lines)) <= 80
-    assert "cgroup" in lines[0]
     exported = call("export", tmp_path / "w", "--frame", "processes", "-o", tmp_path / "p.csv")
     assert exported.returncode == 0, exported.stderr
     assert str(BYTES)[:2] in (tmp_path / "p.csv").read_text()
@@ -115,7 +113,7 @@ def test_a_child_that_ended_counts_once(loop: str) -> None:
 @pytest.mark.usefixtures("often")
 def test_a_process_shorter_than_the_interval_counts_for_its_parent(loop: str) -> None:
     """Nobody has seen it, but its bytes are not lost."""
-    parts = sample_processes(1.0, has_names=True)
+    parts = sample_processes(1.0)
     assert next(parts) is None  # it has looked once
     subprocess.run(reader(loop, after_s=0, stays_s=0), check=True)
     (found,) = parse_intervals(next(filter(None, parts)).splitlines())
@@ -123,27 +121,12 @@ def test_a_process_shorter_than_the_interval_counts_for_its_parent(loop: str) ->
     assert own[os.getpid()][0] >= BYTES
 
 
-@pytest.mark.real_time
-@pytest.mark.usefixtures("often")
-def test_names_are_omitted_where_the_user_wants_that(loop: str, tmp_path: Path) -> None:
-    """They do not reach the folder of the campaign at all."""
-    with reading(loop, after_s=3, stays_s=3):
-        options = ("--for", "6s", "--every", "200ms", "--anonymise", "-o", tmp_path / "w")
-        done = call("watch", loop, *options)
-    assert done.returncode == 0, done.stderr
-    frame = volbench.open_campaign(tmp_path / "w").frame("processes")
-    assert frame["read_bytes"].max() >= BYTES / 2
-    assert frame["process"].isna().all()
-    assert frame["cgroup"].isna().all()
-    assert "pid " in call("show", tmp_path / "w", "--processes").stdout
-
-
 def test_only_root_is_told() -> None:
     """Another user may read the counters of own processes only, which would mislead."""
     code = (
         "import os; from volbench.execute.agent.observation import process_io as told;"
         "os.setgroups([]); os.setgid(65534); os.setuid(65534);"
-        "print(list(told.sample_processes(1, has_names=True)))"
+        "print(list(told.sample_processes(1)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "[]\n"
@@ -161,7 +144,7 @@ def test_a_watch_without_processes_says_how_to_get_them(loop: str, tmp_path: Pat
 
 def logged(folder: RunFolder, texts: list[str]) -> None:
     """Write the log of a run."""
-    log = PackedLog(folder.processes)
+    log = WatchLog(folder.processes)
     for text in texts:
         log.write(text)
     log.close()
@@ -169,7 +152,7 @@ def logged(folder: RunFolder, texts: list[str]) -> None:
 
 def text(second: int, *, read: int) -> str:
     """Return an interval of a second with one process."""
-    return f"P {1_700_000_000 + second}.000 1.000 9\n7 {read} 0 0 dd /a%20b\n.\n"
+    return f"P {1_700_000_000 + second}.000 1.000 9\n7 {read} 0 0 dd%20b\n.\n"
 
 
 def test_intervals_of_a_long_watch_are_joined(
@@ -181,22 +164,13 @@ def test_intervals_of_a_long_watch_are_joined(
     logged(folder, [text(second, read=second) for second in range(19)])
     kept = read_intervals(folder, max_bytes=1 << 20)
     assert [each.interval_s for each in kept] == [8, 8, 3]
-    process = Process(7, "dd", "/a b")
+    process = Process(7, "dd b")
     assert [each.counts[process][0] for each in kept] == [sum(range(8)), sum(range(8, 16)), 51]
-
-
-def test_what_was_compressed_before_a_kill_counts_once(tmp_path: Path) -> None:
-    """The plain part is emptied after it was compressed."""
-    folder = RunFolder(tmp_path)
-    logged(folder, [text(second, read=1) for second in range(5)])
-    folder.processes.write_text(text(3, read=1) + text(4, read=1) + text(5, read=1))
-    kept = read_intervals(folder, max_bytes=1 << 20)
-    assert [each.utc_s - 1_700_000_000 for each in kept] == [0, 1, 2, 3, 4, 5]
 
 
 @pytest.mark.parametrize(
     "damaged",
-    ["P x 1 1", "P 1 nan 1", "P 1 0 1", "P 1", "P inf 1 1", "7 1 1 1 dd -", "7 -1 0 0 dd -", "P"],
+    ["P x 1 1", "P 1 nan 1", "P 1 0 1", "P 1", "P inf 1 1", "7 1 1 1", "7 -1 0 0 dd", "P"],
 )
 def test_damaged_lines_count_for_nothing(damaged: str) -> None:
     """The intervals around them are whole."""
@@ -209,12 +183,12 @@ def test_damaged_lines_count_for_nothing(damaged: str) -> None:
 
 def test_the_live_table_names_the_busiest() -> None:
     """All processes of a name together, in one line of at most 79 columns."""
-    counts = {Process(n, "mysqld" if n < 3 else f"p{n}", ""): (n * 10**7, 0, 0) for n in range(9)}
+    counts = {Process(n, "mysqld" if n < 3 else f"p{n}"): (n * 10**7, 0, 0) for n in range(9)}
     (line,) = top_lines({"local": Interval(0.0, 2.0, counts)})
     assert line.startswith("top: p8 40 MB/s, p7 35 MB/s, ")
     assert "mysqld 15 MB/s" in line
     assert len(line) <= 79
-    unknown = {Process(4, "", ""): (0, 10**6, 0)}
+    unknown = {Process(4, ""): (0, 10**6, 0)}
     lines = top_lines({"vm0": Interval(0.0, 1.0, unknown), "vm1": "sudo requires a password"})
     assert lines == ["top: vm0:pid 4 1 MB/s", "vm1: no processes: sudo requires a password"]
 
@@ -224,6 +198,6 @@ def test_a_look_is_rarer_where_it_costs_more(monkeypatch: pytest.MonkeyPatch) ->
     """So that its share of a core is bounded."""
     monkeypatch.setattr(process_io, "_SHARE", 1e-6)
     began_s = time.monotonic()
-    parts = sample_processes(0.1, has_names=True)
+    parts = sample_processes(0.1)
     while time.monotonic() - began_s < 2:
         assert next(parts) is None

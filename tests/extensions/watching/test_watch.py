@@ -24,7 +24,7 @@ from tests.extensions.watching.loaded import LONGEST, loaded
 from tests.extensions.watching.two_machines import tell_hosts_apart
 from tests.loopback_fleet import loopback_fleet
 from tests.real import measure
-from tests.waiting import PATIENCE_S, Started, until
+from tests.waiting import PATIENCE_S, until
 from volbench.extensions.watching.user_marks import running_watches
 from volbench.store.log_files import open_log
 
@@ -109,7 +109,11 @@ def test_ctrl_c_saves_everything(loop: str, tmp_path: Path) -> None:
     until(lambda: log.exists() and log.read_text().count("\n.\n") > 3, patience_s=60)
     text = "vm 7 started\n! ended\nT 1 1"
     marked = subprocess.run(
-        [*COMMAND, "mark", text], env=environment, capture_output=True, text=True, check=False
+        [*COMMAND, "watch", "--mark", text, into],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert marked.returncode == 0, marked.stderr
     until(lambda: "vm 7 started" in log.read_text(), patience_s=60)
@@ -193,20 +197,6 @@ def test_a_watch_without_two_samples_recorded_nothing(loop: str, tmp_path: Path)
     assert "killed before the second sample" in concluded.stdout
 
 
-def test_a_trace_is_a_result_without_two_samples(loop: str, tmp_path: Path) -> None:
-    """A watch that ended before its second sample failed only if it recorded nothing else."""
-    words = ("watch", loop, "--every", "1m", "-o")
-    with Started(
-        [*COMMAND, *words, tmp_path / "w", "--trace"], stderr=subprocess.PIPE, text=True
-    ) as watch:
-        assert watch.stderr is not None
-        assert "Press Ctrl-C" in watch.stderr.readline()
-        watch.send_signal(signal.SIGINT)
-        _, told = watch.communicate(timeout=PATIENCE_S)
-    assert watch.returncode == 0, told
-    assert "trace.parquet, " in told
-
-
 def test_a_watch_is_scraped_while_it_runs(loop: str, tmp_path: Path) -> None:
     """The counter of its disk goes up by the reads that are made, and what it saved is exported."""
     port = free_port()
@@ -253,10 +243,10 @@ def test_a_mark_without_a_watch_is_refused(tmp_path: Path, monkeypatch: pytest.M
     """Nothing would show it."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     assert not running_watches()
-    done = call("mark", "vm 7 started")
+    done = call("watch", "--mark", "vm 7 started")
     assert done.returncode == 9
     assert "no watch of this user is running" in done.stderr
-    assert call("mark", " \n ").returncode == 2
+    assert call("watch", "--mark", " \n ").returncode == 2
 
 
 def test_two_names_of_a_machine_count_once(loop: str, tmp_path: Path) -> None:

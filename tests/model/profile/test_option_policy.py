@@ -38,11 +38,12 @@ def test_risky_options_need_consent(name: str) -> None:
 
 
 def test_a_log_to_replay_is_named_in_full() -> None:
-    """A short name would be relative to the run's folder, where no log is."""
-    with pytest.raises(InputError, match="relative to the run's folder"):
-        check_option(TABLE, "read_iolog", "boot.log", allow_exec=True)
+    """A short name would be relative to the run's folder; fio 3.33 crashes on several logs."""
+    for wrong in ("boot.log", "/traces/a:/traces/b"):
+        with pytest.raises(InputError, match="not the absolute path of one log"):
+            check_option(TABLE, "read_iolog", wrong)
     named = ("read_iolog", "/traces/boot.log")
-    assert check_option(TABLE, *named, allow_exec=True) == named
+    assert check_option(TABLE, *named) == named
 
 
 def test_risky_options_pass_with_consent() -> None:

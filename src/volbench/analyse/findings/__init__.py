@@ -68,7 +68,6 @@ RULES: tuple[Rule, ...] = (
     raw_file_rules.bad_log_rows,
     number_rules.empty_logs,
     raw_file_rules.damaged_files,
-    job_rules.replay_falls_short,
     *(load(reference) for extension in extensions() for reference in extension.findings),
 )
 

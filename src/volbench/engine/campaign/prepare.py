@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from volbench import __version__
+from volbench.engine.campaign.replayed_logs import with_planned_logs
 from volbench.engine.conditioning.volume_warmup import sizes_of
 from volbench.engine.guard.preflight import check_campaign
 from volbench.engine.guard.volume_targets import examine_targets, is_nbd_uri
@@ -28,11 +29,9 @@ from volbench.engine.hosts.host_facts import (
 )
 from volbench.errors import InputError, RefusedError, VolbenchError
 from volbench.execute.scheduler import on_each
-from volbench.fio.jobs.render_job import replays
 from volbench.model.campaign.host import Host, HostKind, Policy
-from volbench.model.campaign.planned_run import Absent, Campaign, ReplayedLoad, Run, Volume
+from volbench.model.campaign.planned_run import Absent, Campaign, Volume
 from volbench.model.campaign.run_secrets import conceal
-from volbench.model.profile.option_policy import REPLAYED_FROM
 from volbench.model.profile.profile_model import Profile
 from volbench.model.profile.profile_settings import Limits
 from volbench.model.profile.secret_values import (
@@ -64,8 +63,6 @@ class CampaignRequest:
     install_fio: bool = False  # install fio on hosts where it is missing
     # address of the metadata service that is asked for limits; empty to ask none
     metadata_endpoint: str = ""
-    # host to what its runs replay; empty where no trace is replayed
-    replayed: Mapping[str, ReplayedLoad] = field(default_factory=dict)
 
     @property
     def clients(self) -> int:
@@ -113,6 +110,8 @@ class Prepared:
     estimate: Estimate  # estimated time and bytes
     # passwords and keys that the user gave, by environment variable; in no file
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
+    # logs that runs replay, by the SHA-256 of each
+    inputs: Mapping[str, bytes] = field(default_factory=dict, repr=False)
 
     @property
     def campaign(self) -> Campaign:
@@ -156,7 +155,8 @@ def prepare(hosts: Sequence[ConnectedHost], request: CampaignRequest) -> Prepare
     if not _may_start_partially(request, results, clients=len(clients)):
         raise_all(hosts, results)
     campaign = expand_clients(request.profiles, clients, request.recorded_terms)
-    changes = {"absent": _absent(hosts, results, planned), "runs": _with_loads(campaign, request)}
+    runs, inputs = with_planned_logs(campaign.runs)
+    changes = {"absent": _absent(hosts, results, planned), "runs": runs}
     campaign = campaign.model_copy(update=changes)
     check_duets(
         campaign,
@@ -181,33 +181,7 @@ def prepare(hosts: Sequence[ConnectedHost], request: CampaignRequest) -> Prepare
         provenance=_provenance(list(probed.values())),
         profiles={profile.name: mask_text(dump_profile(profile)) for profile in request.profiles},
     )
-    return Prepared(archive, tuple(ready), estimate(campaign), secrets)
-
-
-def _with_loads(campaign: Campaign, request: CampaignRequest) -> tuple[Run, ...]:
-    """Return the runs, each with the load that its host replays."""
-    loads = request.replayed
-    return tuple(
-        _with_load(run, loads[run.host]) if run.host in loads else run for run in campaign.runs
-    )
-
-
-def _with_load(run: Run, load: ReplayedLoad) -> Run:
-    """Return a run with the size of a load, and with its logs if it replays some."""
-    own, changes = {"size": str(load.size_bytes)}, dict[str, object]()
-    if replays(run):
-        logs = ":".join(f"{REPLAYED_FROM}{log}" for log in load.logs)
-        own |= {"read_iolog": logs, "numjobs": str(len(load.logs))}
-        changes["replayed"] = load
-    changes["sections"] = tuple(
-        section.model_copy(
-            update={
-                "options": {**section.options, **dict(own.items() - run.effective(section).items())}
-            }
-        )
-        for section in run.sections
-    )
-    return run.model_copy(update=changes)
+    return Prepared(archive, tuple(ready), estimate(campaign), secrets, inputs)
 
 
 def _check_permissions(hosts: Sequence[ConnectedHost], request: CampaignRequest) -> None:

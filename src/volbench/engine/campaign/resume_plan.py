@@ -29,7 +29,7 @@ from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.campaign.host import LOCAL, Host, Inventory, Policy
 from volbench.model.campaign.planned_run import Campaign, Consent, DevicePin, Run, RunState
 from volbench.model.profile.fio_options import OptionTable
-from volbench.model.profile.option_policy import check_option, is_own_log
+from volbench.model.profile.option_policy import check_option
 from volbench.plan.inventory.host_names import select
 from volbench.store.archive import Archive, hold_campaign
 from volbench.store.consent import Seal
@@ -224,8 +224,7 @@ def _check_options(run: Run, table: OptionTable, *, allow_exec: bool) -> None:
         for name, value in run.effective(section).items():
             try:
                 known = table if table.find(name) else shipped_table()
-                own = run.replayed is not None and is_own_log(name, value)
-                check_option(known, name, value, allow_exec=allow_exec or own)
+                check_option(known, name, value, allow_exec=allow_exec)
             except InputError as error:
                 raise ArchiveError(
                     f"the plan of run {run.id} cannot be used: {error.message}",

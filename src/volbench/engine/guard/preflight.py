@@ -197,7 +197,6 @@ def check_rooms(runs: Sequence[Run], state: HostState) -> None:
         for path, need in _needs(run):
             if _is_missing(path, state):
                 needs[path] = max(needs.get(path, need), need)
-    replays = any("read_iolog" in run.effective(part) for run in runs for part in run.sections)
     for (target, _), needs in groups.items():
         if needs:
             first, *others = needs
@@ -207,7 +206,7 @@ def check_rooms(runs: Sequence[Run], state: HostState) -> None:
                 free_bytes=state.volumes[target].room_bytes or 0,
                 needed_bytes=round(sum(size for size, _jobs in needs.values())),
                 jobs=max(sum(jobs for _size, jobs in needs.values()), 1),
-                options="--size {} --fit wrap" if replays else "--set size={}",
+                options="--set size={}",
             )
 
 

@@ -10,18 +10,19 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 
 from volbench.engine.guard.device_guard import Attachment
 from volbench.errors import ArchiveError, InputError, RefusedError
 from volbench.execute.agent.supervisor import NOT_STARTED
 from volbench.execute.protocol import Executor, Process, Supervision
-from volbench.model.campaign.planned_run import ReplayedLoad, Run
+from volbench.model.campaign.planned_run import Run
 from volbench.model.campaign.run_secrets import missing_secrets, variables_of
 from volbench.model.profile.option_policy import SENT_LOGS
 from volbench.model.profile.secret_values import mask_text
-from volbench.store.atomic_files import read_text, sync_files, write_atomic
-from volbench.store.layout import JOB_FILE, RunFolder
+from volbench.store.atomic_files import read_bytes, read_text, sync_files, write_atomic
+from volbench.store.layout import JOB_FILE, Layout, RunFolder
 
 # Endings of files without texts; the job file refers to its secrets by name
 _LOGS = frozenset({".log", ".zst"})
@@ -66,21 +67,26 @@ class RunDirectory:
         if not self.is_here:
             self._unsent[self.path_of(name)] = text
 
-    def put_logs(self, load: ReplayedLoad) -> None:
-        """Check the logs of a replay, and send them to another machine.
+    def put_log(self, digest: str) -> None:
+        """Check a log that the run replays, and let `start` send it to another machine.
+
+        Args:
+            digest: SHA-256 of the log in the plan.
 
         Raises:
-            ArchiveError: they are not those of the plan.
+            ArchiveError: the log is missing, or is not the log of the plan.
         """
-        root = self.folder.path.parent.parent
-        logs = {name: read_text(root / name) for name in load.logs}
-        if load.digest(logs.values()) != load.sha256:
+        path = Layout(self.folder.path.parent.parent).inputs / digest
+        content = read_bytes(path)
+        if sha256(content).hexdigest() != digest:
             raise ArchiveError(
-                f"the logs in {root / Path(load.logs[0]).parent} were modified after planning",
-                hint="replay the trace again: volbench replay TRACE",
+                f"the replayed log {path} is missing, or was modified after planning",
+                hint="plan a new campaign: volbench run",
+                path=str(path),
             )
-        for name, text in {} if self.is_here else logs.items():
-            self.executor.write_files({self.path_of(f"{SENT_LOGS}{name}"): text})
+        if not self.is_here:
+            text = content.decode("utf-8", "surrogateescape")
+            self._unsent[self.path_of(f"{SENT_LOGS}/{digest}")] = text
 
     def make_folder(self, name: str) -> None:
         """Create a folder that the controller can write to, even if the process runs as root."""

@@ -34,7 +34,7 @@ from volbench.errors import OutputError, RefusedError, VolbenchError
 from volbench.execute.agent.gate import FOLDER
 from volbench.execute.protocol import FOREVER_S, Executor, Process, Supervision
 from volbench.execute.scheduler import Work
-from volbench.fio.jobs.render_job import with_sent_logs
+from volbench.fio.jobs.render_job import planned_logs, with_sent_logs
 from volbench.fio.results.json_output import parse_output
 from volbench.fio.results.validation import problems_of
 from volbench.ingest.run_files import STATUS_FORMAT
@@ -245,16 +245,15 @@ class _Execution:
     def command(self) -> Command:
         """Command to start."""
         attempt = self._attempt
-        has_sent = attempt.run.replayed is not None and not attempt.directory.is_here
-        run = with_sent_logs(attempt.run) if has_sent else attempt.run
+        run = attempt.run if attempt.directory.is_here else with_sent_logs(attempt.run)
         return command_of(run, fio=attempt.host.fio, is_gated=attempt.gate is not None)
 
     def put_files(self) -> None:
         """Write the input files of the process."""
         for name, text in self.command.files.items():
             self._attempt.directory.put(name, text)
-        if self._attempt.run.replayed is not None:
-            self._attempt.directory.put_logs(self._attempt.run.replayed)
+        for digest in planned_logs(self._attempt.run):
+            self._attempt.directory.put_log(digest)
         if self._attempt.gate is not None:
             directory = self._attempt.directory
             directory.make_folder(FOLDER)

@@ -18,7 +18,7 @@ from volbench.execute.agent import (
     volumes,
     watch,
 )
-from volbench.execute.agent.observation import process_io, request_recorder
+from volbench.execute.agent.observation import process_io
 
 OPERATIONS: "dict[str, Callable[..., object]]" = {
     "real_path": files.real_path,
@@ -53,9 +53,6 @@ OPERATIONS: "dict[str, Callable[..., object]]" = {
     "reach_nbd": nbd_export.reach_nbd,
     "sample_disks": kernel_sampler.sample_disks,
     "sample_processes": process_io.sample_processes,
-    "recordable_disks": request_recorder.recordable_disks,
-    "record_requests": request_recorder.record_requests,
-    "end_recording": request_recorder.end_recording,
     "sample_blocks": block_reads.sample_blocks,
     "sample_nbd": block_reads.sample_nbd,
     "flush": block_reads.flush,

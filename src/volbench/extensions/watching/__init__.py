@@ -11,10 +11,6 @@ extension = Extension(
             group="Volumes",
             after="audit",
         ),
-        "mark": Verb(
-            "volbench.extensions.watching.watch_verbs:mark",
-            "Mark an event on the time axis of a watch.",
-        ),
     },
     options={"resume": "volbench.extensions.watching.ended_watch:ENDED_WATCH"},
 )

@@ -8,14 +8,9 @@ from pathlib import Path
 
 from volbench.analyse.frames.kernel_counters import is_count
 from volbench.errors import ArchiveError, unwritten
-from volbench.store.layout import COMPRESSED, RunFolder
+from volbench.store.layout import RunFolder
+from volbench.store.log_files import compress
 
-# Part of a log that is kept plain, so that it can be compressed well. Noticed by:
-# benchmarks/watch.py
-_PACKED_AT_BYTES = 1 << 20
-# Level of zstd from which a log gets no smaller, at 10 ms a megabyte. Noticed by:
-# benchmarks/watch.py
-_LEVEL = 9
 _DISK_FIELDS, _STEAL = 14, 8  # Fields of lines of /proc
 _PRESSURE = ("some ", "full ", "cpu-some ")
 
@@ -47,50 +42,28 @@ def split_sample(text: str) -> tuple[list[str], dict[str, list[str]]]:
     return host, disks
 
 
-class PackedLog:
-    """Log that grows for long: a plain part, and a compressed one."""
+class WatchLog:
+    """Log that is plain while it grows, and compressed when it is closed."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._packed = path.with_name(path.name + COMPRESSED)
         try:
             flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
-            self._descriptor = os.open(self._path, flags, 0o644)
+            self._descriptor = os.open(path, flags, 0o644)
         except OSError as error:
             raise self._unwritable(error) from error
-        self._bytes = 0
-
-    def pack(self) -> None:
-        """Compress the plain part, as one more frame of the compressed one."""
-        import pyarrow as pa
-
-        try:
-            frame = pa.Codec("zstd", compression_level=_LEVEL).compress(self._path.read_bytes())
-            with self._packed.open("ab") as sink:
-                sink.write(frame)
-                sink.flush()
-                os.fsync(sink.fileno())
-            os.ftruncate(self._descriptor, 0)
-        except (OSError, pa.ArrowException) as error:
-            raise self._unwritable(error) from error
-        self._bytes = 0
-
-    def close(self) -> None:
-        """Compress what is left, and close the log."""
-        self.pack()
-        os.close(self._descriptor)
-        self._path.unlink()
 
     def write(self, text: str) -> None:
         """Add whole lines."""
-        content = text.encode()
         try:
-            written = os.write(self._descriptor, content)
+            os.write(self._descriptor, text.encode())
         except OSError as error:
             raise self._unwritable(error) from error
-        self._bytes += written
-        if self._bytes >= _PACKED_AT_BYTES:
-            self.pack()
+
+    def close(self) -> None:
+        """Close and compress the log."""
+        os.close(self._descriptor)
+        compress(self._path)
 
     def _unwritable(self, error: Exception) -> ArchiveError:
         hint = "check permissions; the samples so far are kept"
@@ -98,7 +71,7 @@ class PackedLog:
         return ArchiveError(message, hint=hint, path=str(self._path))
 
 
-class DiskLog(PackedLog):
+class DiskLog(WatchLog):
     """Log of one disk while it is watched."""
 
     def __init__(self, folder: RunFolder, devices: Sequence[str]) -> None:

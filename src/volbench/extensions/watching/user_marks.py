@@ -81,7 +81,7 @@ def add_mark(text: str, layouts: list[Layout]) -> None:
     """
     line = _one_line(text)
     if not line:
-        raise InputError("a mark needs a text", hint='write it like: volbench mark "vm 7 started"')
+        raise InputError("a mark needs a text", hint='write it like --mark "vm 7 started"')
     if not layouts:
         raise CampaignError(
             "no watch of this user is running",

@@ -19,7 +19,7 @@ from volbench.analyse.frames.kernel_counters import Sample, SampleReader, disk_r
 from volbench.engine.campaign.campaign_engine import outcome_of
 from volbench.engine.run.process_watch import StopRequest
 from volbench.errors import CampaignError, VolbenchError, quoted
-from volbench.extensions.watching.disk_logs import DiskLog, PackedLog, split_sample
+from volbench.extensions.watching.disk_logs import DiskLog, WatchLog, split_sample
 from volbench.extensions.watching.starts import QUIET_S, StaggeredStarts, Starts
 from volbench.extensions.watching.user_marks import MarkReader
 from volbench.extensions.watching.watch_plan import WatchedDisk, WatchedHost
@@ -96,7 +96,7 @@ class _HostState:
     header: list[str] = field(default_factory=list)
     samples: int = 0  # of the job that is under way
     lost_s: float = 0.0  # since when it does not answer, by the monotonic clock; 0 while it does
-    processes: PackedLog | None = None  # of the job that is under way
+    processes: WatchLog | None = None  # of the job that is under way
 
 
 @dataclass(frozen=True)
@@ -121,7 +121,6 @@ class Watch:
             after each sample.
         say: called with a sentence when a host does not answer, and when it does again.
         listeners: receive the events of a campaign, for metrics.
-        has_names: whether names of processes are recorded.
     """
 
     def __init__(
@@ -134,7 +133,6 @@ class Watch:
         say: Callable[[str], None],
         listeners: Sequence[Listener],
         stop: StopRequest,
-        has_names: bool = True,
     ) -> None:
         self._layout = layout
         self._campaign = campaign
@@ -142,7 +140,6 @@ class Watch:
         self._show, self._say = show, say
         self._listeners = listeners
         self._stop = stop
-        self._has_names = has_names
         self._is_over = False
         self._interval_s = campaign.runs[0].device_sample_s
         self._arrived: queue.SimpleQueue[tuple[_HostState, str, str | VolbenchError]] = (
@@ -284,7 +281,7 @@ class Watch:
         rarer_s = min(PROCESS_SAMPLES * self._interval_s, _MAX_PROCESSES_S)
         arguments: dict[str, dict[str, object]] = {
             _DISKS: {"devices": list(dict.fromkeys(devices)), "interval_s": self._interval_s},
-            _PROCESSES: {"interval_s": rarer_s, "has_names": self._has_names},
+            _PROCESSES: {"interval_s": rarer_s},
         }
         within_s = self._interval_s if operation == _DISKS else _MAX_PROCESSES_S
         try:
@@ -337,7 +334,7 @@ class Watch:
             self._processes[name] = part.message
             return
         if state.processes is None:
-            state.processes = PackedLog(self._layout.run(state.runs[0].id).processes)
+            state.processes = WatchLog(self._layout.run(state.runs[0].id).processes)
         state.processes.write(part)
         for interval in parse_intervals(part.splitlines()):
             self._processes[name] = interval
@@ -427,15 +424,14 @@ class Watch:
 
 
 def check_recorded(layout: Layout, campaign: Campaign) -> None:
-    """Check that no disk of a watch that has ended lacks a result: samples, or a whole trace.
+    """Check that no disk of a watch that has ended lacks samples.
 
     Raises:
         CampaignError: one was not reached, or has less than two samples.
     """
     history = read_history(layout.journal)
     failed = outcome_of(campaign, history.states).failed
-    is_short = all(history.reasons.get(run) == _TOO_SHORT for run in failed)
-    if failed and not (is_short and layout.traces):
+    if failed:
         raise CampaignError(
             f"{len(failed)} of {counted_noun(len(campaign.runs), 'run')} recorded nothing",
             hint=f"see the reasons: volbench show {quoted(layout.root)}; rates need two samples: "

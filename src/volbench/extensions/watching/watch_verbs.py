@@ -1,9 +1,8 @@
-"""Verbs watch (disks of hosts under any load) and mark (events on their time axis)."""
+"""Verb watch: disks of hosts under any load, and marks on their time axis."""
 
 from __future__ import annotations
 
 import sys
-from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,7 +29,6 @@ from volbench.units import counted_noun, parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from contextlib import AbstractContextManager
 
     from volbench.extensions.watching.starts import Starts
     from volbench.extensions.watching.watch_loop import Duties
@@ -118,6 +116,7 @@ _STARTS = option_group(
         "volbench watch /dev/sdb /var/lib/libvirt --for 10m",
         "volbench watch --inventory fleet.yaml --every 10s -o night",
         "volbench watch --start './boot {n}' --until './is-up {n}' --count 30",
+        'volbench watch --mark "backup begins" night',
     ),
 )
 @click.argument("targets", nargs=-1, metavar="[DEVICE|PATH]...")
@@ -137,6 +136,12 @@ _STARTS = option_group(
     help="Time between samples, 100ms to 1m (default: 1s); with --start, time between two starts "
     "(the stagger). Several staggers run one after the other.",
 )
+@click.option(
+    "--mark",
+    metavar="TEXT",
+    help="Only mark an event on the time axis of the running watch in the folder that is named "
+    "instead of devices; without a folder, of all running watches of this user.",
+)
 @NEW_CAMPAIGN
 @_STARTS
 @additions("watch")
@@ -146,6 +151,7 @@ def watch(
     targets: tuple[str, ...],
     for_s: float | None,
     every: tuple[float, ...],
+    mark: str | None,
     output: Path | None,
     *,
     commands: StartCommands,
@@ -163,6 +169,9 @@ def watch(
     from volbench.extensions.watching.watch_plan import find_disks, plan_watch, without_second_names
     from volbench.store.archive import create_campaign
 
+    if mark is not None:
+        _mark(mark, targets)
+        return
     starts = _starts(commands)
     interval_s, staggers_s = _times(every, commands.sample_s, has_starts=starts is not None)
     duties = Duties(for_s, starts, staggers_s)
@@ -187,10 +196,21 @@ def watch(
                 hosts,
                 listeners=listeners_of(layout),
                 duties=duties,
-                recording=nullcontext(),
-                has_names=True,
             )
     _show(layout, table_output)
+
+
+def _mark(text: str, folders: Sequence[str]) -> None:
+    """Mark an event in the watches of some folders, or in all running watches."""
+    from volbench.extensions.watching.user_marks import add_mark, running_watches
+
+    wanted = {Path(folder).resolve() for folder in folders}
+    layouts = [
+        layout for layout in running_watches() if not wanted or layout.root.resolve() in wanted
+    ]
+    add_mark(text, layouts)
+    for layout in layouts:
+        click.echo(f"marked in {layout.root}", err=True)
 
 
 def _starts(commands: StartCommands) -> Starts | None:
@@ -235,8 +255,6 @@ def _carry_out(
     *,
     listeners: Sequence[Listener],
     duties: Duties,
-    recording: AbstractContextManager[None],
-    has_names: bool,
 ) -> None:
     """Watch until the end, holding the folder of the campaign."""
     from volbench.engine.run.process_watch import stop_on_signals
@@ -255,11 +273,8 @@ def _carry_out(
         hold_copies(layout, campaign.key),
         Journal(layout.journal) as journal,
         stop_on_signals() as stop,
-        ExitStack() as at_end,
     ):
         record_files(journal, layout, [layout.campaign])
-        at_end.callback(lambda: record_files(journal, layout, layout.traces))
-        at_end.enter_context(recording)
         click.echo(words, err=True)
         table = LiveTable(sys.stderr)
         watch = Watch(
@@ -270,7 +285,6 @@ def _carry_out(
             say=table.say,
             listeners=listeners,
             stop=stop,
-            has_names=has_names,
         )
         watch.run(journal, duties)
 
@@ -291,31 +305,3 @@ def _show(layout: Layout, table_output: TableOutput) -> None:
             table_output.note(sentence(storm))
     click.echo(f"campaign folder: {layout.root}", err=True)
     check_recorded(layout, opened.campaign)
-
-
-@click.command(
-    "mark",
-    epilog=examples(
-        'volbench mark "vm 7 started"', 'volbench mark "backup begins" --in volbench-results/night'
-    ),
-)
-@click.argument("text")
-@click.option(
-    "--in",
-    "campaign",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    metavar="DIR",
-    help="Folder of the watch. Default: all running watches of this user.",
-)
-def mark(text: str, campaign: Path | None) -> None:
-    """Mark the event TEXT on the time axis of all running watches."""
-    from volbench.extensions.watching.user_marks import add_mark, running_watches
-
-    layouts = [
-        layout
-        for layout in running_watches()
-        if campaign is None or layout.root.resolve() == campaign.resolve()
-    ]
-    add_mark(text, layouts)
-    for layout in layouts:
-        click.echo(f"marked in {layout.root}", err=True)

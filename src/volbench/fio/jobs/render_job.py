@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 
 from volbench import __version__
@@ -13,7 +13,7 @@ from volbench.model.campaign.host import LOCAL
 from volbench.model.campaign.planned_run import Run, Section, VolumeKind
 from volbench.model.campaign.run_secrets import variables_of
 from volbench.model.profile.fio_options import check_text
-from volbench.model.profile.option_policy import REPLAYED_FROM, SENT_LOGS, changing_option
+from volbench.model.profile.option_policy import PLANNED_LOG, SENT_LOGS, changing_option
 from volbench.model.profile.secret_values import option_variable, reference, target_variable
 
 _MEMORY_ENGINES = frozenset({"null", "cpuio", "net", "netsplice"})
@@ -120,7 +120,7 @@ LOG_PREFIX = "series"  # Prefix of the log files in a run's folder
 
 _LINE_LIMIT = 8191
 _FILENAME_LIMIT = 4096
-_RENDERED_APART = frozenset({"filename", "thread"})
+_RENDERED_APART = frozenset({"filename", "replay_redirect", "thread"})
 _ALLOWED_NAME = re.compile(r"(?!include)[A-Za-z0-9_-]+")
 _ALLOWED_HEADER = re.compile(r"[A-Za-z0-9_.-]+")
 _SEEDS = ("randrepeat", "allrandrepeat", "randseed")
@@ -144,7 +144,7 @@ def render(run: Run, *, measuring: bool = True, prerun: str = "") -> str:
         *(_start_barrier(run, prerun) if prerun else ()),
         *(_measuring(run) if measuring else ()),
     ]
-    for section in (part for whole in run.sections for part in _replayed_logs(run, whole)):
+    for section in run.sections:
         lines += ["", f"[{_header(section.name)}]", *_section(run, section, prerun)]
     return "\n".join(lines) + "\n"
 
@@ -154,30 +154,34 @@ def replays(run: Run) -> bool:
     return any("read_iolog" in run.effective(section) for section in run.sections)
 
 
-def with_sent_logs(run: Run) -> Run:
-    """Return a run whose logs are in its own folder, as they are on other hosts."""
-    sections = []
-    for section in run.sections:
-        logs = run.effective(section).get("read_iolog", "").replace(REPLAYED_FROM, SENT_LOGS)
-        sections.append(
-            section.model_copy(update={"options": {**section.options, "read_iolog": logs}})
-        )
-    return run.model_copy(update={"sections": tuple(sections)})
+def with_replayed_logs(run: Run, names: Mapping[str, str]) -> Run:
+    """Return a run that replays other logs.
 
-
-def _replayed_logs(run: Run, section: Section) -> Iterator[Section]:
-    """Yield a section for each log of its list, all with its name, or the section itself.
-
-    fio 3.33 crashes on a list of logs for the jobs of one section.
+    Args:
+        names: present to new value of ``read_iolog``; logs that are not named stay.
     """
-    options = run.effective(section)
-    logs = options.get("read_iolog", "").split(":")
-    if len(logs) == 1 or options.get("numjobs") != str(len(logs)):
-        yield section
-        return
-    for log in logs:
-        own = {**section.options, "read_iolog": log, "numjobs": "1"}
-        yield section.model_copy(update={"options": own})
+
+    def renamed(options: dict[str, str]) -> dict[str, str]:
+        log = options.get("read_iolog", "")
+        return {**options, "read_iolog": names[log]} if log in names else options
+
+    sections = tuple(
+        section.model_copy(update={"options": renamed(section.options)}) for section in run.sections
+    )
+    return run.model_copy(update={"options": renamed(run.options), "sections": sections})
+
+
+def planned_logs(run: Run) -> tuple[str, ...]:
+    """Return the SHA-256 of each log that a planned run replays."""
+    logs = (run.effective(section).get("read_iolog", "") for section in run.sections)
+    found = (PLANNED_LOG.fullmatch(log) for log in logs)
+    return tuple(dict.fromkeys(match[1] for match in found if match))
+
+
+def with_sent_logs(run: Run) -> Run:
+    """Return a run whose logs are beside its job file, as they are on other hosts."""
+    sent = {f"../../inputs/{digest}": f"{SENT_LOGS}/{digest}" for digest in planned_logs(run)}
+    return with_replayed_logs(run, sent)
 
 
 def _ungrouped(run: Run) -> Run:
@@ -237,11 +241,7 @@ def _measuring(run: Run) -> Iterator[str]:
     yield "lat_percentiles=1"
     yield "clat_percentiles=1"
     yield "slat_percentiles=1"
-    if run.sample_s and replays(run):
-        # Each I/O is logged: the fidelity of a replay is judged by the times of arrival.
-        yield "log_unix_epoch=1"
-        yield f"write_lat_log={LOG_PREFIX}"
-    elif run.sample_s:
+    if run.sample_s:
         # 0 would log every I/O, which costs memory and disturbs the measurement.
         yield f"log_avg_msec={max(1, round(run.sample_s * 1000))}"
         yield "log_unix_epoch=1"
@@ -330,23 +330,37 @@ def _place(run: Run, section: Section) -> Iterator[str]:
             _plain_names(options.get("filename_format", "job"))
 
 
-def _replayed(run: Run, section: Section) -> Iterator[str]:
-    """Yield the options that redirect all I/O of a log to the volume, whatever files it names.
+def replayed_place(run: Run, section: Section) -> str:
+    """Return the only file or device to which the I/Os of a replayed log go.
 
-    fio 3.33 crashes on a log together with ``directory``, so the file has its full path.
+    Raises:
+        InputError: the section has several files or an export, or redirects to another place.
     """
+    options = run.effective(section)
     places = section_files(run, section) or (run.volume.node,)
     if run.volume.kind is VolumeKind.NBD or len(places) > 1:
         raise InputError(
             f"job {run.job}: a log can only be replayed on a single device or file",
             hint="name a block device, or a directory and one filename",
         )
-    options = run.effective(section)
     _plain_names(options.get("filename", options.get("filename_format", "job")))
-    yield _line("filename", escape_colons(places[0]))
-    if "replay_redirect" not in options:
-        yield "# the log names files of the machine where it was recorded"
-        yield _line("replay_redirect", places[0])
+    redirect = options.get("replay_redirect", run.volume.role)
+    if redirect not in {run.volume.role, run.volume.target, *places}:
+        raise InputError(
+            f"job {run.job}: replay_redirect {redirect} is not the volume of the job",
+            hint=f"write the role of the volume: replay_redirect: {run.volume.role}",
+        )
+    return places[0]
+
+
+def _replayed(run: Run, section: Section) -> Iterator[str]:
+    """Yield the options that direct all I/O of a log to the volume, whatever files it names.
+
+    fio 3.33 crashes on a log together with ``directory``, so the file has its full path.
+    """
+    place = replayed_place(run, section)
+    yield _line("filename", escape_colons(place))
+    yield _line("replay_redirect", place)
     if run.volume.kind is VolumeKind.DEVICE:
         yield "allow_file_create=0"
 

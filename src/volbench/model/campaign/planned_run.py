@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from hashlib import sha256
 from pathlib import PurePosixPath
-from typing import Annotated
 
 from pydantic import Field
 
@@ -142,22 +140,6 @@ class Imported(Frozen):
     labels: dict[str, str] = Field(default_factory=dict)  # of the result, beside those of its host
 
 
-class ReplayedLoad(Frozen):
-    """Load of the logs that a run replays, known from their trace."""
-
-    duration_s: Seconds  # from the start of fio to the last I/O, where the volume keeps up
-    write_bytes: Count
-    size_bytes: Count  # part of the volume that it needs
-    # logs below the campaign folder, such as ``replay/lane-00.iolog``, and the SHA-256 of all
-    logs: tuple[Annotated[str, Field(pattern=r"^replay/(\d+/)?[a-z0-9-]+\.iolog$")], ...]
-    sha256: str  # see `digest`
-
-    @staticmethod
-    def digest(logs: Iterable[str]) -> str:
-        """Return the SHA-256 of the digests of logs."""
-        return sha256(b"".join(sha256(log.encode()).digest() for log in logs)).hexdigest()
-
-
 class Run(Frozen):
     """One job on one volume of one host, one repeat."""
 
@@ -195,7 +177,6 @@ class Run(Frozen):
     start: Start = Start.TOGETHER  # start time relative to the other runs of its step
     start_offset_s: Seconds = 0.0  # delay after the start of the first run of its step
     imported: Imported | None = None  # origin of its files; None for runs that volbench executed
-    replayed: ReplayedLoad | None = None  # None where nothing is replayed, or the load is unknown
     # name of the file that all clients of its host read; one run before them writes it
     shared: FileName | None = None
 

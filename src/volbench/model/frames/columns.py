@@ -199,10 +199,6 @@ SUMMARY: tuple[Column, ...] = (
         "impossible",
         "Numbers of fio that cannot be true and are left out here.",
     ),
-    text(
-        "replay_shortfall",
-        "Measures of a replay that are beyond their limits, with reasons; missing for none.",
-    ),
     real("start_offset_s", "s", "Planned delay after the first start of its step."),
     real(
         "start_late_s",
@@ -333,7 +329,7 @@ MARKS: tuple[Column, ...] = (
     text("utc", "The same time by the controller's clock, ISO 8601 with Z."),
     text(
         "kind",
-        "`note` from `volbench mark`; from `volbench watch --start`: `start`, `up` or `failed` of a"
+        "`note` from `volbench watch --mark`; from `--start`: `start`, `up` or `failed` of a"
         " machine, and `quiet` when the disks became quiet; from `run --k8s --expand`: `expand` and"
         " `expanded`, the request and the end of an expansion.",
     ),
@@ -349,9 +345,7 @@ PROCESSES: tuple[Column, ...] = (
     text("utc", "The same time by the controller's clock, ISO 8601 with Z."),
     real("interval_s", "s", "Length of the interval."),
     whole("pid", "", "Process ID on the host."),
-    text("process", "Name of the process, at most 15 bytes; missing with `--anonymise`."),
-    text("cgroup", "Path of its cgroup; missing with `--anonymise`."),
-    text("container", "First 12 digits of the container's ID in that path; missing without one."),
+    text("process", "Name of the process, at most 15 bytes; missing if unknown."),
     whole(
         "read_bytes",
         "bytes",

@@ -25,7 +25,7 @@ _REMOTE = "it names a host, or storage that is not the volume"
 # reason; they need ``--allow-exec``
 RISKY: Mapping[str, str] = {
     **dict.fromkeys(("exec_prerun", "exec_postrun", "program", "arguments"), _RUNS),
-    **dict.fromkeys(("write_iolog", "read_iolog", "merge_blktrace_file", "donorname"), _FILES),
+    **dict.fromkeys(("write_iolog", "merge_blktrace_file", "donorname"), _FILES),
     **dict.fromkeys(("verify_state_save", "verify_state_load", "std_redirect"), _FILES),
     **dict.fromkeys(("conf", "dp_scheme", "spdk_conf", "http_cert", "http_key"), _FILES),
     **dict.fromkeys(("cgroup", "cgroup_weight", "cgroup_nodelete"), _MACHINE),
@@ -34,7 +34,6 @@ RISKY: Mapping[str, str] = {
     "uid": "it changes the user that does the I/O",
     "gid": "it changes the group that does the I/O",
     "ioscheduler": "it changes a setting of the device",
-    "replay_redirect": "it sends I/O to another device",
     "allow_mounted_write": "it disables fio's own check for mounted devices",
     **dict.fromkeys(("hostname", "interface", "bindname", "serverip", "namenode"), _REMOTE),
     **dict.fromkeys(("brick", "volume", "clustername", "clientname", "pool", "rbdname"), _REMOTE),
@@ -57,6 +56,8 @@ PLAIN_TEXTS: Mapping[str, str] = {
     "numa_mem_policy": "a policy with numbers of NUMA nodes",
     "pi_chk": "kinds of checks",
     "plids": "numbers of placement ids",
+    "read_iolog": "a log on the controller, which is sent to the host; see `replayed_logs`",
+    "replay_redirect": "the volume of the job; any other is refused",
     "replay_skip": "kinds of I/O",
     "steadystate": "a criterion with its limit",
     "wait_for": "the name of a section",
@@ -148,9 +149,11 @@ BOUNDS: Mapping[str, tuple[int, str]] = {
     ),
 }
 
-# Campaign folder of a replay, from the folder of a run; on other hosts, the logs are beside the job
-# file, in a hidden folder that is not fetched
-REPLAYED_FROM, SENT_LOGS = "../../", "."
+# Log that a planned run replays, from the folder of the run: its copy in the campaign folder, named
+# by its SHA-256
+PLANNED_LOG = re.compile(r"\.\./\.\./inputs/([0-9a-f]{64})")
+# Folder of such logs beside the job file on other hosts; it is hidden, so that it is not fetched
+SENT_LOGS = ".inputs"
 _CONSENT = "if you trust this profile, allow it with --allow-exec"
 _FORMAT_VARIABLES = re.compile(r"\$(jobname|jobnum|filenum)")
 # Start of a path or a quoted name; percentages such as 4k/60 have digits before the slash
@@ -242,17 +245,12 @@ def _check_engine(_name: str, value: str, table: OptionTable) -> None:
         )
 
 
-def is_own_log(name: str, value: str) -> bool:
-    """Return whether an option names only logs that `replay` wrote into its campaign folder."""
-    own = rf"{re.escape(REPLAYED_FROM)}replay/(?:\d+/)?[a-z0-9-]+\.iolog"
-    return name == "read_iolog" and re.fullmatch(f"{own}(:{own})*", value) is not None
-
-
-def _check_iolog(name: str, value: str, _table: OptionTable) -> None:
-    if not value.startswith("/") and not is_own_log(name, value):
+def _check_iolog(_name: str, value: str, _table: OptionTable) -> None:
+    if ":" in value or not (value.startswith("/") or PLANNED_LOG.fullmatch(value)):
         raise InputError(
-            f"read_iolog {value!r} would be relative to the run's folder",
-            hint="write an absolute path; it must exist on every host",
+            f"read_iolog {value!r} is not the absolute path of one log",
+            hint="write a section for each log, with its absolute path on this machine; volbench "
+            "sends the log to the hosts",
         )
 
 

@@ -226,11 +226,8 @@ def _by_limits_s(run: Run) -> float | None:
 def expected_s(run: Run) -> float | None:
     """Return the duration of a run from its runtime, ramp and delay; None without runtime.
 
-    That of a replay is known from its trace. Sections run in parallel, except those that wait for
-    another one (fio HOWTO, wait_for).
+    Sections run in parallel, except those that wait for another one (fio HOWTO, wait_for).
     """
-    if run.replayed is not None:
-        return run.replayed.duration_s
     ends: dict[str, float | None] = {}
     for section in run.sections:
         options = run.effective(section)
@@ -372,8 +369,6 @@ def _all_written(runs: Sequence[Run]) -> list[int | None]:
 
 def _moved_bytes(run: Run) -> int | None:
     """Return the maximum bytes a run writes, without layouts; None when unbounded."""
-    if run.replayed is not None:
-        return run.replayed.write_bytes
     total = 0
     for section in run.sections:
         options = run.effective(section)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from volbench.present.formatting import MISSING, Row, records, shown, text
+from volbench.present.formatting import Row, records, shown, text
 from volbench.present.tables.table import IDENTITY, Column, Table, quantity
 from volbench.units import format_capacity
 
@@ -16,17 +16,16 @@ NOTES = (
     "Bytes that each process caused at the block layer, on all disks of its host.",
     "A write through the page cache counts when the process makes the page dirty.",
 )
-_MAX_PLACE = 20  # So that the table fits 80 columns
 _ABSENT = (
     "No I/O of any process was recorded.",
     "volbench watch records it as root, or with sudo: yes in the inventory.",
 )
-_KEYS = ["campaign", "host", "process", "cgroup", "container"]
+_KEYS = ["campaign", "host", "process"]
 _BYTES = ["read_bytes", "write_bytes", "cancelled_write_bytes"]
 
 
 def processes_table(frame: pd.DataFrame) -> Table[Row]:
-    """Return a row for each name and cgroup of the frame `processes`."""
+    """Return a row for each name of a process in the frame `processes`."""
     if frame.empty:
         return Table("processes", [Column("process", priority=IDENTITY)], [], notes=_ABSENT)
     unnamed = "pid " + frame["pid"].astype("string")
@@ -44,13 +43,6 @@ def processes_table(frame: pd.DataFrame) -> Table[Row]:
     columns: list[Column[Row]] = [
         *(Column(key, priority=IDENTITY) for key in several),
         Column("process", lambda row: text(row, "process"), priority=IDENTITY),
-        Column(
-            "cgroup",
-            _place,
-            priority=2,
-            is_optional=True,
-            meaning="Container, or the last part of the cgroup",
-        ),
         _capacity("read_bytes", "read", priority=1),
         _capacity("write_bytes", "written", priority=1),
         _capacity("cancelled_write_bytes", "cancelled", priority=5),
@@ -64,10 +56,3 @@ def processes_table(frame: pd.DataFrame) -> Table[Row]:
 def _capacity(name: str, header: str, *, priority: int) -> Column[Row]:
     show = partial(shown, column=name, format_value=format_capacity)
     return quantity(name, header, priority=priority, show=show)
-
-
-def _place(row: Row) -> str:
-    last = text(row, "cgroup").rstrip("/").rpartition("/")[2]
-    if len(last) > _MAX_PLACE:
-        last = f"{last[: _MAX_PLACE - 1]}…"
-    return text(row, "container") or last or MISSING

@@ -26,15 +26,14 @@ _GENERATIONS = 100  # Between a process that ended and one that lives
 _SAFE = "/:@+=,._-"
 
 
-def sample_processes(interval_s: float, *, has_names: bool) -> "typing.Iterator[str | None]":
+def sample_processes(interval_s: float) -> "typing.Iterator[str | None]":
     """Yield the processes with the most bytes in each interval, without end; nothing if not root.
 
     A part is ``P <UTC> <interval> <number of processes>``, a line ``<pid> <bytes read> <written>
-    <cancelled> <name> <cgroup>`` for each, and a line ``.``. Names are percent-encoded.
+    <cancelled> <name>`` for each, and a line ``.``. Names are percent-encoded.
 
     Args:
         interval_s: seconds between two looks; they are rarer if that would cost too much.
-        has_names: whether names and cgroups are reported.
     """
     if os.geteuid() or not read("/proc/self/io"):
         return
@@ -51,8 +50,7 @@ def sample_processes(interval_s: float, *, has_names: bool) -> "typing.Iterator[
         lines = ["P {:.3f} {:.3f} {}".format(time.time(), looked_s - before_s, looks.count)]
         for pid, counts in heapq.nlargest(TOP, grown.items(), key=lambda each: sum(each[1][:2])):
             if any(counts[:2]):
-                names = (looks.name(pid), _cgroup(pid)) if has_names else ("-", "-")
-                lines.append(" ".join(map(str, (pid, *counts, *names))))
+                lines.append(" ".join(map(str, (pid, *counts, looks.name(pid)))))
         yield "\n".join([*lines, ".", ""])
 
 
@@ -134,10 +132,3 @@ def _parent_and_name(pid: str) -> "tuple[str, str] | None":
     fields = rest.split()
     name = quote(head.partition(b"(")[2], safe=_SAFE) or "-"
     return (fields[1].decode(), name) if len(fields) > 1 else None
-
-
-def _cgroup(pid: str) -> str:
-    """Return the cgroup of a process, the most specific one where there are several trees."""
-    lines = read("/proc/{}/cgroup".format(pid)).splitlines()
-    paths = [line.split(b":", 2)[-1] for line in lines]
-    return quote(max(paths, key=len, default=b""), safe=_SAFE) or "-"
