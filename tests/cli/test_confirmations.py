@@ -14,7 +14,7 @@ sample: 0
 device_sample: 0
 defaults: {ioengine: psync, size: 1m, bs: 4k, filename: f}
 jobs:
-  first: {rw: write, pause_before: 2h}
+  first: {rw: write, startdelay: 2h}
 """
 PRICES = """
 currency: USD
@@ -29,7 +29,7 @@ volume_types:
 
 @pytest.fixture(name="long")
 def _long(tmp_path: Path, scratch: Path) -> list[str]:
-    """Return the command line of a campaign that pauses for two hours."""
+    """Return the command line of a campaign that waits for two hours."""
     profile = tmp_path / "long.yaml"
     profile.write_text(LONG)
     return ["run", str(profile), "--on", str(scratch), "--output", str(tmp_path / "out")]
@@ -49,7 +49,7 @@ def test_yes_starts_the_campaign(
     long: list[str], tmp_path: Path, typed: str, more: tuple[str, ...]
 ) -> None:
     """A y at the question, or --yes before it, goes on to the campaign."""
-    short = ["--set", "first.pause_before=", "--set", "first.runtime=2h"]
+    short = ["--set", "first.startdelay=", "--set", "first.runtime=2h"]
     status, stderr = at_a_terminal([*long, *short, *more], typed)
     assert status == 0, stderr
     assert ("will take a long time" in stderr) is (typed == "y")
@@ -58,7 +58,7 @@ def test_yes_starts_the_campaign(
 
 def test_non_interactive_commands_are_never_prompted(long: list[str], volbench: Volbench) -> None:
     """Without a terminal the estimate is told, and the campaign begins."""
-    slow = ["--set", "first.runtime=2h", "--set", "first.pause_before="]
+    slow = ["--set", "first.runtime=2h", "--set", "first.startdelay="]
     done = volbench(*long, *slow)
     assert done.returncode == 0, done.stderr
     assert "Estimated time: up to about 2h" in done.stderr
@@ -73,7 +73,7 @@ def test_a_plan_shows_minimum_and_maximum(
     profile.write_text(
         "name: p\nrounds: {max: 20, track: [a.iops]}\n"
         "defaults: {ioengine: psync, size: 1m, runtime: 50s, time_based: 1}\n"
-        "jobs:\n  a: {rw: write, pause_before: 9.5s}\n"
+        "jobs:\n  a: {rw: write, startdelay: 9500ms}\n"
     )
     done = volbench("run", profile, "--on", scratch, "--dry-run")
     assert "Estimated time: 5m 06s to 20m 13s (5 to 20 runs), plus" in done.stdout

@@ -16,7 +16,7 @@ name: timed
 defaults: {ioengine: psync, direct: 1, bs: 4k, size: 64m, time_based: 1, runtime: 2s}
 phases: {precondition: {fill: {rw: write, bs: 1m, runtime: null, time_based: null}}}
 jobs:
-  reads: {rw: randread, pause_before: 2s}
+  reads: {rw: randread, startdelay: 2s}
   writes: {rw: randwrite, ramp_time: 1s}
 """
 

@@ -19,10 +19,13 @@ import volbench as volbench_package
 from tests import command_line
 from tests.command_line import COMMAND, Volbench
 from tests.engine.conftest import IMAGE_BYTES, Disks, call
+from volbench.engine.campaign import client_worker
 from volbench.engine.guard.device_guard import OpenDevice
 from volbench.engine.guard.preflight import RunGuard
 from volbench.engine.hosts.described_volumes import HostState
 from volbench.model.campaign.planned_run import Run
+from volbench.store.archive import fresh_run_folder
+from volbench.store.layout import Layout, RunFolder
 
 pytestmark = pytest.mark.real_time
 
@@ -33,7 +36,7 @@ sample: 0
 defaults: {ioengine: psync, rw: write, bs: 64k, size: 4m}
 jobs:
   first: {}
-  second: {pause_before: 12s}
+  second: {}
 """
 
 SLOW_PROFILE = """\
@@ -112,19 +115,29 @@ def formatted(disks: Disks) -> Path:
 
 @pytest.mark.smoke
 @pytest.mark.root
-def test_a_device_replaced_during_a_pause_is_not_overwritten(tmp_path: Path, disks: Disks) -> None:
+def test_a_device_replaced_between_runs_is_not_overwritten(
+    tmp_path: Path, disks: Disks, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Number, size and name of the loop device stay the same; its sequence number does not."""
     image = disks.image()
     device, other = disks.attach(image), formatted(disks)
-    out, process = device_run(tmp_path, DEVICE_PROFILE, device)
-    wait_for(out, state="finished")
-    other = other.rename(image)
-    replace_image(device, other)
     before = digest(other)
-    _, stderr = process.communicate(timeout=60)
-    assert process.returncode == 3, stderr
-    assert f"{device} is not the device that was planned" in stderr
-    assert digest(other) == before
+
+    def replace_before_second(layout: Layout, run_id: str) -> RunFolder:
+        if run_id.startswith("002"):
+            replace_image(device, other.rename(image))
+        return fresh(layout, run_id)
+
+    fresh = fresh_run_folder
+    monkeypatch.setattr(f"{client_worker.__name__}.fresh_run_folder", replace_before_second)
+    profile = tmp_path / "p.yaml"
+    profile.write_text(DEVICE_PROFILE)
+    done = command_line.call(
+        *("run", profile, "--on", device, "--allow-destroy", device, "-o", tmp_path / "out"),
+    )
+    assert done.returncode == 3, done.stderr
+    assert f"{device} is not the device that was planned" in done.stderr
+    assert digest(image) == before
 
 
 @pytest.mark.root

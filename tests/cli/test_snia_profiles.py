@@ -47,7 +47,7 @@ SMALL_IOPS = (
         ("snia-iops", SMALL_IOPS, 4),
         ("snia-latency-histogram", ("runtime=2s", "sample=1s"), 1),
         ("snia-write-saturation", (), 1),
-        ("burst-drain", ("runtime=200ms", "pause_before=200ms"), 4),
+        ("burst-drain", ("runtime=200ms", "startdelay=200ms"), 4),
     ],
 )
 def test_profiles_run_at_a_small_size(

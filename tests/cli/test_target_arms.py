@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
 from pathlib import Path
-from tempfile import TemporaryDirectory
 
 import pytest
 from click.testing import CliRunner, Result
 
 import volbench as api
-from tests.engine.conftest import attach_loop, call
 from volbench.cli.main import cli
-from volbench.errors import InputError, UndecidedError, VolbenchError
+from volbench.errors import InputError, UndecidedError
 
 PROFILE = """\
 name: p
@@ -80,57 +76,3 @@ def test_what_cannot_be_arms_is_refused(profile: Path, tmp_path: Path) -> None:
     refused = run(profile, *both)
     assert isinstance(refused.exception, InputError)
     assert "do not become steady at the same time" in refused.exception.message
-
-
-@pytest.fixture(name="apart")
-def _apart(tmp_path: Path) -> Iterator[tuple[str, str]]:
-    """Return two loop devices, one in memory and one on a disk."""
-    with ExitStack() as stack:
-        folder = stack.enter_context(TemporaryDirectory(dir="/dev/shm"))
-        devices = []
-        for image in (Path(folder, "memory.img"), tmp_path / "disk.img"):
-            image.write_bytes(bytes(4 << 20))
-            devices.append(attach_loop(image))
-            stack.callback(call, "losetup", "-d", devices[-1])
-        yield devices[0], devices[1]
-
-
-def test_duets_on_disks_that_share_nothing_run_at_the_same_time(
-    profile: Path, apart: tuple[str, str], tmp_path: Path
-) -> None:
-    """Both arms of a block start together, and compare pairs them as one block."""
-    profile.write_text(
-        PROFILE.partition("expect:")[0].replace("{fill: {rw: write", "{fill: {rw: read")
-    )
-    targets = [word for device in apart for word in ("--on", device)]
-    done = run(profile, *targets, "--order", "duets", "--output", tmp_path / "out")
-    assert done.exit_code == 0, done.output
-    opened = api.open_campaign(tmp_path / "out")
-    assert opened.campaign.design.startswith("3 duets of ")
-    measured = opened.summary().dropna(subset=["block"])
-    assert measured.groupby("block")["arm"].nunique().tolist() == [2, 2, 2]
-    starts = measured.groupby("block")["step_start_s"]
-    assert (starts.max() - starts.min()).max() < 0.1, "of runs of a second"
-    assert measured["start_late_s"].max() < 1, "of runs of a second"
-    assert not len(opened.frame("aggregate")), "arms are never added up"
-    command = ["compare", str(tmp_path / "out"), "--json", "--keep-invalid"]
-    rows = json.loads(CliRunner().invoke(cli, command).stdout)["comparisons"]
-    assert {row["design"] for row in rows} == {"3 blocks"}
-
-
-@pytest.mark.parametrize(
-    ("targets", "reason"),
-    [
-        pytest.param(("zeta", "alpha"), "both use ", id="one disk"),
-        pytest.param(("zeta",), "there is only one", id="one arm"),
-    ],
-)
-def test_duets_that_share_something_are_refused(
-    profile: Path, tmp_path: Path, targets: Sequence[str], reason: str
-) -> None:
-    """Nothing is made: one of two arms on one disk would take from the other."""
-    named = [word for target in targets for word in ("--on", str(tmp_path / target))]
-    refused = run(profile, *named, "--order", "duets", "--output", tmp_path / "out")
-    assert isinstance(refused.exception, VolbenchError)
-    assert reason in refused.exception.message
-    assert not (tmp_path / "out").exists()

@@ -29,7 +29,6 @@ IDENTIFIER_PARTS = {
     "ledger": "run_states",
     "meeting": "barrier",
     "onclock": "align_clocks",
-    "outlast": "burst_runtime",
     "pulse": "live_latency",
     "sidebyside": "multi_campaign",
     "stormwords": "storm_captions",

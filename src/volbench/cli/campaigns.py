@@ -107,7 +107,6 @@ def resume(
     from volbench.engine.campaign.campaign_state import is_left
     from volbench.engine.campaign.resume_plan import allow_anew, hosts_to_reach, resume_on
     from volbench.model.campaign.planned_run import RunState
-    from volbench.model.profile.profile_model import Order
     from volbench.store.archive import read_campaign
     from volbench.store.consent import read_own_campaign
     from volbench.store.journal import read_history
@@ -144,8 +143,7 @@ def resume(
         connect(present, request.host_keys) as connected,
     ):
         reached = resume_on(connected, archive, allow_exec=request.allow_exec)
-        may_redo = settings.redo_steps or plan.order is Order.DUETS
-        needing = plan.runs if may_redo else left
+        needing = plan.runs if settings.redo_steps else left
         reached = reached.needing({run.host for run in needing} or history.in_use)
         may_go_on = reached.may_go_on(plan)
         if reached.hosts:

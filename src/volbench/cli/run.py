@@ -102,11 +102,11 @@ def _client_counts(text: str) -> tuple[int, ...]:
 @UNTIL
 @click.option(
     "--order",
-    type=click.Choice(["listed", "shuffled", "duets"]),
+    type=click.Choice(["listed", "shuffled"]),
     metavar="ORDER",
-    help="Order of the measured jobs in each repeat: listed, shuffled or duets. Arms stay next to "
-    "each other: in balanced order (A B, B A) if listed, in random order if shuffled, at the same "
-    "time if duets (refused where they share a disk).  [default: that of the profile]",
+    help="Order of the measured jobs in each repeat: listed or shuffled. Arms stay next to "
+    "each other: in balanced order (A B, B A) if listed, in random order if shuffled.  "
+    "[default: that of the profile]",
 )
 @click.option(
     "--client-counts",

@@ -62,10 +62,3 @@ def test_the_reason_is_named(values: list[float], reason: str) -> None:
     judged = judge_precision(np.array(values), 0.03)
     assert not judged.is_reached
     assert judged.reason == reason
-
-
-def test_bins_widen_the_interval() -> None:
-    """Equal percentiles are known to a bin only."""
-    equal = np.full(4, 1e-3)
-    assert judge_precision(equal, 0.01).is_reached
-    assert not judge_precision(equal, 0.005, resolution=1 / 128).is_reached

@@ -16,7 +16,7 @@ from volbench.execute.local import LocalExecutor
 from volbench.model.campaign.event import Event, Notice
 from volbench.model.campaign.host import Policy
 from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section
-from volbench.model.profile.profile_model import Order, Start
+from volbench.model.profile.profile_model import Start
 from volbench.store.archive import Archive, Provenance
 from volbench.store.consent import create_signed_campaign, seal_of
 from volbench.store.journal import Journal, read_history
@@ -169,17 +169,15 @@ def test_a_program_that_cannot_start_fails_its_run(tmp_path: Path, data: Path) -
 
 
 @pytest.mark.parametrize(
-    ("redo", "order"),
-    [((1,), Order.LISTED), ((UNFINISHED,), Order.LISTED), ((), Order.DUETS)],
-    ids=["step", "unfinished", "duets"],
+    "redo",
+    [(1,), (UNFINISHED,)],
+    ids=["step", "unfinished"],
 )
 def test_a_step_is_repeated_on_all_clients(
-    tmp_path: Path, data: Path, redo: tuple[int, ...], order: Order
+    tmp_path: Path, data: Path, redo: tuple[int, ...]
 ) -> None:
     """One client of the first step has to be repeated: all are, at one instant, and no other."""
     campaign = a_campaign(data, 2, steps=2)
-    blocks = tuple(run.model_copy(update={"block": run.step}) for run in campaign.runs)
-    campaign = campaign.model_copy(update={"order": order, "runs": blocks})
     layout = run(tmp_path / "c", campaign)
     first, second, *others = campaign.runs
     before = {entry.id: status(layout, entry.id)["started_utc"] for entry in campaign.runs}

@@ -10,7 +10,6 @@ import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
-from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -233,54 +232,3 @@ def test_a_killed_controller_can_be_resumed(tmp_path: Path, volbench: Volbench) 
         done = volbench("resume", into)
     assert done.returncode == 0, done.stderr
     assert states(into) == ends_at(steady_at(into))
-
-
-@pytest.mark.real_time
-def test_the_volume_is_left_alone_before_a_run(
-    tmp_path: Path, scratch: Path, volbench: Volbench
-) -> None:
-    """A pause counts from the end of the run before; what passed without a controller counts."""
-    profile = tmp_path / "p.yaml"
-    profile.write_text(
-        "name: p\nsample: 0\ndefaults: {ioengine: psync, size: 1m, bs: 4k, filename: f}\n"
-        "jobs:\n  first: {rw: write}\n  second: {rw: read, pause_before: 2s}\n"
-        "  third: {rw: read, pause_before: 1h}\n"
-    )
-    into, messages = tmp_path / "out", tmp_path / "stderr"
-    with messages.open("w") as stderr:
-        process = subprocess.Popen(
-            [*COMMAND, "run", str(profile), "--on", str(scratch), "--output", str(into)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=stderr,
-        )
-    # The third run is then announced and idles. Earlier, the campaign would end between two runs.
-    until_written(messages, "started 003-third-r1")
-    process.send_signal(signal.SIGINT)
-    assert process.wait(timeout=60) != 0
-    assert "stopped by the user before it started" in messages.read_text()
-    status = {
-        name: json.loads((into / "runs" / name / "status.json").read_text())
-        for name in ("001-first-r1", "002-second-r1")
-    }
-    rested_s = seconds(status["002-second-r1"]["started_utc"]) - seconds(
-        status["001-first-r1"]["ended_utc"]
-    )
-    assert 2 <= rested_s < 30
-    earlier(into / "runs" / "002-second-r1" / "status.json")
-    done = volbench("resume", into)
-    assert done.returncode == 0, done.stderr
-    assert "003-third-r1: the volume was idle for 2h" in done.stderr
-
-
-def seconds(utc: str) -> float:
-    """Return an instant in seconds."""
-    return datetime.fromisoformat(utc).timestamp()
-
-
-def earlier(path: Path) -> None:
-    """Let a run have ended two hours before it did."""
-    status = json.loads(path.read_text())
-    ended = datetime.fromisoformat(status["ended_utc"]) - timedelta(hours=2)
-    status["ended_utc"] = ended.isoformat().replace("+00:00", "Z")
-    path.write_text(json.dumps(status))

@@ -31,7 +31,6 @@ class Workload:
     bs: str = "4k"
     iodepth: int = 8
     runtime_s: int = 15
-    pause_before_s: int = 0
 
     @property
     def block_bytes(self) -> int:
@@ -47,8 +46,7 @@ class Workload:
     def yaml(self) -> str:
         """The job of the profile."""
         return (
-            f"{{rw: {self.rw}, bs: {self.bs}, iodepth: {self.iodepth}, runtime: {self.runtime_s}s,"
-            f" pause_before: {self.pause_before_s}s}}"
+            f"{{rw: {self.rw}, bs: {self.bs}, iodepth: {self.iodepth}, runtime: {self.runtime_s}s}}"
         )
 
 

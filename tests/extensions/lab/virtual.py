@@ -72,7 +72,6 @@ def write_campaign(profile: str, scenario: Scenario, folder: Path) -> None:
 
 
 def _write_run(run: Run, volume: VirtualVolume, folder: RunFolder, facts: VolumeFacts) -> None:
-    volume.rest(run.pause_before_s)
     (section,) = run.sections
     done = volume.run(
         run.options,

@@ -145,7 +145,7 @@ phases:
   precondition:
     fill: {rw: write, bs: 1m, loops: 2, runtime: null, time_based: null}
 jobs:
-  w: {rw: randwrite, pause_before: 9.5s}
+  w: {rw: randwrite, startdelay: 9500ms}
   r: {rw: randrw, rwmixread: 100}
 """
 

@@ -52,13 +52,12 @@ class Precision:
         return self.half_width <= self.within
 
 
-def judge_precision(values: Floats, within: float, *, resolution: float = 0.0) -> Precision:
+def judge_precision(values: Floats, within: float) -> Precision:
     """Judge repeats in their order; may be called after each of them.
 
     Args:
         values: above 0, a repeat each.
         within: largest relative half-width of the interval.
-        resolution: relative error that all values may share, such as that of fio's latency bins.
     """
     found = location_interval(values, confidence=1 - _LOOK)
     if len(values) < MIN_REPEATS:
@@ -68,8 +67,7 @@ def judge_precision(values: Floats, within: float, *, resolution: float = 0.0) -
     residuals = (logs - logs.mean()) / scatter if scatter else np.zeros(len(logs))
     wider = inflation_of(residuals)
     low, high = (
-        found.estimate * (end / found.estimate) ** wider * (1 + resolution) ** side
-        for end, side in ((found.low, -1), (found.high, 1))
+        found.estimate * (end / found.estimate) ** wider for end in (found.low, found.high)
     )
     judged = Precision(Interval(low, found.estimate, high), within, "")
     if judged.is_reached:

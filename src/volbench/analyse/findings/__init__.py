@@ -34,7 +34,6 @@ RULES: tuple[Rule, ...] = (
     volume_rules.host_cache,
     volume_rules.throttled,
     volume_rules.credits_ran_out,
-    volume_rules.credits_refilled,
     volume_rules.two_latencies,
     rate_rules.not_steady,
     rate_rules.rounds_not_steady,

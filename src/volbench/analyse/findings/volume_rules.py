@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import replace
 
 import numpy as np
 
@@ -32,14 +31,12 @@ from volbench.analyse.frames.run_view import (
     runtime_s,
     total,
 )
-from volbench.analyse.time.run_rates import rates_of
 from volbench.model.results.finding import Cause, Explanation, Severity
 from volbench.units import (
     format_count,
     format_duration,
     format_latency,
     format_percent,
-    format_rate,
 )
 
 _COLUMNS = {Cause.IOPS_LIMIT: "iops", Cause.BANDWIDTH_LIMIT: "bw_bytes_per_s"}
@@ -258,14 +255,6 @@ def shared_limit(view: RunView, context: Context) -> Iterator[Observation]:
         )
 
 
-# A burst is at least this much above the level at which the run before it ended.
-# Noticed by: test_rests.py::test_nothing_is_reported_without_a_burst_of_the_same_job
-_MIN_BURST = 1.2
-# Relative distance of the level after a burst from that level.
-# Noticed by: test_rests.py::test_nothing_is_reported_without_a_burst_of_the_same_job
-_MAX_LEVEL_DISTANCE = 0.15
-
-
 @rule(
     "burst credits ran out",
     looks_at=(
@@ -292,123 +281,6 @@ def credits_ran_out(view: RunView, context: Context) -> Iterator[Observation]:
             f" {format_duration(cause.from_s)}, consistent with exhausted burst credits",
             dict(cause.evidence) | {"level": cause.level},
         )
-
-
-@dataclass(frozen=True)
-class _Burst:
-    """What idle time gave back."""
-
-    rest_s: float  # how long the volume was idle
-    length_s: float  # until the credits were used up again, or to the end of the run
-    iops: float  # meanwhile
-    level: float  # IOPS without credits
-    io_bytes: float  # mean size of an I/O
-    has_ended: bool  # whether the credits were used up within the run
-
-    @property
-    def refill(self) -> float:
-        """I/Os that came back in a second, in the rest and while they were spent.
-
-        A bucket that is empty at both ends got all that was taken out of it in between.
-        """
-        return self.iops * self.length_s / (self.rest_s + self.length_s)
-
-
-@rule(
-    "burst credits came back",
-    severity=Severity.NOTE,
-    looks_at=(
-        "A run that waited (`pause_before`) and repeats the workload of the previous run on the"
-        " volume. It began at least 20 % above the level at which that run ended, and fell back"
-        " to within 15 % of that level or stayed above it to the end. The I/Os of the burst,"
-        " divided by the time of rest and burst together, are the refill rate: the bucket was"
-        " empty before the rest and after the burst."
-    ),
-    why=(
-        "The refill rate says how often a volume can burst: credits for an hour that refill"
-        " within a day suit a nightly job, but not hourly peaks."
-    ),
-    advice=(
-        "Compare it with the declared baseline, at which most providers refill. If the burst"
-        " lasted to the end of the run, or the bucket may have been full again, the rate is a"
-        " lower bound: make the run longer or the rest shorter."
-    ),
-)
-def credits_refilled(view: RunView, context: Context) -> Iterator[Observation]:
-    """Yield that a run after idle time began faster than the one before it ended."""
-    moved = directions(view)
-    if not view.run.pause_before_s or len(moved) != 1:
-        return
-    before = context.earlier(view).previous
-    if before is None or _shapes(before) != _shapes(view):
-        return
-    burst = _burst(before, view, moved[0])
-    if burst is not None:
-        yield Observation(_words(burst), _evidence(burst), moved[0], (0.0, burst.length_s))
-
-
-def _shapes(view: RunView) -> list[tuple[str, int, int]]:
-    """Return the workload of a run, without its length."""
-    return [
-        (workload.pattern, workload.block_bytes, workload.depth * workload.numjobs)
-        for workload in view.workloads
-    ]
-
-
-def _burst(before: RunView, view: RunView, direction: str) -> _Burst | None:
-    """Return the burst at the start of a run; None where there was none."""
-    drained, rates = rates_of(before, direction), rates_of(view, direction)
-    if drained is None or rates is None:
-        return None
-    first, level = rates.plateaus[0], drained.last.level
-    if level <= 0 or first.level < _MIN_BURST * level:
-        return None
-    has_ended = len(rates.plateaus) > 1
-    if has_ended and abs(rates.plateaus[1].level / level - 1) > _MAX_LEVEL_DISTANCE:
-        return None
-    return _Burst(
-        rest_s=max(view.run.pause_before_s, _between_s(before, view)),
-        length_s=first.to_s,
-        iops=first.level,
-        level=level,
-        io_bytes=rates.io_bytes,
-        has_ended=has_ended,
-    )
-
-
-def _between_s(before: RunView, view: RunView) -> float:
-    """Return the time from the end of one run's I/O to the next start; 0 if unknown."""
-    starts = [each.results[0]["started_utc"] for each in (before, view)]
-    began = [datetime.fromisoformat(utc) for utc in starts if isinstance(utc, str)]
-    if len(began) < len(starts):
-        return 0.0
-    return (began[1] - began[0]).total_seconds() - runtime_s(before)
-
-
-def _words(burst: _Burst) -> str:
-    refill = f"{format_count(burst.refill)} I/Os ({format_rate(burst.refill * burst.io_bytes)})"
-    rest, length = format_duration(burst.rest_s), format_duration(burst.length_s)
-    fast, slow = format_count(burst.iops), format_count(burst.level)
-    if burst.has_ended:
-        spent, bound = f"for {length}, then {slow} again", ""
-    else:
-        spent, bound = f"instead of {slow} for {length}, to the end of the run", " or more"
-    return (
-        f"After {rest} of idle time the volume delivered {fast} IOPS {spent}: credits refill at"
-        f" {refill} a second{bound}."
-    )
-
-
-def _evidence(burst: _Burst) -> Evidence:
-    return {
-        "rest_s": burst.rest_s,
-        "burst_s": burst.length_s,
-        "burst_iops": burst.iops,
-        "level_iops": burst.level,
-        "refill_ios_per_s": burst.refill,
-        "refill_bytes_per_s": burst.refill * burst.io_bytes,
-        "refill_is": "measured" if burst.has_ended else "at least",
-    }
 
 
 # Latency of slow I/Os over that of fast ones that two mechanisms explain: a cache and a disk.

@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from pathlib import Path
 from threading import Lock
 
@@ -22,7 +21,6 @@ from volbench.engine.campaign.campaign_state import (
     CampaignContext,
     RunStates,
     Settings,
-    is_left,
     reported_silence,
 )
 from volbench.engine.campaign.cleanup import not_removed, release_host, scratch_of
@@ -47,7 +45,7 @@ from volbench.execute.scheduler import Work, drive, finish, on_each
 from volbench.model.campaign.event import CampaignEnded, CampaignStarted, Listener
 from volbench.model.campaign.host import Policy
 from volbench.model.campaign.planned_run import Campaign, Run, RunState
-from volbench.model.profile.profile_model import Order, Phase
+from volbench.model.profile.profile_model import Phase
 from volbench.plan.expansion.estimate import expected_s
 from volbench.store.archive import hold_campaign
 from volbench.store.atomic_files import write_atomic
@@ -244,16 +242,8 @@ def by_client(campaign: Campaign) -> list[tuple[Run, ...]]:
 
 
 def _steps_to_redo(campaign: Campaign, states: RunStates, settings: Settings) -> frozenset[int]:
-    """Return the steps to repeat on all clients; of duets, also those that lack an arm."""
-    if settings.settle_only:
-        return settings.redo_steps
-    if campaign.order is Order.DUETS:
-        runs = [run for run in campaign.runs if run.block]
-        done = {run.step for run in runs if states.is_finished(run)}
-        pending = partial(is_left, retry_failed=settings.retry_failed)
-        broken = done & {run.step for run in runs if pending(states.state(run))}
-        settings = replace(settings, redo_steps=settings.redo_steps | broken)
-    if UNFINISHED not in settings.redo_steps:
+    """Return the steps to repeat on all clients."""
+    if settings.settle_only or UNFINISHED not in settings.redo_steps:
         return settings.redo_steps
     begun = {run.step for run in campaign.runs if states.state(run) is not RunState.PLANNED}
     left = {run.step for run in campaign.runs if not states.state(run).is_settled}

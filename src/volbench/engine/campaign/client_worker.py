@@ -14,11 +14,8 @@ from volbench.engine.campaign.start_gate import Gate
 from volbench.engine.conditioning.cold_probe import probe_campaign
 from volbench.engine.conditioning.run_preparation import (
     FLUSH_S,
-    LATE_S,
     BlockSampler,
     DirtyData,
-    flush_volume,
-    pause_before,
 )
 from volbench.engine.conditioning.volume_warmup import make_room, progress_words, with_parallelism
 from volbench.engine.guard.device_guard import HeldDevices, attachment_of
@@ -251,7 +248,7 @@ class Worker:
             continues = self._states.state(run) is RunState.RUNNING
             if continues:
                 outcome = yield from self._continue(run, gate)
-            elif (yield from self._await_host(run)) and (yield from self._pause(run)):
+            elif (yield from self._await_host(run)):
                 outcome = yield from self._begin(run, gate)
             else:
                 outcome = RunOutcome(RunState.INTERRUPTED, "stopped by the user before it started")
@@ -291,27 +288,6 @@ class Worker:
             self._notify(f"{run.id} no longer waits: {reason_now}")
         self._is_idle, self._began_s = False, time.monotonic()
         return True
-
-    def _pause(self, run: Run) -> Work[bool]:
-        """Wait for the planned idle time of the volume; return False if the user stopped it."""
-        if not run.pause_before_s:
-            return True
-        if self._dirty.needs_flush(run.volume.target):
-            self._notify_unflushed(run, [flush_volume(self._executor, run.volume)])
-        earlier = reversed(self.runs[: self.runs.index(run)])
-        same_volume = (other for other in earlier if other.volume.target == run.volume.target)
-        ends = (read_status(self._folder(other)).get("ended_utc") for other in same_volume)
-        ended_utc = str(next((end for end in ends if end), ""))
-        stop = self.context.stop
-        self._is_idle = True
-        idle_s = yield from pause_before(
-            run, ended_utc=ended_utc, listener=self._states.listener, stop=stop
-        )
-        self._is_idle, self._began_s = False, time.monotonic()
-        if idle_s > run.pause_before_s + LATE_S:
-            idle, planned = format_duration(round(idle_s)), format_duration(run.pause_before_s)
-            self._notify(f"{run.id}: the volume was idle for {idle} instead of {planned}")
-        return not stop.requested
 
     def _keeps_results_remote(self, run: Run, error: VolbenchError) -> bool:
         """Return whether a run's results stay on its machine until there is space here."""

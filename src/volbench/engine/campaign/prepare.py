@@ -41,7 +41,6 @@ from volbench.model.profile.secret_values import (
     target_variable,
 )
 from volbench.model.results.provenance import HostFacts, VolumeFacts
-from volbench.plan.expansion.duets import check_duets
 from volbench.plan.expansion.estimate import Estimate, estimate
 from volbench.plan.expansion.expand import Terms
 from volbench.plan.expansion.multi_client import Client, clients_of, expand_clients
@@ -158,14 +157,6 @@ def prepare(hosts: Sequence[ConnectedHost], request: CampaignRequest) -> Prepare
     runs, inputs = with_planned_logs(campaign.runs)
     changes = {"absent": _absent(hosts, results, planned), "runs": runs}
     campaign = campaign.model_copy(update=changes)
-    check_duets(
-        campaign,
-        {
-            name: each.host.host.pod.node if each.host.host.pod else each.facts.machine
-            for name, each in probed.items()
-        },
-        {name: each.volume_facts for name, each in probed.items()},
-    )
     campaign, secrets = conceal(campaign)
     in_targets = (pair for host in hosts for pair in request.secrets_of(host.host))
     secrets = merge_secrets([*secrets.items(), *in_targets])

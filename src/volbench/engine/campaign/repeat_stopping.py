@@ -1,4 +1,4 @@
-"""Stop criterion of repeats: each workload stops once its medians are known closely enough.
+"""Stop criterion of repeats: each workload stops once its median IOPS are known closely enough.
 
 Like that of rounds, the decision depends on the files alone, so that a resume repeats it.
 """
@@ -15,14 +15,13 @@ from volbench.analyse.compare.repeat_precision import Precision, judge_precision
 from volbench.engine.campaign.round_stopping import Decision, ResultsJudge
 from volbench.fio.results.merge_jobs import merge_jobs
 from volbench.model.campaign.planned_run import Campaign, Run
-from volbench.model.frames.column_names import BIN_ERROR
 from volbench.model.profile.profile_model import Phase
-from volbench.model.results.result import Direction, DirectionResult, JobResult
+from volbench.model.results.result import Direction, JobResult
 from volbench.store.layout import Layout
 from volbench.units import format_percent
 
-_Series = tuple[str, str, str]
-"""A direction, the name of a metric, and the arm whose ratio to the base it is; or no arm."""
+_Series = tuple[str, str]
+"""A direction, and the arm whose ratio to the base it is; or no arm."""
 _Workload = tuple[str, str]
 """A profile and the name of its jobs without the arm."""
 _Repeat = dict[tuple[int, int], list[Run]]
@@ -32,7 +31,7 @@ _Repeat = dict[tuple[int, int], list[Run]]
 class PrecisionJudge(ResultsJudge):
     """Judges the repeats of each workload of the profiles in a campaign that have ``until``.
 
-    The clients of a repeat count together: their rates are added, their latencies pooled. Where a
+    The clients of a repeat count together: their IOPS are added. Where a
     workload has arms, variants or hosts in turns, the ratios to the first of them are judged.
     """
 
@@ -41,7 +40,7 @@ class PrecisionJudge(ResultsJudge):
     ) -> None:
         super().__init__(layout, campaign, is_finished=is_finished)
         self._lock = RLock()
-        self._values: dict[tuple[str, ...], dict[tuple[str, str], float]] = {}
+        self._values: dict[tuple[str, ...], dict[str, float]] = {}
         self._decided: dict[tuple[_Workload, int], str | None] = {}
         self._said: set[tuple[_Workload, int]] = set()
         self._over: set[_Workload] = set()
@@ -120,44 +119,40 @@ class PrecisionJudge(ResultsJudge):
         series: dict[_Series, list[float]] = {}
         complete = self._complete(workload, before)
         for arms in complete:
-            for key, value in self._of(arms, repeat.of).items():
+            for key, value in self._iops_or_ratios(arms).items():
                 series.setdefault(key, []).append(value)
         if len(complete) < repeat.least or not series:
             return f"{len(complete)} of at least {repeat.least} repeats"
         judged = {
-            key: judge_precision(
-                np.array(values),
-                repeat.until or 0.0,
-                resolution=BIN_ERROR if key[1].startswith("p") else 0.0,
-            )
+            key: judge_precision(np.array(values), repeat.until or 0.0)
             for key, values in series.items()
         }
         key, widest = max(judged.items(), key=lambda item: item[1].half_width)
         return None if widest.is_reached else precision_words(key, widest)
 
-    def _of(self, arms: _Repeat, metrics: Sequence[str]) -> dict[_Series, float]:
-        """Return the values of a repeat; with arms, their ratios to the first."""
+    def _iops_or_ratios(self, arms: _Repeat) -> dict[_Series, float]:
+        """Return the IOPS of a repeat; with arms, their ratios to the first arm."""
         first, *others = (arms[place] for place in sorted(arms))
-        base = self._of_arm(first, metrics)
+        base = self._iops(first)
         if not others:
-            return {(*key, ""): value for key, value in base.items()}
+            return {(direction, ""): value for direction, value in base.items()}
         return {
-            (*key, runs[0].arm or runs[0].host): value / base[key]
+            (direction, runs[0].arm or runs[0].host): value / base[direction]
             for runs in others
-            for key, value in self._of_arm(runs, metrics).items()
-            if key in base
+            for direction, value in self._iops(runs).items()
+            if direction in base
         }
 
-    def _of_arm(self, runs: Sequence[Run], metrics: Sequence[str]) -> dict[tuple[str, str], float]:
+    def _iops(self, runs: Sequence[Run]) -> dict[str, float]:
+        """Return the IOPS of an arm by direction, summed over clients."""
         ids = tuple(run.id for run in runs)
         if ids not in self._values:
             self._values[ids] = {
-                (direction.direction.value, metric): value
+                each.direction.value: iops
                 for job in self._merged(runs)
-                for direction in job.directions
-                for metric in metrics
-                if direction.direction is not Direction.SYNC
-                and (value := _value(direction, metric, is_sum=len(runs) > 1)) > 0
+                for each in job.directions
+                if each.direction is not Direction.SYNC
+                and (iops := (each.iops_parallel if len(runs) > 1 else each.iops) or 0.0) > 0
             }
         return self._values[ids]
 
@@ -168,8 +163,8 @@ class PrecisionJudge(ResultsJudge):
 
 
 def precision_words(key: _Series, judged: Precision) -> str:
-    """Return how precise a metric is, as progress shows it."""
-    direction, metric, arm = key
+    """Return how precise the IOPS are, as progress shows it."""
+    direction, arm = key
     width = judged.half_width
     known = f"is known to {format_percent(width)}"
     if width >= 1:
@@ -177,20 +172,5 @@ def precision_words(key: _Series, judged: Precision) -> str:
             f"is known to within a factor of {1 + width:.2g}" if width < 98 else "is not known yet"
         )
     wanted = format_percent(judged.within)
-    what = f"the ratio of {arm} in {metric}" if arm else metric
+    what = f"the ratio of {arm} in iops" if arm else "iops"
     return f"{what} of {direction}s {known} (wanted: {wanted}; {judged.reason})"
-
-
-def _value(direction: DirectionResult, metric: str, *, is_sum: bool) -> float:
-    """Return a metric, rates as the sum of parts if they were merged; 0 if not reported."""
-    latency = direction.lat or direction.clat
-    match metric:
-        case "iops":
-            return (direction.iops_parallel if is_sum else direction.iops) or 0.0
-        case "bw":
-            return (
-                direction.bw_parallel_bytes_per_s if is_sum else direction.bw_bytes_per_s
-            ) or 0.0
-        case "lat_mean":
-            return latency.mean_s if latency else 0.0
-    return latency.percentiles.get(float(metric.removeprefix("p")), 0.0) if latency else 0.0

@@ -1,4 +1,4 @@
-"""Preparation of a volume for a run: write-back of dirty pages, idle time, sample of its blocks.
+"""Preparation of a volume for a run: write-back of dirty pages, sample of its blocks.
 
 Storage answers reads of blocks that were never written without looking anything up, many times
 faster than it can read. The sample reads at most 64 blocks in at most 0.1 s and asks the
@@ -8,19 +8,14 @@ filesystem, the backing file of a loop device, a thin pool and an NBD server wha
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 
 from volbench.analyse.frames.workload_spec import workloads_of
 from volbench.engine.hosts.described_volumes import DescribedFile, parse_answer
-from volbench.engine.run.process_watch import StopRequest
 from volbench.errors import TransportError
 from volbench.execute.protocol import Executor
-from volbench.execute.scheduler import Wait, Work
 from volbench.fio.jobs.render_job import planned_files
-from volbench.model.campaign.event import Listener, Progress, RunProgress
 from volbench.model.campaign.planned_run import Run, Volume, VolumeKind
 from volbench.model.profile.profile_model import Phase
 from volbench.model.results.provenance import BlockSample, VolumeFacts
@@ -30,13 +25,6 @@ from volbench.model.results.provenance import BlockSample, VolumeFacts
 # Noticed by: tests/execute/agent/test_snapshot.py::test_a_flush_that_fails_says_why
 FLUSH_S = 600.0
 
-PAUSED = "paused"  # State of a run's progress while its volume is idle
-
-# Excess over the planned idle time that is reported, because burst credits continue to refill. It
-# decides a notice, no verdict.
-LATE_S = 60.0
-
-_STEP_S = 0.5
 _REPLY_S = 15.0  # Time of a reply on a slow link, besides the flush itself
 
 
@@ -75,30 +63,6 @@ def flush_volume(executor: Executor, volume: Volume) -> str:
             raise
         return error.message
     return parse_answer(str, answer, host=executor.host)
-
-
-def pause_before(run: Run, *, ended_utc: str, listener: Listener, stop: StopRequest) -> Work[float]:
-    """Wait until the volume has been idle for as long as the plan says.
-
-    Idle time counts from the end of the previous run, even without a running controller: burst
-    credits refill regardless.
-
-    Args:
-        ended_utc: end of the previous run, ISO 8601; empty for the first run.
-
-    Returns:
-        The idle time of the volume in seconds.
-    """
-    began_s = time.time()
-    since_s = min(began_s, _seconds(ended_utc)) if ended_utc else began_s
-    while (idle_s := time.time() - since_s) < run.pause_before_s and not stop.requested:
-        listener(RunProgress(run, Progress(idle_s, run.pause_before_s, state=PAUSED)))
-        yield Wait(min(_STEP_S, run.pause_before_s - idle_s))
-    return idle_s
-
-
-def _seconds(utc: str) -> float:
-    return datetime.fromisoformat(utc).replace(tzinfo=UTC).timestamp()
 
 
 class BlockSampler:

@@ -248,9 +248,6 @@ def _measuring(run: Run) -> Iterator[str]:
         yield f"write_bw_log={LOG_PREFIX}"
         yield f"write_iops_log={LOG_PREFIX}"
         yield f"write_lat_log={LOG_PREFIX}"
-        if run.latency_log:
-            yield f"write_hist_log={LOG_PREFIX}"
-            yield f"log_hist_msec={max(1, round(run.sample_s * 1000))}"
     used = {name for section in run.sections for name in run.effective(section)}
     if not used.intersection(_SEEDS):
         yield "# added by volbench: different random offsets in each repeat, the same in a rerun"

@@ -163,11 +163,8 @@ class Run(Frozen):
     sample_s: Seconds = 1.0  # seconds between points of the series; 0 for none
     # seconds between samples of the kernel's counters of the device; 0 for none
     device_sample_s: Seconds = 1.0
-    latency_log: bool = False  # write a latency histogram for every point of the series
     # criterion that ends the run when it is steady; None to run its full length
     until: Until | None = None
-    # idle time of the volume before the run, from the end of the run before
-    pause_before_s: Seconds = 0.0
     # part of the volume that a warm-up run covers; None for other runs
     extent: Extent | None = None
     client: Count = 0  # number among several processes on its host, from 1; 0 for the only one
@@ -305,9 +302,6 @@ class Campaign(Consent):
         most = "at most " if self.repeats else ""
         if not arms:
             return ""
-        if self.order is Order.DUETS:  # arms of several hosts have no name
-            listed = ", ".join(arms)
-            return f"{most}{counted_noun(len(blocks), 'duet')} of {listed} (CPU and memory shared)"
         return f"{most}{counted_noun(len(blocks), 'block')} of {', '.join(arms)}"
 
     @property

@@ -25,7 +25,6 @@ from volbench.model.document.document_model import (
 )
 from volbench.model.profile.expect_setting import Expect
 from volbench.model.profile.profile_settings import (
-    BurstRuntime,
     Interval,
     Limits,
     Name,
@@ -60,7 +59,6 @@ class Order(StrEnum):
 
     LISTED = "listed"
     SHUFFLED = "shuffled"
-    DUETS = "duets"  # as listed, but the arms of a block at the same time
 
 
 class Start(StrEnum):
@@ -91,16 +89,6 @@ class JobSettings(Document):
         default=None,
         description="End the job when its [IOPS are steady](profile/runs.md#until-steady); "
         "`runtime` is the deadline.",
-    )
-    pause_before_s: Duration = Field(
-        default=0.0,
-        alias="pause_before",
-        description="[Idle time](profile/runs.md#pauses) of the volume before the job, such as 5m.",
-    )
-    burst_runtime: BurstRuntime | None = Field(
-        default=None,
-        description="[Run longer than declared burst credits last](profile/runs.md#pauses); "
-        "`runtime` is the minimum.",
     )
     warming: Warming | None = Field(
         default=None,
@@ -168,8 +156,7 @@ class ProfileSettings(Document):
     order: Order = Field(
         default=Order.LISTED,
         description="Order of the measured jobs within each repeat. Arms alternate in "
-        "[blocks](profile/arms.md#blocks) (A B, B A); `shuffled` draws their order too; "
-        "[`duets`](profile/arms.md#duets) run them at the same time.",
+        "[blocks](profile/arms.md#blocks) (A B, B A); `shuffled` draws their order too.",
     )
     seed: Nullable[Annotated[Integer, Field(ge=0, le=MAX_SEED)]] = Field(
         default=None,
@@ -185,11 +172,6 @@ class ProfileSettings(Document):
         alias="device_sample",
         description="Interval of the [device counters](../how-to/see-the-device.md), at least "
         "100ms; 0 for none.",
-    )
-    latency_log: Boolean = Field(
-        default=False,
-        description="Log a [latency histogram](profile/runs.md#latencies-over-time) at every "
-        "sample.",
     )
     cold_probe: Boolean = Field(
         default=False,

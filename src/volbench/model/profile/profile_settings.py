@@ -1,4 +1,4 @@
-"""Settings in a profile: limits, until, rounds, burst runtime, warming, source.
+"""Settings in a profile: limits, until, rounds, warming, source.
 
 As in `volbench.model.profile.profile_model`, each field is one key of a profile file.
 """
@@ -261,16 +261,8 @@ class Repeat(Document):
     times: Integer = Field(default=1, ge=1, le=MAX_REPEATS, description="A fixed number.")
     until: Percentage | None = Field(
         default=None,
-        description="Stop each workload once the intervals of its medians are within "
-        "± this percentage.",
-    )
-    of: tuple[
-        Literal["iops", "bw", "lat_mean", "p50", "p90", "p95", "p99", "p99.9", "p99.99"], ...
-    ] = Field(
-        default=("iops",),
-        min_length=1,
-        description="Metrics that must be precise, in each direction: `iops`, `bw`, `lat_mean`, "
-        "or a percentile from `p50` to `p99.99`.",
+        description="Stop each workload once the interval of its median IOPS is within ± this "
+        "percentage.",
     )
     least: Integer = Field(
         default=MIN_REPEATS,
@@ -291,7 +283,7 @@ class Repeat(Document):
     def _is_one_of_both(self) -> Self:
         is_plain = self == Repeat.model_construct(times=self.times)
         if self.until is None and not is_plain:
-            reject(Fault("of, min and max need until", "add until: 3%, or write repeat: 5"))
+            reject(Fault("min and max need until", "add until: 3%, or write repeat: 5"))
         if self.until is not None and self.times > 1:
             reject(
                 Fault(
@@ -339,21 +331,6 @@ class Rounds(Document):
         description="Tracking variables `JOB.METRIC`; metrics are `iops`, `bw` and `lat_mean`, "
         "over all directions of the job.",
     )
-
-
-class BurstRuntime(Document):
-    """Run longer than declared burst credits last; `runtime` is the minimum."""
-
-    shorthand: ClassVar[str] = "factor"
-    always_dumped: ClassVar[tuple[str, ...]] = ("factor", "max_s")
-
-    factor: Number = Field(
-        default=1.3,
-        ge=1,
-        le=100,
-        description="Runtime as a multiple of the time the declared burst credits last.",
-    )
-    max_s: Duration = Field(default=10800.0, alias="max", description="Maximum runtime.")
 
 
 class WarmingMode(StrEnum):

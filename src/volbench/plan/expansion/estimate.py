@@ -186,8 +186,8 @@ def _step_s(runs: list[Run], time_of: TimeOf) -> float | None:
 
 
 def _most_s(run: Run, layouts_s: Mapping[str, float]) -> float | None:
-    """Return the duration of a run with layout and pause; these alone if nothing limits it."""
-    own_s, before_s = _own_s(run), run.pause_before_s + layouts_s[run.id]
+    """Return the duration of a run with its layout; of the layout if nothing limits the run."""
+    own_s, before_s = _own_s(run), layouts_s[run.id]
     return (before_s or None) if own_s is None else before_s + own_s
 
 
@@ -202,7 +202,7 @@ def _min_s(run: Run, layouts_s: Mapping[str, float]) -> float | None:
     most_s = _most_s(run, layouts_s)
     if most_s is None or run.until is None:
         return most_s
-    return min(most_s, run.pause_before_s + layouts_s[run.id] + run.until.window_s)
+    return min(most_s, layouts_s[run.id] + run.until.window_s)
 
 
 def _by_limits_s(run: Run) -> float | None:

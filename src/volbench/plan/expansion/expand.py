@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import math
 import random
 import secrets
 from collections.abc import Iterator, Mapping, Sequence
@@ -22,11 +21,10 @@ from volbench.model.campaign.planned_run import (
     VolumeKind,
 )
 from volbench.model.profile.profile_model import Job, Order, Phase, Profile
-from volbench.model.profile.profile_settings import MIN_REPEATS, BurstRuntime, Limits
+from volbench.model.profile.profile_settings import MIN_REPEATS, Limits
 from volbench.plan.expansion.extents import Touch, touches
 from volbench.plan.expansion.shared_file import layouts
 from volbench.plan.profile.limit_sources import known_limits, within_machine
-from volbench.units import parse_duration
 
 
 def with_known_limits(run: Run) -> Run:
@@ -92,36 +90,6 @@ def _writes(run: Run) -> bool | None:
         for section in run.sections
     }
     return {frozenset({"write"}): True, frozenset({"read"}): False}.get(frozenset(accesses))
-
-
-def with_burst_runtime(run: Run, burst: BurstRuntime | None) -> Run:
-    """Return a run with its runtime extended beyond the burst credits of its volume."""
-    lasts_s = credits_last_s(run.limits)
-    if burst is None or lasts_s is None:
-        return run
-    (section,) = run.sections
-    min_s = parse_duration(run.effective(section)["runtime"])
-    runtime_s = min(burst.factor * lasts_s, burst.max_s)
-    if runtime_s <= min_s:
-        return run
-    options = section.options | {"runtime": f"{math.ceil(runtime_s)}s"}
-    return run.model_copy(update={"sections": (section.model_copy(update={"options": options}),)})
-
-
-def credits_last_s(limits: Limits) -> float | None:
-    """Return the duration of the declared credits at the burst rate; None if not declared.
-
-    A full bucket is drained at the burst rate while it refills at the base rate. Of two buckets,
-    the longer duration applies.
-    """
-    buckets = (
-        (limits.burst_ios, limits.burst_iops, limits.iops),
-        (limits.burst_bytes, limits.burst_bandwidth_bytes_per_s, limits.bandwidth_bytes_per_s),
-    )
-    return max(
-        (full / (burst - base) for full, burst, base in buckets if full and burst and base),
-        default=None,
-    )
 
 
 _SEED_LIMIT = 2**31
@@ -398,16 +366,14 @@ def run_of(step: Step, *, id_: str, volume: Volume, seed: int, limits: Limits | 
         limits=first or second or Limits(),
         sample_s=profile.sample_s,
         device_sample_s=profile.device_sample_s,
-        latency_log=profile.latency_log,
         until=job.until,
-        pause_before_s=job.pause_before_s,
         extent=touch.extent if touch else None,
         arm=job.arm or "",
         block=step.block if job.arm else 0,
         shared=job.shared,
     )
     run = with_files_of(run, job.workload) if job.arm else run
-    return with_burst_runtime(with_known_limits(run), job.burst_runtime)
+    return with_known_limits(run)
 
 
 def with_files_of(run: Run, job: str) -> Run:

@@ -12,7 +12,6 @@ from volbench.model.campaign.host import LOCAL, Host, HostKind
 from volbench.model.campaign.planned_run import Campaign, Run, Volume, VolumeKind
 from volbench.model.client_counts import counted_job, split_count
 from volbench.model.profile.profile_model import Phase, Profile, Start
-from volbench.plan.expansion.duets import in_duets
 from volbench.plan.expansion.expand import (
     EXAMPLE_BYTES,
     USUAL_FORMAT,
@@ -192,7 +191,7 @@ def expand_clients(
         campaign = expand(profiles, clients[0].volumes, clients[0].own_terms(terms))
         check_known_limits(campaign.runs)
         check_sizes(campaign.runs)
-        return in_duets(campaign)
+        return campaign
     _check(profiles, clients)
     check_length(profiles, terms, clients=len(clients) * max(1, len(terms.client_counts)))
     root = root_seed(profiles, terms)
@@ -225,14 +224,13 @@ def expand_clients(
     check_known_limits(runs)
     check_sizes(runs)
     hosts = tuple({client.host.name: client.host for client in clients}.values())
-    campaign = campaign_of(profiles, runs, terms, root=root).model_copy(
+    return campaign_of(profiles, runs, terms, root=root).model_copy(
         update={
             "hosts": () if hosts == (Host(name=LOCAL),) else hosts,
             "policy": terms.policy,
             "quorum": terms.quorum,
         }
     )
-    return in_duets(campaign)
 
 
 class _Fleet:

@@ -70,10 +70,7 @@ def job_conflicts(job: Job, defaults: Options) -> Iterator[Conflict]:
     """Yield the conflicts of a job."""
     yield from _until_conflict(job, defaults)
     yield from warming_conflict(job)
-    yield from _burst_runtime_conflict(job, defaults)
     yield from shared_conflicts(job, effective_options(job, defaults))
-    if job.pause_before_s and job.warming is not None:
-        yield Conflict("a warm-up does not pause", "remove pause_before", "pause_before")
     sections = effective_options(job, defaults)
     jobs = sum(int(options.get("numjobs", "1")) for options in sections.values())
     if jobs > MAX_JOBS:
@@ -117,18 +114,6 @@ def _until_conflict(job: Job, defaults: Options) -> Iterator[Conflict]:
         else:
             continue
         return
-
-
-def _burst_runtime_conflict(job: Job, defaults: Options) -> Iterator[Conflict]:
-    if job.burst_runtime is None:
-        return
-    usual = effective_options(job, defaults).get("", {})
-    if job.warming is not None or not _is_timed(usual):
-        yield Conflict(
-            "burst_runtime extends the runtime of a time_based fio job without sections",
-            "add runtime: 45m and time_based: 1, and remove sections",
-            "burst_runtime",
-        )
 
 
 def warming_conflict(job: Job) -> Iterator[Conflict]:
@@ -323,10 +308,6 @@ class ProfileDocument(ProfileSettings):
         faults += expect_faults(
             self.expect, {o.job.name for o in self.origins if o.job.phase is Phase.MEASURED}
         )
-        if self.latency_log and not self.sample_s:
-            faults.append(
-                Fault("needs samples, but sample is 0", "write sample: 1s", ("latency_log",), True)
-            )
         if faults:
             reject(*faults)
         return self

@@ -27,7 +27,6 @@ PROFILE_KEYS = (
     "seed",
     "sample",
     "device_sample",
-    "latency_log",
     "cold_probe",
     "start",
     "stagger",
@@ -36,7 +35,7 @@ PROFILE_KEYS = (
 )
 
 # Keys of a job that can be set, in addition to its options
-JOB_KEYS = ("until", "burst_runtime", "pause_before", "shared")
+JOB_KEYS = ("until", "shared")
 
 _NOT_SET = (None, NULL)
 _JOB_DOCUMENT_KEYS = {field.alias or name for name, field in JobDocument.model_fields.items()}
@@ -122,10 +121,6 @@ class ProfileEdit:
             jobs[owner]["sections"][section][name] = text
         elif not value and self.reader.table.find(key) is None and self._remove_jobs(key):
             return ("jobs",)
-        elif key == "pause_before":
-            for job in jobs.values():
-                if key in job:
-                    _set_below(job, [key], value, model=JobSettings)
         elif not rest:
             self._set_everywhere(key, value)
         elif owner not in jobs:
@@ -258,7 +253,7 @@ def _set_below(
     elif inner is not None and inner.shorthand and isinstance(content.get(first), dict):
         content[first] = {**content[first], inner.shorthand: value}
     else:
-        content[first] = value.split(",") if first in {"track", "of"} else value
+        content[first] = value.split(",") if first == "track" else value
 
 
 def _model_of(model: type[BaseModel] | None, key: str) -> type[Document] | None:

@@ -23,8 +23,8 @@ LATENCY_KINDS = {
     "slat": "submission latency",
 }
 LATENCY_LOGS = (
-    "logs hold means only; set latency_log in the profile, or import logs of single I/Os"
-    " (log_avg_msec=0) or of histograms (write_hist_log and log_hist_msec)"
+    "logs hold means only; import logs of single I/Os (log_avg_msec=0) or of histograms"
+    " (write_hist_log and log_hist_msec)"
 )
 SINCE_START = "Time since the run's I/O began"
 
