@@ -13,7 +13,6 @@ from volbench.cli.main import VERBS
 
 HEAVY = {
     "jinja2",
-    "jmespath",
     "kubernetes",
     "matplotlib",
     "numpy",
@@ -39,7 +38,7 @@ ALLOWED: dict[str, set[str]] = {
     "k8s storageclass ebs-gp3-retain": MODEL,
     "k8s role": MODEL,
     "lab list": MODEL,
-    "hosts --list --inventory {inventory}": MODEL | {"jmespath"},
+    "hosts --list --inventory {inventory}": MODEL,
     "run quick --dry-run --on {folder}": MODEL,
     "show {campaign}": ROWS,
     "show --all {campaign}": ROWS,

@@ -178,14 +178,8 @@ PARSERS = (
     Parser("histogram log", ("tests/cases/fio-*/logs-*/*_clat_hist*.log",), _log("clat_hist")),
     Parser(
         "inventory",
-        ("tests/inventories/*/*.yaml", "tests/plan/inventory/files/*.y*ml"),
+        ("tests/inventories/*/*.yaml", "tests/plan/inventory/files/fleet*"),
         _in_file("hosts.yaml", _inventory),
-        examples=20,
-    ),
-    Parser(
-        "Terraform",
-        ("tests/plan/inventory/files/*.json",),
-        _in_file("outputs.json", _inventory),
         examples=20,
     ),
     Parser("prices", ("prices/*.yaml",), lambda text: parse_prices(_text(text), path="p.yaml")),

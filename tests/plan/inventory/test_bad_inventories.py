@@ -36,9 +36,8 @@ def test_every_problem_is_named(defect: str, monkeypatch: pytest.MonkeyPatch) ->
     """Each problem has its place and key, and quotes the names and values it is about."""
     monkeypatch.chdir(BAD / defect)
     (path,) = Path().glob("inventory.*")
-    mapping = Path("mapping.yaml")
     with pytest.raises(InventoryError) as caught:
-        load_inventory(path, mapping=mapping if mapping.exists() else None)
+        load_inventory(path)
     expected = Path("expected.txt").read_text()
     assert _facts(caught.value.message) == _facts(expected)
     assert caught.value.exit_code == 2
@@ -54,9 +53,7 @@ def test_every_problem_is_named(defect: str, monkeypatch: pytest.MonkeyPatch) ->
 def test_the_command_line_reports_the_same(defect: str) -> None:
     """`volbench hosts --list` ends with that error and nothing else."""
     (path,) = (BAD / defect).glob("inventory.*")
-    mapping = BAD / defect / "mapping.yaml"
-    more = ["--mapping", str(mapping)] if mapping.exists() else []
-    done = CliRunner().invoke(cli, ["hosts", "--list", "--inventory", str(path), *more])
+    done = CliRunner().invoke(cli, ["hosts", "--list", "--inventory", str(path)])
     assert isinstance(done.exception, InventoryError)
     assert done.stdout == ""
 
@@ -74,7 +71,6 @@ def test_secrets_are_never_repeated() -> None:
     [
         ("#!/bin/sh\necho {}\n", "hosts.sh", "is a program"),
         ("plugin: amazon.aws.aws_ec2\n", "aws_ec2.yaml", "an Ansible plugin"),
-        ('{"version": 4, "terraform_version": "1.11.4"}', "terraform.tfstate", "a Terraform state"),
     ],
 )
 def test_inventories_of_other_programs_are_refused_with_a_hint(
@@ -85,7 +81,7 @@ def test_inventories_of_other_programs_are_refused_with_a_hint(
     path.write_text(text)
     with pytest.raises(InventoryError, match=words) as caught:
         load_inventory(path)
-    assert "ansible-inventory" in caught.value.hint or "terraform output" in caught.value.hint
+    assert "ansible-inventory" in caught.value.hint
 
 
 def test_files_that_are_not_text(tmp_path: Path) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from volbench.errors import InventoryError, Problems, quoted, unread
 from volbench.extension import InventoryReader, extensions, load
@@ -25,7 +23,6 @@ from volbench.plan.inventory.host_references import (
     resolve_groups,
     resolve_hops,
 )
-from volbench.plan.inventory.terraform_outputs import is_terraform, read_terraform
 
 
 def _read_own(draft: InventoryDraft, top: Node) -> None:
@@ -124,11 +121,10 @@ _MAX_VALUES = 500_000
 def load_inventory(
     path: Path | str,
     *,
-    mapping: Path | str | None = None,
     ssh_config: Path | str | None = None,
     on_note: Callable[[str], None] = _LOG.warning,
 ) -> Inventory:
-    """Return an inventory from volbench's own YAML, an Ansible inventory, or Terraform's outputs.
+    """Return an inventory from volbench's own YAML or an Ansible inventory.
 
     ``ansible-inventory`` is run for Ansible's INI, YAML and folders, without any inventory script
     or plugin. No host is connected to.
@@ -139,7 +135,7 @@ def load_inventory(
     """
     path = Path(path)
     aliases = Aliases() if ssh_config is None else read_aliases(Path(ssh_config))
-    draft = _read(path, mapping=None if mapping is None else Path(mapping))
+    draft = _read(path)
     hosts = {name: draft.host(host) for name, host in draft.hosts.items()}
     hosts = resolve_hops(draft, hosts)
     check_duplicates(draft, hosts, aliases)
@@ -173,7 +169,7 @@ def _refused(path: Path, reason: str, hint: str) -> InventoryError:
     return InventoryError(f"{path} {reason}", hint=hint)
 
 
-def _read(path: Path, *, mapping: Path | None) -> InventoryDraft:
+def _read(path: Path) -> InventoryDraft:
     """Detect the format of an inventory and read it; problems are recorded."""
     draft = InventoryDraft(Problems(str(path)))
     text = "" if path.is_dir() else _text(path)
@@ -183,11 +179,6 @@ def _read(path: Path, *, mapping: Path | None) -> InventoryDraft:
             text, draft.problems, what="an inventory", needs=_NEEDS, most_values=_MAX_VALUES
         )
         _raise_if_any(draft.problems)
-    if top is not None and is_terraform(top):
-        return _from_terraform(text, path, mapping)
-    if mapping is not None:
-        hint = "a mapping is for the output of `terraform output -json`; leave --mapping out"
-        raise _refused(path, "does not need a mapping", hint)
     added = (reader for extension in extensions() for reader in extension.inventory_readers)
     for reader in (*added, *READERS):
         if load(reader.is_of_format)(top):
@@ -196,9 +187,6 @@ def _read(path: Path, *, mapping: Path | None) -> InventoryDraft:
     if top is None:
         raise AssertionError("Ansible reads what is not YAML")
     foreign = {entry.name for entry in top.entries or ()} - set(OWN_KEYS)
-    if "terraform_version" in foreign:
-        hint = "write them: terraform output -json > outputs.json"
-        raise _refused(path, "is a Terraform state; only its outputs are needed", hint)
     if "plugin" in foreign:
         reason = "configures an Ansible plugin, which volbench does not run"
         raise _refused(path, reason, _ASK_ANSIBLE.format(path=quoted(path)))
@@ -212,24 +200,3 @@ def _is_yaml(text: str, path: Path) -> bool:
         return True
     lines = (line for line in text.splitlines() if line.strip() and line.lstrip()[0] not in "#;")
     return path.suffix.lower() != ".ini" and bool(_YAML_LINE.match(next(lines, "")))
-
-
-def _from_terraform(text: str, path: Path, mapping: Path | None) -> InventoryDraft:
-    try:
-        document: dict[str, dict[str, Any]] = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InventoryError(
-            f"{path}:{error.lineno}:{error.colno}: not JSON: {error.msg}",
-            hint="write it with: terraform output -json > outputs.json",
-        ) from error
-    outputs = {name: output["value"] for name, output in document.items()}
-    if mapping is None:
-        hint = f"write a mapping and pass it with --mapping; outputs are {', '.join(outputs)}"
-        raise _refused(path, "is Terraform's output, which needs a mapping to hosts", hint)
-    draft = InventoryDraft(Problems(str(mapping)))
-    top = parse_document(_text(mapping), draft.problems, what="a mapping", needs=_NEEDS)
-    _raise_if_any(draft.problems)
-    if top is None:
-        raise AssertionError("a document without a mapping has a problem")
-    read_terraform(draft, outputs, top)
-    return draft
