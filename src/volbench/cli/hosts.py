@@ -45,7 +45,7 @@ INVENTORY = click.option(
     type=PATH,
     metavar="FILE",
     callback=unless_targets_are_given,
-    help="List of hosts: volbench's YAML, an Ansible inventory, or terraform output -json.",
+    help="List of hosts: volbench's YAML or an Ansible inventory.",
 )
 
 LIMIT = click.option(
@@ -55,13 +55,6 @@ LIMIT = click.option(
     metavar="GROUP|HOST|@FILE",
     help="Only these hosts: a group, a host, a range, a pattern such as vm*, the names in a file, "
     "or @failed for the hosts with unfinished runs.",
-)
-
-MAPPING = click.option(
-    "--mapping",
-    type=PATH,
-    metavar="FILE",
-    help="File that maps Terraform's outputs to hosts.",
 )
 
 POLICY = headed(
@@ -134,7 +127,6 @@ class HostSelection:
 
     inventory: Path | None  # inventory file; None for this machine only
     limits: tuple[str, ...]  # selected groups and hosts of the inventory
-    mapping: Path | None  # mapping of Terraform's outputs
     host_keys: HostKeyPolicy
 
     def after(self, campaign: Path | None) -> HostSelection:
@@ -144,21 +136,19 @@ class HostSelection:
     @contextmanager
     def connected(self) -> Iterator[list[ConnectedHost]]:
         """Yield the selected hosts with open connections, closed at the end of the block."""
-        if self.inventory is None and (self.limits or self.mapping):
-            raise InputError("--limit and --mapping need an inventory", hint="add --inventory FILE")
+        if self.inventory is None and self.limits:
+            raise InputError("--limit needs an inventory", hint="add --inventory FILE")
         inventory = self.inventory and self.listed(self.inventory)
         with connect(inventory.hosts if inventory else (), self.host_keys) as hosts:
             yield hosts
 
     def listed(self, file: Path) -> Inventory:
         """Return the selected hosts of an inventory, without connecting to them."""
-        return read_hosts(file, limits=named_limits(self.limits, None), mapping=self.mapping)
+        return read_hosts(file, limits=named_limits(self.limits, None))
 
 
 # Options that select hosts, as the keyword `where`
-on_hosts = option_group(
-    "where", HostSelection, INVENTORY, LIMIT, MAPPING, HOST_KEYS, heading="Hosts"
-)
+on_hosts = option_group("where", HostSelection, INVENTORY, LIMIT, HOST_KEYS, heading="Hosts")
 
 
 def _schema() -> object:
@@ -181,13 +171,12 @@ def connect(hosts: Sequence[Host], host_keys: HostKeyPolicy) -> Iterator[list[Co
         yield [ConnectedHost(*pair) for pair in zip(hosts, executors, strict=True)]
 
 
-def read_hosts(file: Path, *, limits: Sequence[str] = (), mapping: Path | None = None) -> Inventory:
+def read_hosts(file: Path, *, limits: Sequence[str] = ()) -> Inventory:
     """Return the selected hosts of an inventory; notes go to stderr."""
     from volbench.plan.inventory import load_inventory, select
 
     inventory = load_inventory(
         file,
-        mapping=mapping,
         ssh_config=Path.home() / ".ssh" / "config",
         on_note=lambda note: click.echo(f"note: {note}", err=True),
     )

@@ -1,8 +1,8 @@
-"""Ansible host variables that volbench supports.
+"""Reader of Ansible inventories through ``ansible-inventory --list``, or of its saved output.
 
-These are Ansible's connection variables and those with the prefix ``volbench_``. Variables that
-would change the connection and have no counterpart here are refused; the names of all others are
-reported.
+Ansible's connection variables and variables with the prefix ``volbench_`` become the keys of a
+host. Variables that would change the connection and have no counterpart are refused; the names of
+all other variables are reported.
 """
 
 from __future__ import annotations

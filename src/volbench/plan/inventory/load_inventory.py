@@ -24,6 +24,50 @@ from volbench.plan.inventory.host_references import (
     resolve_hops,
 )
 
+# Formats of inventories beside volbench's own YAML, after the formats of extensions; the first
+# that matches reads a document
+READERS = (
+    InventoryReader(
+        "volbench.plan.inventory.ansible:is_ansible", "volbench.plan.inventory.ansible:read_ansible"
+    ),
+)
+
+_LOG = logging.getLogger(__name__)
+
+_YAML_LINE = re.compile(r"(---|%YAML|\{|- |[^=]*?:(\s|$))")
+_ASK_ANSIBLE = "write Ansible's listing: ansible-inventory -i {path} --list > hosts.json"
+_NEEDS = "hosts"
+# Values in an inventory, after aliases are expanded: ten thousand hosts with fifty each
+_MAX_VALUES = 500_000
+
+
+def load_inventory(
+    path: Path | str,
+    *,
+    ssh_config: Path | str | None = None,
+    on_note: Callable[[str], None] = _LOG.warning,
+) -> Inventory:
+    """Return an inventory from volbench's own YAML or an Ansible inventory.
+
+    ``ansible-inventory`` is run for Ansible's INI, YAML and folders, without any inventory script
+    or plugin. No host is connected to.
+
+    Args:
+        ssh_config: OpenSSH's client configuration, to detect aliases of the same machine; None to
+            use names unresolved.
+    """
+    path = Path(path)
+    aliases = Aliases() if ssh_config is None else read_aliases(Path(ssh_config))
+    draft = _read(path)
+    hosts = {name: draft.host(host) for name, host in draft.hosts.items()}
+    hosts = resolve_hops(draft, hosts)
+    check_duplicates(draft, hosts, aliases)
+    groups = resolve_groups(draft)
+    _raise_if_any(draft.problems)
+    for note in dict.fromkeys(draft.notes):
+        on_note(f"{path}: {note}")
+    return Inventory(hosts=tuple(hosts.values()), groups=groups)
+
 
 def _read_own(draft: InventoryDraft, top: Node) -> None:
     """Read an inventory in volbench's own YAML."""
@@ -99,51 +143,6 @@ def _group(draft: InventoryDraft, entry: Entry, groups: set[str]) -> GroupDraft:
         elif text:
             hosts |= dict.fromkeys(draft.expanded(item, text).texts, item)
     return GroupDraft(location(entry), hosts, children)
-
-
-# Formats of inventories beside volbench's own YAML, after the formats of extensions; the first
-# that matches reads a document
-READERS = (
-    InventoryReader(
-        "volbench.plan.inventory.ansible:is_ansible", "volbench.plan.inventory.ansible:read_ansible"
-    ),
-)
-
-_LOG = logging.getLogger(__name__)
-
-_YAML_LINE = re.compile(r"(---|%YAML|\{|- |[^=]*?:(\s|$))")
-_ASK_ANSIBLE = "write Ansible's listing: ansible-inventory -i {path} --list > hosts.json"
-_NEEDS = "hosts"
-# Values in an inventory, after aliases are expanded: ten thousand hosts with fifty each
-_MAX_VALUES = 500_000
-
-
-def load_inventory(
-    path: Path | str,
-    *,
-    ssh_config: Path | str | None = None,
-    on_note: Callable[[str], None] = _LOG.warning,
-) -> Inventory:
-    """Return an inventory from volbench's own YAML or an Ansible inventory.
-
-    ``ansible-inventory`` is run for Ansible's INI, YAML and folders, without any inventory script
-    or plugin. No host is connected to.
-
-    Args:
-        ssh_config: OpenSSH's client configuration, to detect aliases of the same machine; None to
-            use names unresolved.
-    """
-    path = Path(path)
-    aliases = Aliases() if ssh_config is None else read_aliases(Path(ssh_config))
-    draft = _read(path)
-    hosts = {name: draft.host(host) for name, host in draft.hosts.items()}
-    hosts = resolve_hops(draft, hosts)
-    check_duplicates(draft, hosts, aliases)
-    groups = resolve_groups(draft)
-    _raise_if_any(draft.problems)
-    for note in dict.fromkeys(draft.notes):
-        on_note(f"{path}: {note}")
-    return Inventory(hosts=tuple(hosts.values()), groups=groups)
 
 
 def _raise_if_any(problems: Problems) -> None:
