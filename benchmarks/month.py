@@ -172,8 +172,8 @@ def live(nights: int, folder: Path) -> Path:
             begun = time.monotonic()
             run = ["run", folder / "nightly.yaml", "--inventory", folder / "fleet.yaml"]
             run += ["--known-hosts", folder / "known_hosts", "--accept-new-host-keys"]
-            run += ["--policy", "best-effort", "--quiet", "--yes"]
-            run += ["--ready-timeout", "10s", "--output", results / f"night-{night:02d}"]
+            run += ["--policy", "best-effort,10s", "--quiet", "--yes"]
+            run += ["--output", results / f"night-{night:02d}"]
             run += [
                 f"--allow-destroy={host.name}:{disk.uri}"
                 for host, disk in zip(hosts.hosts, disks, strict=True)

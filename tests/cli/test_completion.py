@@ -42,7 +42,7 @@ def documented(shell: str) -> str:
         ("profile show aks", "aks-disk", "quick"),
         ("lab show p1", "p15", "cold"),
         ("check --rule page", "page-cache", "stall"),
-        ("volume-types show azure/P1", "azure/P15", "aws/"),
+        ("audit --list azure/P1", "azure/P15", "aws/"),
         ("audit --type azure/P1", "azure/P15", "aws/"),
         ("price --prices kama", "kamatera-azure", "azure"),
     ],

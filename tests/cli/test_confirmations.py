@@ -16,15 +16,6 @@ defaults: {ioengine: psync, size: 1m, bs: 4k, filename: f}
 jobs:
   first: {rw: write, startdelay: 2h, runtime: 1s, time_based: 1}
 """
-PRICES = """
-currency: USD
-source: A test
-checked: 2024-01-01
-flavors:
-  small: {hourly: 0.5}
-volume_types:
-  disk: {hourly: 0.1}
-"""
 
 
 @pytest.fixture(name="long")
@@ -81,19 +72,3 @@ def test_a_plan_shows_minimum_and_maximum(
     limits = ["--set", "limits.bandwidth=1MB/s"]
     bounded = volbench("run", profile, "--on", scratch, "--dry-run", *limits)
     assert "at most 954 MiB, or 238 MiB if everything is steady at once" in bounded.stdout
-
-
-def test_prices_need_labelled_hosts(long: list[str], tmp_path: Path, volbench: Volbench) -> None:
-    """Labels of an inventory name what is paid for; without any there is nothing to tell."""
-    prices = tmp_path / "prices.yaml"
-    prices.write_text(PRICES)
-    done = volbench(*long, "--dry-run", "--prices", prices)
-    assert done.returncode == 2
-    assert "no host has a label that selects a price" in done.stderr
-    inventory = tmp_path / "hosts.yaml"
-    inventory.write_text(
-        "hosts:\n  here: {address: local, labels: {flavor: small, volume_type: disk}}\n"
-    )
-    reported = volbench(*long, "--dry-run", "--prices", prices, "--inventory", inventory)
-    assert reported.returncode == 0, reported.stderr
-    assert "Cost: about 1.20 USD." in reported.stdout

@@ -224,7 +224,7 @@ def test_full_disk_on_the_controller_keeps_what_is_finished(
         (("show", "--zzzz", "."), "'--zzzz'", "see volbench show --help"),
         (("--on", "data"), "no such option '--on'", "volbench COMMAND --on"),
         (("run", "quick", "--repeat", "0"), "--repeat must be between 1 and 10000, not 0", "see"),
-        (("run", "quick", "--seed", "x"), "--seed must be an integer, not 'x'", "see"),
+        (("run", "quick", "--repeat", "x"), "--repeat must be an integer, not 'x'", "see"),
         (("plot", "iops", ".", "--width", "x"), "--width must be a number, not 'x'", "see"),
         (("trend", ".", "--reference", "1"), "--reference must be at least 4, not 1", "see"),
         (

@@ -17,7 +17,6 @@ from volbench import __version__
 from volbench.cli.main import VERBS, cli
 from volbench.cli.verb_groups import MAX_PLAIN_OPTIONS
 from volbench.model.campaign.planned_run import OnError
-from volbench.model.profile.profile_model import MAX_SEED
 from volbench.model.profile.profile_settings import MAX_EXTENTS, MAX_REPEATS, WarmingMode
 from volbench.plan.expansion.extents import LADDER
 
@@ -112,7 +111,6 @@ def test_choices_equal_those_of_the_model(verb: str, name: str, choices: type[St
     ("verb", "name", "most"),
     [
         ("run", "repeat", MAX_REPEATS),
-        ("run", "seed", MAX_SEED),
         ("warmup", "extents", MAX_EXTENTS),
     ],
 )

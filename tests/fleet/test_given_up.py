@@ -225,7 +225,7 @@ def test_probe_leaves_nothing_on_a_host_that_froze(desk: Desk) -> None:
 def test_a_campaign_leaves_nothing_on_a_host_that_froze(desk: Desk) -> None:
     """The other host goes on without it; when it is back, nothing waits for a reap."""
     desk.prepare(runtime="2s", jobs=["a"])
-    process = desk.run("--policy", "best-effort", "--ready-timeout", "4s")
+    process = desk.run("--policy", "best-effort,4s")
     until(lambda: any(entry["kind"] == "in-use" for entry in desk.journal()))
     desk.fleet[1].freeze()
     begun = time.monotonic()

@@ -64,7 +64,7 @@ def test_a_hung_host_delays_the_others_only_briefly(desk: Desk, policy: str, oth
     When it is back, its own run is ended, not started alone.
     """
     desk.prepare(runtime="2s")  # its silence must not outlast the patience with it
-    process = desk.run("--policy", policy, "--ready-timeout", "4s")
+    process = desk.run("--policy", f"{policy},4s")
     until(lambda: gate_has(desk.fleet[1], "woke"))
     desk.fleet[1].freeze()
     try:
@@ -123,7 +123,7 @@ def test_cut_right_after_the_start_was_announced_is_bridged(desk: Desk) -> None:
 def test_hung_host_does_not_hold_up_the_end(desk: Desk) -> None:
     """When the other clients have ended, the campaign ends; a resume fetches what was left."""
     desk.prepare(runtime="4s", jobs=["a"])
-    process = desk.run("--policy", "best-effort", "--ready-timeout", "4s")
+    process = desk.run("--policy", "best-effort,4s")
     until(lambda: all(gate_has(host, "woke") for host in desk.fleet.hosts))
     desk.fleet[1].freeze()
     try:

@@ -104,7 +104,7 @@ def fleet_fault(chance: random.Random, folder: Path) -> int:
         fault, victim = FAULTS[name], chance.choice(desk.fleet.hosts)
         policy = chance.choice(("all", "best-effort", "quorum:2"))
         fault.prepare(victim)
-        process = desk.run("--policy", policy, "--ready-timeout", "5s")
+        process = desk.run("--policy", f"{policy},5s")
         _wait(chance, desk)
         fault.strike(victim)
         try:

@@ -14,12 +14,11 @@ from click.core import ParameterSource
 
 from volbench.cli.configuration import say_what_is_configured
 from volbench.cli.execution import StartOptions, carry_out, start_options, write_answer
-from volbench.cli.hosts import POLICY, HostSelection, on_hosts, parse_policy
+from volbench.cli.hosts import POLICY, HostSelection, StartPolicy, on_hosts
 from volbench.cli.measure import parse_scratch_size, profile_on, roles_of
 from volbench.cli.options import (
     KEEP_FILES,
     LIMITS_FROM,
-    READY_TIMEOUT,
     SETTINGS,
     VOLUME_TYPES,
     Quantity,
@@ -163,7 +162,7 @@ _PROMISED = option_group(
     " inventory: one target, the same on each host.",
 )
 @_PROMISED
-@start_options("audit", execution=(KEEP_FILES, READY_TIMEOUT))
+@start_options("audit", execution=(KEEP_FILES,))
 @VOLUME_TYPES
 @on_hosts
 @POLICY
@@ -176,7 +175,7 @@ def audit(
     promised: _Promised,
     start: StartOptions,
     where: HostSelection,
-    policy: str,
+    policy: StartPolicy,
     table_output: TableOutput,
 ) -> None:
     """Measure whether volumes deliver the limits that are promised: IOPS, bandwidth, for how long.
@@ -214,8 +213,9 @@ def audit(
                 roles = {_ROLE: _ROLE}
                 directories = roles if placement.has_directories else ()
             request = _request(roles, directories, promised, start)
-            kind, quorum = parse_policy(policy)
-            request = replace(request, terms=replace(request.terms, policy=kind, quorum=quorum))
+            start = replace(start, execution=policy.waiting(start.execution))
+            terms = replace(request.terms, policy=policy.policy, quorum=policy.quorum)
+            request = replace(request, terms=terms)
             if placement is not None or where.inventory:
                 own = {role: target for role, target in request.targets.items() if targets}
                 request = replace(request, targets=own)

@@ -11,13 +11,20 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from volbench.cli.additions import Additions, additions
-from volbench.cli.hosts import HOST_KEYS, LIMIT, OWN_POLICY, connect, named_limits, with_policy
+from volbench.cli.hosts import (
+    HOST_KEYS,
+    LIMIT,
+    OWN_POLICY,
+    StartPolicy,
+    connect,
+    named_limits,
+    with_policy,
+)
 from volbench.cli.options import (
     ALLOW_EXEC,
     CAMPAIGN,
     GRACE,
     KEEP_FILES,
-    READY_TIMEOUT,
     consent_options,
     examples,
     flag,
@@ -50,9 +57,7 @@ def _resume_request(**values: Any) -> ResumeRequest:  # noqa: ANN401 - click pas
 @option_group(
     "request",
     _resume_request,
-    settings_options(
-        flag("--retry-failed", "Repeat failed runs too."), KEEP_FILES, GRACE, READY_TIMEOUT
-    ),
+    settings_options(flag("--retry-failed", "Repeat failed runs too."), KEEP_FILES, GRACE),
     click.option(
         "--redo-step",
         "redo_steps",
@@ -62,7 +67,6 @@ def _resume_request(**values: Any) -> ResumeRequest:  # noqa: ANN401 - click pas
         "finished.",
     ),
     LIMIT,
-    OWN_POLICY,
     ALLOW_EXEC,
     consent_options(
         click.option(
@@ -75,6 +79,7 @@ def _resume_request(**values: Any) -> ResumeRequest:  # noqa: ANN401 - click pas
     ),
     HOST_KEYS,
 )
+@OWN_POLICY
 @click.option(
     "--without",
     multiple=True,
@@ -88,6 +93,7 @@ def resume(
     campaign: Path,
     *,
     request: ResumeRequest,
+    policy: StartPolicy | None,
     without: tuple[str, ...],
     from_stdin: bool,
     added: Additions,
@@ -119,11 +125,14 @@ def resume(
     if added.concluded(opened[0], opened[1].campaign, table_output):
         return
     layout, archive, seal = read_own_campaign(campaign)
-    plan = with_policy(archive.campaign, request.policy)
+    plan = with_policy(archive.campaign, policy)
     for host in without:
         _give_up(host, layout, plan)
     history = read_history(layout.journal)
-    settings = replace(request.execution, redo_steps=_parse_steps(request.redo_steps, plan))
+    settings = replace(
+        request.execution if policy is None else policy.waiting(request.execution),
+        redo_steps=_parse_steps(request.redo_steps, plan),
+    )
     hosts = hosts_to_reach(plan, history.states, named_limits(request.limits, campaign))
     left = [
         run

@@ -45,17 +45,15 @@ if TYPE_CHECKING:
     from volbench.present.terminal.event_records import EventStream
     from volbench.store.layout import Layout
 
-# Returns the cost of prepared campaigns by a price list; see `volbench.extension.load`
-BILL = "volbench.extensions.catalogue.price_list:bill_of"
 _EXPANSIONS = "volbench.extensions.kubernetes.expansion:Expansions"
 
 
-def confirm_length(prepared: Prepared, *, bill: object | None, yes: bool) -> None:
-    """Print time, bytes and cost of a campaign, and ask for confirmation if it is long."""
+def confirm_length(prepared: Prepared, *, yes: bool) -> None:
+    """Print time and bytes of a campaign, and ask for confirmation if it is long."""
     from volbench.present.terminal.campaign_text import estimate_words
 
     _print_notes(prepared)
-    click.echo(estimate_words(prepared.estimate, bill=bill), err=True)
+    click.echo(estimate_words(prepared.estimate), err=True)
     if yes or not prepared.estimate.is_long or not sys.stdin.isatty():
         return
     with questions_shown():
@@ -169,7 +167,6 @@ class StartOptions:
     yes: bool  # skip the confirmation of a long one
     execution: Settings
     added: Additions  # by extensions
-    prices: str | None = None  # to show what it costs; None for no cost
     detach: bool = False  # run in the background
     allow_exec: bool = False  # accept options that run programs or leave the run\'s folder
 
@@ -224,11 +221,10 @@ def carry_out(
         of_profiles = (text for each in request.profiles for text in profile_warnings(each))
         for warning in (*of_profiles, *warnings_of(prepared.campaign)):
             click.echo(f"warning: {warning}", err=True)
-        bill = None if start.prices is None else load(BILL)(prepared, start.prices)
         if start.dry_run:
-            show_plan(prepared, bill=bill, table_output=table_output)
+            show_plan(prepared, table_output)
             return None
-        confirm_length(prepared, bill=bill, yes=start.yes)
+        confirm_length(prepared, yes=start.yes)
         # Where hosts were made for the campaign, this was asked before their volumes were.
         machines = [host for host in prepared.hosts if host.host.pod is None]
         confirm_destruction(machines, prepared.campaign)
@@ -264,7 +260,7 @@ def carry_out(
         return None
 
 
-def show_plan(prepared: Prepared, *, bill: object | None, table_output: TableOutput) -> None:
+def show_plan(prepared: Prepared, table_output: TableOutput) -> None:
     """Print what would run, in order, with duration and bytes where known."""
     from volbench.plan.expansion.estimate import expected_s
     from volbench.present.tables.plan_tables import runs_table
@@ -276,7 +272,7 @@ def show_plan(prepared: Prepared, *, bill: object | None, table_output: TableOut
     for absent in prepared.campaign.absent:
         click.echo(f"left out: {absent.host}: {absent.reason}", err=True)
     _print_notes(prepared)
-    table_output.note(estimate_words(prepared.estimate, bill=bill))
+    table_output.note(estimate_words(prepared.estimate))
 
 
 def execute(

@@ -14,7 +14,7 @@ import click
 from volbench.cli.configuration import unless_targets_are_given
 from volbench.cli.options import (
     PATH,
-    VOLUME_TYPES,
+    Quantity,
     examples,
     flag,
     headed,
@@ -25,9 +25,10 @@ from volbench.cli.options import (
 from volbench.cli.output import TableOutput, table_options
 from volbench.cli.verb_groups import VerbCommand, repeat_known_hosts
 from volbench.errors import CampaignError, InputError
-from volbench.units import counted_noun, format_capacity
+from volbench.units import counted_noun, format_capacity, parse_duration
 
 if TYPE_CHECKING:
+    from volbench.engine.campaign.campaign_state import Settings
     from volbench.engine.campaign.host_survey import HostSurvey
     from volbench.engine.hosts.connected_host import ConnectedHost
     from volbench.execute.connect import HostKeyPolicy
@@ -57,22 +58,37 @@ LIMIT = click.option(
     "or @failed for the hosts with unfinished runs.",
 )
 
+_POLICY_FORM = "all|quorum:N|best-effort[,TIME]"
+
+
+def _parse_start_policy(text: str) -> StartPolicy | None:
+    return parse_policy(text) if text else None
+
+
+# Default: that of a new campaign
 POLICY = headed(
     "Hosts",
     click.option(
         "--policy",
+        type=Quantity("POLICY", _parse_start_policy),
         default="all",
         show_default=True,
-        metavar="all|quorum:N|best-effort",
-        help="How many clients must be ready for a step to start.",
+        metavar=_POLICY_FORM,
+        help="How many clients must be ready for a step to start, and how long they wait for a "
+        "client whose host has stopped answering (default: 2m).",
     ),
 )
 
-OWN_POLICY = click.option(
-    "--policy",
-    default="",
-    metavar="all|quorum:N|best-effort",
-    help="How many clients must be reachable to continue. Default: the policy of the campaign.",
+OWN_POLICY = headed(
+    "Hosts",
+    click.option(
+        "--policy",
+        type=Quantity("POLICY", _parse_start_policy),
+        default="",
+        metavar=_POLICY_FORM,
+        help="How many clients must be reachable to continue, and how long they wait for silent "
+        "ones. Default: the policy of the campaign, and 2m.",
+    ),
 )
 
 
@@ -221,25 +237,42 @@ def _names_in(limit: str, campaign: Path | None) -> list[str]:
     return names
 
 
-def with_policy(campaign: Campaign, text: str) -> Campaign:
-    """Return a campaign with the policy of ``--policy``; unchanged if that is empty."""
-    if not text:
+@dataclass(frozen=True)
+class StartPolicy:
+    """Clients without which a campaign goes on."""
+
+    policy: Policy
+    quorum: int  # clients that must be ready; 0 with another policy
+    ready_timeout_s: float | None  # maximum wait of ready clients for silent ones; None for 2m
+
+    def waiting(self, settings: Settings) -> Settings:
+        """Return settings with the time limit of the policy."""
+        if self.ready_timeout_s is None:
+            return settings
+        return replace(settings, ready_timeout_s=self.ready_timeout_s)
+
+
+def with_policy(campaign: Campaign, start: StartPolicy | None) -> Campaign:
+    """Return a campaign with the policy of ``--policy``; unchanged without one."""
+    if start is None:
         return campaign
-    policy, quorum = parse_policy(text)
-    return campaign.model_copy(update={"policy": policy, "quorum": quorum})
+    return campaign.model_copy(update={"policy": start.policy, "quorum": start.quorum})
 
 
-def parse_policy(text: str) -> tuple[Policy, int]:
-    """Return policy and quorum of ``--policy``."""
+def parse_policy(text: str) -> StartPolicy:
+    """Return the policy of ``--policy``."""
     from volbench.model.campaign.host import Policy
 
-    name, _, number = text.partition(":")
+    choice, _, limit = text.partition(",")
+    timeout_s = parse_duration(limit) if limit else None
+    name, _, number = choice.partition(":")
     if name == Policy.QUORUM.value and number.isdecimal() and int(number):
-        return Policy.QUORUM, int(number)
+        return StartPolicy(Policy.QUORUM, int(number), timeout_s)
     if not number and name in {Policy.ALL.value, Policy.BEST_EFFORT.value}:
-        return Policy(name), 0
+        return StartPolicy(Policy(name), 0, timeout_s)
     raise InputError(
-        f"--policy {text} is unknown", hint="write all, best-effort, or quorum:N such as quorum:25"
+        f"--policy {text} is unknown",
+        hint="write all, best-effort, or quorum:N such as quorum:25; with a time: quorum:25,30s",
     )
 
 
@@ -259,7 +292,6 @@ def parse_policy(text: str) -> tuple[Policy, int]:
 @schema_option("an inventory", _schema)
 @table_options()
 @on_hosts
-@VOLUME_TYPES
 def hosts(
     targets: tuple[str, ...],
     *,

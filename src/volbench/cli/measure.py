@@ -25,7 +25,6 @@ from volbench.cli.options import (
     EXPECT,
     KEEP_FILES,
     SETTINGS,
-    UNTIL,
     Decorator,
     Quantity,
     examples,
@@ -71,7 +70,6 @@ class Workloads:
     runtime_s: float  # of each run
     ioengine: str  # I/O engine of fio
     repeat: int  # runs of each combination
-    until: tuple[str, ...]  # settings that replace that number
 
 
 def _parse_runtime(text: str) -> float:
@@ -148,7 +146,6 @@ _WORKLOADS = option_group(
         metavar="N",
         help="Runs of each combination; 3 or more give confidence intervals.",
     ),
-    UNTIL,
 )
 
 
@@ -202,8 +199,8 @@ def measure(
     roles = roles_of(targets)
     source = click.get_current_context().get_parameter_source("repeat")
     is_repeat_given = source is click.core.ParameterSource.COMMANDLINE
-    repeat = (f"--repeat={workloads.repeat}",) * is_repeat_given
-    changes = (*repeat, *workloads.until, *settings)
+    repeat = (f"repeat={workloads.repeat}",) * is_repeat_given
+    changes = (*repeat, *settings)
     click.echo(f"Checking {printable(mask_text(', '.join(targets)))}", err=True)
     from volbench.api.expectations import read_expectations, with_expected
     from volbench.engine.campaign.prepare import CampaignRequest

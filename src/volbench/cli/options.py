@@ -238,13 +238,6 @@ WHERE = click.option(
     help="Only runs that meet a condition, such as 'bs==4k and host~vm'.",
 )
 
-UNTIL = click.option(
-    "--until",
-    callback=lambda _context, _option, value: (f"--until={value}",) if value else (),
-    metavar="PERCENT",
-    help="Repeat each workload until the median of its IOPS is known to ± PERCENT, 3 to 30 times, "
-    "instead of a fixed number; for other metrics: --set repeat.of=iops,p99.",
-)
 JUNIT = click.option(
     "--junit",
     type=click.Path(allow_dash=True, path_type=Path),
@@ -318,13 +311,6 @@ DRY_RUN = flag("--dry-run", "Check and show the plan; nothing is run or written.
 YES = flag("--yes", "Skip the confirmation of a long campaign.")
 AS_YAML = flag("--yaml", "Print the file itself.", "as_yaml")
 
-PRICES = click.option(
-    "--prices",
-    metavar="NAME|FILE",
-    shell_complete=A_PRICE_LIST,
-    help="Show the cost, by the labels flavor and volume_type of the hosts.",
-)
-
 GRACE = click.option(
     "--grace",
     "grace_s",
@@ -350,15 +336,6 @@ def settings_options(*options: Decorator) -> Decorator:
 DETACH = flag(
     "--detach",
     "Run in the background; follow it with volbench status DIR --follow.",
-)
-
-READY_TIMEOUT = click.option(
-    "--ready-timeout",
-    "ready_timeout_s",
-    type=Quantity("TIME", parse_duration),
-    default="2m",
-    show_default=True,
-    help="How long ready clients wait for a client whose host has stopped answering.",
 )
 
 

@@ -14,7 +14,6 @@ from volbench.cli.options import (
     ALLOW_EXEC,
     AS_YAML,
     SETTINGS,
-    VOLUME_TYPES,
     examples,
     flag,
     output_option,
@@ -144,7 +143,6 @@ def list_profiles(*, table_output: TableOutput) -> None:
 )
 @click.argument("name", metavar="NAME", shell_complete=A_PROFILE)
 @AS_YAML
-@VOLUME_TYPES
 @table_options()
 def show(name: str, *, as_yaml: bool, table_output: TableOutput) -> None:
     """Show the jobs of a profile, defaults applied."""
@@ -161,7 +159,6 @@ def show(name: str, *, as_yaml: bool, table_output: TableOutput) -> None:
 @profile.command("check", epilog=examples("volbench profile check my-profile.yaml"))
 @click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=A_PROFILE)
 @ALLOW_EXEC
-@VOLUME_TYPES
 def check(files: tuple[str, ...], *, allow_exec: bool) -> None:
     """Check profiles.
 
@@ -205,7 +202,6 @@ def check(files: tuple[str, ...], *, allow_exec: bool) -> None:
 @flag("--measuring", "Include what volbench adds to measure: logs, percentiles, seeds.")
 @SETTINGS
 @ALLOW_EXEC
-@VOLUME_TYPES
 def render(
     name: str,
     output: Path,

@@ -53,7 +53,7 @@ _SINGLE = ("iops", "bandwidth", "latency", "series")
 _COMPARED = ("iops", "bandwidth", "latency")
 _PAIR = 2
 _MAX_SENTENCES = 3
-_PICTURE_IN = 9.0
+_PICTURE_IN = 9.0  # Width of a picture, about that of its place: letters keep their size
 
 
 class _CampaignFrames(Mapping[str, pd.DataFrame]):
@@ -165,10 +165,9 @@ def _classes_compared(opened: CampaignData) -> Sequence[str]:
             Question(between=_CLASS),
             bins=lambda _: dataset.frame("histogram"),
         )
-        answer = headlines(comparison)
+        return headlines(comparison)
     except ComparisonError as error:
-        answer = [f"The storage classes are not compared: {error.message}."]
-    return answer
+        return [f"The storage classes are not compared: {error.message}."]
 
 
 def multi_campaign_content(dataset: Dataset) -> MultiCampaignContent:

@@ -38,7 +38,6 @@ class ResumeRequest:
     allow_exec: bool = False  # accept options that run programs or leave the run's folder
     redo_steps: tuple[str, ...] = ()  # numbers of steps, and ``unfinished``
     limits: tuple[str, ...] = ()  # hosts to continue on; all without one
-    policy: str = ""  # empty for that of the campaign
 
 
 _REQUEST = TypeAdapter(ResumeRequest)

@@ -14,19 +14,14 @@ from volbench.api.run_profiles import load_texts
 from volbench.cli.check import refuse_unmet
 from volbench.cli.configuration import say_what_is_configured, targets_are_given
 from volbench.cli.execution import StartOptions, carry_out, reported_errors, start_options
-from volbench.cli.hosts import POLICY, HostSelection, on_hosts, parse_policy
+from volbench.cli.hosts import POLICY, HostSelection, StartPolicy, on_hosts
 from volbench.cli.options import (
     A_PROFILE,
     ALLOW_EXEC,
     DETACH,
     EXPECT,
     KEEP_FILES,
-    LIMITS_FROM,
-    PRICES,
-    READY_TIMEOUT,
     SETTINGS,
-    UNTIL,
-    VOLUME_TYPES,
     Quantity,
     examples,
     flag,
@@ -89,24 +84,13 @@ def _client_counts(text: str) -> tuple[int, ...]:
     help="Device, file, directory or NBD URI of a role; without a role: data. Several of one role "
     "are compared: each job runs on each of them in turn, in blocks.",
 )
-@start_options("run", PRICES, DETACH, ALLOW_EXEC, execution=(KEEP_FILES, READY_TIMEOUT))
+@start_options("run", DETACH, ALLOW_EXEC, execution=(KEEP_FILES,))
 @SETTINGS
-@LIMITS_FROM
-@VOLUME_TYPES
 @click.option(
     "--repeat",
     type=click.IntRange(1, 10_000),
     metavar="N",
     help="Run the measured jobs N times.",
-)
-@UNTIL
-@click.option(
-    "--order",
-    type=click.Choice(["listed", "shuffled"]),
-    metavar="ORDER",
-    help="Order of the measured jobs in each repeat: listed or shuffled. Arms stay next to "
-    "each other: in balanced order (A B, B A) if listed, in random order if shuffled.  "
-    "[default: that of the profile]",
 )
 @click.option(
     "--client-counts",
@@ -115,12 +99,6 @@ def _client_counts(text: str) -> tuple[int, ...]:
     metavar="N,N...",
     help="Run each measured job with these numbers of clients in turn, such as 1,2,4,8. Clients "
     "are hosts, pods (--replicas) or processes (--set clients=8). Default: all of them.",
-)
-@click.option(
-    "--seed",
-    type=click.IntRange(0, 2**31 - 1),
-    metavar="N",
-    help="Seed of order and random offsets.",
 )
 @click.option(
     "--on-error",
@@ -146,17 +124,13 @@ def run(
     targets: tuple[str, ...],
     settings: tuple[str, ...],
     repeat: int | None,
-    until: tuple[str, ...],
-    order: str | None,
     client_counts: tuple[int, ...],
-    seed: int | None,
     on_error: str,
     expectations: tuple[str, ...],
-    metadata_endpoint: str,
     *,
     start: StartOptions,
     where: HostSelection,
-    policy: str,
+    policy: StartPolicy,
     install_fio: bool,
     table_output: TableOutput,
 ) -> None:
@@ -171,10 +145,9 @@ def run(
     say_what_is_configured()
     executor, allow_exec = LocalExecutor(), start.allow_exec
     sources = texts_of(executor, profiles, like=like, allow_exec=allow_exec)
-    settings = (*until, *settings, *((f"--order={order}",) if order else ()))
     loaded = load_texts(executor, sources, settings=settings, allow_exec=allow_exec)
     loaded = with_expected(loaded, read_expectations(expectations))
-    chosen, quorum = parse_policy(policy)
+    start = replace(start, execution=policy.waiting(start.execution))
     names = "+".join(profile.name for profile in loaded)
     named = parse_several_targets(targets)
     arms = arms_of_targets(named)
@@ -185,15 +158,13 @@ def run(
         terms=Terms(
             repeat=repeat,
             client_counts=client_counts,
-            seed=seed,
             on_error=OnError(on_error),
             consent=start.consent,
             command=recorded_command((*profiles, like or ""), start.output),
-            policy=chosen,
-            quorum=quorum,
+            policy=policy.policy,
+            quorum=policy.quorum,
         ),
         install_fio=install_fio,
-        metadata_endpoint=metadata_endpoint,
     )
     if targets_are_given(click.get_current_context()):
         _check_roles(request)

@@ -13,7 +13,15 @@ import click
 from volbench.cli.additions import Additions, additions
 from volbench.cli.campaign_list import known_campaigns, parse_since
 from volbench.cli.configuration import results_folder
-from volbench.cli.hosts import HOST_KEYS, LIMIT, OWN_POLICY, connect, named_limits, with_policy
+from volbench.cli.hosts import (
+    HOST_KEYS,
+    LIMIT,
+    OWN_POLICY,
+    StartPolicy,
+    connect,
+    named_limits,
+    with_policy,
+)
 from volbench.cli.options import Quantity, examples, flag, given_option
 from volbench.cli.output import TableOutput, table_options
 from volbench.cli.verb_groups import VerbCommand, name_campaign
@@ -59,7 +67,7 @@ def status(
     clean: bool,
     since: datetime | None,
     limits: tuple[str, ...],
-    policy: str,
+    policy: StartPolicy | None,
     host_keys: HostKeyPolicy,
     added: Additions,
     table_output: TableOutput,
@@ -169,7 +177,7 @@ def _follow(campaign: Path) -> None:
 def _clean(
     campaign: Path,
     limits: tuple[str, ...],
-    policy: str,
+    policy: StartPolicy | None,
     host_keys: HostKeyPolicy,
     added: Additions,
 ) -> None:

@@ -137,43 +137,41 @@ def test_the_plan_has_the_least_and_the_greatest_time(ended: dict[str, Path]) ->
 
 
 def test_the_command_line_replaces_a_fixed_number(ended: dict[str, Path]) -> None:
-    """`--until` alone does, and `--repeat` beside it is refused."""
+    """`repeat.until` alone does, and `--repeat` beside it is refused."""
     folder = ended["even"].parent
     fixed = folder / "fixed.yaml"
     fixed.write_text(PROFILE.replace(PROFILE.splitlines()[4], "repeat: 4"))
-    planned = call(*arguments(fixed, folder / "none", "--until", "5%", "--dry-run"))
+    planned = call(*arguments(fixed, folder / "none", "--set", "repeat.until=5%", "--dry-run"))
     assert "(6 to 60 runs)" in planned.stdout
-    refused = call(*arguments(fixed, folder / "none", "--until", "5%", "--repeat", "4"))
+    refused = call(*arguments(fixed, folder / "none", "--set", "repeat.until=5%", "--repeat", "4"))
     assert refused.returncode == 2
     assert "repeats its jobs until they are precise" in refused.stderr
     assert "--set repeat.max=4" in refused.stderr
-    wrong = call(*arguments(fixed, folder / "none", "--until", "3", "--dry-run"))
+    wrong = call(*arguments(fixed, folder / "none", "--set", "repeat.until=3", "--dry-run"))
     assert wrong.returncode == 2
-    assert "--until 3: '3' must be a percentage from 0.1% to 50%" in wrong.stderr
+    assert "repeat.until: '3' must be a percentage from 0.1% to 50%" in wrong.stderr
 
 
 def test_until_and_set_are_named_as_they_were_typed(ended: dict[str, Path]) -> None:
     """Whatever their order is; a fixed number is not dropped without a word."""
     fixed = ended["even"].parent / "plain.yaml"
     fixed.write_text(PROFILE.replace(PROFILE.splitlines()[4], "seed: 1"))
-    for more in (["--set", "repeat.max=4", "--until", "5%"], ["--until=5%", "--set=repeat.max=4"]):
-        planned = call(*arguments(fixed, fixed.parent / "none", *more, "--dry-run"))
-        assert "(6 to 8 runs)" in planned.stdout, planned.stderr
+    settings = ["--set", "repeat.until=5%", "--set", "repeat.max=4"]
+    planned = call(*arguments(fixed, fixed.parent / "none", *settings, "--dry-run"))
+    assert "(6 to 8 runs)" in planned.stdout, planned.stderr
     run, at = arguments(fixed, fixed.parent / "none"), ["--on", str(fixed.parent), "--dry-run"]
     for words, named in (
-        ([*run, "--set", "repeat=4", "--until", "5%"], "--until 5% --set repeat=4"),
         (
             [*run, "--set=repeat=4", "--set=repeat.until=5%"],
             "--set repeat=4 --set repeat.until=5%: repeat",
         ),
-        (["measure", *at, "--until", "5%", "--repeat", "4"], "--repeat 4 --until 5%"),
         (
             ["measure", *at, "--for", "etcd", "--repeat", "4", "--set", "repeat.until=3%"],
-            "--repeat 4 --set repeat.until=3%",
+            "--set repeat=4 --set repeat.until=3%: repeat",
         ),
         (
             ["measure", *at, "--repeat", "4", "--set", "repeat.until=3%"],
-            "--repeat 4 --set repeat.until=3%",
+            "--set repeat=4 --set repeat.until=3%: repeat",
         ),
     ):
         refused = call(*words)

@@ -13,9 +13,7 @@ from volbench.errors import InputError
 from volbench.extensions.catalogue.price_list import (
     Price,
     PricesFile,
-    Rented,
     load_prices,
-    money,
     parse_prices,
     price_names,
 )
@@ -70,8 +68,6 @@ def test_the_published_price_table_is_reproduced_to_the_cent(name: str) -> None:
     assert (price.hourly, price.monthly, prices.currency) == (hourly, monthly, "USD")
     by_hours = Price(name=name, hourly=hourly).month(hours_per_month=prices.hours_per_month)
     assert f"{by_hours:.2f}" == f"{monthly:.2f}"
-    bill = money(prices, hours=730, flavor=name)
-    assert str(bill) == f"{monthly:.2f} USD"
 
 
 def test_the_price_table_is_complete() -> None:
@@ -90,28 +86,8 @@ def test_the_monthly_price_of_a_volume(good: Path) -> None:
     assert price.once(size_bytes=500 * GIB) == pytest.approx(2.8)
 
 
-def test_hours_are_billed_as_a_share_of_the_month(good: Path) -> None:
-    """Machines by the hour, volumes by their share of a month, and what is paid once."""
-    prices = load_prices(str(good))
-    volume = Rented("aws/gp3", size_bytes=500 * GIB, iops=6000, bandwidth_bytes_per_s=250 << 20)
-    bill = money(prices, hours=72, flavor="small", volume_types=[volume, "disk"], machines=3)
-    assert bill.once == pytest.approx(3 * 2.8)
-    assert bill.amount == pytest.approx(3 * (72 * 0.05 + 60 / 10 + 10 / 10 + 2.8))
-    assert str(bill) == "40.20 EUR"
-    assert str(money(prices, hours=1, flavor="large")) == "0.10 EUR"
-    assert str(money(prices, hours=0.001, flavor="large")) == "less than 0.01 EUR"
-
-
-def test_volumes_without_a_price_are_refused(good: Path) -> None:
-    """A name that is not there suggests the nearest, and a size is asked for."""
-    prices = load_prices(str(good))
-    with pytest.raises(InputError, match="has no flavor 'smal'") as caught:
-        money(prices, hours=1, flavor="smal")
-    assert caught.value.hint == "did you mean `small`?"
-    with pytest.raises(InputError, match="has no volume type 'gp3'"):
-        money(prices, hours=1, volume_types=["gp3"])
-    with pytest.raises(InputError, match="priced per GiB"):
-        money(prices, hours=1, volume_types=["aws/gp3"])
+def test_an_unknown_price_list_is_refused() -> None:
+    """A name is that of a bundled list or of a file."""
     with pytest.raises(InputError, match="neither bundled nor a file"):
         load_prices("nothing")
 

@@ -1,8 +1,7 @@
-"""``--volume-types FILE``: profiles, inventories and overrides may name the types of a file."""
+"""Own volume types: profiles, inventories and overrides may name the types of a file."""
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
@@ -39,52 +38,36 @@ def _types(tmp_path: Path) -> Path:
     return file
 
 
-def test_a_run_is_made_with_the_limits_of_the_file(
-    types: Path, volbench: Volbench, scratch: Path, tmp_path: Path
-) -> None:
-    """Without the file the type is unknown; the campaign keeps the limits, for resume as well."""
-    requested = ("run", "own.yaml", "--on", scratch, "--output", "out")
-    unknown = volbench(*requested)
-    assert unknown.returncode == 2
-    assert "there is no volume type 'lab/fast'" in unknown.stderr
-    done = volbench(*requested, "--volume-types", types)
-    assert done.returncode == 0, done.stderr
-    kept = json.loads((tmp_path / "out/campaign.json").read_text(encoding="utf-8"))
-    (run,) = kept["campaign"]["runs"]
-    assert (run["limits"]["name"], run["limits"]["iops"]) == ("lab/fast", 4321)
-    resumed = volbench("resume", "out")
-    assert resumed.returncode == 0, resumed.stderr
-
-
-def test_overrides_know_the_types(types: Path, volbench: Volbench, scratch: Path) -> None:
-    """`--set limits=` names a type of the file, too."""
-    requested = ("run", "plain.yaml", "--on", scratch, "--dry-run", "--set", "limits=lab/fast")
-    assert volbench(*requested).returncode == 2
-    done = volbench(*requested, "--volume-types", types)
-    assert done.returncode == 0, done.stderr
-
-
 @pytest.mark.parametrize(
     "requested",
     [
+        ("run", "own.yaml", "--on", ".", "--dry-run"),
+        ("run", "plain.yaml", "--on", ".", "--dry-run", "--set", "limits=lab/fast"),
         ("profile", "show", "own.yaml"),
-        ("profile", "check", "own.yaml"),
-        ("profile", "render", "own.yaml", "--output", "jobs"),
         ("hosts", "--list", "--inventory", "hosts.yaml"),
+        ("audit", "--list", "lab/fast"),
     ],
 )
-def test_verbs_that_read_files_know_the_volume_types(
-    types: Path, volbench: Volbench, requested: tuple[str, ...]
+def test_types_in_the_folder_are_known(
+    types: Path, volbench: Volbench, requested: tuple[str, ...], tmp_path: Path
 ) -> None:
-    """Checking and showing take the same option as measuring."""
+    """Every verb knows the types in ./volume-types."""
     assert "there is no volume type 'lab/fast'" in volbench(*requested).stderr
-    done = volbench(*requested, "--volume-types", types)
+    (tmp_path / "volume-types").mkdir()
+    types.rename(tmp_path / "volume-types" / types.name)
+    done = volbench(*requested)
     assert done.returncode == 0, done.stderr
 
 
-def test_a_bad_file_is_reported(types: Path, volbench: Volbench, scratch: Path) -> None:
-    """A file that can't be read stops everything with its name."""
+def test_an_audit_takes_a_file_and_keeps_its_limits(
+    types: Path, volbench: Volbench, scratch: Path
+) -> None:
+    """--volume-types names a file; a file that cannot be read stops the audit with its name."""
+    audit = ("audit", "--on", scratch, "--type", "lab/fast", "--dry-run")
+    assert "there is no volume type 'lab/fast'" in volbench(*audit).stderr
+    done = volbench(*audit, "--volume-types", types)
+    assert done.returncode == 0, done.stderr
     types.write_text("provider: lab\n", encoding="utf-8")
-    done = volbench("run", "plain.yaml", "--on", scratch, "--volume-types", types)
+    done = volbench(*audit, "--volume-types", types)
     assert done.returncode == 2
     assert "lab.yaml" in done.stderr

@@ -19,7 +19,6 @@ SUBMIT = ("k8s", "submit", "--controller-image", "registry.example.com/volbench:
         (("quick", "--on", "/data"), "--on cannot be used"),
         (("quick", "--metrics-port", "0"), "--metrics-port 0 cannot be used"),
         (("quick", "--detach"), "--detach cannot be used"),
-        (("quick", "--prices", "my.yaml"), "--prices cannot be used"),
         (("quick", "--size", "1Gi", "aks-disk"), "profiles must come before"),
         (("quick", "--no-such-option"), "see volbench run --help"),
         (("no-such-profile",), "no-such-profile"),

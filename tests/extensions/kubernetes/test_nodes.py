@@ -150,7 +150,7 @@ def wait_for_state(desk: Desk, state: RunState) -> None:
 def test_classes_are_measured_at_the_same_time_on_their_own_nodes(desk: Desk, job: Path) -> None:
     """Two classes start together, on two nodes, and are compared by their label."""
     both = ("--storage-class", "fast", "--storage-class", "waiting", "--parallel-classes")
-    done = desk.run("c", str(job), *both, "--set", "runtime=3s", "--repeat", "2", "--seed", "3")
+    done = desk.run("c", str(job), *both, "--set", "runtime=3s", "--repeat", "2", "--set", "seed=3")
     assert done.returncode == 0, done.stderr
     campaign = open_campaign(desk.folder / "c")
     assert set(campaign.summary()["label_node"]) == {"127.0.0.1", SECOND_NODE}

@@ -77,7 +77,7 @@ def test_the_nine_tests_of_the_article(desk: Desk, local: CampaignData) -> None:
 
 def test_two_classes_are_compared(desk: Desk, job: Path) -> None:
     """Two classes with both binding modes are one campaign, in turns: A B, then B A."""
-    both = ("--storage-class", "fast", "--storage-class", "waiting", "--seed", "2")
+    both = ("--storage-class", "fast", "--storage-class", "waiting", "--set", "seed=2")
     done = desk.run("c", str(job), *both, "--repeat", "2")
     assert done.returncode == 0, done.stderr
     campaign = open_campaign(desk.folder / "c")
@@ -92,20 +92,15 @@ def test_two_classes_are_compared(desk: Desk, job: Path) -> None:
     compared = call("compare", desk.folder / "c", "--between", "storage_class", "--json")
     assert compared.returncode == 0, compared.stderr
     assert json.loads(compared.stdout)
-    prices = desk.folder / "prices.yaml"
-    prices.write_text(PRICES, encoding="utf-8")
-    page = call("report", desk.folder / "c", "--prices", prices, "-o", "-")
+    page = call("report", desk.folder / "c", "-o", "-")
     assert page.returncode == 0, page.stderr
     first = page.stdout.partition("<table")[0]  # the answer leads
     assert "fast against waiting, iops:" in first or "waiting against fast, iops:" in first
-    assert "A month costs: " in first
-    assert "fast 0.01 USD" in first
-    assert "1,000 IOPS of a: " in first
 
 
 def test_classes_are_measured_in_blocks(desk: Desk, job: Path) -> None:
     """Each repeat has both classes, in alternating order; compare and the chart pair them."""
-    both = ("--storage-class", "fast", "--storage-class", "waiting", "--seed", "2")
+    both = ("--storage-class", "fast", "--storage-class", "waiting", "--set", "seed=2")
     done = desk.run("c", str(job), *both, "--repeat", "3")
     assert done.returncode == 0, done.stderr
     summary = open_campaign(desk.folder / "c").summary().sort_values("started_utc")
@@ -117,16 +112,6 @@ def test_classes_are_measured_in_blocks(desk: Desk, job: Path) -> None:
     assert "3 blocks" in compared.stdout
     drawn = call("plot", "blocks", desk.folder / "c", "-o", desk.folder / "blocks.svg")
     assert drawn.returncode == 0, drawn.stderr
-
-
-PRICES = """\
-currency: USD
-checked: 2026-11-21
-source: "Price list of the provider"
-volume_types:
-  fast: {per_gib_month: 0.16}
-  waiting: {per_gib_month: 0.08}
-"""
 
 
 def hosts_over_time(campaign: CampaignData) -> list[tuple[float, list[str]]]:
@@ -145,7 +130,7 @@ def hosts_over_time(campaign: CampaignData) -> list[tuple[float, list[str]]]:
 def test_classes_with_replicas_take_turns(desk: Desk, job: Path) -> None:
     """The replicas of a class are added up, those of another class come after them."""
     both = ("--storage-class", "fast", "--storage-class", "waiting", "--replicas", "2")
-    done = desk.run("c", str(job), *both, "--seed", "2", "--set", "runtime=3s")
+    done = desk.run("c", str(job), *both, "--set", "seed=2", "--set", "runtime=3s")
     assert done.returncode == 0, done.stderr
     campaign = open_campaign(desk.folder / "c")
     classes = [["waiting-0", "waiting-1"], ["fast-0", "fast-1"]]

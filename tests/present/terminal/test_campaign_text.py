@@ -98,4 +98,3 @@ def test_an_estimate_is_two_sentences(changes: dict[str, Any], sentences: list[s
     """Time and bytes have a sentence each, which says what it leaves out."""
     plan = replace(ESTIMATE, **changes)
     assert estimate_words(plan).splitlines() == sentences
-    assert estimate_words(plan, bill="1.20 USD").splitlines()[2] == "Cost: about 1.20 USD."

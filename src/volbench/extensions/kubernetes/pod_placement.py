@@ -95,7 +95,7 @@ class PodPlacement:
             request = _on_pods(request, spec)
             prepared = _plan_without_pods(spec, request)
             if not yes and prepared.estimate.is_long and sys.stdin.isatty():
-                confirm_length(prepared, bill=None, yes=False)
+                confirm_length(prepared, yes=False)
             require_consent(spec, prepared.campaign, request.terms.consent)
             bucket = self.way_of_results(len(planned_pods(spec)))
             name, cluster.patience_s = spec.campaign, PATIENCE_S
@@ -140,7 +140,7 @@ class PodPlacement:
         request = _on_pods(request, spec)
         prepared = _plan_without_pods(spec, request)
         check_consent(spec, prepared.campaign, request.terms.consent)
-        show_plan(prepared, bill=None, table_output=table_output)
+        show_plan(prepared, table_output)
 
     def _checked_spec(self, request: CampaignRequest, cluster: Cluster) -> ClusterSpec:
         """Return the specification in this cluster, with its storage classes in random order."""

@@ -29,7 +29,7 @@ _NOT_IN_CLUSTER = {
     "context": "--context",
     "namespace": "--namespace",
 }
-_FILES = ("--volume-types", "--prices", "--kubeconfig")
+_FILES = ("--kubeconfig",)
 
 
 def parse_run(arguments: Sequence[str]) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from volbench.model.profile.option_policy import OWN
 from volbench.model.profile.profile_model import Job, Profile
 from volbench.plan.profile.option_values import OptionReader
 from volbench.plan.profile.profile_document import ProfileDocument, with_conflicts
-from volbench.plan.profile.profile_edits import ProfileEdit, editable, is_option, typed
+from volbench.plan.profile.profile_edits import ProfileEdit, editable
 
 Schema = dict[str, Any]
 
@@ -92,14 +92,13 @@ def _setting_error(edit: ProfileEdit, fault: Fault, job: Job | None) -> InputErr
         if (length := min(len(at), len(fault.at))) and at[:length] == fault.at[:length]
     ]
     causes = causes or [setting for _, setting in edits]
-    given = " ".join(map(typed, causes))
+    given = " ".join(f"--set {setting}" for setting in causes)
     if job is not None:
         hint = f"{fault.hint}; set one job alone with {job.name}.OPTION=VALUE"
         return InputError(f"{given}: job {job.name}: {fault.message}", hint=hint)
     key = ".".join(str(key) for key in fault.at if key not in {"*", "options"})
-    message = fault.message if is_option(causes[0]) else f"{key}: {fault.message}"
     hint = fault.hint or "see the keys: volbench help profile.md"
-    return InputError(f"{given}: {message}", hint=hint)
+    return InputError(f"{given}: {key}: {fault.message}", hint=hint)
 
 
 def dump_profile(profile: Profile) -> str:

@@ -43,19 +43,6 @@ _LIMIT_KEYS = {field.alias or name for name, field in LimitsDocument.model_field
     *("type", "size", "name")
 }
 
-# Options of the command line that are settings of one key each
-_OPTION_KEYS = {"--until": "repeat.until", "--repeat": "repeat", "--order": "order"}
-
-
-def is_option(setting: str) -> bool:
-    """Return whether a setting was typed as an option of its own, such as ``--until=3%``."""
-    return setting.partition("=")[0] in _OPTION_KEYS
-
-
-def typed(setting: str) -> str:
-    """Return a setting as it was typed: by an option of its own, or by ``--set``."""
-    return setting.replace("=", " ", 1) if is_option(setting) else f"--set {setting}"
-
 
 @dataclass
 class ProfileEdit:
@@ -75,12 +62,11 @@ class ProfileEdit:
         key, equals, value = (side.strip() for side in setting.partition("="))
         if not equals or not key:
             raise InputError(f"--set {setting!r} has no value", hint="write it like size=64m")
-        key = _OPTION_KEYS.get(key, key)
         try:
             location = self._set(key, value)
         except InputError as error:
             message = error.message.removeprefix(f"{key.rpartition('.')[2]}: ")
-            raise InputError(f"{typed(setting)}: {message}", hint=error.hint) from error
+            raise InputError(f"--set {setting}: {message}", hint=error.hint) from error
         self.places.append((location, setting))
 
     def _set(self, key: str, value: str) -> Location:

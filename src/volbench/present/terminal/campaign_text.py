@@ -13,16 +13,9 @@ from volbench.units import counted_noun, format_capacity, format_duration, forma
 NAMED_FILES = 4  # Files that a sentence names before it counts the rest
 
 
-def estimate_words(estimate: Estimate, *, bill: object = None) -> str:
-    """Return time, bytes and money, a line each.
-
-    Args:
-        bill: maximum cost, as text; None if prices are not known.
-    """
-    parts = [f"Estimated time: {_time(estimate)}.", f"Writes: {_written(estimate)}."]
-    if bill is not None:
-        parts.append(f"Cost: {'at most' if estimate.is_most else 'about'} {bill}.")
-    return "\n".join(parts)
+def estimate_words(estimate: Estimate) -> str:
+    """Return time and bytes, a line each."""
+    return f"Estimated time: {_time(estimate)}.\nWrites: {_written(estimate)}."
 
 
 def memory_words(volumes: Iterable[VolumeFacts]) -> str:
