@@ -7,7 +7,6 @@ night after night, as a timer would run them. What happens to them is known:
 * night 13: h0 has another kernel
 * from night 18 on: the volume of h1 is limited to 80 % of what is promised
 * night 23: the disk of h0 is replaced by one that is as fast
-* after night 30: all results are moved to a bucket
 
 Afterwards `trend`, `check`, `expect`, `audit`, `list` and `report --site` are asked what happened.
 The regression must be named on its night, and nothing else may be called one. A campaign in the
@@ -21,7 +20,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -32,7 +30,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.extensions.object_storage.buckets import Bucket, credentials, storage_server
 from tests.fleet.hosts import Fleet, fleet
 
 LOST, KERNEL, REGRESSION, REPLACED = 9, 13, 18, 23
@@ -214,22 +211,6 @@ def size_of(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
 
 
-def move(results: Path) -> None:
-    """Move the nights to a bucket, and read them there."""
-    with storage_server() as endpoint:
-        os.environ |= credentials(endpoint)
-        bucket = Bucket(endpoint, "month")
-        begun = time.monotonic()
-        for campaign in sorted(results.glob("night-*")):
-            volbench("upload", campaign, f"s3://{bucket.name}/nights/{campaign.name}")
-        print(f"moved to a bucket in {time.monotonic() - begun:.0f} s")
-        by_host = ("--by", "host", "--json")
-        here = volbench("trend", *sorted(results.glob("night-*")), *by_host, codes=(0, 10))
-        there = volbench("trend", f"s3://{bucket.name}/nights", *by_host, codes=(0, 10))
-        print(f"the same trend from the bucket: {'yes' if here == there else 'no'}")
-        bucket.client.close()
-
-
 def main() -> None:
     """Live the month, ask, and end with 1 where an answer is wrong."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -248,7 +229,6 @@ def main() -> None:
         volbench("report", results, "--site", "--output", Path(temporary) / "site")
         size = size_of(Path(temporary) / "site")
         print(f"site: {time.monotonic() - begun:.0f} s, {size / 1e6:.1f} MB")
-        move(results)
     print("\n".join(wrong) or "nothing wrong")
     sys.exit(bool(wrong))
 

@@ -25,7 +25,7 @@ KINDS = {
     "secho": "message",
 }
 """Callee to the kind of its texts; those of error classes are messages."""
-NOT_SEEN = {"compile", "fullmatch", "match", "search", "sub", "execute", "sql"}
+NOT_SEEN = {"compile", "fullmatch", "match", "search", "sub", "execute"}
 """Callees whose texts are patterns or queries."""
 MIN_WORDS = 3
 

@@ -183,7 +183,16 @@ def test_pods_are_audited_by_their_storage_class(
 
     monkeypatch.setattr(PodPlacement, "hosts", made)
     done = volbench(
-        *("audit", "--k8s", "--storage-class", "fast", "--size", "1Gi", "--image", "example/fio:1"),
+        *(
+            "audit",
+            "--k8s",
+            "--storage-class",
+            "fast",
+            "--size",
+            "1Gi",
+            "--pod",
+            "image=example/fio:1",
+        ),
         *("--output", tmp_path / "out", *FEW),
     )
     assert done.returncode in {10, 11}, done.stderr

@@ -136,10 +136,6 @@ class FakeExecutor(LocalBase):
 
     shared_locks: SharedLocks | None = None
 
-    def held_back(self) -> str:
-        """Hold nothing back."""
-        return ""
-
     def survey(self) -> tuple[object, tuple[ClockReading, ...]]:
         """Return the facts of the scripted host, which has no clock."""
         return self.ask("survey"), ()

@@ -118,9 +118,10 @@ def pod_host(cluster: LocalCluster) -> Iterator[tuple[Host, Cluster]]:
         image_pull_policy="Never",
         namespace=api.namespace,
         os_disk=True,
+        timeout_s=60,
     )
     create_objects(api, spec)
-    (host,) = wait_for_hosts(api, spec, timeout_s=60)
+    (host,) = wait_for_hosts(api, spec)
     yield host, api
     remove_campaign(api, spec.campaign)
     api.close()

@@ -23,6 +23,5 @@ EXTENSIONS = {
     "importer",
     "lab",
     "monitoring",
-    "object_storage",
     "watching",
 }

@@ -16,9 +16,9 @@ from volbench.cli.main import cli
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("how-to/*.md"))]
 FENCE = re.compile(r"```(?:sh|text)\n(.*?)```", re.DOTALL)
-READING = {"show", "check", "export", "sql", "plot", "report", "profile", "lab", "trend"}
+READING = {"show", "check", "export", "plot", "report", "profile", "lab", "trend"}
 ELSEWHERE = re.compile(
-    r"s3://|mine|volume_type|prices\.yaml|trend|\bOUT\b|DATASET|nightly|curve|only-logs|"
+    r"mine|volume_type|prices\.yaml|trend|\bOUT\b|nightly|curve|only-logs|"
     r"clouds|--rounds|lab up|before|slow|histogram latency|storm|profiles/|schema|campaign$|"
     r"--strict"
 )

@@ -13,13 +13,9 @@ TALK = {"-v", "--verbose", "-q", "--quiet"}
 TABLE = {"--format", "--json", "--columns", "--sort", "--wide", "--raw"}
 WITHOUT_TABLE = {
     # They print no table: a schema, a file, a sentence, or what a controller says.
-    "k8s cancel",
     "k8s fetch",
-    "k8s judge",
     "k8s reap",
     "k8s render",
-    "k8s role",
-    "k8s schedule",
     "k8s submit",
     "lab schema",
     "lab up",
@@ -28,7 +24,6 @@ WITHOUT_TABLE = {
     "profile render",
     "profile schema",
     "report",
-    "upload",
 }
 WITH_SOME = {
     "export": {"--wide"},  # every column has its full width in a file

@@ -36,7 +36,7 @@ ALLOWED: dict[str, set[str]] = {
     "price --list kamatera-azure": MODEL,
     "audit --list azure/P15": MODEL,
     "k8s storageclass ebs-gp3-retain": MODEL,
-    "k8s role": MODEL,
+    "k8s render --role volbench": MODEL,
     "lab list": MODEL,
     "hosts --list --inventory {inventory}": MODEL,
     "run quick --dry-run --on {folder}": MODEL,

@@ -58,22 +58,3 @@ def test_series_are_on_the_clock_of_the_controller(tmp_path: Path, ahead_s: floa
     reported = ingest(layout, campaign)
     assert reported.series[0].columns["utc"][0] == "2026-01-01T00:00:00.100Z"
     assert {row["started_utc"] for row in reported.summary} == {"2026-01-01T00:00:00.000Z"}
-
-
-def test_events_beside_a_run_are_marks_on_its_axis(tmp_path: Path) -> None:
-    """They are by the clock of the host, as the series is; lines that are no marks are ignored."""
-    section = Section(name="mix", options={"rw": "randrw"})
-    layout, campaign = make(tmp_path, "fio-3.33/randrw-jsonplus", section)
-    folder = layout.run("001-a-r1")
-    (run,) = campaign.runs
-    campaign = campaign.model_copy(update={"runs": (run.model_copy(update={"sample_s": 0.1}),)})
-    rows = "".join(f"{EPOCH_MS + 3000 + 100 * n}, 50, 0, 0, 0\n" for n in range(1, 6))
-    (folder.path / "series_iops.1.log").write_text(rows)
-    status = {"started_utc": "2026-01-01T00:00:00.000Z", "start": {"clock_offset_s": 3.0}}
-    folder.status.write_text(json.dumps(status))
-    at_s = EPOCH_MS / 1000 + 3.2
-    folder.marks.write_text(f"mark {at_s:.3f} expand 2Gi\nmark {at_s:.3f} what\nmark x expanded\n")
-    (mark,) = ingest(layout, campaign).marks
-    assert (mark["run"], mark["kind"], mark["text"]) == ("001-a-r1", "expand", "2Gi")
-    assert mark["t_s"] == pytest.approx(0.2)
-    assert mark["utc"] == "2026-01-01T00:00:00.200Z"

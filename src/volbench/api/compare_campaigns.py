@@ -26,7 +26,6 @@ from volbench.errors import InputError
 from volbench.model.campaign.known_change import KnownChange
 from volbench.model.frames.column_names import listed_names
 from volbench.store.known_changes import keep_known_changes
-from volbench.store.layout import is_address
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -204,7 +203,6 @@ def acknowledge_trends(dataset: Dataset, trends: Trends) -> list[Trend]:
     """Accept what changed as it is now, beside the campaigns; return the trends that changed.
 
     Raises:
-        InputError: the campaigns are in object storage.
         RefusedError: other users can write to their folder, and this process runs as root.
         ArchiveError: the file cannot be written.
     """
@@ -216,11 +214,6 @@ def keep_trends(dataset: Dataset, trends: Sequence[Trend], time: str) -> list[Tr
     folders, changes = dataset.folders, dict[Path, list[KnownChange]]()
     changed = [(trend, change) for trend in trends if (change := trend.known_change())]
     for _, change in changed:
-        if change.campaign not in folders:
-            raise InputError(
-                f"{change.campaign} is in object storage, where no change can be acknowledged",
-                hint="acknowledge it in a local copy of the campaigns",
-            )
         changes.setdefault(folders[change.campaign], []).append(change)
     for folder, own in changes.items():
         keep_known_changes(folder, own, time)
@@ -228,9 +221,7 @@ def keep_trends(dataset: Dataset, trends: Sequence[Trend], time: str) -> list[Tr
 
 
 def _side_names(folders: Sequence[str | Path]) -> list[str]:
-    whole = [
-        str(folder) if is_address(folder) else str(Path(folder).resolve()) for folder in folders
-    ]
+    whole = [str(Path(folder).resolve()) for folder in folders]
     twice = next((path for index, path in enumerate(whole) if path in whole[:index]), None)
     if twice is not None:
         raise InputError(f"{twice} is named twice", hint="name different folders")

@@ -1,4 +1,4 @@
-"""Python interface to several campaigns at once: joined frames, SQL, and comparisons.
+"""Python interface to several campaigns at once: joined frames and comparisons.
 
 campaigns = volbench.open_campaigns("results")
 campaigns.summary().groupby("label_volume_type")["iops"].median()
@@ -7,19 +7,17 @@ campaigns.summary().groupby("label_volume_type")["iops"].median()
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from volbench.api.one_campaign import CampaignData, open_campaign
 from volbench.errors import InputError
-from volbench.extension import load
 from volbench.model.campaign.planned_run import RunNote, RunState
 from volbench.model.frames.columns import FRAMES, LABEL_PREFIX
 from volbench.model.profile.profile_model import Phase
 from volbench.present.formatting import printable
-from volbench.store.layout import Layout, is_address, walk
+from volbench.store.layout import Layout, walk
 from volbench.units import counted_noun, natural_order
 
 if TYPE_CHECKING:
@@ -34,31 +32,7 @@ if TYPE_CHECKING:
     from volbench.model.profile.profile_settings import Rounds
 
 
-# Answers a query over views of frames, and opens the campaigns at an address in object storage; see
-# `volbench.extension.load`
-SQL = "volbench.extensions.object_storage.sql_query:answer_query"
-OPEN_ADDRESS = "volbench.extensions.object_storage.object_storage:open_address"
-
 _MAX_NAMES = 3  # Campaigns that the text of a dataset names, so that it fits a line
-
-
-@dataclass
-class View:
-    """Sources of an SQL view of a frame."""
-
-    files: list[str] = field(default_factory=list)  # Parquet files used unchanged
-    # Parquet file to campaign name, which replaces the name in the file and prefixes its run ids
-    named_files: dict[str, str] = field(default_factory=dict)
-    tables: list[pa.Table] = field(default_factory=list)  # in-memory tables
-
-
-@dataclass(frozen=True)
-class Part:
-    """The rows of a frame that one campaign has."""
-
-    campaign: str  # its name in the dataset
-    made: str  # when the campaign was planned and with which seed; no two campaigns share it
-    frame: pd.DataFrame  # the rows; may be none
 
 
 class Dataset:
@@ -190,23 +164,6 @@ class Dataset:
             }
         return [row for rows in parts.values() for row in rows]
 
-    def parts(self, name: str) -> Iterator[Part]:
-        """Yield a frame campaign by campaign, to be kept apart from one another.
-
-        Ids of runs have the campaign's name as a prefix even where there is only one campaign.
-
-        Raises:
-            InputError: as for `frame`.
-        """
-        whole = self.frame(name)
-        if len(self.names) == 1 and "run" in whole:
-            whole = _named(whole, campaign=next(iter(self.names)))
-        rows_of = dict(iter(whole.groupby("campaign", sort=False)))
-        for campaign, data in self.names.items():
-            rows = rows_of.get(campaign, whole.head(0))
-            made = f"{data.campaign.created_utc} seed {data.campaign.seed}"
-            yield Part(campaign=campaign, made=made, frame=rows.reset_index(drop=True))
-
     def facts(self) -> pd.DataFrame:
         """Return the summary with options, host, volume and steady rates of each run.
 
@@ -241,19 +198,6 @@ class Dataset:
         whole = next(iter(self.names.values())).frame_once(name)
         return self._filtered(name, whole)
 
-    def view(self, name: str) -> View:
-        """Return where SQL finds the rows of a frame: files that are up to date, else memory."""
-        import pyarrow as pa  # noqa: PLC0415 - slow to import
-
-        files = {campaign: data.table_file(name) for campaign, data in self.names.items()}
-        if self.where or None in files.values():
-            table = pa.Table.from_pandas(self.frame(name), preserve_index=False)
-            return View(tables=[table])
-        paths = {
-            str(file.absolute()): campaign for campaign, file in files.items() if file is not None
-        }
-        return View(named_files=paths) if len(paths) > 1 else View(files=list(paths))
-
     @property
     def rounds(self) -> dict[str, Rounds]:
         """Profile to its tracking variables, of profiles that have rounds."""
@@ -265,12 +209,8 @@ class Dataset:
 
     @property
     def folders(self) -> dict[str, Path]:
-        """Campaign to the folder that holds it, of campaigns that are on this machine."""
-        return {
-            name: data.path.absolute().parent
-            for name, data in self.names.items()
-            if not is_address(data.address)
-        }
+        """Campaign to the folder that holds it."""
+        return {name: data.path.absolute().parent for name, data in self.names.items()}
 
     def known_changes(self) -> list[KnownChange]:
         """Return the changes that somebody was notified of or acknowledged.
@@ -373,18 +313,6 @@ class Dataset:
         for data in self.names.values():
             data.store_tables()
 
-    def sql(self, query: str) -> pd.DataFrame:
-        """Answer a query over the frames, which are its tables.
-
-        Args:
-            query: such as ``select label_volume_type, median(iops) from summary group by all``.
-
-        Raises:
-            InputError: duckdb is missing, or the query is wrong or does more than read.
-        """
-        answer: pd.DataFrame = load(SQL)(query, self.view)
-        return answer
-
     def _own(self, campaign: str, frame: pd.DataFrame) -> pd.DataFrame:
         """Return rows of a campaign as they are named here."""
         return _named(frame, campaign=campaign) if len(self.names) > 1 else frame
@@ -461,16 +389,14 @@ def open_campaigns(*paths: str | os.PathLike[str], where: str = "") -> Dataset:
     """Open campaign folders, and every campaign below folders that hold some.
 
     Args:
-        paths: campaign folders, or folders with campaigns in them at any depth; also addresses in
-            object storage, such as ``s3://bucket/results``.
+        paths: campaign folders, or folders with campaigns in them at any depth.
         where: keep only runs for which this holds, such as ``bs==4k and volume_type~gp``.
 
     Raises:
         InputError: there is no campaign in one of them, or it is not a path.
         ArchiveError: one is damaged, or written by a newer volbench.
-        TransportError: object storage does not answer, or denies access.
     """
-    opened = {data.address: data for path in paths for data in _opened(path)}
+    opened = {str(data.path): data for path in paths for data in _opened(path)}
     return Dataset([*opened.values()], where=where)
 
 
@@ -479,9 +405,6 @@ def _opened(path: str | os.PathLike[str]) -> list[CampaignData]:
         raise InputError(
             f"{path!r} is not a path", hint='pass paths one by one: open_campaigns("a", "b")'
         )
-    if is_address(path):
-        campaigns: list[CampaignData] = load(OPEN_ADDRESS)(str(path))
-        return campaigns
     return [open_campaign(folder) for folder in campaign_folders(Path(path))]
 
 

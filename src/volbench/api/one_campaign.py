@@ -8,10 +8,10 @@ campaign.plot("iops").save("iops.svg")
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from volbench.errors import ArchiveError, InputError
 from volbench.model.campaign.planned_run import Campaign, RunNote, RunState
@@ -20,11 +20,10 @@ from volbench.present.formatting import printable
 from volbench.store.archive import Archive, Provenance, is_held, read_campaign
 from volbench.store.atomic_files import read_text
 from volbench.store.journal import read_history
-from volbench.store.layout import JOB_FILE, Layout
+from volbench.store.layout import Layout
 from volbench.store.parquet_tables import (
     StoredTables,
     columns_of,
-    files_in,
     fingerprint_of,
     frame_of,
     joined_tables,
@@ -43,29 +42,11 @@ if TYPE_CHECKING:
     from volbench.api.notebook import Chart, Findings, Verdicts
 
 
-_RAW = ("runs/*", "probe/*")
 _READ = tuple(name for name in FRAMES if name not in DERIVED)
 # Columns of the series that no rule reads
 _UNJUDGED = frozenset(
     {"lat_p50_s", "lat_p99_s", "lat_p999_s", "lat_max_s", "clat_mean_s", "slat_mean_s"}
 )
-
-
-class RemoteCopy(Protocol):
-    """A campaign somewhere else and its local copy, whose files are fetched as needed."""
-
-    @property
-    def address(self) -> str:
-        """Where the original is."""
-
-    def fetch(self, *patterns: str) -> None:
-        """Fetch the files whose names match, unless they are there."""
-
-    def files_in(self, folder: Path) -> list[tuple[str, int]]:
-        """Return name and size of each file that the original of a folder has."""
-
-    def check_complete(self, ended: Iterable[str]) -> None:
-        """Check that the original has the files of every run that has ended."""
 
 
 class CampaignData:
@@ -78,21 +59,12 @@ class CampaignData:
     that judge them, have changed. A notebook shows a campaign with its answer, charts and results.
     """
 
-    def __init__(self, layout: Layout, archive: Archive, *, copy: RemoteCopy | None = None) -> None:
+    def __init__(self, layout: Layout, archive: Archive) -> None:
         self._layout = layout
         self._archive = archive
-        self._copy = copy
         self._journal_bytes = -1
         self._processes, self._tell = 1, NOBODY
         self._forget()
-        if copy is not None:
-            states = self._history.states
-            copy.check_complete(run for run, state in states.items() if state.has_ended)
-
-    def _fetch(self, *patterns: str) -> None:
-        """Fetch files of a campaign in object storage, by patterns of their names."""
-        if self._copy is not None:
-            self._copy.fetch(*patterns)
 
     def _forget(self) -> None:
         """Start from the journal as it is now: frames are all of one moment."""
@@ -105,18 +77,13 @@ class CampaignData:
 
     @property
     def path(self) -> Path:
-        """The folder, or its temporary copy."""
+        """The folder."""
         return self._layout.root
-
-    @property
-    def address(self) -> str:
-        """Path of the folder, or its address in object storage."""
-        return str(self.path) if self._copy is None else self._copy.address
 
     @property
     def report_folder(self) -> Path:
         """Where charts and the report go unless another place is named; may not exist yet."""
-        return self._layout.report if self._copy is None else Path(f"{self.path.name}-report")
+        return self._layout.report
 
     @property
     def is_running(self) -> bool:
@@ -149,7 +116,6 @@ class CampaignData:
 
     def job_text(self, run_id: str) -> str:
         """Return the job file exactly as it was used; "" before it started."""
-        self._fetch(f"runs/*/{JOB_FILE}")
         path = self._layout.run(run_id).job_file
         return read_text(path) if path.exists() else ""
 
@@ -316,7 +282,6 @@ class CampaignData:
         stored = self._storage()
         if name == "summary" or name in self._tables or not stored.is_current(name):
             return self._shared(name)
-        self._fetch(f"tables/{name}.parquet")
         if not stored.is_intact(name):
             return self._shared(name)  # which rebuilds it
         unread = {column.name for column in IDENTITY} - {"run", "group"} | _UNJUDGED
@@ -351,7 +316,6 @@ class CampaignData:
         """Return the Parquet file of a frame, up to date; None where none can be kept."""
         self.store_tables()
         stored = self._storage()
-        self._fetch(f"tables/{name}.parquet")
         if stored.is_current(name) and not stored.is_intact(name):
             stored.keep([self._judged()] if name in DERIVED else self._read())
         return stored.path(name) if stored.is_current(name) else None
@@ -392,7 +356,6 @@ class CampaignData:
             from volbench.analyse.bottleneck.campaign_context import Context  # noqa: PLC0415 - slow
             from volbench.api.opened_runs import opened_runs  # noqa: PLC0415 - the same
 
-            self._fetch("runs/*/facts.json", "probe/*/probe.json")
             views = opened_runs(self._layout, self._archive, self._judged_frame)
             self._context = Context(tuple(views))
         return self._context
@@ -412,8 +375,7 @@ class CampaignData:
         if self._layout.journal_bytes != self._journal_bytes:
             self._forget()
         if self._stored is None:
-            listed = files_in if self._copy is None else self._copy.files_in
-            mark = fingerprint_of(self._layout, self.campaign, self._history, listed=listed)
+            mark = fingerprint_of(self._layout, self.campaign, self._history)
             self._stored = StoredTables(self._layout, mark, self.campaign)
         return self._stored
 
@@ -423,11 +385,9 @@ class CampaignData:
         if name in ON_DEMAND:
             from volbench.ingest.campaign_tables import read_latency_maps  # noqa: PLC0415 - slow
 
-            self._fetch(*_RAW)
             self._tables[name] = read_latency_maps(self._layout, self.campaign, self._history)
         else:
             if stored.is_current(name):
-                self._fetch(f"tables/{name}.parquet")
                 with suppress(ArchiveError):  # a damaged table is rebuilt
                     self._tables[name] = stored.read(name)
                     return
@@ -444,7 +404,6 @@ class CampaignData:
     def _read(self) -> Iterator[dict[str, pa.Table]]:
         from volbench.ingest.campaign_tables import read_tables  # noqa: PLC0415 - slow
 
-        self._fetch(*_RAW)
         plan, history, tell = self.campaign, self._history, self._tell
         return read_tables(self._layout, plan, history, processes=self._processes, tell=tell)
 

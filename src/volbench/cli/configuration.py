@@ -7,6 +7,7 @@ import stat
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -20,7 +21,7 @@ KEYS = {
     "targets": "Role to device, file, directory or NBD URI, for run and measure.",
     "inventory": "List of hosts, for run; not used with --on.",
     "prices": "Price list, for price.",
-    "image": "Container image with fio, for run --k8s and k8s render.",
+    "pod": "Table with settings of pods, for run --k8s: the keys of --pod.",
     "results": "Folder in which new campaign folders are created.",
 }
 # Key to the verbs that have it, with the name of their parameter
@@ -29,13 +30,14 @@ _VERBS = {
     "prices": {"price": "file"},
 }
 _PATHS = {"inventory", "results"}
+_TABLES = {"pod"}
 
 
 @dataclass(frozen=True)
 class Default:
     """A value with the file that it comes from."""
 
-    value: str | Mapping[str, str]  # text, or role to target for `targets`
+    value: str | Mapping[str, Any]  # text, role to target for `targets`, or a table of an extension
     file: Path | None  # None for volbench's own default
 
 
@@ -87,18 +89,19 @@ def default_map(configuration: Mapping[str, Default]) -> dict[str, dict[str, obj
 
 def results_folder() -> Path:
     """Return the folder for new campaign folders."""
-    return Path(_configured("results", DEFAULT_RESULTS))
+    return Path(str(_configured("results", DEFAULT_RESULTS)))
 
 
-def container_image() -> str:
-    """Return the container image for pods; empty if none is configured."""
-    return _configured("image", "")
+def configured_table(key: str) -> Mapping[str, Any]:
+    """Return a table of the configuration; empty if there is none."""
+    value = _configured(key, {})
+    return value if isinstance(value, Mapping) else {}
 
 
-def _configured(key: str, otherwise: str) -> str:
+def _configured(key: str, otherwise: str | Mapping[str, Any]) -> str | Mapping[str, Any]:
     configuration: Mapping[str, Default] = click.get_current_context().find_root().obj or {}
     default = configuration.get(key)
-    return str(default.value) if default else otherwise
+    return default.value if default else otherwise
 
 
 def unless_targets_are_given(
@@ -127,14 +130,14 @@ def say_what_is_configured() -> None:
             click.echo(f"from {default.file}: {key} {text_of(default.value)}", err=True)
 
 
-def text_of(value: str | Mapping[str, str]) -> str:
+def text_of(value: str | Mapping[str, Any]) -> str:
     """Return a value on one line."""
     if isinstance(value, str):
         return value
     return ", ".join(f"{role}={target}" for role, target in value.items())
 
 
-def _values(file: Path) -> Iterator[tuple[str, str | dict[str, str]]]:
+def _values(file: Path) -> Iterator[tuple[str, str | dict[str, Any]]]:
     """Yield the keys and values of a file; relative paths are those from the file's folder."""
     import tomllib
 
@@ -157,6 +160,10 @@ def _values(file: Path) -> Iterator[tuple[str, str | dict[str, str]]]:
             )
         if key == "targets":
             yield key, _targets(file, value)
+        elif key in _TABLES:
+            if not isinstance(value, dict):
+                raise InputError(f"{file}: {key} must be a table", hint=f"write [{key}]")
+            yield key, value
         elif not isinstance(value, str) or not value:
             raise InputError(f"{file}: {key} must be a string", hint=f'write {key} = "..."')
         else:

@@ -31,7 +31,6 @@ from volbench.cli.options import (
 from volbench.cli.output import TableOutput, note_owner
 from volbench.cli.verb_groups import complete_hint, is_quiet, name_campaign, questions_shown
 from volbench.errors import InputError, RefusedError, VolbenchError
-from volbench.extension import load
 
 if TYPE_CHECKING:
     from volbench.analyse.compare.expected_bounds import Verdict
@@ -44,8 +43,6 @@ if TYPE_CHECKING:
     from volbench.present.tables.table import Table
     from volbench.present.terminal.event_records import EventStream
     from volbench.store.layout import Layout
-
-_EXPANSIONS = "volbench.extensions.kubernetes.expansion:Expansions"
 
 
 def confirm_length(prepared: Prepared, *, yes: bool) -> None:
@@ -309,10 +306,6 @@ def execute(
 
     with hold_folder(layout.root, made=layout.made):
         more = [*listeners_of(layout), note_end]
-        expansions = None
-        if any(host.host.pod and host.host.pod.expand_to for host in hosts):
-            expansions = load(_EXPANSIONS)(hosts, layout)
-            more.append(expansions)
         note_owner(layout.root)
         try:
             with (
@@ -331,8 +324,6 @@ def execute(
             if campaign.repeats:
                 for words in read_history(layout.journal).imprecise:
                     click.echo(f"warning: {words}", err=True)
-        if expansions is not None:
-            expansions.check(campaign.runs)
     if any(run.extent for run in campaign.runs):
         _show_warmup(layout, campaign, table_output)
     return verdicts

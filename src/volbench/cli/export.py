@@ -43,12 +43,12 @@ _SHORT = {"summary", *DERIVED}  # Frames of a few rows for each run; the others 
 @click.option(
     "--format",
     "kind",
-    type=click.Choice([*_FORMATS, *EXPORT_FORMATS, "dataset"]),
+    type=click.Choice([*_FORMATS, *EXPORT_FORMATS]),
     default="csv",
     show_default=True,
     help="Format of the file; xlsx needs the extra volbench[xlsx]. "
-    + "".join(f"{name}: {form.content}; " for name, form in EXPORT_FORMATS.items())
-    + "dataset: a folder of Parquet files that grows with every campaign exported into it.",
+    + "; ".join(f"{name}: {form.content}" for name, form in EXPORT_FORMATS.items())
+    + ".",
 )
 @flag("--json", "Short for --format json.", "as_json")
 @click.option(
@@ -57,7 +57,7 @@ _SHORT = {"summary", *DERIVED}  # Frames of a few rows for each run; the others 
     type=click.Choice([*FRAMES, "all"]),
     metavar="FRAME",
     help=f"{', '.join(FRAMES)}, or all of them as files in a folder or sheets of a workbook. "
-    "Default: summary; openmetrics: device and series; dataset: all.",
+    "Default: summary; openmetrics: device and series.",
 )
 @names_option(
     "--columns",
@@ -92,9 +92,7 @@ def export(
 
     opened = open_campaigns(*campaigns, where=where)
     kind = "json" if as_json else kind
-    if kind == "dataset":
-        _write_dataset(opened, name=name, output=output)
-    elif kind in EXPORT_FORMATS:
+    if kind in EXPORT_FORMATS:
         with binary_output(output, default_name=EXPORT_FORMATS[kind].file_name) as sink:
             sink.write(load(EXPORT_FORMATS[kind].render)(opened, name).encode())
     elif name == "all":
@@ -169,13 +167,3 @@ def _write_all(opened: Dataset, *, kind: str, output: str, raw: bool) -> None:
     frames = {frame_name: opened.frame(frame_name) for frame_name in FRAMES}
     export_frames(frames, format=kind, into=Path(output), raw=raw)
     note_owner(Path(output))
-
-
-def _write_dataset(opened: Dataset, *, name: str | None, output: str) -> None:
-    from volbench.present.export.frame_export import write_parts
-
-    if output == "-":
-        raise InputError("--format dataset needs --output", hint="name a folder: --output dataset")
-    names = list(FRAMES) if name in {None, "all"} else [str(name)]
-    for frame_name in names:
-        write_parts(opened.parts(frame_name), frame_name=frame_name, into=Path(output))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,6 @@ from click.shell_completion import CompletionItem
 
 from volbench.cli.verb_groups import HEADINGS, remember
 from volbench.errors import InputError
-from volbench.store.layout import is_address
 from volbench.units import parse_duration
 
 if TYPE_CHECKING:
@@ -203,22 +201,9 @@ def examples(*lines: str) -> str:
     return "\b\n" + "\n".join(["Examples:", *(f"  {line}" for line in lines)])
 
 
-class _FolderOrAddress(click.Path):
-    """Folder, as a path; an address in object storage stays a text."""
-
-    def convert(
-        self,
-        value: str | os.PathLike[str],
-        param: click.Parameter | None,
-        ctx: click.Context | None,
-    ) -> str | bytes | os.PathLike[str]:
-        """Return the value; only a folder has to exist."""
-        return value if is_address(value) else super().convert(value, param, ctx)
-
-
 def campaigns_argument(metavar: str = "DIR...", *, required: bool = True) -> Decorator:
-    """Return the argument for campaigns and what holds some at any depth: folders, addresses."""
-    kind = _FolderOrAddress(exists=True, file_okay=False, path_type=Path)
+    """Return the argument for campaigns, and for folders that hold some at any depth."""
+    kind = click.Path(exists=True, file_okay=False, path_type=Path)
     return click.argument("campaigns", nargs=-1, required=required, type=kind, metavar=metavar)
 
 

@@ -325,7 +325,7 @@ def plot(
     if percentile:
         options = replace(options, statistic=STATISTICS[percentile])
     options = replace(options, latency=latency, smooth_s=smooth_s)
-    is_campaign = [campaign.address for campaign in dataset.names.values()] == [str(campaigns[0])]
+    is_campaign = [campaign.path for campaign in dataset.names.values()] == [campaigns[0]]
     folder = report_folder(dataset) if is_campaign and not chart.output else Path()
     chosen = (latency, options.statistic, f"{smooth_s:g}s")
     usual = ("lat", "mean", "0s")

@@ -111,7 +111,7 @@ def _write_site(
     entries: list[SiteEntry] = []
     for name, opened in dataset.names.items():
         # Opened anew, so that its frames are let go with it.
-        (again,) = open_campaigns(opened.address).names.values()
+        (again,) = open_campaigns(opened.path).names.values()
         section = single_section(content_of(again, title=name))
         entry = site_entry(section, taken=[entry.file for entry in entries])
         write_output(folder / entry.file, render_section(section).encode())

@@ -29,7 +29,6 @@ from volbench.present.report import (
     finding_plots,
     lead_plots,
 )
-from volbench.present.tables.expansion_table import expansion_tables
 from volbench.present.tables.hosts_tables import facts_text
 from volbench.store.journal import utc_now
 from volbench.store.parquet_tables import (
@@ -110,7 +109,6 @@ def report_content(
         title: of the page; None for the campaign's name.
     """
     frames = _CampaignFrames(opened)
-    expanded = expansion_tables(opened)
     return ReportContent(
         title=title or opened.campaign.name,
         campaign=opened.campaign,
@@ -119,11 +117,9 @@ def report_content(
         hosts=[facts_text(host.model_dump()) for host in opened.provenance.hosts],
         volumes=[facts_text(volume.model_dump()) for volume in opened.provenance.volumes],
         jobs={run.id: opened.job_text(run.id) for run in opened.campaign.runs},
-        answer=_classes_compared(opened)
-        or [f"{sentence}." for table in expanded for sentence in table.notes],
+        answer=_classes_compared(opened),
         expected=Dataset([opened]).expect() if opened.campaign.expect else (),
         audited=_audited(opened),
-        expanded=expanded,
         imprecise=opened.imprecise,
         figures=[_figure(plot) for plot in _plots(frames, charts)],
         lead=[

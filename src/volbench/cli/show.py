@@ -123,7 +123,7 @@ def _show_campaigns(opened: Dataset, table_output: TableOutput) -> None:
     from volbench.present.tables.plan_tables import campaign_record, campaigns_table
 
     records = [
-        campaign_record(name, data.address, data.campaign, data.runs)
+        campaign_record(name, str(data.path), data.campaign, data.runs)
         for name, data in opened.names.items()
     ]
     table_output.write(campaigns_table(records))

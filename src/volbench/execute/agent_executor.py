@@ -79,10 +79,6 @@ class AgentHost(ABC):
     ) -> object:
         """Carry out an operation of the agent; see `ask`."""
 
-    def held_back(self) -> str:
-        """Return why no run may start now; empty if one may."""
-        return ""
-
     @property
     def _on_host(self) -> str:
         """Where something happened, for messages; empty on the controller's machine."""

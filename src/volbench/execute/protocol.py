@@ -191,9 +191,6 @@ class Executor(Protocol):
     def silent_s(self) -> float:
         """Seconds since the last response of the host; 0 if it always responds."""
 
-    def held_back(self) -> str:
-        """Return why no run may start now; empty if one may."""
-
     def survey(self) -> tuple[object, tuple[ClockReading, ...]]:
         """Return the facts of the host (`agent.facts.survey`), and readings of its clock.
 

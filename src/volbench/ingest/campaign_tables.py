@@ -56,7 +56,6 @@ from volbench.model.frames.columns import DAMAGED, Row
 from volbench.model.profile.profile_model import Tool
 from volbench.model.results.provenance import VolumeFacts
 from volbench.model.results.result import RunOutput
-from volbench.store.atomic_files import read_text
 from volbench.store.journal import History
 from volbench.store.layout import Layout, RunFolder
 from volbench.store.parquet_tables import Block, table_of, table_of_blocks
@@ -157,7 +156,6 @@ def read_run(campaign: Campaign, run: Run, state: RunState, folder: RunFolder) -
         else:
             samples = _samples_of(run, folder, output, elapsed_s=elapsed_s)
         _add_device(rows, campaign, on_host, samples, output, facts=read_facts(folder))
-        _add_marks(rows, campaign, on_host, folder, output)
     # Until here all times are by the host's own clock, as fio and the samples recorded them.
     for utc in (block.columns["utc"] for block in rows.series if ahead_s):
         utc[:] = [shifted_utc(text, by_s=-ahead_s) for text in utc]
@@ -283,21 +281,6 @@ def _add_device(
     begun = begun_utc_s(output, rows.series, started_utc=outcome.started_utc)
     device = device_rows(samples, facts, begun_utc_s=begun)
     rows.device.extend({**identity, **row} for row in device)
-
-
-def _add_marks(
-    rows: RunRows,
-    campaign: Campaign,
-    outcome: Outcome,
-    folder: RunFolder,
-    output: RunOutput | None,
-) -> None:
-    """Add the events that were noted beside a run."""
-    begun_s = begun_utc_s(output, rows.series, started_utc=outcome.started_utc)
-    if begun_s is not None:
-        identity = campaign.identity_of(outcome.run, outcome.run.sections[0].name)
-        found = mark_rows(read_text(folder.marks).splitlines(), begun_s=begun_s)
-        rows.marks.extend({**identity, **row} for row in found)
 
 
 _T = TypeVar("_T")

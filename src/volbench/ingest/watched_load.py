@@ -37,8 +37,8 @@ from volbench.units import SECTOR_BYTES
 # Intervals of a series up to which none is joined to its neighbour: more cannot be told apart in
 # a chart. Noticed by: tests/extensions/watching/test_disk_logs.py::test_a_long_watch_is_thinned
 MAX_POINTS = 20_000
-# Kinds of marks: of the user, of `volbench watch --start`, and of an expansion
-MARK_KINDS = frozenset({"note", "start", "up", "failed", "quiet", "expand", "expanded"})
+# Kinds of marks: of the user, and of `volbench watch --start`
+MARK_KINDS = frozenset({"note", "start", "up", "failed", "quiet"})
 _TIME = re.compile(r"\d{1,11}\.\d{3}")
 
 

@@ -17,14 +17,8 @@ SAMPLES = "device.log"
 PROCESSES = "processes.log"
 COMPRESSED = ".zst"
 STATUS = "status.json"
-MARKS = "marks.txt"
-# Files that record the checksums of the others in their folder, or are written until after the run
-UNCHECKED = frozenset({STATUS, "probe.json", MARKS})
-
-
-def is_address(place: str | os.PathLike[str]) -> bool:
-    """Return whether a place is an address of object storage, such as ``s3://bucket/prefix``."""
-    return isinstance(place, str) and "://" in place
+# Files that record the checksums of the others in their folder
+UNCHECKED = frozenset({STATUS, "probe.json"})
 
 
 @dataclass(frozen=True)
@@ -67,11 +61,6 @@ class RunFolder:
     def samples(self) -> Path:
         """Kernel counters of the host, sampled during the run; compressed afterwards."""
         return self.path / SAMPLES
-
-    @property
-    def marks(self) -> Path:
-        """Events during the run, by the host's clock; they may end after the run."""
-        return self.path / MARKS
 
     @property
     def processes(self) -> Path:

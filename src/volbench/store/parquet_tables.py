@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -283,7 +283,7 @@ TABLES_VERSION = "22"
 RULES_VERSION = "22"
 
 
-def files_in(folder: Path) -> list[tuple[str, int]]:
+def _files_in(folder: Path) -> list[tuple[str, int]]:
     """Return name and size of each file in a folder; none if it is missing or unreadable."""
     try:
         with os.scandir(folder) as entries:
@@ -296,8 +296,6 @@ def fingerprint_of(
     layout: Layout,
     campaign: Campaign,
     history: History,
-    *,
-    listed: Callable[[Path], list[tuple[str, int]]] = files_in,
 ) -> str:
     """Return a digest of the names and sizes of all raw files behind the frames.
 
@@ -307,7 +305,7 @@ def fingerprint_of(
     digest = blake2b(digest_size=16)
 
     def add_files(folder: Path) -> None:
-        pairs = sorted(listed(folder))
+        pairs = sorted(_files_in(folder))
         digest.update("".join(f"{name} {size}\n" for name, size in pairs).encode())
 
     for run in campaign.runs:

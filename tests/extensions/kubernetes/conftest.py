@@ -25,7 +25,7 @@ from volbench.extensions.kubernetes.cluster import Cluster, Manifest, open_clust
 from volbench.extensions.kubernetes.manifests import access_manifests
 from volbench.store.journal import read_history
 
-IMAGE = ("--image", NAME, "--image-pull-policy", "Never", "--run-as-user", "0")
+IMAGE = ("--pod", f"image={NAME}", "--pod", "image-pull-policy=Never", "--pod", "run-as-user=0")
 SHORT = ("--set", "runtime=1s", "--set", "time_based=1", "--set", "size=8m", "--yes")
 _KINDS = ("Pod", "StatefulSet", "PersistentVolumeClaim", "ConfigMap", "Lease")
 _OWN_CONFIG = "kube-root-ca.crt"

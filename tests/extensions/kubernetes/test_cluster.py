@@ -59,7 +59,7 @@ FORBIDDEN = 'pods is forbidden: User "x" cannot create resource "pods" in API gr
             "a policy of",
         ),
         (403, 'admission webhook "w.example" denied the request: no', InputError, "a policy of"),
-        (403, "failed quota: q: must specify limits.cpu for: fio", InputError, "--pod-limit cpu="),
+        (403, "failed quota: q: must specify limits.cpu for: fio", InputError, "--pod limit.cpu="),
         (404, 'namespaces "none" not found', InputError, "--namespace"),
         (403, "c is forbidden: namespace n because it is being terminated", InputError, "another"),
         (409, "already exists", InputError, ""),

@@ -8,15 +8,24 @@ from typing import Any
 import click
 import pytest
 
+from tests.extensions.kubernetes.local_cluster import ROOT
 from volbench.errors import InputError
-from volbench.extensions.kubernetes.cluster_spec import (
-    ClusterSpec,
+from volbench.extensions.kubernetes.api_values import (
     Toleration,
-    parse_layers,
-    parse_pairs,
     parse_toleration,
     quantity_bytes,
+)
+from volbench.extensions.kubernetes.cluster_spec import (
+    ClusterSpec,
+    parse_layers,
+    parse_source,
     spec_options,
+)
+from volbench.extensions.kubernetes.pod_settings import (
+    configured_texts,
+    merged_settings,
+    parse_settings,
+    pod_keys,
 )
 
 
@@ -37,8 +46,6 @@ def spec(**more: Any) -> ClusterSpec:  # noqa: ANN401 - any field of the specifi
         ("namespace", "kube system"),
         ("namespace", "../default"),
         ("image", ""),
-        ("image", "--privileged"),
-        ("image", "fio:1 --rm"),
         ("storage_classes", ("fast", "Fast")),
         ("storage_classes", ("a/b",)),
         ("storage_classes", ("a" * 254,)),
@@ -48,21 +55,6 @@ def spec(**more: Any) -> ClusterSpec:  # noqa: ANN401 - any field of the specifi
         ("size", "250g"),
         ("size", "-1Gi"),
         ("size", "1e9"),
-        ("replicas", 0),
-        ("replicas", 1001),
-        ("spread", "a b"),
-        ("node_selector", {"$(x)": "y"}),
-        ("node_selector", {"x": "a b"}),
-        ("node_selector", {"x": "y" * 64}),
-        ("node_selector", {"Example.com/x": "y"}),
-        ("node_selector", {"": "y"}),
-        ("image_pull_policy", "never"),
-        ("image_pull_secrets", ("a_b",)),
-        ("service_account", "me!"),
-        ("pod_requests", {"cpu": "two"}),
-        ("pod_limits", {"c p u": "2"}),
-        ("run_as_user", -1),
-        ("deadline_s", 0),
     ],
 )
 def test_values_that_the_cluster_rejects_are_refused(field: str, value: object) -> None:
@@ -78,12 +70,8 @@ def test_values_that_the_cluster_rejects_are_refused(field: str, value: object) 
         {"os_disk": True, "storage_classes": ("fast",)},
         {"os_disk": True, "keep": True},
         {"os_disk": True, "ephemeral": True},
-        {"os_disk": True, "from_claim": "gold"},
-        {"claims": ("mine",), "from_snapshot": "nightly"},
-        {"claims": ("mine",), "size": "", "attributes_class": "fast"},
-        {"os_disk": True, "attributes_class": "fast"},
-        {"attributes_class": "not a name"},
-        {"from_claim": "gold", "from_snapshot": "nightly"},
+        {"os_disk": True, "origin": ("claim", "gold")},
+        {"claims": ("mine",), "origin": ("snapshot", "nightly")},
         {"os_disk": True, "access_mode": "ReadWriteOncePod"},
         {"volume_mode": "Block", "access_mode": "ReadWriteMany", "replicas": 2},
         {"claims": ("mine",), "size": "", "replicas": 2},
@@ -92,10 +80,9 @@ def test_values_that_the_cluster_rejects_are_refused(field: str, value: object) 
         {"claims": ("mine",)},
         {"claims": ("not a name",), "size": ""},
         {"ephemeral": True, "keep": True},
-        {"is_parallel": True, "replicas": 2},
         {"layers": ("claim", "file"), "volume_mode": "Block"},
         {"layers": ("claim", "file"), "storage_classes": ("fast", "slow")},
-        {"layers": ("claim", "file"), "from_claim": "gold"},
+        {"layers": ("claim", "file"), "origin": ("claim", "gold")},
         {"layers": ("claim", "file"), "device_claim": "disk"},
         {"layers": ("device", "file")},
         {"device_claim": "disk"},
@@ -119,6 +106,13 @@ def test_unknown_layers_are_refused(text: str) -> None:
     """One layer has nothing to be compared with."""
     with pytest.raises(InputError, match="two or three different layers"):
         parse_layers(text)
+
+
+@pytest.mark.parametrize("text", ["nightly", "snapshot:", "pod:a", "claim:not a name"])
+def test_unknown_sources_are_refused(text: str) -> None:
+    """A volume is made from a snapshot or a claim."""
+    with pytest.raises(InputError):
+        parse_source(text)
 
 
 def test_layers_are_compared_from_the_lowest_up() -> None:
@@ -153,21 +147,83 @@ def test_invalid_tolerations_are_refused(text: str) -> None:
         parse_toleration(text)
 
 
-@pytest.mark.parametrize("texts", [["a"], ["=b"], ["a=1", "a=2"]])
-def test_invalid_pairs_are_refused(texts: list[str]) -> None:
-    """The error names the option; a key that occurs twice is an error, too."""
-    with pytest.raises(InputError, match="--node-selector"):
-        parse_pairs(texts, option="--node-selector")
+@pytest.mark.parametrize(
+    ("texts", "words"),
+    [
+        (["imge=x"], "pods have no setting 'imge'"),
+        (["request=1"], "pods have no setting 'request'"),
+        (["request.=1"], "pods have no setting 'request.'"),
+        (["image"], "the setting image has no value"),
+        (["image=--privileged"], "is not the name of an image"),
+        (["image=fio:1 --rm"], "is not the name of an image"),
+        (["image=a", "image=b"], "is given twice"),
+        (["node-selector=tag"], "is not a label with its value"),
+        (["node-selector=a=1", "node-selector=a=2"], "is given twice for a"),
+        (["node-selector=$(x)=y"], "is not a valid label key"),
+        (["node-selector=x=a b"], "is not a valid label value"),
+        (["node-selector=Example.com/x=y"], "is not a valid label key"),
+        (["spread=a b"], "is not a valid label key"),
+        (["image-pull-policy=sometimes"], "must be|unknown image pull policy"),
+        (["image-pull-secret=a_b"], "is not a valid Kubernetes name"),
+        (["service-account=me!"], "is not a valid Kubernetes name"),
+        (["request.cpu=two"], "is not a positive quantity"),
+        (["limit.c p u=2"], "is not a valid label key"),
+        (["run-as-user=-1"], "must be a number"),
+        (["os-disk=perhaps"], "is neither true nor false"),
+        (["deadline=soon"], "soon"),
+    ],
+)
+def test_invalid_settings_are_refused(texts: list[str], words: str) -> None:
+    """The error names the key or its value, before anything is created."""
+    with pytest.raises(InputError, match=words):
+        parse_settings(ClusterSpec, texts)
 
 
-def test_every_option_is_a_field_with_help() -> None:
+def test_a_misspelt_setting_is_corrected() -> None:
+    """The hint names the nearest key."""
+    with pytest.raises(InputError) as caught:
+        parse_settings(ClusterSpec, ["tolerations=gpu"])
+    assert caught.value.hint == "did you mean `toleration`?"
+
+
+def test_settings_become_fields() -> None:
+    """Some can be given several times, or for several resources; a switch needs no value."""
+    texts = ["image-pull-secret=a", "image-pull-secret=b", "limit.cpu=2", "limit.memory=1Gi"]
+    texts += ["ephemeral", "node-selector=disk=nvme", "spread=zone", "image-pull-policy=never"]
+    assert parse_settings(ClusterSpec, texts) == {
+        "image_pull_secrets": ("a", "b"),
+        "limits": {"cpu": "2", "memory": "1Gi"},
+        "ephemeral": True,
+        "node_selector": {"disk": "nvme"},
+        "topology_key": "topology.kubernetes.io/zone",
+        "image_pull_policy": "Never",
+    }
+
+
+def test_configured_settings_hold_unless_their_key_is_given() -> None:
+    """Tables and lists of volbench.toml are keys that are given several times."""
+    table = {"image": "a", "request": {"cpu": 2}, "toleration": ["x", "y"], "os-disk": True}
+    configured = configured_texts({**table, "node-selector": {"disk": "nvme"}})
+    assert merged_settings(["image=b", "toleration=z"], configured) == (
+        "request.cpu=2",
+        "os-disk=true",
+        "node-selector=disk=nvme",
+        "image=b",
+        "toleration=z",
+    )
+
+
+def test_every_field_is_an_option_or_a_setting() -> None:
     """The command line is made from the fields: none is forgotten, none lacks a help text."""
     verb = click.Command("verb")
     for option in spec_options(ClusterSpec):
         option(verb)
     names = {parameter.name for parameter in verb.params}
-    assert names == {field.name for field in fields(ClusterSpec)} - {"campaign", "needs_os"}
+    keys = pod_keys(ClusterSpec)
+    assert len(names) + len(keys) == len(fields(ClusterSpec)) - len({"campaign", "needs_os"})
     assert all(parameter.help for parameter in verb.params if isinstance(parameter, click.Option))
+    page = (ROOT / "docs/reference/kubernetes.md").read_text(encoding="utf-8")
+    assert all(f"| `{key.name}" in page for key in keys.values())
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 from contextlib import suppress
@@ -22,7 +21,6 @@ from tests.extensions.kubernetes.followed_controllers import (
 from tests.extensions.kubernetes.image import NAME
 from tests.extensions.kubernetes.local_cluster import LocalCluster
 from tests.extensions.monitoring.prometheus_server import Prometheus, free_port
-from tests.extensions.object_storage.buckets import Bucket, credentials, storage_server
 from tests.waiting import until
 from volbench.api.one_campaign import open_campaign
 from volbench.extensions.kubernetes import controllers
@@ -30,7 +28,7 @@ from volbench.extensions.kubernetes.cluster import Manifest
 from volbench.extensions.kubernetes.controllers import ControllerSpec, controller_objects
 
 pytestmark = pytest.mark.usefixtures("account")
-_BOTH_IMAGES = ("--controller-image", NAME, "--image-pull-policy", "Never", "--run-as-user", "0")
+_CONTROLLER = ("--controller-image", NAME)
 
 
 @pytest.fixture(autouse=True)
@@ -56,7 +54,7 @@ def submitted(desk: Desk, profile: Path, *options: str, own: tuple[str, ...] = (
     """
     run = (str(profile), *IMAGE, "--size", "64Mi", "--storage-class", "fast", *options)
     place = ("--namespace", desk.api.namespace, "--claim-class", "fast")
-    done = call("k8s", "submit", *_BOTH_IMAGES, *place, *own, *run)
+    done = call("k8s", "submit", *_CONTROLLER, *place, *own, *run)
     assert done.returncode == 0, done.stderr
     name = done.stdout.strip()
     assert f"volbench k8s status {name} --namespace {desk.api.namespace}" in done.stderr
@@ -114,12 +112,12 @@ def test_a_controller_is_cancelled(desk: Desk, job: Path) -> None:
     name = submitted(desk, job, "--set", "runtime=6s", "--repeat", "9")
     place = ("--namespace", desk.api.namespace)
     until(lambda: "started 002" in log_of(desk.api, name), patience_s=PATIENCE_S)
-    done = call("k8s", "cancel", name, *place)
+    done = call("k8s", "reap", "--cancel", name, *place)
     assert done.returncode == 0, done.stderr
     assert status(desk, name)["state"] == "cancelled"
     left = [item for item in desk.left() if name not in item]
     assert left == []
-    again = call("k8s", "cancel", name, *place)
+    again = call("k8s", "reap", "--cancel", name, *place)
     assert again.returncode == 9
     assert "it is cancelled" in again.stderr
     fetched = call("k8s", "fetch", name, *place, "--remove", "-o", "back", cwd=desk.folder)
@@ -139,8 +137,9 @@ def test_submissions_that_the_controller_would_refuse_are_refused(desk: Desk, jo
         ((), ("--storage-class", "fast", "--set", "bs=0"), "bs"),
         (("--service-account", "nobody"), (), "there is no service account nobody"),
         (("--claim-class", "none"), ("--storage-class", "fast"), "has no storage class none"),
+        (("--secret", "keys"), ("--storage-class", "fast"), "there is no Secret keys"),
     ):
-        submit = ("k8s", "submit", *_BOTH_IMAGES, *place, *own)
+        submit = ("k8s", "submit", *_CONTROLLER, *place, *own)
         refused = call(*submit, job, *IMAGE, "--size", "64Mi", *options)
         assert refused.returncode in {2, 3}, refused.stderr
         assert words in refused.stderr
@@ -152,7 +151,7 @@ def test_a_controller_without_a_volume_has_no_results(desk: Desk, job: Path) -> 
     name = submitted(desk, job, own=("--claim-class", "stuck"))
     place = ("--namespace", desk.api.namespace)
     until(lambda: "unbound" in status(desk, name)["reason"])
-    assert call("k8s", "cancel", name, *place).returncode == 0
+    assert call("k8s", "reap", "--cancel", name, *place).returncode == 0
     fetched = call("k8s", "fetch", name, *place, "-o", "back", cwd=desk.folder)
     assert fetched.returncode == 7, fetched.stderr
     assert f"the controller {name} has no results: it never had a volume" in fetched.stderr
@@ -165,7 +164,7 @@ def test_a_failed_campaign_is_not_repeated(desk: Desk, tmp_path: Path) -> None:
     """Volbench ended with an error of its own: that is the state, with its exit code."""
     profile = tmp_path / "bad.yaml"
     profile.write_text("name: bad\njobs:\n  a: {rw: read, size: 1g, runtime: 1s}\n")
-    name = submitted(desk, profile, "--node-selector", "no=such", "--pod-timeout", "8s")
+    name = submitted(desk, profile, "--pod", "node-selector=no=such", "--pod", "timeout=8s")
     until(lambda: status(desk, name)["state"] == "failed", patience_s=PATIENCE_S)
     found = status(desk, name)
     assert found["reason"] == "volbench ended with exit code 4"
@@ -208,52 +207,3 @@ def test_prometheus_scrapes_a_campaign(desk: Desk, job: Path, *, is_submitted: b
     if is_submitted:
         controllers.remove_controller(desk.api, name)
         until(lambda: desk.left() == [])
-
-
-def test_a_campaign_needs_its_bucket(desk: Desk, job: Path) -> None:
-    """A missing Secret is refused at once; a missing bucket ends the controller before a run."""
-    address = "s3://missing/team"
-    own = ("--upload", address, "--secret", "bucket-access")
-    place = ("--namespace", desk.api.namespace, "--claim-class", "fast")
-    run = (str(job), *IMAGE, "--size", "64Mi", "--storage-class", "fast")
-    refused = call("k8s", "submit", *_BOTH_IMAGES, *place, *own, *run)
-    assert refused.returncode == 2
-    assert "there is no Secret bucket-access" in refused.stderr
-    with storage_server() as endpoint:
-        secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "bucket-access"}}
-        desk.api.create({**secret, "stringData": credentials(endpoint)})
-        name = submitted(desk, job, own=own)
-        until(lambda: status(desk, name)["state"] in ENDED, patience_s=PATIENCE_S)
-    assert status(desk, name)["state"] == "failed"
-    log = log_of(desk.api, name)
-    assert f"nothing can be written to {address}: its bucket does not exist" in log
-    assert "started" not in log
-    controllers.remove_controller(desk.api, name)
-    desk.api.delete("Secret", "bucket-access")
-    until(lambda: desk.left() == [])
-
-
-def test_a_campaign_is_uploaded(desk: Desk, job: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With credentials from a Secret; the bucket has what fetch brings back from the volume."""
-    with storage_server() as endpoint:
-        for name, value in credentials(endpoint).items():
-            monkeypatch.setenv(name, value)
-        bucket = Bucket(endpoint, "results")
-        secret = {"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "bucket-access"}}
-        desk.api.create({**secret, "stringData": credentials(endpoint)})
-        address = "s3://results/team/nightly"
-        own = ("--upload", address, "--secret", "bucket-access")
-        name = submitted(desk, job, own=own)
-        until(lambda: status(desk, name)["state"] in ENDED, patience_s=PATIENCE_S)
-        assert status(desk, name)["state"] == "finished", log_of(desk.api, name)
-        assert f"uploaded: {address}" in log_of(desk.api, name)
-        place = ("--namespace", desk.api.namespace)
-        fetched = call("k8s", "fetch", name, *place, "--remove", "-o", "back", cwd=desk.folder)
-        assert fetched.returncode == 0, fetched.stderr
-        here = call("show", desk.folder / "back", "--json")
-        assert here.returncode == 0, here.stderr
-        assert call("show", address, "--json").stdout == here.stdout
-        assert json.loads(here.stdout)
-        bucket.client.close()
-    desk.api.delete("Secret", "bucket-access")
-    until(lambda: desk.left() == [])

@@ -53,7 +53,6 @@ def test_the_owner_owns_the_others() -> None:
         ("name", "Not a label"),
         ("name", "x" * 41),
         ("claim_size", "much"),
-        ("upload", "bucket/nightly"),
         ("profiles", {"quick.yaml": "#" * 10**6}),
     ],
 )
@@ -64,10 +63,10 @@ def test_specifications_that_a_cluster_cannot_store_are_refused(field: str, valu
 
 
 def start(
-    folder: Path, *, status: int = 0, wait: bool = False, upload: str = "", **more: object
+    folder: Path, *, status: int = 0, wait: bool = False, **more: object
 ) -> subprocess.Popen[bytes]:
     """Start the script of a controller with a stub of volbench, in a folder for results."""
-    *_, job = controller_objects(controller_spec(upload=upload, **more))
+    *_, job = controller_objects(controller_spec(**more))
     return start_script(folder, job, STATUS=str(status), **({"WAIT": "1"} if wait else {}))
 
 
@@ -94,24 +93,6 @@ def test_metrics_are_served_after_a_resume_too(tmp_path: Path, address: str) -> 
     at = f"--metrics-address {address}"
     assert f"--metrics-port 9400 --k8s --yes {at} --output nightly" in first
     assert second == f"resume nightly --metrics-port 9400 {at}"
-
-
-def test_the_controller_uploads_partial_results(tmp_path: Path) -> None:
-    """Also after a failed run, whose exit code is that of the controller."""
-    assert start(tmp_path, upload="s3://bucket/nightly", status=9).wait(PATIENCE_S) == 9
-    check, _, upload = calls(tmp_path)
-    assert check == "upload --check s3://bucket/nightly"
-    assert upload == "upload nightly s3://bucket/nightly"
-
-
-def test_nothing_is_measured_that_cannot_be_uploaded(tmp_path: Path) -> None:
-    """The exit code is that of the check; a campaign that began before is resumed all the same."""
-    *_, job = controller_objects(controller_spec())
-    assert start_script(tmp_path, job, STATUS="0", CHECK="4").wait(PATIENCE_S) == 4
-    assert calls(tmp_path) == ["upload --check s3://bucket/nightly"]
-    assert start(tmp_path, upload="s3://bucket/nightly").wait(PATIENCE_S) == 0
-    assert start_script(tmp_path, job, STATUS="0", CHECK="4").wait(PATIENCE_S) == 0
-    assert calls(tmp_path)[-2:] == ["resume nightly", "upload nightly s3://bucket/nightly"]
 
 
 def test_the_controller_passes_on_a_stop_request(tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ LONG = ("--set", "runtime=25s")
 STAYS = tuple(
     word
     for taint in ("not-ready", "unreachable")
-    for word in ("--toleration", f"node.kubernetes.io/{taint}:NoExecute")
+    for word in ("--pod", f"toleration=node.kubernetes.io/{taint}:NoExecute")
 )
 """Keeps a pod on its node however long a busy machine takes to start a kubelet again."""
 
@@ -35,13 +35,13 @@ STAYS = tuple(
     [
         (("--storage-class", "missing"), "the cluster has no storage class missing", 2),
         (
-            ("--storage-class", "fast", "--node-selector", "tag=none", "--pod-timeout", "8s"),
+            ("--storage-class", "fast", "--pod", "node-selector=tag=none", "--pod", "timeout=8s"),
             r"FailedScheduling: 0/\d nodes are available",
             4,
         ),
-        (("--storage-class", "fast", "--image", "nothing:1"), "ErrImageNeverPull", 4),
+        (("--storage-class", "fast", "--pod", "image=nothing:1"), "ErrImageNeverPull", 4),
         (  # the second if the scheduler saw the pod before its claim, and has not tried again
-            ("--storage-class", "stuck", "--pod-timeout", "8s"),
+            ("--storage-class", "stuck", "--pod", "timeout=8s"),
             'unbound|persistentvolumeclaim "[^"]+" not found',
             4,
         ),
@@ -84,7 +84,9 @@ def test_a_quota_is_reported(desk: Desk, job: Path) -> None:
 
 def test_a_controller_ended_while_it_waits_removes_what_it_made(desk: Desk, job: Path) -> None:
     """SIGTERM before the campaign has begun leaves nothing: there is nothing to resume."""
-    process = desk.start("c", str(job), "--storage-class", "fast", "--node-selector", "tag=none")
+    process = desk.start(
+        "c", str(job), "--storage-class", "fast", "--pod", "node-selector=tag=none"
+    )
     until(lambda: desk.api.list("Pod"))
     process.terminate()
     _, errors = process.communicate(timeout=60)
@@ -106,7 +108,7 @@ def test_a_pod_deleted_mid_run_is_lost(desk: Desk, job: Path) -> None:
 
 def test_a_pod_that_exceeds_its_deadline_is_lost(desk: Desk, job: Path) -> None:
     """Its run has not failed: the reason is the cluster's, and a resume repeats it."""
-    long = ("--set", "runtime=30s", "--deadline", "12s")
+    long = ("--set", "runtime=30s", "--pod", "deadline=12s")
     done = desk.run("c", str(job), "--storage-class", "fast", *long)
     assert done.returncode == 4, done.stderr
     assert "the run in its pod is lost: DeadlineExceeded" in done.stderr
@@ -121,7 +123,7 @@ def test_a_pod_that_exceeds_its_deadline_is_lost(desk: Desk, job: Path) -> None:
     [
         (("--size", "32Mi"), 'Usage of EmptyDir volume "os" exceeds the limit "32Mi"'),
         (
-            ("--size", "1Gi", "--pod-limit", "ephemeral-storage=32Mi"),
+            ("--size", "1Gi", "--pod", "limit.ephemeral-storage=32Mi"),
             "ephemeral local storage usage exceeds the total limit of containers 32Mi",
         ),
     ],
@@ -130,7 +132,17 @@ def test_a_pod_whose_files_exceed_a_limit_is_evicted(
     desk: Desk, job: Path, limits: tuple[str, ...], words: str
 ) -> None:
     """By its node, in whose words the run is lost; a resume says so, and repeats it."""
-    large = ("--os-disk", "--set", "size=64m", "--set", "rw=write", "--set", "bs=1m", *limits)
+    large = (
+        "--pod",
+        "os-disk",
+        "--set",
+        "size=64m",
+        "--set",
+        "rw=write",
+        "--set",
+        "bs=1m",
+        *limits,
+    )
     done = desk.run("c", str(job), *large, "--set", "runtime=120s")
     assert done.returncode == 4, done.stderr
     assert "the run in its pod is lost: Evicted: " in done.stderr
@@ -198,7 +210,9 @@ def test_an_abandoned_campaign_is_reaped(desk: Desk, job: Path) -> None:
 
 def test_a_pod_that_its_node_rejects_is_created_again(desk: Desk, job: Path) -> None:
     """As by a kubelet whose copy of its node is old: here the node has the label only later."""
-    process = desk.start("c", str(job), "--storage-class", "fast", "--node-selector", "tag=late")
+    process = desk.start(
+        "c", str(job), "--storage-class", "fast", "--pod", "node-selector=tag=late"
+    )
     until(lambda: desk.api.list("Pod"))
     first = desk.pod()["metadata"]
     target = {"apiVersion": "v1", "kind": "Node", "name": NODE}

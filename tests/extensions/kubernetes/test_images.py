@@ -81,12 +81,13 @@ def test_a_campaign_needs_only_the_two_images(
 
     monkeypatch.setattr(controllers, "controller_objects", objects)
     monkeypatch.setenv("KUBECONFIG", str(credentials(desk, "volbench")))
-    never = ("--image-pull-policy", "Never")
+    never = ("--pod", "image-pull-policy=Never")
     place = ("--namespace", desk.api.namespace)
     # Volumes of the test cluster belong to root, whatever the group of the pod.
-    own = ("--controller-image", name_of("controller"), "--run-as-user", "0")
-    run = (str(job), "--os-disk", "--image", name_of("pods"), *never, "--metrics-port", "9400")
-    done = call("k8s", "submit", *place, *own, *never, "--claim-class", "fast", *run)
+    own = ("--controller-image", name_of("controller"))
+    options = ("--pod", "run-as-user=0", "--metrics-port", "9400")
+    run = (str(job), "--pod", "os-disk", "--pod", f"image={name_of('pods')}", *never, *options)
+    done = call("k8s", "submit", *place, *own, "--claim-class", "fast", *run)
     assert done.returncode == 0, done.stderr
     name = done.stdout.strip()
     until(lambda: status(desk, name)["state"] in ENDED, patience_s=PATIENCE_S)

@@ -15,8 +15,7 @@ from tests.command_line import call
 from tests.extensions.kubernetes.conftest import IMAGE, Desk
 from tests.waiting import until
 from volbench.errors import DeadlineError
-from volbench.extensions.kubernetes.expansion import LOOK_S
-from volbench.extensions.kubernetes.lifecycle import STEPS, VolumeLife, follow_lives
+from volbench.extensions.kubernetes.lifecycle import LOOK_S, STEPS, VolumeLife
 from volbench.extensions.kubernetes.lifecycle_tables import lives_plot, lives_table, steps_table
 from volbench.present.plots.description import numbers
 
@@ -41,7 +40,7 @@ def life(storage_class: str, **events: float) -> VolumeLife:
 def test_a_step_that_the_cluster_does_not_have_is_unknown() -> None:
     """Without an attachment the start follows the placement; with one, the attachment."""
     assert life("plain").durations_s() == dict(
-        zip(STEPS, (1, None, 7, 0.01, None, None, 5, 1), strict=True)
+        zip(STEPS, (1, None, 7, 0.01, None, 5, 1), strict=True)
     )
     attached = life("csi", attached=5.0).durations_s()
     assert (attached["attach"], attached["start"]) == (3, 4)
@@ -66,7 +65,7 @@ def test_the_bars_of_a_class_follow_each_other() -> None:
     data = bars.data  # type: ignore[union-attr]  # the only mark has a frame
     assert list(data["_base"]) == pytest.approx([0, 1, 8, 8.01, 13.01])
     assert list(numbers(plot)["step"]) == [
-        step for step in STEPS if step not in {"attach", "expand", "snapshot"}
+        step for step in STEPS if step not in {"attach", "snapshot"}
     ]
     assert [series.label for series in plot.series] == list(data["step"])
 
@@ -102,24 +101,6 @@ def test_an_attachment_is_found_by_the_name_that_kubernetes_gives_it() -> None:
     assert seen.is_deleted(cluster, {}, {})
 
 
-def test_what_holds_an_expansion_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """In the words of the node, when the time is up; an expansion that is seen ends the step."""
-    monkeypatch.setattr(VolumeLife, "has_worked", lambda *_: True)
-    status: dict[str, Any] = {"capacity": {"storage": "1Gi"}}
-    status["conditions"] = [{"type": "Resizing"}, {"type": "NodeResizeError", "message": "no room"}]
-    wanted = {"resources": {"requests": {"storage": "2Gi"}}}
-    claim = {"metadata": {"name": "v"}, "spec": wanted, "status": status}
-    cluster = Mock(list=lambda kind, _: [claim] if kind == "PersistentVolumeClaim" else [])
-    growing = life("csi")
-    growing.expand_to = "2Gi"
-    with pytest.raises(DeadlineError, match=r"step expand of v has not ended .* 0 s: no room"):
-        follow_lives(cluster, "c", [growing], timeout_s=0)
-    status["capacity"]["storage"] = "2Gi"
-    assert growing.is_expanded(cluster, {"v": claim}, {})
-    growing.at_s |= {"resized": 3.0, "expanded": 7.0}
-    assert growing.durations_s()["expand"] == 4.0
-
-
 def test_classes_take_turns(desk: Desk) -> None:
     """Two volumes live at a time, each of them is timed, and nothing of them is left."""
     place = ("--namespace", desk.api.namespace, *IMAGE, "--size", "64Mi")
@@ -141,8 +122,8 @@ def test_classes_take_turns(desk: Desk) -> None:
     [
         ("retained", (), 3, "retained retains its volumes: 5 disks would be left"),
         ("absent", (), 2, "has no storage class absent"),
-        ("fast", ("--node-selector", "a=b", "--pod-timeout", "2s"), 4, "FailedScheduling"),
-        ("fast", ("--volume-mode", "Block", "--pod-timeout", "2s"), 4, "is not ready"),
+        ("fast", ("--pod", "node-selector=a=b", "--pod", "timeout=2s"), 4, "FailedScheduling"),
+        ("fast", ("--volume-mode", "Block", "--pod", "timeout=2s"), 4, "is not ready"),
     ],
 )
 def test_volumes_that_cannot_live_are_explained(
@@ -159,7 +140,7 @@ def test_volumes_that_cannot_live_are_explained(
 def test_a_pod_that_is_deleted_ends_the_command(desk: Desk) -> None:
     """At once, not at the end of its patience; and nothing is left."""
     place = ("--namespace", desk.api.namespace, *IMAGE, "--size", "64Mi", "--count", "1")
-    waits = ("--storage-class", "fast", "--node-selector", "a=b", "--pod-timeout", "5m")
+    waits = ("--storage-class", "fast", "--pod", "node-selector=a=b", "--pod", "timeout=5m")
 
     def delete() -> None:
         until(lambda: desk.api.list("Pod"))

@@ -13,11 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.extensions.kubernetes.schemas import NEWEST, problems
-from volbench.extensions.kubernetes.cluster_spec import (
-    ClusterSpec,
-    VolumeSource,
-    parse_toleration,
-)
+from volbench.extensions.kubernetes.api_values import parse_toleration
+from volbench.extensions.kubernetes.cluster_spec import ClusterSpec, VolumeSource
 from volbench.extensions.kubernetes.manifests import (
     CAMPAIGN_LABEL,
     MANAGED_BY,
@@ -42,7 +39,7 @@ def spec(**more: Any) -> ClusterSpec:  # noqa: ANN401 - any field of the specifi
         "node_selector": {"tag": "disktest", "numbered": "007"},
         "tolerations": (parse_toleration("dedicated=yes:NoSchedule"), parse_toleration("gpu")),
         "image_pull_secrets": ("registry",),
-        "pod_requests": {"cpu": "2", "memory": "1Gi"},
+        "requests": {"cpu": "2", "memory": "1Gi"},
     }
     return ClusterSpec(**{**usual, **more})
 
@@ -55,8 +52,8 @@ def every_kind() -> Iterator[ClusterSpec]:
         more: dict[str, Any] = {"replicas": replicas, "needs_os": needs_os}
         yield spec(storage_classes=classes, volume_mode=volume_mode, **more)
         yield spec(storage_classes=(), volume_mode=volume_mode, keep=True, **more)
-        yield spec(ephemeral=True, volume_mode=volume_mode, from_claim="gold", **more)
-        yield spec(volume_mode=volume_mode, from_snapshot="nightly", **more)
+        yield spec(ephemeral=True, volume_mode=volume_mode, origin=("claim", "gold"), **more)
+        yield spec(volume_mode=volume_mode, origin=("snapshot", "nightly"), **more)
         if volume_mode == "Filesystem":
             yield spec(os_disk=True, storage_classes=(), **more)
             yield spec(access_mode="ReadWriteMany", **more)
@@ -178,7 +175,6 @@ def test_each_role_has_a_mount(each: ClusterSpec) -> None:
     ("more", "names"),
     [
         ({}, [("c-0", "a", "c-0", 1), ("c-1", "b", "c-1", 2)]),
-        ({"is_parallel": True}, [("c-0", "a", "c-0", 0), ("c-1", "b", "c-1", 0)]),
         ({"storage_classes": (), "ephemeral": True}, [("c-0", "", "c-0-data", 0)]),
         ({"storage_classes": (), "os_disk": True}, [("c-0", "", "", 0)]),
         (
@@ -224,20 +220,12 @@ def test_pods_share_a_volume_that_many_may_write() -> None:
 def test_volumes_are_restored_from_their_source(replicas: int) -> None:
     """Whether the campaign or a StatefulSet makes their claims."""
     for more, kind, name in (
-        ({"from_snapshot": "nightly"}, "VolumeSnapshot", "nightly"),
-        ({"from_claim": "gold"}, "PersistentVolumeClaim", "gold"),
+        ({"origin": ("snapshot", "nightly")}, "VolumeSnapshot", "nightly"),
+        ({"origin": ("claim", "gold")}, "PersistentVolumeClaim", "gold"),
     ):
         made = objects(spec(replicas=replicas, **more))
         (source,) = [each["dataSource"] for each in within(made) if "dataSource" in each]
         assert (source["kind"], source["name"]) == (kind, name)
-
-
-@pytest.mark.parametrize("replicas", [1, 3])
-def test_claims_ask_for_their_attributes_class(replicas: int) -> None:
-    """Whether the campaign or a StatefulSet makes them."""
-    made = objects(spec(replicas=replicas, attributes_class="fast"))
-    asked = [each for each in within(made) if "volumeAttributesClassName" in each]
-    assert [each["volumeAttributesClassName"] for each in asked] == ["fast"]
 
 
 def test_a_claim_that_exists_is_neither_made_nor_changed() -> None:

@@ -16,7 +16,7 @@ from volbench.api.one_campaign import open_campaign
 from volbench.model.campaign.planned_run import RunState
 from volbench.store.journal import read_history
 
-THERE = ("--storage-class", "fast", "--node-selector", f"kubernetes.io/hostname={SECOND_NODE}")
+THERE = ("--storage-class", "fast", "--pod", f"node-selector=kubernetes.io/hostname={SECOND_NODE}")
 
 
 @pytest.fixture(autouse=True)
@@ -73,7 +73,7 @@ def test_runs_on_a_drained_node_are_repeated(desk: Desk, job: Path) -> None:
     assert process.returncode == 4, errors
     assert "EvictionByEvictionAPI: Eviction API: evicting" in errors, errors
     check_loss(desk, "EvictionByEvictionAPI")
-    waited = resume(desk, "--pod-timeout", "8s")
+    waited = resume(desk, "--pod", "timeout=8s")
     assert waited.returncode == 4, waited.stderr
     assert "1 node(s) were unschedulable" in waited.stderr
     cordon(desk, is_closed=False)
@@ -100,7 +100,7 @@ def test_a_kubelet_that_stays_down_and_a_deleted_node(desk: Desk, job: Path) -> 
         assert process.returncode == 4, errors
         assert "DeletionByTaintManager: Taint manager: deleting due to NoExecute taint" in errors
         check_loss(desk, "DeletionByTaintManager")
-        waited = resume(desk, "--pod-timeout", "2s")
+        waited = resume(desk, "--pod", "timeout=2s")
         assert waited.returncode == 4, waited.stderr
         assert "fio may still run: NodeStatusUnknown" in waited.stderr
         assert desk.pod()["metadata"]["name"]
@@ -145,26 +145,3 @@ def wait_for_state(desk: Desk, state: RunState) -> None:
         return set(history.states.values()) == {state} and bool(process.get("launched", True))
 
     until(has_state)
-
-
-def test_classes_are_measured_at_the_same_time_on_their_own_nodes(desk: Desk, job: Path) -> None:
-    """Two classes start together, on two nodes, and are compared by their label."""
-    both = ("--storage-class", "fast", "--storage-class", "waiting", "--parallel-classes")
-    done = desk.run("c", str(job), *both, "--set", "runtime=3s", "--repeat", "2", "--set", "seed=3")
-    assert done.returncode == 0, done.stderr
-    campaign = open_campaign(desk.folder / "c")
-    assert set(campaign.summary()["label_node"]) == {"127.0.0.1", SECOND_NODE}
-    assert {run.start.value for run in campaign.campaign.runs} == {"together"}
-    assert (campaign.aggregate()["overlap_s"] > 0.5).all()
-    compared = call("compare", desk.folder / "c", "--between", "storage_class", "--json")
-    assert compared.returncode == 0, compared.stderr
-
-
-def test_classes_without_a_node_each_are_refused(desk: Desk, job: Path) -> None:
-    """Three classes do not share two nodes; the cluster says which rule holds them apart."""
-    three = [word for name in ("fast", "waiting", "retained") for word in ("--storage-class", name)]
-    done = desk.run("c", str(job), *three, "--parallel-classes", "--pod-timeout", "8s")
-    assert done.returncode == 4, done.stderr
-    assert "didn't match pod anti-affinity rules" in done.stderr
-    for volume in desk.api.list("PersistentVolume"):
-        desk.api.delete("PersistentVolume", volume["metadata"]["name"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import cast
 
 import pytest
@@ -80,7 +79,6 @@ def test_node_and_volume_are_described() -> None:
             "machine_type": "Standard_D4s_v5",
             "zone": "westeurope-1",
             "storage_class": "managed-csi",
-            "attributes_class": "",
             "claim_uid": "u",
             "persistent_volume": "pvc-1",
             "volume_size": "250Gi",
@@ -129,23 +127,6 @@ def test_class_and_node_say_what_the_volume_is_allowed() -> None:
     assert found.machine == "azure/Standard_D4s_v5"
     assert found.origin == "StorageClass managed-csi"
     assert found.checked == "2026-11-21"
-
-
-def test_an_attributes_class_counts_once_the_driver_has_applied_it() -> None:
-    """The volume names the class that it has; a claim names the one that it is to get."""
-    fast = {"driverName": "disk.csi.azure.com", "parameters": {"DiskIOPSReadWrite": "5000"}}
-    volume = OBJECTS["PersistentVolume", "pvc-1"]
-    spec = volume["spec"] | {"volumeAttributesClassName": "fast"}
-    usual = storage_class(skuName="PremiumV2_LRS", DiskIOPSReadWrite="3500")
-    with_classes = partial(Objects, StorageClass=usual, VolumeAttributesClass=fast)
-    changed = limits(with_classes(PersistentVolume=volume | {"spec": spec}))
-    claim = OBJECTS["PersistentVolumeClaim", "c-0"]
-    asked = claim | {"spec": claim["spec"] | {"volumeAttributesClassName": "fast"}}
-    waiting = limits(with_classes(PersistentVolumeClaim=asked))
-    assert changed is not None
-    assert waiting is not None
-    assert (changed.iops, waiting.iops) == (5000, 3500)
-    assert changed.origin == "StorageClass managed-csi and VolumeAttributesClass fast"
 
 
 def test_attributes_of_the_volume_are_what_it_was_made_with() -> None:

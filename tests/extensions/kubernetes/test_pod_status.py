@@ -243,16 +243,16 @@ def test_an_ended_pod_has_a_reason(found: Manifest | None, expected: str) -> Non
     [
         (
             "Pod ephemeral local storage usage exceeds the total limit of containers 64Mi. ",
-            "raise it: --pod-limit ephemeral-storage=...",
+            "raise it: --pod limit.ephemeral-storage=...",
         ),
         (
             'Container fio exceeded its local ephemeral storage limit "64Mi". ',
-            "raise it: --pod-limit ephemeral-storage=...",
+            "raise it: --pod limit.ephemeral-storage=...",
         ),
         ('Usage of EmptyDir volume "os" exceeds the limit "1Gi". ', "exceeded --size"),
         (
             "The node was low on resource: memory. Threshold quantity: 100Mi, available: 9Mi. ",
-            "had too little memory: reserve what a pod needs with --pod-request memory=...",
+            "had too little memory: reserve what a pod needs with --pod request.memory=...",
         ),
         (
             "The node was low on resource: ephemeral-storage. Container fio was using 2Gi, ",
@@ -260,7 +260,7 @@ def test_an_ended_pod_has_a_reason(found: Manifest | None, expected: str) -> Non
         ),
         (
             "The node was low on resource: inodes. ",
-            "had too little inodes: choose another node with --node-selector",
+            "had too little inodes: choose another node with --pod node-selector=...",
         ),
     ],
 )
@@ -275,7 +275,7 @@ def test_an_evicted_pod_says_what_to_do(message: str, advice: str) -> None:
 
 @pytest.mark.parametrize(
     ("limits", "words"),
-    [({"memory": "64Mi"}, " of 64Mi (--pod-limit memory=...)"), ({"cpu": "1"}, "")],
+    [({"memory": "64Mi"}, " of 64Mi (--pod limit.memory=...)"), ({"cpu": "1"}, "")],
 )
 def test_a_killed_container_is_reported(limits: Manifest, words: str) -> None:
     """The end of a container carries its reason and status, and the limit that ended it."""

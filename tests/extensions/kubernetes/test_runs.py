@@ -213,7 +213,7 @@ def test_consent_is_requested_before_a_volume_is_created(desk: Desk, job: Path) 
 
 def test_buffers_that_no_memory_limit_allows_are_refused(desk: Desk, job: Path) -> None:
     """Before fio starts, by the limit of the pod: its node has enough."""
-    large = ("--set", "bs=256m", "--set", "size=256m", "--pod-limit", "memory=160Mi")
+    large = ("--set", "bs=256m", "--set", "size=256m", "--pod", "limit.memory=160Mi")
     done = desk.run("c", str(job), "--storage-class", "fast", *large)
     assert done.returncode == 2, done.stderr
     assert "needs 256 MiB of memory" in done.stderr
@@ -222,7 +222,7 @@ def test_buffers_that_no_memory_limit_allows_are_refused(desk: Desk, job: Path) 
 
 def test_a_memory_limit_that_ends_fio_is_named(desk: Desk, job: Path) -> None:
     """The buffers of fio hardly fit; its end is not only that of a signal."""
-    large = ("--set", "bs=156m", "--set", "size=156m", "--pod-limit", "memory=160Mi")
+    large = ("--set", "bs=156m", "--set", "size=156m", "--pod", "limit.memory=160Mi")
     done = desk.run("c", str(job), "--storage-class", "fast", *large)
     assert done.returncode in {4, 9}, done.stderr
     (words,) = {"160 MiB", "160Mi"} & {word for word in ("160 MiB", "160Mi") if word in done.stderr}
@@ -234,7 +234,7 @@ def test_a_memory_limit_that_ends_fio_is_named(desk: Desk, job: Path) -> None:
 
 def test_a_volume_that_ignores_the_group_of_the_pod_is_refused(desk: Desk, job: Path) -> None:
     """Folders of the node belong to root; which user cannot write there is said before fio is."""
-    user = ("--run-as-user", "65532")
+    user = ("--pod", "run-as-user=65532")
     done = desk.run("c", str(job), "--storage-class", "fast", *user)
     assert done.returncode == 2, done.stderr
     assert "the user 65532 cannot write to the volume data of fast" in done.stderr
@@ -245,7 +245,7 @@ def test_many_pods_write_to_one_volume(desk: Desk, job: Path) -> None:
     """First one, then both, each in a folder of its own; sharing their disk is no finding."""
     many = ("--storage-class", "fast", "--access-mode", "ReadWriteMany", "--replicas", "2")
     counts = ("--client-counts", "1,2", "--set", "runtime=2s")
-    done = desk.run("c", str(job), *many, "--spread", "none", *counts)
+    done = desk.run("c", str(job), *many, "--pod", "spread=none", *counts)
     assert done.returncode == 0, done.stderr
     campaign = open_campaign(desk.folder / "c")
     assert len(set(campaign.summary()["label_persistent_volume"])) == 1
@@ -316,14 +316,14 @@ def test_a_claim_that_exists_is_measured_and_stays(desk: Desk, job: Path, mine: 
 
 def test_the_disk_of_the_node_is_measured(desk: Desk, job: Path) -> None:
     """Without a class the node's own disk is measured."""
-    done = desk.run("c", str(job), "--os-disk")
+    done = desk.run("c", str(job), "--pod", "os-disk")
     assert done.returncode == 0, done.stderr
     assert list(open_campaign(desk.folder / "c").summary()["volume"]) == ["/volumes/os"]
 
 
 def test_ephemeral_volumes_are_measured(desk: Desk, job: Path) -> None:
     """A generic ephemeral volume goes with its pod."""
-    done = desk.run("c", str(job), "--ephemeral", "--storage-class", "waiting")
+    done = desk.run("c", str(job), "--pod", "ephemeral", "--storage-class", "waiting")
     assert done.returncode == 0, done.stderr
 
 

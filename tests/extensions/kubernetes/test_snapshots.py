@@ -1,4 +1,4 @@
-"""Snapshots, clones, expansion and raw blocks with a CSI driver in a real cluster."""
+"""Snapshots, clones and raw blocks with a CSI driver in a real cluster."""
 
 from __future__ import annotations
 
@@ -67,17 +67,6 @@ def snapshot_class(name: str, *, retains: bool = False) -> Manifest:
     }
 
 
-def attributes_class(name: str, driver: str) -> Manifest:
-    """Return a class of attributes of the volumes of a driver."""
-    return {
-        "apiVersion": "storage.k8s.io/v1",
-        "kind": "VolumeAttributesClass",
-        "metadata": {"name": name},
-        "driverName": driver,
-        "parameters": {"DiskIOPSReadWrite": "5000"},
-    }
-
-
 @pytest.fixture(scope="module", autouse=True)
 def _driver(cluster: LocalCluster, classes: None) -> Iterator[None]:
     """Start the driver, and make its classes."""
@@ -86,12 +75,9 @@ def _driver(cluster: LocalCluster, classes: None) -> Iterator[None]:
     api = open_cluster()
     own = {"provisioner": DRIVER}
     made = [
-        storage_class("loop") | own | {"allowVolumeExpansion": True},
-        storage_class("fixed") | own,
+        storage_class("loop") | own,
         snapshot_class("saved"),
         snapshot_class("saved-for-good", retains=True),
-        attributes_class("fast", DRIVER),
-        attributes_class("other-driver", "disk.csi.azure.com"),
     ]
     for manifest in made:
         api.create(manifest)
@@ -139,9 +125,9 @@ def is_saved(desk: Desk) -> bool:
     return bool(status.get("readyToUse"))
 
 
-@pytest.mark.parametrize("origin", ["--from-snapshot", "--from-claim"])
+@pytest.mark.parametrize("kind", ["snapshot", "claim"])
 def test_a_restored_volume_is_hydrated_and_measured(
-    desk: Desk, source: str, tmp_path: Path, origin: str
+    desk: Desk, source: str, tmp_path: Path, kind: str
 ) -> None:
     """It holds what its source held: fio verifies it; and the source is as it was.
 
@@ -150,14 +136,16 @@ def test_a_restored_volume_is_hydrated_and_measured(
     profile = tmp_path / "restored.yaml"
     profile.write_text(RESTORED, encoding="utf-8")
     name = source
-    if origin == "--from-snapshot":
+    if kind == "snapshot":
         name = "night"
         save(desk, source)
-        early = desk.run("early", str(profile), *_BLOCK, origin, "night", "--size", "32Mi")
+        early = desk.run(
+            "early", str(profile), *_BLOCK, "--from", "snapshot:night", "--size", "32Mi"
+        )
         assert early.returncode == 2, early.stderr
         assert "night is not ready" in early.stderr or "is smaller than" in early.stderr
         until(lambda: is_saved(desk))
-    done = desk.run("back", str(profile), *_BLOCK, origin, name)
+    done = desk.run("back", str(profile), *_BLOCK, "--from", f"{kind}:{name}")
     assert done.returncode == 0, done.stderr
     summary = open_campaign(tmp_path / "back").summary()
     warmed = summary[summary["phase"] == "warmup"]
@@ -168,74 +156,28 @@ def test_a_restored_volume_is_hydrated_and_measured(
     assert probe["reason"] == ""
     assert probe["cold"] is not None
     (host,) = open_campaign(tmp_path / "back").campaign.hosts
-    assert host.labels["restored_from"] == f"{origin.removeprefix('--from-')} {name}"
+    assert host.labels["restored_from"] == f"{kind} {name}"
     left = [item for item in desk.left() if source not in item]
     assert left == []
 
 
-def test_expansion_and_snapshot_are_timed(desk: Desk) -> None:
-    """Each is a step of the life of a volume, which this driver attaches; nothing is left."""
+def test_snapshots_are_timed(desk: Desk) -> None:
+    """As a step of the life of a volume, which this driver attaches; nothing is left."""
     place = ("--namespace", desk.api.namespace, *IMAGE, "--size", "32Mi", "--count", "2")
-    more = (*_BLOCK, "--expand", "64Mi", "--snapshot-class", "saved")
-    limits = ("--pod-limit", "memory=256Mi", "--pod-request", "cpu=10m")
+    more = (*_BLOCK, "--snapshot-class", "saved")
+    limits = ("--pod", "limit.memory=256Mi", "--pod", "request.cpu=10m")
     done = call("k8s", "lifecycle", *place, *more, *limits, "--each", "--json")
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)
     assert len(rows) == 2
-    assert all(row[f"{step}_s"] > 0 for row in rows for step in ("attach", "expand", "snapshot"))
+    assert all(row[f"{step}_s"] > 0 for row in rows for step in ("attach", "snapshot"))
     assert desk.left() == []
     until(lambda: desk.api.list("VolumeSnapshot") == [])
-
-
-GROWN = """\
-name: grown
-defaults: {size: 8m, runtime: 15s, time_based: 1, ioengine: psync, direct: 1}
-jobs:
-  a: {rw: randwrite, bs: 4k}
-"""
-
-
-def test_a_volume_is_measured_before_during_and_after_its_expansion(desk: Desk) -> None:
-    """The request and the end are marks on the axis of the run, and what follows is after them."""
-    profile = desk.folder / "grown.yaml"
-    profile.write_text(GROWN, encoding="utf-8")
-    sizes = ("--size", "192Mi", "--expand", "256Mi")
-    done = desk.run("c", str(profile), "--storage-class", "loop", *sizes)
-    assert done.returncode == 0, done.stderr
-    assert "loop: expansion to 256Mi took" in done.stdout
-    campaign = open_campaign(desk.folder / "c")
-    summary = campaign.summary()
-    assert list(summary["arm"]) == ["before", "during", "after"]
-    marks = campaign.frame("marks")
-    assert list(marks["kind"]) == ["expand", "expanded"]
-    assert list(marks["run"]) == 2 * [summary["run"][1]]
-    requested_s, ended_s = marks["t_s"]
-    assert 2 < requested_s < ended_s
-    checked = call("check", "--files", desk.folder / "c")
-    assert checked.returncode == 0, checked.stdout + checked.stderr
-    assert call("report", desk.folder / "c").returncode == 0
-
-
-def test_expansions_that_cannot_be_are_refused_before_anything_is_made(
-    desk: Desk, job: Path
-) -> None:
-    """A class without it, a smaller size, a raw device, and several repeats."""
-    for options, status, words in (
-        (("--storage-class", "fixed", "--expand", "96Mi"), 3, "fixed does not expand volumes"),
-        (("--storage-class", "loop", "--expand", "32Mi"), 2, "is not larger than --size 64Mi"),
-        ((*_BLOCK, "--expand", "96Mi"), 2, "--volume-mode Block exclude each other"),
-        (("--storage-class", "loop", "--expand", "96Mi", "--repeat", "2"), 2, "measures one job"),
-    ):
-        done = desk.run("c", str(job), *options)
-        assert done.returncode == status, done.stderr
-        assert words in done.stderr
-    assert desk.left() == []
 
 
 @pytest.mark.parametrize(
     ("options", "status", "words"),
     [
-        (("--storage-class", "fixed", "--expand", "64Mi"), 3, "fixed does not expand volumes"),
         (("--storage-class", "loop", "--snapshot-class", "none"), 2, "no snapshot class none"),
         (
             ("--storage-class", "loop", "--snapshot-class", "saved-for-good"),
@@ -243,8 +185,8 @@ def test_expansions_that_cannot_be_are_refused_before_anything_is_made(
             "saved-for-good retains its snapshots",
         ),
         (("--storage-class", "fast", "--snapshot-class", "saved"), 4, "the snapshot of"),
-        (("--storage-class", "loop", "--from-snapshot", "none"), 2, "there is no snapshot none"),
-        (("--storage-class", "loop", "--from-claim", "none"), 2, "there is no claim none"),
+        (("--storage-class", "loop", "--from", "snapshot:none"), 2, "there is no snapshot none"),
+        (("--storage-class", "loop", "--from", "claim:none"), 2, "there is no claim none"),
     ],
 )
 def test_what_a_class_cannot_do_is_refused(
@@ -284,41 +226,15 @@ def test_a_run_on_a_raw_device_is_lost_with_its_pod(desk: Desk, tmp_path: Path) 
     assert list(open_campaign(desk.folder / "c").summary()["status"]) == ["finished"]
 
 
-def test_volumes_have_the_attributes_class_that_was_requested(desk: Desk, job: Path) -> None:
-    """It is a label of the host, by which results are compared, as the volume reports it."""
-    chosen = ("--storage-class", "loop", "--size", "128Mi", "--attributes-class", "fast")
-    done = desk.run("c", str(job), *chosen)
-    assert done.returncode == 0, done.stderr
-    assert list(open_campaign(desk.folder / "c").summary()["label_attributes_class"]) == ["fast"]
-
-
-def test_an_attributes_class_of_another_driver_is_refused(desk: Desk, job: Path) -> None:
-    """And one that is missing, by the run and by the lives of volumes, before anything is made."""
-    missing = "there is no VolumeAttributesClass none"
-    for name, words in (
-        ("none", missing),
-        ("other-driver", "is for the driver disk.csi.azure.com"),
-    ):
-        chosen = ("--storage-class", "loop", "--attributes-class", name)
-        done = desk.run("c", str(job), *chosen)
-        assert done.returncode == 2, done.stderr
-        assert words in done.stderr
-    place = ("--namespace", desk.api.namespace, *IMAGE, "--size", "32Mi", "--count", "1")
-    done = call("k8s", "lifecycle", *place, *chosen)
-    assert done.returncode == 2, done.stderr
-    assert words in done.stderr
-    assert desk.left() == []
-
-
 def test_a_snapshot_that_is_missing_is_refused_before_anything_is_made(
     desk: Desk, job: Path
 ) -> None:
     """By the run, too."""
     for origin, words in (
-        ("--from-snapshot", "there is no snapshot none"),
-        ("--from-claim", "no claim none"),
+        ("snapshot:none", "there is no snapshot none"),
+        ("claim:none", "no claim none"),
     ):
-        done = desk.run("c", str(job), "--storage-class", "loop", origin, "none")
+        done = desk.run("c", str(job), "--storage-class", "loop", "--from", origin)
         assert done.returncode == 2, done.stderr
         assert words in done.stderr
     assert desk.left() == []

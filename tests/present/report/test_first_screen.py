@@ -12,7 +12,6 @@ from tests.present.frames_by_kind import climbs, fleet, ladder, repeats, rounds,
 from tests.present.frames_for_plots import frames, result
 from tests.present.report.small_reports import content_of, parsed, row_of, run_of
 from tests.present.tables.declared_tables import delivery
-from tests.present.tables.expansions import expanded_campaign
 from volbench.analyse.compare.expected_bounds import Answer, Verdict
 from volbench.analyse.compare.promised_limits import Outcome
 from volbench.analyse.compare.repeat_statistics import Interval
@@ -27,7 +26,6 @@ from volbench.present.plots.marks import Span
 from volbench.present.report import ReportContent, finding_plots, lead_plots, render_report
 from volbench.present.report.outcomes import job_outcomes, key_numbers
 from volbench.present.tables.audit_table import audit_words
-from volbench.present.tables.expansion_table import expansion_tables
 from volbench.present.tables.findings_table import findings_by_rule
 
 VERDICT_COLUMNS = [column.name for column in FRAMES["verdicts"]]
@@ -132,14 +130,6 @@ def test_an_audit_begins_with_its_verdicts() -> None:
     assert html.index('id="audit-table"') < html.index('class="numbers"')
     (alone,) = audit_words([fine]).splitlines()
     assert alone.startswith(f"{fine.volume}")
-
-
-def test_a_campaign_with_an_expansion_begins_with_its_rates() -> None:
-    """The rows before, during and after it stand above the key figures."""
-    tables = expansion_tables(expanded_campaign(meanwhile=800.0))
-    html = render_report(replace(content([]), expanded=tables))
-    assert {"before", "expanding", "after", "-20 %"} <= set(parsed(html).text("td"))
-    assert html.index('id="expansion-table"') < html.index('class="numbers"')
 
 
 def test_imported_results_are_not_called_planned() -> None:

@@ -309,7 +309,7 @@ def cpu_bound(view: RunView, context: Context) -> Iterator[Observation]:
     ),
     why="The result is the CPU limit of the container or service, not the speed of the volume.",
     advice=(
-        "Run without a CPU limit (for pods omit --pod-limit cpu=..., or raise it), and reserve"
+        "Run without a CPU limit (for pods omit --pod limit.cpu=..., or raise it), and reserve"
         " CPUs by requests instead."
     ),
 )

@@ -245,13 +245,10 @@ class Worker:
         gate = self._gate = None if steps is None else steps.gate(self, run)
         self._states.listener(RunStarted(run, expected_s(run)))
         try:
-            continues = self._states.state(run) is RunState.RUNNING
-            if continues:
+            if self._states.state(run) is RunState.RUNNING:
                 outcome = yield from self._continue(run, gate)
-            elif (yield from self._await_host(run)):
-                outcome = yield from self._begin(run, gate)
             else:
-                outcome = RunOutcome(RunState.INTERRUPTED, "stopped by the user before it started")
+                outcome = yield from self._begin(run, gate)
         except TransportError as error:
             if error.transient or error.ends_host:
                 # The connection is lost, not the run: it may continue until a resume finds it.
@@ -272,22 +269,6 @@ class Worker:
             return (yield from self._run(run, steps))
         self._end(run, outcome)
         return outcome
-
-    def _await_host(self, run: Run) -> Work[bool]:
-        """Wait for what holds runs back, as long as a run may be late; return False on a stop."""
-        until_s, reason = time.monotonic() + self.context.settings.grace_s, ""
-        self._is_idle = True
-        while (reason_now := self._executor.held_back()) and time.monotonic() < until_s:
-            if self.context.stop.requested:
-                return False
-            if not reason:
-                self._notify(f"{run.id} waits: {reason_now}")
-            reason = reason_now
-            yield Wait(_TURN_POLL_S)
-        if reason_now:
-            self._notify(f"{run.id} no longer waits: {reason_now}")
-        self._is_idle, self._began_s = False, time.monotonic()
-        return True
 
     def _keeps_results_remote(self, run: Run, error: VolbenchError) -> bool:
         """Return whether a run's results stay on its machine until there is space here."""

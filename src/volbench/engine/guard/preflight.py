@@ -276,7 +276,8 @@ def check_memory(run: Run, *, memory_bytes: int | None) -> None:
         raise InputError(
             f"job {run.job} needs {format_capacity(needed_bytes)} of memory (numjobs x (iodepth x "
             f"bs + lockmem)), but may use only {format_capacity(memory_bytes)} of memory here",
-            hint="decrease numjobs, iodepth, bs or lockmem; a pod may have a limit (--pod-limit)",
+            hint="decrease numjobs, iodepth, bs or lockmem; a pod may have a limit: --pod "
+            "limit.memory=...",
         )
 
 

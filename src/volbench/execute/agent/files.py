@@ -3,9 +3,7 @@
 import base64
 import errno
 import hashlib
-import http.client
 import itertools
-import json
 import os
 import shutil
 import stat as modes
@@ -14,7 +12,6 @@ import tempfile
 import typing
 import zlib
 from collections.abc import Iterable, Iterator
-from urllib.parse import urlsplit
 
 from volbench.execute.agent.agent_error import AgentError, of_os_error
 from volbench.execute.agent.installed_program import Program
@@ -417,53 +414,3 @@ def _file(path: str, name: str, offset: int) -> "Iterator[dict[str, object]]":
                 yield {"data": base64.b64encode(zlib.compress(chunk, _LEVEL)).decode()}
             position += len(chunk)
         yield {"sha256": digest.hexdigest()}
-
-
-_CONNECT_S = 10.0  # A host without a way to the storage falls back; it waits once.
-_SILENCE_S = 60.0  # Storage that is asked too much answers within seconds.
-
-
-def put_folder(path: str, url: str) -> "dict[str, object]":
-    """Write all regular files below a folder as one object; return its ``size`` and ``sha256``.
-
-    Each line of the object is a part of `fetch_folder` as JSON. Until it is written, the object is
-    in a temporary file beside the folder. No proxy is used, and no redirect is followed.
-
-    Args:
-        path: the folder.
-        url: signed, of a PUT. It is a permission, and in no message.
-    """
-    digest = hashlib.sha256()
-    with tempfile.TemporaryFile(dir=os.path.dirname(path)) as body:
-        for part in fetch_folder(path, {}):
-            line = json.dumps(part).encode() + b"\n"
-            digest.update(line)
-            body.write(line)
-        size = body.tell()
-        body.seek(0)
-        _put(body, size, url)
-    return {"size": size, "sha256": digest.hexdigest()}
-
-
-def _put(body: "typing.IO[bytes]", size: int, url: str) -> None:
-    at = urlsplit(url)
-    name = "{}Connection".format(at.scheme.upper())
-    if not hasattr(http.client, name):  # HTTPS in a small image
-        reason = "its Python lacks the module ssl, which {} needs".format(at.netloc)
-        raise AgentError("failed", reason)
-    connection = getattr(http.client, name)(at.netloc, timeout=_CONNECT_S)
-    headers = {"Content-Length": str(size), "Content-Type": "application/octet-stream"}
-    try:
-        connection.connect()
-        connection.sock.settimeout(_SILENCE_S)
-        connection.request("PUT", "{}?{}".format(at.path, at.query), body=body, headers=headers)
-        answer = connection.getresponse()
-    except (OSError, http.client.HTTPException) as error:
-        reason = "no answer from {}: {}".format(at.netloc, error or type(error).__name__)
-        raise AgentError("failed", reason) from None
-    finally:
-        connection.close()
-    if answer.status != http.client.OK:
-        reason = "{} answers {} {}".format(at.netloc, answer.status, answer.reason)
-        kinds = {http.client.FORBIDDEN: "denied", http.client.NOT_FOUND: "missing"}
-        raise AgentError(kinds.get(answer.status, "failed"), reason)

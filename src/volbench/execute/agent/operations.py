@@ -42,7 +42,6 @@ OPERATIONS: "dict[str, Callable[..., object]]" = {
     "release": locks.release,
     "lock_holder": locks.lock_holder,
     "fetch_folder": files.fetch_folder,
-    "put_folder": files.put_folder,
     "survey": facts.survey,
     "cloud_machine": cloud_metadata.cloud_machine,
     "describe_volumes": volumes.describe_volumes,

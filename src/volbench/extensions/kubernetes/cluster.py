@@ -70,7 +70,6 @@ KINDS = {
     "ClusterRole": Kind("apis/rbac.authorization.k8s.io/v1", "clusterroles", False),
     "ClusterRoleBinding": Kind("apis/rbac.authorization.k8s.io/v1", "clusterrolebindings", False),
     "ConfigMap": Kind("api/v1", "configmaps"),
-    "CronJob": Kind("apis/batch/v1", "cronjobs"),
     "Event": Kind("api/v1", "events"),
     "Job": Kind("apis/batch/v1", "jobs"),
     "Lease": Kind("apis/coordination.k8s.io/v1", "leases"),
@@ -90,7 +89,6 @@ KINDS = {
     "VolumeSnapshot": Kind("apis/snapshot.storage.k8s.io/v1", "volumesnapshots"),
     "VolumeSnapshotClass": Kind("apis/snapshot.storage.k8s.io/v1", "volumesnapshotclasses", False),
     "VolumeAttachment": Kind("apis/storage.k8s.io/v1", "volumeattachments", False),
-    "VolumeAttributesClass": Kind("apis/storage.k8s.io/v1", "volumeattributesclasses", False),
 }
 
 
@@ -386,7 +384,7 @@ class Cluster:
         if status == 403 and _DENIED.search(reason):
             return ForbiddenError(
                 f"the cluster denied permission: {reason}",
-                hint="print the permissions that volbench needs: volbench k8s role",
+                hint="print the permissions that it needs: volbench k8s render --role volbench",
             )
         if status == 429 or status >= 500:
             return ConnectError(
@@ -398,8 +396,8 @@ class Cluster:
         if _NO_NAMESPACE.search(reason):
             hint = "name another one with --namespace; list them: kubectl get namespaces"
         elif "must specify limits" in reason or "must specify requests" in reason:
-            hint = "give the pods what the quota counts, such as --pod-limit cpu=4 --pod-limit "
-            hint += "memory=8Gi --pod-request cpu=4; a limit that throttles fio is reported"
+            hint = "give the pods what the quota counts, such as --pod limit.cpu=4 --pod "
+            hint += "limit.memory=8Gi --pod request.cpu=4; a limit that throttles fio is reported"
         elif status == 409 and "already exists" in reason:
             hint = f"choose another name; see what is there: volbench k8s status {self.options}"
         elif "exceeded quota" in reason:

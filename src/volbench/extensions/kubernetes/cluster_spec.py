@@ -1,54 +1,69 @@
-"""Specification of a campaign's objects on a Kubernetes cluster: its options, checked when made."""
+"""Objects of a campaign on a Kubernetes cluster, as options and settings describe them."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import Any
 
 import click
 
-from volbench.cli.configuration import container_image
 from volbench.cli.options import Decorator, Quantity
 from volbench.errors import InputError
+from volbench.extensions.kubernetes.api_values import (
+    Toleration,
+    parse_toleration,
+    require_image,
+    require_label,
+    require_name,
+    require_quantity,
+)
+from volbench.extensions.kubernetes.pod_settings import (
+    PULL_POLICIES,
+    TOPOLOGY,
+    parse_boolean,
+    parse_deadline,
+    parse_name,
+    parse_pull_policy,
+    parse_resource,
+    parse_selector,
+    parse_spread,
+    parse_user,
+    setting,
+)
 from volbench.units import parse_duration
 
-_LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
-_DNS_LABEL = re.compile(_LABEL)
-_SUBDOMAIN = re.compile(rf"{_LABEL}(\.{_LABEL})*")
-_LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?")
-_QUANTITY = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)(m|k|Ki|[MGTPE]i?|)")
-_ZERO = re.compile(r"[0.]+\D*")
-_IMAGE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]*")
-
-# Lengths and ranges of the Kubernetes API. Noticed by:
-# tests/extensions/kubernetes/test_cluster_spec.py::test_values_that_the_cluster_rejects_are_refused
-MAX_LABEL = 63
-MAX_SUBDOMAIN = 253  # Also of the API. Noticed by: tests/extensions/kubernetes/test_cluster_spec.py
-MAX_INT32 = 2**31 - 1
 # Leaves room for a pod's number and the hash that a StatefulSet adds: 63. Noticed by:
 # tests/extensions/kubernetes/test_cluster_spec.py
 MAX_CAMPAIGN = 40
 # Twice the 500 clients with which volbench is measured. Noticed by:
 # tests/extensions/kubernetes/test_cluster_spec.py
 MAX_REPLICAS = 1000
-
 LAYERS = ("device", "claim", "file")  # from the disk of a node up
-_EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
-PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 ACCESS_MODES = ("ReadWriteOnce", "ReadWriteOncePod", "ReadWriteMany")
-_TOPOLOGY = {
-    "node": "kubernetes.io/hostname",
-    "zone": "topology.kubernetes.io/zone",
-    "none": "",
-}
-_ROLES = {"data", "os"}
 NAMESPACE_HELP = "Namespace. Default: that of the context."
-_EXAMPLE = "write it like dedicated=disktest:NoSchedule"
-
 UNPRIVILEGED_USER = 65532  # The user and group of distroless images.
+
+_ROLES = {"data", "os"}
+_OPTION = "option"
+# Kind of a source to the reference of the API without its name
+_SOURCES = {
+    "snapshot": {"apiGroup": "snapshot.storage.k8s.io", "kind": "VolumeSnapshot"},
+    "claim": {"kind": "PersistentVolumeClaim"},
+}
+_NEW_VOLUME = ("--storage-class", "--keep", "--access-mode", "--from", "--pod ephemeral")
+# Option to the options that make no sense with it
+_EXCLUDED = {
+    "--pod os-disk": (*_NEW_VOLUME, "--volume-mode Block"),
+    "--claim": (*_NEW_VOLUME, "--size", "--replicas", "--pod os-disk"),
+    "--volume-mode Block": ("ReadWriteMany with --replicas",),
+    "--pod ephemeral": ("--keep",),
+    "--layers": (
+        *("--claim", "--pod os-disk", "--pod ephemeral", "--replicas", "--from"),
+        *("--volume-mode Block", "several storage classes"),
+    ),
+}
 
 
 class VolumeSource(StrEnum):
@@ -58,34 +73,6 @@ class VolumeSource(StrEnum):
     EXISTING = "existing"  # a PersistentVolumeClaim of somebody else, which is never removed
     EPHEMERAL = "ephemeral"  # a generic ephemeral volume: a claim that is deleted with its pod
     NODE = "node"  # the node's own disk, through an emptyDir
-
-
-@dataclass(frozen=True, kw_only=True)
-class Toleration:
-    """A taint that the pods accept."""
-
-    key: str
-    value: str | None = None  # None accepts every value
-    effect: str = ""  # empty accepts every effect
-
-    def __post_init__(self) -> None:
-        """Refuse an invalid key, value or effect."""
-        require_key(self.key, what="toleration")
-        require_value(self.value or "", what="toleration")
-        if self.effect and self.effect not in _EFFECTS:
-            raise InputError(
-                f"toleration: unknown effect {self.effect!r}",
-                hint=f"must be one of {', '.join(_EFFECTS)}",
-            )
-
-
-def parse_toleration(text: str) -> Toleration:
-    """Return the toleration of ``KEY[=VALUE][:EFFECT]``, as kubectl taint writes taints."""
-    taint, colon, effect = text.rpartition(":") if ":" in text else (text, "", "")
-    key, equals, value = taint.partition("=")
-    if not key or (colon and not effect):
-        raise InputError(f"toleration {text!r} is not a taint", hint=_EXAMPLE)
-    return Toleration(key=key, value=value if equals else None, effect=effect)
 
 
 def parse_layers(text: str) -> tuple[str, ...]:
@@ -99,17 +86,18 @@ def parse_layers(text: str) -> tuple[str, ...]:
     return tuple(layer for layer in LAYERS if layer in named)
 
 
-def parse_pairs(texts: Iterable[str], *, option: str) -> dict[str, str]:
-    """Return the mapping of ``KEY=VALUE`` texts."""
-    pairs: dict[str, str] = {}
-    for text in texts:
-        key, equals, value = text.partition("=")
-        if not (key and equals):
-            raise InputError(f"{option} {text!r} must be KEY=VALUE")
-        if key in pairs:
-            raise InputError(f"{option} names {key!r} twice")
-        pairs[key] = value
-    return pairs
+def parse_source(text: str) -> tuple[str, str]:
+    """Return kind and name of ``snapshot:NAME`` or ``claim:NAME``; of an empty text, none."""
+    if not text:
+        return "", ""
+    kind, _, name = text.partition(":")
+    if kind not in _SOURCES or not name:
+        raise InputError(
+            f"{text!r} is neither a snapshot nor a claim",
+            hint="write it like --from snapshot:NAME or --from claim:NAME",
+        )
+    require_name(name, what=kind)
+    return kind, name
 
 
 def option(name: str, *, default: Any, **attributes: Any) -> Any:  # noqa: ANN401 - a field of any type
@@ -121,45 +109,38 @@ def option(name: str, *, default: Any, **attributes: Any) -> Any:  # noqa: ANN40
         attributes: of click's option.
     """
     attributes.setdefault("default", attributes.pop("text", default))
-    metadata = {"name": name, "attributes": attributes}
-    if isinstance(default, dict):
-        attributes.pop("default")
-        return field(default_factory=dict, metadata=metadata)
-    return field(default=default, metadata=metadata)
-
-
-def repeatable(name: str, metavar: str, text: str, parse: Callable[[str], object] = str) -> Any:  # noqa: ANN401 - the same
-    """Return a field with the values of an option that may be given several times."""
-    kind = None if parse is str else Quantity(metavar, parse)
-    return option(
-        name, default=(), type=kind, multiple=True, metavar=metavar, help=f"{text}; repeatable."
-    )
+    return field(default=default, metadata={_OPTION: (name, attributes)})
 
 
 def text_option(name: str, metavar: str, text: str, default: str = "") -> Any:  # noqa: ANN401 - the same
     """Return a field with a text."""
-    has_default = bool(default)
-    return option(name, default=default, metavar=metavar, help=text, show_default=has_default)
+    return option(name, default=default, metavar=metavar, help=text, show_default=bool(default))
 
 
-def _pairs(name: str, metavar: str, text: str) -> Any:  # noqa: ANN401 - the same
-    def parse(_context: click.Context, _option: click.Parameter, texts: Iterable[str]) -> object:
-        return parse_pairs(texts, option=name)
-
-    text = f"{text}; repeatable."
-    return option(name, default={}, multiple=True, metavar=metavar, callback=parse, help=text)
+def _names(name: str, text: str) -> Any:  # noqa: ANN401 - the same
+    return option(name, default=(), multiple=True, metavar="NAME", help=f"{text}; repeatable.")
 
 
-def _flag(name: str, text: str) -> Any:  # noqa: ANN401 - the same
-    return option(name, default=False, is_flag=True, help=text)
+def _choice(name: str, choices: tuple[str, ...], text: str) -> Any:  # noqa: ANN401 - the same
+    return option(
+        name,
+        default=choices[0],
+        type=click.Choice(choices, case_sensitive=False),
+        metavar="|".join(choices),
+        show_default=True,
+        help=text,
+    )
 
 
-def spec_options(spec: Any, *, without: Collection[str] = ()) -> list[Decorator]:  # noqa: ANN401 - a class with fields by `option`
-    """Return the options that describe a specification, by its fields, but for some options."""
+def spec_options(spec: Any, *, only: Collection[str] = ()) -> list[Decorator]:  # noqa: ANN401 - a class with fields by `option`
+    """Return the options that describe a specification, by its fields: all, or some."""
+    described = {
+        each.name: each.metadata[_OPTION] for each in fields(spec) if _OPTION in each.metadata
+    }
     return [
-        click.option(described.metadata["name"], described.name, **described.metadata["attributes"])
-        for described in fields(spec)
-        if described.metadata and described.metadata["name"] not in without
+        click.option(name, parameter, **attributes)
+        for parameter, (name, attributes) in described.items()
+        if not only or name in only
     ]
 
 
@@ -167,43 +148,39 @@ def spec_options(spec: Any, *, without: Collection[str] = ()) -> list[Decorator]
 class ClusterSpec:
     """Objects that a campaign needs on a cluster; see `manifests.objects`.
 
-    Each field with an option is declared here and nowhere else: `options` makes the command line.
+    Each option and each setting of pods is declared here and nowhere else.
     """
 
     campaign: str  # unique name of the campaign, and of the object that owns its others
     needs_os: bool = False  # a job measures the role `os`: add an emptyDir on the node's disk
 
     # One pod and volume each, in order; a class may occur several times. Empty: the default class.
-    storage_classes: tuple[str, ...] = repeatable(
-        "--storage-class",
-        "NAME",
-        "StorageClass of the volume; several are compared with each other",
+    storage_classes: tuple[str, ...] = _names(
+        "--storage-class", "StorageClass of the volume; several are compared with each other"
     )
-    claims: tuple[str, ...] = repeatable(
+    claims: tuple[str, ...] = _names(
         "--claim",
-        "NAME",
         "Measure the volume of this claim, which exists and is never removed; several are compared",
     )
-    from_snapshot: str = text_option(
-        "--from-snapshot", "NAME", "Restore the volumes from this VolumeSnapshot."
-    )
-    from_claim: str = text_option(
-        "--from-claim", "NAME", "Clone the volume of this claim, which is not changed."
-    )
-    attributes_class: str = text_option(
-        "--attributes-class", "NAME", "VolumeAttributesClass of the volumes."
+    origin: tuple[str, str] = option(  # kind and name; two empty texts for new volumes
+        "--from",
+        default=("", ""),
+        text="",
+        type=Quantity("KIND:NAME", parse_source),
+        metavar="snapshot:NAME|claim:NAME",
+        help="Restore the volumes from this VolumeSnapshot, or clone the volume of this claim.",
     )
     size: str = text_option("--size", "SIZE", "Size of each volume, like 250Gi.")
-    expand_to: str = text_option(
-        "--expand", "SIZE", "Also measure the expansion of each volume to this size."
-    )
-    volume_mode: str = option(
+    volume_mode: str = _choice(
         "--volume-mode",
-        default="Filesystem",
-        type=click.Choice(["Filesystem", "Block"], case_sensitive=False),
-        metavar="Filesystem|Block",
-        show_default=True,
-        help="Measure through a filesystem, or the raw block device.",
+        ("Filesystem", "Block"),
+        "Measure through a filesystem, or the raw block device.",
+    )
+    access_mode: str = _choice(
+        "--access-mode",
+        ACCESS_MODES,
+        "Access mode of the claims. With ReadWriteMany, --replicas N measures one volume from N "
+        "pods, each in a folder of its own.",
     )
     layers: tuple[str, ...] = option(
         "--layers",
@@ -219,19 +196,6 @@ class ClusterSpec:
         "NAME",
         "Existing claim of a local block volume: the layer device. It is never removed.",
     )
-    access_mode: str = option(
-        "--access-mode",
-        default=ACCESS_MODES[0],
-        type=click.Choice(ACCESS_MODES, case_sensitive=False),
-        metavar="|".join(ACCESS_MODES),
-        show_default=True,
-        help="Access mode of the claims. With ReadWriteMany, --replicas N measures one volume from "
-        "N pods, each in a folder of its own.",
-    )
-    os_disk: bool = _flag("--os-disk", "Measure the node's own disk, through an emptyDir.")
-    ephemeral: bool = _flag(
-        "--ephemeral", "Use generic ephemeral volumes, which are deleted with their pods."
-    )
     replicas: int = option(  # pods for each storage class; a StatefulSet if there are several
         "--replicas",
         default=1,
@@ -240,193 +204,159 @@ class ClusterSpec:
         metavar="N",
         help="Measure N volumes of each class at the same time, each in its own pod.",
     )
-    spread: str = text_option(
-        "--spread",
-        "node|zone|none|LABEL",
-        "Spread replicas evenly over nodes, zones, or values of a node label.",
-        "node",
-    )
-    is_parallel: bool = _flag(
-        "--parallel-classes",
-        "Measure several storage classes at the same time, each on a node of its own (see "
-        "--spread), instead of one after another.",
-    )
-    node_selector: Mapping[str, str] = _pairs(
-        "--node-selector", "LABEL=VALUE", "Run only on nodes with this label"
-    )
-    tolerations: tuple[Toleration, ...] = repeatable(
-        "--toleration",
-        "KEY[=VALUE][:EFFECT]",
-        "Also run on nodes with this taint",
-        parse_toleration,
-    )
-    image: str = option(
-        "--image",
-        default="",
-        callback=lambda _context, _option, image: image or container_image(),
-        metavar="IMAGE",
-        help="Container image with fio and python3. Default: `image` in volbench.toml.",
-    )
-    image_pull_policy: str | None = option(
-        "--image-pull-policy",
-        default=None,
-        type=click.Choice(PULL_POLICIES, case_sensitive=False),
-        metavar="|".join(PULL_POLICIES),
-        help="When to pull the image. Default: the cluster's rule.",
-    )
-    image_pull_secrets: tuple[str, ...] = repeatable(
-        "--image-pull-secret", "NAME", "Secret with credentials of the image's registry"
-    )
-    pod_requests: Mapping[str, str] = _pairs(
-        "--pod-request",
-        "RESOURCE=QUANTITY",
-        "Resource that a node must have free for a pod, such as cpu=2",
-    )
-    pod_limits: Mapping[str, str] = _pairs(
-        "--pod-limit",
-        "RESOURCE=QUANTITY",
-        "Limit of a pod. Default: none, since a CPU limit throttles fio and a memory limit its "
-        "page cache",
-    )
-    run_as_user: int | None = option(
-        "--run-as-user",
-        default=None,
-        type=click.IntRange(0, MAX_INT32),
-        metavar="UID",
-        help="User and group of the container. Default: 65532; 0 for --volume-mode Block.",
-    )
-    service_account: str = text_option(  # its token is not mounted
-        "--service-account", "NAME", "Service account of the pods."
+    keep: bool = option(
+        "--keep", default=False, is_flag=True, help="Keep the volumes when the campaign has ended."
     )
     namespace: str = text_option("--namespace", "NAME", NAMESPACE_HELP)
-    deadline_s: int = option(
-        "--deadline",
-        default=86400,
-        text="1d",
-        type=Quantity("TIME", lambda text: max(1, round(parse_duration(text)))),
-        show_default=True,
-        help="Time after which the cluster terminates a pod; not with --replicas.",
+
+    image: str = setting(
+        "image", "IMAGE", "Container image with fio and python3.", require_image, default=""
     )
-    keep: bool = _flag("--keep", "Keep the volumes when the campaign has ended.")
+    image_pull_policy: str = setting(
+        "image-pull-policy",
+        "|".join(PULL_POLICIES),
+        "When to pull the image. Default: the cluster's rule.",
+        parse_pull_policy,
+        default="",
+    )
+    image_pull_secrets: tuple[str, ...] = setting(
+        "image-pull-secret",
+        "NAME",
+        "Secret with credentials of the image's registry; repeatable.",
+        parse_name,
+        default=(),
+    )
+    node_selector: Mapping[str, str] = setting(
+        "node-selector",
+        "LABEL=VALUE",
+        "Run only on nodes with this label; repeatable.",
+        parse_selector,
+        default={},
+    )
+    tolerations: tuple[Toleration, ...] = setting(
+        "toleration",
+        "KEY[=VALUE][:EFFECT]",
+        "Also run on nodes with this taint; repeatable.",
+        parse_toleration,
+        default=(),
+    )
+    topology_key: str = setting(
+        "spread",
+        "node|zone|none|LABEL",
+        "Spread replicas evenly over nodes, zones, or values of a node label. Default: node.",
+        parse_spread,
+        default=TOPOLOGY["node"],
+    )
+    requests: Mapping[str, str] = setting(
+        "request.",
+        "QUANTITY",
+        "Resource that a node must have free for a pod, such as request.cpu=2.",
+        parse_resource,
+        default={},
+    )
+    limits: Mapping[str, str] = setting(
+        "limit.",
+        "QUANTITY",
+        "Limit of a pod. Default: none, since a CPU limit throttles fio and a memory limit its "
+        "page cache.",
+        parse_resource,
+        default={},
+    )
+    run_as_user: int | None = setting(
+        "run-as-user",
+        "UID",
+        "User and group of the container. Default: 65532; 0 for raw block devices.",
+        parse_user,
+        default=None,
+    )
+    service_account: str = setting(  # its token is not mounted
+        "service-account", "NAME", "Service account of the pods.", parse_name, default=""
+    )
+    os_disk: bool = setting(
+        "os-disk",
+        "true",
+        "Measure the node's own disk, through an emptyDir.",
+        parse_boolean,
+        default=False,
+    )
+    ephemeral: bool = setting(
+        "ephemeral",
+        "true",
+        "Use generic ephemeral volumes, which are deleted with their pods.",
+        parse_boolean,
+        default=False,
+    )
+    deadline_s: int = setting(
+        "deadline",
+        "TIME",
+        "Time after which the cluster terminates a pod; not with --replicas. Default: 1d.",
+        parse_deadline,
+        default=86400,
+    )
+    timeout_s: float = setting(
+        "timeout",
+        "TIME",
+        "How long to wait for pods that cannot start, such as for a new node. Default: 10m.",
+        parse_duration,
+        default=600.0,
+    )
 
     def __post_init__(self) -> None:
         """Refuse values that the cluster would refuse, and contradictions."""
-        require_name(self.campaign, what="campaign", longest=MAX_CAMPAIGN)
+        require_label(self.campaign, what="campaign", longest=MAX_CAMPAIGN)
         if self.namespace:
-            require_name(self.namespace, what="namespace")
-        if not _IMAGE.fullmatch(self.image):
+            require_label(self.namespace, what="namespace")
+        if not self.image:
             raise InputError(
-                f"{self.image!r} is not the name of an image"
-                if self.image
-                else "the container image is missing",
-                hint="build the Containerfile, push it to your registry, and name it: --image "
-                "registry.example.com/volbench-fio:1, or image = ... in volbench.toml",
+                "the container image is missing",
+                hint="build the Containerfile, push it to your registry, and name it: --pod image="
+                "registry.example.com/volbench-fio:1, or image = ... below [pod] in volbench.toml",
             )
-        for name in self.storage_classes:
-            _require(_SUBDOMAIN, name, what="storage class", longest=MAX_SUBDOMAIN)
-        self._require_volume()
-        self._require_placement()
-        self._require_container()
-
-    def _require_volume(self) -> None:
-        for name in self.claims:
-            _require(_SUBDOMAIN, name, what="claim", longest=MAX_SUBDOMAIN)
-        if not self.size and not self.os_disk and not self.claims:
+        for what, names in (
+            ("storage class", self.storage_classes),
+            ("claim", (*self.claims, *filter(None, [self.device_claim]))),
+        ):
+            for name in names:
+                require_name(name, what=what)
+        if self.size:
+            require_quantity(self.size, what="size")
+        elif not self.os_disk and not self.claims:
             raise InputError(
                 "the volume size is missing",
                 hint="the size decides the limits of most cloud volumes: --size 250Gi",
             )
-        for what, size in (("size", self.size), ("--expand", self.expand_to)):
-            if size:
-                require_quantity(size, what=what)
-        for what, name in (
-            ("snapshot", self.from_snapshot),
-            ("claim", self.from_claim),
-            ("attributes class", self.attributes_class),
-            ("claim", self.device_claim),
-        ):
-            if name:
-                _require(_SUBDOMAIN, name, what=what, longest=MAX_SUBDOMAIN)
         if ("device" in self.layers) != bool(self.device_claim):
             raise InputError(
                 "--device-claim names the disk for the layer device: each needs the other",
                 hint="add --layers device,claim,file --device-claim NAME, or leave out both",
             )
-        is_shared = self.is_shared
-        contradictions = (
-            ("--os-disk", "--ephemeral", self.os_disk and self.ephemeral),
-            ("--os-disk", "--volume-mode Block", self.os_disk and self.is_block),
-            ("--os-disk", "--storage-class", self.os_disk and self.storage_classes),
-            ("--os-disk", "--keep", self.os_disk and self.keep),
-            ("--ephemeral", "--keep", self.ephemeral and self.keep),
-            ("--claim", "--storage-class", self.claims and self.storage_classes),
-            ("--claim", "--size", self.claims and self.size),
-            ("--claim", "--os-disk", self.claims and self.os_disk),
-            ("--claim", "--ephemeral", self.claims and self.ephemeral),
-            ("--claim", "--keep", self.claims and self.keep),
-            ("--claim", "--replicas", self.claims and self.replicas > 1),
-            ("--claim", "--access-mode", self.claims and self.access_mode != ACCESS_MODES[0]),
-            ("--os-disk", "--access-mode", self.os_disk and self.access_mode != ACCESS_MODES[0]),
-            ("--from-snapshot", "--from-claim", self.from_snapshot and self.from_claim),
-            *(
-                (option, other, name and is_given)
-                for option, name in (
-                    ("--from-snapshot", self.from_snapshot),
-                    ("--from-claim", self.from_claim),
-                    ("--attributes-class", self.attributes_class),
-                    ("--expand", self.expand_to),
-                )
-                for other, is_given in (("--claim", self.claims), ("--os-disk", self.os_disk))
-            ),
-            ("--volume-mode Block", "ReadWriteMany with --replicas", self.is_block and is_shared),
-            ("--expand", "ReadWriteMany with --replicas", self.expand_to and is_shared),
-            ("--parallel-classes", "--replicas", self.is_parallel and self.replicas > 1),
-            *(
-                ("--layers", other, self.layers and is_given)
-                for other, is_given in (
-                    ("--claim", self.claims),
-                    ("--os-disk", self.os_disk),
-                    ("--ephemeral", self.ephemeral),
-                    ("--replicas", self.replicas > 1),
-                    ("--volume-mode Block", self.volume_mode == "Block"),
-                    ("--expand", self.expand_to),
-                    ("several storage classes", len(self.storage_classes) > 1),
-                    ("restored volumes", self.data_source),
-                )
-            ),
-        )
-        for option, other, is_given in contradictions:
-            if is_given:
+        self._refuse_contradictions()
+
+    def _refuse_contradictions(self) -> None:
+        given = {
+            "--storage-class": self.storage_classes,
+            "several storage classes": len(self.storage_classes) > 1,
+            "--size": self.size,
+            "--keep": self.keep,
+            "--replicas": self.replicas > 1,
+            "--access-mode": self.access_mode != ACCESS_MODES[0],
+            "ReadWriteMany with --replicas": self.is_shared,
+            "--from": self.data_source,
+            "--volume-mode Block": self.volume_mode == "Block",
+            "--claim": self.claims,
+            "--layers": self.layers,
+            "--pod os-disk": self.os_disk,
+            "--pod ephemeral": self.ephemeral,
+        }
+        for option, others in _EXCLUDED.items():
+            other = next((name for name in others if given[name]), "")
+            if given[option] and other:
                 raise InputError(
                     f"{option} and {other} exclude each other",
                     hint="the node's own disk is an emptyDir, which is deleted with its pod"
-                    if option == "--os-disk"
+                    if option == "--pod os-disk"
                     else "leave out one of them",
                 )
-
-    def _require_placement(self) -> None:
-        for key, value in self.node_selector.items():
-            require_key(key, what="node selector")
-            require_value(value, what=f"node selector {key}")
-        if self.topology_key:
-            require_key(self.topology_key, what="--spread")
-        _require_range(self.replicas, 1, MAX_REPLICAS, what="replicas")
-
-    def _require_container(self) -> None:
-        if self.image_pull_policy not in (None, *PULL_POLICIES):
-            raise InputError(
-                f"unknown image pull policy {self.image_pull_policy!r}",
-                hint=f"must be one of {', '.join(PULL_POLICIES)}",
-            )
-        for name in (*self.image_pull_secrets, *filter(None, [self.service_account])):
-            _require(_SUBDOMAIN, name, what="secret or service account", longest=MAX_SUBDOMAIN)
-        for kind, quantities in (("request", self.pod_requests), ("limit", self.pod_limits)):
-            for resource, quantity in quantities.items():
-                require_key(resource, what=kind)
-                require_quantity(quantity, what=f"{kind} of {resource}")
-        if self.run_as_user is not None:
-            _require_range(self.run_as_user, 0, MAX_INT32, what="user id")
-        _require_range(self.deadline_s, 1, MAX_INT32, what="deadline in seconds")
 
     def for_roles(self, roles: Collection[str]) -> ClusterSpec:
         """Return the specification of a campaign whose jobs measure volumes of these roles."""
@@ -448,7 +378,7 @@ class ClusterSpec:
 
     @property
     def unnamed_class(self) -> str:
-        """What a volume without a known storage class is called."""
+        """Name of a volume without a known storage class."""
         if self.os_disk:
             return "node-disk"
         return "unknown" if self.claims else "default"
@@ -465,11 +395,6 @@ class ClusterSpec:
         return is_claim and self.replicas > 1 and self.access_mode == "ReadWriteMany"
 
     @property
-    def topology_key(self) -> str:
-        """Node label over whose values pods are spread; empty for no rule."""
-        return _TOPOLOGY.get(self.spread, self.spread)
-
-    @property
     def user(self) -> int:
         """User and group id of the container; a block device in it belongs to root."""
         if self.run_as_user is not None:
@@ -478,89 +403,11 @@ class ClusterSpec:
 
     @property
     def data_source(self) -> dict[str, str]:
-        """What the volumes are restored or cloned from; empty for new ones."""
-        if self.from_snapshot:
-            kind = {"apiGroup": "snapshot.storage.k8s.io", "kind": "VolumeSnapshot"}
-            return {**kind, "name": self.from_snapshot}
-        return {"kind": "PersistentVolumeClaim", "name": self.from_claim} if self.from_claim else {}
-
-    @property
-    def origin(self) -> str:
-        """What the volumes are restored or cloned from, in words; empty for new ones."""
-        if self.from_snapshot:
-            return f"snapshot {self.from_snapshot}"
-        return f"claim {self.from_claim}" if self.from_claim else ""
+        """Reference to the snapshot or claim that volumes are made from; empty for new ones."""
+        kind, name = self.origin
+        return {**_SOURCES[kind], "name": name} if kind else {}
 
     @property
     def volumes(self) -> tuple[str, ...]:
         """Storage class of each volume, in order; empty text for the default or an unknown one."""
         return self.storage_classes or ("",) * max(1, len(self.claims))
-
-
-def quantity_bytes(text: str) -> int:
-    """Return the bytes of a Kubernetes quantity, such as ``250Gi`` or ``1.5G``; 0 if invalid."""
-    match = _QUANTITY.fullmatch(text)
-    if match is None:
-        return 0
-    number, unit = match.groups()
-    power = " kMGTPE".find(unit[:1].lower() if unit == "Ki" else unit[:1] or " ")
-    return int(float(number) * (1024 if unit.endswith("i") else 1000) ** power) if power >= 0 else 0
-
-
-def is_growing(claim: Mapping[str, Any]) -> bool:
-    """Return whether the volume of a claim is smaller than the claim asks for."""
-    wanted = claim["spec"]["resources"]["requests"]["storage"]
-    size = claim.get("status", {}).get("capacity", {}).get("storage", "")
-    return quantity_bytes(size) < quantity_bytes(wanted)
-
-
-def require_name(text: str, *, what: str, longest: int = MAX_LABEL) -> None:
-    """Refuse a text that is not a DNS label, such as the name of a namespace."""
-    _require(_DNS_LABEL, text, what=what, longest=longest)
-
-
-def _require(pattern: re.Pattern[str], text: str, *, what: str, longest: int) -> None:
-    if len(text) > longest or not pattern.fullmatch(text):
-        raise InputError(
-            f"{what} {text!r} is not a valid Kubernetes name",
-            hint=f"use lower-case letters, digits and -, at most {longest} characters",
-        )
-
-
-def require_key(text: str, *, what: str) -> None:
-    """Refuse a text that is not a valid label key: ``[PREFIX/]NAME``."""
-    prefix, slash, name = text.rpartition("/")
-    fits = len(prefix) <= MAX_SUBDOMAIN and len(name) <= MAX_LABEL and bool(name)
-    if not fits or not _LABEL_VALUE.fullmatch(name) or (slash and not _SUBDOMAIN.fullmatch(prefix)):
-        raise InputError(
-            f"{what}: {text!r} is not a valid label key",
-            hint="write it like disktest or example.com/disktest",
-        )
-
-
-def require_value(text: str, *, what: str) -> None:
-    """Refuse a text that is not a valid label value."""
-    if not is_label_value(text):
-        raise InputError(
-            f"{what}: {text!r} is not a valid label value",
-            hint=f"use letters, digits, -, _ and ., at most {MAX_LABEL} characters",
-        )
-
-
-def require_quantity(text: str, *, what: str) -> None:
-    """Refuse a text that is not a positive quantity, such as the size of a volume."""
-    if not _QUANTITY.fullmatch(text) or _ZERO.fullmatch(text):
-        raise InputError(
-            f"{what}: {text!r} is not a positive quantity",
-            hint="write it as Kubernetes does, like 250Gi, 500m or 2",
-        )
-
-
-def _require_range(number: int, lowest: int, highest: int, *, what: str) -> None:
-    if not lowest <= number <= highest:
-        raise InputError(f"{what} must be between {lowest} and {highest}, not {number}")
-
-
-def is_label_value(text: str) -> bool:
-    """Return whether a text is valid as the value of a label."""
-    return len(text) <= MAX_LABEL and _LABEL_VALUE.fullmatch(text) is not None

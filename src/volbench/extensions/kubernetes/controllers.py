@@ -9,13 +9,10 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import click
 
 from volbench.errors import (
     ArchiveError,
@@ -25,38 +22,29 @@ from volbench.errors import (
     InputError,
     quoted,
 )
-from volbench.extensions.kubernetes.cluster import KINDS, Cluster, Manifest
+from volbench.extensions.kubernetes.api_values import require_label, require_quantity
+from volbench.extensions.kubernetes.cluster import Cluster, Manifest
 from volbench.extensions.kubernetes.cluster_spec import (
     MAX_CAMPAIGN,
-    MAX_INT32,
-    PULL_POLICIES,
     UNPRIVILEGED_USER,
-    option,
-    repeatable,
-    require_name,
-    require_quantity,
     text_option,
 )
 from volbench.extensions.kubernetes.leases import POD_VARIABLE, controller_of
 from volbench.extensions.kubernetes.manifests import (
     CAMPAIGN_LABEL,
     MANAGED_BY,
-    UPLOAD_VARIABLE,
     WAIT,
     claim_spec,
     make_container,
     make_object,
     pod_spec,
-    volumes_role,
 )
 from volbench.extensions.kubernetes.pod_status import POLL_S, has_ended, ready_pods, why_pending
-from volbench.store.layout import is_address
 
 CONTROLLER_LABEL = "volbench.io/controller"
 CONTAINER = "controller"
 RESULTS_MOUNT = "/results"
-# Entries of the controller's object: the arguments of volbench run, and what a schedule has more
-ARGUMENTS, SCHEDULE = "arguments.json", "schedule.json"
+_ARGUMENTS = "arguments.json"  # Entry of the controller's object: the arguments of volbench run
 
 _SUBMITTED = "/submitted"
 # A controller of 40 pods takes 262 MB, and its timing must not wait for other pods of its node.
@@ -68,7 +56,7 @@ MAX_SUBMITTED_BYTES = 900_000
 # A campaign of days may lose its pod a few times; more often, a person should look. Noticed by:
 # tests/extensions/kubernetes/test_controller.py::test_a_campaign_goes_on_without_this_machine
 _RESTARTS = 3
-_GRACE_S = 120  # Ending fio takes seconds, uploading the campaign up to two minutes.
+_GRACE_S = 120  # Ending fio takes seconds; fetching its results, up to a minute.
 
 # A node that is well ends a pod within seconds of its grace; no verdict depends on it.
 _REMOVED_S = 60.0
@@ -76,46 +64,26 @@ _REMOVED_S = 60.0
 _READY_S = 300.0
 
 # Condition of a Job to the state of its controller
-_ACTIVE = {"waiting", "running"}
 _ENDED = {"Complete": "finished", "Failed": "failed", "Suspended": "cancelled"}
 
-# Scripts of a controller. Arguments: the campaign folder, the address of the upload or nothing, the
-# port of the metrics or nothing, their address, and those of volbench run. `run` passes SIGTERM on.
-FUNCTIONS = f"""\
-stop() {{ [ -z "$pid" ] || kill -TERM "$pid"; }}
-run() {{
-    "$@" & pid=$!
-    while :; do
-        code=0
-        wait "$pid" || code=$?
-        kill -0 "$pid" 2>/dev/null || break
-    done
-    pid=
-}}
-pid= campaign=$1 upload=$2 port=$3 address=$4
-export {UPLOAD_VARIABLE}="$2"
-shift 4
-trap stop TERM
+# Script of a controller. Arguments: the campaign folder, the port of the metrics or nothing, their
+# address, and the arguments of volbench run. It passes SIGTERM on.
+SCRIPT = f"""\
+pid= campaign=$1 port=$2 address=$3
+shift 3
+trap '[ -z "$pid" ] || kill -TERM "$pid"' TERM
 cd {RESULTS_MOUNT} || exit 7
-"""
-# A campaign starts only if its results can be uploaded.
-CAMPAIGN = """\
-code=0
 if [ -e "$campaign/campaign.json" ]; then
-    run volbench resume "$campaign" ${port:+--metrics-port "$port" --metrics-address "$address"}
+    set -- resume "$campaign" ${{port:+--metrics-port "$port" --metrics-address "$address"}}
 else
-    [ -z "$upload" ] || run volbench upload --check "$upload"
-    [ "$code" -ne 0 ] ||
-        run volbench run "$@" --k8s --yes ${port:+--metrics-address "$address"} --output "$campaign"
+    set -- run "$@" --k8s --yes ${{port:+--metrics-address "$address"}} --output "$campaign"
 fi
-ended=$code
-"""
-_RUN = f"""\
-{FUNCTIONS}{CAMPAIGN}if [ -n "$upload" ] && [ -e "$campaign/campaign.json" ]; then
-    run volbench upload "$campaign" "$upload"
-    [ "$ended" -ne 0 ] || ended=$code
-fi
-exit "$ended"
+volbench "$@" & pid=$!
+while :; do
+    code=0
+    wait "$pid" || code=$?
+    kill -0 "$pid" 2>/dev/null || exit "$code"
+done
 """
 
 
@@ -129,7 +97,10 @@ class ControllerSpec:
     arguments: tuple[str, ...]  # of volbench run, beside the profiles
     profiles: Mapping[str, str]  # texts of the profiles, by file name, in their order
     service_account: str = text_option(
-        "--service-account", "NAME", "Account with the rights of volbench k8s role.", "volbench"
+        "--service-account",
+        "NAME",
+        "Account with the rights of volbench k8s render --role.",
+        "volbench",
     )
     claim_size: str = text_option(
         "--claim-size", "SIZE", "Size of the volume for the campaign folder.", "1Gi"
@@ -137,44 +108,22 @@ class ControllerSpec:
     claim_class: str = text_option(
         "--claim-class", "NAME", "StorageClass of that volume. Default: the cluster's."
     )
-    upload: str = text_option(
-        "--upload", "s3://BUCKET/PREFIX", "Upload the campaign folder there when the campaign ends."
-    )
     secret: str = text_option(
         "--secret",
         "NAME",
-        "Secret whose entries become environment variables, such as AWS_ACCESS_KEY_ID.",
+        "Secret whose entries become environment variables, such as passwords of profiles.",
     )
-    image_pull_policy: str | None = option(
-        "--image-pull-policy",
-        default=None,
-        type=click.Choice(PULL_POLICIES),
-        help="When to pull the controller's image. Default: the cluster's rule.",
-    )
-    image_pull_secrets: tuple[str, ...] = repeatable(
-        "--image-pull-secret", "NAME", "Secret with registry credentials"
-    )
-    run_as_user: int = option(
-        "--run-as-user",
-        default=UNPRIVILEGED_USER,
-        type=click.IntRange(0, MAX_INT32),
-        show_default=True,
-        metavar="UID",
-        help="User and group of the controller.",
-    )
+    image_pull_policy: str = ""  # empty for the cluster's rule
+    image_pull_secrets: tuple[str, ...] = ()
+    run_as_user: int = UNPRIVILEGED_USER
     metrics_port: int | None = None  # of the pod, on which Prometheus finds metrics
     metrics_address: str = "0.0.0.0"  # noqa: S104 - of the pod, for Prometheus
 
     def __post_init__(self) -> None:
         """Refuse what the cluster would refuse, or what it cannot store."""
-        require_name(self.name, what="name", longest=MAX_CAMPAIGN)
-        require_name(self.namespace, what="namespace")
+        require_label(self.name, what="name", longest=MAX_CAMPAIGN)
+        require_label(self.namespace, what="namespace")
         require_quantity(self.claim_size, what="--claim-size")
-        if self.upload and not is_address(self.upload):
-            raise InputError(
-                f"--upload {self.upload} is not an address of object storage",
-                hint="write it like s3://BUCKET/PREFIX",
-            )
         size_bytes = sum(len(text.encode()) for text in self.profiles.values())
         if size_bytes > MAX_SUBMITTED_BYTES:
             raise InputError(
@@ -190,24 +139,23 @@ def controller_objects(spec: ControllerSpec, *, owner_uid: str = "") -> list[Man
     labels = controller_labels(spec.name)
     described: Manifest = {"namespace": spec.namespace, "labels": labels}
     owned = described | {"owner": (spec.name, owner_uid)}
-    data = {ARGUMENTS: arguments, **spec.profiles}
+    data = {_ARGUMENTS: arguments, **spec.profiles}
     claim = claim_spec(spec.claim_size, spec.claim_class)
     return [
         make_object("ConfigMap", spec.name, **described, data=data),
         make_object("PersistentVolumeClaim", spec.name, **owned, spec=claim),
-        make_object("Job", spec.name, **owned, spec=job_spec(spec, script=_RUN)),
+        make_object("Job", spec.name, **owned, spec=_job_spec(spec)),
     ]
 
 
-def job_spec(spec: ControllerSpec, *, script: str) -> Manifest:
-    """Return the content of a Job that runs a script."""
+def _job_spec(spec: ControllerSpec) -> Manifest:
     paths = [f"{_SUBMITTED}/{name}" for name in spec.profiles]
     port = "" if spec.metrics_port is None else str(spec.metrics_port)
-    settings = (spec.name, spec.upload, port, spec.metrics_address)
+    settings = (spec.name, port, spec.metrics_address)
     program = make_container(
         CONTAINER,
         spec.image,
-        ["sh", "-c", script, "volbench", *settings, *paths, *spec.arguments],
+        ["sh", "-c", SCRIPT, "volbench", *settings, *paths, *spec.arguments],
         environment={"HOME": RESULTS_MOUNT, "XDG_STATE_HOME": f"{RESULTS_MOUNT}/.state"},
         mounts={"results": RESULTS_MOUNT, "tmp": "/tmp"},  # noqa: S108 - a volume of the pod
         pull_policy=spec.image_pull_policy,
@@ -230,7 +178,7 @@ def job_spec(spec: ControllerSpec, *, script: str) -> Manifest:
     ]
     content = {
         "restartPolicy": "Never",
-        "serviceAccountName": spec.service_account or spec.name,
+        "serviceAccountName": spec.service_account,
         "terminationGracePeriodSeconds": _GRACE_S,
         **pod_spec(program, volumes, user=spec.run_as_user, secrets=spec.image_pull_secrets),
     }
@@ -284,51 +232,28 @@ class ControllerState:
     """State of a controller."""
 
     name: str  # of its objects
-    # ``waiting``, ``running``, ``finished``, ``failed`` or ``cancelled``; of a schedule between its
-    # campaigns ``scheduled`` or ``suspended``
-    state: str
+    state: str  # ``waiting``, ``running``, ``finished``, ``failed`` or ``cancelled``
     reason: str  # why it is waiting, or has failed, in the words of the cluster
     arguments: tuple[str, ...]  # of volbench run
     submitted_utc: str  # when
-    ended_utc: str  # empty before; end of the last campaign of a schedule
+    ended_utc: str  # empty before
     pod: str  # its last pod; empty before the first
-    job: str  # name of its Job; empty before the first of a schedule
-    cron: str  # times of a schedule; empty for any other
 
 
 def submit_controller(cluster: Cluster, spec: ControllerSpec) -> None:
     """Create the objects of a controller; if one is refused, those before it are removed."""
     for manifest in controller_objects(spec):
         cluster.create(manifest, dry_run=True)
-    remove = f"kubectl -n {cluster.namespace} delete configmap {quoted(spec.name)}"
-    create_owned(cluster, spec, lambda uid: controller_objects(spec, owner_uid=uid), remove=remove)
-
-
-def create_owned(
-    cluster: Cluster,
-    spec: ControllerSpec,
-    objects: Callable[[str], list[Manifest]],
-    *,
-    remove: str,
-) -> None:
-    """Create objects, the owner first, whose UID the others need.
-
-    If one is refused, those before it are removed.
-
-    Args:
-        remove: command that removes what is left if the API server cannot be reached meanwhile.
-    """
     if spec.claim_class:
         cluster.require_storage_class(spec.claim_class)
     with ExitStack() as stack:
         try:
-            uid = cluster.create(objects("")[0])["metadata"]["uid"]
+            uid = cluster.create(controller_objects(spec)[0])["metadata"]["uid"]
             stack.callback(cluster.delete, "ConfigMap", spec.name, uid=uid)
-            for manifest in objects(uid)[1:]:
-                made = cluster.create(manifest)
-                if not KINDS[made["kind"]].is_namespaced:  # it cannot have an owner in a namespace
-                    stack.callback(cluster.delete, made["kind"], made["metadata"]["name"])
+            for manifest in controller_objects(spec, owner_uid=uid)[1:]:
+                cluster.create(manifest)
         except ConnectError as error:
+            remove = f"kubectl -n {cluster.namespace} delete configmap {quoted(spec.name)}"
             error.hint += f"; once it answers, remove what was created: {remove}"
             stack.pop_all()
             raise
@@ -344,42 +269,27 @@ def controllers_on(cluster: Cluster) -> list[ControllerState]:
 
 def find_controller(cluster: Cluster, name: str) -> ControllerState:
     """Return the state of a controller."""
-    return _state_of(cluster, owner_of(cluster, name))
+    return _state_of(cluster, _owner_of(cluster, name))
 
 
 def _state_of(cluster: Cluster, owner: Manifest) -> ControllerState:
     name = owner["metadata"]["name"]
-    schedule = cluster.read("CronJob", name) if SCHEDULE in owner["data"] else None
-    job = cluster.read("Job", name) if schedule is None else _last_job(cluster, name)
-    pods = _by_age(cluster.list("Pod", f"job-name={job['metadata']['name']}")) if job else []
-    if schedule is not None and job is None:
-        state = reason = ""
-    else:
-        state, reason = _judge(cluster, job, pods[-1] if pods else None)
-    if schedule is not None and state not in _ACTIVE:
-        reason = state and f"last: {reason or state}"
-        state = "suspended" if schedule["spec"].get("suspend") else "scheduled"
+    job = cluster.read("Job", name)
+    pods = sorted(
+        cluster.list("Pod", f"job-name={name}") if job else [],
+        key=lambda item: str(item["metadata"]["creationTimestamp"]),
+    )
+    state, reason = _judge(cluster, job, pods[-1] if pods else None)
     ends = [item["lastTransitionTime"] for item in _conditions(job) if item["type"] in _ENDED]
     return ControllerState(
         name,
         state,
         reason,
-        tuple(json.loads(owner["data"][ARGUMENTS])),
+        tuple(json.loads(owner["data"][_ARGUMENTS])),
         owner["metadata"]["creationTimestamp"],
         max(ends, default=""),
         pods[-1]["metadata"]["name"] if pods else "",
-        job["metadata"]["name"] if job else "",
-        schedule["spec"]["schedule"] if schedule else "",
     )
-
-
-def _last_job(cluster: Cluster, name: str) -> Manifest | None:
-    jobs = _by_age(cluster.list("Job", f"{CONTROLLER_LABEL}={name}"))
-    return jobs[-1] if jobs else None
-
-
-def _by_age(manifests: list[Manifest]) -> list[Manifest]:
-    return sorted(manifests, key=lambda item: str(item["metadata"]["creationTimestamp"]))
 
 
 def _conditions(job: Manifest | None) -> list[Manifest]:
@@ -424,14 +334,8 @@ def fetch_campaign(cluster: Cluster, name: str, folder: Path) -> None:
     from volbench.store.archive import refuse_used
 
     refuse_used(folder)
-    owner = owner_of(cluster, name)
+    owner = _owner_of(cluster, name)
     state, job = _state_of(cluster, owner), cluster.read("Job", name)
-    if state.cron:
-        upload = schedule_settings(owner)["upload"]
-        raise InputError(
-            f"{name} is a schedule: its campaigns are in {upload}",
-            hint=f"show them: volbench show {quoted(upload)}",
-        )
     if state.state not in _ENDED.values() or job is None:
         raise CampaignError(
             f"the controller {name} is {state.state}",
@@ -453,92 +357,51 @@ def fetch_campaign(cluster: Cluster, name: str, folder: Path) -> None:
         cluster.delete("Pod", reader, grace_s=0)
 
 
-def cancel_controller(cluster: Cluster, name: str) -> str:
+def cancel_controller(cluster: Cluster, name: str) -> None:
     """End a controller in an orderly way, and remove the pods and volumes of its campaign.
 
-    The runs that have finished stay in its volume. A schedule is removed too, unless Helm owns it;
-    its bucket stays as it is.
-
-    Returns:
-        What was done, and the next command.
+    The runs that have finished stay in its volume.
     """
-    owner = owner_of(cluster, name)
-    state = _state_of(cluster, owner)
-    if state.cron:
-        cluster.patch("CronJob", name, {"spec": {"suspend": True}})
-    elif state.state in _ENDED.values() and SCHEDULE not in owner["data"]:
-        raise CampaignError(
-            f"the controller {name} has ended already: it is {state.state}",
-            hint=f"copy its campaign folder: volbench k8s fetch {quoted(name)} {cluster.options}",
-        )
-    if state.state in _ACTIVE:
-        _end_job(cluster, state.job)
-    if SCHEDULE not in owner["data"]:
-        fetch = f"volbench k8s fetch {quoted(name)} {cluster.options} --remove -o DIR"
-        return f"cancelled {name}; bring its results back: {fetch}"
-    if release := _release_of(owner):
-        return f"suspended the schedule {name}, which Helm owns; remove it: {release}"
-    if schedule_settings(owner)["has_own_account"]:
-        for kind in ("ClusterRoleBinding", "ClusterRole"):
-            cluster.delete(kind, volumes_role(name, cluster.namespace))
-    remove_controller(cluster, name)
-    return f"removed the schedule {name}; campaigns in its bucket are kept"
-
-
-def _release_of(owner: Manifest) -> str:
-    """Return the command that removes what Helm has installed; empty if it has not.
-
-    Source of the annotations: pkg/action/validate.go of Helm 3.22.
-    """
-    found = owner["metadata"].get("annotations", {})
-    if "meta.helm.sh/release-name" not in found:
-        return ""
-    release, namespace = (found[f"meta.helm.sh/release-{key}"] for key in ("name", "namespace"))
-    return f"helm uninstall {quoted(release)} --namespace {quoted(namespace)}"
-
-
-def schedule_settings(owner: Manifest) -> dict[str, Any]:
-    """Return the settings of a schedule; their keys: see `schedules.schedule_objects`."""
-    settings: dict[str, Any] = json.loads(owner["data"][SCHEDULE])
-    return settings
-
-
-def _end_job(cluster: Cluster, job: str) -> None:
-    """End the campaign of a Job, and remove its pods and volumes."""
     from volbench.extensions.kubernetes.removal import lease_of_remains, remove_campaign
 
-    cluster.patch("Job", job, {"spec": {"suspend": True}})
+    state = find_controller(cluster, name).state
+    if state in _ENDED.values():
+        raise CampaignError(
+            f"the controller {name} has ended already: it is {state}",
+            hint=f"copy its campaign folder: volbench k8s fetch {quoted(name)} {cluster.options}",
+        )
+    cluster.patch("Job", name, {"spec": {"suspend": True}})
     end_s = time.monotonic() + _GRACE_S + _REMOVED_S
-    while running := [pod for pod in cluster.list("Pod", f"job-name={job}") if not has_ended(pod)]:
+    while running := [pod for pod in cluster.list("Pod", f"job-name={name}") if not has_ended(pod)]:
         if time.monotonic() > end_s:
             raise DeadlineError(
-                f"the Job {job} has not ended within {_GRACE_S + _REMOVED_S:.0f} s: its "
+                f"the controller {name} has not ended within {_GRACE_S + _REMOVED_S:.0f} s: its "
                 f"pod {running[0]['metadata']['name']} is still there",
                 hint="see its node: kubectl get nodes; then cancel it again",
             )
         time.sleep(POLL_S)
-    for campaign in campaigns_of(cluster, job):
+    for campaign in campaigns_of(cluster, name):
         with lease_of_remains(cluster, campaign):
             remove_campaign(cluster, campaign)
 
 
-def campaigns_of(cluster: Cluster, job: str) -> list[str]:
+def campaigns_of(cluster: Cluster, name: str) -> list[str]:
     """Return the campaigns that a controller has begun and that have objects in the cluster."""
     leases = cluster.list("Lease", f"{MANAGED_BY}=volbench,{CAMPAIGN_LABEL}")
     return [
         str(lease["metadata"]["name"])
         for lease in leases
-        if str(controller_of(lease).get("pod", "")).rpartition("-")[0] == job
+        if str(controller_of(lease).get("pod", "")).rpartition("-")[0] == name
     ]
 
 
 def remove_controller(cluster: Cluster, name: str) -> None:
     """Remove a controller with its volume."""
-    owner = owner_of(cluster, name)
+    owner = _owner_of(cluster, name)
     cluster.delete("ConfigMap", name, uid=owner["metadata"]["uid"])
 
 
-def owner_of(cluster: Cluster, name: str) -> Manifest:
+def _owner_of(cluster: Cluster, name: str) -> Manifest:
     """Return the object that owns a controller."""
     owner = cluster.read("ConfigMap", name)
     if owner is None or not _is_controller(owner):
@@ -551,7 +414,7 @@ def owner_of(cluster: Cluster, name: str) -> Manifest:
 
 def _is_controller(owner: Manifest) -> bool:
     labels = owner["metadata"].get("labels", {})
-    return CONTROLLER_LABEL in labels and ARGUMENTS in owner.get("data", {})
+    return CONTROLLER_LABEL in labels and _ARGUMENTS in owner.get("data", {})
 
 
 def _fetch(cluster: Cluster, name: str, pod: Manifest, folder: Path) -> None:

@@ -24,10 +24,10 @@ from volbench.cli.output import TableOutput, binary_output, table_options
 from volbench.cli.verb_groups import LazyGroup, VerbCommand
 from volbench.errors import InputError, quoted
 from volbench.extension import Verb
-from volbench.extensions.kubernetes.cluster import ClusterAddress
+from volbench.extensions.kubernetes.cluster import Cluster, ClusterAddress
 from volbench.extensions.kubernetes.cluster_spec import ClusterSpec, spec_options
 from volbench.extensions.kubernetes.controllers import ControllerSpec
-from volbench.extensions.kubernetes.pod_options import ADDRESS, DESCRIPTION, TIMED_ADDRESS
+from volbench.extensions.kubernetes.pod_options import ADDRESS, CONTEXT, DESCRIPTION, description
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,19 +39,14 @@ if TYPE_CHECKING:
 _LINES = 10  # Last lines of a controller's output: a screen with the table above them.
 
 _VERBS = {
+    "render": "Print the manifests that run --k8s would apply.",
     "submit": "Run volbench itself in the cluster, as a Job.",
-    "schedule": "Run a campaign every night, and check the trend.",
-    "status": "Show controllers and schedules, and their output.",
-    "cancel": "Stop a controller or a schedule, and remove the pods of its campaign.",
+    "status": "Show controllers and their output.",
     "fetch": "Copy the campaign folder of a controller.",
-    "judge": "Check the trend of a schedule, and report regressions.",
     "reap": "Remove what interrupted campaigns left on a cluster.",
     "lifecycle": "Time the lifecycle of volumes.",
-    "render": "Print the manifests that run --k8s would apply.",
-    "role": "Print the minimum access rights that campaigns need.",
     "storageclass": "Print storage classes of Azure, AWS and GCP.",
 }
-_SCHEDULES = {"schedule", "judge"}
 
 
 @click.group(
@@ -59,11 +54,7 @@ _SCHEDULES = {"schedule", "judge"}
     cls=LazyGroup,
     groups={
         "Commands": {
-            verb: Verb(
-                "volbench.extensions.kubernetes."
-                f"{'schedule' if verb in _SCHEDULES else 'k8s'}_verbs:{verb}",
-                text,
-            )
+            verb: Verb(f"volbench.extensions.kubernetes.k8s_verbs:{verb}", text)
             for verb, text in _VERBS.items()
         }
     },
@@ -76,8 +67,7 @@ def command() -> None:
     "submit",
     context_settings={"allow_interspersed_args": False},
     epilog=examples(
-        "volbench k8s submit --controller-image C quick --size 9Gi --image FIO",
-        "volbench k8s submit --controller-image C --upload s3://bucket/n quick",
+        "volbench k8s submit --controller-image C quick --size 9Gi --pod image=FIO",
     ),
 )
 @click.option(
@@ -137,7 +127,6 @@ def controllers_table(rows: Sequence[Row]) -> Table[Row]:
     columns: tuple[Column[Row], ...] = (
         Column("name", header="controller", priority=IDENTITY),
         Column("state", priority=IDENTITY),
-        Column("cron", header="schedule", priority=2, is_optional=True),
         Column("submitted_utc", header="submitted", priority=2),
         Column("ended_utc", header="ended", priority=3, is_optional=True),
         Column("reason", is_folded=True, is_optional=True),
@@ -153,7 +142,7 @@ def controllers_table(rows: Sequence[Row]) -> Table[Row]:
 @ADDRESS
 @table_options()
 def status(name: str, *, address: ClusterAddress, table_output: TableOutput) -> None:
-    """Show controllers and schedules, or one of them and its last lines."""
+    """Show the controllers in a cluster, or one of them with its last lines."""
     from volbench.extensions.kubernetes.controllers import (
         controllers_on,
         find_controller,
@@ -186,31 +175,21 @@ def fetch(name: str, output: Path | None, *, remove: bool, address: ClusterAddre
             click.echo(f"removed {name} from the namespace {cluster.namespace}", err=True)
 
 
-@click.command("cancel", epilog=examples("volbench k8s cancel NAME"))
-@click.argument("name", metavar="NAME")
-@ADDRESS
-def cancel(name: str, *, address: ClusterAddress) -> None:
-    """Stop the controller or schedule NAME, and remove the pods and volumes of its campaign.
-
-    An active run is stopped. Runs that have finished stay in the volume of the controller. A
-    schedule is removed with its account, or only suspended if Helm owns it; the campaigns in its
-    bucket stay.
-    """
-    from volbench.extensions.kubernetes.controllers import cancel_controller
-
-    with address.opened() as cluster:
-        click.echo(cancel_controller(cluster, name), err=True)
-
-
 @click.command(
-    "reap", epilog=examples("volbench k8s reap --dry-run", "volbench k8s reap NAME --volumes")
+    "reap",
+    epilog=examples(
+        "volbench k8s reap --dry-run",
+        "volbench k8s reap NAME --volumes",
+        "volbench k8s reap CONTROLLER --cancel",
+    ),
 )
-@click.argument("campaigns", nargs=-1, metavar="[NAME...]")
+@click.argument("names", nargs=-1, metavar="[NAME...]")
 @flag("--volumes", "Also remove volumes that --keep left.")
+@flag("--cancel", "The NAMEs are controllers: stop them first. Their volumes with results stay.")
 @flag("--dry-run", "List what would be removed.")
 @ADDRESS
 def reap(
-    campaigns: tuple[str, ...], *, volumes: bool, dry_run: bool, address: ClusterAddress
+    names: tuple[str, ...], *, volumes: bool, cancel: bool, dry_run: bool, address: ClusterAddress
 ) -> None:
     """Remove the pods, volumes and locks of interrupted campaigns: of NAMEs, or of all.
 
@@ -218,6 +197,26 @@ def reap(
     refused if they are named, and else skipped. A controller that was killed counts as live for up
     to two minutes, unless it ran on this machine. Volumes that --keep left are skipped.
     """
+    if cancel and (volumes or dry_run or not names):
+        raise InputError("--cancel needs the NAMEs of controllers, and no other option")
+    with address.opened() as cluster:
+        for name in names if cancel else ():
+            _cancel(cluster, name)
+        if not cancel:
+            _remove_remains(cluster, names, volumes=volumes, dry_run=dry_run)
+
+
+def _cancel(cluster: Cluster, name: str) -> None:
+    from volbench.extensions.kubernetes.controllers import cancel_controller
+
+    cancel_controller(cluster, name)
+    fetch = f"volbench k8s fetch {quoted(name)} {cluster.options} --remove -o DIR"
+    click.echo(f"cancelled {name}; bring its results back: {fetch}", err=True)
+
+
+def _remove_remains(
+    cluster: Cluster, names: Sequence[str], *, volumes: bool, dry_run: bool
+) -> None:
     from volbench.extensions.kubernetes.leases import current_holder
     from volbench.extensions.kubernetes.removal import (
         campaigns_on,
@@ -226,30 +225,35 @@ def reap(
         remove_campaign,
     )
 
-    with address.opened() as cluster:
-        for name in campaigns or campaigns_on(cluster):
-            holder = current_holder(cluster, name)
-            if holder is not None and holder.is_live and not campaigns:
-                click.echo(f"{name}: skipped: it is held by {holder}", err=True)
-                continue
-            if has_volumes_only(cluster, name) and not volumes:
-                click.echo(f"{name}: its volumes were kept; to remove them: --volumes", err=True)
-            elif dry_run:
-                click.echo(name)
-            else:
-                with lease_of_remains(cluster, name):
-                    remove_campaign(cluster, name, volumes=volumes)
+    for name in names or campaigns_on(cluster):
+        holder = current_holder(cluster, name)
+        if holder is not None and holder.is_live and not names:
+            click.echo(f"{name}: skipped: it is held by {holder}", err=True)
+            continue
+        if has_volumes_only(cluster, name) and not volumes:
+            click.echo(f"{name}: its volumes were kept; to remove them: --volumes", err=True)
+        elif dry_run:
+            click.echo(name)
+        else:
+            with lease_of_remains(cluster, name):
+                remove_campaign(cluster, name, volumes=volumes)
 
 
 @click.command(
     "render",
     cls=VerbCommand,
     epilog=examples(
-        "volbench k8s render aks-disk --size 250Gi --image IMAGE",
-        "volbench k8s render quick --os-disk --image IMAGE | less",
+        "volbench k8s render aks-disk --size 250Gi --pod image=IMAGE",
+        "volbench k8s render --role volbench --namespace disktest | kubectl apply -f -",
     ),
 )
-@click.argument("profiles", nargs=-1, required=True, metavar="PROFILE...", shell_complete=A_PROFILE)
+@click.argument("profiles", nargs=-1, metavar="[PROFILE...]", shell_complete=A_PROFILE)
+@click.option(
+    "--role",
+    default="",
+    metavar="NAME",
+    help="Instead, print a service account NAME with the minimum access rights of campaigns.",
+)
 @DESCRIPTION
 @SETTINGS
 @VOLUME_TYPES
@@ -258,6 +262,7 @@ def reap(
 def render(
     profiles: tuple[str, ...],
     *,
+    role: str,
     described: dict[str, Any],
     settings: tuple[str, ...],
     allow_exec: bool,
@@ -265,39 +270,31 @@ def render(
 ) -> None:
     """Print the manifests that volbench run --k8s would apply for PROFILEs, for review.
 
-    Their pods have a scheduling gate: applied by hand they never start, since without a controller
-    they would only idle. The campaign name is derived from the options; that of a run is unique.
-    Owner references are missing, because they name an object that exists.
+    Do not apply them: without a controller their pods only idle. The campaign name is derived from
+    the options; that of a run is unique. Owner references are missing, because they name an object
+    that exists.
+
+    The rights of --role are limited to the namespace, except reading nodes, persistent volumes and
+    storage classes: without these, volbench cannot list the volumes that remain.
     """
     from volbench.cli.profiles import load_profiles
     from volbench.execute.local import LocalExecutor
-    from volbench.extensions.kubernetes.manifests import rendered_objects
+    from volbench.extensions.kubernetes.manifests import access_manifests, objects
     from volbench.model.document.yaml_text import yaml_documents
 
-    loaded = load_profiles(LocalExecutor(), profiles, settings=settings, allow_exec=allow_exec)
-    names = " ".join(profile.name for profile in loaded)
-    key = sha256(f"{names} {described}".encode()).hexdigest()[:10]
+    if bool(profiles) == bool(role):
+        raise InputError("name profiles or --role NAME", hint="see: volbench k8s render --help")
     described["namespace"] = described["namespace"] or "default"
-    spec = ClusterSpec(campaign=f"volbench-{key}", **described)
-    spec = spec.for_roles({job.role for profile in loaded for job in profile.jobs})
+    if role:
+        manifests = access_manifests(namespace=described["namespace"], name=role)
+    else:
+        loaded = load_profiles(LocalExecutor(), profiles, settings=settings, allow_exec=allow_exec)
+        names = " ".join(profile.name for profile in loaded)
+        key = sha256(f"{names} {described}".encode()).hexdigest()[:10]
+        spec = ClusterSpec(campaign=f"volbench-{key}", **described)
+        manifests = objects(spec.for_roles({job.role for own in loaded for job in own.jobs}))
     with binary_output(output, default_name="manifests.yaml") as sink:
-        sink.write(yaml_documents(rendered_objects(spec)).encode())
-
-
-# Options that make no sense for volumes that live for seconds
-_NOT_IN_LIVES = (
-    "--claim",
-    "--layers",
-    "--device-claim",
-    "--access-mode",
-    "--os-disk",
-    "--ephemeral",
-    "--replicas",
-    "--spread",
-    "--parallel-classes",
-    "--deadline",
-    "--keep",
-)
+        sink.write(yaml_documents(manifests).encode())
 
 
 @click.command(
@@ -331,10 +328,8 @@ _NOT_IN_LIVES = (
 )
 @flag("--each", "A row for each volume.")
 @click.option("--chart", type=PATH, metavar="FILE", help="Draw the medians: SVG, PNG or PDF.")
-@option_group(
-    "described", dict, *spec_options(ClusterSpec, without=_NOT_IN_LIVES), heading="Kubernetes"
-)
-@TIMED_ADDRESS
+@description("--storage-class", "--from", "--size", "--volume-mode", "--namespace")
+@CONTEXT
 @table_options()
 def lifecycle(
     *,
@@ -344,14 +339,14 @@ def lifecycle(
     each: bool,
     chart: Path | None,
     described: dict[str, Any],
-    timed_address: tuple[str, float],
+    context: str,
     table_output: TableOutput,
 ) -> None:
     """Time the lifecycle of new volumes.
 
-    Steps: provision, attach, start, first I/O, detach and delete; on request also expand and
-    snapshot. Each volume gets a claim and a pod that writes 4 KiB; all are removed. With
-    --from-snapshot or --from-claim, volumes are restored or cloned.
+    Steps: provision, attach, start, first I/O, detach and delete; on request also snapshot. Each
+    volume gets a claim and a pod that writes 4 KiB; all are removed. With --from, volumes are
+    restored or cloned.
     """
     from volbench.extensions.kubernetes.lifecycle import measure_lives
     from volbench.extensions.kubernetes.lifecycle_tables import draw_lives, lives_table, steps_table
@@ -359,7 +354,7 @@ def lifecycle(
     classes = tuple(dict.fromkeys(described.pop("storage_classes")))
     if not classes:
         raise InputError("the storage class is missing", hint="list them: kubectl get storageclass")
-    name, (context, timeout_s) = f"volbench-{secrets.token_hex(5)}", timed_address
+    name = f"volbench-{secrets.token_hex(5)}"
     with ClusterAddress(context, described.pop("namespace")).opened() as cluster:
         described |= {"storage_classes": classes, "namespace": cluster.namespace}
         spec = ClusterSpec(campaign=name, **described)
@@ -370,7 +365,6 @@ def lifecycle(
                 spec,
                 count=count,
                 at_once=at_once,
-                timeout_s=timeout_s,
                 snapshot_class=snapshot_class,
             )
         finally:  # those of the rounds before an error count, too
@@ -378,28 +372,6 @@ def lifecycle(
                 table_output.write(lives_table(lives) if each else steps_table(lives))
     if chart is not None:
         draw_lives(lives, chart)
-
-
-@click.command(
-    "role", epilog=examples("volbench k8s role --namespace disktest | kubectl apply -f -")
-)
-@click.option("--namespace", default="default", show_default=True, help="Namespace of campaigns.")
-@click.option(
-    "--name", default="volbench", show_default=True, help="Name of account, roles and bindings."
-)
-@output_option(metavar="FILE", default="-", help="File; - is standard output, the default.")
-def role(namespace: str, name: str, output: str) -> None:
-    """Print a service account with the minimum access rights that campaigns need.
-
-    All rights are limited to the namespace, except reading nodes, persistent volumes and storage
-    classes: without these, volbench cannot list the volumes that remain.
-    """
-    from volbench.extensions.kubernetes.manifests import access_manifests
-    from volbench.model.document.yaml_text import yaml_documents
-
-    manifests = access_manifests(namespace=namespace, name=name)
-    with binary_output(output, default_name="role.yaml") as sink:
-        sink.write(yaml_documents(manifests).encode())
 
 
 @click.command(

@@ -18,8 +18,7 @@ import click
 
 from volbench.errors import DeadlineError, InputError, RefusedError, TransportError
 from volbench.extensions.kubernetes.cluster import PATIENCE_S, Cluster, Manifest
-from volbench.extensions.kubernetes.cluster_spec import ClusterSpec, is_growing
-from volbench.extensions.kubernetes.expansion import LOOK_S, check_expansion, expand_claim
+from volbench.extensions.kubernetes.cluster_spec import ClusterSpec
 from volbench.extensions.kubernetes.leases import held_lease
 from volbench.extensions.kubernetes.manifests import (
     CAMPAIGN_LABEL,
@@ -30,7 +29,6 @@ from volbench.extensions.kubernetes.manifests import (
     role_paths,
 )
 from volbench.extensions.kubernetes.pod_placement import (
-    check_attributes_class,
     check_source,
     ended_by_sigterm,
 )
@@ -38,7 +36,10 @@ from volbench.extensions.kubernetes.pod_status import ready_pods, why_ended
 from volbench.extensions.kubernetes.resumed_pods import removed_at_end
 from volbench.units import counted_noun
 
-STEPS = ("provision", "attach", "start", "first I/O", "expand", "snapshot", "detach", "delete")
+# Some ten requests a second: an API server takes hundreds. Noticed by:
+# tests/extensions/kubernetes/test_lifecycle.py::test_classes_take_turns
+LOOK_S = 0.1
+STEPS = ("provision", "attach", "start", "first I/O", "snapshot", "detach", "delete")
 _PRINTED = re.compile(r"^first I/O (\d+\.\d+)$", re.MULTILINE)
 # Writes 4 KiB and waits until they are durable; the start of Python is not part of the time.
 _FIRST_IO = """\
@@ -62,7 +63,6 @@ class VolumeLife:
     pod: Manifest
     at_s: dict[str, float] = field(default_factory=dict)  # event to its monotonic time
     first_io_s: float | None = None  # duration of the first durable write
-    expand_to: str = ""  # size to which it is expanded; empty for none
     snapshot: Manifest = field(default_factory=dict)  # taken of it; empty for none
     volume: Manifest = field(default_factory=dict)  # its PersistentVolume, as far as it may be read
     node: str = ""
@@ -77,7 +77,6 @@ class VolumeLife:
             None if attached_s is None else max(0.0, attached_s - placed_s),
             max(0.0, at_s["running"] - begun_s),
             self.first_io_s,
-            at_s["expanded"] - at_s["resized"] if self.expand_to else None,
             at_s["saved"] - at_s["frozen"] if self.snapshot else None,
             at_s["detached"] - at_s["stopped"],
             at_s["deleted"] - at_s["released"],
@@ -120,16 +119,6 @@ class VolumeLife:
                 hint=f"see: kubectl -n {cluster.namespace} get events --field-selector "
                 f"involvedObject.name={_name(self.pod)}",
             )
-
-    def expand(self, cluster: Cluster) -> None:
-        """Ask for a larger volume."""
-        self._note("resized")
-        expand_claim(cluster, _name(self.claim), self.expand_to)
-
-    def is_expanded(self, _cluster: Cluster, claims: Objects, _pods: Objects) -> bool:
-        """Note when the volume and its filesystem are larger; return whether they are."""
-        claim = claims.get(_name(self.claim))
-        return claim is not None and not is_growing(claim) and self._note("expanded")
 
     def save(self, cluster: Cluster) -> None:
         """Ask for a snapshot of the volume."""
@@ -204,7 +193,6 @@ def measure_lives(
     *,
     count: int,
     at_once: int,
-    timeout_s: float,
     snapshot_class: str = "",
 ) -> Iterator[VolumeLife]:
     """Let volumes of each storage class live, and yield their lives; nothing of them is left.
@@ -213,11 +201,10 @@ def measure_lives(
         spec: image, sizes and storage classes; each class once.
         count: number of volumes of each class.
         at_once: number of volumes of one class that live at the same time; classes take turns.
-        timeout_s: longest wait for each step.
         snapshot_class: class of a snapshot that is taken of each volume; empty for none.
 
     Raises:
-        RefusedError: a class retains its volumes or its snapshots, or expands no volumes.
+        RefusedError: a class retains its volumes or its snapshots.
         TransportError: a pod cannot start, or a step has not ended in time.
     """
     for name in spec.storage_classes:
@@ -231,8 +218,6 @@ def measure_lives(
     if snapshot_class:
         _check_snapshots(cluster, snapshot_class)
     check_source(cluster, spec)
-    check_attributes_class(cluster, spec)
-    check_expansion(cluster, spec)
     rounds = [min(at_once, count - first) for first in range(0, count, at_once)]
     made = 0
     with ExitStack() as stack:
@@ -247,11 +232,9 @@ def measure_lives(
                 click.echo(f"[{number}/{len(rounds)}] {name}: {what}", err=True)
                 planned = _planned(spec, name, owner_uid, range(made, made + volumes))
                 made += volumes
-                for life in planned:
-                    life.expand_to = spec.expand_to
-                    if snapshot_class:
-                        life.snapshot = _snapshot(spec, life, snapshot_class, owner_uid)
-                follow_lives(cluster, spec.campaign, planned, timeout_s=timeout_s)
+                for life in planned if snapshot_class else ():
+                    life.snapshot = _snapshot(spec, life, snapshot_class, owner_uid)
+                follow_lives(cluster, spec.campaign, planned, timeout_s=spec.timeout_s)
                 yield from planned
 
 
@@ -306,7 +289,6 @@ def follow_lives(
     """Let volumes live at the same time, step by step."""
     steps: tuple[tuple[str, Callable[..., None], Callable[..., bool]], ...] = (
         ("first I/O", VolumeLife.create, VolumeLife.has_worked),
-        *([("expand", VolumeLife.expand, VolumeLife.is_expanded)] if lives[0].expand_to else []),
         *([("snapshot", VolumeLife.save, VolumeLife.is_saved)] if lives[0].snapshot else []),
         ("detach", VolumeLife.stop, VolumeLife.is_detached),
         ("delete", VolumeLife.release, VolumeLife.is_deleted),
@@ -332,6 +314,6 @@ def follow_lives(
                 raise DeadlineError(
                     f"the step {step} of {name} has not ended within {timeout_s:g} s{why}",
                     hint=f"see: kubectl -n {cluster.namespace} get events; or wait longer: "
-                    "--pod-timeout",
+                    "--pod timeout=30m",
                 )
             time.sleep(LOOK_S if waiting else 0)

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from volbench.present.plots.description import Plot
 
 _FEW = 100  # Of fewer volumes the 99th percentile is the slowest: a definition.
-_ON_REQUEST = {"expand", "snapshot"}
 _RESOLUTION = "Steps are seen every 0.1 s; the first I/O is timed in the pod."
 
 
@@ -49,11 +48,7 @@ def steps_table(lives: Sequence[VolumeLife]) -> Table[Row]:
 
 def lives_table(lives: Sequence[VolumeLife]) -> Table[Row]:
     """Return a row for each volume, with the duration of each step."""
-    taken = [
-        step
-        for step in STEPS
-        if step not in _ON_REQUEST or any(life.durations_s()[step] is not None for life in lives)
-    ]
+    taken = [step for step in STEPS if step != "snapshot" or any(life.snapshot for life in lives)]
     names = {step: f"{step.lower().replace(' ', '_').replace('/', '')}_s" for step in taken}
     rows: list[Row] = [
         {

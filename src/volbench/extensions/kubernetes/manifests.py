@@ -8,13 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
+from volbench.extensions.kubernetes.api_values import Toleration, require_label
 from volbench.extensions.kubernetes.cluster import KINDS, Manifest
-from volbench.extensions.kubernetes.cluster_spec import (
-    ClusterSpec,
-    Toleration,
-    VolumeSource,
-    require_name,
-)
+from volbench.extensions.kubernetes.cluster_spec import ClusterSpec, VolumeSource
 
 DATA_MOUNT = "/volumes/data"
 DATA_DEVICE = "/dev/volbench-data"
@@ -31,7 +27,6 @@ _CLASS = "volbench.io/storage-class"  # Annotation of pods and claims
 # Entries of the object that owns a campaign
 KEEP = "keep"  # whether its volumes stay
 PODS = "pods"  # the manifests of its pods, to make one again
-UPLOAD_VARIABLE = "VOLBENCH_UPLOAD"  # in a controller: address to which it uploads its campaign
 
 _DATA, _OS, _SCRATCH, _TMP = "data", "os", "scratch", "tmp"
 _BOTH = {"claim", "file"}  # Layers that need a claim each
@@ -54,19 +49,6 @@ WAIT = (
 ENDING_STATUS = 143  # Exit status of what is started in a pod that ends
 _STARTED = f'test ! -e {_ENDING} || exit {ENDING_STATUS}; umask 022; exec "$@"'
 START = ("sh", "-c", _STARTED, "sh")
-
-
-def rendered_objects(spec: ClusterSpec) -> list[Manifest]:
-    """Return the objects of a campaign for a reader: applied by hand, none of their pods starts.
-
-    Only a controller ends what its pods wait for, so they would idle and cost money.
-    """
-    manifests = objects(spec)
-    pods = [manifest for manifest in manifests if manifest["kind"] == "Pod"]
-    sets = [manifest for manifest in manifests if manifest["kind"] == "StatefulSet"]
-    for pod in (*pods, *(each["spec"]["template"] for each in sets)):
-        pod["spec"]["schedulingGates"] = [{"name": "volbench.io/rendered-for-review"}]
-    return manifests
 
 
 def objects(spec: ClusterSpec, *, owner_uid: str = "") -> list[Manifest]:
@@ -146,11 +128,6 @@ def _described(
 def _pod(spec: ClusterSpec, index: int, owner_uid: str) -> Manifest:
     """Return the pod of one storage class; the cluster never starts it twice."""
     content: Manifest = {"restartPolicy": "Never", "activeDeadlineSeconds": spec.deadline_s}
-    if spec.is_parallel and spec.topology_key:  # no two pods of the campaign share a node
-        others = {"matchLabels": {CAMPAIGN_LABEL: spec.campaign}}
-        terms = [{"topologyKey": spec.topology_key, "labelSelector": others}]
-        apart = {"requiredDuringSchedulingIgnoredDuringExecution": terms}
-        content["affinity"] = {"podAntiAffinity": apart}
     pod = _owned(spec, "Pod", index, owner_uid) | {"spec": content | _pod_spec(spec, index)}
     pod["metadata"]["annotations"] |= _NO_EVICTION
     return pod
@@ -210,7 +187,7 @@ def planned_pods(spec: ClusterSpec) -> list[PlannedPod]:
     and its limits.
     """
     pods = []
-    takes_turns = len(spec.volumes) > 1 and not spec.is_parallel
+    takes_turns = len(spec.volumes) > 1
     for index, storage_class in enumerate(spec.volumes):
         base = workload_name(spec, index)
         names = [f"{base}-{n}" for n in range(spec.replicas)] if spec.replicas > 1 else [base]
@@ -267,8 +244,6 @@ def _claim_spec(spec: ClusterSpec, index: int, *, mode: str = "") -> Manifest:
     mode = mode or ("Block" if spec.is_block else "Filesystem")
     access = [spec.access_mode]
     content = claim_spec(spec.size, spec.volumes[index], volumeMode=mode, accessModes=access)
-    if spec.attributes_class:
-        content["volumeAttributesClassName"] = spec.attributes_class
     return content | ({"dataSource": spec.data_source} if spec.data_source else {})
 
 
@@ -334,7 +309,7 @@ def make_container(
     *,
     environment: Mapping[str, str],
     mounts: Mapping[str, str],  # volume to folder
-    pull_policy: str | None,
+    pull_policy: str,
 ) -> Manifest:
     """Return a container without privileges, whose root file system is read-only."""
     content: Manifest = {
@@ -378,7 +353,7 @@ def _container(spec: ClusterSpec, index: int) -> Manifest:
     devices |= {path: path.rpartition("/")[2] for path in _raw_claims(spec, index)}
     if devices:
         content["volumeDevices"] = [{"name": n, "devicePath": path} for path, n in devices.items()]
-    quantities = {"requests": dict(spec.pod_requests), "limits": dict(spec.pod_limits)}
+    quantities = {"requests": dict(spec.requests), "limits": dict(spec.limits)}
     if resources := {kind: given for kind, given in quantities.items() if given}:
         content["resources"] = resources
     return content
@@ -416,45 +391,23 @@ _NAMESPACED = (
     ("", ("events",), ("list",)),
     ("apps", ("statefulsets",), ("list", "create", "delete")),
     ("coordination.k8s.io", ("leases",), (*_MADE, "patch")),
-    ("", ("persistentvolumeclaims",), ("patch",)),  # to expand them
     ("snapshot.storage.k8s.io", ("volumesnapshots",), _MADE),
+    ("batch", ("jobs",), ("get", "create", "patch")),  # to submit controllers
 )
-
-# Who submits controllers makes Jobs; a schedule reports what is wrong.
-_SUBMITS = (("batch", ("jobs",), ("get", "create", "patch")),)
-_REPORTS = (("batch", ("cronjobs",), ("get",)), ("", ("events",), ("create",)))
 
 # The same for the whole cluster: lost nodes, reclaim policies, volumes that stay behind
 _CLUSTER = (
     ("", ("nodes", "persistentvolumes"), ("get",)),
-    (
-        "storage.k8s.io",
-        ("storageclasses", "volumeattachments", "volumeattributesclasses"),
-        ("get",),
-    ),
+    ("storage.k8s.io", ("storageclasses", "volumeattachments"), ("get",)),
 )
 
 
-def volumes_role(name: str, namespace: str) -> str:
-    """Return the name of the cluster role of an account, and of its binding."""
-    return f"{name}-volumes-{namespace}"
-
-
-def access_manifests(
-    *, namespace: str, name: str = "volbench", owner_uid: str | None = None
-) -> list[Manifest]:
-    """Return a service account, and the roles and bindings that let it run campaigns.
-
-    Args:
-        owner_uid: UID of the schedule of this name that owns them; None for an account that submits
-            controllers.
-    """
-    require_name(namespace, what="namespace")
-    require_name(name, what="name")
-    wide, labels = volumes_role(name, namespace), {MANAGED_BY: "volbench"}
-    owner = (name, owner_uid or "")
-    inside: dict[str, Any] = {"namespace": namespace, "labels": labels, "owner": owner}
-    more = _SUBMITS if owner_uid is None else _REPORTS
+def access_manifests(*, namespace: str, name: str = "volbench") -> list[Manifest]:
+    """Return a service account, and the roles and bindings that let it run campaigns."""
+    require_label(namespace, what="namespace")
+    require_label(name, what="name")
+    wide, labels = f"{name}-volumes-{namespace}", {MANAGED_BY: "volbench"}
+    inside: dict[str, Any] = {"namespace": namespace, "labels": labels}
     account = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
 
     def bound(kind: str, role: str) -> dict[str, Any]:
@@ -470,7 +423,7 @@ def access_manifests(
     role, binding = bound("Role", name), bound("ClusterRole", wide)
     return [
         make_object("ServiceAccount", name, **inside),
-        make_object("Role", name, **inside, rules=rules((*_NAMESPACED, *more))),
+        make_object("Role", name, **inside, rules=rules(_NAMESPACED)),
         make_object("RoleBinding", name, **inside, **role),
         make_object("ClusterRole", wide, labels=labels, rules=rules(_CLUSTER)),
         make_object("ClusterRoleBinding", wide, labels=labels, **binding),

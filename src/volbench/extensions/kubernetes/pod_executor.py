@@ -8,7 +8,6 @@ end of the connection.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import re
 import resource
@@ -20,12 +19,10 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
-from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector
 from socket import SHUT_RDWR, socket, socketpair
 from typing import TYPE_CHECKING, Any, Self
 
-import click
 from websocket import ABNF, WebSocketException
 
 from volbench.errors import ConnectError, InputError, TransportError, VolbenchError, quoted
@@ -37,12 +34,8 @@ from volbench.execute.channels import (
     ProgramEnd,
     connection_lost,
 )
-from volbench.execute.client import Request
-from volbench.execute.incoming_folder import IncomingFolder
 from volbench.execute.protocol import ClockReading
-from volbench.extension import load
-from volbench.extensions.kubernetes.cluster import DENIAL_S, Cluster, Manifest, open_cluster
-from volbench.extensions.kubernetes.cluster_spec import is_growing
+from volbench.extensions.kubernetes.cluster import DENIAL_S, Cluster, open_cluster
 from volbench.extensions.kubernetes.leases import LeaseLocks
 from volbench.extensions.kubernetes.manifests import ENDING_STATUS, START, WORK_MOUNT
 from volbench.extensions.kubernetes.pod_status import why_ended
@@ -339,37 +332,6 @@ def _not_started(host: str, message: str) -> ConnectError:
 if TYPE_CHECKING:
     from volbench.execute.connect import Connect, HostKeyPolicy
 
-RELAY = "volbench.extensions.object_storage.relay:Relay"
-_NO_WAY = (
-    "note: results of {} go through the API server, as do those of every pod that cannot use the "
-    "bucket: {}"
-)
-_LEFT = "note: objects of this campaign remain below {}: {}"
-_MAX_LINE_BYTES = 1 << 20  # A chunk of 64 KiB is a line of 90 KB at most.
-_said: set[str] = set()  # of these notes
-_PUT_S = 900.0  # Gigabytes of logs over a slow link; a pod that is gone is noticed before.
-
-
-@cache
-def _relay(address: str) -> Any:  # noqa: ANN401 - of another slice
-    return load(RELAY)(address)
-
-
-def _say_once(note: str, subject: str, reason: str) -> None:
-    """Show a note, unless it was shown for another subject."""
-    if note not in _said:
-        _said.add(note)
-        click.echo(note.format(subject, reason), err=True)
-
-
-def _part(line: bytes) -> object:
-    """Return a part of a folder; None for what is none, which its receiver refuses."""
-    try:
-        part: object = json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-    return part
-
 
 class PodExecutor(AgentExecutor):
     """Executor of a pod, whose locks are objects of its cluster."""
@@ -377,67 +339,13 @@ class PodExecutor(AgentExecutor):
     def __init__(self, name: str, pod: Pod, cluster: Cluster) -> None:
         super().__init__(PodChannel(name, pod, cluster), work_folder=WORK_MOUNT)
         self.shared_locks = LeaseLocks(cluster, node=pod.node, campaign=pod.campaign)
-        self.cluster, self._pod = cluster, pod
-        self._has_way = bool(pod.results_bucket)  # whether the pod can write to the bucket
+        self._pod = pod
 
     def survey(self) -> tuple[object, tuple[ClockReading, ...]]:
         """Return the facts of the machine of the node: pods of one node share its limits."""
         answer, readings = super().survey()
         known = answer if isinstance(answer, dict) else {}
         return {**known, "machine_id": self._pod.machine or self._pod.node}, readings
-
-    def fetch_work_folder(self, path: str, folder: str) -> None:
-        """Fetch all files of a work folder, through the bucket if there is one; see `Executor`.
-
-        A pod without a way to the bucket is asked for its files through the API server.
-        """
-        if self._has_way:
-            try:
-                self._fetch_from_bucket(path, folder)
-            except (InputError, TransportError) as error:
-                if isinstance(error, ConnectError) or getattr(error, "ends_host", False):
-                    raise
-                self._has_way = False
-                _say_once(_NO_WAY, self.host, error.message)
-        if not self._has_way:
-            super().fetch_work_folder(path, folder)
-
-    def _fetch_from_bucket(self, path: str, folder: str) -> None:
-        relay = _relay(self._pod.results_bucket)
-        # The same name each time: a resumed campaign replaces what was left there.
-        digest = hashlib.sha256(path.encode()).hexdigest()[:16]
-        name = f"{self._pod.campaign}/{self._pod.name}-{digest}"
-        arguments = {"path": path, "url": relay.url(name)}
-        request = Request("put_folder", arguments, timeout_s=_PUT_S, name=f"uploading {path}")
-        try:
-            match self.client.ask(request):
-                case {"size": int(size), "sha256": str(sha256)}:
-                    with (
-                        relay.opened(name, size=size, sha256=sha256) as content,
-                        IncomingFolder(self.host, path, Path(folder)) as incoming,
-                    ):
-                        while line := content.readline(_MAX_LINE_BYTES):
-                            incoming.take(_part(line))
-                case answer:
-                    raise TransportError(f"put_folder was answered with {repr(answer)[:80]}")
-        finally:
-            try:
-                relay.remove(name)
-            except TransportError as error:
-                _say_once(_LEFT, relay.address, error.message)
-
-    def claim(self) -> Manifest | None:
-        """Return the claim of the pod; None without one, or if it was removed."""
-        name = self._pod.claim
-        return self.cluster.read("PersistentVolumeClaim", name) if name else None
-
-    def held_back(self) -> str:
-        """Return why no run may start: its volume is being expanded; empty if one may."""
-        claim = self.claim() if self._pod.expand_to else None
-        if not claim or not is_growing(claim):
-            return ""
-        words = [each.get("message", "") for each in claim["status"].get("conditions", ())]
-        return ": ".join(["its volume is being expanded", *filter(None, words)])
 
 
 class PodConnections:

@@ -8,8 +8,8 @@ from typing import Any
 import click
 
 from volbench.errors import InputError
+from volbench.extensions.kubernetes.api_values import quantity_bytes
 from volbench.extensions.kubernetes.cluster import Cluster, Manifest
-from volbench.extensions.kubernetes.cluster_spec import quantity_bytes
 from volbench.model.profile.profile_settings import Limits
 from volbench.plan.profile.limit_sources import class_limits
 
@@ -28,7 +28,7 @@ class PodFacts:
     def of(self, pod: Manifest, claim: str) -> dict[str, Any]:
         """Return the facts of a pod and of its claim, by the fields of `Pod`; empty if unknown.
 
-        ``storage_class``, ``attributes_class`` and ``volume_size``, a quantity, are among them.
+        ``storage_class`` and ``volume_size``, a quantity, are among them.
         """
         limits = [
             each.get("resources", {}).get("limits", {}).get("ephemeral-storage", "")
@@ -59,16 +59,9 @@ class PodFacts:
         settings = (self._read("StorageClass", name) if is_of_class else None) or {}
         # The volume's own attributes are those that it was made with: the class may be a new one.
         own = volume.get("spec", {}).get("csi", {}).get("volumeAttributes") or {}
-        # An attributes class changes them later; here it counts once the driver has applied it.
-        attributes_class = facts["attributes_class"]
-        changed = (
-            self._cluster.read_if_allowed("VolumeAttributesClass", attributes_class)
-            if attributes_class
-            else None
-        ) or {}
         parameters = {
             key.lower(): str(value)
-            for given in (settings.get("parameters") or {}, own, changed.get("parameters") or {})
+            for given in (settings.get("parameters") or {}, own)
             for key, value in given.items()
         }
         if not settings and "skuname" not in parameters:
@@ -84,8 +77,6 @@ class PodFacts:
             click.echo(f"note: the storage class {name} gives no limits: {error.message}", err=True)
             return None
         origin = f"StorageClass {name}" if settings else f"volume {facts['persistent_volume']}"
-        if changed:
-            origin += f" and VolumeAttributesClass {attributes_class}"
         return limits and limits.model_copy(update={"origin": origin})
 
     def _volume(self, name: str) -> Manifest:
@@ -100,7 +91,6 @@ class PodFacts:
         csi = volume.get("csi", {})
         return {
             "storage_class": str(spec.get("storageClassName", "")),
-            "attributes_class": str(volume.get("volumeAttributesClassName") or ""),
             "claim_uid": str(claim.get("metadata", {}).get("uid", "")),
             "persistent_volume": volume_name,
             "volume_size": size,

@@ -1,4 +1,4 @@
-"""Options that name a Kubernetes cluster, and those of campaigns in pods."""
+"""Command-line options that name a Kubernetes cluster and describe the pods of a campaign."""
 
 from __future__ import annotations
 
@@ -12,14 +12,20 @@ import click
 from click.core import ParameterSource
 
 from volbench.cli.additions import Addition, Placement
-from volbench.cli.options import PATH, Quantity, flag, option_group
+from volbench.cli.configuration import configured_table
+from volbench.cli.options import PATH, OptionGroup, flag, option_group
 from volbench.errors import InputError
 from volbench.extensions.kubernetes.cluster import ClusterAddress
 from volbench.extensions.kubernetes.cluster_spec import NAMESPACE_HELP, ClusterSpec, spec_options
-from volbench.units import parse_duration
+from volbench.extensions.kubernetes.pod_settings import (
+    configured_texts,
+    merged_settings,
+    parse_settings,
+    pod_keys,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterable, Sequence
     from contextlib import AbstractContextManager
     from pathlib import Path
 
@@ -43,6 +49,29 @@ def _use_file(context: click.Context, _option: click.Parameter, file: Path | Non
     context.call_on_close(restore)
 
 
+def all_settings(given: Iterable[str]) -> tuple[str, ...]:
+    """Return settings of pods, with those of volbench.toml that are not given."""
+    return merged_settings(given, configured_texts(configured_table("pod")))
+
+
+def _parse_pod(
+    _context: click.Context, _option: click.Parameter, given: tuple[str, ...]
+) -> dict[str, Any]:
+    return parse_settings(ClusterSpec, all_settings(given))
+
+
+def _parse_timeout(
+    _context: click.Context, _option: click.Parameter, given: tuple[str, ...]
+) -> float:
+    if other := next((text for text in given if not text.startswith("timeout=")), ""):
+        raise InputError(
+            f"--pod {other}: the pods of a campaign stay as they were made",
+            hint="resume takes --pod timeout=TIME only",
+        )
+    settings = parse_settings(ClusterSpec, all_settings(given))
+    return float(settings.get("timeout_s", ClusterSpec.timeout_s))
+
+
 _KUBECONFIG = click.option(
     "--kubeconfig",
     type=PATH,
@@ -58,20 +87,15 @@ _CONTEXT = click.option(
     help="Context of the kubeconfig file. Default: the current one.",
 )
 _NAMESPACE = click.option("--namespace", default="", metavar="NAME", help=NAMESPACE_HELP)
-_POD_TIMEOUT = click.option(
-    "--pod-timeout",
-    "pod_timeout_s",
-    type=Quantity("TIME", parse_duration),
-    default="10m",
-    show_default=True,
-    help="How long to wait for pods that cannot start, such as for a new node.",
-)
-_RESULTS_BUCKET = click.option(
-    "--results-bucket",
-    default="",
-    metavar="s3://BUCKET/PREFIX",
-    help="Collect the results of the pods through this bucket, to which they must have a way. "
-    "Default: through the API server.",
+_POD = click.option(
+    "--pod",
+    "pod",
+    multiple=True,
+    metavar="KEY=VALUE",
+    callback=_parse_pod,
+    help="Setting of the pods; repeatable. Keys: "
+    + ", ".join(f"{key}*" if key.endswith(".") else key for key in pod_keys(ClusterSpec))
+    + ". Default: the table [pod] of volbench.toml.",
 )
 _K8S = flag(
     "--k8s", "Run in pods of a Kubernetes cluster, made for the campaign and removed after it."
@@ -82,19 +106,28 @@ ADDRESS = option_group(
     "address", ClusterAddress, _NAMESPACE, _CONTEXT, _KUBECONFIG, heading="Kubernetes"
 )
 
-# The context and the longest wait for a step of a verb with a namespace of its own, as
-# `timed_address`
-TIMED_ADDRESS = option_group(
-    "timed_address",
-    lambda context, pod_timeout_s: (context, pod_timeout_s),
-    _CONTEXT,
-    _KUBECONFIG,
-    _POD_TIMEOUT,
-    heading="Kubernetes",
+# The cluster of a verb whose namespace is a field of its `ClusterSpec`, as the keyword `context`
+CONTEXT = option_group(
+    "context", lambda context: context, _CONTEXT, _KUBECONFIG, heading="Kubernetes"
 )
 
-# Fields of a `ClusterSpec`, as the keyword `described`
-DESCRIPTION = option_group("described", dict, *spec_options(ClusterSpec), heading="Kubernetes")
+
+def description(*only: str) -> OptionGroup:
+    """Return the options for the fields of a `ClusterSpec`, as the keyword `described`.
+
+    Args:
+        only: some of the options; none for all. The settings of pods are always among them.
+    """
+
+    def make(pod: dict[str, Any], **fields: object) -> dict[str, Any]:
+        return {**fields, **pod}
+
+    return option_group(
+        "described", make, *spec_options(ClusterSpec, only=only), _POD, heading="Kubernetes"
+    )
+
+
+DESCRIPTION = description()
 
 
 @dataclass(frozen=True)
@@ -109,25 +142,19 @@ class NewPods(Addition):
         return self.placed
 
 
-def _new_pods(
-    *, k8s: bool, described: dict[str, Any], context: str, pod_timeout_s: float, results_bucket: str
-) -> NewPods:
+def _new_pods(*, k8s: bool, described: dict[str, Any], context: str) -> NewPods:
     if not k8s:
-        if option := _option_given({*described, "results_bucket"}):
+        if option := _option_given({*described, "pod"}):
             raise InputError(f"{option} applies to pods only", hint="add --k8s")
         return NewPods(None)
     from volbench.extensions.kubernetes.pod_placement import PodPlacement
 
     spec = ClusterSpec(campaign=f"volbench-{secrets.token_hex(5)}", **described)
-    address = ClusterAddress(context, spec.namespace)
-    return NewPods(PodPlacement(spec, address, pod_timeout_s, results_bucket))
+    return NewPods(PodPlacement(spec, ClusterAddress(context, spec.namespace)))
 
 
 NEW_PODS = option_group(
-    "new_pods",
-    _new_pods,
-    *(_K8S, DESCRIPTION, _RESULTS_BUCKET, _CONTEXT, _KUBECONFIG, _POD_TIMEOUT),
-    heading="Kubernetes",
+    "new_pods", _new_pods, *(_K8S, DESCRIPTION, _CONTEXT, _KUBECONFIG), heading="Kubernetes"
 )
 
 
@@ -170,11 +197,13 @@ class PodHosts(Addition):
         return removed_pods(hosts, root, planned=planned)
 
 
-REVIVED_PODS = option_group(
-    "pods",
-    PodHosts,
-    _KUBECONFIG,
-    _POD_TIMEOUT,
-    heading="Kubernetes",
+_TIMEOUT = click.option(
+    "--pod",
+    "pod_timeout_s",
+    multiple=True,
+    metavar="timeout=TIME",
+    callback=_parse_timeout,
+    help="How long to wait for pods that are made again. Default: 10m.",
 )
+REVIVED_PODS = option_group("pods", PodHosts, _KUBECONFIG, _TIMEOUT, heading="Kubernetes")
 REMOVED_PODS = option_group("pods", PodHosts, _KUBECONFIG)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import platform
 import random
 import signal
@@ -28,10 +27,9 @@ from volbench.engine.hosts.described_volumes import VolumeQuestion, look_at
 from volbench.errors import InputError, RefusedError, StoppedError, VolbenchError
 from volbench.execute.connect import HostKeyPolicy
 from volbench.execute.scheduler import on_each
-from volbench.extension import load
+from volbench.extensions.kubernetes.api_values import quantity_bytes
 from volbench.extensions.kubernetes.cluster import PATIENCE_S
-from volbench.extensions.kubernetes.cluster_spec import ClusterSpec, quantity_bytes
-from volbench.extensions.kubernetes.expansion import check_expansion, in_three_parts
+from volbench.extensions.kubernetes.cluster_spec import ClusterSpec
 from volbench.extensions.kubernetes.leases import held_lease
 from volbench.extensions.kubernetes.manifests import (
     CONTAINER,
@@ -39,14 +37,13 @@ from volbench.extensions.kubernetes.manifests import (
     KEEP,
     NODE_DEVICE,
     PODS,
-    UPLOAD_VARIABLE,
     PlannedPod,
     layer_roles,
     objects,
     planned_pods,
     role_paths,
 )
-from volbench.extensions.kubernetes.pod_executor import RELAY, allow_connections
+from volbench.extensions.kubernetes.pod_executor import allow_connections
 from volbench.extensions.kubernetes.pod_facts import PodFacts
 from volbench.extensions.kubernetes.pod_status import has_ended, ready_pods
 from volbench.extensions.kubernetes.resumed_pods import removed_at_end
@@ -63,10 +60,6 @@ if TYPE_CHECKING:
     from volbench.execute.protocol import Executor
     from volbench.extensions.kubernetes.cluster import Cluster, ClusterAddress, Manifest
 
-# Fetched at once, their results keep the API server busy for minutes. Noticed by:
-# tests/extensions/object_storage/test_relay.py::test_many_pods_are_told_of_a_bucket
-_MANY_PODS = 200
-
 
 @dataclass(frozen=True)
 class PodPlacement:
@@ -74,8 +67,6 @@ class PodPlacement:
 
     spec: ClusterSpec  # as described on the command line
     address: ClusterAddress
-    timeout_s: float  # longest wait until they are ready
-    results_bucket: str = ""  # through which results are collected; empty for the API server
 
     @property
     def has_directories(self) -> bool:
@@ -97,41 +88,16 @@ class PodPlacement:
             if not yes and prepared.estimate.is_long and sys.stdin.isatty():
                 confirm_length(prepared, yes=False)
             require_consent(spec, prepared.campaign, request.terms.consent)
-            bucket = self.way_of_results(len(planned_pods(spec)))
             name, cluster.patience_s = spec.campaign, PATIENCE_S
             stack.enter_context(held_lease(cluster, name, request.into, is_handed_on=stays))
             stack.enter_context(removed_at_end(cluster, name, request.into, stays=stays))
             stack.enter_context(ended_by_sigterm("stopped before the campaign began"))
             create_objects(cluster, spec)
             click.echo(f"created {name} in the namespace {cluster.namespace}", err=True)
-            hosts = wait_for_hosts(cluster, spec, timeout_s=self.timeout_s, results_bucket=bucket)
+            hosts = wait_for_hosts(cluster, spec)
             with connect(hosts, HostKeyPolicy()) as connected:
                 on_every_host(connected, lambda host: check_mounts(host.executor, host.host))
                 yield request, connected
-
-    def way_of_results(self, pods: int) -> str:
-        """Return the bucket through which results are collected; empty for the API server.
-
-        Without one, a controller in the cluster takes that of its upload for many pods.
-
-        Raises:
-            VolbenchError: the bucket on the command line cannot be used.
-        """
-        upload = os.environ.get(UPLOAD_VARIABLE, "") if pods >= _MANY_PODS else ""
-        hint = "to spare it: --results-bucket s3://BUCKET/PREFIX"
-        try:
-            if bucket := self.results_bucket or upload:
-                load(RELAY)(bucket).check()
-                return bucket
-        except VolbenchError as error:
-            if self.results_bucket:
-                raise
-            hint = error.message
-        if pods >= _MANY_PODS:
-            click.echo(
-                f"note: the results of {pods} pods go through the API server; {hint}", err=True
-            )
-        return ""
 
     def show_plan(self, request: CampaignRequest, table_output: TableOutput) -> None:
         """Print the plan of a campaign, whose objects are checked by the cluster."""
@@ -165,14 +131,6 @@ class PodPlacement:
         for name in dict.fromkeys(classes):
             cluster.require_storage_class(name)
         check_source(cluster, spec)
-        check_attributes_class(cluster, spec)
-        check_expansion(cluster, spec)
-        if spec.expand_to and spec.is_block:
-            raise InputError(
-                "--expand and --volume-mode Block exclude each other: the guard refuses a device "
-                "whose size has changed",
-                hint="measure through a filesystem",
-            )
         allow_connections(len(planned_pods(spec)))
         for manifest in objects(spec):
             cluster.create(manifest, dry_run=True)
@@ -181,10 +139,9 @@ class PodPlacement:
 
 def check_source(cluster: Cluster, spec: ClusterSpec) -> None:
     """Refuse a snapshot or claim from which no volume of the size can be made."""
-    kind, name = spec.data_source.get("kind", ""), spec.data_source.get("name", "")
-    if not kind:
+    if not spec.data_source:
         return
-    what = "claim" if spec.from_claim else "snapshot"
+    (what, name), kind = spec.origin, spec.data_source["kind"]
     found = cluster.read(kind, name)
     listed = f"kubectl -n {cluster.namespace} get {kind.lower()}"
     if found is None:
@@ -193,7 +150,7 @@ def check_source(cluster: Cluster, spec: ClusterSpec) -> None:
             hint=f"list them: {listed}",
         )
     status = found.get("status", {})
-    if spec.from_claim:
+    if what == "claim":
         is_ready, size = status.get("phase") == "Bound", status.get("capacity", {}).get("storage")
     else:
         is_ready, size = bool(status.get("readyToUse")), status.get("restoreSize")
@@ -204,27 +161,6 @@ def check_source(cluster: Cluster, spec: ClusterSpec) -> None:
         raise InputError(
             f"--size {spec.size} is smaller than the {what} {name}", hint=f"--size {size}"
         )
-
-
-def check_attributes_class(cluster: Cluster, spec: ClusterSpec) -> None:
-    """Refuse an attributes class that the cluster lacks, or that is not of the volumes' driver."""
-    if not spec.attributes_class:
-        return
-    found = cluster.read_if_allowed("VolumeAttributesClass", spec.attributes_class)
-    if found is None:
-        raise InputError(
-            f"there is no VolumeAttributesClass {spec.attributes_class} in this cluster",
-            hint="list them: kubectl get volumeattributesclass (Kubernetes 1.34 and later)",
-        )
-    for name in dict.fromkeys(filter(None, spec.storage_classes)):
-        provisioner = (cluster.read_if_allowed("StorageClass", name) or {}).get("provisioner")
-        driver = found.get("driverName")
-        if provisioner and driver and provisioner != driver:
-            raise InputError(
-                f"the VolumeAttributesClass {spec.attributes_class} is for the driver {driver}, "
-                f"the storage class {name} for {provisioner}",
-                hint="name an attributes class of the same driver",
-            )
 
 
 def _check_device(cluster: Cluster, claim: Manifest) -> None:
@@ -275,8 +211,7 @@ def _check_claim(cluster: Cluster, name: str, *, mode: str) -> Manifest:
 
 
 def _on_pods(request: CampaignRequest, spec: ClusterSpec) -> CampaignRequest:
-    """Return a request whose consent holds on every pod, in parts if volumes are expanded."""
-    request = in_three_parts(request) if spec.expand_to else request
+    """Return a request whose consent holds on every pod."""
     if spec.layers:
         profiles = (on_each_target(own, {"data": layer_roles(spec)}) for own in request.profiles)
         request = replace(request, profiles=tuple(profiles))
@@ -395,13 +330,11 @@ def host_names(spec: ClusterSpec) -> list[str]:
     return names
 
 
-def wait_for_hosts(
-    cluster: Cluster, spec: ClusterSpec, *, timeout_s: float, results_bucket: str = ""
-) -> list[Host]:
+def wait_for_hosts(cluster: Cluster, spec: ClusterSpec) -> list[Host]:
     """Wait until all pods of a campaign are ready, and return them as hosts."""
     planned = dict(zip(host_names(spec), planned_pods(spec), strict=True))
     wanted = {name: (pod.name, pod.claim) for name, pod in planned.items()}
-    ready = ready_pods(cluster, wanted, timeout_s=timeout_s)
+    ready = ready_pods(cluster, wanted, timeout_s=spec.timeout_s)
     facts = PodFacts(cluster)
 
     def host_of(item: tuple[str, PlannedPod]) -> Host:
@@ -412,8 +345,8 @@ def wait_for_hosts(
         # the cluster may have chosen its default class
         labels = {"storage_class": described.pop("storage_class") or spec.unnamed_class}
         labels["node"] = manifest["spec"]["nodeName"]
-        labels |= {key: described.pop(key) for key in ("volume_size", "attributes_class")}
-        labels["restored_from"] = spec.origin
+        labels["volume_size"] = described.pop("volume_size")
+        labels["restored_from"] = " ".join(spec.origin).strip()
         labels |= {key: described[key] for key in ("zone", "machine_type", "persistent_volume")}
         controller_pod = Pod(
             name=manifest["metadata"]["name"],
@@ -424,8 +357,6 @@ def wait_for_hosts(
             claim=pod.claim,
             campaign=spec.campaign,
             context=cluster.context,
-            expand_to=spec.expand_to,
-            results_bucket=results_bucket,
             **described,
         )
         return Host(
@@ -469,7 +400,7 @@ def check_mounts(executor: Executor, host: Host) -> None:
             raise InputError(
                 f"the user {user} cannot write to the volume {role} of {host.name}",
                 hint="hostPath and many NFS volumes ignore the group of the pod (fsGroup): let the "
-                "administrators change their owner, or use --run-as-user with the owner's UID",
+                "administrators change their owner, or use the owner's UID: --pod run-as-user=UID",
             )
 
 

@@ -47,13 +47,13 @@ _LONGEST_PAUSE_S = 30.0
 # (eviction_manager.go, helpers.go).
 _EVICTIONS = {
     r"local ephemeral storage limit|ephemeral local storage usage exceeds": "its files outside "
-    "volumes, such as results, exceeded a limit; raise it: --pod-limit ephemeral-storage=...",
+    "volumes, such as results, exceeded a limit; raise it: --pod limit.ephemeral-storage=...",
     r"EmptyDir volume .* exceeds the limit": "its files on the node's disk exceeded --size: raise "
     "it, or measure smaller files",
     r"low on resource: (memory|ephemeral-storage)": "the node had too little {0}: reserve what a "
-    "pod needs with --pod-request {0}=..., or choose another node with --node-selector",
+    "pod needs with --pod request.{0}=..., or choose another node with --pod node-selector=...",
     r"low on resource: (\w+)": "the node had too little {0}: choose another node with "
-    "--node-selector",
+    "--pod node-selector=...",
 }
 _SHOWN = 3  # hosts whose pods are pending for the same reason
 _FROM_SERVER = {"creationTimestamp", "generation", "managedFields", "resourceVersion", "uid"}
@@ -103,7 +103,7 @@ def ready_pods(
     wanted: Mapping[str, tuple[str, str]],
     *,
     timeout_s: float,
-    more_time: str = "; or wait longer: --pod-timeout",
+    more_time: str = "; or wait longer: --pod timeout=30m",
 ) -> dict[str, Manifest]:
     """Wait until the pods of hosts are ready; print why they are not.
 
@@ -290,7 +290,7 @@ def _memory_limit(pod: Manifest) -> str:
     """Return the memory limit of a pod, such as `` of 64Mi``; empty if only the node has one."""
     for container in pod.get("spec", {}).get("containers", ()):
         if limit := container.get("resources", {}).get("limits", {}).get("memory"):
-            return f" of {limit} (--pod-limit memory=...)"
+            return f" of {limit} (--pod limit.memory=...)"
     return ""
 
 

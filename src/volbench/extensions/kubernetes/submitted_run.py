@@ -6,13 +6,14 @@ import re
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 from io import StringIO
-from itertools import takewhile
+from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
 from volbench.errors import InputError, quoted
+from volbench.extensions.kubernetes.pod_options import all_settings
 
 if TYPE_CHECKING:
     from volbench.extensions.kubernetes.cluster import Cluster
@@ -29,13 +30,15 @@ _NOT_IN_CLUSTER = {
     "context": "--context",
     "namespace": "--namespace",
 }
+# Settings of the pods that hold for the pod of the controller, too
+_OF_BOTH = ("image_pull_policy", "image_pull_secrets", "run_as_user")
 _FILES = ("--kubeconfig",)
 
 
 def parse_run(arguments: Sequence[str]) -> dict[str, Any]:
     """Return the arguments of volbench run, profiles first, as fields of a `ControllerSpec`."""
-    profiles, options, metrics = _checked_arguments(arguments)
-    return {"arguments": options, "profiles": _profile_texts(profiles, options), **metrics}
+    profiles, options, described = _checked_arguments(arguments)
+    return {"arguments": options, "profiles": _profile_texts(profiles, options), **described}
 
 
 def check_run(
@@ -60,23 +63,22 @@ def check_run(
     if account and cluster.read_if_allowed("ServiceAccount", account) is None:
         raise InputError(
             f"there is no service account {account} in the namespace {cluster.namespace}",
-            hint=f"make it: volbench k8s role --namespace {quoted(cluster.namespace)} "
-            f"--name {quoted(account)} | kubectl apply -f -",
+            hint=f"make it: volbench k8s render --role {quoted(account)} "
+            f"--namespace {quoted(cluster.namespace)} | kubectl apply -f -",
         )
     if secret and cluster.read_if_allowed("Secret", secret) is None:
         raise InputError(
             f"there is no Secret {secret} in the namespace {cluster.namespace}, so the controller "
             "could not start",
             hint=f"make it: kubectl -n {quoted(cluster.namespace)} create secret generic "
-            f"{quoted(secret)} --from-literal=AWS_ACCESS_KEY_ID=... "
-            "--from-literal=AWS_SECRET_ACCESS_KEY=...",
+            f"{quoted(secret)} --from-literal=NAME=VALUE",
         )
 
 
 def _checked_arguments(
     arguments: Sequence[str],
 ) -> tuple[tuple[str, ...], tuple[str, ...], dict[str, Any]]:
-    """Return the profiles, the options of volbench run, and the ports among them as attributes.
+    """Return the profiles, the options of volbench run, and fields of a `ControllerSpec`.
 
     The options are parsed as volbench run would: otherwise it would fail in the cluster.
     """
@@ -87,10 +89,12 @@ def _checked_arguments(
     options = tuple(arguments[len(profiles) :])
     with run.make_context("volbench run", [*options]) as context:
         given = dict(context.params)
-        metrics = _metrics(context)
-        is_given = context.get_parameter_source("image") is ParameterSource.COMMANDLINE
-    if given["image"] and not is_given:  # of volbench.toml, which the cluster does not have
-        options += ("--image", given["image"])
+        described = _metrics(context) | {
+            name: given["pod"][name] for name in _OF_BOTH if name in given["pod"]
+        }
+    settings = _values_of("--pod", options)
+    # those of volbench.toml, which the cluster does not have
+    options += tuple(f"--pod={text}" for text in all_settings(settings) if text not in settings)
     if not profiles or given["profiles"]:
         raise InputError(
             "profiles must come before the options of volbench run",
@@ -101,14 +105,20 @@ def _checked_arguments(
     if refused:
         raise InputError(
             f"{refused[0]} cannot be used by a controller in the cluster",
-            hint="options of volbench k8s submit or schedule itself go before the first profile",
+            hint="options of volbench k8s submit itself go before the first profile",
         )
     if any(mask_text(text) != text for text in options):
         raise InputError(
             "an option contains a password, which would be stored in the cluster",
             hint="put it into a Secret, and name that with --secret",
         )
-    return profiles, options, metrics
+    return profiles, options, described
+
+
+def _values_of(option: str, arguments: Sequence[str]) -> list[str]:
+    """Return the values of an option in a command line."""
+    values = [text.partition("=")[2] for text in arguments if text.startswith(f"{option}=")]
+    return values + [value for name, value in pairwise(arguments) if name == option]
 
 
 def _metrics(context: click.Context) -> dict[str, Any]:

@@ -40,9 +40,6 @@ class Pod(Frozen):
     claim: str = ""  # name of its PersistentVolumeClaim; empty without one
     campaign: str = ""  # name of the object that owns everything of the campaign
     context: str = ""  # context of the kubeconfig file; empty for a controller inside the cluster
-    expand_to: str = ""  # size to which its volume is expanded under load; empty for never
-    # bucket through which its results are collected; empty for the API server
-    results_bucket: str = ""
     # What the cluster says of them; empty where it says nothing, or where reading it is forbidden
     machine: str = ""  # identity of the node's machine: that of its firmware, or its machine-id
     machine_type: str = ""  # of the node, such as ``Standard_D4s_v5``

@@ -330,10 +330,9 @@ MARKS: tuple[Column, ...] = (
     text(
         "kind",
         "`note` from `volbench watch --mark`; from `--start`: `start`, `up` or `failed` of a"
-        " machine, and `quiet` when the disks became quiet; from `run --k8s --expand`: `expand` and"
-        " `expanded`, the request and the end of an expansion.",
+        " machine, and `quiet` when the disks became quiet.",
     ),
-    text("text", "Text of the note, number of the machine, or new size; missing for others."),
+    text("text", "Text of the note, or number of the machine; missing for others."),
 )
 
 # Processes of watched hosts

@@ -153,7 +153,7 @@ FACTS: Mapping[str, Fact] = MappingProxyType({fact.name: fact for fact in _FACTS
 VOLUME_COLUMNS = frozenset({"volume", "role", "device_model", "csi_driver"}) | {
     LABEL_PREFIX + name
     for name in (
-        *("volume_type", "storage_class", "attributes_class"),
+        *("volume_type", "storage_class"),
         *("persistent_volume", "volume_size"),
     )
 }

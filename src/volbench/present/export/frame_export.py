@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import io
 import math
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO
 
 import pandas as pd
 import pyarrow as pa
@@ -38,8 +37,6 @@ from volbench.store.atomic_files import make_output_folder, write_output
 
 TEXT_FORMATS = ("markdown", "latex")
 FORMATS = ("csv", "json", "parquet", "xlsx", *TEXT_FORMATS)
-
-MADE = "volbench_campaign"  # Key of a file's metadata that says which campaign it is of
 
 _ENDINGS = {"markdown": "md", "latex": "tex"}  # Of file names, where they differ from the format
 
@@ -132,10 +129,8 @@ def _without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
     return safe
 
 
-def _render_parquet(
-    frame: pd.DataFrame, *, frame_name: str, facts: Mapping[str, str] | None = None
-) -> bytes:
-    """Return Parquet whose fields, and the file with its facts, carry metadata."""
+def _render_parquet(frame: pd.DataFrame, *, frame_name: str) -> bytes:
+    """Return Parquet whose fields carry metadata."""
     table = pa.Table.from_pandas(frame, preserve_index=False)
     fields = [
         field.with_metadata({"unit": column.unit, "meaning": column.meaning})
@@ -143,68 +138,9 @@ def _render_parquet(
         for column in [described(field.name, frame_name=frame_name)]
     ]
     stream = io.BytesIO()
-    metadata = {**(table.schema.metadata or {}), **(facts or {})}
-    pq.write_table(table.cast(pa.schema(fields, metadata=metadata)), stream, compression="zstd")
+    schema = pa.schema(fields, metadata=table.schema.metadata)
+    pq.write_table(table.cast(schema), stream, compression="zstd")
     return stream.getvalue()
-
-
-class Rows(Protocol):
-    """The rows of a frame that one campaign has."""
-
-    @property
-    def campaign(self) -> str:
-        """Name of the campaign."""
-
-    @property
-    def made(self) -> str:
-        """Creation time; distinguishes campaigns of the same name."""
-
-    @property
-    def frame(self) -> pd.DataFrame:
-        """The rows."""
-
-
-def write_parts(parts: Iterable[Rows], *, frame_name: str, into: Path) -> tuple[Path, ...]:
-    """Write a frame of several campaigns, a file each, into a folder that grows with every export.
-
-    ``DATASET/<frame>/<campaign>.parquet``: all files of a folder have the columns of one frame, but
-    for labels of hosts, so that any program that reads Parquet can read a folder as one table. An
-    older file of the same campaign is replaced.
-
-    Args:
-        frame_name: such as ``summary``; the folder's name.
-        into: the dataset; made when missing.
-
-    Returns:
-        The files that were written.
-    """
-    folder = into / frame_name
-    make_output_folder(folder)
-    files = []
-    for rows in parts:
-        file = folder / f"{re.sub(r'[^A-Za-z0-9.()_-]', '_', rows.campaign)}.parquet"
-        _check_campaign(file, rows)
-        facts = {MADE: rows.made}
-        write_output(file, _render_parquet(rows.frame, frame_name=frame_name, facts=facts))
-        files.append(file)
-    return tuple(files)
-
-
-def _check_campaign(file: Path, rows: Rows) -> None:
-    """Refuse to replace the rows of another campaign."""
-    if not file.exists():
-        return
-    try:
-        made = (pq.read_schema(file).metadata or {}).get(MADE.encode(), b"").decode()
-    except (OSError, pa.ArrowException) as error:
-        raise InputError(
-            f"{file} is not a Parquet file: {error}", hint="export into an empty folder"
-        ) from error
-    if made != rows.made:
-        raise InputError(
-            f"{file} holds another campaign that is also named {rows.campaign}",
-            hint="export both in one command, which names them by their folders, into a new folder",
-        )
 
 
 # Headings that people say otherwise than the column is called

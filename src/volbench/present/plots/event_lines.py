@@ -1,4 +1,4 @@
-"""Lines of marks on axes of time: notes of users, starts of machines, expansions of volumes."""
+"""Lines of marks on axes of time: notes of users, starts of machines."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ MAX_NAMED = 12  # Marks in a panel up to which each has its name
 _MAX_LETTERS = 24
 _ROOM = 0.03  # Of a name, as a share of its run; names that would touch another are omitted
 _WORDS = {"start": "{} starts", "up": "{} up", "failed": "{} failed", "quiet": "quiet"}
-_WORDS |= {"expand": "expand to {}", "expanded": "expanded"}
 
 
 def events_of(frames: Frames) -> pd.DataFrame:

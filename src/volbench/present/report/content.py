@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from volbench.analyse.compare.comparison import Comparison
     from volbench.analyse.compare.expected_bounds import Verdict
     from volbench.analyse.compare.promised_limits import Delivery
-    from volbench.present.formatting import Row
-    from volbench.present.tables.table import Table
 
 
 @dataclass(frozen=True)
@@ -51,7 +49,6 @@ class ReportContent:
     answer: Sequence[str] = ()
     expected: Sequence[Verdict] = ()  # answers to the expectations of its profiles
     audited: Sequence[Delivery] = ()  # what the volumes of an audit deliver, the worst first
-    expanded: Sequence[Table[Row]] = ()  # rates around the expansions of volumes
     imprecise: Sequence[str] = ()  # a sentence for each workload that missed `repeat.until`
     figures: Sequence[ReportFigure] = ()  # in the order they are shown
     lead: Sequence[ReportFigure] = ()  # one or two that answer first

@@ -170,8 +170,7 @@ class FirstScreen:
     place: str
     verdict: str
     badge: QualityBadge
-    # answers to expectations; deliveries of an audit; rates around expansions; of a collection its
-    # workloads, and its volumes ranked
+    # answers to expectations; deliveries of an audit; workloads and ranked volumes of a collection
     tables: Sequence[Table[Any]] = ()
     is_collection: bool = False  # of so many volumes that no single number stands for them
 
@@ -202,7 +201,7 @@ def first_screen(
         _place(content, rows["summary"]),
         " ".join(filter(None, sentences)),
         _badge(content, rows["findings"]),
-        [*expected, *audited, *content.expanded, *ranking_tables(classes)],
+        [*expected, *audited, *ranking_tables(classes)],
         is_collection=bool(classes),
     )
 

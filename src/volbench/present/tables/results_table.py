@@ -37,7 +37,6 @@ from volbench.present.formatting import (
     text,
     whole,
 )
-from volbench.present.tables.expansion_table import expansion_tables
 from volbench.present.tables.findings_table import badges_of, rows_by_run, warning_marks
 from volbench.present.tables.table import IDENTITY, Column, Source, Table, quantity
 from volbench.present.tables.volumes_table import collection_words, ranking_tables, workload_classes
@@ -102,7 +101,7 @@ def result_tables(
             title = collection_words(rows, classes, invalid)
             tables = [*ranked, replace(tables[0], title=" ".join(title))]
     tables += map(aggregate_table, filter(None, [results.rows("aggregate")]))
-    return tables + expansion_tables(results)
+    return tables
 
 
 def in_numeric_order(rows: Sequence[Row]) -> list[Row]:

@@ -1,1 +1,0 @@
-"""Tests of object storage, upload and SQL over many campaigns."""
