@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shutil
@@ -199,3 +200,30 @@ def test_a_package_of_its_own_extends_volbench(installed: Path, tmp_path: Path) 
     assert "pages_per_s" in numbers.splitlines()[0]
     assert volbench("export", "results", "--format", "pages") == volbench("pages", "results")
     assert "pages" not in volbench("--help", path=tmp_path)
+
+
+# Texts that have the name of an extension with another meaning
+OTHER_MEANINGS = {
+    ("analyse/bottleneck/volume_context.py", "kubernetes"),  # what systemd calls a container
+}
+
+
+def test_the_core_names_no_extension() -> None:
+    """No import of the core, and no text beside docstrings, names an extension or its folder."""
+    package = ROOT / "src/volbench"
+    named = re.compile(rf"extensions[./]\w|^(?:{'|'.join(sorted(EXTENSIONS))})$")
+    found = set()
+    for path in package.rglob("*.py"):
+        file = str(path.relative_to(package))
+        if file.startswith("extensions/"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            texts = []
+            if isinstance(node, ast.ImportFrom):
+                texts = [node.module or ""]
+            elif isinstance(node, ast.Import):
+                texts = [alias.name for alias in node.names]
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                texts = [node.value]
+            found.update((file, text) for text in texts if named.search(text))
+    assert found == OTHER_MEANINGS
