@@ -1,4 +1,4 @@
-"""Profiles shown in the documentation are profiles."""
+"""Profiles shown in the documentation are profiles, and tests of promises exist."""
 
 from __future__ import annotations
 
@@ -20,3 +20,14 @@ def test_every_documented_profile_is_valid(root: Path, tmp_path: Path) -> None:
     assert len(files) > 4
     done = call("profile", "check", *files, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+
+
+def test_every_test_of_a_promise_exists(root: Path) -> None:
+    """SECURITY.md names files below tests/, and functions in them or anywhere."""
+    page = (root / "SECURITY.md").read_text(encoding="utf-8")
+    paths = set(re.findall(r"`(tests/[\w/.-]+)`", page))
+    functions = set(re.findall(r"`(test_\w+)`", page))
+    assert paths
+    assert {path for path in paths if not (root / path).exists()} == set()
+    source = "".join(path.read_text("utf-8") for path in (root / "tests").rglob("*.py"))
+    assert {name for name in functions if f"def {name}(" not in source} == set()

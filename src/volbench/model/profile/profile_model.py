@@ -83,7 +83,7 @@ class JobSettings(Document):
     note: Text = Field(default="", description="Remark for the report and the job file.")
     arm: Name | None = Field(
         default=None,
-        description="[Variant](profile/arms.md#variants) of the job, with which its name ends.",
+        description="[Variant](profile/runs.md#variants) of the job, with which its name ends.",
     )
     until: Until | None = Field(
         default=None,
@@ -156,7 +156,7 @@ class ProfileSettings(Document):
     order: Order = Field(
         default=Order.LISTED,
         description="Order of the measured jobs within each repeat. Arms alternate in "
-        "[blocks](profile/arms.md#blocks) (A B, B A); `shuffled` draws their order too.",
+        "[blocks](profile/runs.md#variants) (A B, B A); `shuffled` draws their order too.",
     )
     seed: Nullable[Annotated[Integer, Field(ge=0, le=MAX_SEED)]] = Field(
         default=None,
@@ -175,8 +175,8 @@ class ProfileSettings(Document):
     )
     cold_probe: Boolean = Field(
         default=False,
-        description="[Check whether volumes are cold](../how-to/is-my-volume-cold.md) before the "
-        "first run.",
+        description="[Check whether volumes are cold](../how-to/warm-up-a-volume.md#is-it-cold) "
+        "before the first run.",
     )
     start: Start = Field(
         default=Start.TOGETHER,

@@ -294,7 +294,7 @@ class ProfileDocument(ProfileSettings):
     )
     variants: dict[Name, VariantDocument] = Field(
         default_factory=dict,
-        description="[Variants](profile/arms.md#variants) of each measured job: name to fio "
+        description="[Variants](profile/runs.md#variants) of each measured job: name to fio "
         "options, compared in blocks.",
     )
     phases: dict[Phase, Jobs] = Field(
