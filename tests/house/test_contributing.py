@@ -72,15 +72,6 @@ def test_every_walk_through_is_tested(root: Path) -> None:
     assert set(tested) == pages
 
 
-def test_an_exporter_is_added(root: Path, tmp_path: Path) -> None:
-    """`volbench export` writes an object for each row."""
-    changed = Changed(root, "add-an-exporter", tmp_path)
-    half_finished(tmp_path / "results")
-    lines = changed.run("volbench", "export", "results", "--format", "jsonl").splitlines()
-    rows = [json.loads(line) for line in lines]
-    assert {row["direction"]: row["iops"] > 0 for row in rows} == {"read": True, "write": True}
-
-
 def test_a_chart_is_added(root: Path, tmp_path: Path) -> None:
     """`volbench plot` draws it, and its numbers are there."""
     changed = Changed(root, "add-a-chart", tmp_path)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import shutil
@@ -12,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.finished_campaign import half_finished
 from tests.house.project import EXTENSIONS
 from volbench.extension import extensions, load
 
@@ -19,6 +21,10 @@ ROOT = Path(__file__).parents[2]
 RECORDED = ROOT / "tests/campaigns/format-1"
 CORE_TESTS = ("model", "plan", "fio", "store", "present/tables")
 BUNDLED = ("profiles", "prices", "volume-types", "storage-classes")
+# Files of the example of a page: the name begins a paragraph, which ends before the content
+FILES_OF_PAGE = re.compile(
+    r"^`([\w/]+\.\w+)`(?:.(?!```))*\n\n```\w+\n(.*?)^```", re.MULTILINE | re.DOTALL
+)
 IMPORT_ALL = """
 import pkgutil, volbench
 from importlib import import_module
@@ -150,3 +156,74 @@ def test_extensions_name_what_exists() -> None:
         for reference in found:
             assert reference.startswith(f"volbench.extensions.{extension.name}."), reference
             assert load(reference) is not None
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a folder with the example of the page, installed as a package of its own."""
+    source, target = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("target")
+    page = (ROOT / "docs/contributing/write-an-extension.md").read_text("utf-8")
+    files = FILES_OF_PAGE.findall(page)
+    assert [name for name, _ in files] == [
+        "pyproject.toml",
+        *(f"volbench_postgres/{name}.py" for name in ("__init__", "pages", "chart")),
+    ]
+    for name, text in files:
+        (source / name).parent.mkdir(exist_ok=True)
+        (source / name).write_text(text, encoding="utf-8")
+    pip = (sys.executable, "-m", "pip", "install", "--quiet", "--no-deps", "--no-index")
+    subprocess.run([*pip, "--no-build-isolation", "--target", str(target), str(source)], check=True)
+    return target
+
+
+def test_a_package_of_its_own_extends_volbench(installed: Path, tmp_path: Path) -> None:
+    """Verb, finding, chart and format of the page are there once the package is installed."""
+    half_finished(tmp_path / "results")
+
+    def volbench(*arguments: str, path: Path = installed) -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "volbench", *arguments],
+            env={**os.environ, "PYTHONPATH": str(path)},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return done.stdout + done.stderr
+
+    assert "Print pages a second." in volbench("--help")
+    assert re.fullmatch(r"(mix \d+\n)+", volbench("pages", "results"))
+    assert "other-page" in volbench("check", "results", "--json")
+    assert "other-page" not in volbench("check", "results", "--json", path=tmp_path)
+    assert "pages" in volbench("plot", "--list")
+    numbers = volbench("plot", "pages", "results", "--csv", "-", "-o", "pages.svg")
+    assert "pages_per_s" in numbers.splitlines()[0]
+    assert volbench("export", "results", "--format", "pages") == volbench("pages", "results")
+    assert "pages" not in volbench("--help", path=tmp_path)
+
+
+# Texts that have the name of an extension with another meaning
+OTHER_MEANINGS = {
+    ("analyse/bottleneck/volume_context.py", "kubernetes"),  # what systemd calls a container
+}
+
+
+def test_the_core_names_no_extension() -> None:
+    """No import of the core, and no text beside docstrings, names an extension or its folder."""
+    package = ROOT / "src/volbench"
+    named = re.compile(rf"extensions[./]\w|^(?:{'|'.join(sorted(EXTENSIONS))})$")
+    found = set()
+    for path in package.rglob("*.py"):
+        file = str(path.relative_to(package))
+        if file.startswith("extensions/"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            texts = []
+            if isinstance(node, ast.ImportFrom):
+                texts = [node.module or ""]
+            elif isinstance(node, ast.Import):
+                texts = [alias.name for alias in node.names]
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                texts = [node.value]
+            found.update((file, text) for text in texts if named.search(text))
+    assert found == OTHER_MEANINGS

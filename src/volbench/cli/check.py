@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 
 
 def _rule_names() -> list[str]:
-    from volbench.analyse.findings import RULES
+    from volbench.analyse.findings import every_rule
 
-    return [rule.id for rule in RULES]
+    return [rule.id for rule in every_rule()]
 
 
 @click.command(

@@ -160,7 +160,7 @@ def test_a_missing_program_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "nbdkit-plugin-python" in caught.value.hint
 
 
-@pytest.mark.parametrize("name", ["a b", "a?b", "x" * 100])
+@pytest.mark.parametrize("name", ["a b", "x" * 100])
 def test_a_socket_that_fio_would_misread_is_refused(
     cold: Scenario, tmp_path: Path, name: str
 ) -> None:
@@ -197,8 +197,15 @@ def test_restored_volume_holds_data(name: str, tmp_path: Path, *, holds_data: bo
 
 
 @pytest.mark.root
-@pytest.mark.parametrize(("owner", "mode"), [(4711, 0o755), (0, 0o777), (0, 0o1777)])
-@pytest.mark.parametrize("name", ["lab", "lab/deep"])
+@pytest.mark.parametrize(
+    ("owner", "mode", "name"),
+    [
+        (4711, 0o755, "lab/deep"),
+        (0, 0o777, "lab"),
+        (0, 0o1777, "lab"),
+        (0, 0o1777, "lab/deep"),
+    ],
+)
 def test_root_serves_in_no_folder_that_others_write_to(
     cold: Scenario, tmp_path: Path, owner: int, mode: int, name: str
 ) -> None:

@@ -20,8 +20,9 @@ from volbench.fio.results.merge_jobs import bin_mid_ns, bin_range_ns
 from volbench.model.results.result import Direction
 
 
-@pytest.mark.parametrize("name", ["clean", "p15", "bandwidth-limit"])
-@pytest.mark.parametrize("rw", ["randread", "randwrite"])
+@pytest.mark.parametrize(
+    ("name", "rw"), [("clean", "randread"), ("p15", "randwrite"), ("bandwidth-limit", "randwrite")]
+)
 def test_rates_are_those_of_the_scenario(tmp_path: Path, name: str, rw: str) -> None:
     """The result says what follows from the scenario by Little's law and its limits."""
     scenario = read_scenario(name)

@@ -166,7 +166,7 @@ def test_simulating_a_thousand_minutes_takes_seconds() -> None:
     assert len(series.ticks) == 12_000
 
 
-@pytest.mark.parametrize("at_s", [1.0, 1.234, 2.05, 3.6])
+@pytest.mark.parametrize("at_s", [1.0, 1.234])
 def test_the_slowest_request_lasts_as_long_as_the_stall(at_s: float) -> None:
     """Rounding at its edges is no request: it neither ends the stall nor waits for a minute."""
     volume = "name: s\nsize: 64m\nservice: {read: 2ms, write: 2ms}\n"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from functools import cache
 
 from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.findings import (
@@ -22,9 +23,9 @@ from volbench.extension import extensions, load
 from volbench.model.profile.profile_model import Tool
 from volbench.model.results.finding import Finding, Severity
 
-__all__ = ["RULES", "Rule", "find", "finding_rows"]
+__all__ = ["RULES", "Rule", "every_rule", "find", "finding_rows"]
 
-# Every rule, in the order in which findings are shown; rules of extensions come last
+# Rules of the core, in the order in which findings are shown
 RULES: tuple[Rule, ...] = (
     data_rules.cold_blocks,
     data_rules.never_written,
@@ -67,7 +68,6 @@ RULES: tuple[Rule, ...] = (
     raw_file_rules.bad_log_rows,
     number_rules.empty_logs,
     raw_file_rules.damaged_files,
-    *(load(reference) for extension in extensions() for reference in extension.findings),
 )
 
 # Those that judge a watched load too, which is as it is: its host and its files, not its workload
@@ -76,6 +76,12 @@ _OF_WATCHED = (
     *(host_rules.clock_jumped, raw_file_rules.damaged_files),
 )
 _WEIGHT = {Severity.INVALID: 0, Severity.WARNING: 1, Severity.NOTE: 2}
+
+
+@cache
+def every_rule() -> tuple[Rule, ...]:
+    """Return the rules of the core, and then the rules of extensions."""
+    return (*RULES, *(load(each) for extension in extensions() for each in extension.findings))
 
 
 def find(context: Context, views: Sequence[RunView] | None = None) -> list[Finding]:
@@ -100,7 +106,7 @@ def _of_run(view: RunView, context: Context) -> Iterable[Finding]:
         yield from raw_file_rules.damaged_files.findings(view, context)
     if not view.is_finished:
         return
-    for rule in _OF_WATCHED if view.run.tool is Tool.WATCH else RULES:
+    for rule in _OF_WATCHED if view.run.tool is Tool.WATCH else every_rule():
         if view.run.phase in rule.phases:
             yield from rule.findings(view, context)
 

@@ -16,10 +16,10 @@ _PRESSURE = ("some ", "full ", "cpu-some ")
 
 
 def split_sample(text: str) -> tuple[list[str], dict[str, list[str]]]:
-    """Return the lines of samples that are of the host, and those of each disk by its name.
+    """Return the lines of the host in a sample, and the lines of each disk by its name.
 
-    Of pressures only totals are kept, and the CPU time of programs, kernel and interrupts is added
-    up: separately, they took an eighth of a log.
+    Of pressures only totals are kept, and the CPU times of programs, kernel and interrupts are
+    added up: separately, they took an eighth of a log.
     """
     host: list[str] = []
     disks: dict[str, list[str]] = {}

@@ -114,9 +114,9 @@ def top_lines(processes: LiveProcesses) -> list[str]:
 
 
 def table_lines(disks: Sequence[LiveDisk], elapsed_s: float, *, most: int) -> list[str]:
-    """Return the table, at most 79 columns wide, with so many disks at most.
+    """Return the table, at most 79 columns wide, with a number of disks at most.
 
-    Those of hosts that do not answer come first, then the busiest.
+    Disks of hosts that do not answer come first, then the busiest disks.
     """
     present = [disk for disk in disks if not disk.problem]
     dirty = {disk.host: disk.rates.get("dirty_bytes", math.nan) for disk in present}

@@ -53,7 +53,7 @@ _SILENCE_S = 30.0  # For a sample beyond its interval, on a busy host.
 # every 15 s. Noticed by: tests/fleet/test_watch.py
 _LATE_S, _UNHEARD_S = 5.0, 20.0
 # Least length of the last interval: the usual one, or half of a shorter one; less is noise.
-# Noticed by: tests/test_watch.py::test_no_last_sample_makes_an_interval_of_nothing
+# Noticed by: tests/extensions/watching/test_watch.py
 _MIN_LAST_S = 1.0
 _LAST_S = 5.0  # For the last samples: Ctrl-C does not wait for longer.
 _TOO_SHORT = "it ended before the second sample"
@@ -192,7 +192,9 @@ class Watch:
                 self._check_link(state)
             for mark in self._marks.fresh():
                 self._mark(*mark)
-            if staggered is not None and staggered.step(self._iops() if is_new else None):
+            rates = [disk.rates for disk in self.disks if disk.rates]
+            iops = sum(each["read_iops"] + each["write_iops"] for each in rates)
+            if staggered is not None and staggered.step(iops if is_new else None):
                 self._mark("quiet", "", time.time() - QUIET_S)
                 break
             if all(disk.problem and not disk.rates for disk in self.disks):
@@ -245,10 +247,6 @@ class Watch:
 
     def _disks_of(self, state: _HostState) -> list[LiveDisk]:
         return [disk for disk in self.disks if disk.host == state.watched.host.name]
-
-    def _iops(self) -> float:
-        rates = [disk.rates for disk in self.disks if disk.rates]
-        return sum(each["read_iops"] + each["write_iops"] for each in rates)
 
     def _follow(self, state: _HostState, operation: str) -> None:
         """Receive samples of a host, in a thread of its own, until there are none any more."""
@@ -402,16 +400,13 @@ class Watch:
                     processes.close()
                 for run, log in zip(state.runs, logs, strict=True):
                     log.close()
-                    reason = "" if state.samples > 1 else self._problem(state)
+                    problems = (disk.problem for disk in self._disks_of(state))
+                    reason = next(filter(None, problems), _TOO_SHORT) if state.samples < 2 else ""
                     outcome = RunState.FAILED if reason else RunState.FINISHED
                     offset_s = state.watched.clock.offset_s
                     ending = Ending(outcome, reason, started_utc, elapsed_s, offset_s)
                     conclude_run(journal, self._layout, run, ending)
                     self._tell(RunEnded(run, outcome, reason))
-
-    def _problem(self, state: _HostState) -> str:
-        problems = (disk.problem for disk in self._disks_of(state))
-        return next(filter(None, problems), _TOO_SHORT)
 
     def _opened(self, run: Run, disk: WatchedDisk) -> DiskLog:
         folder = fresh_run_folder(self._layout, run.id)

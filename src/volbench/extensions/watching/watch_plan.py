@@ -53,7 +53,7 @@ class WatchedHost:
 
 
 def find_disks(hosts: Sequence[ConnectedHost], targets: Sequence[str]) -> list[WatchedHost]:
-    """Return the disks of hosts: those of the targets, or all that have a capacity.
+    """Return the disks of hosts: the disks of the targets, or all disks with a capacity.
 
     Raises:
         InputError: a target is on no block device, or a host has no disk.
