@@ -28,6 +28,7 @@ from volbench.execute.ssh.ssh_channel import ssh_executor
 from volbench.extensions.kubernetes.cluster import Cluster, open_cluster
 from volbench.extensions.kubernetes.cluster_spec import ClusterSpec
 from volbench.extensions.kubernetes.manifests import WORK_MOUNT
+from volbench.extensions.kubernetes.pod import require_pod
 from volbench.extensions.kubernetes.pod_executor import PodExecutor
 from volbench.extensions.kubernetes.pod_placement import create_objects, wait_for_hosts
 from volbench.extensions.kubernetes.removal import remove_campaign
@@ -128,8 +129,7 @@ def pod_host(cluster: LocalCluster) -> Iterator[tuple[Host, Cluster]]:
 
 
 def _in_pod(host: Host, cluster: Cluster, name: str) -> Machine:
-    assert host.pod is not None
-    executor = PodExecutor(host.name, host.pod, cluster)
+    executor = PodExecutor(host.name, require_pod(host), cluster)
     root = f"{WORK_MOUNT}/{name}"
     script = (
         'mkdir "$1" && cd "$1" && echo one >text && mkdir folder && touch folder/a folder/b && '

@@ -190,11 +190,11 @@ def _show_end(layout: Layout, plan: Campaign, history: History, table_output: Ta
     """Print the results of a campaign that holds nothing on its hosts; no host is contacted."""
     from volbench.cli.check import refuse_unmet
     from volbench.cli.execution import reported_errors, show_results
-    from volbench.engine.campaign.campaign_engine import check_finished, has_pods, outcome_of
+    from volbench.engine.campaign.campaign_engine import check_finished, has_made_hosts, outcome_of
 
     with reported_errors(table_output):
         verdicts = show_results(layout, table_output)
-        end, are_kept = outcome_of(plan, history.states), not has_pods(plan)
+        end, are_kept = outcome_of(plan, history.states), not has_made_hosts(plan)
         check_finished(end, layout.root, total=len(plan.runs), are_hosts_kept=are_kept)
         refuse_unmet(verdicts)
 

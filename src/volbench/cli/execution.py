@@ -66,14 +66,13 @@ def confirm_length(prepared: Prepared, *, yes: bool) -> None:
 
 def _print_notes(prepared: Prepared) -> None:
     """Print what is unusual about the volumes: they are memory, or files that do not exist yet."""
-    from volbench.model.campaign.host import HostKind
     from volbench.model.campaign.planned_run import VolumeKind
     from volbench.present.terminal.campaign_text import memory_words
 
     volumes = prepared.archive.provenance.volumes
     if warning := memory_words(volumes):
         click.echo(warning, err=True)
-    if any(host.kind is not HostKind.LOCAL for host in prepared.campaign.hosts):
+    if any(not host.is_local for host in prepared.campaign.hosts):
         return
     for path in (facts.path for facts in volumes if facts.kind is VolumeKind.FILE):
         if not Path(path).exists():
@@ -223,7 +222,7 @@ def carry_out(
             return None
         confirm_length(prepared, yes=start.yes)
         # Where hosts were made for the campaign, this was asked before their volumes were.
-        machines = [host for host in prepared.hosts if host.host.pod is None]
+        machines = [host for host in prepared.hosts if not host.host.connection]
         confirm_destruction(machines, prepared.campaign)
         secrets = ask_secrets(prepared.campaign.runs, prepared.secrets)
         settings = replace(start.execution, secrets=secrets)

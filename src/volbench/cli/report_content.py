@@ -151,7 +151,7 @@ def _classes_compared(opened: CampaignData) -> Sequence[str]:
     """Return how the storage classes of a campaign in pods compare."""
     from volbench.analyse.compare.comparison import Question, compare, headlines
 
-    if len({host.labels.get(_CLASS) for host in opened.campaign.hosts if host.pod}) < _PAIR:
+    if len({host.labels.get(_CLASS) for host in opened.campaign.hosts if host.connection}) < _PAIR:
         return ()
     dataset = Dataset([opened])
     try:

@@ -11,15 +11,15 @@ from volbench.errors import InputError
 from volbench.execute.local import LocalExecutor, require_linux
 from volbench.execute.protocol import Executor
 from volbench.extension import extensions, load
-from volbench.model.campaign.host import Host, HostKind
+from volbench.model.campaign.host import LOCAL, SSH, Host
 
 Connect = Callable[[Host], Executor]
 
 # Kind of a host to a context manager that yields how to connect to such hosts, given the hosts of
 # the campaign and the policy for their keys
 CHANNELS = {
-    HostKind.LOCAL.value: "volbench.execute.connect:open_local",
-    HostKind.SSH.value: "volbench.execute.connect:open_ssh",
+    LOCAL: "volbench.execute.connect:open_local",
+    SSH: "volbench.execute.connect:open_ssh",
 }
 
 
@@ -50,7 +50,7 @@ def connect_hosts(hosts: Sequence[Host], *, host_keys: HostKeyPolicy) -> Iterato
                 hint="install the package of the extension that made the campaign",
             )
     with ExitStack() as stack:
-        connect: dict[HostKind, Connect] = {
+        connect: dict[str, Connect] = {
             kind: stack.enter_context(load(channels[kind])(hosts, host_keys))
             for kind in dict.fromkeys(host.kind for host in hosts)
         }

@@ -50,7 +50,7 @@ FORBIDDEN = 'pods is forbidden: User "x" cannot create resource "pods" in API gr
     ("status", "message", "error", "hint"),
     [
         (401, "Unauthorized", AuthError, "kubectl auth whoami"),
-        (403, FORBIDDEN, AuthError, "volbench k8s role"),
+        (403, FORBIDDEN, AuthError, "volbench k8s render --role"),
         (403, 'pods "p" is forbidden: exceeded quota: q, requested: pods=1', InputError, "quota"),
         (
             403,
@@ -77,7 +77,7 @@ def test_a_refusal_of_the_api_server_becomes_an_error_with_its_message(
     assert (caught.value.exit_code, caught.value.transient) == (error.exit_code, error.transient)
     assert message in caught.value.message
     assert hint in caught.value.hint
-    assert ("k8s role" in caught.value.hint) is (message == FORBIDDEN)
+    assert ("k8s render --role" in caught.value.hint) is (message == FORBIDDEN)
 
 
 def test_a_missing_object_is_none() -> None:

@@ -15,7 +15,7 @@ import pytest
 
 from tests.plan.inventory.reading import FILES, by_name, read
 from volbench.errors import InventoryError
-from volbench.model.campaign.host import Host, HostKind, Inventory
+from volbench.model.campaign.host import Host, Inventory
 from volbench.model.profile.profile_settings import Limits
 from volbench.plan.inventory import load_inventory
 
@@ -199,7 +199,7 @@ def test_a_plain_list_of_names(tmp_path: Path) -> None:
 def test_a_local_connection_is_this_machine(tmp_path: Path) -> None:
     """Ansible's local connection is the controller's own machine."""
     (host,) = read(tmp_path, "localhost ansible_connection=local ansible_user=me\n", "hosts").hosts
-    assert host.kind is HostKind.LOCAL
+    assert host.is_local
     assert host.user is None
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.plan.inventory.reading import FILES, by_name, read
 from volbench.errors import InventoryError
-from volbench.model.campaign.host import Host, HostKind, Inventory
+from volbench.model.campaign.host import LOCAL, Host, Inventory
 from volbench.model.campaign.host import by_name as names_of
 from volbench.model.profile.profile_settings import Limits
 from volbench.plan.inventory import load_inventory, select
@@ -81,14 +81,14 @@ def test_a_bare_name_is_an_alias(fleet: Inventory) -> None:
 def test_local_refers_to_this_machine(fleet: Inventory) -> None:
     """It has no address, and what defaults say of connections does not hold for it."""
     host = by_name(fleet)["local"]
-    assert host.kind is HostKind.LOCAL
+    assert host.is_local
     assert (host.user, host.key, host.volumes) == (None, "", {"data": "/data"})
 
 
 def test_another_name_can_be_this_machine(tmp_path: Path) -> None:
     """``address: local`` says so."""
     (host,) = read(tmp_path, "hosts: {desk: {address: local}}").hosts
-    assert (host.name, host.kind) == ("desk", HostKind.LOCAL)
+    assert (host.name, host.kind) == ("desk", LOCAL)
 
 
 def test_groups_hold_hosts_ranges_and_groups(fleet: Inventory) -> None:

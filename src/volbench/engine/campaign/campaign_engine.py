@@ -116,7 +116,7 @@ def run_campaign(
         except VolbenchError as error:
             end = outcome_of(campaign, states.states)
             if isinstance(error, (RefusedError, ArchiveError)) and end.failed:
-                way = _next_step(end, layout.root, are_hosts_kept=not has_pods(campaign))
+                way = _next_step(end, layout.root, are_hosts_kept=not has_made_hosts(campaign))
                 error.hint = "; ".join(filter(None, [error.hint, way]))
             with suppress(ArchiveError):  # the error that led here says more
                 _report_end(context)
@@ -337,7 +337,7 @@ def _conclude(context: CampaignContext) -> None:
             f"stopped: {len(end.finished)} of {counted_noun(total, 'run')} finished and kept",
             hint=f"continue with: volbench resume {quoted(root)}",
         )
-    check_finished(end, root, total=total, are_hosts_kept=not has_pods(campaign))
+    check_finished(end, root, total=total, are_hosts_kept=not has_made_hosts(campaign))
 
 
 def outcome_of(campaign: Campaign, states: Mapping[str, RunState]) -> CampaignEnded:
@@ -351,9 +351,9 @@ def outcome_of(campaign: Campaign, states: Mapping[str, RunState]) -> CampaignEn
     return CampaignEnded(finished, failed, left, ids(RunState.NOT_NEEDED))
 
 
-def has_pods(campaign: Campaign) -> bool:
-    """Return whether hosts of a campaign are pods: they are removed once no run is left."""
-    return any(host.pod for host in campaign.hosts)
+def has_made_hosts(campaign: Campaign) -> bool:
+    """Return whether hosts were made for a campaign: they are removed once no run is left."""
+    return any(host.connection for host in campaign.hosts)
 
 
 def check_finished(

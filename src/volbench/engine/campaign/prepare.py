@@ -29,7 +29,7 @@ from volbench.engine.hosts.host_facts import (
 )
 from volbench.errors import InputError, RefusedError, VolbenchError
 from volbench.execute.scheduler import on_each
-from volbench.model.campaign.host import Host, HostKind, Policy
+from volbench.model.campaign.host import Host, Policy
 from volbench.model.campaign.planned_run import Absent, Campaign, Volume
 from volbench.model.campaign.run_secrets import conceal
 from volbench.model.profile.profile_model import Profile
@@ -84,7 +84,7 @@ class CampaignRequest:
     def secrets_of(self, host: Host) -> Iterator[tuple[str, str]]:
         """Yield variable and value of the passwords in the targets of a host."""
         for role, target in self.targets_of(host).items():
-            variable = target_variable(host.name, role, is_local=host.kind is HostKind.LOCAL)
+            variable = target_variable(host.name, role, is_local=host.is_local)
             yield variable, split_secret("", target)[1]
 
     def targets_of(self, host: Host) -> dict[str, str]:
@@ -247,14 +247,9 @@ def _probe(host: ConnectedHost, request: CampaignRequest) -> _ProbedHost:
     own = host.host.limits
     limits = own if "*" in own else {**found, **own}
     ready = replace(ready, host=ready.host.model_copy(update={"limits": limits}))
-    pod = host.host.pod
-    of_pod = {"machine_type", "zone", "persistent_volume", "csi_driver", "volume_handle"}
-    of_pod |= {"ephemeral_limit_bytes"}
     return _ProbedHost(
         host=ready,
-        facts=probe_host(executor, survey=survey).model_copy(
-            update=pod.model_dump(include=of_pod) if pod else {}
-        ),
+        facts=probe_host(executor, survey=survey).model_copy(update=host.host.facts),
         volumes=volumes,
         volume_facts=tuple(facts for _, facts in examined.values()),
         sizes_bytes=sizes_of(executor, request.profiles, volumes),
@@ -274,7 +269,7 @@ def _labelled(host: ConnectedHost, volumes: Mapping[str, Volume]) -> dict[str, L
 def ready_host(host: ConnectedHost, survey: Survey) -> ConnectedHost:
     """Return a surveyed host with its fio and its clock offset."""
     fio = find_fio(host.executor, survey)
-    clock = Clock() if host.host.kind is HostKind.LOCAL else survey.clock
+    clock = Clock() if host.host.is_local else survey.clock
     return replace(
         host, fio=fio.path, fio_version=fio.version, clock=clock or Clock(bound_s=float("inf"))
     )

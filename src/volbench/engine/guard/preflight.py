@@ -13,7 +13,6 @@ from volbench.engine.hosts.described_volumes import HostState, look_at
 from volbench.errors import FioError, InputError, quoted
 from volbench.execute.protocol import Executor
 from volbench.fio.jobs.render_job import planned_files, render
-from volbench.model.campaign.host import HostKind
 from volbench.model.campaign.planned_run import Campaign, Consent, Run, VolumeKind
 from volbench.model.profile.secret_values import without_references
 from volbench.model.results.provenance import HostFacts
@@ -233,7 +232,7 @@ def allowed_for(run: Run, campaign: Campaign) -> tuple[str, ...]:
     """
     hosts = {host.name: host for host in campaign.hosts}
     host = hosts.get(run.host)
-    if host is None or host.kind is HostKind.LOCAL:
+    if host is None or host.is_local:
         given = campaign.allow_destroy
     else:
         named = f"{run.host}:"

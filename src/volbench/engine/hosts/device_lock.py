@@ -19,7 +19,6 @@ from pydantic import Field
 from volbench.engine.hosts.described_volumes import identities_of, parse_answer
 from volbench.errors import RefusedError, quoted
 from volbench.execute.protocol import Executor, OperationError, SharedLocks
-from volbench.model.campaign.host import HostKind
 from volbench.model.campaign.planned_run import Campaign, VolumeKind
 from volbench.model.frozen_model import Frozen
 from volbench.store.archive import is_held
@@ -163,8 +162,7 @@ def device_holder(executor: Executor, number: tuple[int, int]) -> str:
 
 def _is_local(executor: Executor, campaign: Campaign) -> bool:
     """Return whether a machine is the controller's own."""
-    kinds = (host.kind for host in campaign.hosts if host.name == executor.host)
-    return next(kinds, HostKind.LOCAL) is HostKind.LOCAL
+    return all(host.is_local for host in campaign.hosts if host.name == executor.host)
 
 
 def _filesystems(executor: Executor, targets: Sequence[str]) -> dict[str, str]:

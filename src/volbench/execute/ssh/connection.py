@@ -26,7 +26,7 @@ from volbench.execute.ssh.authentication import authenticate
 from volbench.execute.ssh.host_keys import KnownHosts, default_known_hosts
 from volbench.execute.ssh.ssh_config import SshConfig
 from volbench.execute.ssh.ssh_route import Hop, Resolver, Route, open_proxy
-from volbench.model.campaign.host import Host, HostKind, by_name
+from volbench.model.campaign.host import SSH, Host, by_name
 
 logging.getLogger("paramiko").addHandler(logging.NullHandler())  # errors are raised, not logged
 
@@ -354,7 +354,7 @@ def open_pool(
         accept_new: whether to add the keys of unknown hosts to it.
     """
     listed = tuple(hosts)
-    others = {name: host for name, host in by_name(listed).items() if host.kind is HostKind.SSH}
+    others = {name: host for name, host in by_name(listed).items() if host.kind == SSH}
     known = KnownHosts(known_hosts or default_known_hosts(), accept_new=accept_new)
     pool = ConnectionPool(Resolver(SshConfig(config), others=others), known=known)
     for host in others.values():

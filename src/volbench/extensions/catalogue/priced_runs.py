@@ -146,8 +146,8 @@ def billing_of(
     Pods without labels of prices are billed by the machine type of their node, and their volumes
     by storage class.
     """
-    pods = {host.name: host.pod for host in campaign.hosts if host.pod}
     models = {host.host: host.cpu_model for host in hosts}
+    made = {host.host: host.volume_bytes for host in hosts}
     sizes = {volume.target: volume.size_bytes for volume in volumes}
     billing = {}
     for run in campaign.runs:
@@ -158,9 +158,7 @@ def billing_of(
             volume_type=labels.get(VOLUME_TYPE, "")
             or run.limits.name
             or labels.get("storage_class", ""),
-            size_bytes=pinned
-            or (pods[run.host].volume_bytes if run.host in pods else None)
-            or sizes.get(run.volume.target),
+            size_bytes=pinned or made.get(run.host) or sizes.get(run.volume.target),
             limits=run.limits,
             cpu_model=models.get(run.host, ""),
         )

@@ -420,8 +420,8 @@ def _is_controller(owner: Manifest) -> bool:
 def _fetch(cluster: Cluster, name: str, pod: Manifest, folder: Path) -> None:
     """Copy the campaign folder of a controller into a new folder, which appears whole or not."""
     from volbench.engine.hosts.described_volumes import identities_of
+    from volbench.extensions.kubernetes.pod import Pod
     from volbench.extensions.kubernetes.pod_executor import PodExecutor
-    from volbench.model.campaign.host import Pod
     from volbench.store.atomic_files import unwritable
 
     reader = Pod(

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from volbench.extensions.kubernetes.pod import KIND
+
 if TYPE_CHECKING:
     from volbench.model.campaign.host import Host
     from volbench.store.layout import Layout
@@ -17,7 +19,7 @@ def noted_losses(layout: Layout, hosts: Sequence[Host]) -> Iterator[None]:
     try:
         yield
     except BaseException as error:
-        if any(host.pod for host in hosts):
+        if any(host.kind == KIND for host in hosts):
             from volbench.extensions.kubernetes.resumed_pods import record_losses
 
             record_losses(hosts, layout.root, error)

@@ -38,8 +38,9 @@ from volbench.execute.protocol import ClockReading
 from volbench.extensions.kubernetes.cluster import DENIAL_S, Cluster, open_cluster
 from volbench.extensions.kubernetes.leases import LeaseLocks
 from volbench.extensions.kubernetes.manifests import ENDING_STATUS, START, WORK_MOUNT
+from volbench.extensions.kubernetes.pod import Pod, require_pod
 from volbench.extensions.kubernetes.pod_status import why_ended
-from volbench.model.campaign.host import Host, Pod
+from volbench.model.campaign.host import Host
 
 if TYPE_CHECKING:
     from websocket import WebSocket
@@ -394,8 +395,7 @@ def open_pods(hosts: Sequence[Host], _host_keys: HostKeyPolicy) -> Iterator[Conn
     with PodConnections() as connections:
 
         def connect(host: Host) -> PodExecutor:
-            if host.pod is None:
-                raise InputError(f"{host.name} is not a pod")
-            return PodExecutor(host.name, host.pod, connections.cluster(host.pod))
+            pod = require_pod(host)
+            return PodExecutor(host.name, pod, connections.cluster(pod))
 
         yield connect

@@ -17,6 +17,7 @@ from volbench.cli.options import PATH, OptionGroup, flag, option_group
 from volbench.errors import InputError
 from volbench.extensions.kubernetes.cluster import ClusterAddress
 from volbench.extensions.kubernetes.cluster_spec import NAMESPACE_HELP, ClusterSpec, spec_options
+from volbench.extensions.kubernetes.pod import KIND
 from volbench.extensions.kubernetes.pod_settings import (
     configured_texts,
     merged_settings,
@@ -180,7 +181,7 @@ class PodHosts(Addition):
 
     def revived(self, hosts: Sequence[Host], root: Path) -> AbstractContextManager[Sequence[Host]]:
         """Find the pods of hosts again, or make them again; machines are left as they are."""
-        if not any(host.pod for host in hosts):
+        if not any(host.kind == KIND for host in hosts):
             return nullcontext(hosts)
         from volbench.extensions.kubernetes.resumed_pods import revived_pods
 
@@ -190,7 +191,7 @@ class PodHosts(Addition):
         self, hosts: Sequence[Host], root: Path, *, planned: Sequence[Host]
     ) -> AbstractContextManager[Sequence[Host]]:
         """Yield machines and hosts whose pods are there; then remove the campaigns in pods."""
-        if not any(host.pod for host in (*hosts, *planned)):
+        if not any(host.kind == KIND for host in (*hosts, *planned)):
             return nullcontext(hosts)
         from volbench.extensions.kubernetes.removal import removed_pods
 
@@ -203,7 +204,7 @@ _TIMEOUT = click.option(
     multiple=True,
     metavar="timeout=TIME",
     callback=_parse_timeout,
-    help="How long to wait for pods that are made again. Default: 10m.",
+    help="How long to wait for pods that are recreated. Default: 10m.",
 )
 REVIVED_PODS = option_group("pods", PodHosts, _KUBECONFIG, _TIMEOUT, heading="Kubernetes")
 REMOVED_PODS = option_group("pods", PodHosts, _KUBECONFIG)

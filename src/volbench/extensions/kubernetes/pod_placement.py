@@ -43,11 +43,12 @@ from volbench.extensions.kubernetes.manifests import (
     planned_pods,
     role_paths,
 )
+from volbench.extensions.kubernetes.pod import Pod, require_pod
 from volbench.extensions.kubernetes.pod_executor import allow_connections
 from volbench.extensions.kubernetes.pod_facts import PodFacts
 from volbench.extensions.kubernetes.pod_status import has_ended, ready_pods
 from volbench.extensions.kubernetes.resumed_pods import removed_at_end
-from volbench.model.campaign.host import Host, Pod
+from volbench.model.campaign.host import Host
 from volbench.model.campaign.planned_run import Campaign, Consent, Volume, VolumeKind
 from volbench.plan.expansion.estimate import estimate
 from volbench.plan.expansion.multi_client import Client, clients_of, expand_clients
@@ -348,7 +349,7 @@ def wait_for_hosts(cluster: Cluster, spec: ClusterSpec) -> list[Host]:
         labels["volume_size"] = described.pop("volume_size")
         labels["restored_from"] = " ".join(spec.origin).strip()
         labels |= {key: described[key] for key in ("zone", "machine_type", "persistent_volume")}
-        controller_pod = Pod(
+        own_pod = Pod(
             name=manifest["metadata"]["name"],
             namespace=cluster.namespace,
             uid=manifest["metadata"]["uid"],
@@ -357,7 +358,8 @@ def wait_for_hosts(cluster: Cluster, spec: ClusterSpec) -> list[Host]:
             claim=pod.claim,
             campaign=spec.campaign,
             context=cluster.context,
-            **described,
+            machine=described.pop("machine"),
+            claim_uid=described.pop("claim_uid"),
         )
         return Host(
             name=name,
@@ -365,7 +367,8 @@ def wait_for_hosts(cluster: Cluster, spec: ClusterSpec) -> list[Host]:
             labels={key: label for key, label in labels.items() if label},
             turn=pod.turn,
             limits=dict.fromkeys(_limited(spec), limits) if limits else {},
-            pod=controller_pod,
+            connection=own_pod.connection,
+            facts=described,
         )
 
     made = on_each(planned.items(), host_of)
@@ -385,15 +388,14 @@ def _limited(spec: ClusterSpec) -> list[str]:
 def check_mounts(executor: Executor, host: Host) -> None:
     """Check that the volumes of a pod are there: fio makes missing folders, on another disk."""
     volumes = look_at(executor, [VolumeQuestion(path) for path in host.volumes.values()]).volumes
+    pod = require_pod(host)
     for role, path in host.volumes.items():
         mount = volumes[path].mount
         is_mounted = mount is not None and mount.mount_point == path
         if not is_mounted and not volumes[path].is_device:
             raise InputError(
                 f"the volume {role} of {host.name} is not mounted at {path}",
-                hint=f"see: kubectl -n {host.pod.namespace} describe pod {host.pod.name}"
-                if host.pod
-                else "",
+                hint=f"see: kubectl -n {pod.namespace} describe pod {pod.name}",
             )
         if not volumes[path].is_device and executor.run(["test", "-w", path]).exit_status:
             user = executor.run(["id", "-u"]).stdout.strip()

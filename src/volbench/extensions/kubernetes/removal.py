@@ -14,6 +14,7 @@ from volbench.errors import DeadlineError, quoted
 from volbench.extensions.kubernetes.cluster import Cluster, Manifest
 from volbench.extensions.kubernetes.leases import held_lease
 from volbench.extensions.kubernetes.manifests import CAMPAIGN_LABEL, KEEP, MANAGED_BY
+from volbench.extensions.kubernetes.pod import pod_of
 from volbench.extensions.kubernetes.pod_executor import PodConnections
 from volbench.extensions.kubernetes.pod_status import POLL_S, node_trouble, why_ended
 from volbench.model.campaign.host import Host
@@ -104,14 +105,15 @@ def removed_pods(
         root: the campaign folder.
     """
     with PodConnections() as connections, ExitStack() as stack:
-        pods = {host.pod.campaign: host.pod for host in (*hosts, *planned) if host.pod}
+        all_pods = [pod for host in (*hosts, *planned) if (pod := pod_of(host))]
+        pods = {pod.campaign: pod for pod in all_pods}
         for campaign, pod in pods.items():
             stack.enter_context(lease_of_remains(connections.cluster(pod), campaign, root))
         yield [
             host
             for host in hosts
-            if host.pod is None
-            or not why_ended(connections.cluster(host.pod).read("Pod", host.pod.name), host.pod.uid)
+            if (own := pod_of(host)) is None
+            or not why_ended(connections.cluster(own).read("Pod", own.name), own.uid)
         ]
         for campaign, pod in pods.items() if planned else ():
             remove_campaign(connections.cluster(pod), campaign)

@@ -23,11 +23,12 @@ from volbench.errors import (
 from volbench.extensions.kubernetes.cluster import PATIENCE_S, Cluster, Manifest
 from volbench.extensions.kubernetes.leases import held_lease
 from volbench.extensions.kubernetes.manifests import PODS, owner_reference
+from volbench.extensions.kubernetes.pod import Pod, pod_of
 from volbench.extensions.kubernetes.pod_executor import PodConnections, PodEndedError, PodExecutor
 from volbench.extensions.kubernetes.pod_facts import PodFacts
 from volbench.extensions.kubernetes.pod_status import POLL_S, node_trouble, ready_pods, why_ended
 from volbench.extensions.kubernetes.removal import remove_campaign
-from volbench.model.campaign.host import Host, Pod
+from volbench.model.campaign.host import Host
 from volbench.model.campaign.planned_run import RunState
 from volbench.store.archive import hold_campaign, read_campaign
 from volbench.store.consent import seal_of
@@ -46,7 +47,8 @@ def revived_pods(
     Machines among them are left as they are.
     """
     with PodConnections() as connections, ExitStack() as stack:
-        for campaign, pod in {host.pod.campaign: host.pod for host in hosts if host.pod}.items():
+        pods = [pod for host in hosts if (pod := pod_of(host))]
+        for campaign, pod in {pod.campaign: pod for pod in pods}.items():
             cluster = connections.cluster(pod)
             _require_objects(cluster, campaign, root)
             cluster.patience_s = PATIENCE_S
@@ -59,7 +61,7 @@ def revived_pods(
             stack.enter_context(removed_at_end(cluster, campaign, root))
         revival = _Revival(root, timeout_s)
         yield [
-            revival.host(connections.cluster(host.pod), host, host.pod) if host.pod else host
+            revival.host(connections.cluster(own), host, own) if (own := pod_of(host)) else host
             for host in hosts
         ]
 
@@ -116,7 +118,7 @@ def _is_resumable(root: Path, owner: str) -> bool:
         return False
     states = read_history(Layout(root).journal).states
     plan = read_campaign(root)[1].campaign
-    if owner not in {host.pod.campaign for host in plan.hosts if host.pod}:
+    if owner not in {pod.campaign for host in plan.hosts if (pod := pod_of(host))}:
         return False
     return any(states.get(run.id, RunState.PLANNED) in _OPEN for run in plan.runs)
 
@@ -159,7 +161,7 @@ class _Revival:
         now = pod.model_copy(update={"uid": ready["metadata"]["uid"]})
         if now.uid != pod.uid and not reason:
             self._find_losses(cluster, host.name, now)
-        return host.model_copy(update={"pod": now})
+        return host.model_copy(update={"connection": now.connection})
 
     def _find_losses(self, cluster: Cluster, host: str, pod: Pod) -> None:
         """Record as lost what ran in an earlier pod; what runs in this one goes on."""
@@ -235,10 +237,11 @@ def record_losses(hosts: Iterable[Host], root: Path, error: BaseException) -> No
     known = {error.host: error.reason} if isinstance(error, PodEndedError) else {}
     with suppress(TransportError), PodConnections() as connections:
         for host in hosts:
-            if not (host.pod and _running(root, host.name)):
+            own = pod_of(host)
+            if own is None or not _running(root, host.name):
                 continue
-            pod = connections.cluster(host.pod).read("Pod", host.pod.name)
-            if reason := why_ended(pod, host.pod.uid):
+            pod = connections.cluster(own).read("Pod", own.name)
+            if reason := why_ended(pod, own.uid):
                 reason = known.get(host.name) or reason
                 _record_loss(root, host.name, f"its pod has ended: {reason}")
                 _print(host.name, f"the run in its pod is lost: {reason}")

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from enum import StrEnum
+from typing import Any
 
 from pydantic import Field
 
 from volbench.model.frozen_model import Count, Frozen
 from volbench.model.profile.profile_settings import Limits
 
-LOCAL = "local"  # Name of the controller's own machine when no inventory is given
+LOCAL = "local"  # Kind of the controller's own machine, and its name without an inventory
+SSH = "ssh"  # Kind of a machine with sshd
 
 
 class Policy(StrEnum):
@@ -19,38 +21,6 @@ class Policy(StrEnum):
     ALL = "all"
     QUORUM = "quorum"
     BEST_EFFORT = "best-effort"
-
-
-class HostKind(StrEnum):
-    """Type of connection to a host."""
-
-    LOCAL = "local"
-    SSH = "ssh"
-    POD = "pod"
-
-
-class Pod(Frozen):
-    """Pod of a Kubernetes cluster, as a host."""
-
-    name: str  # its name
-    namespace: str  # its namespace
-    uid: str  # its UID; another pod of the same name has another one
-    container: str  # the container that programs are started in
-    node: str  # node that it runs on
-    claim: str = ""  # name of its PersistentVolumeClaim; empty without one
-    campaign: str = ""  # name of the object that owns everything of the campaign
-    context: str = ""  # context of the kubeconfig file; empty for a controller inside the cluster
-    # What the cluster says of them; empty where it says nothing, or where reading it is forbidden
-    machine: str = ""  # identity of the node's machine: that of its firmware, or its machine-id
-    machine_type: str = ""  # of the node, such as ``Standard_D4s_v5``
-    zone: str = ""  # of the node
-    claim_uid: str = ""  # UID of the claim; another claim of the same name has another one
-    persistent_volume: str = ""  # name of the PersistentVolume
-    volume_bytes: Count | None = None  # its capacity
-    csi_driver: str = ""  # driver of the volume
-    volume_handle: str = ""  # name of the disk at its provider
-    # limit of its files outside volumes (ephemeral-storage); None without one
-    ephemeral_limit_bytes: Count | None = None
 
 
 class Host(Frozen):
@@ -85,14 +55,21 @@ class Host(Frozen):
     workdir: str = ""
     turn: Count = 0  # hosts of one turn run together, those of the next turn after them
     python: str = ""  # Python interpreter on the host; empty to try the usual ones
-    pod: Pod | None = None  # the pod that is this host; None for a machine
+    # what an extension needs to connect to a host that it made for the campaign; ``kind`` names its
+    # channel, and nothing else in it concerns anyone but the extension. Empty for a machine
+    connection: dict[str, Any] = Field(default_factory=dict)
+    # what the maker of the host knows of it, by the fields of `HostFacts`
+    facts: dict[str, str | int | None] = Field(default_factory=dict)
 
     @property
-    def kind(self) -> HostKind:
-        """Type of connection; the controller's own machine has no address."""
-        if self.pod is not None:
-            return HostKind.POD
-        return HostKind.SSH if self.address else HostKind.LOCAL
+    def kind(self) -> str:
+        """Kind of connection: the name of a channel."""
+        return str(self.connection.get("kind", SSH if self.address else LOCAL))
+
+    @property
+    def is_local(self) -> bool:
+        """Whether this is the controller's own machine."""
+        return self.kind == LOCAL
 
 
 def by_name(hosts: Iterable[Host]) -> dict[str, Host]:

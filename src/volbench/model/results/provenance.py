@@ -32,6 +32,7 @@ class HostFacts(Frozen):
     persistent_volume: str = ""  # of a pod, and the driver and name of its disk at the provider
     csi_driver: str = ""
     volume_handle: str = ""
+    volume_bytes: Count | None = None  # of a pod's volume
     ephemeral_limit_bytes: Count | None = None  # of a pod's files outside volumes
 
     @property

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
 from volbench.errors import InputError
-from volbench.model.campaign.host import LOCAL, Host, HostKind
+from volbench.model.campaign.host import LOCAL, Host
 from volbench.model.campaign.planned_run import Campaign, Run, Volume, VolumeKind
 from volbench.model.client_counts import counted_job, split_count
 from volbench.model.profile.profile_model import Phase, Profile, Start
@@ -265,7 +265,7 @@ class _Fleet:
         """Return the name of a client: ``vm01``, ``c03`` or ``vm01-c03``."""
         client = self._clients[number]
         suffix = f"c{client.number:0{self._width}d}" if client.number else ""
-        if suffix and self._hosts == 1 and client.host.kind is HostKind.LOCAL:
+        if suffix and self._hosts == 1 and client.host.is_local:
             return suffix
         return f"{client.host.name}-{suffix}" if suffix else client.host.name
 

@@ -13,7 +13,7 @@ from ipaddress import ip_address
 from pathlib import Path
 
 from volbench.errors import InventoryError, did_you_mean
-from volbench.model.campaign.host import Host, HostKind
+from volbench.model.campaign.host import Host
 from volbench.plan.inventory.host_document import parse_hop
 from volbench.plan.inventory.host_drafts import GroupDraft, HostDraft, InventoryDraft
 from volbench.plan.inventory.host_names import ALL
@@ -99,7 +99,7 @@ def resolve_hops(draft: InventoryDraft, hosts: Mapping[str, Host]) -> dict[str, 
             hop = cut.get(parse_hop(text)[1])
             if hop is None:
                 continue
-            if hop.kind is HostKind.LOCAL:
+            if hop.is_local:
                 complain(way[0], f"the hop {hop.name} is the controller's own machine")
             yield hop
             if number == 0 or hop.name in way:  # later hops are reached through the earlier ones
@@ -206,7 +206,7 @@ def check_duplicates(draft: InventoryDraft, hosts: Mapping[str, Host], aliases: 
     for name, host in hosts.items():
         address, alias_port = aliases.reached(host.address)
         port = host.port or alias_port or _SSHD_PORT
-        jump = () if host.kind is HostKind.LOCAL else host.jump or ()
+        jump = () if host.is_local else host.jump or ()
         first = seen.setdefault((_plain(address), port, jump), name)
         if first == name:
             continue

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from volbench.model.campaign.host import Host, HostKind, Inventory
+from volbench.model.campaign.host import Host, Inventory
 from volbench.model.campaign.planned_run import RunState
 from volbench.model.campaign.run_secrets import masked_host
 from volbench.model.results.provenance import VolumeFacts
@@ -56,7 +56,7 @@ def groups_of_hosts(inventory: Inventory) -> dict[str, list[str]]:
 
 
 def _address(host: Host) -> str:
-    if host.kind is HostKind.LOCAL:
+    if host.is_local:
         return "this machine"
     where = host.address
     if host.port:
