@@ -212,7 +212,7 @@ def test_the_core_names_no_extension() -> None:
     """No import of the core, and no text beside docstrings, names an extension or its folder."""
     package = ROOT / "src/volbench"
     named = re.compile(rf"extensions[./]\w|^(?:{'|'.join(sorted(EXTENSIONS))})$")
-    found = set()
+    found = set[tuple[str, str]]()
     for path in package.rglob("*.py"):
         file = str(path.relative_to(package))
         if file.startswith("extensions/"):
