@@ -272,7 +272,8 @@ def control(folder: Path, pods: int) -> None:
         return [host_name(number) for number in range(pods)]
 
     words = ["run", str(folder / "p.yaml"), "--k8s", "--storage-class", "sim", "--size", "1Gi"]
-    words += ["--replicas", str(pods), "--image", "i:1", "--kubeconfig", str(folder / "config")]
+    words += ["--replicas", str(pods), "--pod", "image=i:1"]
+    os.environ["KUBECONFIG"] = str(folder / "config")
     with (
         mock.patch.object(manifests, "DATA_MOUNT", str(folder / "data")),
         mock.patch.object(pod_executor, "WORK_MOUNT", str(folder / "work")),

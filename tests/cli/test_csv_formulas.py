@@ -34,7 +34,6 @@ def campaign(tmp_path: Path, volbench: Volbench) -> Path:
         ("export", "--frame", "series"),
         ("export", "--frame", "percentiles"),
         ("show", "--format", "csv", "--columns", "host,label_type"),
-        ("plot", "iops", "-o", "x.svg", "--csv", "-"),
     ],
     ids=" ".join,
 )

@@ -120,7 +120,7 @@ def test_run_and_measure_answer_at_their_end(
     assert shown.stdout.startswith("answer")
     assert json.loads(volbench("show", tmp_path / "a", "--json").stdout)[0]["run"]
     events = volbench(
-        *run, "--output", tmp_path / "b", "--expect", "reads.fsync_p99 < 1s", "--events"
+        *run, "--output", tmp_path / "b", "--expect", "reads.fsync_p99 < 1s", "--format", "events"
     )
     assert events.returncode == 11, events.stderr
     results, error = (json.loads(line) for line in events.stdout.splitlines()[-2:])

@@ -14,8 +14,8 @@ from click.testing import CliRunner
 
 from tests.command_line import call
 from volbench import __version__
+from volbench.cli.help_pages import MAX_PLAIN_OPTIONS, PAGES, VerbCommand
 from volbench.cli.main import VERBS, cli
-from volbench.cli.verb_groups import MAX_PLAIN_OPTIONS
 from volbench.model.campaign.planned_run import OnError
 from volbench.model.profile.profile_settings import MAX_EXTENTS, MAX_REPEATS, WarmingMode
 from volbench.plan.expansion.extents import LADDER
@@ -43,9 +43,12 @@ def command_of(words: tuple[str, ...]) -> click.Command:
     return command
 
 
-def rendered(*words: str) -> list[str]:
-    """Return the lines of a help page at 80 columns."""
-    done = CliRunner().invoke(cli, [*words, "--help"], terminal_width=80, max_content_width=80)
+def rendered(*words: str, page: str = "") -> list[str]:
+    """Return the lines of a help page at 80 columns, with all options unless a page is named."""
+    command = command_of(words)
+    is_long = isinstance(command, VerbCommand) and command.is_long
+    page = page or ("--help-all" if is_long else "--help")
+    done = CliRunner().invoke(cli, [*words, page], terminal_width=80, max_content_width=80)
     assert done.exit_code == 0, done.output
     return done.output.splitlines()
 
@@ -130,16 +133,44 @@ LEAVES = [words for words in paths(cli) if not isinstance(command_of(words), cli
 
 
 @pytest.mark.parametrize("words", LEAVES, ids=" ".join)
-def test_long_help_has_headings(words: tuple[str, ...]) -> None:
-    """A verb with more than twenty options lists the common ones first, then named groups."""
+def test_long_help_has_one_screen_and_further_pages(words: tuple[str, ...]) -> None:
+    """A verb with more than twenty options shows the most needed ones, and all on other pages."""
     options = [each for each in command_of(words).params if isinstance(each, click.Option)]
     shown = [each for each in options if not each.hidden]
-    lines = rendered(*words)
-    headings = [line.removesuffix(":") for line in lines if re.fullmatch(r"[A-Z].*:", line)]
+    screen, everything = rendered(*words, page="--help"), rendered(*words)
+    assert all(each.opts[-1] in "\n".join(everything) for each in shown)
+    headings = [line.removesuffix(":") for line in everything if re.fullmatch(r"[A-Z].*:", line)]
     assert headings[0] == "Options"
     assert len(headings) == len({*headings})
-    assert (len(headings) > 1) == (len(shown) + len(["--help"]) > MAX_PLAIN_OPTIONS)
-    assert all(each.opts[-1] in "\n".join(lines) for each in shown)
+    is_long = len(shown) + len(["--help"]) > MAX_PLAIN_OPTIONS
+    assert (len(headings) > 1) == is_long
+    if is_long:
+        assert len(screen) <= 24
+        assert max(map(len, screen)) <= 80
+        rows = [line.rstrip(".") for line in screen if line.startswith("  -")]
+        helps = " ".join(" ".join(each.help or "" for each in shown).split())
+        assert len(rows) >= 4
+        assert all(" ".join(row.split()[-2:]) in helps for row in rows)
+        last = [line for line in screen if line.startswith("More options: ")]
+        for page in last[0].removeprefix("More options: ").split(", "):
+            assert page in PAGES
+            assert rendered(*words, page=page)
+
+
+def test_a_page_of_the_help_has_the_options_under_its_heading() -> None:
+    """`run --help-hosts` has the options of hosts and no others."""
+    lines = "\n".join(rendered("run", page="--help-hosts"))
+    assert "--inventory FILE" in lines
+    assert "--accept-new-host-keys" in lines
+    assert "--allow-destroy" not in lines
+
+
+def test_run_has_at_most_45_options() -> None:
+    """Options that repeat a key of the profile are left to --set."""
+    command = cli.get_command(click.Context(cli), "run")
+    assert command is not None
+    options = [each for each in command.params if isinstance(each, click.Option)]
+    assert len([each for each in options if not each.hidden]) <= 45
 
 
 @pytest.mark.parametrize("words", LEAVES, ids=" ".join)

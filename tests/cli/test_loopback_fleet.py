@@ -32,6 +32,7 @@ from volbench.store.archive import read_campaign
 
 pytestmark = pytest.mark.real_time
 
+EVENTS = ("--format", "events")
 MAX_OF_RUN = 5
 """Requests of a run that are waited for: files, volumes, write-back, block sample, launch."""
 _CUT_S = 4.0
@@ -69,7 +70,7 @@ def test_campaign_on_two_hosts(fleet: LoopbackFleet) -> None:
             fleet.inventory,
             "-o",
             out,
-            "--events",
+            *("--format", "events"),
             "--forks",
             "1",
         )
@@ -227,7 +228,7 @@ def test_false_start_is_repeated_with_the_others(tmp_path: Path) -> None:
     """The others were postponed, which could not be announced to it: its first start is void."""
     with loopback_fleet(tmp_path, "vm0", "vm1", channels={"vm1": _LateReply("vm1")}) as fleet:
         out = tmp_path / "out"
-        done = call("run", fleet.profile(), "--inventory", fleet.inventory, "-o", out, "--events")
+        done = call("run", fleet.profile(), "--inventory", fleet.inventory, "-o", out, *EVENTS)
     assert done.returncode == 0, done.stdout + done.stderr
     events = list(map(json.loads, done.stdout.splitlines()))
     words = "001-a-r1-vm1 starts again: it started before the others, which were postponed"
@@ -249,7 +250,7 @@ def test_only_failed_hosts_are_repeated(tmp_path: Path) -> None:
     """--limit takes the file that names hosts with unfinished runs; a step is repeated on all."""
     with loopback_fleet(tmp_path, "vm0", "vm1", channels={"vm1": _NoWrites("vm1")}) as fleet:
         out, start = tmp_path / "out", ("run", fleet.profile(), "--inventory", fleet.inventory)
-        done = call(*start, "-o", out, "--policy", "best-effort", "--events")
+        done = call(*start, "-o", out, "--policy", "best-effort", *EVENTS)
         assert done.returncode == 9, done.stderr
         assert json.loads(done.stdout.splitlines()[-1])["exit_code"] == 9
         assert (out / "failed-hosts.txt").read_text() == "vm1\n"

@@ -77,7 +77,7 @@ def test_help_lists_verbs_of_the_core_only(core: Path) -> None:
     verbs = set(re.findall(r"^  ([\w-]+)  ", done.stdout, re.MULTILINE))
     assert {"run", "show", "compare", "report"} <= verbs
     assert verbs.isdisjoint({"k8s", "price", "import", "lab", "watch"})
-    assert "--metrics-port" not in python(core, "-m", "volbench", "run", "--help").stdout
+    assert "--metrics" not in python(core, "-m", "volbench", "run", "--help").stdout
     assert "grafana" not in python(core, "-m", "volbench", "export", "--help").stdout
 
 

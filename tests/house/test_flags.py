@@ -10,7 +10,9 @@ import pytest
 from volbench.cli.main import cli
 
 TALK = {"-v", "--verbose", "-q", "--quiet"}
-TABLE = {"--format", "--json", "--columns", "--sort", "--wide", "--raw"}
+TABLE = {"--format", "--json", "--columns", "--wide"}
+ORDER = {"--sort", "--raw"}
+WITH_ORDER = {"show", "export"}
 WITHOUT_TABLE = {
     # They print no table: a schema, a file, a sentence, or what a controller says.
     "k8s fetch",
@@ -27,7 +29,7 @@ WITHOUT_TABLE = {
 }
 WITH_SOME = {
     "export": {"--wide"},  # every column has its full width in a file
-    "plot": {"--json", "--columns", "--sort", "--wide"},  # its numbers are what the chart draws
+    "plot": {"--json", "--columns", "--wide"},  # its numbers are what the chart draws
 }
 """Verb to the flags of tables that make no sense for it."""
 WITHOUT_OUTPUT = {"resume"}  # it continues in the folder that it names
@@ -59,6 +61,7 @@ def test_only_verbs_with_tables_have_table_options(verb: str) -> None:
     """A verb that prints a table has all flags of tables, and any other verb has none of them."""
     wanted = set() if verb in WITHOUT_TABLE else TABLE - WITH_SOME.get(verb, set())
     assert FLAGS[verb] & TABLE == wanted
+    assert FLAGS[verb] & ORDER == (ORDER if verb in WITH_ORDER else set())
     if wanted and verb not in WITHOUT_OUTPUT:
         assert FLAGS[verb] >= {"-o", "--output"}
 

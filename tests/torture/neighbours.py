@@ -172,7 +172,7 @@ def _verbs(
     profile = folder / "p.yaml"
     profile.write_text(_PROFILE)
     consent: list[str | Path] = ["--allow-destroy", target] if chance.random() < 0.9 else []
-    yield ["run", profile, "--on", target, *consent, "--output", out, "--metrics-port", str(port)]
+    yield ["run", profile, "--on", target, *consent, "--output", out, "--metrics", str(port)]
     rest: list[list[str | Path]] = [
         ["resume", out],
         ["status", "--clean", out],

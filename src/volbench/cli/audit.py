@@ -14,6 +14,7 @@ from click.core import ParameterSource
 
 from volbench.cli.configuration import say_what_is_configured
 from volbench.cli.execution import StartOptions, carry_out, start_options, write_answer
+from volbench.cli.help_pages import VerbCommand
 from volbench.cli.hosts import POLICY, HostSelection, StartPolicy, on_hosts
 from volbench.cli.measure import parse_scratch_size, profile_on, roles_of
 from volbench.cli.options import (
@@ -35,7 +36,6 @@ from volbench.cli.output import (
     recorded_command,
     table_options,
 )
-from volbench.cli.verb_groups import VerbCommand
 from volbench.errors import FindingsError, InputError, UndecidedError
 from volbench.present.formatting import printable
 from volbench.units import format_duration, parse_duration

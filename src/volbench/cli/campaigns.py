@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from volbench.cli.additions import Additions, additions
+from volbench.cli.help_pages import VerbCommand
 from volbench.cli.hosts import (
     HOST_KEYS,
     LIMIT,
@@ -32,7 +33,7 @@ from volbench.cli.options import (
     settings_options,
 )
 from volbench.cli.output import TableOutput, table_options
-from volbench.cli.verb_groups import VerbCommand, repeat_known_hosts
+from volbench.cli.verb_groups import repeat_known_hosts
 from volbench.errors import InputError
 
 if TYPE_CHECKING:
@@ -73,8 +74,8 @@ def _resume_request(**values: Any) -> ResumeRequest:  # noqa: ANN401 - click pas
             "--allow-destroy",
             multiple=True,
             metavar="DEVICE",
-            help="Allow this device of the plan to be overwritten although the device, or its "
-            "content, has changed; repeatable. On another host: vm01:/dev/sdb.",
+            help="Allow this device of the plan to be overwritten: the device, or its content, has "
+            "changed; repeatable. On another host: vm01:/dev/sdb.",
         )
     ),
     HOST_KEYS,

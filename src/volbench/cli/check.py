@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from volbench.cli.help_pages import VerbCommand
 from volbench.cli.options import (
     CAMPAIGNS,
     EXPECT,
@@ -20,7 +21,7 @@ from volbench.cli.options import (
     flag,
 )
 from volbench.cli.output import TableOutput, binary_output, table_options
-from volbench.cli.verb_groups import VerbCommand, with_paths
+from volbench.cli.verb_groups import with_paths
 from volbench.errors import (
     ArchiveError,
     FindingsError,

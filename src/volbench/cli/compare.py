@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from volbench.api.notification import parse_command, parse_webhook, post_webhook, run_command
+from volbench.cli.help_pages import VerbCommand
 from volbench.cli.options import (
     CAMPAIGNS,
     JUNIT,
@@ -33,7 +34,6 @@ from volbench.cli.output import (
     chart_options,
     table_options,
 )
-from volbench.cli.verb_groups import VerbCommand
 from volbench.errors import (
     ComparisonError,
     InputError,
@@ -186,7 +186,7 @@ def compare(
         for note in (*table.notes, *comparability.remarks):
             click.echo(note, err=True)
     if picture.chart:
-        picture.write(forest_plot(comparison, title=picture.title), comparison_table(comparison))
+        picture.write(forest_plot(comparison), comparison_table(comparison))
     if baseline:
         _fail_on_regression(comparison)
 
@@ -369,7 +369,7 @@ def trend(
     if picture.chart:
         from volbench.present.plots.charts.comparison_charts import trend_plot
 
-        picture.write(trend_plot(trends, title=picture.title), table)
+        picture.write(trend_plot(trends), table)
     bad = [trend for trend in trends.rows if trend.state.is_bad]
     if command or webhook:
         _notify(dataset, bad, command=command, webhook=webhook)

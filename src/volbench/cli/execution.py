@@ -343,7 +343,7 @@ def reported_errors(table_output: TableOutput) -> Iterator[None]:
 
 
 def _events(table_output: TableOutput) -> EventStream | None:
-    """Return the stream of ``--events``; None without that option."""
+    """Return the stream of ``--format events``; None for other formats."""
     if not table_output.has_events:
         return None
     from volbench.present.terminal.event_records import EventStream

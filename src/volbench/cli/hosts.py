@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from volbench.cli.configuration import unless_targets_are_given
+from volbench.cli.help_pages import VerbCommand
 from volbench.cli.options import (
     PATH,
     Quantity,
@@ -23,7 +24,7 @@ from volbench.cli.options import (
     schema_option,
 )
 from volbench.cli.output import TableOutput, table_options
-from volbench.cli.verb_groups import VerbCommand, repeat_known_hosts
+from volbench.cli.verb_groups import repeat_known_hosts
 from volbench.errors import CampaignError, InputError
 from volbench.units import counted_noun, format_capacity, parse_duration
 

@@ -21,6 +21,7 @@ from volbench.cli.execution import (
     reported_errors,
     start_options,
 )
+from volbench.cli.help_pages import VerbCommand
 from volbench.cli.options import (
     EXPECT,
     KEEP_FILES,
@@ -38,7 +39,6 @@ from volbench.cli.output import (
     report_folder,
     table_options,
 )
-from volbench.cli.verb_groups import VerbCommand
 from volbench.errors import InputError, ProfileError, quoted
 from volbench.model.profile.secret_values import mask_text
 from volbench.present.formatting import printable

@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 import click
 from click.shell_completion import CompletionItem
 
-from volbench.cli.verb_groups import HEADINGS, remember
+from volbench.cli.help_pages import HEADINGS
+from volbench.cli.verb_groups import remember
 from volbench.errors import InputError
 from volbench.units import parse_duration
 
@@ -243,9 +244,9 @@ EXPECT = click.option(
     "expectations",
     multiple=True,
     metavar="[JOB.]METRIC<BOUND",
-    help="Expectation: a metric of one job or of all, with < <= > or >= and a bound in its unit "
-    "(reads.p99<5ms, write_iops>=3000, fdatasync_p99<10ms, steady=yes), or a YAML file of them; "
-    "repeatable. Exit code 10 if one fails, 11 if one is undecided.",
+    help="Requirement of the results, such as reads.p99<5ms: a metric of one job or of all, with "
+    "< <= > or >= and a bound in its unit (write_iops>=3000, fdatasync_p99<10ms, steady=yes), or a "
+    "YAML file of them; repeatable. Exit code 10 if one fails, 11 if one is undecided.",
 )
 
 ALLOW_EXEC = headed(

@@ -40,6 +40,13 @@ RAW = flag(
     "is_raw",
 )
 
+_SORT = click.option(
+    "--sort",
+    default="",
+    metavar="NAME",
+    help="Sort the rows by a column; -NAME for the largest first.",
+)
+
 
 @contextmanager
 def binary_output(output: str, *, default_name: str) -> Iterator[BinaryIO]:
@@ -130,10 +137,9 @@ def recorded_command(inputs: Iterable[str | Path], output: Path | None) -> tuple
 class TableOutput:
     """Format and destination of a table."""
 
-    # ``table``, ``json``, ``csv`` or ``markdown``; None for that of the output
+    # ``table``, ``json``, ``csv``, ``markdown`` or ``events``; None for that of the output
     format_name: str | None = None
     as_json: bool = False  # the same as the format ``json``
-    has_events: bool = False  # events of the campaign while it runs, the results last, as JSON
     output: str = "-"  # file, folder, or ``-`` for standard output
     columns: tuple[str, ...] = ()  # names of the columns; those of the table if empty
     is_wide: bool = False  # all columns of the table, however narrow the screen is
@@ -153,6 +159,11 @@ class TableOutput:
         return endings.get(Path(self.output).suffix.lower(), "table")
 
     @property
+    def has_events(self) -> bool:
+        """Whether events of a campaign are printed while it runs, the results last, as JSON."""
+        return self.format_name == "events"
+
+    @property
     def is_for_people(self) -> bool:
         """Whether notes may surround the table; other formats contain data only."""
         return self.format == "table"
@@ -161,7 +172,7 @@ class TableOutput:
     def is_brief(self) -> bool:
         """Whether a long table may be summarised: no option requests its rows."""
         is_plain = self.is_for_people and self.output == "-"
-        return is_plain and not self.columns and not self.sort
+        return is_plain and not (self.columns or self.sort)
 
     def write(
         self,
@@ -229,27 +240,31 @@ class TableOutput:
 
 
 def table_options(
-    *more_formats: str, has_output: bool = True, has_events: bool = False
+    *more_formats: str,
+    has_output: bool = True,
+    has_events: bool = False,
+    has_order: bool = False,
 ) -> Decorator:
     """Return a decorator that gives a verb the options of tables, as one keyword, `table_output`.
 
     Args:
         has_output: whether ``-o/--output`` says where the table goes; for verbs that make a
             campaign it names the campaign's folder.
-        has_events: whether the verb runs a campaign, whose events ``--events`` prints.
+        has_events: whether the verb runs a campaign, whose events ``--format events`` prints.
+        has_order: whether rows can be sorted, and CSV be written without protection.
     """
     output = output_option(
         metavar="PATH", default="-", help="File or folder; - is standard output."
     )
-    events = flag(
-        "--events",
-        "One JSON object per line while the campaign runs, the results last.",
-        "has_events",
-    )
+    order: list[Decorator] = [_SORT, RAW] if has_order else []
     ending = "by the ending of --output, else table" if has_output else "table"
     default = f"Output format. Default: {ending}."
     if has_events:
-        default = "Format of the table of results, or of the plan.  [default: table]"
+        more_formats = ("events",)
+        default = (
+            "Format of the results, or of the plan; events is a JSON object per line while the "
+            "campaign runs, the results last.  [default: table]"
+        )
     return option_group(
         "table_output",
         partial(TableOutput, more_formats=more_formats),
@@ -260,30 +275,21 @@ def table_options(
             help=default,
         ),
         flag("--json", "Short for --format json.", "as_json"),
-        *([events] if has_events else []),
         *([output] if has_output else []),
         names_option(
             "--columns", "columns", text="Only these columns, in this order.", metavar="NAME,..."
         ),
-        click.option(
-            "--sort",
-            default="",
-            metavar="NAME",
-            help="Sort the rows by a column; -NAME for the largest first.",
-        ),
         flag("--wide", "All columns at their full width.", "is_wide"),
-        RAW,
+        *order,
         heading="Output",
     )
 
 
 @dataclass(frozen=True)
 class ChartFile:
-    """File and style of the chart of a table."""
+    """File of the chart of a table."""
 
     chart: str | None  # file of the picture; None for no chart
-    title: str  # over it; empty for the chart's own
-    theme: str  # of its colours
 
     def write(self, plot: Plot, numbers: Table[Any]) -> None:
         """Write a chart, and its numbers as CSV beside it."""
@@ -292,7 +298,7 @@ class ChartFile:
 
         chart = str(self.chart)
         image = _picture_format(chart)
-        figure = draw(plot, theme=self.theme)
+        figure = draw(plot)
         with binary_output(chart, default_name=f"chart.{image}") as sink:
             save(figure, sink, format=image)
         with binary_output(str(Path(chart).with_suffix(".csv")), default_name="chart.csv") as sink:
@@ -308,15 +314,7 @@ def chart_options(shows: str) -> Decorator:
             "--chart",
             metavar="FILE",
             callback=_checked,
-            help=f"Draw {shows} into a .svg, .png or .pdf file; the numbers go beside it as CSV.",
-        ),
-        click.option("--title", default="", help="Title over the chart."),
-        click.option(
-            "--theme",
-            type=click.Choice(["light", "dark", "print"]),
-            default="light",
-            show_default=True,
-            help="Colours of the chart; print is grey.",
+            help=f"Draw {shows}: a .svg, .png or .pdf file, with the numbers as CSV beside it.",
         ),
         heading="Chart",
     )

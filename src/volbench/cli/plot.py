@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from volbench.cli.help_pages import VerbCommand
 from volbench.cli.options import (
     CAMPAIGNS,
     WHERE,
@@ -23,8 +24,7 @@ from volbench.cli.options import (
     option_group,
     output_option,
 )
-from volbench.cli.output import RAW, binary_output, report_folder
-from volbench.cli.verb_groups import VerbCommand
+from volbench.cli.output import binary_output, report_folder
 from volbench.errors import InputError
 from volbench.present.plots.colour_themes import THEMES
 from volbench.present.plots.kinds import KINDS, MAX_LINES, STATISTICS, AxisEnd, Picture
@@ -53,7 +53,6 @@ class ChartOutput:
     # file or folder; ``-`` for standard output; None for the campaign's report folder
     output: str | None
     numbers: str | None  # file or folder for its numbers; None for none
-    is_raw: bool  # as in `TableOutput`
     width_in: float | None  # as in `Picture`, like the others
     height_in: float | None
     dpi: float | None
@@ -139,7 +138,7 @@ class ChartOutput:
 
         frame = numbers(plot)
         with binary_output(target, default_name=f"{plot.name}.csv") as sink:
-            export_frame(frame, frame_name=plot.name, format="csv", into=sink, raw=self.is_raw)
+            export_frame(frame, frame_name=plot.name, format="csv", into=sink)
 
 
 def _list_kinds(context: click.Context, option: click.Parameter, value: object) -> None:
@@ -172,7 +171,7 @@ def _list_kinds(context: click.Context, option: click.Parameter, value: object) 
     is_eager=True,
     expose_value=False,
     callback=_list_kinds,
-    help="List the kinds with their content and requirements.",
+    help="List the kinds: their content and requirements.",
 )
 @option_group(
     "chart",
@@ -239,7 +238,6 @@ def _list_kinds(context: click.Context, option: click.Parameter, value: object) 
         help="Upper limit of the value axes with that unit: 20k (IOPS), 500MB/s or 10ms.",
     ),
     click.option("--log", "is_log", is_flag=True, help="Logarithmic value axes."),
-    RAW,
     heading="Picture",
 )
 @WHERE

@@ -14,6 +14,7 @@ from volbench.api.run_profiles import load_texts
 from volbench.cli.check import refuse_unmet
 from volbench.cli.configuration import say_what_is_configured, targets_are_given
 from volbench.cli.execution import StartOptions, carry_out, reported_errors, start_options
+from volbench.cli.help_pages import VerbCommand
 from volbench.cli.hosts import POLICY, HostSelection, StartPolicy, on_hosts
 from volbench.cli.options import (
     A_PROFILE,
@@ -35,7 +36,6 @@ from volbench.cli.output import (
     table_options,
 )
 from volbench.cli.profiles import texts_of
-from volbench.cli.verb_groups import VerbCommand
 from volbench.errors import InputError, quoted
 from volbench.units import parse_size
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 @names_option("--by", "by", text="Show medians of results that are equal in these columns.")
 @flag("--all", "Show one row for each campaign, with its progress.", "by_campaign")
 @WHERE
-@table_options()
+@table_options(has_order=True)
 def show(
     campaigns: Sequence[str | Path],
     *,

@@ -13,6 +13,7 @@ import click
 from volbench.cli.additions import Additions, additions
 from volbench.cli.campaign_list import known_campaigns, parse_since
 from volbench.cli.configuration import results_folder
+from volbench.cli.help_pages import VerbCommand
 from volbench.cli.hosts import (
     HOST_KEYS,
     LIMIT,
@@ -24,7 +25,7 @@ from volbench.cli.hosts import (
 )
 from volbench.cli.options import Quantity, examples, flag, given_option
 from volbench.cli.output import TableOutput, table_options
-from volbench.cli.verb_groups import VerbCommand, name_campaign
+from volbench.cli.verb_groups import name_campaign
 from volbench.errors import ArchiveError, CampaignError, InputError, OutputError, quoted
 from volbench.units import counted_noun
 

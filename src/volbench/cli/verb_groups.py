@@ -15,6 +15,7 @@ from typing import Any, NoReturn, TextIO
 import click
 from click.shell_completion import CompletionItem
 
+from volbench.cli.help_pages import HEADINGS
 from volbench.errors import VolbenchError, quoted
 from volbench.extension import Verb, load
 
@@ -88,28 +89,6 @@ def add_verbosity(command: click.Command) -> click.Command:
         HEADINGS.update(dict.fromkeys(talk, "Output"))
         command.params += talk
     return command
-
-
-MAX_PLAIN_OPTIONS = 20  # More are listed under headings. Noticed by: tests/cli/test_help.py
-HEADINGS: dict[click.Parameter, str] = {}  # Option to its heading on a long help page
-
-
-class VerbCommand(click.Command):
-    """A command whose help page, if it is long, lists its options under headings."""
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options: the common ones first, then each heading."""
-        sections: dict[str, list[tuple[str, str]]] = {"Options": []}
-        for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            if record and isinstance(parameter, click.Option):
-                sections.setdefault(HEADINGS.get(parameter, "Options"), []).append(record)
-        if sum(map(len, sections.values())) <= MAX_PLAIN_OPTIONS:
-            super().format_options(ctx, formatter)
-            return
-        for heading, records in sections.items():
-            with formatter.section(heading):
-                formatter.write_dl(records)
 
 
 _VERBOSE = "Print library warnings, tracebacks and resource usage to stderr."

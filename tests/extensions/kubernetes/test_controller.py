@@ -179,7 +179,7 @@ def test_prometheus_scrapes_a_campaign(desk: Desk, job: Path, *, is_submitted: b
     port = free_port()
     prometheus = Prometheus(desk.folder, port)
     try:
-        serve = ("--set", "runtime=6s", "--metrics-port", str(port))
+        serve = ("--set", "runtime=6s", "--metrics", str(port))
         if is_submitted:
             name = submitted(desk, job, *serve)
             until(lambda: status(desk, name)["pod"])

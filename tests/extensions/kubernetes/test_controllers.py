@@ -81,18 +81,18 @@ def test_the_controller_runs_then_resumes(tmp_path: Path) -> None:
 @pytest.mark.parametrize("address", ["10.0.0.5", "::"])
 def test_metrics_are_served_after_a_resume_too(tmp_path: Path, address: str) -> None:
     """On the port that Prometheus finds at the pod, and for others than the pod itself."""
-    served: dict[str, Any] = {"metrics_port": 9400, "metrics_address": address}
+    served: dict[str, Any] = {"metrics": f"{address}:9400"}
     *_, job = controller_objects(controller_spec(**served))
     template = job["spec"]["template"]
     assert template["metadata"]["annotations"]["prometheus.io/port"] == "9400"
     assert template["spec"]["containers"][0]["ports"][0]["containerPort"] == 9400
     assert all(problems(job, version) == [] for version in NEWEST)
     for _ in range(2):
-        start(tmp_path, arguments=("--metrics-port", "9400"), **served).wait(PATIENCE_S)
+        start(tmp_path, arguments=("--metrics", "9400"), **served).wait(PATIENCE_S)
     first, second = calls(tmp_path)
-    at = f"--metrics-address {address}"
-    assert f"--metrics-port 9400 --k8s --yes {at} --output nightly" in first
-    assert second == f"resume nightly --metrics-port 9400 {at}"
+    at = f"--metrics {address}:9400"
+    assert f"--metrics 9400 --k8s --yes {at} --output nightly" in first
+    assert second == f"resume nightly {at}"
 
 
 def test_the_controller_passes_on_a_stop_request(tmp_path: Path) -> None:

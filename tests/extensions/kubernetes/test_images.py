@@ -85,7 +85,7 @@ def test_a_campaign_needs_only_the_two_images(
     place = ("--namespace", desk.api.namespace)
     # Volumes of the test cluster belong to root, whatever the group of the pod.
     own = ("--controller-image", name_of("controller"))
-    options = ("--pod", "run-as-user=0", "--metrics-port", "9400")
+    options = ("--pod", "run-as-user=0", "--metrics", "9400")
     run = (str(job), "--pod", "os-disk", "--pod", f"image={name_of('pods')}", *never, *options)
     done = call("k8s", "submit", *place, *own, "--claim-class", "fast", *run)
     assert done.returncode == 0, done.stderr

@@ -17,7 +17,7 @@ SUBMIT = ("k8s", "submit", "--controller-image", "registry.example.com/volbench:
         (("--size", "1Gi"), "no such option"),
         (("quick", "--size", "1Gi", "-o", "out"), "-o/--output cannot be used"),
         (("quick", "--on", "/data"), "--on cannot be used"),
-        (("quick", "--metrics-port", "0"), "--metrics-port 0 cannot be used"),
+        (("quick", "--metrics", "0"), "--metrics 0 cannot be used"),
         (("quick", "--detach"), "--detach cannot be used"),
         (("quick", "--size", "1Gi", "aks-disk"), "profiles must come before"),
         (("quick", "--no-such-option"), "see volbench run --help"),

@@ -48,7 +48,7 @@ def test_prometheus_scrapes_a_campaign(tmp_path: Path, port: int, prometheus: Pr
     """It stores what the campaign recorded, and every panel of the dashboard shows it."""
     into = tmp_path / "out"
     profile = write_profile(tmp_path, "8s")
-    serve = ("--metrics-port", str(port))
+    serve = ("--metrics", str(port))
     done = call("run", profile, "--on", tmp_path, "--output", into, *serve)
     assert done.returncode == 0, done.stderr
     assert f"metrics: http://127.0.0.1:{port}/metrics" in done.stderr
@@ -90,7 +90,7 @@ def test_a_port_in_use_is_refused_before_anything_is_made(tmp_path: Path) -> Non
         port = taken.getsockname()[1]
         into = tmp_path / "out"
         run = ("run", write_profile(tmp_path, "1s"), "--on", tmp_path, "--output", into)
-        done = call(*run, "--metrics-port", str(port))
+        done = call(*run, "--metrics", str(port))
     assert done.returncode == 2
     assert f"port {port}: Address already in use" in done.stderr
     assert not into.exists()
@@ -101,7 +101,7 @@ def test_the_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
     into = tmp_path / "out"
     run = ("run", write_profile(tmp_path, "1s"), "--on", tmp_path, "--output", into)
-    done = call(*run, "--metrics-port", "0")
+    done = call(*run, "--metrics", "0")
     assert done.returncode == 2
     assert "prometheus-client" in done.stderr.partition("hint: install it: ")[2]
     assert not into.exists()
@@ -111,4 +111,4 @@ def test_a_plan_serves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     """The extra is not even needed."""
     monkeypatch.setitem(sys.modules, "prometheus_client", None)
     run = ("run", write_profile(tmp_path, "1s"), "--on", tmp_path, "--dry-run")
-    assert call(*run, "--metrics-port", "0").returncode == 0
+    assert call(*run, "--metrics", "0").returncode == 0

@@ -202,7 +202,7 @@ def test_a_watch_is_scraped_while_it_runs(loop: str, tmp_path: Path) -> None:
     port = free_port()
     into, address = tmp_path / "w", f"http://127.0.0.1:{port}/metrics"
     process = subprocess.Popen(
-        [*COMMAND, "watch", loop, "--every", "200ms", "-o", into, "--metrics-port", str(port)],
+        [*COMMAND, "watch", loop, "--every", "200ms", "-o", into, "--metrics", str(port)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,

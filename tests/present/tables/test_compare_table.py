@@ -73,7 +73,7 @@ def test_many_comparisons_are_one_screen_of_the_largest_differences(
     many = replace(comparison, rows=(*alike, slow))
     table = comparison_table(many, is_brief=True)
     assert (table.rows[0], table.rows[1].label, len(table.rows)) == (slow, "w69", 20)
-    more = "51 more that differ less: --sort job lists all, --where selects some"
+    more = "51 more that differ less: --format csv lists all, --where selects some"
     assert table.notes[-1] == more
     assert len(comparison_table(many).rows) == 71
     assert len(comparison_table(comparison, is_brief=True).rows) == 16

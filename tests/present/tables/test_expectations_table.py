@@ -28,7 +28,7 @@ def test_many_answers_are_one_screen_with_their_counts() -> None:
     assert table.title == "95 answers: 10 fail, 15 undecided, 70 pass."
     shown = [verdict.answer for verdict in table.rows]
     assert shown == [Answer.FAIL] * 10 + [Answer.UNDECIDED] * 10
-    assert table.notes == ["75 more: --sort answer lists all, --where selects some"]
+    assert table.notes == ["75 more: --format csv lists all, --where selects some"]
     assert expectations_table(many).rows == many
     assert expectations_table(many[40:], is_brief=True).rows == many[40:]
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from volbench.cli.configuration import say_what_is_configured
+from volbench.cli.help_pages import VerbCommand
 from volbench.cli.options import (
     A_PRICE_LIST,
     WHERE,
@@ -18,7 +19,6 @@ from volbench.cli.options import (
     schema_option,
 )
 from volbench.cli.output import ChartFile, TableOutput, chart_options, table_options
-from volbench.cli.verb_groups import VerbCommand
 from volbench.errors import InputError
 from volbench.units import parse_size
 
@@ -115,7 +115,7 @@ def price(
     )
     table = market_table(offers)
     if picture.chart:
-        picture.write(pareto_plot(offers, title=picture.title), table)
+        picture.write(pareto_plot(offers), table)
     table_output.write(table)
 
 

@@ -524,7 +524,7 @@ def open_cluster(*, context: str = "", namespace: str = "") -> Cluster:
     except (config.ConfigException, YAMLError, OSError, KeyError, TypeError, UnicodeError) as error:
         raise InputError(
             f"no cluster is configured: {' '.join(str(error).split())}",
-            hint="check with: kubectl config get-contexts; name a file with --kubeconfig",
+            hint="check with: kubectl config get-contexts; name a file in KUBECONFIG",
         ) from error
     return Cluster(
         client.ApiClient(settings), namespace=namespace or default or "default", context=context

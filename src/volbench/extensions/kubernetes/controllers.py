@@ -66,17 +66,17 @@ _READY_S = 300.0
 # Condition of a Job to the state of its controller
 _ENDED = {"Complete": "finished", "Failed": "failed", "Suspended": "cancelled"}
 
-# Script of a controller. Arguments: the campaign folder, the port of the metrics or nothing, their
-# address, and the arguments of volbench run. It passes SIGTERM on.
+# Script of a controller. Arguments: the campaign folder, address and port of the metrics or
+# nothing, and the arguments of volbench run. It passes SIGTERM on.
 SCRIPT = f"""\
-pid= campaign=$1 port=$2 address=$3
-shift 3
+pid= campaign=$1 metrics=$2
+shift 2
 trap '[ -z "$pid" ] || kill -TERM "$pid"' TERM
 cd {RESULTS_MOUNT} || exit 7
 if [ -e "$campaign/campaign.json" ]; then
-    set -- resume "$campaign" ${{port:+--metrics-port "$port" --metrics-address "$address"}}
+    set -- resume "$campaign" ${{metrics:+--metrics "$metrics"}}
 else
-    set -- run "$@" --k8s --yes ${{port:+--metrics-address "$address"}} --output "$campaign"
+    set -- run "$@" --k8s --yes ${{metrics:+--metrics "$metrics"}} --output "$campaign"
 fi
 volbench "$@" & pid=$!
 while :; do
@@ -116,8 +116,7 @@ class ControllerSpec:
     image_pull_policy: str = ""  # empty for the cluster's rule
     image_pull_secrets: tuple[str, ...] = ()
     run_as_user: int = UNPRIVILEGED_USER
-    metrics_port: int | None = None  # of the pod, on which Prometheus finds metrics
-    metrics_address: str = "0.0.0.0"  # noqa: S104 - of the pod, for Prometheus
+    metrics: str = ""  # address and port of the pod, at which Prometheus finds metrics
 
     def __post_init__(self) -> None:
         """Refuse what the cluster would refuse, or what it cannot store."""
@@ -150,8 +149,8 @@ def controller_objects(spec: ControllerSpec, *, owner_uid: str = "") -> list[Man
 
 def _job_spec(spec: ControllerSpec) -> Manifest:
     paths = [f"{_SUBMITTED}/{name}" for name in spec.profiles]
-    port = "" if spec.metrics_port is None else str(spec.metrics_port)
-    settings = (spec.name, port, spec.metrics_address)
+    port = spec.metrics.rpartition(":")[2]
+    settings = (spec.name, spec.metrics)
     program = make_container(
         CONTAINER,
         spec.image,
@@ -169,7 +168,7 @@ def _job_spec(spec: ControllerSpec) -> Manifest:
         program["envFrom"] = [{"secretRef": {"name": spec.secret}}]
     metadata: Manifest = {"labels": controller_labels(spec.name)}
     if port:
-        program["ports"] = [{"name": "metrics", "containerPort": spec.metrics_port}]
+        program["ports"] = [{"name": "metrics", "containerPort": int(port)}]
         metadata["annotations"] = {"prometheus.io/scrape": "true", "prometheus.io/port": port}
     volumes: list[Manifest] = [
         {"name": "results", "persistentVolumeClaim": {"claimName": spec.name}},

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from volbench.cli.help_pages import VerbCommand
 from volbench.cli.options import (
     A_PROFILE,
     ALLOW_EXEC,
@@ -21,7 +22,7 @@ from volbench.cli.options import (
     output_option,
 )
 from volbench.cli.output import TableOutput, binary_output, table_options
-from volbench.cli.verb_groups import LazyGroup, VerbCommand
+from volbench.cli.verb_groups import LazyGroup
 from volbench.errors import InputError, quoted
 from volbench.extension import Verb
 from volbench.extensions.kubernetes.cluster import Cluster, ClusterAddress
@@ -244,7 +245,7 @@ def _remove_remains(
     cls=VerbCommand,
     epilog=examples(
         "volbench k8s render aks-disk --size 250Gi --pod image=IMAGE",
-        "volbench k8s render --role volbench --namespace disktest | kubectl apply -f -",
+        "volbench k8s render --role bench | kubectl apply -f -",
     ),
 )
 @click.argument("profiles", nargs=-1, metavar="[PROFILE...]", shell_complete=A_PROFILE)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from click.core import ParameterSource
 
 from volbench.cli.additions import Addition, Placement
 from volbench.cli.configuration import configured_table
-from volbench.cli.options import PATH, OptionGroup, flag, option_group
+from volbench.cli.options import OptionGroup, flag, option_group
 from volbench.errors import InputError
 from volbench.extensions.kubernetes.cluster import ClusterAddress
 from volbench.extensions.kubernetes.cluster_spec import NAMESPACE_HELP, ClusterSpec, spec_options
@@ -31,23 +30,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from volbench.model.campaign.host import Host
-
-_VARIABLE = "KUBECONFIG"
-
-
-def _use_file(context: click.Context, _option: click.Parameter, file: Path | None) -> None:
-    """Let this process, and those that it starts, read another kubeconfig file."""
-    if file is None:
-        return
-    before = os.environ.get(_VARIABLE)
-    os.environ[_VARIABLE] = str(file)
-
-    def restore() -> None:
-        os.environ.pop(_VARIABLE)
-        if before is not None:
-            os.environ[_VARIABLE] = before
-
-    context.call_on_close(restore)
 
 
 def all_settings(given: Iterable[str]) -> tuple[str, ...]:
@@ -73,19 +55,11 @@ def _parse_timeout(
     return float(settings.get("timeout_s", ClusterSpec.timeout_s))
 
 
-_KUBECONFIG = click.option(
-    "--kubeconfig",
-    type=PATH,
-    metavar="FILE",
-    expose_value=False,
-    callback=_use_file,
-    help="File with the access to Kubernetes clusters. Default: KUBECONFIG, or ~/.kube/config.",
-)
 _CONTEXT = click.option(
     "--context",
     default="",
     metavar="NAME",
-    help="Context of the kubeconfig file. Default: the current one.",
+    help="Context of the file in KUBECONFIG, or ~/.kube/config. Default: the current one.",
 )
 _NAMESPACE = click.option("--namespace", default="", metavar="NAME", help=NAMESPACE_HELP)
 _POD = click.option(
@@ -103,14 +77,10 @@ _K8S = flag(
 )
 
 # The cluster of a verb below `k8s`, as the keyword `address`
-ADDRESS = option_group(
-    "address", ClusterAddress, _NAMESPACE, _CONTEXT, _KUBECONFIG, heading="Kubernetes"
-)
+ADDRESS = option_group("address", ClusterAddress, _NAMESPACE, _CONTEXT, heading="Kubernetes")
 
 # The cluster of a verb whose namespace is a field of its `ClusterSpec`, as the keyword `context`
-CONTEXT = option_group(
-    "context", lambda context: context, _CONTEXT, _KUBECONFIG, heading="Kubernetes"
-)
+CONTEXT = option_group("context", lambda context: context, _CONTEXT, heading="Kubernetes")
 
 
 def description(*only: str) -> OptionGroup:
@@ -154,9 +124,7 @@ def _new_pods(*, k8s: bool, described: dict[str, Any], context: str) -> NewPods:
     return NewPods(PodPlacement(spec, ClusterAddress(context, spec.namespace)))
 
 
-NEW_PODS = option_group(
-    "new_pods", _new_pods, *(_K8S, DESCRIPTION, _CONTEXT, _KUBECONFIG), heading="Kubernetes"
-)
+NEW_PODS = option_group("new_pods", _new_pods, *(_K8S, DESCRIPTION, _CONTEXT), heading="Kubernetes")
 
 
 def _option_given(names: Collection[str]) -> str:
@@ -206,5 +174,5 @@ _TIMEOUT = click.option(
     callback=_parse_timeout,
     help="How long to wait for pods that are recreated. Default: 10m.",
 )
-REVIVED_PODS = option_group("pods", PodHosts, _KUBECONFIG, _TIMEOUT, heading="Kubernetes")
-REMOVED_PODS = option_group("pods", PodHosts, _KUBECONFIG)
+REVIVED_PODS = option_group("pods", PodHosts, _TIMEOUT, heading="Kubernetes")
+REMOVED_PODS = option_group("pods", PodHosts)

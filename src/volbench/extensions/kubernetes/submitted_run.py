@@ -10,7 +10,6 @@ from itertools import pairwise, takewhile
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from volbench.errors import InputError, quoted
 from volbench.extensions.kubernetes.pod_options import all_settings
@@ -32,7 +31,7 @@ _NOT_IN_CLUSTER = {
 }
 # Settings of the pods that hold for the pod of the controller, too
 _OF_BOTH = ("image_pull_policy", "image_pull_secrets", "run_as_user")
-_FILES = ("--kubeconfig",)
+_ALL_ADDRESSES = "0.0.0.0"  # noqa: S104 - of the pod, for Prometheus
 
 
 def parse_run(arguments: Sequence[str]) -> dict[str, Any]:
@@ -101,7 +100,6 @@ def _checked_arguments(
             hint="volbench k8s submit --controller-image IMAGE aks-disk --size 250Gi",
         )
     refused = [option for key, option in _NOT_IN_CLUSTER.items() if given.get(key)]
-    refused += [file for file in _FILES for text in options if text.partition("=")[0] == file]
     if refused:
         raise InputError(
             f"{refused[0]} cannot be used by a controller in the cluster",
@@ -122,16 +120,16 @@ def _values_of(option: str, arguments: Sequence[str]) -> list[str]:
 
 
 def _metrics(context: click.Context) -> dict[str, Any]:
-    """Return the port and address of metrics of volbench run, as attributes of the controller."""
-    port = context.params.get("metrics_port")
-    if port == 0:
+    """Return address and port of metrics of volbench run, as an attribute of the controller."""
+    metrics = context.params.get("metrics")
+    if metrics is None:
+        return {}
+    if metrics.port == 0:
         raise InputError(
-            "--metrics-port 0 cannot be used by a controller in the cluster",
+            "--metrics 0 cannot be used by a controller in the cluster",
             hint="Prometheus needs a fixed port, such as 9400",
         )
-    is_given = context.get_parameter_source("metrics_address") is ParameterSource.COMMANDLINE
-    address = {"metrics_address": context.params["metrics_address"]} if is_given else {}
-    return {"metrics_port": port, **address}
+    return {"metrics": f"{metrics.address or _ALL_ADDRESSES}:{metrics.port}"}
 
 
 def _profile_texts(profiles: Sequence[str], options: Sequence[str]) -> dict[str, str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from volbench.cli.additions import Additions, additions
+from volbench.cli.help_pages import VerbCommand
 from volbench.cli.hosts import HostSelection, on_hosts
 from volbench.cli.options import (
     NEW_CAMPAIGN,
@@ -23,7 +24,7 @@ from volbench.cli.output import (
     recorded_command,
     table_options,
 )
-from volbench.cli.verb_groups import VerbCommand, name_campaign
+from volbench.cli.verb_groups import name_campaign
 from volbench.errors import InputError
 from volbench.units import counted_noun, parse_duration
 

@@ -53,7 +53,7 @@ def comparison_table(comparison: Comparison, *, is_brief: bool = False) -> Table
     is_cut = is_brief and len(comparison.rows) > MAX_RESULTS
     rows = sorted(comparison.rows, key=_weight)[:MAX_GROUPS] if is_cut else comparison.rows
     left_out = len(comparison.rows) - len(rows)
-    more = f"{left_out:,} more that differ less: --sort job lists all, --where selects some"
+    more = f"{left_out:,} more that differ less: --format csv lists all, --where selects some"
     return Table(
         "comparison",
         _columns(comparison.rows),

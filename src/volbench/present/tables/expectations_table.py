@@ -114,7 +114,7 @@ def expectations_table(verdicts: Sequence[Verdict], *, is_brief: bool = False) -
         columns,
         worst[:MAX_GROUPS],
         title=f"{counted_noun(len(verdicts), 'answer')}: {words}.",
-        notes=[f"{left_out:,} more: --sort answer lists all, --where selects some"],
+        notes=[f"{left_out:,} more: --format csv lists all, --where selects some"],
     )
 
 
