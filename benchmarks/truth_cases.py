@@ -216,7 +216,7 @@ def _cache_full(draw: Draw) -> Parts:
         "volume": {"service": service, "cache": cache},
         "loads": (load,),
         "platform": _place(draw),
-        "truth": Cause.CACHE_FULL,
+        "truth": Cause.SLOWER,
         "level": drain / block,
         "instant": "cache-full",
     }
@@ -227,27 +227,6 @@ def _drive(draw: Draw) -> tuple[Parts, int, float]:
     latency, depth = draw.between(3e-5, 1.5e-4), draw.one_of(4, 16, 32, 64)
     service = {"latency": latency, "sigma": draw.even(0.1, 0.5)}
     return {"read": service, "write": service, "slots": 64}, depth, depth / latency
-
-
-def _write_cliff(draw: Draw) -> Parts:
-    service, depth, iops = _drive(draw)
-    load = _load(draw, depth=depth, rw="write")
-    moved = iops * 4096 * load.runtime_s * draw.even(0.2, 0.6)
-    # Half of the drives are overwritten once; the others had little spare to begin with.
-    capacity = moved * draw.even(0.5, 1) if draw.often() else draw.one_of(*_CAPACITIES)
-    collection = {
-        "spare": round(moved),
-        "speed": draw.even(0.04, 0.3),
-        "sigma": draw.even(0.2, 0.6),
-    }
-    return {
-        "volume": {"service": service, "ssd": {"garbage_collection": collection}},
-        "capacity": round(capacity),
-        "loads": (load,),
-        "platform": "nvme",
-        "truth": Cause.WRITE_CLIFF,
-        "instant": "write-cliff",
-    }
 
 
 def _slc_cache(draw: Draw) -> Parts:
@@ -263,42 +242,9 @@ def _slc_cache(draw: Draw) -> Parts:
         "loads": (load,),
         "platform": "nvme",
         "capacity": draw.one_of(*_CAPACITIES),
-        "truth": Cause.SLC_CACHE,
+        "truth": Cause.SLOWER,
         "level": iops * after,
         "instant": "slc-cache",
-    }
-
-
-def _thermal(draw: Draw) -> Parts:
-    service, depth, iops = _drive(draw)
-    load = _load(draw, depth=depth, most=300)
-    speed = draw.even(0.4, 0.85)
-    thermal = {"after": load.runtime_s * draw.even(0.2, 0.7), "speed": speed}
-    return {
-        "volume": {"service": service, "ssd": {"thermal": thermal}},
-        "loads": (load,),
-        "platform": "nvme",
-        "capacity": draw.one_of(*_CAPACITIES),
-        "truth": Cause.THERMAL,
-        "level": iops * speed,
-        "instant": "thermal",
-    }
-
-
-def _recovery(draw: Draw) -> Parts:
-    service, depth, iops = _drive(draw)
-    first = _load(draw, depth=depth, rw="write")
-    moved = iops * 4096 * first.runtime_s * draw.even(0.3, 0.6)
-    size = round(min(moved, 16 * 1024**3) / 4096) * 4096
-    recover = draw.even(4, 15)
-    collection = {"spare": round(moved), "speed": draw.even(0.05, 0.3), "recover": recover}
-    again = Load("write", 4096, depth, min(60.0, round(iops and moved / iops / 4096 * 0.9)))
-    return {
-        "volume": {"size": size, "service": service, "ssd": {"garbage_collection": collection}},
-        "loads": (first, again),
-        "platform": "nvme",
-        "truth": Cause.RECOVERY,
-        "level": iops,
     }
 
 
@@ -402,7 +348,7 @@ def _step(draw: Draw) -> Parts:
         "volume": {"service": service, "steps": [{"at": at, "to": to}]},
         "loads": (load,),
         "platform": _place(draw),
-        "truth": Cause.UNKNOWN,
+        "truth": Cause.SLOWER,
         "level": depth / service["read"]["latency"] * to,
         "instant": at,
     }
@@ -427,10 +373,7 @@ KINDS: dict[str, Callable[[Draw], Parts]] = {
     "cpu": _cpu,
     "credits": _credits,
     "cache-full": _cache_full,
-    "write-cliff": _write_cliff,
     "slc-cache": _slc_cache,
-    "thermal": _thermal,
-    "recovery": _recovery,
     "ramp-up": _ramp_up,
     "neighbour": _neighbour,
     "warming": _warming,

@@ -15,7 +15,7 @@ from tests.engine.conftest import Disks
 pytestmark = [pytest.mark.root, pytest.mark.real_time]
 
 MIB = 1024**2
-MACHINE = {"cpu-bound", "stall", "swapping", "neighbour", "host-noise"}
+MACHINE = {"cpu-bound", "stall", "neighbour", "host-noise"}
 """Rules that fire when others use this machine."""
 
 PROFILE = """\

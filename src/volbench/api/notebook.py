@@ -59,6 +59,12 @@ if TYPE_CHECKING:
 
 _MAX_ROWS = 60  # Rows of a table that a notebook shows before the others are counted
 _PX_PER_IN = 96
+# Columns of verdicts that are None where nothing can be said: NaN in a frame
+_NUMBERS = (
+    *("ratio", "ratio_low", "ratio_high", "confidence"),
+    *("simultaneous_low", "simultaneous_high", "simultaneous_confidence"),
+    *("p_value", "detectable_percent"),
+)
 
 
 @dataclass(frozen=True, repr=False)
@@ -210,14 +216,6 @@ def _rule_html(rule: RuleFindings) -> Markup:
 
 def _timed(when: str, message: str) -> str:
     return f"{when}: {message}" if when else message
-
-
-# Columns of verdicts that are None where nothing can be said: NaN in a frame
-_NUMBERS = (
-    *("ratio", "ratio_low", "ratio_high", "confidence"),
-    *("simultaneous_low", "simultaneous_high", "simultaneous_confidence"),
-    *("p_value", "detectable_percent"),
-)
 
 
 @dataclass(frozen=True, repr=False)

@@ -57,6 +57,7 @@ _WORKLOADS: tuple[tuple[str, str, tuple[int, ...], float], ...] = (
 AUDIT = "audit"  # Name of its profile, by which the report knows it
 _REPEATS = 3  # For an interval; at three times, so that other load on the volume differs
 _MIN_AUDIT_S = 60.0  # So that each run of a deep queue lasts 3 s or more
+_ROLE = "data"
 
 
 def _parse_audit_s(content: str) -> float:
@@ -239,9 +240,6 @@ def audit(
             return
         folders = (ended.layout.root,)
     _show(folders, table_output)
-
-
-_ROLE = "data"
 
 
 def _looked_at(

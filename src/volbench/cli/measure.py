@@ -56,6 +56,13 @@ _FILL_BLOCK = "1m"  # or the whole of a smaller file
 
 # Where the loader found a problem, in the profile that stands for the options, and its key
 _PLACE = re.compile(r"^<options>:\d+:\d+: (?:jobs\.[^.\n]+\.|defaults\.|)(\w+)", re.MULTILINE)
+# Parameters of the options that a bundled profile chooses instead
+_CHOSEN = frozenset(
+    {"patterns", "block_sizes", "iodepths", "numjobs", "size", "runtime_s", "ioengine", "repeat"}
+)
+# Bundled profiles of what an application does with its disk, for --for
+APPLICATIONS = ("elasticsearch", "etcd", "kafka", "postgresql", "prometheus", "vm-root-disk")
+_LETTERS = "abcdefghijkl"
 
 
 @dataclass(frozen=True)
@@ -97,13 +104,6 @@ SIZE = size_option(
     "Size of the scratch file, or of the part of a device.  [default: 1g, or the whole device]"
 )
 
-# Parameters of the options that a bundled profile chooses instead
-_CHOSEN = frozenset(
-    {"patterns", "block_sizes", "iodepths", "numjobs", "size", "runtime_s", "ioengine", "repeat"}
-)
-
-# Bundled profiles of what an application does with its disk, for --for
-APPLICATIONS = ("elasticsearch", "etcd", "kafka", "postgresql", "prometheus", "vm-root-disk")
 
 _WORKLOADS = option_group(
     "workloads",
@@ -308,9 +308,6 @@ def roles_of(targets: tuple[str, ...]) -> dict[str, str]:
             hint=f"measure up to {len(_LETTERS)}; for more write a profile and an inventory",
         )
     return dict(zip(_LETTERS if len(targets) > 1 else ("data",), targets, strict=False))
-
-
-_LETTERS = "abcdefghijkl"
 
 
 def profile_on(

@@ -94,11 +94,11 @@ def test_the_promise_of_a_machine_is_named() -> None:
 
 def test_other_disks_of_the_machine_leave_a_shortfall_undecided() -> None:
     """What they took is not what the provider owes; a volume that delivers beside them does."""
-    load: Row = {"rule": "other-disks", "severity": "warning"}
+    load: Row = {"rule": "other-load", "severity": "warning"}
     (short,) = audited(*both(level(800, 60)), finding=load)
     assert short.outcome is Outcome.UNDECIDED
-    assert short.reason.startswith("other disks used part of the machine's limit")
-    assert short.causes[0] == "load of the machine's other disks"
+    assert short.reason.startswith("other load on the device or the machine")
+    assert short.causes[0] == "other load on the device or the machine"
     (kept,) = audited(*both(level(1000, 60)), finding=load)
     assert kept.outcome is Outcome.DELIVERS
 

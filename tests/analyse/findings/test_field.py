@@ -48,12 +48,12 @@ def test_false_and_missed_findings_are_counted(tmp_path: Path) -> None:
     """The first entry that says something about a rule decides; notes are no claim of others."""
     labels = tmp_path / "labels.yaml"
     labels.write_text(
-        "- {files: 'raid-hang/*', wrong: [stall], expect: [swapping]}\n"
+        "- {files: 'raid-hang/*', wrong: [stall], expect: [cpu-throttled]}\n"
         "- {files: '*', right: [stall]}\n"
     )
     found = {each.rule: each.outcome for each in judge(CASES / "raid-hang", read_labels(labels))}
     assert found["stall"] == "false"
-    assert found["swapping"] == "missed"
+    assert found["cpu-throttled"] == "missed"
     assert found["not-steady"] == "unlabelled"
 
 

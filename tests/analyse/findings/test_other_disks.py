@@ -43,7 +43,7 @@ def beside(rates: Floats, loads: Floats, limits: Limits | None = None) -> RunVie
 
 def finding(view: RunView) -> Finding | None:
     """Return the finding of the rule, if there is one."""
-    found_here = found(view, rule="other-disks")
+    found_here = found(view, rule="other-load")
     assert len(found_here) <= 1
     return found_here[0] if found_here else None
 

@@ -80,19 +80,6 @@ def test_a_copied_result_is_not_a_repeat() -> None:
     assert not found(first, rule="copied-result")
 
 
-@pytest.mark.parametrize("is_merged", [True, False])
-def test_merged_jobs_are_named(*, is_merged: bool) -> None:
-    """The numbers of jobs that fio added up are those of none; the note says which they were."""
-    run = imported_run("a", "1")
-    assert run.imported is not None
-    (job,) = run.imported.jobs
-    jobs = (job.model_copy(update={"is_merged": is_merged}),)
-    imported = run.imported.model_copy(update={"jobs": jobs})
-    run = run.model_copy(update={"imported": imported, "note": "fio merged randread and write"})
-    entries = found(a_view(run), rule="merged-jobs")
-    assert [entry.message for entry in entries] == ["fio merged randread and write."] * is_merged
-
-
 @pytest.mark.parametrize("other", [("2", 0), ("1", 1)], ids=["content", "part of one file"])
 def test_results_that_differ_are_not_copies(other: tuple[str, int]) -> None:
     """A file may hold the results of several clients; each is a run of its own."""

@@ -1,4 +1,4 @@
-"""The rule on rounds that ended without steady state."""
+"""Rounds that ended without steady state are not steady."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def rounds_of(max_rounds: int = 5, **by_job: Sequence[float]) -> list[RunView]:
 
 def reported_of(views: Sequence[RunView]) -> list[Finding]:
     """Return what the rule says of the last run."""
-    return found(*views, rule="rounds-not-steady")
+    return found(*views, rule="not-steady")
 
 
 def test_rounds_that_still_fall_are_reported_with_their_numbers() -> None:

@@ -27,7 +27,7 @@ from volbench.model.results.finding import Severity
 def test_swapping_counts_from_one_megabyte_a_second(rate: float, count: int) -> None:
     """Less is a page now and then."""
     view = a_view(device=device_samples(a_run(), swap_bytes_per_s=rate))
-    assert len(found(view, rule="swapping")) == count
+    assert len(found(view, rule="host-noise")) == count
 
 
 @pytest.mark.parametrize(("late_s", "count"), [(0.45, 0), (0.55, 1)])

@@ -1,4 +1,4 @@
-"""Evidence that storage compressed or deduplicated what a run wrote."""
+"""Bottleneck of a run: limits, CPU, latency or reduced data, and the events that led to it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from volbench.analyse.bottleneck.hypotheses import MAX_DISTANCE_FROM_LIMIT, MAX_FLAT_SPREAD
+from volbench.analyse.bottleneck.lasting_falls import MAX_DISTANCE_FROM_LIMIT, MAX_FLAT_SPREAD
 from volbench.analyse.bottleneck.rate_changes import explain_events
 from volbench.analyse.bottleneck.sustained_level import (
     MAX_SAME_DISTANCE,
@@ -41,6 +41,48 @@ _MAX_STORED_SHARE = 0.8
 # Noticed by: test_data_reduction.py::test_fewer_bytes_stored_than_written_show_data_reduction
 _MIN_COMPRESSIBLE_PERCENT = 20
 _COMPRESSING = frozenset({"zfs", "bcachefs"})  # Filesystems that compress by default
+# Percent of a CPU from which it is saturated; the kernel and interrupts take the rest.
+# Noticed by: test_explain.py::test_a_busy_cpu_is_reported
+_FULL_CPU_PERCENT = 95.0
+# Share of the intervals that have the usual rate, so that it is one: a majority.
+# Noticed by: test_sustained_level.py::test_a_cpu_that_was_taken_away_is_still_the_limit
+_MIN_USUAL_SHARE = 0.5
+# Mean over minimum latency from which I/Os queue: half of the time is spent waiting.
+# Noticed by: benchmarks/truth.py
+_MIN_QUEUED_RATIO = 2.0
+# The same ratio where I/Os did not all wait alike, if 99 % took half as long; chosen on the even
+# seeds of the truth benchmark.
+# Noticed by: benchmarks/truth.py
+_MIN_QUEUED_RATIO_UNEVEN = 8.0
+# Percentile 30 (or 1) over the mean latency from which all I/Os wait alike; chosen on the even
+# seeds of the truth benchmark.
+# Noticed by: benchmarks/truth.py
+_MIN_UNIFORM_RATIO = 0.7
+# Percentile 70 over 30 up to which all I/Os wait alike; stolen CPU time moves neither; chosen on
+# the even seeds of the truth benchmark.
+# Noticed by: benchmarks/truth.py
+_MAX_MIDDLE_RATIO = 1.15
+# Spread of samples of a limit that is not always reached, where all I/Os wait; chosen on the even
+# seeds of the truth benchmark.
+# Noticed by: benchmarks/truth.py
+_MAX_FLAT_SPREAD_UNREACHED = 0.10
+# Mean over minimum latency, and percentile 1 over the mean, of large I/Os: the fastest takes
+# longer, so they have to be more uniform; chosen on the even seeds of the truth benchmark.
+# Noticed by: test_explain.py::test_large_ios_at_a_flat_rate_are_throttled
+_MIN_QUEUED_RATIOS_LARGE = (1.5, 0.9)
+# Spread of samples that only a throttle or a saturated CPU keeps while I/Os wait unevenly; chosen
+# on the even seeds of the truth benchmark.
+# Noticed by: test_explain.py::test_stolen_cpu_does_not_hide_an_exact_limit
+_MAX_CONSTANT_SPREAD = 0.007
+# Intervals that such a level lasts at least: fewer are alike by chance.
+# Noticed by: test_explain.py::test_a_constant_rate_lasts_ten_intervals
+_MIN_CONSTANT_INTERVALS = 10
+# Events that determine the level at the end of a run
+_BINDING = frozenset({Cause.CREDITS, Cause.SLOWER})
+# Causes of a level that such an event overrides
+_BY_EVENTS = frozenset({Cause.UNKNOWN, Cause.LATENCY, Cause.IOPS_LIMIT})
+# The same for exhausted credits: their baseline is a limit, of I/Os or of bytes
+_BY_CREDITS = _BY_EVENTS | {Cause.BANDWIDTH_LIMIT}
 
 
 def reduction(view: RunView, direction: str) -> tuple[list[str], list[str]] | None:
@@ -95,14 +137,6 @@ def _of_filesystem(view: RunView) -> Iterator[str]:
         yield f"{facts.filesystem} compresses by default"
 
 
-# Percent of a CPU from which it is saturated; the kernel and interrupts take the rest.
-# Noticed by: test_explain.py::test_a_busy_cpu_is_reported
-_FULL_CPU_PERCENT = 95.0
-# Share of the intervals that have the usual rate, so that it is one: a majority.
-# Noticed by: test_sustained_level.py::test_a_cpu_that_was_taken_away_is_still_the_limit
-_MIN_USUAL_SHARE = 0.5
-
-
 def cpu_evidence(view: RunView, rates: Rates) -> tuple[list[str], list[str]] | None:
     """Return the evidence for and against a limit of the CPU; None where nothing speaks for it."""
     polling = {load.section for load in view.workloads if load.polls}
@@ -145,38 +179,6 @@ def _usual_over_mean(rates: Rates) -> float:
     if not mean > 0 or np.mean(is_usual) < _MIN_USUAL_SHARE:
         return 0.0
     return usual / mean
-
-
-# Mean over minimum latency from which I/Os queue: half of the time is spent waiting.
-# Noticed by: benchmarks/truth.py
-_MIN_QUEUED_RATIO = 2.0
-# The same ratio where I/Os did not all wait alike, if 99 % took half as long; chosen on the even
-# seeds of the truth benchmark.
-# Noticed by: benchmarks/truth.py
-_MIN_QUEUED_RATIO_UNEVEN = 8.0
-# Percentile 30 (or 1) over the mean latency from which all I/Os wait alike; chosen on the even
-# seeds of the truth benchmark.
-# Noticed by: benchmarks/truth.py
-_MIN_UNIFORM_RATIO = 0.7
-# Percentile 70 over 30 up to which all I/Os wait alike; stolen CPU time moves neither; chosen on
-# the even seeds of the truth benchmark.
-# Noticed by: benchmarks/truth.py
-_MAX_MIDDLE_RATIO = 1.15
-# Spread of samples of a limit that is not always reached, where all I/Os wait; chosen on the even
-# seeds of the truth benchmark.
-# Noticed by: benchmarks/truth.py
-_MAX_FLAT_SPREAD_UNREACHED = 0.10
-# Mean over minimum latency, and percentile 1 over the mean, of large I/Os: the fastest takes
-# longer, so they have to be more uniform; chosen on the even seeds of the truth benchmark.
-# Noticed by: test_explain.py::test_large_ios_at_a_flat_rate_are_throttled
-_MIN_QUEUED_RATIOS_LARGE = (1.5, 0.9)
-# Spread of samples that only a throttle or a saturated CPU keeps while I/Os wait unevenly; chosen
-# on the even seeds of the truth benchmark.
-# Noticed by: test_explain.py::test_stolen_cpu_does_not_hide_an_exact_limit
-_MAX_CONSTANT_SPREAD = 0.007
-# Intervals that such a level lasts at least: fewer are alike by chance.
-# Noticed by: test_explain.py::test_a_constant_rate_lasts_ten_intervals
-_MIN_CONSTANT_INTERVALS = 10
 
 
 @dataclass(frozen=True)
@@ -434,16 +436,6 @@ def _latency(case: _Case) -> Explanation | None:
     return case.explanation(Cause.LATENCY, case.iops, reasons, against)
 
 
-# Events that determine the level at the end of a run
-_BINDING = frozenset(
-    {Cause.CREDITS, Cause.CACHE_FULL, Cause.WRITE_CLIFF, Cause.SLC_CACHE, Cause.THERMAL}
-)
-# Causes of a level that such an event overrides
-_BY_EVENTS = frozenset({Cause.UNKNOWN, Cause.LATENCY, Cause.IOPS_LIMIT})
-# The same for exhausted credits: their baseline is a limit, of I/Os or of bytes
-_BY_CREDITS = _BY_EVENTS | {Cause.BANDWIDTH_LIMIT}
-
-
 def explain(
     view: RunView,
     direction: str,
@@ -475,7 +467,10 @@ def explain(
     binding = [event for event in events if event.cause in _BINDING]
     further = [event for event in events if event.cause not in _BINDING]
     ran_out = any(event.cause is Cause.CREDITS for event in binding)
-    if binding and level.cause in (_BY_CREDITS if ran_out else _BY_EVENTS):
+    is_declared = level.cause is Cause.IOPS_LIMIT and level.is_certain
+    if ran_out and level.cause in _BY_CREDITS:
+        return (*binding, *further)
+    if binding and level.cause in _BY_EVENTS and not is_declared:
         return (*binding, *further)
     if further and level.cause is Cause.UNKNOWN and not binding:
         return (*further, level)

@@ -15,7 +15,7 @@ import numpy as np
 import pandas as pd
 
 from volbench.analyse.bottleneck.bottleneck import explain
-from volbench.analyse.bottleneck.hypotheses import is_near
+from volbench.analyse.bottleneck.lasting_falls import is_near
 from volbench.analyse.bottleneck.sustained_level import Level, sustained_level
 from volbench.analyse.bottleneck.volume_context import Earlier
 from volbench.analyse.frames.disturbed import clean_rate_per_s, disturbed
@@ -41,6 +41,16 @@ from volbench.model.profile.profile_settings import Limits
 from volbench.model.results.finding import Cause, Explanation
 
 Shape = tuple[int, int]  # Queue depth and block size of a run
+# Periods from which the mean of a run that swings is well known: it is off by one in 500 at most.
+# Noticed by: tests/analyse/findings/test_steady.py::test_a_rate_that_alternates_is_not_steady
+_LONG_RUN_PERIODS = 500
+_LOAD_INTERVAL_S = 1.0  # Resolution of the load of all clients: that of samples by default
+_LIMITED_BY = {
+    Cause.CPU: "host",
+    Cause.HOST_NOISE: "host",
+    Cause.LATENCY: "none",
+    Cause.UNKNOWN: None,
+}
 
 
 @dataclass(frozen=True)
@@ -279,11 +289,6 @@ class Context:
         return [other for _, _, other in nearest]
 
 
-# Periods from which the mean of a run that swings is well known: it is off by one in 500 at most.
-# Noticed by: tests/analyse/findings/test_steady.py::test_a_rate_that_alternates_is_not_steady
-_LONG_RUN_PERIODS = 500
-
-
 def _state_of(judged: Steadiness, jumps: Sequence[Change], *, is_felt: bool) -> State:
     """Return the verdict with the jumps that are real, and whether it swings."""
     is_flat = judged.drift_bound <= MAX_DRIFT
@@ -300,9 +305,6 @@ def _place_of(view: RunView) -> tuple[str, int, str]:
 def _shape(view: RunView) -> Shape:
     depth = sum(workload.depth * workload.numjobs for workload in view.workloads)
     return depth, max(workload.block_bytes for workload in view.workloads)
-
-
-_LOAD_INTERVAL_S = 1.0  # Resolution of the load of all clients: that of samples by default
 
 
 @dataclass(frozen=True)
@@ -438,14 +440,6 @@ def _explained(explanations: Sequence[Explanation], limits: Limits) -> Row:
         "bottleneck_level": explanations[0].level,
         "explanation": " | ".join(explanation.text for explanation in explanations),
     }
-
-
-_LIMITED_BY = {
-    Cause.CPU: "host",
-    Cause.HOST_NOISE: "host",
-    Cause.LATENCY: "none",
-    Cause.UNKNOWN: None,
-}
 
 
 def _limited_by(level: Explanation, limits: Limits) -> str | None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from volbench.analyse.bottleneck.hypotheses import MAX_FLAT_SPREAD, Fall, explain_fall, is_near
+from volbench.analyse.bottleneck.lasting_falls import MAX_FLAT_SPREAD, Fall, explain_fall, is_near
 from volbench.analyse.bottleneck.volume_context import (
     FLASH,
     LOCAL,
@@ -20,10 +20,10 @@ from volbench.analyse.frames.disturbed import disturbed
 from volbench.analyse.frames.resample import median
 from volbench.analyse.frames.run_view import RunView, host_rows_in_run
 from volbench.analyse.time.change_points import Change, inflation_of
-from volbench.analyse.time.run_rates import Rates, least_stall_s, rates_of, stall_spans
+from volbench.analyse.time.run_rates import Rates, least_stall_s, stall_spans
 from volbench.analyse.time.warmup_curve import cold_level, plateau_of, time_to_level
 from volbench.model.results.finding import WORDS, Cause, Explanation
-from volbench.units import format_capacity, format_count, format_duration
+from volbench.units import counted_noun, format_capacity, format_count, format_duration
 
 # Smallest fall that is explained; smaller steps are only reported; chosen on the even seeds of the
 # truth benchmark.
@@ -46,10 +46,13 @@ _MIN_CLIMB = 0.3
 # Shortest climb: what is shorter is the start of fio, of a disk or of a connection.
 # Noticed by: test_rate_changes.py::test_the_first_second_is_not_a_ramp_up
 _MIN_CLIMB_S = 2.0
-# Share of the first rate below which a run has become slow; chosen on the even seeds of the truth
-# benchmark.
+# Share of the first rate below which a run that stalls again and again has become slow; chosen on
+# the even seeds of the truth benchmark.
 # Noticed by: benchmarks/truth.py
 _MAX_SLOW = 0.7
+# A single stall from which the rest of a run may be slow because of it.
+# Noticed by: test_lasting_falls.py::test_writes_that_stall_repeatedly_have_become_slow
+_MIN_LONG_STALL_S = 5.0
 # Share of disturbed intervals from which the host caused a dip: a majority.
 # Noticed by: test_explain.py::test_cpu_steal_is_not_a_neighbour_on_the_volume
 _MIN_DISTURBED = 0.5
@@ -76,23 +79,15 @@ _MAX_RAMP_S = 15.0
 
 def explain_events(view: RunView, rates: Rates, earlier: Earlier) -> tuple[Explanation, ...]:
     """Return the events of a run in order of time."""
-    stalls = _stalls(view, rates)
-    cache = _cache(view, rates, stalls, earlier)
-    events = [] if cache is None else [cache]
-    if cache is None:
-        events += _stalled(rates, stalls)
-        events += _steps(view, rates, stalls, earlier)
-    climb = None if events else _climb(view, rates, earlier)
-    if climb is not None:
-        events.append(climb)
-    return tuple(sorted(events, key=lambda event: event.from_s))
-
-
-def _stalls(view: RunView, rates: Rates) -> list[tuple[float, float]]:
-    """Return begin and end of each stall."""
-    spans = stall_spans(view, rates.t_s, rates.iops, direction=rates.direction)
     least_s = least_stall_s(view, direction=rates.direction)
-    return [span for span in spans if span[1] - span[0] >= least_s - 1e-6]
+    spans = stall_spans(view, rates.t_s, rates.iops, direction=rates.direction)
+    stalls = [(begin, end) for begin, end in spans if end - begin >= least_s - 1e-6]
+    if slowdown := _slowdown(view, rates, stalls):
+        return (slowdown,)
+    events = [*_stalled(rates, stalls), *_steps(view, rates, stalls)]
+    if not events and (climb := _climb(view, rates, earlier)):
+        return (climb,)
+    return tuple(sorted(events, key=lambda event: event.from_s))
 
 
 def _stalled(rates: Rates, stalls: list[tuple[float, float]]) -> list[Explanation]:
@@ -123,69 +118,46 @@ def _stall(rates: Rates, from_s: float, to_s: float) -> Explanation:
     )
 
 
-def _cache(
-    view: RunView, rates: Rates, stalls: list[tuple[float, float]], earlier: Earlier
-) -> Explanation | None:
-    """Explain writes that were fast until a cache was full, and then stalled or crawled."""
-    full_s = _full_at(rates, stalls)
-    if rates.direction != "write" or rates.at_device or full_s is None:
+def _slowdown(view: RunView, rates: Rates, stalls: list[tuple[float, float]]) -> Explanation | None:
+    """Explain writes that were fast at first and then stalled again and again."""
+    if rates.direction != "write" or rates.at_device or not stalls:
         return None
-    before, after = rates.t_s <= full_s, rates.t_s > full_s
-    fast = median(rates.iops[before])
-    slow = float(np.mean(rates.iops[after]))
+    begin_s, end_s = stalls[0]
+    is_repeated = len(stalls) >= 2 or end_s - begin_s >= _MIN_LONG_STALL_S
+    has_resumed = bool((rates.iops[rates.t_s > end_s] > 0).any())  # else the run hung to its end
+    if not (is_repeated and has_resumed) or begin_s < 2 * rates.interval_s:
+        return None
+    before, after = rates.t_s <= begin_s, rates.t_s > begin_s
+    fast, slow = median(rates.iops[before]), float(np.mean(rates.iops[after]))
     if not slow < _MAX_SLOW * fast or is_near(slow, view.run.limits.iops):
         return None
-    fall = Fall(view, rates, Change(full_s, fast, slow), earlier, stalls)
-    ranking = explain_fall(fall)
-    if ranking.best is None or ranking.best.cause is not Cause.CACHE_FULL:
-        return None
-    drained = float(rates.bw_bytes_per_s[after].mean())
-    reasons = (
-        (
-            f"{format_count(fast)} IOPS for {format_duration(full_s)}, then "
-            f"{format_count(slow)} on average"
-        ),
-        f"{format_capacity(fall.moved_bytes)} written until then",
-    )
+    moved_bytes = float(rates.bw_bytes_per_s[before].sum() * rates.interval_s)
+    longest = format_duration(max(end - begin for begin, end in stalls))
     return Explanation(
-        cause=Cause.CACHE_FULL,
+        cause=Cause.SLOWER,
         direction=rates.direction,
-        from_s=full_s,
+        from_s=begin_s,
         to_s=float(rates.t_s[-1]),
         level=slow,
-        speaks_for=(*reasons, *ranking.best.speaks_for),
-        speaks_against=ranking.best.speaks_against,
+        speaks_for=(
+            (
+                f"{format_count(fast)} IOPS for {format_duration(begin_s)}, then"
+                f" {format_count(slow)} on average"
+            ),
+            f"{format_capacity(moved_bytes)} written until then",
+            f"{counted_noun(len(stalls), 'stall')} of up to {longest}",
+        ),
         evidence={
-            "fast_iops": fast,
-            "slow_iops": slow,
-            "full_at_s": full_s,
-            "cache_bytes": max(0.0, fall.moved_bytes - drained * full_s),
-            "drain_bytes_per_s": drained,
+            "at_s": begin_s,
+            "before_iops": fast,
+            "after_iops": slow,
+            "moved_bytes": moved_bytes,
+            "stalls": float(len(stalls)),
         },
-        is_certain=ranking.is_alone,
     )
 
 
-def _full_at(rates: Rates, stalls: list[tuple[float, float]]) -> float | None:
-    """Return the time a cache filled up: before repeated stalls, or at an uneven fall."""
-    if stalls and not (rates.iops[rates.t_s > stalls[0][1]] > 0).any():
-        return None  # a hang to the end: nothing shows that a cache drained
-    repeated = len(stalls) >= 2 or any(end - begin >= 5 for begin, end in stalls)
-    if repeated and stalls[0][0] >= 2 * rates.interval_s:
-        return stalls[0][0]
-    falls = [change for change in rates.changes if change.ratio <= 1 - MIN_FALL]
-    if falls:
-        after = rates.iops[rates.t_s > falls[0].t_s]
-        level = median(after) if len(after) else 0.0
-        scatter = 1.4826 * median(np.abs(after - level)) if len(after) else 0.0
-        if level == 0 or scatter > 3 * MAX_FLAT_SPREAD * level:
-            return falls[0].t_s
-    return None
-
-
-def _steps(
-    view: RunView, rates: Rates, stalls: list[tuple[float, float]], earlier: Earlier
-) -> list[Explanation]:
+def _steps(view: RunView, rates: Rates, stalls: list[tuple[float, float]]) -> list[Explanation]:
     """Explain falls of the level; a rise that ends one belongs to it."""
     events = []
     for index, change in enumerate(rates.changes):
@@ -197,8 +169,8 @@ def _steps(
             if not _is_stalled(change, back, stalls):
                 events.append(_dip(view, rates, change, back))
         else:
-            fall = Fall(view, rates, change, earlier, stalls)
-            events.append(_fall(fall))
+            fall = Fall(view, rates, change, has_stalled=bool(stalls))
+            events.append(explain_fall(fall))
             if not fall.is_flat(after=True):
                 break  # what follows is part of an uneven level
     return events
@@ -208,35 +180,6 @@ def _is_stalled(change: Change, back: Change, stalls: list[tuple[float, float]])
     """Return whether most of a temporary fall is stalls, which are explained on their own."""
     inside = (max(0.0, min(end, back.t_s) - max(begin, change.t_s - 1)) for begin, end in stalls)
     return sum(inside) > (back.t_s - change.t_s) / 2
-
-
-def _fall(fall: Fall) -> Explanation:
-    """Explain a fall that lasted by the best hypothesis, or name the two best."""
-    rates, change, ranking = fall.rates, fall.change, explain_fall(fall)
-    evidence = {
-        "at_s": change.t_s,
-        "before_iops": change.before,
-        "after_iops": change.after,
-        "moved_bytes": fall.moved_bytes,
-        "predicted_s": math.nan if fall.predicted_s is None else fall.predicted_s,
-        "passes": fall.passes,
-    }
-    step = f"from {format_count(change.before)} to {format_count(change.after)} IOPS"
-    seen = f"a fall {step} at {format_duration(change.t_s)}"
-    best = ranking.best
-    ranked = ranking.candidates if best is None else ()
-    return Explanation(
-        cause=Cause.UNKNOWN if best is None else best.cause,
-        direction=rates.direction,
-        from_s=change.t_s,
-        to_s=float(rates.t_s[-1]),
-        level=change.after,
-        speaks_for=(seen, *(best.speaks_for if best else (each.words for each in ranked))),
-        speaks_against=() if best is None else best.speaks_against,
-        evidence={name: value for name, value in evidence.items() if math.isfinite(value)},
-        is_certain=ranking.is_alone,
-        candidates=tuple(WORDS[each.cause] for each in ranked),
-    )
 
 
 def _dip(view: RunView, rates: Rates, change: Change, back: Change) -> Explanation:
@@ -260,7 +203,6 @@ def _dip(view: RunView, rates: Rates, change: Change, back: Change) -> Explanati
         reasons.append("the host was busy during the drop")
     elif kind in LOCAL or kind in FLASH:
         against.append(f"{kind.value} has no other tenants")
-    cliff = [WORDS[Cause.WRITE_CLIFF]] if rates.direction == "write" and kind in FLASH else []
     return Explanation(
         cause=Cause.HOST_NOISE if is_noise else (Cause.NEIGHBOUR if is_shared else Cause.UNKNOWN),
         direction=rates.direction,
@@ -271,7 +213,7 @@ def _dip(view: RunView, rates: Rates, change: Change, back: Change) -> Explanati
         speaks_against=tuple(against),
         evidence={"before_iops": change.before, "after_iops": change.after},
         is_certain=False,
-        candidates=() if is_shared or is_noise else (*cliff, "other load on this host"),
+        candidates=() if is_shared or is_noise else ("other load on this host",),
     )
 
 
@@ -290,7 +232,7 @@ def _climb(view: RunView, rates: Rates, earlier: Earlier) -> Explanation | None:
         return None
     half = median(rates.iops[len(rates.iops) // 2 :])
     early_s = time_to_level(rates.t_s, rates.iops, level=0.9 * min(plateau, half))
-    cause, reasons, against = _why_it_rose(view, rates, earlier, early_s or to_90_s)
+    cause, reasons, against = _why_it_rose(view, earlier, early_s or to_90_s)
     is_step = cause is Cause.WARMING and _rose_at_once(rates)
     # Of published results nothing is known of the host and of what was done before: five of six
     # such rises were not those of blocks that warmed up. A host that is busy all the time may rest.
@@ -345,13 +287,13 @@ def _is_climb(rates: Rates, plateau: float, to_90_s: float) -> bool:
 
 
 def _why_it_rose(
-    view: RunView, rates: Rates, earlier: Earlier, to_90_s: float
+    view: RunView, earlier: Earlier, to_90_s: float
 ) -> tuple[Cause, list[str], list[str]]:
     """Return the cause of a rise from the start, with the evidence for and against it.
 
     Blocks written before are not cold, nor are those of a local drive.
     """
-    kind, before = device_kind(view), earlier.previous
+    kind = device_kind(view)
     is_filled = earlier.has_filled(view)
     is_early = to_90_s <= _MAX_RAMP_S
     if is_early and kind is DeviceKind.UNKNOWN and view.run.imported is not None:
@@ -359,14 +301,6 @@ def _why_it_rose(
     if not (is_filled or kind in LOCAL or kind in FLASH):
         other = ["a ramp-up of the first seconds would look the same"] if is_early else []
         return Cause.WARMING, ["no earlier run is known to have written all its blocks"], other
-    if before is not None and before.writes:
-        slowed = rates_of(before, rates.direction)
-        reasons, has_slowed = ["the previous run wrote to the same volume"], False
-        if slowed is not None and slowed.last.level < _MAX_SLOW * slowed.plateaus[0].level:
-            share, has_slowed = 100 * slowed.last.level / slowed.plateaus[0].level, True
-            reasons.append(f"it ended at {share:.0f} % of its first rate")
-        if has_slowed or kind not in REMOTE:
-            return Cause.RECOVERY, reasons, []
     written = ["earlier runs had written its blocks"] if is_filled else [f"it is {kind.value}"]
     if to_90_s <= _MAX_RAMP_S:
         return Cause.RAMP_UP, written, []

@@ -28,6 +28,31 @@ _ROUND_IOPS = 100.0
 # even seeds of the truth benchmark.
 # Noticed by: benchmarks/truth.py
 _MAX_ROUND_DISTANCE = 0.005
+_LIMITS = frozenset({Cause.IOPS_LIMIT, Cause.BANDWIDTH_LIMIT, Cause.CREDITS})
+# Causes that a limit is part of, or that often end at one
+_MAY_BE_LIMITED = _LIMITS | {Cause.WARMING}
+_CLIMBS = frozenset({Cause.WARMING, Cause.RAMP_UP})
+# Events after which the level is the one before: their seconds are left out, not what precedes
+_TEMPORARY = frozenset({Cause.STALL, Cause.NEIGHBOUR, Cause.HOST_NOISE})
+# Relative distance of the levels before and after a temporary event to be taken as one; chosen on
+# the even seeds of the truth benchmark.
+# Noticed by: benchmarks/truth.py
+_MAX_LEVEL_CHANGE = 0.2
+# Scatter of the mean of the middle half over that of a mean, for normal noise.
+# Noticed by: test_sustained_level.py::test_the_interval_has_the_true_level_nineteen_times_in_twenty
+_MIDDLE_LOSS = 1.1
+# Standard errors on either side of a 95 % interval, before the correction for few intervals.
+# Noticed by: test_sustained_level.py::test_the_interval_has_the_true_level_nineteen_times_in_twenty
+_ERRORS = 2.0
+# Correction of these for few intervals, as Student 1908 has it, simplified.
+# Noticed by: benchmarks/truth.py
+_FEW_INTERVALS = 3.0
+# Share by which an interval is wider than its noise: rates of one second count whole I/Os.
+# Noticed by: benchmarks/truth.py
+_ROUNDING = 0.005
+# Intervals that a level is made of at least; chosen on the even seeds of the truth benchmark.
+# Noticed by: benchmarks/truth.py
+_MIN_INTERVALS = 5
 
 
 def which_limit(rates: Rates, others: Sequence[Rates]) -> tuple[Cause, float]:
@@ -75,33 +100,6 @@ def _is_round(value: float) -> bool:
     return nearest > 0 and abs(value / nearest - 1) <= _MAX_ROUND_DISTANCE
 
 
-_LIMITS = frozenset({Cause.IOPS_LIMIT, Cause.BANDWIDTH_LIMIT, Cause.CREDITS})
-# Causes that a limit is part of, or that often end at one
-_MAY_BE_LIMITED = _LIMITS | {Cause.WARMING}
-_CLIMBS = frozenset({Cause.WARMING, Cause.RECOVERY, Cause.RAMP_UP})
-# Events after which the level is the one before: their seconds are left out, not what precedes
-_TEMPORARY = frozenset({Cause.STALL, Cause.NEIGHBOUR, Cause.HOST_NOISE})
-# Relative distance of the levels before and after a temporary event to be taken as one; chosen on
-# the even seeds of the truth benchmark.
-# Noticed by: benchmarks/truth.py
-_MAX_LEVEL_CHANGE = 0.2
-# Scatter of the mean of the middle half over that of a mean, for normal noise.
-# Noticed by: test_sustained_level.py::test_the_interval_has_the_true_level_nineteen_times_in_twenty
-_MIDDLE_LOSS = 1.1
-# Standard errors on either side of a 95 % interval, before the correction for few intervals.
-# Noticed by: test_sustained_level.py::test_the_interval_has_the_true_level_nineteen_times_in_twenty
-_ERRORS = 2.0
-# Correction of these for few intervals, as Student 1908 has it, simplified.
-# Noticed by: benchmarks/truth.py
-_FEW_INTERVALS = 3.0
-# Share by which an interval is wider than its noise: rates of one second count whole I/Os.
-# Noticed by: benchmarks/truth.py
-_ROUNDING = 0.005
-# Intervals that a level is made of at least; chosen on the even seeds of the truth benchmark.
-# Noticed by: benchmarks/truth.py
-_MIN_INTERVALS = 5
-
-
 @dataclass(frozen=True)
 class Level:
     """A sustained level."""
@@ -120,9 +118,9 @@ class Level:
 def sustained_level(rates: Rates, explanations: Sequence[Explanation]) -> Level:
     """Return the level at which a direction of a run ended."""
     causes = {each.cause: each for each in explanations}
-    full = causes.get(Cause.CACHE_FULL)
-    if full is not None:
-        after = rates.iops[rates.t_s > full.from_s]
+    slower = causes.get(Cause.SLOWER)
+    if slower is not None and "stalls" in slower.evidence:
+        after = rates.iops[rates.t_s > slower.from_s]
         if (after == 0).any():
             return _over_cycles(after)
     last = rates.last

@@ -29,6 +29,24 @@ _MIN_TAIL_BYTES = 1e6
 # Noticed by: test_use_method.py
 _MIN_TAIL_SHARE = 0.5
 _DIRECTIONS = ("read", "write")
+_RATES = tuple(
+    f"{direction}_{what}"
+    for direction in _DIRECTIONS
+    for what in ("iops", "bw_bytes_per_s", "lat_s", "request_bytes")
+)
+_SHARES = (
+    "active_percent",
+    "queue_depth",
+    "iowait_percent",
+    "steal_percent",
+    "io_pressure_some_percent",
+    "io_pressure_full_percent",
+)
+# Columns of the device frame in use; selecting rows of all columns is slow
+_SAMPLED = (
+    *("run", "device", "t_s", "interval_s", "after_fio", *_RATES, *_SHARES),
+    *("dirty_bytes", "writeback_bytes", "io_errors"),
+)
 
 
 def use_rows(
@@ -110,28 +128,6 @@ def _run_row(results: pd.DataFrame, samples: pd.DataFrame) -> Row:
         "io_errors": None if errors.empty else int(errors.sum()),
         "error": _max(results, "error"),
     }
-
-
-_RATES = tuple(
-    f"{direction}_{what}"
-    for direction in _DIRECTIONS
-    for what in ("iops", "bw_bytes_per_s", "lat_s", "request_bytes")
-)
-_SHARES = (
-    "active_percent",
-    "queue_depth",
-    "iowait_percent",
-    "steal_percent",
-    "io_pressure_some_percent",
-    "io_pressure_full_percent",
-)
-
-
-# Columns of the device frame in use; selecting rows of all columns is slow
-_SAMPLED = (
-    *("run", "device", "t_s", "interval_s", "after_fio", *_RATES, *_SHARES),
-    *("dirty_bytes", "writeback_bytes", "io_errors"),
-)
 
 
 def _during(samples: pd.DataFrame, *, end_s: float) -> pd.DataFrame:

@@ -11,6 +11,12 @@ from volbench.analyse.frames.run_view import RunView, total
 from volbench.model.campaign.planned_run import VolumeKind
 from volbench.model.profile.profile_model import Phase
 
+_NETWORK_ENGINES = frozenset(
+    {"nbd", "rbd", "rados", "gfapi", "gfapi_async", "http", "libhdfs", "libiscsi", "nfs", "dfs"}
+)
+_VIRTUAL_MODELS = ("elastic block", "persistentdisk", "virtual", "qemu", "vmware", "vbox", "msft")
+_CONTAINERS = frozenset({"docker", "podman", "lxc", "containerd", "container", "kubernetes"})
+
 
 class DeviceKind(StrEnum):
     """Kind of a volume's device, from facts of host and results; the values complete a sentence."""
@@ -38,11 +44,6 @@ _BY_NAME = {
     "vd": DeviceKind.VIRTUAL,
     "xvd": DeviceKind.VIRTUAL,
 }
-_NETWORK_ENGINES = frozenset(
-    {"nbd", "rbd", "rados", "gfapi", "gfapi_async", "http", "libhdfs", "libiscsi", "nfs", "dfs"}
-)
-_VIRTUAL_MODELS = ("elastic block", "persistentdisk", "virtual", "qemu", "vmware", "vbox", "msft")
-_CONTAINERS = frozenset({"docker", "podman", "lxc", "containerd", "container", "kubernetes"})
 
 
 def device_kind(view: RunView) -> DeviceKind:
@@ -105,7 +106,6 @@ class Range:
 class Earlier:
     """Runs that finished on a volume before another one."""
 
-    previous: RunView | None = None  # the run right before it; None for the first
     is_prepared: bool = False  # whether one of them was a preparation or a warm-up
     is_written: bool = False  # whether one of them writes
     # range to the bytes that were written to it
@@ -119,7 +119,6 @@ class Earlier:
             for region in set(_ranges(view)):
                 written[region] = written.get(region, 0.0) + moved
         return Earlier(
-            previous=view,
             is_prepared=self.is_prepared or view.run.phase is not Phase.MEASURED,
             is_written=self.is_written or view.writes,
             written_bytes=written,

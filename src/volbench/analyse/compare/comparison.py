@@ -56,6 +56,25 @@ from volbench.units import counted_noun, percent
 
 _WORKLOAD = ("rw", "rwmixread", "block_bytes", "iodepth", "numjobs", "direct")  # Of a comparison
 _COLUMNS = {*(column.name for column in SUMMARY), *STEADY}
+_UNMERGED = "{}: {} of {} repeats of several clients left out: {}"
+_NO_BINS = "their percentiles need the latency bins of every client"
+_NO_SUM = (
+    "no time is known in which all clients ran, so there is no aggregate; use a longer runtime"
+)
+Bins = Callable[[str], pd.DataFrame]  # Returns the latency bins (the histogram frame) of a side
+# Significance of a drift that is worth a remark, over all comparisons together.
+# Noticed by: test_blocks.py::test_the_drift_that_an_unpaired_comparison_may_hide_is_reported
+_DRIFT_ALPHA = 0.05
+_IF_INVALID = (
+    "volbench check shows the reasons; measure these runs again, or include them with"
+    " --keep-invalid"
+)
+# Workloads from which a mean over them says more than the workloads themselves.
+# Noticed by: test_comparison_summary.py::test_one_run_per_side_has_ratios_without_intervals
+_MIN_WORKLOADS = 3
+# Ratios beyond it come from slow starts and caches; a second digit of them says nothing.
+# Noticed by: test_comparison_summary.py::test_interval_limits_beyond_10x_are_rounded
+_MAX_END = 10
 
 
 @dataclass(frozen=True)
@@ -124,14 +143,6 @@ class Comparison:
     confidence: float  # family-wise, of all verdicts
     # what differs beside the results
     comparability: Comparability = field(default_factory=Comparability)
-
-
-_UNMERGED = "{}: {} of {} repeats of several clients left out: {}"
-_NO_BINS = "their percentiles need the latency bins of every client"
-_NO_SUM = (
-    "no time is known in which all clients ran, so there is no aggregate; use a longer runtime"
-)
-Bins = Callable[[str], pd.DataFrame]  # Returns the latency bins (the histogram frame) of a side
 
 
 def compare(
@@ -214,11 +225,6 @@ def compare(
     return replace(_judged(compared, question, remarks), comparability=comparability)
 
 
-# Significance of a drift that is worth a remark, over all comparisons together.
-# Noticed by: test_blocks.py::test_the_drift_that_an_unpaired_comparison_may_hide_is_reported
-_DRIFT_ALPHA = 0.05
-
-
 def _drifts(compared: Sequence[Compared]) -> Iterator[str]:
     """Yield the largest drift within a side of comparisons that are not paired, in one sentence."""
     found = [
@@ -247,12 +253,6 @@ def _copies(compared: Sequence[Compared]) -> Iterator[str]:
                 f"all rates of {candidate} equal those of {of_candidate[0].base} to the last digit:"
                 " both may be the same results"
             )
-
-
-_IF_INVALID = (
-    "volbench check shows the reasons; measure these runs again, or include them with"
-    " --keep-invalid"
-)
 
 
 def _check_left(
@@ -433,14 +433,6 @@ def _judged(
         every.sentence for every in together(rows, confidence=question.confidence) if every.is_worse
     ]
     return Comparison(tuple(rows), (*remarks, *lost), question.confidence)
-
-
-# Workloads from which a mean over them says more than the workloads themselves.
-# Noticed by: test_comparison_summary.py::test_one_run_per_side_has_ratios_without_intervals
-_MIN_WORKLOADS = 3
-# Ratios beyond it come from slow starts and caches; a second digit of them says nothing.
-# Noticed by: test_comparison_summary.py::test_interval_limits_beyond_10x_are_rounded
-_MAX_END = 10
 
 
 def headlines(comparison: Comparison) -> list[str]:

@@ -15,13 +15,7 @@ from volbench.model.profile.profile_settings import MIN_ROUNDS
 from volbench.model.results.finding import Severity
 
 STEP = ["campaign", "profile", "job", "repeat"]  # Columns that the clients of a repeat share
-
-
-# Findings that are said of each answer: the number is not what its name says, or no repeat
-_CAVEATS = {
-    "copied-result": "includes a copy of another result",
-    "merged-jobs": "sum of unlike jobs that fio merged",
-}
+_COPIED = "copied-result"  # Finding that is named with each answer: a copy is no repeat
 
 
 class Measurements:
@@ -38,9 +32,7 @@ class Measurements:
         summary, findings = _last_rounds(frames["summary"], in_rounds), frames["findings"]
         invalid = findings.loc[findings["severity"] == Severity.INVALID, ["run", "direction"]]
         self._invalid = {(str(run), direction) for run, direction in invalid.to_numpy(object)}
-        self._warned = {
-            rule: {*runs} for rule, runs in findings.groupby("rule")["run"] if rule in _CAVEATS
-        }
+        self._copies = {*findings.loc[findings["rule"] == _COPIED, "run"]}
         rows = summary[summary["phase"] == "measured"]
         self.unfinished = rows[rows["status"].isin(["failed", "interrupted", "damaged"])]
         finished = measured(summary)
@@ -81,12 +73,8 @@ class Measurements:
         """Return what has to be said of an answer from these rows of a frame."""
         if "run" not in rows:
             rows = self.frames["summary"].merge(rows[STEP].drop_duplicates())
-        runs = {*rows["run"]}
-        return [
-            caveat
-            for rule, caveat in _CAVEATS.items()
-            if not runs.isdisjoint(self._warned.get(rule, ()))
-        ]
+        is_copied = not self._copies.isdisjoint(rows["run"])
+        return ["includes a copy of another result"] if is_copied else []
 
     def rows(self, expectation: Expectation, campaign: str, profile: str) -> pd.DataFrame:
         """Return the rows that an expectation is about; of one client its own for the sum."""

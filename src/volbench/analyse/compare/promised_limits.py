@@ -58,7 +58,7 @@ _MIN_LARGE_BYTES = 64 * 1024
 # Share of the seconds that the host disturbed from which the rest is not typical.
 # Noticed by: test_promised_limits.py::test_what_the_host_took_decides_nothing
 _MAX_DISTURBED = 0.5
-_OTHER_DISKS = "other-disks"
+_OTHER_LOAD = "other-load"
 _ONE_DEPTH = "one queue depth: a deeper queue may gain more"
 # Findings with which a rate is not that of the volume as it is sold, and what would decide; with
 # none the page of the finding says it
@@ -68,8 +68,8 @@ _NOT_THE_VOLUME = {
     "cold-blocks": "cold blocks: warm up the volume first",
     "never-written": "blocks that were never written: write the whole volume first",
     **dict.fromkeys(("page-cache", "smaller-than-memory", "memory-volume", "compressible"), ""),
-    **dict.fromkeys(("cpu-bound", "cpu-throttled", "swapping", "shared-limit"), ""),
-    _OTHER_DISKS: "other disks used part of the machine's limit: audit while they are idle",
+    **dict.fromkeys(("cpu-bound", "cpu-throttled", "shared-limit"), ""),
+    _OTHER_LOAD: "other load on the device or the machine: audit without it",
 }
 # Causes of a level that more I/Os in flight would not change
 _LIMITS = frozenset({Cause.IOPS_LIMIT, Cause.BANDWIDTH_LIMIT})
@@ -88,6 +88,8 @@ _MIN_REPORTED_PERCENT = 50.0
 # Longer than a week nobody measures to decide.
 # Noticed by: test_promised_limits.py::test_a_rate_at_the_edge_is_not_worth_waiting_for
 _MAX_MORE_S = 7 * 86400.0
+Frames = Callable[[str], pd.DataFrame]
+_VOLUME = ["campaign", "host", "volume", "direction"]
 
 
 class Outcome(StrEnum):
@@ -170,10 +172,6 @@ class _Measure:
     rates: Floats  # rate of each interval that the host did not disturb
     interval_s: float
     disturbed: float  # share of intervals that the host disturbed
-
-
-Frames = Callable[[str], pd.DataFrame]
-_VOLUME = ["campaign", "host", "volume", "direction"]
 
 
 def deliveries(frame: Frames, plans: Mapping[str, Run]) -> list[Delivery]:
@@ -377,7 +375,7 @@ class _Audit:
             gain=gain,
             causes=(
                 *self._reported(deepest),
-                *self._other_disks(deepest),
+                *self._other_load(deepest),
                 *(WORDS[cause] for cause in causes if cause is not Cause.UNKNOWN),
             ),
             outcome=outcome,
@@ -402,9 +400,9 @@ class _Audit:
             if shares[column] > _MIN_REPORTED_PERCENT:
                 yield f"{words}, reported by the device for {shares[column]:.0f} % of the time"
 
-    def _other_disks(self, measures: Sequence[_Measure]) -> Iterator[str]:
-        if any(_OTHER_DISKS in self._findings.get(measure.run, ()) for measure in measures):
-            yield "load of the machine's other disks"
+    def _other_load(self, measures: Sequence[_Measure]) -> Iterator[str]:
+        if any(_OTHER_LOAD in self._findings.get(measure.run, ()) for measure in measures):
+            yield "other load on the device or the machine"
 
     def _causes_of(self, measures: Sequence[_Measure], direction: str) -> list[Cause]:
         """Return the causes that runs have, those of most runs first."""
@@ -420,12 +418,12 @@ class _Audit:
         if math.isnan(found.promise.rate):
             return ""
         gain = found.gain
-        is_kept = found.outcome is Outcome.DELIVERS  # in spite of other disks
+        is_kept = found.outcome is Outcome.DELIVERS  # in spite of other load
         rules = [
             rule
             for measure in measures
             for rule in self._findings.get(measure.run, ())
-            if not (is_kept and rule == _OTHER_DISKS)
+            if not (is_kept and rule == _OTHER_LOAD)
         ]
         disturbed = float(np.mean([measure.disturbed for measure in measures]))
         cpu_percent = float(np.mean([self._cpu_percent[measure.run] for measure in measures]))

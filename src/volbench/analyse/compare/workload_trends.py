@@ -37,6 +37,41 @@ MIN_REFERENCE = 4
 # Campaigns of a reference period where there are enough: with fewer, limits are wider than most
 # regressions. Noticed by: test_workload_trends.py::test_five_campaigns_are_enough
 USUAL_REFERENCE = 8
+Facts = Mapping[str, Mapping[str, str]]
+# Campaigns after which a longer reference hardly narrows the limits.
+# Noticed by: test_workload_trends.py::test_the_reference_period_can_be_chosen
+MAX_REFERENCE = 50
+# Probability that an unchanged campaign is beyond a limit on the worse side, for all workloads: one
+# in 27 years of nights.
+# Noticed by: test_workload_trends.py::test_limits_are_computed_from_moving_ranges
+FALSE_ALARMS = 1e-4
+# The same in the first weeks, in which so rare an event has no useful limit.
+# Noticed by: test_workload_trends.py::test_five_campaigns_are_enough
+EARLY_FALSE_ALARMS = 0.01
+# Campaigns of a reference period that is no longer an early one.
+# Noticed by: test_workload_trends.py::test_limits_are_computed_from_moving_ranges
+_LONG_REFERENCE = 10
+# Relative change for the worse that is accepted by default: less is within the noise of cloud
+# volumes.
+# Noticed by: test_workload_trends.py::test_five_percent_are_tolerated
+TOLERANCE = 0.05
+# Mean distance of two normal values in standard deviations (NIST e-Handbook, d2).
+# Noticed by: test_workload_trends.py::test_limits_are_computed_from_moving_ranges
+_NEIGHBOURS = 1.128
+# Degrees of freedom of a mean moving range, per difference: its asymptotic efficiency against the
+# standard deviation (Cryer and Ryan, Journal of Quality Technology 22, 1990).
+# Noticed by: test_workload_trends.py::test_limits_are_computed_from_moving_ranges
+_FREEDOM = 0.605
+# Share of the median that replaces zero, which has no logarithm.
+# Noticed by: test_workload_trends.py::test_a_campaign_almost_without_io_has_a_logarithm
+_FLOOR = 0.01
+# Share of the runs of a campaign, and of all campaigns so far, from which the host disturbed most.
+# Noticed by: test_workload_trends.py::test_a_night_with_a_busy_host_is_not_judged
+_MOST_RUNS = 0.5
+_MAX_NAMED = 5
+# Times the reference from which limits show nothing: who looks once sees a tenfold change.
+# Noticed by: test_workload_trends.py::test_limits_that_show_nothing_are_not_given
+_MOST = 10
 
 
 class State(StrEnum):
@@ -224,41 +259,6 @@ def record_of(trend: Trend) -> dict[str, object]:
             for change in trend.changes
         ],
     }
-
-
-Facts = Mapping[str, Mapping[str, str]]
-
-# Campaigns after which a longer reference hardly narrows the limits.
-# Noticed by: test_workload_trends.py::test_the_reference_period_can_be_chosen
-MAX_REFERENCE = 50
-# Probability that an unchanged campaign is beyond a limit on the worse side, for all workloads: one
-# in 27 years of nights.
-# Noticed by: test_workload_trends.py::test_limits_are_computed_from_moving_ranges
-FALSE_ALARMS = 1e-4
-# The same in the first weeks, in which so rare an event has no useful limit.
-# Noticed by: test_workload_trends.py::test_five_campaigns_are_enough
-EARLY_FALSE_ALARMS = 0.01
-# Campaigns of a reference period that is no longer an early one.
-# Noticed by: test_workload_trends.py::test_limits_are_computed_from_moving_ranges
-_LONG_REFERENCE = 10
-# Relative change for the worse that is accepted by default: less is within the noise of cloud
-# volumes.
-# Noticed by: test_workload_trends.py::test_five_percent_are_tolerated
-TOLERANCE = 0.05
-# Mean distance of two normal values in standard deviations (NIST e-Handbook, d2).
-# Noticed by: test_workload_trends.py::test_limits_are_computed_from_moving_ranges
-_NEIGHBOURS = 1.128
-# Degrees of freedom of a mean moving range, per difference: its asymptotic efficiency against the
-# standard deviation (Cryer and Ryan, Journal of Quality Technology 22, 1990).
-# Noticed by: test_workload_trends.py::test_limits_are_computed_from_moving_ranges
-_FREEDOM = 0.605
-# Share of the median that replaces zero, which has no logarithm.
-# Noticed by: test_workload_trends.py::test_a_campaign_almost_without_io_has_a_logarithm
-_FLOOR = 0.01
-# Share of the runs of a campaign, and of all campaigns so far, from which the host disturbed most.
-# Noticed by: test_workload_trends.py::test_a_night_with_a_busy_host_is_not_judged
-_MOST_RUNS = 0.5
-_MAX_NAMED = 5
 
 
 @dataclass(frozen=True)
@@ -514,11 +514,6 @@ def _shortage(count: int, reference: int) -> str:
     if reference == count:
         return "no limits: no campaign after the reference period"
     return ""
-
-
-# Times the reference from which limits show nothing: who looks once sees a tenfold change.
-# Noticed by: test_workload_trends.py::test_limits_that_show_nothing_are_not_given
-_MOST = 10
 
 
 def limits_of(reference: Floats, rows: int, resolution: float) -> tuple[float, float, float]:

@@ -37,27 +37,22 @@ RULES: tuple[Rule, ...] = (
     volume_rules.credits_ran_out,
     volume_rules.two_latencies,
     rate_rules.not_steady,
-    rate_rules.rounds_not_steady,
     rate_rules.uneven_repeats,
     host_rules.neighbour,
     rate_rules.stall,
     job_rules.too_short,
     job_rules.ended_early,
-    job_rules.uneven_jobs,
     data_rules.compressible,
     job_rules.queue_depth,
     job_rules.overlapping_jobs,
     host_rules.host_noise,
     host_rules.cpu_bound,
     host_rules.cpu_throttled,
-    data_rules.swapping,
-    host_rules.busy_device,
+    host_rules.other_load,
     volume_rules.shared_limit,
-    host_rules.other_disks,
     job_rules.file_not_device,
     raw_file_rules.io_errors,
     raw_file_rules.inconsistent_result,
-    raw_file_rules.merged_jobs,
     number_rules.impossible_values,
     number_rules.contradicting_latency,
     raw_file_rules.copied_result,
@@ -72,7 +67,7 @@ RULES: tuple[Rule, ...] = (
 
 # Those that judge a watched load too, which is as it is: its host and its files, not its workload
 _OF_WATCHED = (
-    *(host_rules.cpu_throttled, data_rules.swapping, raw_file_rules.io_errors),
+    *(host_rules.cpu_throttled, raw_file_rules.io_errors),
     *(host_rules.clock_jumped, raw_file_rules.damaged_files),
 )
 _WEIGHT = {Severity.INVALID: 0, Severity.WARNING: 1, Severity.NOTE: 2}

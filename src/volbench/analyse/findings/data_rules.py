@@ -22,7 +22,6 @@ from volbench.analyse.frames.run_view import (
     declared,
     device_rows,
     host_rows,
-    host_rows_in_run,
     results_of,
     runtime_s,
     total,
@@ -53,6 +52,26 @@ _MIN_EMPTY = 0.03
 # Writes of the same buffers from which deduplication pays.
 # Noticed by: test_threshold_edges.py::test_buffers_are_repetitive_from_sixteen_uses
 _MIN_REUSES = 16
+# Share of the bytes from which the page cache kept none: counters of devices agree within 2 %.
+# Noticed by: test_memory.py::test_the_share_that_arrived_determines_the_severity
+_MIN_COUNTED_SHARE = 0.98
+# Share of the bytes below which a rate is that of memory.
+# Noticed by: test_memory.py::test_the_share_that_arrived_determines_the_severity
+_MIN_DEVICE_SHARE = 0.5
+# Dirty pages and write-back that are worth a sentence.
+# Noticed by: test_threshold_edges.py::test_dirty_pages_are_named_from_one_megabyte
+_MIN_REPORTED_BYTES = 1e6
+_VERBS = {"read": "read", "write": "wrote"}
+# Latency that no disk undercuts (2026: the fastest NVMe drives take 7 us).
+# Noticed by: test_memory.py::test_imported_results_faster_than_any_disk_are_questioned
+_MIN_DISK_LATENCY_S = 4e-6
+# Bandwidth that no disk exceeds: four lanes of PCIe 5.0.
+# Noticed by: test_memory.py::test_imported_results_faster_than_any_disk_are_questioned
+_MAX_DISK_BYTES_PER_S = 16e9
+# Mean latency above which such a bandwidth is that of many disks, not of memory.
+# Noticed by: test_memory.py::test_imported_results_faster_than_any_disk_are_questioned
+_MAX_MEMORY_LATENCY_S = 1e-3
+_NO_DISK = frozenset({"null", "cpuio"})
 
 
 @rule(
@@ -265,31 +284,6 @@ def _of_section(workload: WorkloadSpec, written: float) -> Iterator[Observation]
             )
 
 
-# Share of the bytes from which the page cache kept none: counters of devices agree within 2 %.
-# Noticed by: test_memory.py::test_the_share_that_arrived_determines_the_severity
-_MIN_COUNTED_SHARE = 0.98
-# Share of the bytes below which a rate is that of memory.
-# Noticed by: test_memory.py::test_the_share_that_arrived_determines_the_severity
-_MIN_DEVICE_SHARE = 0.5
-# Dirty pages and write-back that are worth a sentence.
-# Noticed by: test_threshold_edges.py::test_dirty_pages_are_named_from_one_megabyte
-_MIN_REPORTED_BYTES = 1e6
-_VERBS = {"read": "read", "write": "wrote"}
-# Swapping from which to warn: 1 % of a disk at 100 MB/s.
-# Noticed by: test_threshold_edges.py::test_swapping_counts_from_one_megabyte_a_second
-_MIN_SWAP_BYTES_PER_S = 1e6
-# Latency that no disk undercuts (2026: the fastest NVMe drives take 7 us).
-# Noticed by: test_memory.py::test_imported_results_faster_than_any_disk_are_questioned
-_MIN_DISK_LATENCY_S = 4e-6
-# Bandwidth that no disk exceeds: four lanes of PCIe 5.0.
-# Noticed by: test_memory.py::test_imported_results_faster_than_any_disk_are_questioned
-_MAX_DISK_BYTES_PER_S = 16e9
-# Mean latency above which such a bandwidth is that of many disks, not of memory.
-# Noticed by: test_memory.py::test_imported_results_faster_than_any_disk_are_questioned
-_MAX_MEMORY_LATENCY_S = 1e-3
-_NO_DISK = frozenset({"null", "cpuio"})
-
-
 @rule(
     "the page cache affected the result",
     looks_at=(
@@ -499,20 +493,3 @@ def _typical_s(result: Result) -> float:
 def _volume_name(view: RunView) -> str:
     target = view.run.volume.target
     return "the volume" if target == "unknown" else target
-
-
-@rule(
-    "the host was swapping",
-    looks_at="Pages swapped in and out: 1 MB/s or more, mean over the run (volbench's own choice).",
-    why="Swapping costs CPU time, blocks the tool, and adds I/O, possibly on the same disk.",
-    advice="Free memory, or turn swap off during the measurement.",
-)
-def swapping(view: RunView, _: Context) -> Iterator[Observation]:
-    """Yield the rate at which the host swapped during the run."""
-    rows = host_rows_in_run(view)
-    rate = math.nan if rows.empty else float(rows["swap_bytes_per_s"].mean())
-    if rate >= _MIN_SWAP_BYTES_PER_S:
-        yield Observation(
-            f"The host swapped {format_rate(rate)} on average.",
-            {"swap_bytes_per_s": rate, "worst_bytes_per_s": float(rows["swap_bytes_per_s"].max())},
-        )

@@ -92,6 +92,16 @@ _MIN_RELATED = 10
 # Loss of rate for each unit that other disks do, up to which they explain it: an I/O of theirs may
 # count as several. Noticed by: test_other_disks.py::test_a_small_load_beside_a_stall_is_not_blamed
 _MAX_LOST = 2.0
+# fio divides CPU time by runtimes in whole milliseconds: below, the share is off by more than 1 %.
+# Noticed by: test_machine.py::test_fio_that_uses_a_whole_core_is_reported
+_MIN_RUNTIME_S = 0.1
+# Step of the clock: one that is slewed moves by 0.5 ms a second at most.
+# Noticed by: test_machine.py::test_a_clock_change_during_a_run_is_reported
+_MIN_JUMP_S = 1.0
+# Starts of thirty hosts that share two cores were within 0.1 s; half a second is not chance.
+# Noticed by: test_threshold_edges.py::test_a_start_is_late_from_half_a_second
+_MAX_LATE_S = 0.5
+_MAX_NAMED = 5
 
 
 @rule(
@@ -115,21 +125,37 @@ def neighbour(view: RunView, context: Context) -> Iterator[Observation]:
 
 
 @rule(
-    "other processes used the device",
+    "other load on the device or the machine",
     looks_at=(
         "Runs with `direct=1` that do not flush: bytes moved by the device, as counted by the"
         " kernel, beyond those of fio, for reads and writes separately, and for the device and"
         " the disk that a partition is on. It needs 3 samples, 1 MB/s, and 10 % of the run's own"
         " rate; 25 % for files, because filesystems write a journal. I/O of other clients in the"
-        " same step is expected. The thresholds are volbench's own."
+        " same step is expected. Also I/O of the machine's other disks in each interval, except"
+        " backing devices of the volume and local disks of the machine. With a declared machine"
+        " type: their load is at least 5 % of the machine's limit, and together with the run's own"
+        " it reaches 95 % of it. Otherwise: the rate falls when their load rises, by at least 5 %"
+        " on average and by at most twice their load; both the rates of 10 or more intervals and"
+        " the changes between intervals are correlated with their load, with a t-value below"
+        " -3.7. A constant load of other disks is found only with a machine type. The thresholds"
+        " are volbench's own."
     ),
-    why="The run got only part of the device's performance.",
+    why=(
+        "The run got only part of the device's performance, or of the limits that the disks of a"
+        " virtual machine share."
+    ),
     advice=(
-        "Find the other load (iotop, lsof; it may be the write-back tail of the previous run),"
-        " stop it, and measure again."
+        "Find the other load (iotop, lsof, iostat -x; it may be the write-back tail of the previous"
+        " run), stop it, and measure again."
     ),
 )
-def busy_device(view: RunView, context: Context) -> Iterator[Observation]:
+def other_load(view: RunView, context: Context) -> Iterator[Observation]:
+    """Yield I/O on the run's device that is not the tool's, and what other disks took."""
+    yield from _load_on_device(view, context)
+    yield from _load_on_other_disks(view)
+
+
+def _load_on_device(view: RunView, context: Context) -> Iterator[Observation]:
     """Yield each device and direction with I/O that is not the tool's."""
     more = _MIN_FOREIGN_SHARE.get(view.run.volume.kind)
     if more is None or view.is_buffered or any(load.waits_for_sync for load in view.workloads):
@@ -199,12 +225,74 @@ def _foreign(
         )
 
 
+def _load_on_other_disks(view: RunView) -> Iterator[Observation]:
+    """Yield how much other disks used of the machine's limit, or lowered the rate."""
+    rows = host_rows_in_run(view)
+    if "other_disks_iops" not in rows or rows["other_disks_iops"].count() < _MIN_SAMPLES:
+        return
+    rows = rows[rows["other_disks_iops"].notna()]
+    ios, moved = (float(rows[name].mean()) for name in OTHERS)
+    load = f"{format_count(ios)} IOPS and {format_rate(moved)}"
+    evidence: dict[str, float | str] = {
+        "other_disks_iops": ios,
+        "other_disks_bw_bytes_per_s": moved,
+    }
+    limits = view.run.limits
+    of_machine = (limits.machine_iops, limits.machine_bandwidth_bytes_per_s)
+    for column, other, limit in zip(("iops", "bw_bytes_per_s"), OTHERS, of_machine, strict=True):
+        t_s, own = rate_per_s(view, column)
+        if len(t_s) < _MIN_RELATED:
+            continue
+        edges_s = np.concatenate([[t_s[0] - interval_of(t_s)], t_s])
+        ends, widths, rates = (
+            rows[name].to_numpy(dtype=float) for name in ("t_s", "interval_s", other)
+        )
+        theirs = spread(ends, widths, rates, edges_s)
+        share = float(theirs.mean()) / limit if limit else 0.0
+        lost = _lost_to(own, theirs)
+        if limit and share >= _MIN_SHARE and share + own.mean() / limit >= _LIMIT_REACHED:
+            words = f"{format_percent(share)} of the limit of {limits.machine}, which was reached"
+            yield Observation(
+                f"Load on the machine's other disks: {load}; {words}.",
+                evidence | {"machine_share_percent": 100 * share},
+            )
+            return
+        if lost >= _MIN_SHARE:
+            words = f"the rate fell while they were busy, by {format_percent(lost)} on average"
+            yield Observation(
+                f"Load on the machine's other disks: {load}; {words}.",
+                evidence | {"lost_percent": 100 * lost},
+            )
+            return
+
+
+def _lost_to(own: Floats, theirs: Floats) -> float:
+    """Return the mean share of a rate that is missing where other disks are busy; 0 for chance.
+
+    Two rates that wander seem related by chance; their changes from one interval to the next do
+    not. Both must be.
+    """
+    if max(_t_value(theirs, own), _t_value(np.diff(theirs), np.diff(own))) > _MAX_T_VALUE:
+        return 0.0
+    lost = -float(np.polyfit(theirs, own, 1)[0]) * float(theirs.mean())
+    return lost / float(own.mean() + lost) if lost <= _MAX_LOST * theirs.mean() else 0.0
+
+
+def _t_value(x: Floats, y: Floats) -> float:
+    """Return Student's t of a correlation; 0 where there is none."""
+    if not (x.std() and y.std()):
+        return 0.0
+    related = float(np.corrcoef(x, y)[0, 1])
+    return related * math.sqrt((len(x) - 2) / max(1 - related**2, 1e-9))
+
+
 @rule(
     "the host disturbed the run",
     looks_at=(
         "Samples of the host beside each interval: steal of at least 5 % of the host's CPU"
         " time; run-queue delay of fio's jobs of at least 5 % each (CPU pressure of 25 % if it"
-        " is unknown); I/O on the device that is not the run's, above a quarter of its own."
+        " is unknown); pages swapped in and out at 1 MB/s or more; I/O on the device that is not"
+        " the run's, above a quarter of its own."
         " Disturbed intervals are excluded from verdicts as long as at least 30 % are"
         " undisturbed, and are grey in charts. It is a warning if the mean over all intervals"
         " differs by more than 5 % from that of the undisturbed ones, or if none is undisturbed."
@@ -331,94 +419,11 @@ def cpu_throttled(view: RunView, _: Context) -> Iterator[Observation]:
         )
 
 
-@rule(
-    "other disks used part of the machine's limit",
-    looks_at=(
-        "I/O of the machine's other disks in each interval, except backing devices of the volume"
-        " and local disks of the machine. With a declared machine type: their load is at least"
-        " 5 % of the machine's limit, and together with the run's own it reaches 95 % of it."
-        " Otherwise: the rate falls when their load rises, by at least 5 % on average and by at"
-        " most twice their load; both the rates of 10 or more intervals and the changes between"
-        " intervals are correlated with their load, with a t-value below -3.7. A constant load"
-        " is found only with a machine type. The thresholds are volbench's own."
-    ),
-    why="The disks of a virtual machine share its limits, so the run could not use all of them.",
-    advice=(
-        "Measure again while the other disks are idle (iostat -x shows which are busy), or on a"
-        " machine type with higher limits."
-    ),
-)
-def other_disks(view: RunView, _: Context) -> Iterator[Observation]:
-    """Yield how much other disks used of the machine's limit, or lowered the rate."""
-    rows = host_rows_in_run(view)
-    if "other_disks_iops" not in rows or rows["other_disks_iops"].count() < _MIN_SAMPLES:
-        return
-    rows = rows[rows["other_disks_iops"].notna()]
-    ios, moved = (float(rows[name].mean()) for name in OTHERS)
-    load = f"{format_count(ios)} IOPS and {format_rate(moved)}"
-    evidence: dict[str, float | str] = {
-        "other_disks_iops": ios,
-        "other_disks_bw_bytes_per_s": moved,
-    }
-    limits = view.run.limits
-    of_machine = (limits.machine_iops, limits.machine_bandwidth_bytes_per_s)
-    for column, other, limit in zip(("iops", "bw_bytes_per_s"), OTHERS, of_machine, strict=True):
-        t_s, own = rate_per_s(view, column)
-        if len(t_s) < _MIN_RELATED:
-            continue
-        edges_s = np.concatenate([[t_s[0] - interval_of(t_s)], t_s])
-        ends, widths, rates = (
-            rows[name].to_numpy(dtype=float) for name in ("t_s", "interval_s", other)
-        )
-        theirs = spread(ends, widths, rates, edges_s)
-        share = float(theirs.mean()) / limit if limit else 0.0
-        lost = _lost_to(own, theirs)
-        if limit and share >= _MIN_SHARE and share + own.mean() / limit >= _LIMIT_REACHED:
-            words = f"{format_percent(share)} of the limit of {limits.machine}, which was reached"
-            yield Observation(
-                f"Load on the machine's other disks: {load}; {words}.",
-                evidence | {"machine_share_percent": 100 * share},
-            )
-            return
-        if lost >= _MIN_SHARE:
-            words = f"the rate fell while they were busy, by {format_percent(lost)} on average"
-            yield Observation(
-                f"Load on the machine's other disks: {load}; {words}.",
-                evidence | {"lost_percent": 100 * lost},
-            )
-            return
-
-
-def _lost_to(own: Floats, theirs: Floats) -> float:
-    """Return the mean share of a rate that is missing where other disks are busy; 0 for chance.
-
-    Two rates that wander seem related by chance; their changes from one interval to the next do
-    not. Both must be.
-    """
-    if max(_t_value(theirs, own), _t_value(np.diff(theirs), np.diff(own))) > _MAX_T_VALUE:
-        return 0.0
-    lost = -float(np.polyfit(theirs, own, 1)[0]) * float(theirs.mean())
-    return lost / float(own.mean() + lost) if lost <= _MAX_LOST * theirs.mean() else 0.0
-
-
-def _t_value(x: Floats, y: Floats) -> float:
-    """Return Student's t of a correlation; 0 where there is none."""
-    if not (x.std() and y.std()):
-        return 0.0
-    related = float(np.corrcoef(x, y)[0, 1])
-    return related * math.sqrt((len(x) - 2) / max(1 - related**2, 1e-9))
-
-
 def _had_enough(view: RunView, steal: float) -> bool:
     """Return whether the jobs would have left a CPU partly idle without steal; never by waits."""
     used = max((row["cpu_usr"] + row["cpu_sys"] for row in results_of(view)), default=math.nan)
     unhindered = used / max(1 - steal / 100, 0.01)
     return math.isnan(waits_for_cpu(view.device, view.summary)) and unhindered < FULL_DEMAND_PERCENT
-
-
-# fio divides CPU time by runtimes in whole milliseconds: below, the share is off by more than 1 %.
-# Noticed by: test_machine.py::test_fio_that_uses_a_whole_core_is_reported
-_MIN_RUNTIME_S = 0.1
 
 
 def _tool_time(view: RunView) -> Iterator[Observation]:
@@ -435,15 +440,6 @@ def _tool_time(view: RunView) -> Iterator[Observation]:
             f" {system:.3g} % system).",
             {"cpu_usr_percent": user, "cpu_sys_percent": system, "section": result.section},
         )
-
-
-# Step of the clock: one that is slewed moves by 0.5 ms a second at most.
-# Noticed by: test_machine.py::test_a_clock_change_during_a_run_is_reported
-_MIN_JUMP_S = 1.0
-# Starts of thirty hosts that share two cores were within 0.1 s; half a second is not chance.
-# Noticed by: test_threshold_edges.py::test_a_start_is_late_from_half_a_second
-_MAX_LATE_S = 0.5
-_MAX_NAMED = 5
 
 
 @rule(

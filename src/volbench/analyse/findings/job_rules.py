@@ -24,7 +24,6 @@ from volbench.model.profile.profile_model import Phase
 from volbench.model.results.finding import Severity
 from volbench.units import (
     format_capacity,
-    format_count,
     format_duration,
     format_latency,
     format_percent,
@@ -42,6 +41,26 @@ _MIN_DEPTH_RUNTIME_S = 2.0
 _MIN_SUBMIT_SHARE = 0.5
 _FILES = {VolumeKind.FILE: "a file", VolumeKind.DIRECTORY: "a directory"}
 _ROOT_ROLE = "os"
+# Samples above a percentile: with fewer, its error exceeds a third.
+# Noticed by: test_jobs.py::test_too_few_samples_for_a_percentile_are_reported
+_MIN_SAMPLES_ABOVE = 10
+# Percentile up to which too few samples are a warning: p99 is what people quote.
+# Noticed by: test_jobs.py::test_too_few_samples_for_a_percentile_are_reported
+_MAX_WARNED_PERCENTILE = 99.0
+# Runtime below which caches and bursts may be all that is seen.
+# Noticed by: test_jobs.py::test_a_run_of_a_few_seconds_is_reported
+_MIN_RUNTIME_S = 30.0
+# The same of imported runs whose size ended them, or that do not report what did.
+# Noticed by: test_jobs.py::test_an_imported_run_of_a_few_seconds_is_reported
+_MIN_IMPORTED_S = 5.0
+# Share of the runtime that fio may cut, as in the validation of its result.
+# Noticed by: test_jobs.py::test_a_time_based_job_that_ended_before_its_time
+_MIN_TIME_SHARE = 0.95
+# Share of the bytes: fio rounds sizes down to whole blocks.
+# Noticed by: test_jobs.py::test_fewer_bytes_than_size_are_reported
+_MIN_BYTES_SHARE = 0.99
+_EARLY_ENDS = ("number_ios", "steadystate", "exitall")
+_OTHER_ENDS = (*_EARLY_ENDS, "fill_device", "read_iolog", "verify", "ramp_time")
 
 
 @rule(
@@ -250,34 +269,6 @@ def file_not_device(view: RunView, _: Context) -> Iterator[Observation]:
     )
 
 
-# Samples above a percentile: with fewer, its error exceeds a third.
-# Noticed by: test_jobs.py::test_too_few_samples_for_a_percentile_are_reported
-_MIN_SAMPLES_ABOVE = 10
-# Percentile up to which too few samples are a warning: p99 is what people quote.
-# Noticed by: test_jobs.py::test_too_few_samples_for_a_percentile_are_reported
-_MAX_WARNED_PERCENTILE = 99.0
-# Runtime below which caches and bursts may be all that is seen.
-# Noticed by: test_jobs.py::test_a_run_of_a_few_seconds_is_reported
-_MIN_RUNTIME_S = 30.0
-# The same of imported runs whose size ended them, or that do not report what did.
-# Noticed by: test_jobs.py::test_an_imported_run_of_a_few_seconds_is_reported
-_MIN_IMPORTED_S = 5.0
-# Share of the runtime that fio may cut, as in the validation of its result.
-# Noticed by: test_jobs.py::test_a_time_based_job_that_ended_before_its_time
-_MIN_TIME_SHARE = 0.95
-# Share of the bytes: fio rounds sizes down to whole blocks.
-# Noticed by: test_jobs.py::test_fewer_bytes_than_size_are_reported
-_MIN_BYTES_SHARE = 0.99
-# Share of the runtime in which all jobs ran, from which they ended together.
-# Noticed by: test_uneven_jobs.py
-_MIN_PARALLEL_SHARE = 0.98
-# Relative difference of two rates up to which it is a note: the tolerance of comparisons.
-# Noticed by: test_uneven_jobs.py::test_both_rates_are_named
-_MAX_RATE_DIFFERENCE = 0.05
-_EARLY_ENDS = ("number_ios", "steadystate", "exitall")
-_OTHER_ENDS = (*_EARLY_ENDS, "fill_device", "read_iolog", "verify", "ramp_time")
-
-
 @rule(
     "too short for the reported statistics",
     looks_at=(
@@ -375,46 +366,6 @@ def ended_early(view: RunView, _: Context) -> Iterator[Observation]:
                     "section": workload.section,
                 },
             )
-
-
-@rule(
-    "jobs in parallel ended at different times",
-    looks_at=(
-        "Directions whose parallel jobs all ran for less than 98 % of the runtime, by their"
-        " logs or their own runtimes. It is a warning if the rate during that time differs by"
-        " more than 5 % from the rate over the whole runtime, otherwise a note."
-    ),
-    why=(
-        "When one job ends, the total rate falls although the volume has not changed. All I/Os"
-        " divided by the longest runtime is a rate that never occurred."
-    ),
-    advice=(
-        "Report the rate while all jobs ran (`iops`), not `iops_overall`. Set time_based: 1 or"
-        " exitall: 1, so that all jobs end together."
-    ),
-)
-def uneven_jobs(view: RunView, _: Context) -> Iterator[Observation]:
-    """Yield each direction whose jobs did not run at the same time."""
-    for row in results_of(view):
-        parallel_s, whole_s = row["parallel_s"], row["runtime_s"]
-        rate, overall = row["iops"], row["iops_overall"]
-        is_uneven = parallel_s < _MIN_PARALLEL_SHARE * whole_s and row["numjobs"] != 1
-        if not is_uneven or not overall > 0:
-            continue
-        yield Observation(
-            f"All jobs of {row.section} ran for {format_duration(parallel_s)} of"
-            f" {format_duration(whole_s)}: {format_count(rate)} IOPS in that time, which volbench"
-            f" shows; all I/Os over the longest job are {format_count(overall)} IOPS.",
-            {
-                "parallel_s": parallel_s,
-                "runtime_s": whole_s,
-                "iops": rate,
-                "iops_overall": overall,
-                "section": row.section,
-            },
-            row.direction,
-            severity=None if abs(rate / overall - 1) > _MAX_RATE_DIFFERENCE else Severity.NOTE,
-        )
 
 
 def _by_search(workload: WorkloadSpec, ran_s: float) -> Observation:

@@ -167,23 +167,6 @@ def _log_sums(view: RunView) -> Iterator[Observation]:
 
 
 @rule(
-    "unlike jobs merged by fio",
-    severity=Severity.NOTE,
-    looks_at="Imported results of jobs with different options that ran under group_reporting.",
-    why=(
-        "fio adds up the rates of such jobs and pools their latencies, so the numbers describe none"
-        " of them."
-    ),
-    advice="Run the job file with volbench run, or without group_reporting.",
-)
-def merged_jobs(view: RunView, _: Context) -> Iterator[Observation]:
-    """Yield the jobs that fio merged."""
-    sections = [section for section in view.run.sections if view.run.is_merged(section)]
-    if sections:
-        yield Observation(f"{view.run.note}.", {"merged_sections": float(len(sections))})
-
-
-@rule(
     "I/O errors during the run",
     severity=Severity.INVALID,
     looks_at=(

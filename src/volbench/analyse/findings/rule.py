@@ -13,6 +13,7 @@ from volbench.model.results.finding import Cause, Explanation, Finding, Severity
 from volbench.units import format_count, format_rate
 
 Evidence = dict[str, float | str]
+DECLARED: dict[str, Rule] = {}  # Rules of all modules by name, for those that ask others
 
 
 @dataclass(frozen=True)
@@ -65,9 +66,6 @@ class Rule:
                 from_s=from_s,
                 to_s=to_s,
             )
-
-
-DECLARED: dict[str, Rule] = {}  # Rules of all modules by name, for those that ask others
 
 
 def rule(

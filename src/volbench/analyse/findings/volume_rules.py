@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 
 from volbench.analyse.bottleneck.campaign_context import Context
-from volbench.analyse.bottleneck.hypotheses import MAX_DISTANCE_FROM_LIMIT, is_near
+from volbench.analyse.bottleneck.lasting_falls import MAX_DISTANCE_FROM_LIMIT, is_near
 from volbench.analyse.findings.rule import (
     Evidence,
     Observation,
@@ -52,10 +52,27 @@ _BRIEFLY_S = 5.0
 # Share of the I/O that reaches the backing disk: metadata and merges do not halve it.
 # Noticed by: test_memory.py::test_a_caching_loop_device_is_reported
 _MIN_BACKING_SHARE = 0.5
-# Share of the rate left after a cache filled; smaller falls have other causes as often; chosen on
-# the even seeds of the truth benchmark.
-# Noticed by: test_causes.py::test_a_step_in_latency_is_not_a_full_cache
-_MAX_CACHE_LEFT = 0.5
+_MAX_NAMED = 4  # Named in a finding, so that it is a sentence; all are among its values.
+# Latency of slow I/Os over that of fast ones that two mechanisms explain: a cache and a disk.
+# Noticed by: tests/analyse/findings/test_two_latencies.py
+_MIN_LATENCY_RATIO = 8.0
+# The same where the tail of a single kind is not in between.
+# Noticed by: test_two_latencies.py::test_two_large_groups_need_a_smaller_gap
+_MIN_MIDDLE_RATIO = 4.0
+# Percent of the I/Os of each kind from which that is so: a tail is less than a tenth.
+# Noticed by: test_two_latencies.py::test_two_large_groups_need_a_smaller_gap
+_MIN_MIDDLE_PERCENT = 10.0
+# Spread of each kind up to which it is one.
+# Noticed by: tests/analyse/findings/test_two_latencies.py
+_MAX_KIND_SPREAD = 3.0
+# Percent of the I/Os between two percentiles from which they say nothing about a gap: the largest
+# step of fio's list. Noticed by: test_two_latencies.py::test_few_percentiles_show_no_gap
+_MAX_STEP_PERCENT = 10.0
+# Percent of the I/Os of the rarer kind: fewer are the tail that each volume has.
+# Noticed by: tests/analyse/findings/test_two_latencies.py
+_MIN_KIND_PERCENT = 1.0
+# I/Os of the rarer kind. Noticed by: tests/analyse/findings/test_two_latencies.py
+_MIN_KIND_IOS = 100
 
 
 @rule(
@@ -128,11 +145,8 @@ def _of_machine(view: RunView, column: str) -> str:
     "a cache of the host or the provider is suspected",
     looks_at=(
         "Runs with `direct=1`: IOPS and bandwidth above 105 % of the declared limits (bursts"
-        " included), or above 120 % for 5 s. Writes that were fast and then stalled repeatedly,"
-        " or fell by more than half to an uneven level after they had been accepted at the speed"
-        " of memory, if a full write-back cache is the likeliest cause. It is a note if less"
-        " than half of the I/O reached the backing disk of a loop or dm device. The thresholds"
-        " are volbench's own."
+        " included), or above 120 % for 5 s. It is a note if less than half of the I/O reached the"
+        " backing disk of a loop or dm device. The thresholds are volbench's own."
     ),
     why=(
         "O_DIRECT bypasses the page cache of this host, not the caches below it: those of the"
@@ -144,19 +158,10 @@ def _of_machine(view: RunView, column: str) -> str:
         " is not declared, correct limits in the profile."
     ),
 )
-def host_cache(view: RunView, context: Context) -> Iterator[Observation]:
-    """Yield full caches, rates above the declared limit, and a backing disk that saw little."""
+def host_cache(view: RunView, _: Context) -> Iterator[Observation]:
+    """Yield rates above the declared limit, and a backing disk that saw little."""
     if view.is_buffered:
         return
-    for cause in explained(view, context, Cause.CACHE_FULL):
-        # Smaller falls have other causes as often.
-        fell_far = cause.level < _MAX_CACHE_LEFT * cause.evidence.get("fast_iops", math.inf)
-        yield observed(
-            cause,
-            f"Writes were fast for {format_duration(cause.from_s)} and then slow, consistent with"
-            " a write-back cache that filled up",
-            severity=None if fell_far else Severity.NOTE,
-        )
     for column in _COLUMNS.values():
         limit = max(declared(view.run, column))
         if limit:
@@ -213,9 +218,6 @@ def _backing(view: RunView, direction: str) -> Iterator[Observation]:
             direction,
             severity=Severity.NOTE,
         )
-
-
-_MAX_NAMED = 4  # Named in a finding, so that it is a sentence; all are among its values.
 
 
 @rule(
@@ -281,28 +283,6 @@ def credits_ran_out(view: RunView, context: Context) -> Iterator[Observation]:
             f" {format_duration(cause.from_s)}, consistent with exhausted burst credits",
             dict(cause.evidence) | {"level": cause.level},
         )
-
-
-# Latency of slow I/Os over that of fast ones that two mechanisms explain: a cache and a disk.
-# Noticed by: tests/analyse/findings/test_two_latencies.py
-_MIN_LATENCY_RATIO = 8.0
-# The same where the tail of a single kind is not in between.
-# Noticed by: test_two_latencies.py::test_two_large_groups_need_a_smaller_gap
-_MIN_MIDDLE_RATIO = 4.0
-# Percent of the I/Os of each kind from which that is so: a tail is less than a tenth.
-# Noticed by: test_two_latencies.py::test_two_large_groups_need_a_smaller_gap
-_MIN_MIDDLE_PERCENT = 10.0
-# Spread of each kind up to which it is one.
-# Noticed by: tests/analyse/findings/test_two_latencies.py
-_MAX_KIND_SPREAD = 3.0
-# Percent of the I/Os between two percentiles from which they say nothing about a gap: the largest
-# step of fio's list. Noticed by: test_two_latencies.py::test_few_percentiles_show_no_gap
-_MAX_STEP_PERCENT = 10.0
-# Percent of the I/Os of the rarer kind: fewer are the tail that each volume has.
-# Noticed by: tests/analyse/findings/test_two_latencies.py
-_MIN_KIND_PERCENT = 1.0
-# I/Os of the rarer kind. Noticed by: tests/analyse/findings/test_two_latencies.py
-_MIN_KIND_IOS = 100
 
 
 @rule(

@@ -30,6 +30,11 @@ from volbench.model.profile.profile_model import Phase, Start
 
 # Columns of the histogram that charts read: the summary has what else identifies its rows
 BINS = ("run", "group", "direction", "latency", "bin_s", "bin_high_s", "count")
+Frames = Mapping[str, pd.DataFrame]
+# fio stamps in whole milliseconds, so that up to one is missing between two of its instants.
+# Noticed by: test_aggregate.py
+_STAMP_S = 0.001
+_PERCENTILES = ("p50", "p99", "p999")
 
 
 def distribution(histogram: pd.DataFrame, summary: pd.DataFrame) -> tuple[pd.DataFrame, str]:
@@ -130,14 +135,6 @@ def _identified(
     rows = measured(summary)
     rows["label"] = labels(rows)
     return rows, places_of(histogram, rows)
-
-
-Frames = Mapping[str, pd.DataFrame]
-
-# fio stamps in whole milliseconds, so that up to one is missing between two of its instants.
-# Noticed by: test_aggregate.py
-_STAMP_S = 0.001
-_PERCENTILES = ("p50", "p99", "p999")
 
 
 def aggregate_rows(

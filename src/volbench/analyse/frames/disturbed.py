@@ -1,4 +1,4 @@
-"""Intervals of a run that its host disturbed: steal, waits for a CPU, other I/O on the device.
+"""Intervals of a run that its host disturbed: steal, waits for a CPU, swapping, other I/O.
 
 What the sampler saw beside each interval says whether the host or the volume slowed the run. The
 thresholds are volbench's own.
@@ -20,7 +20,8 @@ from volbench.analyse.frames.run_view import RunView, once, rate_per_s
 
 Flags = npt.NDArray[np.bool_]
 
-STEAL, CPU, PRESSURE, OTHER = "steal", "waits for a CPU", "CPU pressure", "other I/O on the device"
+STEAL, CPU, PRESSURE = "steal", "waits for a CPU", "CPU pressure"
+SWAPPING, OTHER = "swapping", "other I/O on the device"
 
 # Steal of an interval from which the host disturbed it: below, rates move less than their noise.
 # Noticed by: test_host_noise.py::test_disturbed_seconds_are_counted_and_left_out
@@ -35,6 +36,9 @@ MIN_WAIT_PERCENT = 5.0
 # CPU pressure, where the run-queue delay of the tool is unknown: other tasks count as well.
 # Noticed by: test_host_noise.py::test_disturbed_seconds_are_counted_and_left_out
 _MIN_PRESSURE_PERCENT = 25.0
+# Swapping from which to warn: 1 % of a disk at 100 MB/s.
+# Noticed by: test_threshold_edges.py::test_swapping_counts_from_one_megabyte_a_second
+_MIN_SWAP_BYTES_PER_S = 1e6
 # I/O of others as a share of the run's own: filesystems add a journal.
 # Noticed by: test_host_noise.py::test_disturbed_seconds_are_counted_and_left_out
 _MIN_OTHER_SHARE = 0.25
@@ -145,6 +149,7 @@ def disturbances(series: pd.DataFrame, device: pd.DataFrame, summary: pd.DataFra
     flags_by_cause = {
         STEAL: beside("steal_percent") >= MIN_STEAL_PERCENT,
         CPU: wait / jobs >= MIN_WAIT_PERCENT,
+        SWAPPING: beside("swap_bytes_per_s") >= _MIN_SWAP_BYTES_PER_S,
         OTHER: _other_io(series, device, summary, edges_s),
     }
     if np.isnan(wait).all():

@@ -31,6 +31,39 @@ FOLDER = "import_folder"  # Column of the folder that a result was imported from
 
 _PLACE = ("campaign", "profile", "host", "volume")
 _RUN = ["run", "group", "direction"]
+COLOUR = "colour"  # A column that, where a frame has it, says which rows share a colour in charts
+# Numeric options that people sweep, in the order of preference for an x axis
+OPTIONS = ("iodepth", "block_bytes", "numjobs")
+# What must be equal along a line of a sweep, beside the other options
+SETTING = (
+    "campaign",
+    "profile",
+    "host",
+    "volume",
+    "tool",
+    "rw",
+    "rwmixread",
+    "direction",
+    "direct",
+    "ioengine",
+)
+_CONTEXT = (
+    "campaign",
+    "host",
+    "volume",
+    "role",
+    "tool",
+    "rw",
+    "direct",
+    "block_bytes",
+    "iodepth",
+    "numjobs",
+    "limit_iops",
+    "limit_bw_bytes_per_s",
+    COLOUR,
+)
+# Columns that distinguish equal jobs, and what joins their values to a name
+_PLACES = (("campaign", ", "), ("profile", " of "), ("host", " on "), ("volume", " on "))
 
 
 def key_of(frame: pd.DataFrame, key: Sequence[str] = KEY) -> list[str]:
@@ -224,42 +257,6 @@ def _splits(line: pd.DataFrame) -> list[tuple[str, pd.Series]]:
     return splits
 
 
-COLOUR = "colour"  # A column that, where a frame has it, says which rows share a colour in charts
-
-# Numeric options that people sweep, in the order of preference for an x axis
-OPTIONS = ("iodepth", "block_bytes", "numjobs")
-
-# What must be equal along a line of a sweep, beside the other options
-SETTING = (
-    "campaign",
-    "profile",
-    "host",
-    "volume",
-    "tool",
-    "rw",
-    "rwmixread",
-    "direction",
-    "direct",
-    "ioengine",
-)
-
-_CONTEXT = (
-    "campaign",
-    "host",
-    "volume",
-    "role",
-    "tool",
-    "rw",
-    "direct",
-    "block_bytes",
-    "iodepth",
-    "numjobs",
-    "limit_iops",
-    "limit_bw_bytes_per_s",
-    COLOUR,
-)
-
-
 def measured(summary: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of finished measured runs, in their order, with a new index from 0."""
     kept = (summary["phase"] == "measured") & (summary["status"] == "finished")
@@ -281,10 +278,6 @@ def left_out(summary: pd.DataFrame) -> dict[str, int]:
 def of_measured(frame: pd.DataFrame, summary: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of another frame that belong to finished measured runs."""
     return frame[frame["run"].isin(measured(summary)["run"])].reset_index(drop=True)
-
-
-# Columns that distinguish equal jobs, and what joins their values to a name
-_PLACES = (("campaign", ", "), ("profile", " of "), ("host", " on "), ("volume", " on "))
 
 
 def labels(frame: pd.DataFrame) -> pd.Series[str]:

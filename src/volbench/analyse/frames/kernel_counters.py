@@ -35,6 +35,10 @@ EXCEEDED = (
     "instance_iops_exceeded_percent",
     "instance_bw_exceeded_percent",
 )
+# Kinds of CPU time that add up to all of it: time of guests is in user and nice already
+_USER_TO_STEAL = 8
+_IDLE, _IOWAIT, _STEAL = 3, 4, 7
+_TICKS_WRAP = 2**32  # Tick counts of a device are 32 bits wide and start over after 49 days
 
 
 @dataclass(frozen=True)
@@ -207,12 +211,6 @@ def _take_errors(sample: Sample, fields: list[str]) -> None:
 
 def _named(fields: list[str]) -> Mapping[str, str]:
     return dict(word.split("=", 1) for word in fields if "=" in word)
-
-
-# Kinds of CPU time that add up to all of it: time of guests is in user and nice already
-_USER_TO_STEAL = 8
-_IDLE, _IOWAIT, _STEAL = 3, 4, 7
-_TICKS_WRAP = 2**32  # Tick counts of a device are 32 bits wide and start over after 49 days
 
 
 def disk_rates(before: Disk, now: Disk, *, interval_s: float) -> dict[str, float] | None:

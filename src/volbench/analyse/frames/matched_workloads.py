@@ -26,6 +26,7 @@ _ASYNCHRONOUS = frozenset({"libaio", "io_uring", "posixaio", "windowsaio", "sola
 # Sizes within a factor of two of a power of four are of one class: 1 GB and 1 GiB, not 10 GiB.
 # Noticed by: test_matched_workloads.py
 _SIZE_STEP = 2.0
+_RUN = ("campaign", "run", "group", "direction")
 
 
 def _engine_class(row: Row) -> str | None:
@@ -58,7 +59,6 @@ _PARTS: Mapping[str, Callable[[Row], Hashable]] = MappingProxyType(
         "size_bytes": _size_class,
     }
 )
-_RUN = ("campaign", "run", "group", "direction")
 _NEEDED = (*_PARTS, "tool", "job", "group", "profile", "direction")
 
 

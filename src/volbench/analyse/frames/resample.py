@@ -14,6 +14,17 @@ import numpy.typing as npt
 import pandas as pd
 
 Floats = npt.NDArray[np.float64]
+_EPOCH = pd.Timestamp(0, tz="UTC")
+_SERIES = ["run", "group", "direction"]
+# Share of an interval from which a missing end is a lost interval and not rounding.
+# Noticed by: test_boot_storm.py::test_ios_missing_at_the_end_of_logs_are_taken_from_the_total
+_MIN_TAIL = 0.1
+# Ends of intervals are recorded to a millisecond by two clocks; a smaller step is not a gap.
+# Noticed by: test_counter_series.py
+MAX_OVERLAP_S = 0.05
+# Part of an interval that is new to a counter: less is rounding of two stamps.
+# Noticed by: test_counter_series.py
+_MIN_NEW_S = 0.002
 
 
 def median(values: Floats) -> float:
@@ -46,13 +57,6 @@ def median_step(t_s: Floats) -> float:
 def interval_of(t_s: Floats) -> float:
     """Return the length of the intervals that end at some times, of which there is at least one."""
     return median_step(t_s) if len(t_s) > 1 else float(t_s[0])
-
-
-_EPOCH = pd.Timestamp(0, tz="UTC")
-_SERIES = ["run", "group", "direction"]
-# Share of an interval from which a missing end is a lost interval and not rounding.
-# Noticed by: test_boot_storm.py::test_ios_missing_at_the_end_of_logs_are_taken_from_the_total
-_MIN_TAIL = 0.1
 
 
 def seconds(utc: pd.Series[str]) -> pd.Series[float]:
@@ -157,15 +161,6 @@ def _widths(series: pd.DataFrame) -> pd.Series[float]:
     steps = series.groupby(_SERIES, sort=False, dropna=False)["t_s"]
     usual = steps.transform(lambda times: times.diff().median())
     return usual.fillna(series["t_s"]).astype("float64")
-
-
-# Ends of intervals are recorded to a millisecond by two clocks; a smaller step is not a gap.
-# Noticed by: test_counter_series.py
-MAX_OVERLAP_S = 0.05
-
-# Part of an interval that is new to a counter: less is rounding of two stamps.
-# Noticed by: test_counter_series.py
-_MIN_NEW_S = 0.002
 
 
 def once_each(device: pd.DataFrame, *, by: list[str]) -> pd.DataFrame:

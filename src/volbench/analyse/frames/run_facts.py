@@ -20,6 +20,21 @@ VOLUME_KEY = "volume_key"  # Column that identifies a volume, over hosts and cam
 STEP = "step"  # Column that identifies what ran at one time
 _OPTIONS_KNOWN, _UNREPORTED = "options_known", "options_unreported"
 _SUMMARY = tuple(column.name for column in SUMMARY)
+_PLANNED = tuple(fact.name for fact in FACTS.values() if fact.source is Source.PLAN)
+_OF_HOST = {fact.name: fact.name for fact in FACTS.values() if fact.source is Source.HOST}
+# Fact to the attribute of a volume that it is
+OF_VOLUME = {
+    "volume_kind": "kind",
+    "filesystem": "filesystem",
+    "scheduler": "scheduler",
+    "write_cache": "write_cache",
+    "device_model": "model",
+    "mount_options": "mount_options",
+}
+# Columns that `with_steady` adds to rows of the summary
+STEADY = STEADY_IOPS, STEADY_BW = "steady_iops", "steady_bw_bytes_per_s"
+_SUMMED = ("clients", "iops", "bw_bytes_per_s")
+SUMS = tuple(f"aggregate_{name}" for name in _SUMMED)  # Columns that `with_sums` adds
 
 
 def with_facts(
@@ -179,27 +194,6 @@ def _option_values(run: Run, group: str, options: Sequence[str]) -> dict[str, ob
         name: option_value(name, set_here.get(name)) if run.has_default(section, name) else None
         for name in options
     }
-
-
-_PLANNED = tuple(fact.name for fact in FACTS.values() if fact.source is Source.PLAN)
-_OF_HOST = {fact.name: fact.name for fact in FACTS.values() if fact.source is Source.HOST}
-# Fact to the attribute of a volume that it is
-OF_VOLUME = {
-    "volume_kind": "kind",
-    "filesystem": "filesystem",
-    "scheduler": "scheduler",
-    "write_cache": "write_cache",
-    "device_model": "model",
-    "mount_options": "mount_options",
-}
-
-
-# Columns that `with_steady` adds to rows of the summary
-STEADY = STEADY_IOPS, STEADY_BW = "steady_iops", "steady_bw_bytes_per_s"
-
-
-_SUMMED = ("clients", "iops", "bw_bytes_per_s")
-SUMS = tuple(f"aggregate_{name}" for name in _SUMMED)  # Columns that `with_sums` adds
 
 
 def with_steady(rows: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:

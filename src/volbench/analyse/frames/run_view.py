@@ -25,6 +25,7 @@ from volbench.model.results.provenance import ColdProbe, HostFacts, VolumeFacts
 
 _Args = ParamSpec("_Args")
 _Answer = TypeVar("_Answer")
+_MOVING = ("read", "write", "trim")
 
 
 @dataclass(frozen=True)
@@ -182,9 +183,6 @@ def _by_run(frame: pd.DataFrame) -> tuple[dict[str, pd.DataFrame], pd.DataFrame]
     for part in parts.values():
         part.index = pd.RangeIndex(len(part))  # unlike reset_index() this copies nothing
     return parts, plain.iloc[:0].copy()
-
-
-_MOVING = ("read", "write", "trim")
 
 
 @dataclass(frozen=True)

@@ -28,6 +28,12 @@ Frames = Mapping[str, pd.DataFrame]
 _STEP = ["campaign", "profile", "job", "repeat"]
 _RUN = ["campaign", "run"]
 _WAYS = ("read", "write")
+# Share of the best view of an interval that counts as equally good: the error of interval ends.
+# Noticed by: test_boot_storm.py::test_partial_samples_of_an_interval_yield_to_whole_ones
+_MIN_VIEW_SHARE = 0.95
+# Share of an interval that must be sampled for its rate to be reported.
+# Noticed by: test_boot_storm.py::test_a_device_that_all_clients_watched_counts_once
+_MIN_SEEN = 0.25
 
 
 @dataclass(frozen=True)
@@ -332,14 +338,6 @@ def _name(series: pd.DataFrame, step: str) -> str:
 def _added(parts: Sequence[Floats]) -> Floats:
     total: Floats = np.sum(parts, axis=0)
     return total
-
-
-# Share of the best view of an interval that counts as equally good: the error of interval ends.
-# Noticed by: test_boot_storm.py::test_partial_samples_of_an_interval_yield_to_whole_ones
-_MIN_VIEW_SHARE = 0.95
-# Share of an interval that must be sampled for its rate to be reported.
-# Noticed by: test_boot_storm.py::test_a_device_that_all_clients_watched_counts_once
-_MIN_SEEN = 0.25
 
 
 def devices_on(

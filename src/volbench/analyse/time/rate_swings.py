@@ -37,6 +37,17 @@ _MIN_QUARTER_SHARE = 0.5
 # Scatter of the upper level over the distance of the levels, as logarithms: two levels, not noise.
 # Noticed by: tests/analyse/time/test_rate_swings.py::test_irregular_changes_are_not_swings
 _MAX_SCATTER = 0.25
+# Periods in a mean that hides a swing. Noticed by: tests/analyse/time/test_rate_swings.py
+_MEAN_PERIODS = 4
+# Share of a jump of medians that the means of both sides show, as logarithms.
+# Noticed by: tests/analyse/time/test_rate_swings.py::test_a_jump_shows_in_means
+_MIN_MEAN_SHARE = 0.5
+# Distance of the levels around a moment that make it no change: as of a steady rate.
+# Noticed by: tests/analyse/time/test_rate_swings.py::test_a_single_interval_is_not_a_jump
+_MAX_BACK_DISTANCE = 0.10
+# Shortest stretch between two jumps, and so dip: disks seek and flush for a second.
+# Noticed by: tests/analyse/time/test_rate_swings.py::test_a_single_interval_is_not_a_jump
+_MIN_STRETCH_S = 2.0
 
 
 @dataclass(frozen=True)
@@ -74,10 +85,6 @@ def swing_of(t_s: Floats, rates: Floats) -> Swing | None:
     return Swing(low, high, period_s, int(np.ceil(period_s / interval_s)))
 
 
-# Periods in a mean that hides a swing. Noticed by: tests/analyse/time/test_rate_swings.py
-_MEAN_PERIODS = 4
-
-
 def without_swing(t_s: Floats, rates: Floats, swing: Swing | None) -> tuple[Floats, Floats]:
     """Return means over some periods of a swing, at the end of each; without one all as it is."""
     if swing is None:
@@ -86,17 +93,6 @@ def without_swing(t_s: Floats, rates: Floats, swing: Swing | None) -> tuple[Floa
     count = len(rates) // width
     means: Floats = rates[: count * width].reshape(count, width).mean(axis=1)
     return t_s[width - 1 : count * width : width], means
-
-
-# Share of a jump of medians that the means of both sides show, as logarithms.
-# Noticed by: tests/analyse/time/test_rate_swings.py::test_a_jump_shows_in_means
-_MIN_MEAN_SHARE = 0.5
-# Distance of the levels around a moment that make it no change: as of a steady rate.
-# Noticed by: tests/analyse/time/test_rate_swings.py::test_a_single_interval_is_not_a_jump
-_MAX_BACK_DISTANCE = 0.10
-# Shortest stretch between two jumps, and so dip: disks seek and flush for a second.
-# Noticed by: tests/analyse/time/test_rate_swings.py::test_a_single_interval_is_not_a_jump
-_MIN_STRETCH_S = 2.0
 
 
 def real_jumps(

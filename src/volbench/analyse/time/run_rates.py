@@ -48,6 +48,31 @@ _MIN_BUSY_SHARE = 0.5
 # Share of a jump of the device's IOPS that its bandwidth has to show, as logarithms.
 # Noticed by: test_explain.py::test_larger_requests_are_not_a_drop
 _MIN_BANDWIDTH_SHARE = 0.5
+_PERCENTILES = {"low": 1.0, "p10": 10.0, "p30": 30.0, "p50": 50.0, "p70": 70.0, "tail": 99.9}
+# Intervals on either side of two that lack completions: their median withstands one outlier.
+# Noticed by: test_rate_changes.py::test_a_slow_second_beside_a_stall_is_not_a_stall
+_SIDE_INTERVALS = 3
+# Fewer intervals cannot distinguish a stall shorter than two from noise.
+# Noticed by: test_evidence_of_falls.py::test_a_stall_between_two_seconds_is_found
+_MIN_STALL_INTERVALS = 8
+# Share of the longest latency that two intervals have to lack for it to be a stall of all I/Os;
+# chosen on the even seeds of the truth benchmark.
+# Noticed by: test_evidence_of_falls.py::test_a_stall_between_two_seconds_is_found
+_MIN_LACKING = 0.75
+# Share of its completions that an interval beside a stall lacks before noise explains it; chosen on
+# the even seeds of the truth benchmark.
+# Noticed by: test_rate_changes.py::test_each_of_several_equal_stalls_has_its_length
+_MIN_CLEARLY_LACKING = 0.25
+# Shortest stall: applications time out after seconds.
+# Noticed by: test_machine.py::test_a_stall_is_reported_with_its_time
+_MIN_STALL_S = 1.0
+# Mean I/Os that a stall is as long as: slow volumes have gaps.
+# Noticed by: test_machine.py::test_a_slow_volume_does_not_stall
+_MIN_STALL_IOS = 10
+# Mean latencies that a stall is as long as: a deep queue of large I/Os completes in batches.
+# Noticed by: test_machine.py::test_batches_of_a_deep_queue_are_not_stalls
+_MIN_STALL_LATENCIES = 4
+Span = tuple[float, float]  # Begin and end in seconds since the I/O began
 
 
 @dataclass(frozen=True)
@@ -200,9 +225,6 @@ def _held_over(values: Floats, busy: npt.NDArray[np.bool_]) -> Floats:
     return held
 
 
-_PERCENTILES = {"low": 1.0, "p10": 10.0, "p30": 30.0, "p50": 50.0, "p70": 70.0, "tail": 99.9}
-
-
 def _latencies(view: RunView, direction: str) -> dict[str, float]:
     """Return mean, min and percentiles by the names of `Rates`, of the section that did most."""
     results = [result for result in results_of(view) if result.direction == direction]
@@ -225,34 +247,6 @@ def _latencies(view: RunView, direction: str) -> dict[str, float]:
 
     reported = {f"lat_{name}_s": percentile(number) for name, number in _PERCENTILES.items()}
     return {"lat_mean_s": main["lat_mean_s"], "lat_min_s": main["lat_min_s"], **reported}
-
-
-# Intervals on either side of two that lack completions: their median withstands one outlier.
-# Noticed by: test_rate_changes.py::test_a_slow_second_beside_a_stall_is_not_a_stall
-_SIDE_INTERVALS = 3
-# Fewer intervals cannot distinguish a stall shorter than two from noise.
-# Noticed by: test_evidence_of_falls.py::test_a_stall_between_two_seconds_is_found
-_MIN_STALL_INTERVALS = 8
-# Share of the longest latency that two intervals have to lack for it to be a stall of all I/Os;
-# chosen on the even seeds of the truth benchmark.
-# Noticed by: test_evidence_of_falls.py::test_a_stall_between_two_seconds_is_found
-_MIN_LACKING = 0.75
-# Share of its completions that an interval beside a stall lacks before noise explains it; chosen on
-# the even seeds of the truth benchmark.
-# Noticed by: test_rate_changes.py::test_each_of_several_equal_stalls_has_its_length
-_MIN_CLEARLY_LACKING = 0.25
-
-# Shortest stall: applications time out after seconds.
-# Noticed by: test_machine.py::test_a_stall_is_reported_with_its_time
-_MIN_STALL_S = 1.0
-# Mean I/Os that a stall is as long as: slow volumes have gaps.
-# Noticed by: test_machine.py::test_a_slow_volume_does_not_stall
-_MIN_STALL_IOS = 10
-# Mean latencies that a stall is as long as: a deep queue of large I/Os completes in batches.
-# Noticed by: test_machine.py::test_batches_of_a_deep_queue_are_not_stalls
-_MIN_STALL_LATENCIES = 4
-
-Span = tuple[float, float]  # Begin and end in seconds since the I/O began
 
 
 def stall_spans(view: RunView, t_s: Floats, iops: Floats, *, direction: str | None) -> list[Span]:

@@ -43,6 +43,21 @@ _SURE = 2.8 / 1.959963984540054
 _NORMAL_95 = 1.959963984540054  # Quantile 0.975 of the normal distribution
 # Theil-Sen compares all pairs: a thousand blocks are half a million. Noticed by: test_segments.py
 _MAX_BLOCKS = 1000
+# Added to every determination
+CRITERION = "according to SNIA PTS 2.0.2's criterion; not a certified run"
+_NAN = float("nan")
+# Rounds of the window (SNIA PTS 2.0.2, 2.1.24).
+# Noticed by: test_snia.py::test_fewer_than_five_rounds_have_no_window
+ROUNDS = 5
+# Range of the tracking variable over its mean (SNIA PTS 2.0.2, 2.1.24).
+# Noticed by: test_snia.py::test_range_and_slope_are_within_limits
+MAX_RANGE = 0.20
+# Change of the fitted line over the window, over the mean (SNIA PTS 2.0.2, 2.1.24).
+# Noticed by: test_snia.py::test_range_and_slope_are_within_limits
+MAX_SLOPE = 0.10
+# Rounds after which the specification ends; a series is cut into at most as many.
+# Noticed by: test_snia.py::test_a_series_is_cut_into_minutes
+MAX_ROUNDS = 25
 
 
 class State(StrEnum):
@@ -178,12 +193,6 @@ def _state(
     if bound <= MAX_DRIFT:
         return State.STEADY
     return State.DRIFTING if has_sign and abs(drift) > MAX_DRIFT / 2 else State.NOISY
-
-
-# Added to every determination
-CRITERION = "according to SNIA PTS 2.0.2's criterion; not a certified run"
-
-_NAN = float("nan")
 
 
 @dataclass(frozen=True)
@@ -378,20 +387,6 @@ def _slope(values: Sequence[float]) -> float:
         return _NAN
     window = values[-ROUNDS:]
     return (2 * (window[4] - window[0]) + window[3] - window[1]) / 10
-
-
-# Rounds of the window (SNIA PTS 2.0.2, 2.1.24).
-# Noticed by: test_snia.py::test_fewer_than_five_rounds_have_no_window
-ROUNDS = 5
-# Range of the tracking variable over its mean (SNIA PTS 2.0.2, 2.1.24).
-# Noticed by: test_snia.py::test_range_and_slope_are_within_limits
-MAX_RANGE = 0.20
-# Change of the fitted line over the window, over the mean (SNIA PTS 2.0.2, 2.1.24).
-# Noticed by: test_snia.py::test_range_and_slope_are_within_limits
-MAX_SLOPE = 0.10
-# Rounds after which the specification ends; a series is cut into at most as many.
-# Noticed by: test_snia.py::test_a_series_is_cut_into_minutes
-MAX_ROUNDS = 25
 
 
 @dataclass(frozen=True)

@@ -30,8 +30,8 @@ _ADDED = ("iops", "iops_overall", "bw_bytes_per_s", "bw_overall_bytes_per_s")
 SIDES = ("volume", "machine", "host", "none")
 _VALUES = {
     "bottleneck": (
-        *(*SIDES, "iops-limit", "bandwidth-limit", "latency", "cpu", "credits", "cache-full"),
-        *("write-cliff", "slc-cache", "thermal", "data-reduction", "warming", "recovery"),
+        *(*SIDES, "iops-limit", "bandwidth-limit", "latency", "cpu", "credits"),
+        *("slower", "data-reduction", "warming"),
     ),
     "verdict": ("steady", "drifting", "stepped", "noisy"),
 }
@@ -46,6 +46,14 @@ _CHOSEN = frozenset(
     }
 )
 _STEADY = Column("steady", "bool", "", "Whether the verdict on the IOPS is `steady`.")
+# Statistics of a latency, none above the next
+_ASCENDING = ("min", *PERCENTILES, "max")
+_EXPECTATION = re.compile(
+    r"(?:(?P<job>[^<>=.]+)\.)?(?P<metric>[^\W\d][^<>=.:]*?(?:\.\d+)?)\s*"
+    r"(?P<relation>(?::\s*)?(?:<=|>=|<|>|=)|:)(?P<bound>[^<>=]+)"
+)
+_HINT = "write it like p99 < 5ms, reads.iops >= 3000, wal.fdatasync_p99 < 10ms or reads.steady=yes"
+_UNBOUND = "write it like '< 10ms' or '>= 3000'"
 
 
 def _measured(*columns: Column) -> dict[str, Column]:
@@ -64,15 +72,6 @@ _VERDICTS = {
     if name not in _SUMMARY
 } | {column.name: column for column in VERDICTS if column.name in {"snia_steady", *_VALUES}}
 _AGGREGATE = _measured(*AGGREGATE)
-
-# Statistics of a latency, none above the next
-_ASCENDING = ("min", *PERCENTILES, "max")
-_EXPECTATION = re.compile(
-    r"(?:(?P<job>[^<>=.]+)\.)?(?P<metric>[^\W\d][^<>=.:]*?(?:\.\d+)?)\s*"
-    r"(?P<relation>(?::\s*)?(?:<=|>=|<|>|=)|:)(?P<bound>[^<>=]+)"
-)
-_HINT = "write it like p99 < 5ms, reads.iops >= 3000, wal.fdatasync_p99 < 10ms or reads.steady=yes"
-_UNBOUND = "write it like '< 10ms' or '>= 3000'"
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,8 @@ from volbench.model.frames.expectation import (
     unknown_job,
 )
 
+_BOUND = {"type": ["string", "number", "boolean"], "$comment": "bound"}
+
 
 def _listed(value: object) -> object:
     """Return a list of texts; a flag such as ``steady: yes`` is a text, too."""
@@ -40,7 +42,6 @@ def _checked(metrics: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
     return metrics
 
 
-_BOUND = {"type": ["string", "number", "boolean"], "$comment": "bound"}
 _Bounds = Annotated[
     tuple[Filled, ...],
     BeforeValidator(_listed),

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from volbench.units import format_capacity, format_duration
+
 
 class Severity(StrEnum):
     """Severity of a finding.
@@ -42,11 +44,7 @@ class Cause(StrEnum):
     IOPS_LIMIT = "iops-limit"
     BANDWIDTH_LIMIT = "bandwidth-limit"
     CREDITS = "credits"
-    CACHE_FULL = "cache-full"
-    WRITE_CLIFF = "write-cliff"
-    SLC_CACHE = "slc-cache"
-    THERMAL = "thermal"
-    RECOVERY = "recovery"
+    SLOWER = "slower"
     RAMP_UP = "ramp-up"
     NEIGHBOUR = "neighbour"
     HOST_NOISE = "host-noise"
@@ -62,11 +60,7 @@ WORDS: Mapping[Cause, str] = {
     Cause.IOPS_LIMIT: "throttled in IOPS",
     Cause.BANDWIDTH_LIMIT: "throttled in bandwidth",
     Cause.CREDITS: "burst credits ran out",
-    Cause.CACHE_FULL: "a write-back cache filled up",
-    Cause.WRITE_CLIFF: "write cliff: garbage collection of the drive",
-    Cause.SLC_CACHE: "the SLC cache of the drive was exhausted",
-    Cause.THERMAL: "thermal or power-state throttling of the drive",
-    Cause.RECOVERY: "recovery from the previous run",
+    Cause.SLOWER: "slower than at the start",
     Cause.RAMP_UP: "ramp-up of the first seconds",
     Cause.NEIGHBOUR: "load of other clients",
     Cause.HOST_NOISE: "other load on the host",
@@ -99,6 +93,10 @@ class Explanation:
         """The cause, with as much confidence as there is."""
         if self.candidates:
             return f"{WORDS[self.cause]} (most likely: {' or '.join(self.candidates)})"
+        moved_bytes = self.evidence.get("moved_bytes")
+        if self.cause is Cause.SLOWER and moved_bytes is not None:
+            after = f"{format_capacity(moved_bytes)}, {format_duration(self.from_s)}"
+            return f"slower after {after}"
         is_sure = self.is_certain or self.cause is Cause.UNKNOWN
         return WORDS[self.cause] if is_sure else f"consistent with: {WORDS[self.cause]}"
 

@@ -7,13 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from tests.analyse.findings.conftest import a_run, a_view, found, series_rows, summary_row
+from tests.analyse.findings.conftest import a_run, a_view, series_rows, summary_row
 from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.findings import find
 from volbench.analyse.frames.run_view import RunView
 from volbench.fio.logs.direction_series import DirectionSeries
 from volbench.ingest.series_rows import while_all_ran
-from volbench.model.results.finding import Severity
 from volbench.model.results.result import Direction
 
 LATENCIES = (
@@ -27,14 +26,14 @@ LATENCIES = (
 )
 
 
-def one_of_four_runs_on(*, overall: float = 1000.0) -> RunView:
+def one_of_four_runs_on() -> RunView:
     """Return a run of 60 s whose four jobs ran together for 20 s only, at 4,000 IOPS."""
     run = a_run({"numjobs": "4", "iodepth": "4"})
     rates = [4000.0] * 20 + [1000.0] * 40
     series = series_rows(run, rates)
     for second, row in enumerate(series):
         row["jobs_running"] = 4 if second < 20 else 1
-    columns = {"iops": 4000.0, "iops_overall": overall, "parallel_s": 20.0}
+    columns = {"iops": 4000.0, "iops_overall": 1000.0, "parallel_s": 20.0}
     return a_view(run, summary=[summary_row(run, **columns)], series=series, device=[])
 
 
@@ -42,25 +41,9 @@ def test_the_drop_in_the_sum_is_not_explained_by_the_volume() -> None:
     """The step from 4,000 to 1,000 IOPS is the end of three jobs: no credits, no neighbour."""
     view = one_of_four_runs_on()
     context = Context((view,))
-    assert {entry.rule for entry in find(context)} >= {"uneven-jobs"}
     assert not {entry.rule for entry in find(context)} & {"inconsistent-result"}
     assert not any(cause.from_s > 0 for cause in context.explanations(view))
     assert context.steadiness(view, "write").median == pytest.approx(4000)
-
-
-def test_both_rates_are_named() -> None:
-    """4,000 IOPS while all ran, and 2,000 over the longest job, which no volume ever had."""
-    (entry,) = found(one_of_four_runs_on(overall=2000.0), rule="uneven-jobs")
-    assert entry.severity is Severity.WARNING
-    assert (entry.evidence["iops"], entry.evidence["iops_overall"]) == (4000.0, 2000.0)
-    for overall, severity in ((3850.0, Severity.NOTE), (3780.0, Severity.WARNING)):
-        (near,) = found(one_of_four_runs_on(overall=overall), rule="uneven-jobs")
-        assert near.severity is severity
-
-
-def test_jobs_that_end_together_have_no_finding() -> None:
-    """The clean run has one job."""
-    assert not found(a_view(), rule="uneven-jobs")
 
 
 def test_the_rate_is_taken_while_all_jobs_ran() -> None:
