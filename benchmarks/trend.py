@@ -41,23 +41,21 @@ class Design:
 
     name: str
     noise: float = 0.05  # deviation of the logarithms
-    weekend: float = 0.0  # added on two days of seven
     missing: float = 0.0  # share of the nights
     linked: float = 0.0  # correlation of neighbours
     bad: float = 0.0  # share of nights that are a third slower
     hosts: float = 0.0  # difference of a second host, which takes over in night 20
 
-    def draw(self, rng: np.random.Generator, nights: int) -> tuple[Floats, np.ndarray]:
-        """Return logarithms and weekdays."""
+    def draw(self, rng: np.random.Generator, nights: int) -> Floats:
+        """Return logarithms."""
         noise = rng.standard_normal(nights)
         for night in range(1, nights):
             noise[night] *= np.sqrt(1 - self.linked**2)
             noise[night] += self.linked * noise[night - 1]
-        days = np.arange(nights) % 7
-        logs = self.noise * noise + self.weekend * (days >= 5)
+        logs: Floats = self.noise * noise
         logs -= 0.4 * (rng.random(nights) < self.bad)
         logs[20:] += self.hosts
-        return logs, days
+        return logs
 
     def kept(self, rng: np.random.Generator, nights: int) -> np.ndarray:
         """Return which nights have results."""
@@ -66,7 +64,6 @@ class Design:
 
 DESIGNS = (
     *(Design(f"noise {noise} %", noise / 100) for noise in (2, 5, 10, 20)),
-    Design("noise 5 %, weekends 10 % faster", weekend=0.1),
     Design("noise 5 %, a fifth of the nights missing", missing=0.2),
     Design("noise 5 %, host 10 % faster from night 20", hosts=0.1),
     Design("noise 5 %, neighbours correlated by 0.3", linked=0.3),
@@ -84,9 +81,9 @@ def is_worse(logs: Floats, change: FoundChange) -> bool:
     return bool(np.median(new) < np.median(logs[: change.place]))
 
 
-def own(logs: Floats, days: np.ndarray, tolerance: float) -> Found:
+def own(logs: Floats, tolerance: float) -> Found:
     """Return what volbench reports: changes for the worse, and nights outside the limits."""
-    changes = find_level_changes(logs, days=days, worse=-1, least_step=tolerance or 0.01)
+    changes = find_level_changes(logs, worse=-1, least_step=tolerance or 0.01)
     found = [(change.place, change.found) for change in changes if is_worse(logs, change)]
     for count in range(5, len(logs) + 1):
         first = next((change.place for change in changes if change.found < count), count)
@@ -99,7 +96,7 @@ def own(logs: Floats, days: np.ndarray, tolerance: float) -> Found:
     return found
 
 
-def otava(logs: Floats, _days: np.ndarray, tolerance: float) -> Found:
+def otava(logs: Floats, tolerance: float) -> Found:
     """Return what Otava reports as new for the worse: farther than 3 nights from all before."""
     values, seen, found = np.exp(logs), [], []
     for count in range(MIN_OTAVA, len(values) + 1):
@@ -115,7 +112,7 @@ def otava(logs: Floats, _days: np.ndarray, tolerance: float) -> Found:
     return found
 
 
-Tool = Callable[[Floats, np.ndarray, float], Found]
+Tool = Callable[[Floats, float], Found]
 
 
 def false_alarms(tool: Tool, design: Design, series: int, tolerance: float) -> float:
@@ -123,9 +120,9 @@ def false_alarms(tool: Tool, design: Design, series: int, tolerance: float) -> f
     count = 0
     for seed in range(1, 2 * series, 2):
         rng = np.random.default_rng(seed)
-        logs, days = design.draw(rng, YEAR)
+        logs = design.draw(rng, YEAR)
         kept = design.kept(rng, YEAR)
-        count += len(tool(logs[kept], days[kept], tolerance))
+        count += len(tool(logs[kept], tolerance))
     return count / series
 
 
@@ -135,13 +132,13 @@ def delays(tool: Tool, design: Design, shift: float, series: int, tolerance: flo
     for seed in range(1, 2 * series, 2):
         rng = np.random.default_rng(seed)
         at = int(rng.integers(FIRST, LAST))
-        logs, days = design.draw(rng, at + AFTER)
+        logs = design.draw(rng, at + AFTER)
         logs[at:] += np.log1p(-shift)
         kept = design.kept(rng, at + AFTER)
         place = int(np.count_nonzero(kept[:at]))
         found = [
             night - place + 1
-            for first, night in tool(logs[kept], days[kept], tolerance)
+            for first, night in tool(logs[kept], tolerance)
             if night >= place and first >= place - MAX_EARLY
         ]
         nights.append(min(found, default=np.inf))

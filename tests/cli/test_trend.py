@@ -3,14 +3,8 @@
 from __future__ import annotations
 
 import json
-import shlex
 import shutil
-import sys
-from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
-from typing import ClassVar
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -18,7 +12,6 @@ from click.testing import CliRunner, Result
 
 import volbench
 from tests.nightly_campaigns import WORKLOADS, dropping, make_nights
-from tests.waiting import PATIENCE_S
 from volbench.analyse.compare.comparability import IncomparableError
 from volbench.api.many_campaigns import open_campaigns
 from volbench.cli.main import cli
@@ -277,99 +270,3 @@ def test_trends_as_junit(nights: Path, tmp_path: Path) -> None:
     assert "since 2026-01-15 (then kernel: 6.1 -> 6.8)" in str(failure[0].get("message"))
     alone = trend(nights, "--metric", "iops", "--junit", "-")
     assert ET.fromstring(alone.stdout).get("name") == "volbench trend"  # noqa: S314 - same
-
-
-class _Chat(BaseHTTPRequestHandler):
-    """A web address that keeps what it is sent."""
-
-    status = 200
-    received: ClassVar[list[tuple[str, bytes]]] = []
-
-    def do_POST(self) -> None:
-        """Keep path and content."""
-        content = self.rfile.read(int(self.headers["Content-Length"]))
-        self.received.append((self.path, content))
-        self.send_response(self.status)
-        self.send_header("Location", "/elsewhere")
-        self.end_headers()
-
-    do_GET = do_POST  # noqa: N815 - the name of the library
-
-    def log_message(self, *_arguments: object) -> None:
-        """Print nothing."""
-
-
-@pytest.fixture(name="chat")
-def _chat() -> Iterator[str]:
-    """Return the address of a server on this machine."""
-    _Chat.received.clear()
-    _Chat.status = 200
-    with ThreadingHTTPServer(("127.0.0.1", 0), _Chat) as server:
-        thread = Thread(target=server.serve_forever)
-        thread.start()
-        yield f"http://127.0.0.1:{server.server_port}/hook?token=s3cret"
-        server.shutdown()
-        thread.join(PATIENCE_S)
-
-
-def test_a_regression_is_sent_once(drops: Path, chat: str) -> None:
-    """As JSON; the next one is sent again, and an acknowledged one is not."""
-    early = ("--metric", "iops", "--where", "started_utc<2026-01-25", "--webhook", chat)
-    for _ in range(2):
-        assert code(trend(drops, *early)) == 10
-    ((path, content),) = _Chat.received
-    assert path == "/hook?token=s3cret"
-    sent = json.loads(content)
-    assert (sent["event"], sent["trends"][0]["state"]) == ("regression", "regression")
-    assert "since 2026-01-15 (then kernel: 6.1 -> 6.8)" in sent["text"]
-    assert code(trend(drops, "--metric", "iops", "--webhook", chat)) == 10
-    assert len(_Chat.received) == 2
-
-
-@pytest.mark.parametrize("status", [302, 500])
-def test_what_could_not_be_sent_is_sent_again(drops: Path, chat: str, status: int) -> None:
-    """The exit code stays that of the regression, and the address is not printed."""
-    _Chat.status = status
-    for _ in range(2):
-        failed = trend(drops, "--metric", "iops", "--webhook", chat)
-        assert code(failed) == 10
-        assert f"was not sent to 127.0.0.1: HTTP status {status}" in failed.stderr
-        assert "s3cret" not in failed.output
-    assert [path for path, _ in _Chat.received] == ["/hook?token=s3cret"] * 2
-
-
-def test_a_command_is_run_without_a_shell(drops: Path, tmp_path: Path) -> None:
-    """Its arguments are its own; JSON is on its standard input; a failure is printed."""
-    kept = tmp_path / "kept; touch x"
-    program = "import sys; open(sys.argv[1], 'a').write(sys.stdin.read() + '\\n')"
-    command = shlex.join([sys.executable, "-c", program, str(kept)])
-    for _ in range(2):
-        assert code(trend(drops, "--metric", "iops", "--notify", command)) == 10
-    (line,) = kept.read_text().splitlines()
-    assert json.loads(line)["trends"][0]["job"] == "randread-4k"
-    (drops / "volbench-trend.json").unlink()
-    for wrong, reason in (("false --token=s3cret", "exit code 1"), ("/none x", "No such file")):
-        failed = trend(drops, "--metric", "iops", "--notify", wrong)
-        assert code(failed) == 10
-        assert reason in failed.stderr
-        assert "s3cret" not in failed.stderr
-
-
-@pytest.mark.parametrize(
-    "option",
-    [
-        ("--webhook", "http://example.org/x"),
-        ("--webhook", "ftp://127.0.0.1/x"),
-        ("--webhook", "https:///x"),
-        ("--webhook", "https://host/a b"),
-        ("--notify", "'"),
-        ("--notify", " "),
-    ],
-)
-def test_unsafe_addresses_and_no_commands_are_refused(
-    nights: Path, option: tuple[str, str]
-) -> None:
-    """Nothing is sent in the clear, and the address is not repeated."""
-    refused = trend(nights, *option)
-    assert isinstance(refused.exception, InputError)
-    assert "/x" not in refused.exception.message

@@ -206,17 +206,12 @@ def acknowledge_trends(dataset: Dataset, trends: Trends) -> list[Trend]:
         RefusedError: other users can write to their folder, and this process runs as root.
         ArchiveError: the file cannot be written.
     """
-    return keep_trends(dataset, trends.rows, "acknowledged_utc")
-
-
-def keep_trends(dataset: Dataset, trends: Sequence[Trend], time: str) -> list[Trend]:
-    """Store the present time as a time of what changed, and return the trends that changed."""
     folders, changes = dataset.folders, dict[Path, list[KnownChange]]()
-    changed = [(trend, change) for trend in trends if (change := trend.known_change())]
+    changed = [(trend, change) for trend in trends.rows if (change := trend.known_change())]
     for _, change in changed:
         changes.setdefault(folders[change.campaign], []).append(change)
     for folder, own in changes.items():
-        keep_known_changes(folder, own, time)
+        keep_known_changes(folder, own)
     return [trend for trend, _ in changed]
 
 

@@ -213,7 +213,7 @@ class Dataset:
         return {name: data.path.absolute().parent for name, data in self.names.items()}
 
     def known_changes(self) -> list[KnownChange]:
-        """Return the changes that somebody was notified of or acknowledged.
+        """Return the changes that were acknowledged.
 
         Raises:
             OutputError: a file beside the campaigns is damaged, or cannot be read.

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -12,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from volbench.api.notification import parse_command, parse_webhook, post_webhook, run_command
 from volbench.cli.help_pages import VerbCommand
 from volbench.cli.options import (
     CAMPAIGNS,
@@ -22,7 +19,6 @@ from volbench.cli.options import (
     campaigns_argument,
     examples,
     flag,
-    headed,
     names_option,
     option_group,
     split_names,
@@ -39,7 +35,6 @@ from volbench.errors import (
     InputError,
     RegressionError,
     UndecidedError,
-    VolbenchError,
 )
 from volbench.units import counted_noun, percent
 
@@ -47,7 +42,6 @@ if TYPE_CHECKING:
     from volbench.analyse.compare.comparison import Comparison, Question
     from volbench.analyse.compare.comparison_result import Compared
     from volbench.analyse.compare.workload_trends import Trend, TrendQuestion
-    from volbench.api.many_campaigns import Dataset
 
 
 # Regression that --baseline accepts by default. A trade-off: smaller changes rarely matter.
@@ -78,15 +72,6 @@ def parse_share(text: str, *, least: float) -> float:
             hint="write it like 95%" if least else "write it like 5%",
         )
     return value / 100
-
-
-def parse_difference(text: str) -> float:
-    """Return the share of a difference; one of 0 % cannot be detected."""
-    if share := parse_share(text, least=0):
-        return share
-    raise InputError(
-        f"{text!r} must be a percentage above 0 and below 100", hint="write it like 5%"
-    )
 
 
 @click.command(
@@ -260,7 +245,7 @@ def _trend_question(**options: object) -> TrendQuestion:
     epilog=examples(
         "volbench trend nightly",
         "volbench trend nightly --chart trend.png --where 'rw==randread'",
-        "volbench trend nightly --junit trend.xml --notify './tell-the-team --urgent'",
+        "volbench trend nightly --junit trend.xml",
         "volbench trend nightly --acknowledge --where 'rw==randread'",
     ),
 )
@@ -307,24 +292,7 @@ def _trend_question(**options: object) -> TrendQuestion:
     "Acknowledge all changes: the new level of a workload becomes its reference, stored beside the "
     "campaigns. Exits with 0.",
 )
-@headed(
-    "Notification",
-    JUNIT,
-    click.option(
-        "--notify",
-        "command",
-        type=Quantity("COMMAND", parse_command),
-        help="Run this command once for each new regression, without a shell, with JSON on its "
-        "standard input.",
-    ),
-    click.option(
-        "--webhook",
-        type=Quantity("URL", parse_webhook),
-        envvar="VOLBENCH_WEBHOOK",
-        help="Post this JSON to a URL. Default: the environment variable VOLBENCH_WEBHOOK, which "
-        "other users cannot see.",
-    ),
-)
+@JUNIT
 @table_options()
 @chart_options("each workload over the campaigns")
 def trend(
@@ -334,8 +302,6 @@ def trend(
     where: str,
     acknowledge: bool,
     junit: Path | None,
-    command: list[str] | None,
-    webhook: str | None,
     table_output: TableOutput,
     picture: ChartFile,
 ) -> None:
@@ -371,8 +337,6 @@ def trend(
 
         picture.write(trend_plot(trends), table)
     bad = [trend for trend in trends.rows if trend.state.is_bad]
-    if command or webhook:
-        _notify(dataset, bad, command=command, webhook=webhook)
     if bad:
         raise RegressionError(
             "; ".join(map(_trend_sentence, bad)),
@@ -386,30 +350,3 @@ def _trend_sentence(trend: Trend) -> str:
     by = "".join(f", {value}" for value in trend.by.values())
     name = f"{trend.label} {trend.direction}{by} {measure_name(trend.measure)}"
     return f"{name}: {trend_words(trend)}"
-
-
-def _notify(
-    dataset: Dataset, bad: Sequence[Trend], *, command: list[str] | None, webhook: str | None
-) -> None:
-    """Notify of regressions of which nobody was, and remember it; a failure is only printed."""
-    from volbench.analyse.compare.workload_trends import record_of
-    from volbench.api.compare_campaigns import keep_trends
-    from volbench.present.tables.render_table import plain_json
-
-    new = [trend for trend in bad if not trend.is_notified]
-    if not new:
-        return
-    content = {
-        "event": "regression",
-        "text": "; ".join(map(_trend_sentence, new)),
-        "trends": [record_of(trend) for trend in new],
-    }
-    data = json.dumps(plain_json(content)).encode()
-    try:
-        if command:
-            run_command(command, data)
-        if webhook:
-            post_webhook(webhook, data)
-        keep_trends(dataset, new, "notified_utc")
-    except VolbenchError as error:
-        click.echo(f"warning: {error.message}", err=True)

@@ -1,4 +1,4 @@
-"""Changes over campaigns that somebody was notified of or acknowledged, in a file beside these."""
+"""Acknowledged changes over campaigns, in a file beside these."""
 
 from __future__ import annotations
 
@@ -23,11 +23,8 @@ def read_known_changes(folders: Iterable[Path]) -> list[KnownChange]:
     return [change for changes in found if changes is not None for change in changes.changes]
 
 
-def keep_known_changes(folder: Path, changes: Iterable[KnownChange], time: str) -> None:
-    """Store the present time as a time of changes, in the file of the folder that holds campaigns.
-
-    Args:
-        time: ``notified_utc`` or ``acknowledged_utc``.
+def keep_known_changes(folder: Path, changes: Iterable[KnownChange]) -> None:
+    """Store that changes are acknowledged now, in the file of the folder that holds campaigns.
 
     Raises:
         RefusedError: other users can write to the folder, and this process runs as root.
@@ -38,7 +35,6 @@ def keep_known_changes(folder: Path, changes: Iterable[KnownChange], time: str) 
         held = HeldPath(folder)
         kept = {change.key: change for change in read_known_changes([held])}
         for change in changes:
-            known = kept.get(change.key, change)
-            kept[change.key] = known.model_copy(update={time: utc_now()})
+            kept[change.key] = change.model_copy(update={"acknowledged_utc": utc_now()})
         content = KnownChanges(changes=tuple(kept.values()))
         write_atomic(held / FILE, content.model_dump_json(indent=2) + "\n")

@@ -9,13 +9,11 @@ from volbench.analyse.compare.level_changes import FoundChange, find_level_chang
 from volbench.analyse.frames.resample import Floats
 
 NIGHTS = 350
-DAYS = np.arange(NIGHTS) % 7
 
 
-def changes_of(logs: Floats, *, days: bool = True, least_step: float = 0.01) -> list[FoundChange]:
+def changes_of(logs: Floats, *, least_step: float = 0.01) -> list[FoundChange]:
     """Return the changes of a rate."""
-    known = DAYS[: len(logs)] if days else None
-    return [*find_level_changes(logs, days=known, worse=-1, least_step=least_step)]
+    return [*find_level_changes(logs, worse=-1, least_step=least_step)]
 
 
 def noise(seed: int, *, nights: int = NIGHTS, size: float = 0.05, linked: float = 0.0) -> Floats:
@@ -27,9 +25,9 @@ def noise(seed: int, *, nights: int = NIGHTS, size: float = 0.05, linked: float 
     return size * values
 
 
-def falls(logs: Floats, **options: bool) -> int:
+def falls(logs: Floats) -> int:
     """Return the number of changes for the worse."""
-    changes = changes_of(logs, **options)
+    changes = changes_of(logs)
     return sum(
         np.mean(logs[change.place : change.found + 1]) < np.mean(logs[: change.place])
         for change in changes
@@ -103,26 +101,6 @@ def test_one_bad_night_of_a_quiet_volume_is_not_a_level() -> None:
     logs = noise(2, nights=60, size=0.001)
     logs[40] -= 0.4
     assert not changes_of(logs, least_step=0.05)
-
-
-def test_a_weekly_pattern_is_learned() -> None:
-    """Fast weekends are no changes, and hide none."""
-    weekend = 0.2 * (DAYS >= 5)
-    with_days = sum(falls(noise(seed, size=0.02) + weekend) for seed in range(10))
-    assert with_days <= 10
-    found = []
-    for seed in range(10):
-        logs = noise(seed, size=0.02) + weekend
-        logs[60:] += np.log(0.9)
-        found.append(
-            [
-                any(60 <= change.found < 67 for change in changes_of(logs[:80], days=days))
-                for days in (True, False)
-            ]
-        )
-    known, unknown = np.mean(found, axis=0)
-    assert known >= 0.8
-    assert unknown < known - 0.2
 
 
 def test_slow_noise_is_not_a_change() -> None:

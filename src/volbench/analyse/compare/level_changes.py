@@ -10,13 +10,9 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
 from volbench.analyse.frames.resample import Floats, median
 from volbench.analyse.significance import student_quantile
-
-Days = npt.NDArray[np.int64]
-"""Weekdays, 0 to 6."""
 
 # Probability of a change for the worse, in each comparison of an unchanged series. Up to seven are
 # made a night; they are alike, and together give 0.7 false alarms in 350 nights.
@@ -44,13 +40,6 @@ _MIN_MEDIAN_SHARE = 0.6
 # Smallest relative scatter: less is the resolution of a measurement.
 # Noticed by: test_level_changes.py::test_equal_values_have_a_scatter
 _MIN_SCATTER = 1e-3
-_WEEK = 7  # Days. Noticed by: test_level_changes.py::test_a_weekly_pattern_is_learned
-# Campaigns from which a weekly pattern is looked for: three weeks.
-# Noticed by: test_level_changes.py::test_a_weekly_pattern_is_learned
-_MIN_WEEKLY = 3 * _WEEK
-# Mean squares of the medians of days over those within, at which no pattern is left: chance gives
-# 1.6 in the mean. Noticed by: test_level_changes.py::test_a_weekly_pattern_is_learned
-_MAX_CHANCE = 2.0
 # Standard errors by which an autocorrelation is reduced: that of white noise is above zero in half
 # of all series.
 # Noticed by: test_level_changes.py::test_slow_noise_is_not_a_change
@@ -66,14 +55,11 @@ class FoundChange:
     found: int  # value at which it was found
 
 
-def find_level_changes(
-    logs: Floats, *, days: Days | None, worse: int, least_step: float
-) -> tuple[FoundChange, ...]:
+def find_level_changes(logs: Floats, *, worse: int, least_step: float) -> tuple[FoundChange, ...]:
     """Return the changes of level, in order; those of the first n values never depend on others.
 
     Args:
         logs: natural logarithms, a value a campaign.
-        days: weekday of each, 0 to 6; None if unknown.
         worse: sign of a change for the worse.
         least_step: smallest change, as a share of the larger level.
     """
@@ -81,8 +67,7 @@ def find_level_changes(
     start, old = 0, np.empty(0)
     for count in range(_MIN_BEFORE + 2, len(logs) + 1):
         level = logs[start:count]
-        known = None if days is None else days[:count]
-        place = _split(level, old, known, len(changes), worse, least_step)
+        place = _split(level, old, len(changes), worse, least_step)
         if place:
             old = np.concatenate([old, level[:place] - median(level[:place])])
             start += place
@@ -90,9 +75,7 @@ def find_level_changes(
     return tuple(changes)
 
 
-def _split(
-    level: Floats, old: Floats, days: Days | None, changes: int, worse: int, least_step: float
-) -> int:
+def _split(level: Floats, old: Floats, changes: int, worse: int, least_step: float) -> int:
     """Return where the present level changes; 0 for nowhere.
 
     Args:
@@ -104,14 +87,14 @@ def _split(
     before = before[before >= _MIN_BEFORE]
     if not len(before):
         return 0
-    raw, lost = _without_week(np.concatenate([old, level - median(level)]), days)
+    raw = np.concatenate([old, level - median(level)])
     least = -math.log1p(-least_step)
     residuals = _clipped(raw, least)
     past, now = residuals[: len(old)], residuals[len(old) :]
     after = len(now) - before
     sums, squares = (np.concatenate([[0.0], part.cumsum()]) for part in (now, now**2))
     means, ends = sums[before] / before, (sums[-1] - sums[before]) / after
-    freedom = np.maximum(1, len(level) - 2 + max(0, len(past) - changes) - lost)
+    freedom = np.maximum(1, len(level) - 2 + max(0, len(past) - changes))
     power = squares[-1] - before * means**2 - after * ends**2 + past @ past
     scatter = np.maximum(np.sqrt(power / freedom), _MIN_SCATTER) * _inflation(residuals[:-4])
     steps = ends - means
@@ -132,28 +115,9 @@ def _scale(residuals: Floats) -> float:
     return max(1.4826 * median(np.abs(residuals)), _MIN_SCATTER)
 
 
-def _clipped(residuals: Floats, least: float = 0.0) -> Floats:
+def _clipped(residuals: Floats, least: float) -> Floats:
     limit = max(_CLIP * _scale(residuals), least)
     return np.clip(residuals, -limit, limit)
-
-
-def _without_week(residuals: Floats, days: Days | None) -> tuple[Floats, int]:
-    """Return residuals without the effects of weekdays, and the degrees of freedom that they cost.
-
-    The effects are reduced by the share that chance explains (James and Stein 1961).
-    """
-    if days is None or len(days) < _MIN_WEEKLY:
-        return residuals, 0
-    effects = np.array([median(residuals[days == day]) for day in range(_WEEK)])
-    effects = np.nan_to_num(effects)  # no campaign on that day
-    counts = np.bincount(days, minlength=_WEEK)
-    effects -= counts @ effects / len(days)
-    between = float(counts @ effects**2)
-    within = float(np.sum(_clipped(residuals - effects[days]) ** 2))
-    chance = _MAX_CHANCE * (_WEEK - 1) * within / max(1, len(days) - _WEEK)
-    if between <= chance:
-        return residuals, 0
-    return residuals - (1 - chance / between) * effects[days], _WEEK - 1
 
 
 def _inflation(residuals: Floats) -> float:

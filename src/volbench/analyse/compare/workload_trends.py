@@ -129,7 +129,6 @@ class Trend:
     is_blind: bool = False  # whether limits would not show even a tenfold change
     start: int = 0  # first campaign of the reference period: where a new level was acknowledged
     accepted: frozenset[str] = frozenset()  # campaigns beyond a limit that were acknowledged
-    is_notified: bool = False  # whether somebody was notified of what is bad
     disturbed: tuple[str, ...] = ()  # further campaigns, left out since the host disturbed them
 
     @property
@@ -312,10 +311,7 @@ def find_trends(
     if not trends:
         raise _no_trend(remarks)
     judged = max(1, sum(not trend.shortage for trend in trends))
-    done = [
-        _with_notice(_with_facts(_with_limits(trend, judged), facts or {}), known)
-        for trend in trends
-    ]
+    done = [_with_facts(_with_limits(trend, judged), facts or {}) for trend in trends]
     if not dated:
         remarks.append("some campaigns have no start time: all are sorted by name")
     missing = (*_disturbed(trends, list(starts)), *_missing(trends, list(starts)))
@@ -390,7 +386,7 @@ def _trend(
     campaigns = tuple(names[int(str(place))] for place in medians.index)
     numbers = np.asarray(medians, dtype=np.float64)
     started_utc = tuple(starts[name] for name in campaigns)
-    changes = _changes(numbers, started_utc, measure, question.tolerance)
+    changes = _changes(numbers, measure, question.tolerance)
     return Trend(
         label=str(label),
         direction=str(direction),
@@ -430,9 +426,7 @@ def _disturbed_places(shares: pd.Series[float]) -> list[int]:
 
 def _with_reference(trend: Trend, wanted: int | None, known: Sequence[KnownChange]) -> Trend:
     """Return a trend whose reference period begins where a level was last acknowledged."""
-    own = [
-        change for change in known if change.acknowledged_utc and change.workload == trend.workload
-    ]
+    own = [change for change in known if change.workload == trend.workload]
     starts = [_place_of(trend, change) for change in own if change.is_level]
     start = max(starts, default=0)
     changed = [change.place for change in trend.changes if change.place > start]
@@ -459,22 +453,10 @@ def _place_of(trend: Trend, change: KnownChange) -> int:
     return next(later, 0)
 
 
-def _with_notice(trend: Trend, known: Sequence[KnownChange]) -> Trend:
-    own = trend.known_change()
-    keys = {change.key for change in known if change.notified_utc}
-    return replace(trend, is_notified=own is not None and own.key in keys)
-
-
-def _changes(
-    values: Floats, started_utc: Sequence[str], measure: Measure, tolerance: float
-) -> tuple[LevelChange, ...]:
+def _changes(values: Floats, measure: Measure, tolerance: float) -> tuple[LevelChange, ...]:
     """Return the changes of level with the medians around them."""
-    days = None
-    if all(started_utc):
-        days = np.asarray(pd.to_datetime(list(started_utc), utc=True).day_of_week, dtype=np.int64)
     found = find_level_changes(
         _logs(values),
-        days=days,
         worse=-1 if measure.more_is_better else 1,
         least_step=tolerance or 0.01,
     )

@@ -1,4 +1,4 @@
-"""A change over campaigns of which somebody knows."""
+"""Acknowledged change over campaigns."""
 
 from __future__ import annotations
 
@@ -25,8 +25,7 @@ class KnownChange(Frozen):
     is_level: bool  # a new level; False for a single campaign beyond its limits
     campaign: str  # its name: the first at the new level, or the one beyond its limits
     started_utc: str = ""  # its start; empty if unknown
-    notified_utc: str = ""  # when somebody was notified; empty for never
-    acknowledged_utc: str = ""  # when it was acknowledged; empty for never
+    acknowledged_utc: str = ""  # when it was acknowledged; empty until then
 
     @property
     def workload(self) -> tuple[str, ...]:
