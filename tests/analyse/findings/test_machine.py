@@ -184,7 +184,9 @@ def test_buffered_runs_are_not_checked_for_other_load() -> None:
 
 def on_disk(role: str, device: str, backing: tuple[str, ...], *, host: str = "local") -> RunView:
     """Return a run on a device."""
-    view = a_view(a_run(name=f"{role}-{device}", role=role, host=host))
+    run = a_run(name=f"{role}-{device}", role=role, host=host)
+    volume = run.volume.model_copy(update={"target": f"/dev/{device}"})
+    view = a_view(run.model_copy(update={"volume": volume}))
     assert view.volume is not None
     facts = view.volume.model_copy(update={"device": device, "backing": backing})
     return replace(view, volume=facts)
