@@ -19,8 +19,8 @@ from scale import make_results
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-from tests.browser.made_up import Size, make_campaign
 from tests.browser.watched import chromium
+from tests.made_up_campaign import Size, make_campaign
 
 SMALL = Size(jobs=4, repeats=2, seconds=20)
 LARGE = Size(jobs=40, repeats=5, seconds=300)
@@ -45,20 +45,6 @@ def opened_s(page: Path, *, rounds: int) -> list[float]:
     return sorted(taken)
 
 
-def chart_s(page: Path) -> float:
-    """Return the seconds from scrolling to the first chart until it is drawn."""
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=["--no-sandbox"])
-        tab = browser.new_page(viewport={"width": 1280, "height": 900})
-        tab.goto(page.as_uri())
-        started = time.perf_counter()
-        tab.locator("figure").first.scroll_into_view_if_needed()
-        tab.locator(".panel[data-drawn]").first.wait_for()
-        taken = time.perf_counter() - started
-        browser.close()
-    return taken
-
-
 def figures_of(
     campaign: Path, *, runs: int, target_s: float, browser_rounds: int, page_mb: float = 10
 ) -> Iterator[Figure]:
@@ -75,7 +61,6 @@ def figures_of(
         taken = opened_s(page, rounds=browser_rounds)
         note = f"at most {taken[-1]:.2f} s"
         yield Figure("opened in Chromium", taken[len(taken) // 2], "s", TARGET_OPEN_S, note)
-        yield Figure("first chart, after scrolling to it", chart_s(page), "s")
 
 
 def main() -> int:

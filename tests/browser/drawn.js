@@ -15,7 +15,6 @@ async () => {
   );
   const panel = ([place, { drawing }]) => ({
     place,
-    above: drawing.figure.min_border_top,
     axes: [drawing.figure.below[0], drawing.figure.left[0]].map(axis),
     ends: [drawing.figure.x_range, drawing.figure.y_range].map((range) => [range.start, range.end]),
     renderers: drawing.renderers.map(({ key, mark, renderer }) => ({
@@ -26,6 +25,6 @@ async () => {
       data: columns(drawing, renderer.data_source),
     })),
   });
-  return [...document.querySelectorAll(".chart")].map(({ chart }) =>
-    [...chart.drawn].sort(([a], [b]) => a - b).map(panel));
+  return [...document.querySelectorAll(".chart")].map((place) =>
+    [...charts.find((own) => own.place === place).drawn].sort(([a], [b]) => a - b).map(panel));
 }

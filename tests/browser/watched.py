@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, ConsoleMessage, Locator, Page, Request
+from playwright.sync_api import Browser, ConsoleMessage, Page, Request
 
 WITHIN = ("file:", "data:", "blob:")
 _TIMEOUT_MS = 180_000
@@ -47,25 +47,6 @@ class Watched:
         """Close the page."""
         self._context.close()
 
-    def drawn(self, chosen: str = ".chart", *, place: int = 0) -> Locator:
-        """Scroll to a chart and through its panels, and return it when all of it is drawn."""
-        chart = self.page.locator(chosen).nth(place)
-        chart.scroll_into_view_if_needed()
-        chart.locator(".panel").first.wait_for(state="attached")
-        for panel in chart.locator(".panel").all():
-            panel.scroll_into_view_if_needed()
-        self.page.wait_for_function(
-            "([chosen, place]) => document.querySelectorAll(chosen)[place].dataset.drawn === ''",
-            arg=[chosen, place],
-        )
-        return chart
-
-    def draw_all(self) -> None:
-        """Open everything and scroll until every chart is drawn."""
-        self.page.evaluate("document.querySelectorAll('details').forEach(part => part.open = true)")
-        for place in range(self.page.locator(".chart").count()):
-            self.drawn(place=place)
-
     def _console(self, message: ConsoleMessage) -> None:
         if message.type in ("error", "warning"):
             self.faults.append(f"console: {message.text}")
@@ -73,9 +54,6 @@ class Watched:
     def _request(self, request: Request) -> None:
         if not request.url.startswith(WITHIN):
             self.faults.append(f"request: {request.url}")
-
-
-PHONE = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
 
 
 def axe(page: Page) -> list[str]:

@@ -1,14 +1,8 @@
-"""Charts, findings and verdicts as objects that a notebook shows and a program reads.
-
-Every text that came from a campaign is escaped, and charts are pictures: notebooks show them even
-where they do not trust the output, and nothing that a file brought along can run.
-"""
+"""Charts, findings and verdicts as objects that a notebook shows and a program reads."""
 
 from __future__ import annotations
 
-import base64
 import io
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,48 +10,28 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 import pandas as pd
-from markupsafe import Markup
 
 from volbench.analyse.compare.comparison import Comparison, Question, compare, headlines
 from volbench.analyse.compare.comparison_result import row_of
 from volbench.analyse.frames.row_filter import select
 from volbench.errors import InputError
-from volbench.model.campaign.planned_run import Campaign, RunNote
 from volbench.model.frames.column_names import listed_names
-from volbench.model.frames.columns import FRAMES
 from volbench.present.formatting import Row, printable, records
 from volbench.present.plots.chart import build_plot
 from volbench.present.plots.colour_themes import theme_of
 from volbench.present.plots.description import Plot, numbers
 from volbench.present.plots.kinds import ALWAYS_READ, KINDS, Options
 from volbench.present.renderers import format_of
-from volbench.present.report.content import ReportContent
-from volbench.present.report.lead_charts import lead_plots
-from volbench.present.report.outcomes import (
-    against_limits,
-    client_outcomes,
-    job_outcomes,
-    key_numbers,
-)
-from volbench.present.report.report_text import first_screen
 from volbench.present.tables.compare_table import comparison_table
-from volbench.present.tables.findings_table import (
-    RuleFindings,
-    findings_by_rule,
-    findings_count,
-    findings_text,
-    invalid_runs,
-)
-from volbench.present.tables.render_table import render_table, used_columns
-from volbench.present.tables.results_table import result_tables
-from volbench.present.tables.table import Item, Table
+from volbench.present.tables.findings_table import findings_table, findings_text
+from volbench.present.tables.html_table import html_table
+from volbench.present.tables.render_table import render_table
 from volbench.store.atomic_files import write_output
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-_MAX_ROWS = 60  # Rows of a table that a notebook shows before the others are counted
 _PX_PER_IN = 96
 # Columns of verdicts that are None where nothing can be said: NaN in a frame
 _NUMBERS = (
@@ -108,7 +82,7 @@ class Chart:
     def save(self, path: str | Path) -> Path:
         """Write the chart to a file whose extension is svg, png, pdf or html; return its path.
 
-        Where `figure` was changed, an html page holds its picture, without zoom and hover texts.
+        An html page draws the description, without changes of `figure`.
 
         Raises:
             InputError: it has another extension.
@@ -116,32 +90,9 @@ class Chart:
         """
         file = Path(path)
         ending = format_of(file)
-        if ending != "html":
-            content = _picture(self.figure, ending)
-        else:
-            content = (self._picture_page() if self._is_changed() else self.html()).encode()
-        write_output(file, content)
+        page = ending == "html"
+        write_output(file, self.html().encode() if page else _picture(self.figure, ending))
         return file
-
-    def _is_changed(self) -> bool:
-        """Return whether the figure differs from what the description draws."""
-        anew = Chart(self.plot, self.theme)
-        return "figure" in vars(self) and _picture(self.figure, "svg") != _picture(
-            anew.figure, "svg"
-        )
-
-    def _picture_page(self) -> Markup:
-        return Markup(
-            '<!DOCTYPE html>\n<html lang="en"><meta charset="utf-8"><title>{}</title>{}</html>\n'
-        ).format(printable(self.plot.title), self.to_html())
-
-    def to_html(self) -> Markup:
-        """Return an ``img`` element that holds the picture, with its main numbers as its text."""
-        drawing = base64.b64encode(_picture(self.figure, "svg")).decode()
-        text = printable(self.plot.description or self.plot.title)
-        return Markup(
-            '<img alt="{}" src="data:image/svg+xml;base64,{}" style="max-width: 100%">'
-        ).format(text, drawing)
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
         """Return the picture in print resolution, and its size in CSS pixels."""
@@ -187,35 +138,7 @@ class Findings:
         return findings_text(list(self), runs=self.runs).rstrip("\n")
 
     def _repr_html_(self) -> str:
-        rows = list(self)
-        if not rows:
-            return str(Markup("<p>{}</p>").format(repr(self)))
-        rules = Markup("").join(map(_rule_html, findings_by_rule(rows)))
-        return str(Markup("<p>{}</p>{}").format(findings_count(rows), rules))
-
-
-def _rule_html(rule: RuleFindings) -> Markup:
-    """Return the findings of a rule, open where a result is invalid."""
-    listed = Markup("").join(
-        Markup("<li><b>{}</b> {}: {}</li>").format(
-            *(
-                printable(text)
-                for text in (finding.severity, finding.where, _timed(finding.when, finding.message))
-            )
-        )
-        for finding in rule.findings
-    )
-    more = Markup("<li>and {} more</li>").format(rule.more) if rule.more else ""
-    is_open = Markup(" open") if rule.severity == "invalid" else ""
-    return Markup(
-        "<details{}><summary><b>{}</b>: {}</summary><ul>{}{}</ul><p>{}</p><p>{}</p></details>"
-    ).format(
-        is_open, rule.rule, rule.counts, listed, more, printable(rule.why), printable(rule.advice)
-    )
-
-
-def _timed(when: str, message: str) -> str:
-    return f"{when}: {message}" if when else message
+        return str(html_table(findings_table(list(self))))
 
 
 @dataclass(frozen=True, repr=False)
@@ -268,9 +191,7 @@ class Verdicts:
         return render_table(comparison_table(self.comparison), "table", width=100).rstrip("\n")
 
     def _repr_html_(self) -> str:
-        known = not all(math.isnan(row.ratio) for row in self.comparison.rows)
-        picture = self.plot().to_html() if known else ""
-        return str(table_html(comparison_table(self.comparison)) + picture)
+        return str(html_table(comparison_table(self.comparison)))
 
 
 class Side(Protocol):
@@ -350,87 +271,3 @@ def chart_of(
     )
     theme_of(theme)
     return Chart(plot, theme)
-
-
-def table_html(table: Table[Item]) -> Markup:
-    """Return a table with its title and its notes; rows beyond 60 are counted."""
-    columns = used_columns(table)
-    heads = _cells("th", [(column.heading, column.is_right) for column in columns])
-    rows = Markup("").join(
-        Markup("<tr>{}</tr>").format(
-            _cells("td", [(column.cell(item), column.is_right) for column in columns])
-        )
-        for item in table.rows[:_MAX_ROWS]
-    )
-    rest = len(table.rows) - _MAX_ROWS
-    notes = [*([f"and {rest:,} more rows"] if rest > 0 else []), *table.notes]
-    return (
-        Markup("<p>{}</p>").format(printable(table.title))
-        + Markup("<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>").format(heads, rows)
-        + Markup("").join(Markup("<small>{}</small><br>").format(printable(note)) for note in notes)
-    )
-
-
-def _cells(tag: str, cells: Sequence[tuple[str, bool]]) -> Markup:
-    """Return cells, each with its text and whether it is aligned right."""
-    element = Markup('<{0} style="text-align: {1}">{2}</{0}>')
-    return Markup("").join(
-        element.format(tag, "right" if is_right else "left", text) for text, is_right in cells
-    )
-
-
-class Opened(Protocol):
-    """A campaign that was opened for reading."""
-
-    @property
-    def campaign(self) -> Campaign:
-        """The plan."""
-
-    @property
-    def runs(self) -> Mapping[str, RunNote]:
-        """Every run with its state."""
-
-    def frame(self, name: str) -> pd.DataFrame:
-        """Return a frame by name."""
-
-    def rows(self, name: str) -> list[dict[str, object]]:
-        """Return a frame as plain rows."""
-
-
-@dataclass(frozen=True)
-class Overview:
-    """What a notebook shows of a campaign."""
-
-    title: str  # its name
-    place: str  # hosts, volume, number of runs and start
-    verdict: str  # the answer in a sentence
-    quality: str  # how many runs are affected
-    tables: Sequence[Table[Row]]  # of results
-    charts: Sequence[Chart]  # one or two that answer first
-
-    def to_html(self) -> Markup:
-        """Return heading, answer, charts and results."""
-        head = Markup("<h3>{}</h3><p>{}</p><p><b>{}</b> Data quality: {}.</p>")
-        parts = (self.title, self.place, self.verdict, self.quality)
-        charts = (chart.to_html() for chart in self.charts)
-        tables = map(table_html, self.tables)
-        return head.format(*map(printable, parts)) + Markup("").join([*charts, *tables])
-
-
-def overview(opened: Opened) -> Overview:
-    """Return the first screen of a campaign's report, and its results."""
-    frames = {name: opened.frame(name) for name in FRAMES}
-    content = ReportContent(opened.campaign.name, opened.campaign, opened.runs, frames)
-    names = ("summary", "findings", "verdicts", "aggregate")
-    rows = {name: records(frames[name]) for name in names}
-    outcomes = job_outcomes(rows["summary"], invalid=invalid_runs(rows["findings"]))
-    key = key_numbers(client_outcomes(outcomes, rows["aggregate"]))
-    first = first_screen(content, rows, key, against_limits(outcomes))
-    return Overview(
-        title=content.title,
-        place=first.place,
-        verdict=first.verdict,
-        quality=first.badge.text,
-        tables=result_tables(opened, opened.runs, is_brief=True),
-        charts=[Chart(plot) for plot in lead_plots(frames)],
-    )

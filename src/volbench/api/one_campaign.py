@@ -367,9 +367,10 @@ class CampaignData:
         return printable(f"<CampaignData {self.campaign.name}: {count}, in {self.path}>")
 
     def _repr_html_(self) -> str:
-        from volbench.api.notebook import overview  # noqa: PLC0415 - slow to import
+        from volbench.present.tables.html_table import html_table  # noqa: PLC0415 - for notebooks
+        from volbench.present.tables.results_table import result_tables  # noqa: PLC0415 - same
 
-        return str(overview(self).to_html())
+        return "".join(map(html_table, result_tables(self, self.runs, is_brief=True)))
 
     def _storage(self) -> StoredTables:
         if self._layout.journal_bytes != self._journal_bytes:

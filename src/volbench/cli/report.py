@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,9 +14,6 @@ from volbench.store.atomic_files import make_output_folder, write_output
 
 if TYPE_CHECKING:
     from volbench.api.many_campaigns import Dataset
-    from volbench.present.report import ReportContent
-
-    ContentOf = Callable[..., ReportContent]  # of a campaign and a title
 
 
 @click.command(
@@ -38,18 +33,10 @@ if TYPE_CHECKING:
     help="Write a page for each campaign, and an index of them, into the folder of --output.",
 )
 @click.option("--title", help="Title of the page.")
-@click.option(
-    "--chart",
-    "charts",
-    multiple=True,
-    metavar="KIND",
-    help="A chart beside the usual ones, such as depth; see volbench plot --list.",
-)
 def report(
     campaigns: tuple[str | Path, ...],
     output: str | None,
     title: str | None,
-    charts: tuple[str, ...],
     *,
     is_site: bool,
 ) -> None:
@@ -61,45 +48,45 @@ def report(
     import pyarrow as pa
 
     from volbench.api.many_campaigns import open_campaigns
-    from volbench.cli.report_content import report_content
 
     # Arrow's own pool keeps what is let go: 80 MB of the report of 3,450 runs.
     pa.set_memory_pool(pa.system_memory_pool())
     dataset = open_campaigns(*campaigns)
-    content_of = partial(report_content, charts=charts)
     if is_site:
-        _write_site(dataset, output, title=title, content_of=content_of)
+        _write_site(dataset, output, title=title)
         return
     target = output or _default_place(dataset)
-    page = _page(dataset, title=title, content_of=content_of)
+    page = _page(dataset, title=title)
     with binary_output(target, default_name="index.html") as sink:
         sink.write(page.encode())
 
 
-def _page(dataset: Dataset, *, title: str | None, content_of: ContentOf) -> str:
+def _page(dataset: Dataset, *, title: str | None) -> str:
     """Return the page of one campaign, or of several."""
-    from volbench.cli.report_content import multi_campaign_content
+    from volbench.cli.report_content import multi_campaign_content, report_content
     from volbench.present.report import render_report, render_reports
 
     if len(dataset.names) == 1:
         (opened,) = dataset.names.values()
-        return render_report(content_of(opened, title=title))
-    contents = [content_of(opened, title=name) for name, opened in dataset.names.items()]
+        return render_report(report_content(opened, title=title))
+    contents = [
+        report_content(opened, title=name, has_charts=False)
+        for name, opened in dataset.names.items()
+    ]
     heading = title or f"{len(contents)} campaigns side by side"
     return render_reports(contents, title=heading, together=multi_campaign_content(dataset))
 
 
-def _write_site(
-    dataset: Dataset, output: str | None, *, title: str | None, content_of: ContentOf
-) -> None:
+def _write_site(dataset: Dataset, output: str | None, *, title: str | None) -> None:
     """Write a page for each campaign, one at a time, and the index of them."""
     from volbench import __version__
     from volbench.api.many_campaigns import open_campaigns
+    from volbench.cli.report_content import report_content
     from volbench.present.report.report_page import (
         SiteEntry,
+        campaign_section,
         render_section,
         render_site_index,
-        single_section,
         site_entry,
     )
     from volbench.store.journal import utc_now
@@ -112,7 +99,7 @@ def _write_site(
     for name, opened in dataset.names.items():
         # Opened anew, so that its frames are let go with it.
         (again,) = open_campaigns(opened.path).names.values()
-        section = single_section(content_of(again, title=name))
+        section = campaign_section(report_content(again, title=name))
         entry = site_entry(section, taken=[entry.file for entry in entries])
         write_output(folder / entry.file, render_section(section).encode())
         entries.append(entry)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING
 
-import click
 import pandas as pd
 
 from volbench import __version__
@@ -18,25 +16,19 @@ from volbench.api.one_campaign import CampaignData
 from volbench.cli.audit import AUDIT
 from volbench.errors import ComparisonError, InputError
 from volbench.model.frames.columns import FRAMES
-from volbench.present.plots.chart import build_plot, build_plots
+from volbench.present.plots.chart import build_plots
 from volbench.present.plots.description import Plot
-from volbench.present.plots.kinds import KINDS, Frames, Options
-from volbench.present.renderers.interactive import embed
+from volbench.present.plots.kinds import Options
 from volbench.present.report import (
     MultiCampaignContent,
     ReportContent,
     ReportFigure,
-    finding_plots,
-    lead_plots,
+    report_plots,
 )
+from volbench.present.report.lead_charts import is_wide
 from volbench.present.tables.hosts_tables import facts_text
+from volbench.present.tables.results_table import result_tables
 from volbench.store.journal import utc_now
-from volbench.store.parquet_tables import (
-    frame_of,
-    pieces_of,
-    read_pieces,
-    row_count,
-)
 from volbench.units import counted_noun
 
 if TYPE_CHECKING:
@@ -44,15 +36,12 @@ if TYPE_CHECKING:
     from volbench.analyse.compare.promised_limits import Delivery
 
 
-# Results up to which a report has a bar and a series of each; more are unreadable on a page, so
-# the reader picks them. Noticed by: tests/browser
-_MAX_RESULTS = 250
-_SINGLE = ("iops", "bandwidth", "latency", "series")
 # Charts over all campaigns of a report, behind the comparison or trend
 _COMPARED = ("iops", "bandwidth", "latency")
 _PAIR = 2
 _MAX_SENTENCES = 3
-_PICTURE_IN = 9.0  # Width of a picture, about that of its place: letters keep their size
+# Widths of pictures, about those of their places: letters keep their size
+_PAGE_IN, _HALF_PAGE_IN = 12.5, 6.2
 
 
 class _CampaignFrames(Mapping[str, pd.DataFrame]):
@@ -85,23 +74,8 @@ class _CampaignFrames(Mapping[str, pd.DataFrame]):
         return use_rows(self["summary"], self["device"], self["verdicts"])
 
 
-def _pieces(opened: CampaignData, name: str, rows: int) -> Iterator[pd.DataFrame]:
-    """Yield a frame in pieces of at most so many rows; it is never in memory as a whole."""
-    file = opened.table_file(name)
-    whole = read_pieces(file, rows) if file else pieces_of(opened.table(name), rows)
-    return map(frame_of, whole)
-
-
-def _count_rows(opened: CampaignData, name: str) -> int:
-    file = opened.table_file(name)
-    return row_count(file) if file else len(opened.table(name))
-
-
 def report_content(
-    opened: CampaignData,
-    *,
-    title: str | None,
-    charts: Sequence[str] = (),
+    opened: CampaignData, *, title: str | None, has_charts: bool = True
 ) -> ReportContent:
     """Gather plan, states, frames, facts, job files and figures of a campaign.
 
@@ -109,11 +83,13 @@ def report_content(
         title: of the page; None for the campaign's name.
     """
     frames = _CampaignFrames(opened)
+    plots = report_plots(frames, Options(opened.campaign.rounds)) if has_charts else ()
     return ReportContent(
         title=title or opened.campaign.name,
         campaign=opened.campaign,
         states=opened.runs,
         frames=frames,
+        tables=result_tables(opened, opened.runs, is_brief=True),
         hosts=[facts_text(host.model_dump()) for host in opened.provenance.hosts],
         volumes=[facts_text(volume.model_dump()) for volume in opened.provenance.volumes],
         jobs={run.id: opened.job_text(run.id) for run in opened.campaign.runs},
@@ -121,16 +97,9 @@ def report_content(
         expected=Dataset([opened]).expect() if opened.campaign.expect else (),
         audited=_audited(opened),
         imprecise=opened.imprecise,
-        figures=[_figure(plot) for plot in _plots(frames, charts)],
-        lead=[
-            _figure(plot, is_first=True)
-            for plot in lead_plots(frames, Options(opened.campaign.rounds))
-        ],
-        evidence={rule: _figure(plot) for rule, plot in finding_plots(frames).items()},
+        figures=[_figure(plot) for plot in plots],
         generated_utc=utc_now(),
         volbench_version=__version__,
-        read_pieces=partial(_pieces, opened),
-        count_rows=partial(_count_rows, opened),
     )
 
 
@@ -175,19 +144,20 @@ def multi_campaign_content(dataset: Dataset) -> MultiCampaignContent:
     from volbench.present.plots.charts.comparison_charts import forest_plot
 
     frames = {name: dataset.frame(name) for name in ("summary", "findings")}
-    figures = [_figure(plot) for plot in build_plots(frames, _COMPARED)]
-    verdict, leading = _trend(dataset) if len(dataset.names) > _PAIR else ("", [])
+    verdict, plots = _trend(dataset) if len(dataset.names) > _PAIR else ("", [])
+    comparison, refusal = None, ""
     try:
         comparison = _compared(dataset)
     except ComparisonError as error:
-        reason = f"No verdicts: {error.message}." + f" Hint: {error.hint}." * bool(error.hint)
-        return MultiCampaignContent(
-            frames, refusal=reason, figures=[*leading, *figures], verdict=verdict
-        )
-    if any(not math.isnan(row.ratio) for row in comparison.rows):
-        leading = [*leading, _figure(forest_plot(comparison), is_first=not leading)]
-    verdict = verdict or _first_of(headlines(comparison))
-    return MultiCampaignContent(frames, comparison, figures=[*leading, *figures], verdict=verdict)
+        hint = f" Hint: {error.hint}." if error.hint else ""
+        refusal = f"No verdicts: {error.message}.{hint}"
+    if comparison:
+        verdict = verdict or _first_of(headlines(comparison))
+        if any(not math.isnan(row.ratio) for row in comparison.rows):
+            plots.append(forest_plot(comparison))
+    plots += build_plots(frames, _COMPARED)
+    figures = [_figure(plot) for plot in plots]
+    return MultiCampaignContent(list(dataset.names), comparison, refusal, figures, verdict)
 
 
 def _first_of(sentences: Sequence[str]) -> str:
@@ -210,7 +180,7 @@ def _compared(dataset: Dataset) -> Comparison:
     )
 
 
-def _trend(dataset: Dataset) -> tuple[str, list[ReportFigure]]:
+def _trend(dataset: Dataset) -> tuple[str, list[Plot]]:
     """Return the sentence and the chart of trends; nothing for too few campaigns."""
     from volbench.analyse.compare.workload_trends import State, TrendQuestion
     from volbench.api.compare_campaigns import dataset_trends
@@ -223,54 +193,25 @@ def _trend(dataset: Dataset) -> tuple[str, list[ReportFigure]]:
         return "", []
     if all(trend.state is State.TOO_FEW for trend in trends.rows):
         return "", []
-    return trend_headline(trends), [_figure(trend_plot(trends), is_first=True)]
+    return trend_headline(trends), [trend_plot(trends)]
 
 
-def _plots(frames: Frames, charts: Sequence[str]) -> Iterator[Plot]:
-    """Yield the default charts that apply, and the requested ones."""
-    is_large = len(frames["summary"]) > _MAX_RESULTS
-    left_out = _SINGLE if is_large else ()
-    usual = [name for name, kind in KINDS.items() if kind.in_report and name not in left_out]
-    drawn = set()
-    for name in usual:
-        for plot in build_plots(KINDS[name].frames_of(frames), [name]):
-            drawn.add(name)
-            yield plot
-    for name in dict.fromkeys(charts):
-        if name in drawn:
-            continue
-        try:
-            yield build_plot(name, {**frames})
-        except InputError as error:  # the other charts and the report do not depend on it
-            if name not in KINDS:
-                raise
-            click.echo(f"left out: {error.message}", err=True)
+def _figure(plot: Plot) -> ReportFigure:
+    """Return a chart as a picture without title and caption, which the page writes.
 
-
-def _figure(plot: Plot, *, is_first: bool = False) -> ReportFigure:
-    """Return a chart that the page draws; one with towers, or of the first screen, has a picture.
-
-    Mails, previews and readers without scripts see the picture. The page shows the description
-    before the caption, which need not repeat it.
+    Wide charts take the whole width of the page, so that their letters keep their size.
     """
-    plot = replace(
-        plot,
-        caption=tuple(sentence for sentence in plot.caption if sentence not in plot.description),
-    )
-    return ReportFigure(
-        plot.name,
-        plot.title,
-        plot.description,
-        None if plot.has_towers else embed(plot),
-        _picture(plot) if plot.has_towers or is_first else "",
-    )
-
-
-def _picture(plot: Plot) -> str:
-    """Return a chart as a data URI, without the title and the caption that the page writes."""
     import base64
 
     from volbench.present.renderers.matplotlib import draw, svg_text
 
-    drawing = svg_text(draw(replace(plot, title="", caption=(), width_in=_PICTURE_IN)))
-    return "data:image/svg+xml;base64," + base64.b64encode(drawing.encode()).decode()
+    width_in = _PAGE_IN if is_wide(plot) else _HALF_PAGE_IN
+    drawing = svg_text(draw(replace(plot, title="", caption=(), width_in=width_in)))
+    caption = " ".join(sentence.rstrip(".") + "." for sentence in plot.caption if sentence)
+    return ReportFigure(
+        plot.title,
+        plot.description,
+        caption,
+        "data:image/svg+xml;base64," + base64.b64encode(drawing.encode()).decode(),
+        is_wide(plot),
+    )

@@ -224,29 +224,6 @@ class _Writer:
             self._file.write_table(pa.concat_tables(waiting))
 
 
-def pieces_of(table: pa.Table, rows: int) -> Iterator[pa.Table]:
-    """Yield a table in pieces of at most so many rows."""
-    return (table.slice(start, rows) for start in range(0, len(table), rows))
-
-
-def read_pieces(path: Path, rows: int) -> Iterator[pa.Table]:
-    """Yield a Parquet file in pieces of at most so many rows, without reading all of it at once."""
-    try:
-        with pq.ParquetFile(path) as file:
-            for batch in file.iter_batches(rows):
-                yield pa.Table.from_batches([batch])
-    except (OSError, pa.ArrowException) as error:
-        raise _unreadable(path, error) from error
-
-
-def row_count(path: Path) -> int:
-    """Return the number of rows of a Parquet file, without reading them."""
-    try:
-        return int(pq.read_metadata(path).num_rows)
-    except (OSError, pa.ArrowException) as error:
-        raise _unreadable(path, error) from error
-
-
 def read_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
     """Read a Parquet file.
 

@@ -12,15 +12,9 @@ from tests.present.figure_texts import texts_outside
 from tests.present.frames_by_kind import FOR_KIND, Frames
 from tests.present.frames_for_plots import (
     aks,
-    bins,
     frames,
-    intervals,
     result,
-    samples,
-    sweep,
-    warming,
 )
-from tests.present.storm_frames import both, storm
 from volbench.errors import InputError
 from volbench.present.plots.chart import build_plot, build_plots
 from volbench.present.plots.colour_themes import THEMES
@@ -207,28 +201,6 @@ def test_frames_may_be_missing() -> None:
     alone = {"summary": frames([result("a")])["summary"]}
     assert [plot.name for plot in build_plots(alone)][:3] == ["iops", "bandwidth", "latency"]
     assert list(build_plots({})) == []
-
-
-CLIMB = [10.0, 50.0, 80.0, 0.0, 100.0, 100.0, 100.0, 100.0, 100.0, 100.0, 100.0]
-
-
-def test_a_report_shows_the_charts_that_have_data() -> None:
-    """A campaign without arms has all other charts of a report, in the order of the kinds."""
-    rows = sweep(depths=(1, 4), blocks=(4096, 65536))
-    alone = frames(
-        [row | {"limit_iops": 300.0} for row in rows],
-        series=[point for row in rows for point in intervals(row, CLIMB)],
-        histogram=[step for row in rows for step in bins(row, {0.001: 90, 0.01: 10})],
-        device=[sample for row in rows for sample in samples(row, CLIMB, ended_s=9)],
-        verdicts=warming(rows),
-    )
-    everything = both(alone, storm(clients=2, stagger_s=5, campaign="trial"))
-    usual = [name for name, kind in KINDS.items() if kind.in_report and name != "blocks"]
-    assert len(usual) == 10
-    plots = list(build_plots(everything, usual))
-    assert [plot.name for plot in plots] == usual
-    for plot in plots:
-        assert texts_outside(draw(plot)) == []
 
 
 @pytest.mark.parametrize(

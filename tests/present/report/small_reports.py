@@ -12,6 +12,7 @@ import pandas as pd
 from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section, Volume, VolumeKind
 from volbench.model.frames.columns import SUMMARY
 from volbench.present.report import ReportContent, ReportFigure, RunNote
+from volbench.present.tables.results_table import summary_table
 
 VOID = {"meta", "img", "br", "link", "input", "hr"}
 EVIL = "<script>alert('x')</script>\" onclick=\"y"
@@ -108,18 +109,20 @@ def row_of(run: Run, **values: object) -> dict[str, object]:
 
 def content_of(runs: tuple[Run, ...], rows: list[dict[str, object]]) -> ReportContent:
     """Return the content of a report about runs that finished."""
+    states = {run.id: RunNote(RunState.FINISHED) for run in runs}
     return ReportContent(
         title="A campaign",
         campaign=Campaign(
             name="aks 1/2", created_utc="2026-01-02T03:00:00Z", runs=runs, seed=42, command=("a b",)
         ),
-        states={run.id: RunNote(RunState.FINISHED) for run in runs},
+        states=states,
+        tables=[summary_table(rows, states=states)] if rows else [],
         frames={"summary": pd.DataFrame(rows, columns=[column.name for column in SUMMARY])},
         hosts=[{"kernel": "Linux 6.1"}],
         volumes=[{"role": "data", "target": "/data"}],
         jobs={run.id: f"[{run.job}]\nrw=randwrite\n" for run in runs},
         figures=[
-            ReportFigure(kind, f"{kind} title", f"{kind} seen", picture=PICTURE)
+            ReportFigure(f"{kind} title", f"{kind} seen", f"{kind} caption", PICTURE)
             for kind in ("a", "b")
         ],
         generated_utc="2026-01-02T04:00:00.000Z",

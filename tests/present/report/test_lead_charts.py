@@ -73,7 +73,12 @@ def test_bars_leave_room_for_names_of_three_lines() -> None:
 def test_the_caption_counts_the_patterns_that_lead() -> None:
     """Of eight grids over two options the first screen has room for two."""
     rows = [
-        row | {"job": f"{row['job']}-{mix}", "group": f"{row['job']}-{mix}", "rwmixread": mix}
+        row
+        | {
+            "job": f"{row['job']}-{mix}",
+            "group": f"{row['job']}-{mix}",
+            "ioengine": f"engine-{mix}",
+        }
         for mix in (20, 40, 60, 80)
         for row in sweep(depths=(1, 4, 16), blocks=(4096, 16384, 65536))
     ]

@@ -9,7 +9,7 @@ import pandas as pd
 from tests.present.tables.declared_tables import delivery
 from volbench.analyse.compare.promised_limits import Outcome
 from volbench.analyse.compare.repeat_statistics import Interval
-from volbench.present.tables.audit_table import audit_notes, audit_page_table, audit_table
+from volbench.present.tables.audit_table import audit_notes, audit_table
 
 SHORT = replace(delivery("vm1", "read"), reason="")
 UNDECIDED = replace(
@@ -21,7 +21,6 @@ LATENCIES = pd.DataFrame({"host": [], "volume": [], "direction": [], "block_byte
 def test_every_undecided_limit_says_why() -> None:
     """Once: the table on a terminal has no column of reasons, that on a page has one."""
     assert "reason" not in [column.name for column in audit_table([UNDECIDED]).columns]
-    assert "reason" in [column.name for column in audit_page_table([UNDECIDED]).columns]
     notes = list(audit_notes([SHORT, UNDECIDED], LATENCIES))
     assert "write IOPS: undecided; about 5m more would decide." in notes
     assert notes[-1].startswith("/dev/disk/azure/scsi1/lun0 ")

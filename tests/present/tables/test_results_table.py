@@ -24,10 +24,8 @@ from volbench.present.tables.plan_tables import (
 )
 from volbench.present.tables.render_table import render_table, used_columns
 from volbench.present.tables.results_table import (
-    aggregate_page_table,
     aggregate_table,
     in_numeric_order,
-    results_page_table,
     summary_table,
 )
 from volbench.present.tables.table import IDENTITY, text_table
@@ -100,11 +98,9 @@ def test_a_percentile_in_the_last_bin_is_a_lower_bound() -> None:
     """What fio only knows to be longer than its last bin is not missing."""
     text = "clat p99 and above > 17.1 s (the last bin of fio)"
     rows = summary(impossible=text, clat_p50_s=0.1, clat_mean_s=1.0)
-    page = results_page_table(rows)
+    page = summary_table(rows)
     cells = {column.name: column.cell(page.rows[0]) for column in page.columns}
-    assert [cells[f"lat_{name}_s"] for name in ("p50", "p99", "p999")] == [
-        *("100 ms*", "> 17.1 s", "> 17.1 s"),
-    ]
+    assert [cells[f"lat_{name}_s"] for name in ("p50", "p99")] == ["100 ms*", "> 17.1 s"]
     assert "> 17.1 s" in printed(summary_table(rows))
 
 
@@ -352,7 +348,6 @@ def test_an_aggregate_says_why_sums_are_missing() -> None:
     assert reason not in aggregate_table(known).notes[0]
     missing = [*known, {**row, "iops": None}]
     assert aggregate_table(missing).notes[0].endswith(reason)
-    assert aggregate_page_table(missing).title.endswith(f"{reason}.")
 
 
 def test_a_percentile_of_all_clients_in_the_last_bin_has_a_bound() -> None:

@@ -28,8 +28,6 @@ def test_volumes_are_ranked_under_one_workload() -> None:
     assert only.volumes[1].share == 9_000 / 120_000
     table = workloads_table([only])
     [row] = table.rows
-    assert table.source is not None
-    assert set(table.source(row).runs) == {own["run"] for own in of_volumes()}
     assert workloads_table([only]).records()[0]["slowest"] == "/dev/floppy"
     assert row is only
 

@@ -108,7 +108,6 @@ class Kind(Generic[Data]):
     frame_names: tuple[str, ...] = ("summary",)  # the frames it reads
     is_pooled: bool = False  # a mark represents all repeats of a job; the caption counts them
     needs_results: bool = True  # `read` is only called when a measured run has finished
-    in_report: bool = False  # shown in every report
     # invalid results are among its marks, for it shows what happened; only its words leave them out
     draws_invalid: bool = False
     # its marks are conclusions, which invalid results do not allow: others are drawn as a last

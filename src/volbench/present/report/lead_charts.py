@@ -1,8 +1,7 @@
-"""Charts selected for the report: the first screen, and a series for each finding."""
+"""Charts selected for the report: those of the first screen first."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -11,24 +10,32 @@ import pandas as pd
 from volbench.analyse.frames.job_frames import measured
 from volbench.analyse.time.boot_storm import storm_steps
 from volbench.analyse.time.warmup_curve import Curve, curves
+from volbench.errors import InputError
 from volbench.model.profile.profile_model import Phase
 from volbench.model.results.finding import Severity
-from volbench.present.formatting import number, records, text
-from volbench.present.plots.chart import build_plots, drawable
+from volbench.present.plots.chart import build_plot, build_plots, drawable
 from volbench.present.plots.charts.warmup_curves import MIN_PENALTY
 from volbench.present.plots.description import Panel, Plot, numbers
 from volbench.present.plots.kinds import KINDS, Frames, Options
 from volbench.present.plots.labels import rows_height_in
-from volbench.present.plots.marks import Span
 from volbench.present.plots.selection import valid_frames
-from volbench.present.tables.findings_table import STYLES
 from volbench.present.tables.volumes_table import is_collection
 
+_PLACES = 6  # For charts of a report: a page of nine runs is three screens
+_MAX_ABREAST, _WIDE_IN = 2, 11.0  # Panels and inches from which a chart takes two places
 _DEFAULTS = Options()
-_MAX_BARS = 6
+# Heights of the panels of a chart of a report, drawn alone and fitted to the page; higher ones are
+# for volbench plot
+_MAX_HEIGHT_IN, _MAX_FITTED_IN = 6.8, 4.6
+# Charts behind those of the first screen, while there is room for them
+_FURTHER = (
+    *("iops", "latency", "sweep", "heatmap", "series"),
+    *("ecdf", "blocks", "bandwidth"),
+)
+_MAX_BARS = 10  # Jobs
 # Columns that are equal along one curve of a sweep
 _PLACE = ("campaign", "host", "profile", "volume", "block_bytes")
-_HEIGHT_IN = 3.4  # Of the panels together, so that title, verdict and chart share the first screen
+_HEIGHT_IN = 3.0  # Of the panels together, so that title, verdict and chart share the first screen
 _MAX_STORMS = 2  # More parallel steps are a fleet. Noticed by: test_lead_charts.py
 _SWEPT = ("iodepth", "numjobs", "block_bytes")
 _MIN_KNEE_POINTS = 3  # Two points have no knee. Noticed by: test_first_screen.py
@@ -79,7 +86,7 @@ def _noted(plot: Plot, narrowed: Frames, frames: Frames) -> Plot:
     drawn, every = (len(measured(chart_frames["summary"])) for chart_frames in (narrowed, frames))
     if drawn == every:
         return plot
-    note = f"Shown: {drawn:,} of {every:,} results; the charts below have more"
+    note = f"Shown: {drawn:,} of {every:,} results"
     return replace(plot, caption=(note, *plot.caption))
 
 
@@ -217,35 +224,47 @@ def _series(frames: Frames, run: str) -> Plot | None:
     return None if plot is None else replace(_cut(plot, 1), title=f"{KINDS['series'].title}: {run}")
 
 
-def finding_plots(frames: Frames) -> dict[str, Plot]:
-    """Return rule to the series of the first run it warns about, its stretch of time shaded.
+def report_plots(frames: Frames, options: Options = _DEFAULTS) -> list[Plot]:
+    """Return the charts of a report: those of the first screen, and others that fit the page.
 
-    Rules that only add notes have none, nor have those whose runs have no series.
+    None of them draws an invalid result while others are valid.
     """
-    findings = frames.get("findings", pd.DataFrame())
-    plots: dict[str, Plot] = {}
-    if findings.empty:
-        return plots
-    order = [severity.value for severity in STYLES]
-    severe = findings[findings["severity"] != Severity.NOTE.value]
-    ranked = severe.sort_values(
-        "severity", key=lambda severities: severities.map(order.index), kind="stable"
-    )
-    for row in records(ranked.drop_duplicates("rule")):
-        plot = _series(frames, text(row, "run"))
-        if plot is not None:
-            plots[text(row, "rule")] = _shaded(plot, number(row, "from_s"), number(row, "to_s"))
+    plots = lead_plots(frames, options)
+    room = _PLACES - sum(1 + is_wide(plot) for plot in plots)
+    for name in _FURTHER:
+        if room > 0 and name not in {plot.name for plot in plots}:
+            plot = _valid_chart(name, frames, options)
+            if plot is None or sum(plot.heights) > _MAX_HEIGHT_IN:
+                continue
+            fitted = _cut(plot, len(plot.heights))
+            if sum(fitted.heights) <= _MAX_FITTED_IN and 1 + is_wide(plot) <= room:
+                plots.append(fitted)
+                room -= 1 + is_wide(plot)
     return plots
 
 
-def _shaded(plot: Plot, start_s: float, end_s: float) -> Plot:
-    if math.isnan(start_s) or math.isnan(end_s):
-        return plot
-    span = Span(start_s, end_s)
-    panels = (replace(panel, marks=(span, *panel.marks)) for panel in plot.panels)
-    return replace(
-        plot, panels=tuple(panels), caption=("Shaded: the affected period", *plot.caption)
-    )
+def is_wide(plot: Plot) -> bool:
+    """Return whether a chart takes the whole width of a page."""
+    return len(plot.widths) > _MAX_ABREAST or plot.width_in > _WIDE_IN
+
+
+def _valid_chart(name: str, frames: Frames, options: Options) -> Plot | None:
+    """Return a chart of valid results; of invalid ones where there are no others."""
+    kind = replace(KINDS[name], draws_invalid=False)
+    try:
+        return build_plot(kind, kind.frames_of(frames), options=options)
+    except InputError:  # there is nothing for it
+        return None
+
+
+def storm_sentence(frames: Frames) -> str:
+    """Return the main numbers of the storm that leads the report; empty for none."""
+    if any(frames.get(name, pd.DataFrame()).empty for name in ("summary", "series")):
+        return ""
+    if not storm_steps(frames) or not _few_storms(frames):
+        return ""
+    plot = _chart("storm", frames, _DEFAULTS)
+    return "" if plot is None else plot.description
 
 
 def _cut(plot: Plot, rows: int) -> Plot:

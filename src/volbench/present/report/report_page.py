@@ -1,55 +1,63 @@
 """HTML pages of reports, and of the index of a site, with every text from a file escaped.
 
-Scripts are allowed by their hash (Content Security Policy level 3, 2.3.1); no other runs, and no
-request can leave the page.
+A page has no script and loads nothing: charts are pictures in it.
 """
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
-from functools import partial
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
-from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from volbench.model.campaign.planned_run import RunState
-from volbench.present.formatting import instant, printable
-from volbench.present.renderers.interactive import LIBRARY, asset, chart_scripts, digest, pack
-from volbench.present.report.campaign_section import CampaignSection, campaign_section
+from volbench.model.campaign.planned_run import Run, RunNote, RunState, note_of, unfinished
+from volbench.present.formatting import Row, instant, printable, records
 from volbench.present.report.content import MultiCampaignContent, ReportContent
-from volbench.present.report.embedded_runs import (
-    ROOM_CHARS,
-    file_name,
-    packed_rows,
-    run_columns,
-    run_details,
-)
-from volbench.present.report.outcomes import KeyNumber
+from volbench.present.report.outcomes import client_outcomes, job_outcomes
+from volbench.present.report.report_text import FirstScreen, cautions, first_screen, summary
+from volbench.present.tables.audit_table import audit_table
+from volbench.present.tables.expectations_table import expectations_page_table
+from volbench.present.tables.findings_table import findings_text, invalid_runs
+from volbench.present.tables.html_table import html_table
 from volbench.units import counted_noun
 
 if TYPE_CHECKING:
-    from volbench.present.report.multi_campaign import MultiCampaignSection
+    from volbench.present.tables.table import Table
 
-# After those of charts, in the order in which they use each other
-_SCRIPTS = (
-    *("view.js", "runs.js", "filters.js", "explorer.js", "run_panel.js", "comparison.js"),
-    "tables.js",
+METHODS = (
+    "Each run is one fio process. fio's output and logs are kept, and every number here is read"
+    " from them: rates are I/Os divided by elapsed time, percentiles come from fio's bins (accurate"
+    " to 0.8 %), means and extremes are exact. Warm-up and preparation are not part of the headline"
+    " numbers. Repeats of a job are pooled by their median, never single seconds of a run."
 )
-# Rows of a table that are in the page as such; it makes the others when they are shown
-_MAX_ROWS = 60
-_PAPER_ROWS = 12  # Rows of a table that are printed, as in `report.css`
+_MAX_LISTED = 60  # Runs without a result, job files, hosts and volumes; the folder has all of them
+
+JobRun = tuple[str, str, RunState]
+
+
+@dataclass(frozen=True)
+class CampaignSection:
+    """One campaign on the page."""
+
+    content: ReportContent
+    first: FirstScreen
+    tables: Sequence[Table[Any]]
+    findings: str  # grouped by rule, as a text of several lines; empty for none
+    cautions: Sequence[str]
+    summary: Sequence[str]
+    failures: Sequence[tuple[Run, RunNote]]
+    jobs: Sequence[tuple[str, Sequence[JobRun]]]  # job files with the runs that used them
+    plan: dict[str, str]
+    versions: Sequence[str]
 
 
 def render_report(content: ReportContent) -> str:
     """Return the report of one campaign as one HTML text that needs no network."""
-    return render_section(single_section(content))
-
-
-def single_section(content: ReportContent) -> CampaignSection:
-    """Return the section of the only campaign of a page."""
-    return campaign_section(content, prefix="", level=2, room_chars=ROOM_CHARS)
+    return render_section(campaign_section(content))
 
 
 def render_section(section: CampaignSection) -> str:
@@ -65,67 +73,119 @@ def render_reports(
     Args:
         contents: at least one.
     """
-    from volbench.present.report.multi_campaign import (  # noqa: PLC0415 - brings scipy
-        multi_campaign_section,
+    return _page(title, [campaign_section(content) for content in contents], together)
+
+
+def campaign_section(content: ReportContent) -> CampaignSection:
+    """Return the section of a campaign."""
+    names = ("summary", "findings", "verdicts", "aggregate")
+    rows = {name: records(content.frames[name]) if name in content.frames else [] for name in names}
+    outcomes = job_outcomes(rows["summary"], invalid=invalid_runs(rows["findings"]))
+    answers: list[Table[Any]] = []
+    if content.expected:
+        answers.append(expectations_page_table(content.expected))
+    if content.audited:
+        answers.append(audit_table(content.audited))
+    findings = rows["findings"]
+    versions = {str(row["fio_version"]) for row in rows["summary"] if row.get("fio_version")}
+    return CampaignSection(
+        content=content,
+        first=first_screen(content, rows, outcomes),
+        tables=[*answers, *content.tables],
+        findings=findings_text(findings, runs=_finished(rows["summary"])) if findings else "",
+        cautions=[
+            *(f"{words}." for words in content.imprecise),
+            *cautions(client_outcomes(outcomes, rows["aggregate"])),
+        ],
+        summary=summary(content, rows["summary"]),
+        failures=unfinished(content.campaign, content.states),
+        jobs=_jobs(content),
+        plan=_plan_facts(content),
+        versions=sorted(versions),
     )
 
-    room = ROOM_CHARS // len(contents)
-    sections = [
-        campaign_section(content, prefix=f"c{index}-", level=3, room_chars=room)
-        for index, content in enumerate(contents, start=1)
-    ]
-    return _page(title, sections, multi_campaign_section(together))
+
+def _finished(rows: Sequence[Row]) -> int:
+    return len({row["run"] for row in rows if row.get("status") == RunState.FINISHED.value})
+
+
+def _jobs(content: ReportContent) -> list[tuple[str, list[JobRun]]]:
+    """Return each job file with the runs that used it."""
+    runs: dict[str, list[JobRun]] = {}
+    for run in content.campaign.runs:
+        state = note_of(run, content.states).state
+        runs.setdefault(content.jobs.get(run.id, ""), []).append((run.id, run.note, state))
+    return list(runs.items())
+
+
+def _plan_facts(content: ReportContent) -> dict[str, str]:
+    """Return the settings of the plan; imported results have none."""
+    campaign = content.campaign
+    origin = {
+        "campaign": campaign.name,
+        "imported" if campaign.is_imported else "planned": instant(campaign.created_utc),
+        "command line": shlex.join(campaign.command) or "not recorded",
+    }
+    if campaign.is_imported:
+        return origin
+    return {
+        **origin,
+        "seed": str(campaign.seed),
+        "order": campaign.order.value,
+        **({"design": campaign.design} if campaign.design else {}),
+        "after a failed run": campaign.on_error.value,
+        "allowed to be overwritten": ", ".join(campaign.allow_destroy) or "nothing",
+    }
 
 
 def _page(
-    title: str, sections: Sequence[CampaignSection], together: MultiCampaignSection | None
+    title: str, sections: Sequence[CampaignSection], together: MultiCampaignContent | None
 ) -> str:
-    figures = [
-        *(figure for section in sections for figure in section.content.figures),
-        *(figure for section in sections for figure in section.content.lead),
-        *(figure for section in sections for figure in section.content.evidence.values()),
-        *(together.figures if together else ()),
-    ]
-    contents = [(section.id, section.content) for section in sections]
-    runs = run_columns(contents)
-    bokeh = [asset(LIBRARY)] if runs.numbers or any(figure.plot for figure in figures) else []
+    tables: list[Table[Any]] = []
+    if together and together.comparison:
+        from volbench.present.tables.compare_table import (  # noqa: PLC0415 - brings scipy
+            comparison_table,
+            notes,
+            patterns_table,
+        )
+
+        brief = notes(together.comparison, is_brief=True)
+        # The page begins with what the title says
+        verdicts = replace(comparison_table(together.comparison), title="", notes=brief)
+        tables = [verdicts, patterns_table(together.comparison)]
     first = sections[0].content
     return render_template(
         "report.html.j2",
-        *bokeh,
         title=title,
         version=first.volbench_version,
         generated=instant(first.generated_utc),
-        library=pack(bokeh[0]) if bokeh else "",
         campaigns=sections,
-        runs=runs,
-        details=run_details(contents, runs.numbers),
-        most_rows=_MAX_ROWS,
-        paper_rows=_PAPER_ROWS,
-        packed_rows=partial(packed_rows, runs=runs, first=_MAX_ROWS),
         together=together,
+        compared=[table for table in tables if table.rows],
+        methods=METHODS,
+        most=_MAX_LISTED,
         finished=RunState.FINISHED,
     )
 
 
-def render_template(template: str, *scripts: str, **content: object) -> str:
-    """Return a page with the style and the scripts of reports."""
+def render_template(template: str, **content: object) -> str:
+    """Return a page with the style of reports."""
     loader = PackageLoader(__package__, "templates")
     environment = Environment(
-        loader=ChoiceLoader([loader, PackageLoader("volbench.present.renderers.interactive", "")]),
+        loader=loader,
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"printable": printable, "counted": counted_noun}
-    sources = (loader.get_source(environment, name)[0] for name in _SCRIPTS)
-    script = chart_scripts() + "".join(sources)
-    style = asset("page.css") + loader.get_source(environment, "report.css")[0]
+    environment.filters |= {
+        "printable": printable,
+        "counted": counted_noun,
+        "table": html_table,
+    }
+    style = loader.get_source(environment, "report.css")[0]
     return environment.get_template(template).render(
         style=Markup(style),  # noqa: S704 - shipped with the package
-        script=Markup(script),  # noqa: S704 - shipped with the package
-        script_hashes=[digest(text) for text in (script, *scripts)],
         **content,
     )
 
@@ -137,29 +197,18 @@ class SiteEntry:
     title: str  # of its page
     file: str  # name of its page
     created_utc: str  # ISO 8601
-    place: str  # hosts, volumes, runs and versions in one line
-    verdict: str  # its answer in a sentence
-    severity: str  # ``ok``, ``warning`` or ``invalid``
-    quality: str  # data quality in a few words
-    numbers: Sequence[KeyNumber]  # headline figures
+    first: FirstScreen
 
 
 def site_entry(section: CampaignSection, *, taken: Collection[str] = ()) -> SiteEntry:
     """Return the entry of a campaign."""
-    name = file_name(section.content.title)
+    title = section.content.title
+    name = re.sub(r"[^A-Za-z0-9._-]+", "_", title).strip("._") or "campaign"
     names = (
         f"{name}{suffix}.html" for suffix in ("", *(f"-{n}" for n in range(2, len(taken) + 3)))
     )
-    return SiteEntry(
-        title=section.content.title,
-        file=next(page for page in names if page not in {*taken, "index.html"}),
-        created_utc=section.content.campaign.created_utc,
-        place=section.first.place,
-        verdict=section.first.verdict,
-        severity=section.first.badge.severity,
-        quality=section.first.badge.text,
-        numbers=section.key_numbers,
-    )
+    file = next(page for page in names if page not in {*taken, "index.html"})
+    return SiteEntry(title, file, section.content.campaign.created_utc, section.first)
 
 
 def render_site_index(entries: Sequence[SiteEntry], *, title: str, version: str, utc: str) -> str:

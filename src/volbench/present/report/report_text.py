@@ -9,7 +9,6 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 
@@ -19,13 +18,18 @@ from volbench.model.results.finding import Severity
 from volbench.present.formatting import Row, instant, number, short_target, text
 from volbench.present.plots.labels import shape
 from volbench.present.report.content import ReportContent
-from volbench.present.report.lead_charts import worst_warm_up
-from volbench.present.report.outcomes import REACHED, AgainstLimit, KeyNumber, Outcome
-from volbench.present.tables.audit_table import audit_page_table, audit_words
-from volbench.present.tables.expectations_table import expectation_words, expectations_page_table
-from volbench.present.tables.findings_table import findings_by_rule, invalid_runs
-from volbench.present.tables.table import Table
-from volbench.present.tables.volumes_table import collection_words, ranking_tables, workload_classes
+from volbench.present.report.lead_charts import storm_sentence, worst_warm_up
+from volbench.present.report.outcomes import (
+    REACHED,
+    Outcome,
+    client_outcomes,
+    highest_rates,
+    shares_of_limits,
+)
+from volbench.present.tables.audit_table import audit_words
+from volbench.present.tables.expectations_table import expectation_words
+from volbench.present.tables.findings_table import by_rule, invalid_runs
+from volbench.present.tables.volumes_table import collection_words, workload_classes
 from volbench.present.terminal.campaign_text import came_from, sources
 from volbench.units import counted_noun, format_count, format_duration, format_percent, format_size
 
@@ -170,40 +174,44 @@ class FirstScreen:
     place: str
     verdict: str
     badge: QualityBadge
-    # answers to expectations; deliveries of an audit; workloads and ranked volumes of a collection
-    tables: Sequence[Table[Any]] = ()
-    is_collection: bool = False  # of so many volumes that no single number stands for them
 
 
 def first_screen(
-    content: ReportContent,
-    rows: Mapping[str, Sequence[Row]],
-    key: Sequence[KeyNumber],
-    limits: Sequence[AgainstLimit],
+    content: ReportContent, rows: Mapping[str, Sequence[Row]], outcomes: Sequence[Outcome]
 ) -> FirstScreen:
-    """Return the first screen of a campaign."""
-    invalid = invalid_runs(rows["findings"])
-    classes = [] if rows.get("aggregate") else workload_classes(rows["summary"], invalid)
-    climb = None if classes else worst_warm_up(content.frames)
-    sentence = _curve_text(climb) if climb else _answer(key, rows, limits)
-    if classes:
-        sentence = " ".join(collection_words(rows["summary"], classes, invalid))
-    if content.lead and content.lead[0].kind == "storm":
-        sentence = content.lead[0].description
-    if content.answer:
-        sentence = " ".join(content.answer)
-    if content.audited:
-        sentence = audit_words(content.audited)
-    expected = [expectations_page_table(content.expected)] if content.expected else []
-    audited = [audit_page_table(content.audited)] if content.audited else []
-    sentences = (expectation_words(content.expected), sentence, _imprecise(content.imprecise))
+    """Return the first screen of a campaign.
+
+    Args:
+        rows: of the frames ``summary``, ``findings``, ``verdicts`` and ``aggregate``.
+    """
+    sentences = (
+        expectation_words(content.expected),
+        _sentence(content, rows, outcomes),
+        _imprecise(content.imprecise),
+    )
     return FirstScreen(
         _place(content, rows["summary"]),
         " ".join(filter(None, sentences)),
         _badge(content, rows["findings"]),
-        [*expected, *audited, *ranking_tables(classes)],
-        is_collection=bool(classes),
     )
+
+
+def _sentence(
+    content: ReportContent, rows: Mapping[str, Sequence[Row]], outcomes: Sequence[Outcome]
+) -> str:
+    """Return what the campaign was made to answer, or what fits what was measured."""
+    if content.audited:
+        return audit_words(content.audited)
+    if content.answer:
+        return " ".join(content.answer)
+    if storm := storm_sentence(content.frames):
+        return storm
+    invalid = invalid_runs(rows["findings"])
+    classes = [] if rows.get("aggregate") else workload_classes(rows["summary"], invalid)
+    if classes:
+        return " ".join(collection_words(rows["summary"], classes, invalid))
+    climb = worst_warm_up(content.frames)
+    return _curve_text(climb) if climb else _answer(rows, outcomes)
 
 
 def _imprecise(missed: Sequence[str]) -> str:
@@ -275,28 +283,21 @@ def _curve_text(curve: Curve) -> str:
     )
 
 
-def _answer(
-    key: Sequence[KeyNumber], rows: Mapping[str, Sequence[Row]], limits: Sequence[AgainstLimit]
-) -> str:
+def _answer(rows: Mapping[str, Sequence[Row]], outcomes: Sequence[Outcome]) -> str:
     """Return the highest rates, their bottleneck, and how many results are steady or left out."""
-    if not key:
+    rates = highest_rates(client_outcomes(outcomes, rows["aggregate"]))
+    if not rates:
         return _without_numbers(rows)
-    phrases = [result.phrase for result in key if result.phrase]
-    if max(result.jobs for result in key) == 1:
-        parts = [", ".join(phrases)]
-    else:
-        rates = f"Up to {' and '.join(phrases)}{key[0].of}"
-        parts = [rates] if phrases else ["No rate was reported"]
     verdicts = rows["verdicts"]
-    parts += [*_limit(limits), *_bottleneck(verdicts), *_steady(verdicts), *_left_out(rows)]
-    return "; ".join(parts) + "."
+    parts = [rates, *_limit(shares_of_limits(outcomes)), *_bottleneck(verdicts)]
+    return "; ".join([*parts, *_steady(verdicts), *_left_out(rows)]) + "."
 
 
 def _without_numbers(rows: Mapping[str, Sequence[Row]]) -> str:
     """Return why there is no number: nothing finished, all is invalid, or logs have no totals."""
     findings = rows["findings"]
-    worst = [rule for rule in findings_by_rule(findings) if rule.severity == Severity.INVALID.value]
-    if not worst:
+    invalid = by_rule([row for row in findings if row["severity"] == Severity.INVALID.value])
+    if not invalid:
         states = {row.get("status") for row in rows["summary"]}
         if RunState.FINISHED.value in states:
             return "The finished runs have time series but no totals: see the charts."
@@ -304,14 +305,14 @@ def _without_numbers(rows: Mapping[str, Sequence[Row]]) -> str:
             return "No run finished; the table of results has what the others reported."
         return "No run has a result yet."
     count = counted_noun(len(invalid_runs(findings)), "result")
+    first = next(iter(invalid.values()))[0]
     return (
-        f"No valid result: {count} invalid ({listed(rule.rule for rule in worst)})."
-        f" {worst[0].example.removesuffix('.')}. What to do: {worst[0].advice}"
+        f"No valid result: {count} invalid ({listed(invalid)})."
+        f" {text(first, 'message').removesuffix('.')}. What to do: {text(first, 'advice')}"
     )
 
 
-def _limit(limits: Sequence[AgainstLimit]) -> list[str]:
-    shares = [max(v for v in (outcome.iops, outcome.bw) if not math.isnan(v)) for outcome in limits]
+def _limit(shares: Sequence[float]) -> list[str]:
     if not shares:
         return []
     reached = sum(share >= REACHED for share in shares)

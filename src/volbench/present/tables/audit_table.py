@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -39,16 +38,6 @@ def audit_table(found: Sequence[Delivery]) -> Table[Delivery]:
         Column[Delivery]("bottleneck", _bottleneck, priority=4, is_folded=True),
     )
     return Table("audit", columns, found, record=_record)
-
-
-def audit_page_table(found: Sequence[Delivery]) -> Table[Delivery]:
-    """Return the table for a page, with the reasons, which `audit_notes` gives on a terminal."""
-    table = audit_table(found)
-    reason = Column[Delivery]("reason", lambda each: each.reason, is_folded=True, is_optional=True)
-    columns = [
-        replace(column, label=column.heading.capitalize()) for column in (*table.columns, reason)
-    ]
-    return replace(table, columns=columns, title="Promised and delivered")
 
 
 def _identity(name: str, delivery: Delivery) -> str:

@@ -124,15 +124,10 @@ def patterns_table(comparison: Comparison) -> Table[PatternRatios]:
     """Return a row for each candidate, metric and pattern: mean ratio, spread, most different."""
 
     def ratio(
-        name: str, label: str, priority: int, of: Callable[[PatternRatios], float]
+        name: str, priority: int, of: Callable[[PatternRatios], float]
     ) -> Column[PatternRatios]:
         return Column(
-            name,
-            lambda pattern: change_text(of(pattern)),
-            label=label,
-            priority=priority,
-            is_right=True,
-            value=of,
+            name, lambda pattern: change_text(of(pattern)), priority=priority, is_right=True
         )
 
     def most_different(pattern: PatternRatios) -> str:
@@ -141,13 +136,13 @@ def patterns_table(comparison: Comparison) -> Table[PatternRatios]:
     return Table(
         "patterns",
         [
-            Column("candidate", lambda pattern: pattern.candidate, label="Candidate", priority=2),
+            Column("candidate", lambda pattern: pattern.candidate, priority=2),
             Column("metric", lambda pattern: measure_name(pattern.measure), priority=IDENTITY),
-            Column("pattern", lambda pattern: pattern.kind, label="Pattern", priority=IDENTITY),
+            Column("pattern", lambda pattern: pattern.kind, priority=IDENTITY),
             Column("workloads", lambda pattern: str(len(pattern.rows)), priority=2, is_right=True),
-            ratio("mean", "Geometric mean", 1, lambda pattern: pattern.mean),
-            ratio("lowest", "Lowest", 1, lambda pattern: pattern.rows[0].ratio),
-            ratio("highest", "Highest", 1, lambda pattern: pattern.rows[-1].ratio),
+            ratio("mean", 1, lambda pattern: pattern.mean),
+            ratio("lowest", 1, lambda pattern: pattern.rows[0].ratio),
+            ratio("highest", 1, lambda pattern: pattern.rows[-1].ratio),
             Column("faster", lambda pattern: str(pattern.count(is_faster=True)), is_right=True),
             Column("slower", lambda pattern: str(pattern.count(is_faster=False)), is_right=True),
             Column("most_different", most_different, priority=3, is_folded=True),
@@ -256,10 +251,6 @@ def _columns(rows: Sequence[Compared]) -> list[Column[Compared]]:
             lambda row: _verdict_words(row, shared) + (" !" if row.warnings else ""),
             priority=IDENTITY,
             is_folded=True,
-            help="sorted by the ratio to the base",
-            value=lambda row: row.ratio,
-            tooltip=lambda row: "" if math.isnan(row.ratio) else f"ratio {row.ratio!r}",
-            is_sorted_as_number=True,
         ),
     ]
 
@@ -301,9 +292,6 @@ def _value_column(
         header=header,
         priority=2,
         is_right=True,
-        help="median of the repeats",
-        value=lambda row: group_of(row).median,
-        tooltip=lambda row: repr(group_of(row).median),
     )
 
 

@@ -25,9 +25,7 @@ _ON_A_PAGE = ("expectation", "answer", "job", "direction", "value", "repeats", "
 
 def expectations_page_table(verdicts: Sequence[Verdict]) -> Table[Verdict]:
     """Return the table for a page, which has room for all columns."""
-    table = expectations_table(verdicts).with_columns(_ON_A_PAGE)
-    columns = [replace(column, label=column.heading.capitalize()) for column in table.columns]
-    return replace(table, columns=columns, title="Expectations")
+    return replace(expectations_table(verdicts).with_columns(_ON_A_PAGE), title="Expectations")
 
 
 def expectation_words(verdicts: Sequence[Verdict]) -> str:

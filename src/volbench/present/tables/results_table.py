@@ -21,7 +21,6 @@ from volbench.model.profile.profile_model import Phase
 from volbench.present.formatting import (
     MISSING,
     NARROW_STATISTICS,
-    PAGE_STATISTICS,
     STATISTICS,
     Row,
     block_size,
@@ -37,8 +36,8 @@ from volbench.present.formatting import (
     text,
     whole,
 )
-from volbench.present.tables.findings_table import badges_of, rows_by_run, warning_marks
-from volbench.present.tables.table import IDENTITY, Column, Source, Table, quantity
+from volbench.present.tables.findings_table import warning_marks
+from volbench.present.tables.table import IDENTITY, Column, Table, quantity
 from volbench.present.tables.volumes_table import collection_words, ranking_tables, workload_classes
 from volbench.units import counted_noun, format_count, format_latency, format_size
 
@@ -220,26 +219,9 @@ def _distinguishing_columns(rows: Sequence[Row], identity: Collection[str]) -> l
     ]
 
 
-# Names of columns that hosts, plans and steps give, with their tooltip on a page
-_HELP = {
-    "client": "number of the client within its step",
-    "phase": "precondition, warmup or measured",
-    "numjobs": "jobs in parallel",
-    "role": "role of the volume",
-}
-
-
 def _identifying(name: str) -> Column[Row]:
     """Return a column that says which run a row is of."""
-    bare = name.removeprefix(LABEL_PREFIX)
-    is_label = bare != name
-    return Column(
-        name,
-        header=bare,
-        label=bare if is_label or bare == "numjobs" else bare.capitalize(),
-        help=f"label {bare} of the host" if is_label else _HELP.get(name, ""),
-        is_sorted_as_number=name in {"client", "repeat", "numjobs"},
-    )
+    return Column(name, header=name.removeprefix(LABEL_PREFIX))
 
 
 def _job(row: Row) -> str:
@@ -269,61 +251,42 @@ def _latency_column(statistic: str) -> Column[Row]:
             return bound
         return format_latency(statistic_of_row.seconds) + "*" * statistic_of_row.is_completion
 
-    def tooltip(row: Row) -> str:
-        column = latency(row, statistic).column
-        kind = column.partition("_")[0]
-        return f"{row[column]} s ({kind})" if column else "not reported by the tool"
-
     return Column(
         f"lat_{statistic}_s",
         show,
         header=f"lat {statistic}",
-        label=f"Latency {STATISTICS[statistic]}",
         priority=_LATENCY_PRIORITY.get(statistic, 7),
         is_right=True,
-        value=lambda row: row.get(latency(row, statistic).column),
-        tooltip=tooltip,
     )
 
 
 _WORKLOAD: tuple[Column[Row], ...] = (
-    Column("rw", pattern, label="Pattern", help="access pattern as fio names it"),
+    Column("rw", pattern),
     quantity(
         "block_bytes",
         "bs",
-        label="Block",
-        help="block size, in powers of 1024",
         show=lambda row: text(row, "rw") if is_merged(row) else block_size(row),
-        unknown="varies",
         is_right=False,
-        is_sorted_as_number=True,
     ),
     quantity(
         "iodepth",
         show=lambda row: text(row, "rw") if is_merged(row) else whole(row, "iodepth"),
-        label="Queue depth",
-        help="I/Os kept in flight by each job (iodepth)",
-        unit="",
     ),
     Column(
         "direct",
         lambda row: flag(row, "direct"),
         priority=7,
-        label="Direct",
-        help="whether the page cache was bypassed",
     ),
 )
 _RATES: tuple[Column[Row], ...] = (
-    quantity("iops", "IOPS", help="I/Os per second"),
+    quantity("iops", "IOPS"),
     quantity(
         "bw_bytes_per_s",
         "bandwidth",
         priority=2,
-        label="Bandwidth",
-        help="bytes per second, in powers of 1000",
     ),
 )
-_STATUS: Column[Row] = Column("status", styles=STATE_STYLES, label="Status")
+_STATUS: Column[Row] = Column("status", styles=STATE_STYLES)
 
 
 def _result_columns(identity: Collection[str]) -> list[Column[Row]]:
@@ -355,33 +318,6 @@ def _cpu(row: Row) -> str:
     """Return the CPU time of each process of the job, user and system, of one CPU."""
     percent = number(row, "cpu_usr") + number(row, "cpu_sys")
     return MISSING if math.isnan(percent) else f"{percent:.3g} %"
-
-
-def results_page_table(rows: Sequence[Row], findings: Sequence[Row] = ()) -> Table[Row]:
-    """Return the results for the page of a report, with badges of the findings."""
-    names = ["host", *_labels(rows), "client", "profile", "phase", "repeat"]
-    extra = _differing(rows, names)
-    extra += ["numjobs"] if any(number(row, "numjobs") > 1 for row in rows) else []
-    volume = replace(_identifying("role"), label="Volume", tooltip=lambda row: text(row, "volume"))
-    job: Column[Row] = Column(
-        "job",
-        job_label,
-        label="Job",
-        help="name of the job in the profile",
-        tooltip=lambda row: text(row, "run"),
-    )
-    latencies = [_latency_column(name) for name in PAGE_STATISTICS]
-    is_starred = any(latency(row, name).is_completion for row in rows for name in PAGE_STATISTICS)
-    by_run = rows_by_run(findings)
-    return Table(
-        "results",
-        [job, *map(_identifying, extra), volume, *_WORKLOAD, *_RATES, *latencies, _STATUS],
-        in_numeric_order(rows),
-        title="A row for each run and direction. Point at a number for its exact value."
-        + " * is completion latency, where that of the whole I/O was not reported." * is_starred,
-        badges=lambda row: badges_of(by_run, row),
-        source=lambda row: Source((text(row, "run"),), text(row, "direction")),
-    )
 
 
 def _notes(
@@ -453,40 +389,30 @@ def _merged_p99(row: Row) -> str:
 AGGREGATE_COLUMNS: tuple[Column[Row], ...] = (
     Column("campaign", priority=IDENTITY, is_optional=True),
     Column("profile", priority=IDENTITY, is_optional=True),
-    Column("repeat", priority=IDENTITY, is_optional=True, label="Repeat", is_sorted_as_number=True),
-    Column("job", job_label, priority=IDENTITY, label="Job"),
-    Column("direction", priority=IDENTITY, label="Direction"),
+    Column("repeat", priority=IDENTITY, is_optional=True),
+    Column("job", job_label, priority=IDENTITY),
+    Column("direction", priority=IDENTITY),
     Column(
         "clients",
         _clients,
         is_right=True,
-        label="Clients",
-        help="that finished, of those planned",
-        value=lambda row: row.get("clients"),
     ),
-    quantity(
-        "overlap_s", "overlap", priority=4, label="Overlap", help="time in which all of them ran"
-    ),
-    *(replace(column, help="") for column in _RATES),
+    quantity("overlap_s", "overlap", priority=4),
+    *(replace(column) for column in _RATES),
     Column(
         "fairness",
         lambda row: shown(row, "fairness", "{:.2f}".format),
         is_right=True,
         priority=3,
-        label="Fairness",
-        help="Jain's index of the clients' IOPS: 1 if all are equal, 1/n if one has everything",
-        value=lambda row: row.get("fairness"),
     ),
-    quantity("lat_mean_s", "lat mean", priority=4, label="Latency mean"),
-    quantity("lat_p99_s", "lat p99", show=_merged_p99, priority=2, label="Latency p99"),
-    quantity("lat_max_s", "lat max", priority=5, label="Latency max"),
+    quantity("lat_mean_s", "lat mean", priority=4),
+    quantity("lat_p99_s", "lat p99", show=_merged_p99, priority=2),
+    quantity("lat_max_s", "lat max", priority=5),
     quantity(
         "start_skew_s",
         "start skew",
         priority=3,
         show=skew,
-        label="Start skew",
-        help="from the first client's first I/O to the last one's",
     ),
 )
 
@@ -497,18 +423,6 @@ def _label_columns(rows: Sequence[Row]) -> list[Column[Row]]:
         replace(_identifying(name), priority=4 if place else IDENTITY)
         for place, name in enumerate(_differing(rows, _labels(rows)))
     ]
-
-
-def aggregate_page_table(rows: Sequence[Row]) -> Table[Row]:
-    """Return the aggregate over clients for the page of a report."""
-    by_name = {column.name: column for column in AGGREGATE_COLUMNS}
-    first = [by_name[name] for name in ("job", "repeat", "direction")]
-    return Table(
-        "aggregate",
-        [*first, *_label_columns(rows), *(column for column in AGGREGATE_COLUMNS[5:])],
-        rows,
-        title=f"S{_sums_note(rows)[1:]}.",
-    )
 
 
 def aggregate_table(rows: Sequence[Row]) -> Table[Row]:

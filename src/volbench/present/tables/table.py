@@ -1,7 +1,7 @@
-"""Declaration of a table: its columns, each with text, exact value and priority, and its rows.
+"""Declaration of a table: its columns, each with text and priority, and its rows.
 
 A table is declared once. `volbench.present.tables.render_table` writes it for a terminal and as
-JSON, CSV and Markdown; the page of a report shows the same columns with their exact values.
+JSON, CSV and Markdown, `volbench.present.tables.html_table` for a page.
 """
 
 from __future__ import annotations
@@ -18,31 +18,12 @@ from volbench.present.formatting import (
     Row,
     printable,
     shown,
-    unit_of,
     unit_words,
 )
 
 IDENTITY = 0  # Priority of columns that identify rows: they are shown at any width
 
 Item = TypeVar("Item")
-
-
-@dataclass(frozen=True)
-class Badge:
-    """A mark beside a result that a rule warns about, with a link to the rule's findings."""
-
-    rule: str
-    severity: str  # warning or invalid
-    message: str  # of the finding
-    place: str = ""  # begins the id of the rule's findings, where there are several campaigns
-
-
-@dataclass(frozen=True)
-class Source:
-    """Runs behind a row, by which a page filters it; no direction stands for all."""
-
-    runs: tuple[str, ...] = ()
-    direction: str = ""
 
 
 @dataclass(frozen=True)
@@ -61,14 +42,6 @@ class Column(Generic[Item]):
     is_optional: bool = False  # left out where all cells are empty or n/a
     meaning: str = ""  # what the values are, in a sentence
     styles: Mapping[str, str] = field(default_factory=dict)  # text of a cell to its colour
-    label: str = ""  # heading on a page, which has room for whole words; the header if empty
-    help: str = ""  # tooltip of the heading on a page; the meaning if empty
-    # exact value of a cell, by which a page sorts; None for the text
-    value: Callable[[Item], object] | None = None
-    unit: str = ""  # of the exact value, for its tooltip; empty for no tooltip
-    tooltip: Callable[[Item], str] | None = None  # of a cell, instead of value and unit
-    unknown: str = ""  # tooltip of a missing value
-    is_sorted_as_number: bool = False  # though it is not aligned right on a terminal
 
     @property
     def heading(self) -> str:
@@ -81,26 +54,6 @@ class Column(Generic[Item]):
             return printable(self.show(item))
         value = item.get(self.name) if isinstance(item, Mapping) else None
         return plain_text(value)
-
-    @property
-    def is_numeric(self) -> bool:
-        """Whether a page aligns the column right and sorts it as numbers."""
-        return self.is_right or self.is_sorted_as_number
-
-    def exact(self, item: Item) -> str:
-        """Return what a page sorts by: a number in full precision, or text; empty if missing."""
-        if self.value is None:
-            text = self.cell(item)
-            return "" if text == MISSING else text
-        value = self.value(item)
-        return "" if value is None or value != value else str(value)  # noqa: PLR0124 - NaN alone differs from itself
-
-    def hint(self, item: Item) -> str:
-        """Return the tooltip of a cell on a page."""
-        if self.tooltip is not None:
-            return self.tooltip(item)
-        exact = self.exact(item) if self.unit or self.unknown else ""
-        return f"{exact} {self.unit}" * bool(self.unit) if exact else self.unknown
 
 
 @dataclass(frozen=True)
@@ -116,8 +69,6 @@ class Table(Generic[Item]):
     title: str = ""  # above the table
     notes: Sequence[str] = ()  # lines below the table
     document: object = None  # complete JSON document, if it is more than a list of records
-    badges: Callable[[Item], Sequence[Badge]] | None = None  # warnings about a row, on a page
-    source: Callable[[Item], Source] | None = None  # runs behind a row; None: never filtered
 
     def records(self) -> list[Row]:
         """Return the values of each row by name; rows that have none are left out."""
@@ -130,10 +81,6 @@ class Table(Generic[Item]):
         if isinstance(item, Mapping):
             return item
         return {column.name: column.cell(item) for column in self.columns}
-
-    def badges_of(self, item: Item) -> Sequence[Badge]:
-        """Return the warnings about a row."""
-        return self.badges(item) if self.badges else ()
 
     def with_columns(self, names: Sequence[str]) -> Table[Item]:
         """Return the table with the named columns alone, in that order, none of them left out.
@@ -235,21 +182,15 @@ def text_table(  # noqa: PLR0913 - the attributes of a table and of its columns
     return Table(name, columns, listed, record=record, title=title, notes=notes)
 
 
-_UNIT_NAMES = {"bytes/s": "bytes per second", "1/s": "I/Os per second"}
-
-
 def quantity(name: str, header: str = "", *, priority: int = 1, **more: Any) -> Column[Any]:  # noqa: ANN401 - any other attribute of a column
     """Return a column of numbers of a frame, in the unit that the end of its name says."""
-    unit_format, unit = unit_words(name), unit_of(name)
+    unit_format = unit_words(name)
     column: Column[Row] = Column(
         name,
         lambda row: shown(row, name, unit_format),
         header=header,
         priority=priority,
         is_right=True,
-        value=lambda row: row.get(name),
-        unit=_UNIT_NAMES.get(unit, unit),
-        unknown="not reported by the tool",
     )
     return replace(column, **more)
 

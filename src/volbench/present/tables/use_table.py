@@ -1,7 +1,4 @@
-"""USE table of devices: utilization, saturation and errors beside each run.
-
-The terminal and the report show the same columns.
-"""
+"""USE table of devices: utilization, saturation and errors beside each run."""
 
 from __future__ import annotations
 
@@ -12,7 +9,7 @@ from dataclasses import replace
 
 from volbench.model.profile.profile_model import Phase
 from volbench.present.formatting import MISSING, Row, number, shown, text
-from volbench.present.tables.table import IDENTITY, Column, Source, Table, quantity
+from volbench.present.tables.table import IDENTITY, Column, Table, quantity
 from volbench.units import (
     format_count,
     format_duration,
@@ -52,19 +49,6 @@ def use_table(rows: Sequence[Row]) -> Table[Row]:
         return {key: value for key, value in row.items() if key != "name"}
 
     return Table("use", [job, *use_columns(rows)], named, record=record, notes=NOTES)
-
-
-def use_page_table(rows: Sequence[Row]) -> Table[Row]:
-    """Return the table for the page of a report, whose headings explain themselves."""
-    table = use_table(rows)
-    job, *others = table.columns
-    return replace(
-        table,
-        columns=[replace(job, label="Job", tooltip=lambda row: text(row, "run")), *others],
-        title="A row for each run with samples of the device. Shares in brackets are of the"
-        " declared limit. Point at a heading for its meaning.",
-        source=lambda row: Source((text(row, "run"),)),
-    )
 
 
 def _rate(row: Row, column: str, share: str, format_value: Callable[[float], str]) -> str:
@@ -132,23 +116,10 @@ def _column(
     priority: int,
     meaning: str,
     show: Callable[[Row], str] | None = None,
-    *,
-    sum_of: Sequence[str] = (),
 ) -> Column[Row]:
-    """Return a column; without a format of its own, a number in the unit of its name.
-
-    Args:
-        sum_of: columns whose sum a page sorts by; that of its name if empty.
-    """
-    column = quantity(name, header, priority=priority, meaning=meaning, unit="", unknown="")
-
-    def value(row: Row) -> float:
-        known = [
-            amount for column in sum_of or (name,) if not math.isnan(amount := number(row, column))
-        ]
-        return math.fsum(known) if known else math.nan
-
-    return replace(column, show=show or column.show, value=value)
+    """Return a column; without a format of its own, a number in the unit of its name."""
+    column = quantity(name, header, priority=priority, meaning=meaning)
+    return replace(column, show=show or column.show)
 
 
 _LIMIT = "in brackets the share of the declared limit"
@@ -159,7 +130,6 @@ _COLUMNS: tuple[Column[Row], ...] = (
         1,
         f"Utilization: I/Os that the device completed, {_LIMIT}",
         lambda row: _rate(row, "iops", "iops_percent", format_count),
-        sum_of=("read_iops", "write_iops"),
     ),
     _column(
         "device_bw_bytes_per_s",
@@ -167,7 +137,6 @@ _COLUMNS: tuple[Column[Row], ...] = (
         2,
         f"Utilization: bytes that the device moved, {_LIMIT}",
         lambda row: _rate(row, "bw_bytes_per_s", "bw_percent", format_rate),
-        sum_of=("read_bw_bytes_per_s", "write_bw_bytes_per_s"),
     ),
     _column(
         "active_percent", "active", 3, "Utilization: share of the time with a request in flight"
@@ -178,7 +147,6 @@ _COLUMNS: tuple[Column[Row], ...] = (
         2,
         "Mean time of a request in queue and device",
         _latency,
-        sum_of=("read_lat_s", "write_lat_s"),
     ),
     _column(
         "queue_depth",
@@ -222,7 +190,6 @@ _COLUMNS: tuple[Column[Row], ...] = (
         3,
         "Errors: failed requests of the device, and fio's error",
         _errors,
-        sum_of=("io_errors",),
     ),
     Column("bottleneck", _bottleneck, meaning="What limited the run"),
 )

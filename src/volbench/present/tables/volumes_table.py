@@ -27,7 +27,7 @@ from volbench.present.formatting import (
     whole,
 )
 from volbench.present.tables.findings_table import invalid_runs
-from volbench.present.tables.table import IDENTITY, Column, Source, Table
+from volbench.present.tables.table import IDENTITY, Column, Table
 from volbench.units import counted_noun, format_count, format_latency, format_rate
 
 if TYPE_CHECKING:
@@ -250,26 +250,23 @@ def workloads_table(classes: Sequence[WorkloadClass]) -> Table[WorkloadClass]:
     def rate(
         name: str, label: str, priority: int, of: Callable[[WorkloadClass], float]
     ) -> Column[WorkloadClass]:
-        return _amount(name, label, priority, of, format_count, "I/Os per second")
+        return _amount(name, label, priority, of, format_count)
 
     columns: list[Column[WorkloadClass]] = [
-        Column("workload", lambda group: group.workload, label="Workload", priority=IDENTITY),
-        Column("at", lambda group: group.setting, label="At", priority=2),
+        Column("workload", lambda group: group.workload, priority=IDENTITY),
+        Column("at", lambda group: group.setting, priority=2),
         Column(
             "volumes",
             lambda group: str(len(group.volumes)),
-            label="Volumes",
             is_right=True,
-            value=lambda group: len(group.volumes),
         ),
-        Column("fastest", lambda group: group.volumes[0].volume, label="Fastest", is_folded=True),
+        Column("fastest", lambda group: group.volumes[0].volume, is_folded=True),
         rate("fastest_iops", "Fastest IOPS", 1, lambda group: group.volumes[0].iops),
         rate("median_iops", "Median IOPS", 1, lambda group: group.typical_iops),
         rate("slowest_iops", "Slowest IOPS", 1, lambda group: group.volumes[-1].iops),
         Column(
             "slowest",
             lambda group: group.volumes[-1].volume,
-            label="Slowest",
             priority=3,
             is_folded=True,
         ),
@@ -279,7 +276,6 @@ def workloads_table(classes: Sequence[WorkloadClass]) -> Table[WorkloadClass]:
         columns,
         [group for group in classes if len(group.volumes) > 1],
         title="Workloads that several volumes ran, at the setting that most have in common.",
-        source=lambda group: Source(tuple(run for volume in group.volumes for run in volume.runs)),
     )
 
 
@@ -290,22 +286,17 @@ def ranking_table(classes: Sequence[WorkloadClass], *, most: int = 0) -> Table[R
         most: volumes of a workload that are listed; 0 for all.
     """
     columns: list[Column[RankedVolume]] = [
-        Column("workload", lambda row: row.workload, label="Workload", priority=IDENTITY),
+        Column("workload", lambda row: row.workload, priority=IDENTITY),
         Column(
             "rank",
             lambda row: str(row.rank),
-            label="Rank",
             is_right=True,
-            value=lambda row: row.rank,
         ),
-        Column("volume", lambda row: row.volume, label="Volume", priority=IDENTITY),
-        _amount("iops", "IOPS", 1, lambda row: row.iops, format_count, "I/Os per second"),
-        _amount(
-            *("bw_bytes_per_s", "Bandwidth", 3, lambda row: row.bw_bytes_per_s, format_rate),
-            "bytes per second",
-        ),
-        _amount("lat_p99_s", "p99 latency", 2, lambda row: row.p99_s, format_latency, "s"),
-        _amount("of_fastest", "Of the fastest", 2, lambda row: row.share, "{:.2g} x".format, ""),
+        Column("volume", lambda row: row.volume, priority=IDENTITY),
+        _amount("iops", "IOPS", 1, lambda row: row.iops, format_count),
+        _amount("bw_bytes_per_s", "Bandwidth", 3, lambda row: row.bw_bytes_per_s, format_rate),
+        _amount("lat_p99_s", "p99 latency", 2, lambda row: row.p99_s, format_latency),
+        _amount("of_fastest", "Of the fastest", 2, lambda row: row.share, "{:.2g} x".format),
     ]
     ranked = [group for group in classes if len(group.volumes) > 1]
     left_out = sum(max(0, len(group.volumes) - most) for group in ranked) if most else 0
@@ -315,7 +306,6 @@ def ranking_table(classes: Sequence[WorkloadClass], *, most: int = 0) -> Table[R
         [volume for group in ranked for volume in group.volumes[: most or None]],
         title="Volumes by workload, the fastest first; medians of repeats.",
         notes=[f"{left_out} more: volbench report ranks all"] if left_out else [],
-        source=lambda row: Source(row.runs),
     )
 
 
@@ -332,16 +322,12 @@ def _amount(
     priority: int,
     of: Callable[[Any], float],
     formatted: Callable[[float], str],
-    unit: str,
 ) -> Column[Any]:
     """Return a column of numbers."""
     return Column(
         name,
         lambda ranked: MISSING if math.isnan(of(ranked)) else formatted(of(ranked)),
         header=label,
-        label=label,
         priority=priority,
         is_right=True,
-        value=of,
-        unit=unit,
     )

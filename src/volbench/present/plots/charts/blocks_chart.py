@@ -172,5 +172,4 @@ BLOCKS = Kind(
     read=read_blocks,
     build=build_blocks,
     describe=describe_blocks,
-    in_report=True,
 )

@@ -316,5 +316,4 @@ DEVICE = Kind(
     build=build,
     describe=describe,
     draws_invalid=True,
-    in_report=True,
 )

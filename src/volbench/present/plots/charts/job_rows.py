@@ -163,7 +163,6 @@ def _kind(name: str, bars: _JobBars, *, needs: str) -> Kind[pd.DataFrame]:
         build=bars.build,
         describe=bars.describe,
         is_pooled=True,
-        in_report=True,
     )
 
 
@@ -273,5 +272,4 @@ LATENCY = Kind(
     build=build_latency,
     describe=describe_latency,
     is_pooled=True,
-    in_report=True,
 )

@@ -182,7 +182,6 @@ ECDF = Kind(
     describe=describe,
     is_pooled=True,
     splits=("volume", "host", "rw"),
-    in_report=True,
 )
 
 

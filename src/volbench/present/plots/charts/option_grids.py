@@ -208,7 +208,6 @@ HEATMAP = Kind(
     build=build_heatmap,
     describe=describe_grids,
     is_pooled=True,
-    in_report=True,
 )
 BARS3D = replace(
     HEATMAP,
@@ -216,5 +215,4 @@ BARS3D = replace(
     help="Towers of IOPS and mean latency where jobs sweep two options, such as queue depth and "
     "numjobs.",
     build=build_towers,
-    in_report=False,
 )

@@ -243,7 +243,6 @@ SERIES = Kind(
     build=build_series,
     describe=describe_series,
     draws_invalid=True,
-    in_report=True,
 )
 
 

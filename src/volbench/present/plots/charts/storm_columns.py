@@ -351,7 +351,6 @@ STORM = Kind(
     build=build,
     describe=describe,
     concludes=True,
-    in_report=True,
 )
 
 

@@ -232,7 +232,6 @@ SWEEP = Kind(
     build=build_sweep,
     describe=describe_sweep,
     is_pooled=True,
-    in_report=True,
 )
 
 

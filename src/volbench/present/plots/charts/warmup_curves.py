@@ -290,5 +290,4 @@ WARMUP = Kind(
     describe=describe,
     concludes=True,
     needs_results=False,
-    in_report=True,
 )

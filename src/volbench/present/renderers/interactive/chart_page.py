@@ -1,7 +1,7 @@
 """Self-contained HTML page of charts: Bokeh's library, volbench's scripts and the charts' data.
 
-Browsers unpack gzip themselves (Compression Standard, WHATWG, 2023), so nothing is carried twice
-and the report of hundreds of runs is still a file that can be mailed.
+Scripts are allowed by their hash (Content Security Policy level 3, 2.3.1); no other runs, and no
+request can leave the page. Browsers unpack gzip themselves (Compression Standard, WHATWG, 2023).
 """
 
 from __future__ import annotations
@@ -53,25 +53,96 @@ _PARTS = (
 )
 
 
-def pack(content: str | bytes) -> str:
+_PX_PER_IN = 96
+_LABELS_PX = 64
+
+
+@dataclass(frozen=True)
+class _EmbeddedPlot:
+    """A chart that the page draws."""
+
+    title: str  # its heading
+    caption: str  # in sentences
+    payload: str  # base64 of the compressed JSON form
+    height_px: int  # room that it takes, so that drawing it moves nothing
+
+
+def chart_page(plots: Sequence[Plot], *, title: str, theme: str = "") -> str:
+    """Return a page that draws plots and offers their numbers, without any request.
+
+    Args:
+        plots: at least one.
+        theme: a name in `THEMES`; empty to follow the reader's system.
+    """
+    if flat := [plot.name for plot in plots if plot.has_towers]:
+        raise InputError(
+            f"the chart {flat[0]} cannot be drawn in a page", hint="choose --format svg, png or pdf"
+        )
+    scripts, library = _chart_scripts(), _asset(LIBRARY)
+    return (
+        _environment()
+        .get_template("chart_page.html.j2")
+        .render(
+            title=printable(title),
+            theme=theme,
+            version=__version__,
+            style=Markup(_asset("page.css")),  # noqa: S704 - shipped with the package
+            script=Markup(scripts),  # noqa: S704 - shipped with the package
+            script_hashes=[_digest(text) for text in (scripts, library)],
+            library=_packed(library),
+            charts=[(_embedded(plot), plot.name, _csv_link(plot)) for plot in plots],
+        )
+    )
+
+
+def _environment() -> Environment:
+    return Environment(
+        loader=PackageLoader(__package__, ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+
+
+def _csv_link(plot: Plot) -> str:
+    stream = io.BytesIO()
+    export_frame(numbers(plot), frame_name=plot.name, format="csv", into=stream)
+    return "data:text/csv;base64," + base64.b64encode(stream.getvalue()).decode()
+
+
+def _embedded(plot: Plot) -> _EmbeddedPlot:
+    """Return a plot as a page carries it."""
+    sentences = (part.rstrip(".") + "." for part in plot.caption if part)
+    text = json.dumps(json_form(plot), separators=(",", ":"), ensure_ascii=False)
+    heights = (max(40, height * _PX_PER_IN) + _LABELS_PX for height in plot.heights)
+    return _EmbeddedPlot(
+        title=printable(plot.title),
+        caption=printable(" ".join(sentences)),
+        payload=_packed(text),
+        height_px=round(sum(heights)) + _LABELS_PX,
+    )
+
+
+def _packed(content: str | bytes) -> str:
     """Return a text as base64 of gzip, the same for the same text."""
     raw = content.encode() if isinstance(content, str) else content
     return base64.b64encode(gzip.compress(raw, compresslevel=6, mtime=0)).decode()
 
 
-def digest(script: str) -> str:
+def _digest(script: str) -> str:
     """Return the hash by which a browser recognises a script (CSP level 3, 2.3.1)."""
     return "sha256-" + base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
 
 
 @cache
-def chart_scripts() -> str:
+def _chart_scripts() -> str:
     """Return the scripts that draw charts, after their settings."""
-    scripts = "".join(asset(name) for name in _SCRIPTS)
+    scripts = "".join(_asset(name) for name in _SCRIPTS)
     return f"const SETTINGS = {json.dumps(_settings())};\n{scripts}"
 
 
-def asset(name: str) -> str:
+def _asset(name: str) -> str:
     """Return a file of this package as it stands."""
     return (files(__package__) / name).read_text(encoding="utf-8")
 
@@ -101,74 +172,3 @@ def _defaults(kind: type) -> Json:
         for field in dataclasses.fields(kind)
         if field.default is not dataclasses.MISSING
     }
-
-
-_PX_PER_IN = 96
-_LABELS_PX = 64
-
-
-@dataclass(frozen=True)
-class EmbeddedPlot:
-    """A chart that the page draws."""
-
-    title: str  # its heading
-    caption: str  # in sentences
-    payload: str  # base64 of the compressed JSON form
-    height_px: int  # room that it takes, so that drawing it moves nothing
-
-
-def embed(plot: Plot) -> EmbeddedPlot:
-    """Return a plot as a page carries it."""
-    sentences = (part.rstrip(".") + "." for part in plot.caption if part)
-    text = json.dumps(json_form(plot), separators=(",", ":"), ensure_ascii=False)
-    heights = (max(40, height * _PX_PER_IN) + _LABELS_PX for height in plot.heights)
-    return EmbeddedPlot(
-        title=printable(plot.title),
-        caption=printable(" ".join(sentences)),
-        payload=pack(text),
-        height_px=round(sum(heights)) + _LABELS_PX,
-    )
-
-
-def chart_page(plots: Sequence[Plot], *, title: str, theme: str = "") -> str:
-    """Return a page that draws plots and offers their numbers, without any request.
-
-    Args:
-        plots: at least one.
-        theme: a name in `THEMES`; empty to follow the reader's system.
-    """
-    if flat := [plot.name for plot in plots if plot.has_towers]:
-        raise InputError(
-            f"the chart {flat[0]} cannot be drawn in a page", hint="choose --format svg, png or pdf"
-        )
-    scripts, library = chart_scripts(), asset(LIBRARY)
-    return (
-        _environment()
-        .get_template("chart_page.html.j2")
-        .render(
-            title=printable(title),
-            theme=theme,
-            version=__version__,
-            style=Markup(asset("page.css")),  # noqa: S704 - shipped with the package
-            script=Markup(scripts),  # noqa: S704 - shipped with the package
-            script_hashes=[digest(text) for text in (scripts, library)],
-            library=pack(library),
-            charts=[(embed(plot), plot.name, _csv_link(plot)) for plot in plots],
-        )
-    )
-
-
-def _environment() -> Environment:
-    return Environment(
-        loader=PackageLoader(__package__, ""),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-
-
-def _csv_link(plot: Plot) -> str:
-    stream = io.BytesIO()
-    export_frame(numbers(plot), frame_name=plot.name, format="csv", into=stream)
-    return "data:text/csv;base64," + base64.b64encode(stream.getvalue()).decode()

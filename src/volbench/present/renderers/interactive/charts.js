@@ -44,7 +44,7 @@ class Chart {
     this.cells = plot.panels.map((/** @type {any} */ panel, /** @type {number} */ n) => this.#cell(panel, n));
     const grid = made("div", { className: "panels" }, ...this.cells);
     grid.style.setProperty("--columns", plot.widths.map((/** @type {number} */ width) => `minmax(0, ${width}fr)`).join(" "));
-    place.replaceChildren(toolsOf(this), grid, ...place.querySelectorAll(".still"));
+    place.replaceChildren(toolsOf(this), grid);
     place.style.minHeight = "";
     this.cells.forEach((/** @type {HTMLElement} */ cell) => nearby.observe(cell));
   }
@@ -94,7 +94,6 @@ class Chart {
     this.cells[n].dataset.drawn = "";
     if (this.cells.every((/** @type {HTMLElement} */ cell) => cell.dataset.drawn === "")) {
       this.place.dataset.drawn = "";
-      this.place.querySelector(".still")?.remove();
     }
   }
 
@@ -165,11 +164,6 @@ class Chart {
       drawing.figure.y_range.setv(whole[1]);
     }
   }
-
-  remove() {
-    for (const cell of this.cells) nearby.unobserve(cell);
-    for (const { view } of this.drawn.values()) view?.remove();
-  }
 }
 
 /** @param {any} plot @param {any} panel */
@@ -221,7 +215,6 @@ function drawPanel(chart, panel, widthPx) {
   }
   for (const { key, renderer } of drawing.renderers) if (chart.hidden.has(key)) renderer.visible = false;
   addZoom(drawing);
-  if (clicks.open) figure.add_tools(model("TapTool"));
   return drawing;
 }
 
@@ -336,58 +329,10 @@ function tableOf(mark, looks) {
 /** @type {Chart[]} */
 const charts = [];
 
-/**
- * What a page with filters makes of a plot before it is drawn.
- * @type {{plot: (plot: any) => any}}
- */
-const shaping = { plot: (plot) => plot };
-
-/**
- * What a page does when a mark is clicked.
- * @type {{open: ((mark: any, row: number) => void) | null}}
- */
-const clicks = { open: null };
-
-/** @param {any} place of a chart; `describe` gives its plot if the page makes it */
+/** @param {any} place of a chart */
 async function openChart(place) {
   await loadLibrary();
-  if (!place.describe) place.original ??= decodedPlot(JSON.parse(await payload(place.dataset.payload ?? "")));
-  const plot = place.describe ? place.describe() : shaping.plot(place.original);
-  if (!plot.panels.length) {
-    place.replaceChildren(made("p", { className: "soft" }, "No run that the filters keep is in this chart."));
-    place.dataset.drawn = "";
-    return;
-  }
-  place.chart = new Chart(place, plot);
-  place.classList.toggle("of-all-runs", Boolean(plot.isOfAll));
-  charts.push(place.chart);
-}
-
-/**
- * Draw a chart again, from a plot that has changed.
- * @param {any} place of a chart; one that was never in view stays so
- */
-function redrawChart(place) {
-  if (!begun.has(place)) return;
-  dropChart(place);
-  delete place.dataset.drawn;
-  begun.delete(place);
-  nearby.observe(place);
-}
-
-/** @param {any} place of a chart that goes */
-function dropChart(place) {
-  nearby.unobserve(place);
-  if (!place.chart) return;
-  place.chart.remove();
-  charts.splice(charts.indexOf(place.chart), 1);
-  place.chart = null;
-}
-
-function redrawCharts() {
-  for (const place of /** @type {NodeListOf<any>} */ (document.querySelectorAll(".chart"))) {
-    if (!place.describe) redrawChart(place);
-  }
+  charts.push(new Chart(place, decodedPlot(JSON.parse(await payload(place.dataset.payload ?? "")))));
 }
 
 /** @type {WeakMap<Element, Promise<void>>} */

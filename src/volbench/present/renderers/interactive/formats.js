@@ -111,7 +111,6 @@ const FORMATS = {
   duration: (value) => formatDuration(value).replace("m 00s", "m").replace("h 00m", "h"),
   size: formatSize,
   bytes: (value) => formatRate(value).replace(/\/s$/, ""),
-  ratio: (value) => `${general(value, 3)}x`,
   percent: (value) => `${general(value, 6)} %`,
   share: (value) => `${general(100 * value, 6)} %`,
 };

@@ -21,7 +21,6 @@ function addHover(drawing, mark, renderer) {
     const text = format && isNumber ? FORMATS[format](value) : columnText(name, value);
     return isNumber && !SETTINGS.identity.includes(name) ? withExact(text, name, value) : text;
   };
-  addClicks(mark, renderer);
   drawing.figure.add_tools(model("HoverTool", {
     renderers: [renderer],
     tooltips: columns.map(([name], n) => [columnTitle(name), `@row{${n}}`]),
@@ -29,26 +28,6 @@ function addHover(drawing, mark, renderer) {
     line_policy: "nearest",
     attachment: "horizontal",
   }));
-}
-
-/**
- * Open what a mark is about when it is clicked; nothing stays selected.
- * @param {any} mark
- * @param {any} renderer
- */
-function addClicks(mark, renderer) {
-  if (!clicks.open) return;
-  const { data_source: source } = renderer;
-  renderer.nonselection_glyph = null;
-  const { selected } = source;
-  const clicked = () => {
-    const place = selected.indices[0] ?? selected.line_indices?.[0];
-    if (place === undefined) return;
-    selected.setv({ indices: [], line_indices: [] });
-    clicks.open?.(mark, source.data.row[place]);
-  };
-  selected.properties.indices.change.connect(clicked);
-  selected.properties.line_indices.change.connect(clicked);
 }
 
 /**

@@ -1,19 +1,21 @@
-"""Charts in a real browser: each mark and kind as its description says, letter for letter."""
+"""Pages in a real browser: every kind of chart as its description says, and the report."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from click.testing import CliRunner
 from playwright.sync_api import Browser
 
-from tests.browser.watched import Watched
+from tests.browser.watched import Watched, axe
+from tests.made_up_campaign import Size, make_campaign
 from tests.present.frames_by_kind import FOR_KIND
+from volbench.cli.main import cli
 from volbench.errors import InputError
 from volbench.present.plots import chart
 from volbench.present.plots.colour_themes import THEMES
@@ -27,12 +29,8 @@ from volbench.present.plots.marks import (
     Lines,
     Mark,
     Points,
-    ReferenceLine,
-    Span,
-    Table,
     Texts,
     Whiskers,
-    text_at,
 )
 from volbench.present.renderers.interactive import chart_page
 
@@ -41,107 +39,26 @@ DRAWN = (Path(__file__).parent / "drawn.js").read_text(encoding="utf-8")
 Drawn = list[list[dict[str, Any]]]
 
 
-def every_mark() -> Plot:
-    """Return a plot with each mark, scale and option of the description."""
-    rows = pd.DataFrame(
-        {"job": ["a", "b", "c"], "t_s": [1.0, 2.0, 4.0], "iops": [10.0, np.nan, 1000.0]}
-    )
-    rows = rows.assign(low=[5.0, 6.0, 7.0], high=[20.0, 30.0, 2000.0], _text=["x", EVIL, "z"])
-    rows = rows.assign(series=["s1", "s2", "s1"], _end=[2.0, 4.0, 8.0])
+def hostile() -> Plot:
+    """Return a plot whose names are markup, and two of whose series have one label."""
+    rows = pd.DataFrame({"_at": [0, 1, 2], "iops": [10.0, 50.0, 1000.0]})
+    rows = rows.assign(series=["s1", "s2", "s1"], _text=["x", EVIL, "z"])
     series = (
         Series("s1", "first", "read", "circle"),
         Series("s2", EVIL, "write", "left", "dashed"),
         Series("s3", "first", "trim", "cross", "dotted"),
     )
-    time = Axis("Time", "duration", "time", (0.0, 10.0))
-    log = Axis("IOPS", "count", "log")
-    panels = (
-        Panel(
-            time,
-            log,
-            (
-                Span(1.0, 2.0),
-                Areas(data=rows, x="t_s", low="low", high="high", series="s1", step="post"),
-                Lines(data=rows, x="t_s", y="iops", by="series", step="pre", has_dots=True),
-                Lines(data=rows, x="t_s", y="high", series="s3", group="job"),
-                ReferenceLine(500.0, "y", "limit: 500"),
-                ReferenceLine(9e9, "y", "limit: 9G", is_beyond=True),
-                ReferenceLine(3.0, "x", "knee", extent=(10.0, 100.0)),
-                Texts(
-                    data=rows, x="t_s", y="high", text="_text", offset_pt=(9, 9), has_leader=True
-                ),
-            ),
-            heading=EVIL,
-            title="time and log",
-            columns=2,
+    panel = Panel(
+        Axis("Jobs", scale="category", categories=("a", EVIL, "c")),
+        Axis("IOPS", "count"),
+        (
+            Bars(data=rows, at="_at", value="iops", is_horizontal=False, by="series"),
+            Lines(data=rows, x="_at", y="iops", series="s3"),
+            Texts(data=rows, x="_at", y="iops", text="_text"),
         ),
-        Panel(
-            Axis("Jobs", scale="category", categories=("a", EVIL, "c")),
-            Axis("Difference", "latency", "symlog"),
-            (
-                Bars(
-                    data=rows.assign(_at=[0, 1, 2]),
-                    at="_at",
-                    value="iops",
-                    is_horizontal=False,
-                    by="series",
-                ),
-                Whiskers(
-                    data=rows.assign(_at=[0, 1, 2]), at="_at", low="low", high="high", along="y"
-                ),
-                Texts(
-                    data=text_at(0.5, 0.5, "middle"),
-                    x_in="panel",
-                    y_in="panel",
-                    is_boxed=True,
-                    is_bold=True,
-                ),
-            ),
-            row=1,
-        ),
-        Panel(
-            Axis("Depth", "count", "log2", (1.0, 64.0)),
-            Axis("", scale="category", categories=("u", "v"), inverted=True, ticks=(0.0, 1.0)),
-            (
-                Cells(
-                    data=rows.assign(_y=[0, 1, 0], _y_end=[1, 2, 1]),
-                    x="t_s",
-                    x_end="_end",
-                    y="_y",
-                    y_end="_y_end",
-                    value="iops",
-                    bar="IOPS",
-                    text="_text",
-                ),
-                Points(
-                    data=rows.assign(_y=[0, 1, 0]),
-                    x="t_s",
-                    y="_y",
-                    marker_of="series",
-                    is_hollow=True,
-                ),
-                Areas(
-                    data=rows.assign(_at=[0.0, 0.5, 1.0]),
-                    x="_at",
-                    low="low",
-                    high="high",
-                    is_upright=True,
-                    series="s2",
-                ),
-            ),
-            row=1,
-            column=1,
-            background="hatched",
-        ),
-        Panel(
-            Axis(),
-            Axis(),
-            (Table(("p50", "p99"), (("1 ms", EVIL),), ("row",), ("s1",)),),
-            row=2,
-            columns=2,
-        ),
+        heading=EVIL,
     )
-    return Plot(panels, (1.5, 1.2, 0.5), (1.0, 1.0), series=series, name="marks", title=EVIL)
+    return Plot((panel,), (1.5,), series=series, name="marks", title=EVIL)
 
 
 def plots_of_kinds() -> dict[str, Plot]:
@@ -152,7 +69,7 @@ def plots_of_kinds() -> dict[str, Plot]:
 
 @pytest.fixture(scope="module", name="plots")
 def _plots() -> Mapping[str, Plot]:
-    return {"marks": every_mark(), **plots_of_kinds()}
+    return {"marks": hostile(), **plots_of_kinds()}
 
 
 @pytest.fixture(scope="module", name="page")
@@ -275,13 +192,6 @@ def test_axes_have_labels_units_and_limits(drawn: Drawn, plots: Mapping[str, Plo
                 assert (ends[0] > ends[1]) == axis.inverted
 
 
-def test_names_above_a_panel_have_room(drawn: Drawn, plots: Mapping[str, Plot]) -> None:
-    """The first panel of the device view has the runs' names above it, and the others have none."""
-    first, *others = (own["above"] for own in drawn[[*plots].index("device")])
-    assert first > 30
-    assert set(others) == {6}
-
-
 def test_pointing_shows_identity_first(drawn: Drawn, plots: Mapping[str, Plot]) -> None:
     """Hover texts of results begin with the job or direction, and hold no column of the drawing."""
     for plot, panels in zip(plots.values(), drawn, strict=True):
@@ -304,7 +214,7 @@ def test_legends_toggle_what_has_the_same_label(watched: Watched, drawn: Drawn) 
     buttons = first.locator(".toggles button")
     assert buttons.count() == 2
     hidden = (
-        "() => document.querySelector('.chart').chart.drawn.get(0).drawing.renderers"
+        "() => charts[0].drawn.get(0).drawing.renderers"
         ".filter(own => !own.renderer.visible).map(own => own.key)"
     )
     buttons.first.click()
@@ -321,34 +231,70 @@ def test_hostile_names_stay_texts(watched: Watched, drawn: Drawn) -> None:
     assert EVIL in watched.page.locator(".panel-heading").first.inner_text()
 
 
+def test_charts_are_zoomed_by_keyboard(watched: Watched, drawn: Drawn) -> None:
+    """Plus halves the axis, and the whole of it comes back."""
+    assert drawn
+    ends = (
+        "() => { const r = charts[0].drawn.get(0).drawing.figure.x_range; return r.end - r.start }"
+    )
+    whole = watched.page.evaluate(ends)
+    zoom = watched.page.locator(".chart").first.locator(".zoom button")
+    zoom.first.press("Enter")
+    assert watched.page.evaluate(ends) < whole
+    zoom.last.press("Enter")
+    assert watched.page.evaluate(ends) == pytest.approx(whole)
+
+
+def test_every_chart_is_printed(watched: Watched, drawn: Drawn) -> None:
+    """On paper each panel has a copy that can be scaled."""
+    watched.page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert watched.page.locator("canvas.paper").count() == sum(map(len, drawn))
+    watched.page.evaluate("dispatchEvent(new Event('afterprint'))")
+
+
 def test_charts_have_no_accessibility_violations(watched: Watched, drawn: Drawn) -> None:
     """axe-core finds nothing wrong with a page of charts in either theme."""
     assert drawn
-    watched.page.evaluate((files("axe_playwright_python") / "axe.min.js").read_text("utf-8"))
     for scheme in ("dark", "light"):
         watched.page.emulate_media(color_scheme=scheme)
         watched.page.wait_for_function(
             "ink => charts[0].drawn.get(0).drawing.figure.below[0].major_label_text_color === ink",
             arg=THEMES[scheme].colours["ink"],
         )
-        found = watched.page.evaluate("axe.run()")
-        assert [f"{own['id']}: {own['nodes'][0]['html']}" for own in found["violations"]] == []
+        assert axe(watched.page) == []
 
 
-def test_a_theme_can_be_fixed(browser: Browser, plots: Mapping[str, Plot], tmp_path: Path) -> None:
-    """A page in print colours has grey bars with hatches, whatever the system wants."""
-    path = tmp_path / "print.html"
-    path.write_text(chart_page([plots["iops"]], title="p", theme="print"), encoding="utf-8")
-    watched = Watched(browser, path, color_scheme="dark")
-    watched.page.evaluate("async () => { await drawEverything(); }")
-    look = watched.page.evaluate(
-        "() => charts[0].drawn.get(0).drawing.renderers.filter(own => own.key === 'write')"
-        ".map(own => own.renderer.glyph).filter(glyph => glyph.type === 'Quad')"
-        ".map(glyph => [glyph.fill_color.value, glyph.hatch_pattern.value])[0]"
-    )
-    watched.close()
-    assert look == [THEMES["print"].colours["write"], "right_diagonal_line"]
-    assert watched.faults == []
+@pytest.fixture(scope="module", name="report")
+def _report(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the report of nine runs whose texts are hostile, at a path with blanks."""
+    folder = tmp_path_factory.mktemp("a b & c")
+    root = make_campaign(folder, size=Size(jobs=3, repeats=3, seconds=8), note=EVIL).root
+    page = folder / "re port #1.html"
+    done = CliRunner().invoke(cli, ["report", str(root), "--output", str(page)])
+    assert done.exit_code == 0, done.output
+    return page
+
+
+def test_the_report_of_nine_runs_is_three_screens(browser: Browser, report: Path) -> None:
+    """No script runs and nothing is fetched; a phone scrolls nothing but tables sideways."""
+    for size, most_px in (((1280, 720), 3 * 720), ((390, 844), 12 * 844)):
+        viewport = dict(zip(("width", "height"), size, strict=True))
+        for scheme in ("light", "dark"):
+            opened = Watched(browser, report, viewport=viewport, color_scheme=scheme)
+            box = opened.page.evaluate(
+                "[document.documentElement.scrollWidth, document.documentElement.scrollHeight]"
+            )
+            assert box[0] <= size[0]
+            assert box[1] <= most_px
+            assert 1 <= opened.page.locator("figure img").count() <= 6
+            assert opened.page.evaluate("[...document.images].every(own => own.naturalWidth > 0)")
+            assert opened.page.locator("img[src=x]").count() == 0
+            opened.page.evaluate(
+                "document.querySelectorAll('details').forEach(own => own.open = true)"
+            )
+            assert axe(opened.page) == []
+            opened.close()
+            assert opened.faults == []
 
 
 def test_towers_are_shown_as_a_picture() -> None:
