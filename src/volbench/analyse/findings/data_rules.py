@@ -77,12 +77,11 @@ _NO_DISK = frozenset({"null", "cpuio"})
 @rule(
     "the volume was cold",
     looks_at=(
-        "The cold-volume probe (`cold_probe`), unless a run prepared the volume after it:"
-        " paired 4 KiB reads whose first pass takes more than 1.5 times as long as the second in"
-        " the median, or 3 times in p99, beyond chance (Wilcoxon, p < 0.01). Also a rate that"
-        " starts at least 30 % below its plateau and takes three intervals or more to reach it,"
-        " on a volume that is not a local drive and whose range earlier runs had not written."
-        " Imported runs are left out of the latter: what was done before them is not known."
+        "The cold-volume probe, unless a run prepared the volume after it: first reads take "
+        "more than 1.5 times as long as second reads in the median, or 3 times in p99 "
+        "(Wilcoxon, p < 0.01). Also a rate that starts at least 30 % below its plateau and "
+        "takes three intervals or more to reach it, on a volume that is not a local drive and"
+        " that earlier runs had not written; not of imported runs."
     ),
     why=(
         "A fresh volume allocates blocks at the first write, and a volume from a snapshot"
@@ -124,13 +123,11 @@ def cold_blocks(view: RunView, context: Context) -> Iterator[Observation]:
 @rule(
     "reads of blocks that were never written",
     looks_at=(
-        "Reads with `direct=1` of which less than half reached the device are invalid: the"
-        " filesystem answers for holes and unwritten extents itself. Reads of a volume that no"
-        " run of the campaign wrote to are reported when the cold-volume probe found more than 1"
-        " % of its blocks all zero (invalid from half on), or when they exceed the declared"
-        " limits. Right before a run that reads, up to 64 blocks of its range are sampled, and"
-        " the filesystem, the file of a loop device, a thin pool or an NBD server is queried: 3"
-        " % of zero blocks or of unmapped space is reported, half is invalid."
+        "Before a run that reads, up to 64 blocks of its range are sampled, and the "
+        "filesystem, loop device, thin pool or NBD server is queried: 3 % of zero blocks or "
+        "of unmapped space is reported, half is invalid. Also direct reads of which less than"
+        " half reached the device (invalid), more than 1 % of zero blocks in the cold-volume "
+        "probe, and reads above the declared limits."
     ),
     why=(
         "A block that was never written needs no lookup: storage returns zeros at once, far"
@@ -227,11 +224,10 @@ def _too_fast(view: RunView) -> Iterator[Observation]:
 @rule(
     "the written data is compressible or repetitive",
     looks_at=(
-        "Options of jobs that write. `zero_buffers`, `buffer_pattern` and a"
-        " `buffer_compress_percentage` of 100 are a warning. A lower"
-        " `buffer_compress_percentage`, a `dedupe_percentage`, and no `refill_buffers` when at"
-        " least 16 times the buffers were written are a note. (4 MiB written by fio 3.33 in 4k"
-        " blocks compress to 7 % with deflate without refill_buffers, and to 99.5 % with it.)"
+        "Jobs that write: `zero_buffers`, `buffer_pattern` and a `buffer_compress_percentage`"
+        " of 100 are a warning. A lower one, a `dedupe_percentage`, and no `refill_buffers` "
+        "when at least 16 times the buffers were written are a note (4 MiB of fio 3.33 in 4k "
+        "blocks compress to 7 % without refill_buffers, to 99.5 % with it)."
     ),
     why=(
         "Storage that compresses, deduplicates or skips zeros does less work for such data than"
@@ -287,14 +283,11 @@ def _of_section(workload: WorkloadSpec, written: float) -> Iterator[Observation]
 @rule(
     "the page cache affected the result",
     looks_at=(
-        "Runs without `direct=1`: the bytes that fio counted against the bytes that the"
-        " device moved until the tool ended. From 98 % on it is a note, below it a warning (the"
-        " counters of a device agree with fio's within 2 % when nothing is cached), and below half"
-        " the number is invalid. Growth of dirty pages and the bytes written after the end are"
-        " reported with it. Without samples of the device it is a warning. Also runs with"
-        " `direct=1` of whose writes less than half reached the device. Engines whose I/O passes"
-        " neither the page cache nor the block layer are left out (nbd, rbd, http, io_uring_cmd,"
-        " libblkio, null and others); mmap always uses the page cache, whatever `direct` says."
+        "Runs without `direct=1`: bytes of fio against bytes of the device until fio ended. "
+        "From 98 % on it is a note, below it a warning, below half invalid; without samples "
+        "of the device a warning. Also direct writes of which less than half reached the "
+        "device. Engines that use neither page cache nor block layer are left out; mmap "
+        "always uses the page cache."
     ),
     why=(
         "Memory is hundreds of times faster than a volume. What has not reached the device when"
@@ -434,12 +427,11 @@ def smaller_than_memory(view: RunView, _: Context) -> Iterator[Observation]:
     "the volume is in memory",
     severity=Severity.INVALID,
     looks_at=(
-        "The filesystem and the block device of the volume, and the devices below it: tmpfs,"
-        " ramfs, and the devices ram (brd) and zram are memory of the host, also below a loop"
-        " device. Imported results say little about their volume: results of the engines null"
-        " and cpuio have none, and a mean or median latency below 4 us, or a rate above 16 GB/s"
-        " with one of up to 1 ms, is a warning, because no known disk reaches it (volbench's own"
-        " bounds: the fastest NVMe drives take 7 us, and four lanes of PCIe 5.0 carry 16 GB/s)."
+        "Filesystem and block device of the volume, and the devices below it: tmpfs, ramfs, "
+        "ram (brd) and zram. Imported results of the engines null and cpuio; a mean or median"
+        " latency below 4 us, or a rate above 16 GB/s, which no known disk reaches, is a "
+        "warning (volbench's own bounds: the fastest NVMe drives take 7 us, four lanes of "
+        "PCIe 5.0 carry 16 GB/s)."
     ),
     why="Rates of memory say nothing about a disk, with or without `direct`.",
     advice="Name a directory, a file or a device on the disk to be measured.",

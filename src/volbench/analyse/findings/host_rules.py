@@ -289,14 +289,12 @@ def _t_value(x: Floats, y: Floats) -> float:
 @rule(
     "the host disturbed the run",
     looks_at=(
-        "Samples of the host beside each interval: steal of at least 5 % of the host's CPU"
-        " time; run-queue delay of fio's jobs of at least 5 % each (CPU pressure of 25 % if it"
-        " is unknown); pages swapped in and out at 1 MB/s or more; I/O on the device that is not"
-        " the run's, above a quarter of its own."
-        " Disturbed intervals are excluded from verdicts as long as at least 30 % are"
-        " undisturbed, and are grey in charts. It is a warning if the mean over all intervals"
-        " differs by more than 5 % from that of the undisturbed ones, or if none is undisturbed."
-        " Less than 5 % of the intervals is not reported. The thresholds are volbench's own."
+        "Samples of the host: steal of at least 5 %; run-queue delay of fio's jobs of at "
+        "least 5 % (CPU pressure of 25 % if it is unknown); other I/O on the device, above a "
+        "quarter of the run's own. Disturbed intervals are excluded from verdicts as long as "
+        "at least 30 % are undisturbed, and are grey in charts. A warning if the mean over "
+        "all intervals differs by more than 5 % from that of the undisturbed ones, or if none"
+        " is undisturbed. The thresholds are volbench's own."
     ),
     why="The host slowed this run, not the volume. Results will vary between runs.",
     advice="Measure again on an idle host, or report the rate with its uncertainty.",
@@ -337,15 +335,11 @@ def host_noise(view: RunView, _: Context) -> Iterator[Observation]:
 @rule(
     "the CPU was the limit",
     looks_at=(
-        "fio's user and system time per job, from 95 % of a core on in runs of at least 0.1 s,"
-        " unless it polls by design (`hipri`, `sqthread_poll`, SPDK and similar). Below that, CPU"
-        " time that reaches 95 % together with the steal, or at the rate that most intervals have"
-        " exactly."
-        " Steal of at least 5 % of the host's CPU time, mean over the run, if fio was short of"
-        " CPU time: its jobs waited for a CPU for at least 5 % of the time each (run-queue"
-        " delay) or, if that is unknown, would have used 90 % of a core without steal. A host"
-        " whose CPUs are at least 95 % busy is a note, unless the jobs used a CPU or waited for"
-        " one for less than 90 % of the time. The thresholds are volbench's own."
+        "fio's CPU time per job, from 95 % of a core on, unless it polls by design (`hipri`, "
+        "`sqthread_poll`, SPDK); below that, CPU time that reaches 95 % together with the "
+        "steal. Steal of at least 5 % if fio's jobs waited for a CPU for at least 5 % of the "
+        "time. A host whose CPUs are at least 95 % busy is a note. The thresholds are "
+        "volbench's own."
     ),
     why="The result is how fast the CPU submits I/O, not how fast the volume completes it.",
     advice=(
@@ -445,8 +439,8 @@ def _tool_time(view: RunView) -> Iterator[Observation]:
 @rule(
     "the clock jumped",
     looks_at=(
-        "Time of day against the measured length of the intervals in the device's samples: a"
-        " step of 1 s or more between two samples. A clock that is slewed stays far below that."
+        "Time of day against the measured length of the intervals in the device's samples: a "
+        "step of 1 s or more."
     ),
     why=(
         "Rates are divided by time, and series of several sources are aligned by the time of day."

@@ -66,11 +66,10 @@ _OTHER_ENDS = (*_EARLY_ENDS, "fill_device", "read_iolog", "verify", "ramp_time")
 @rule(
     "the queue depth was not reached",
     looks_at=(
-        "Sections with `iodepth` above 1: an engine that waits for each I/O (psync and"
-        " similar); `libaio` with `direct=0`, which completes the I/O during submission"
-        " (io_submit(2); fio's own iodepth_level still shows the full depth); and, for"
-        " asynchronous direct I/O of at least 2 s without rate limits or flushes, less than half"
-        " of the depth in flight by Little's law: IOPS times mean latency."
+        "Sections with `iodepth` above 1 and an engine that waits for each I/O; `libaio` with"
+        " `direct=0`, which completes the I/O during submission; and asynchronous direct I/O "
+        "of at least 2 s without rate limits or flushes, with less than half of the depth in "
+        "flight by Little's law."
     ),
     why=(
         "A volume completes 16 queued I/Os at a different rate than single I/Os, so the result"
@@ -144,9 +143,9 @@ def _not_kept(workload: WorkloadSpec, rows: list[Result]) -> Iterator[Observatio
 @rule(
     "several jobs access the same blocks",
     looks_at=(
-        "Sections with `numjobs` above 1 on one file or device without an `offset_increment` of"
-        " at least `size`, and sections of one job on the same range if one of them writes."
-        " Random offsets are a note."
+        "Sections with `numjobs` above 1 on one file or device without an `offset_increment` "
+        "of at least `size`, and sections on the same range if one of them writes. Random "
+        "offsets are a note."
     ),
     why=(
         "Blocks that are accessed several times are cached after the first time. A volume to be"
@@ -272,10 +271,10 @@ def file_not_device(view: RunView, _: Context) -> Iterator[Observation]:
 @rule(
     "too short for the reported statistics",
     looks_at=(
-        "I/Os of a direction against 10 / (1 - p) for each reported percentile p (1,000 for"
-        " p99, 100,000 for p99.99), so that ten samples lie above it. It is a warning if p99 or"
-        " a lower percentile has too few, otherwise a note. A time-based run of less than 30 s"
-        " is a note, and any imported one of less than 5 s (volbench's own choice)."
+        "I/Os of a direction against 10 / (1 - p) for each reported percentile p (1,000 for "
+        "p99, 100,000 for p99.99). A warning if p99 or a lower percentile has too few, "
+        "otherwise a note. A time-based run of less than 30 s is a note, and any imported one"
+        " of less than 5 s."
     ),
     why=(
         "A percentile of too few samples varies between runs. A short run measures caches and"
@@ -323,12 +322,10 @@ def _percentiles(view: RunView, direction: str, percentiles: list[float]) -> Ite
 @rule(
     "shorter than requested",
     looks_at=(
-        "Runtime of time-based jobs against the requested one (at least 95 %), and bytes moved"
-        " by other jobs against `size` or `io_size` (at least 99 %): fio silently truncates a"
-        " size larger than the device. A job that finished its size before a `runtime` without"
-        " `time_based` was over is a note, and so is a search for `latency_target` that ended."
-        " Jobs that may end for other reasons are left out: `until: steady`, fio's"
-        " `steadystate`, `number_ios`, `exitall`, or an unknown size."
+        "Runtime of time-based jobs against the requested one (at least 95 %), and bytes of "
+        "other jobs against `size` or `io_size` (at least 99 %). A job that finished its size"
+        " before a `runtime` without `time_based` is a note. Jobs that may end for other "
+        "reasons are left out: `until: steady`, `steadystate`, `number_ios`, `exitall`."
     ),
     why=(
         "A shorter run is a different test: it may have used only the cache, or only part of"

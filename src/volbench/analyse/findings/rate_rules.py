@@ -423,14 +423,11 @@ def _most(ratios: Iterable[float]) -> float:
 @rule(
     "no I/O completed for a second or longer",
     looks_at=(
-        "Consecutive intervals of the series without completions, together at least 1 s, as long"
-        " as ten I/Os take on average, and four times the mean latency (a deep queue of large I/Os"
-        " completes in batches). A series shows whole empty intervals only,"
-        " so the longest stall is as long as the maximum latency, where that fits. With one I/O"
-        " in flight, also the longest latency, of syncs too. With more and without a series, the"
-        " longest latency is a note if it is 5 % of the runtime. Jobs with pauses (thinktime,"
-        " latency_target) get a note. In a replay, a time that is longer than every I/O took was"
-        " idle in the recording, and is not a stall. The five longest stalls are reported."
+        "Intervals without completions, together at least 1 s, as long as ten I/Os take on "
+        "average, and four times the mean latency. With one I/O in flight, also the longest "
+        "latency. With more and without a series, the longest latency is a note if it is 5 % "
+        "of the runtime. Jobs with pauses (thinktime, latency_target) get a note. The five "
+        "longest stalls are reported."
     ),
     why=(
         "A stall blocks everything that uses the volume, and means and most percentiles hide"

@@ -102,9 +102,9 @@ def copied_result(view: RunView, context: Context) -> Iterator[Observation]:
     "numbers of the result contradict each other",
     severity=Severity.INVALID,
     looks_at=(
-        "fio's IOPS against I/Os / runtime, bandwidth against bytes / runtime, and bytes against"
-        " I/Os x block size, within 1 % (runs of at least 0.1 s); blocks that vary give bounds."
-        " The sum of the IOPS log against the number of I/Os, within 15 % (at least 10 windows)."
+        "IOPS against I/Os / runtime, bandwidth against bytes / runtime, and bytes against "
+        "I/Os x block size, within 1 %; the sum of the IOPS log against the number of I/Os, "
+        "within 15 %."
     ),
     why="Numbers that contradict each other are unreliable: either may be wrong.",
     advice="Compare these numbers in fio.json, and measure again.",

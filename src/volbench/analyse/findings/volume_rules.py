@@ -79,9 +79,9 @@ _MIN_KIND_IOS = 100
     "the volume was throttled at a limit",
     severity=Severity.NOTE,
     looks_at=(
-        "The bottleneck at the end of the run, as in the verdicts frame: a limit on IOPS or on"
-        " bandwidth, declared or inferred. Below 95 % of the declared limit it is a warning: the"
-        " volume delivers less than promised, or another limit (that of the machine) applies."
+        "The bottleneck at the end of the run is a limit, declared or inferred. Below 95 % of"
+        " the declared limit it is a warning: the volume delivers less than promised, or "
+        "another limit applies."
     ),
     why=(
         "At a limit the result is what was paid for, not the speed of the hardware, and latency"
@@ -144,9 +144,10 @@ def _of_machine(view: RunView, column: str) -> str:
 @rule(
     "a cache of the host or the provider is suspected",
     looks_at=(
-        "Runs with `direct=1`: IOPS and bandwidth above 105 % of the declared limits (bursts"
-        " included), or above 120 % for 5 s. It is a note if less than half of the I/O reached the"
-        " backing disk of a loop or dm device. The thresholds are volbench's own."
+        "Runs with `direct=1`: rates above 105 % of the declared limits (bursts included), or"
+        " above 120 % for 5 s; writes that were as fast as memory and then stalled or fell by"
+        " more than half, if a full write-back cache is the likeliest cause. A note if less "
+        "than half of the I/O reached the backing disk of a loop or dm device."
     ),
     why=(
         "O_DIRECT bypasses the page cache of this host, not the caches below it: those of the"
@@ -261,9 +262,9 @@ def shared_limit(view: RunView, context: Context) -> Iterator[Observation]:
     "burst credits ran out",
     looks_at=(
         "A lasting fall of the rate of at least 15 %, to within 5 % of the declared baseline,"
-        " or at the time at which a full bucket would have been empty (within 20 %). Without"
-        " declared credits: a fall between two flat levels on a network or virtual volume whose"
-        " queue was already full before it, unless another cause is about as likely."
+        " or at the time at which a full bucket is empty (within 20 %). Without declared "
+        "credits: a fall between two flat levels on a network or virtual volume whose queue "
+        "was full before it."
     ),
     why="The mean of burst and baseline is a rate at which the volume never runs.",
     advice=(
@@ -289,11 +290,10 @@ def credits_ran_out(view: RunView, context: Context) -> Iterator[Observation]:
     "I/Os of two kinds of latency",
     severity=Severity.NOTE,
     looks_at=(
-        "Percentiles of each direction of a run with one section: two neighbours of which the upper"
-        " one is at least 8 times the lower one (4 times if at least 10 % are of each kind; then"
-        " one percentile may lie between two that differ by 8 times), while the I/Os on either side"
-        " differ by at most a factor of 3. At most 10 % of the I/Os lie between neighbours. At"
-        " least 1 % and 100 of the I/Os are of each kind. The thresholds are volbench's own."
+        "Two neighbouring percentiles of a direction of which the upper one is at least 8 "
+        "times the lower one (4 times if at least 10 % are of each kind), with at most 10 % "
+        "of the I/Os between them and at least 1 % and 100 I/Os of each kind. The thresholds "
+        "are volbench's own."
     ),
     why=(
         "Some I/Os took another path: a cache answered them, or a disk, a retry or a flush delayed"
