@@ -1,0 +1,117 @@
+"""Ceilings for the size of the project: they only fall, and a commit that raises one says why."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+
+import click
+import pytest
+
+from volbench.analyse.findings import RULES
+from volbench.cli.main import cli
+from volbench.plan.profile.profile_document import JobDocument, ProfileDocument
+from volbench.present.plots.kinds import KINDS
+
+CEILINGS = {
+    "src/volbench/": 1_000,
+    "src/volbench/analyse": 14_300,
+    "src/volbench/api": 2_100,
+    "src/volbench/cli": 7_000,
+    "src/volbench/engine": 8_200,
+    "src/volbench/execute": 9_700,
+    "src/volbench/extensions": 1,
+    "src/volbench/extensions/catalogue": 2_900,
+    "src/volbench/extensions/importer": 2_600,
+    "src/volbench/extensions/kubernetes": 5_800,
+    "src/volbench/extensions/lab": 2_300,
+    "src/volbench/extensions/monitoring": 1_300,
+    "src/volbench/extensions/watching": 1_700,
+    "src/volbench/fio": 4_900,
+    "src/volbench/ingest": 2_100,
+    "src/volbench/model": 5_000,
+    "src/volbench/plan": 4_900,
+    "src/volbench/present": 14_800,
+    "src/volbench/store": 2_600,
+    "tests": 69_000,
+    "words of docs and README": 47_523,
+    "verbs": 20,
+    "options": 142,
+    "options of run": 45,
+    "chart kinds": 20,
+    "findings": 36,
+    "keys of a profile": 21,
+    "keys of a job": 9,
+}
+"""What a contributor has to read, and a user to know. Folders: lines of Python."""
+
+
+def line_count(paths: Iterable[Path]) -> int:
+    """Return the lines of some modules."""
+    return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in paths)
+
+
+def word_count(root: Path) -> int:
+    """Return the words of the documentation, counted as wc -w does."""
+    pages = [root / "README.md", *(root / "docs").rglob("*.md")]
+    return sum(len(page.read_text(encoding="utf-8").split()) for page in pages)
+
+
+def lines_of_source(source: Path) -> Mapping[str, int]:
+    """Return the lines of each package of the core, and of each extension."""
+    lines: Counter[str] = Counter()
+    for path in source.rglob("*.py"):
+        parts = path.relative_to(source).parts[:-1]
+        name = "/".join(parts[: 2 if parts[:1] == ("extensions",) else 1])
+        lines[f"src/volbench/{name}"] += line_count([path])
+    return lines
+
+
+def commands() -> Iterator[click.Command]:
+    """Yield every command and group below volbench."""
+    waiting: list[click.Command] = [cli]
+    while waiting:
+        command = waiting.pop()
+        if isinstance(command, click.Group):
+            context = click.Context(command)
+            below = (command.get_command(context, name) for name in command.list_commands(context))
+            waiting += [each for each in below if each is not None and not each.hidden]
+        yield command
+
+
+def options_of(command: click.Command) -> set[str]:
+    """Return the long names of the options of a command."""
+    options = (each for each in command.params if isinstance(each, click.Option))
+    return {name for each in options for name in each.opts if name.startswith("--")}
+
+
+@pytest.fixture(scope="module")
+def sizes(root: Path) -> dict[str, int]:
+    """Return what is measured, by the names of the ceilings."""
+    context = click.Context(cli)
+    run = cli.get_command(context, "run")
+    assert run is not None
+    return {
+        **lines_of_source(root / "src" / "volbench"),
+        "tests": line_count((root / "tests").rglob("*.py")),
+        "words of docs and README": word_count(root),
+        "verbs": len(cli.list_commands(context)),
+        "options": len(set().union(*map(options_of, commands()))),
+        "options of run": len(options_of(run)),
+        "chart kinds": len(KINDS),
+        "findings": len(RULES),
+        "keys of a profile": len(ProfileDocument.model_fields),
+        "keys of a job": len(JobDocument.model_fields),
+    }
+
+
+def test_every_size_has_a_ceiling(sizes: dict[str, int]) -> None:
+    """A new package or extension gets a ceiling, and none is left of what went."""
+    assert sizes.keys() == CEILINGS.keys()
+
+
+@pytest.mark.parametrize("name", CEILINGS)
+def test_nothing_grows(sizes: dict[str, int], name: str) -> None:
+    """A size is at most its ceiling."""
+    assert sizes.get(name, 0) <= CEILINGS[name], f"{name} is above its ceiling"
