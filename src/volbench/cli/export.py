@@ -129,9 +129,7 @@ def _write_frame(
     with binary_output(output, default_name=file_name(name, kind)) as sink:
         ordered = _sorted(opened.frame(name), choice.sort)
         frame = _chosen(ordered, name=name, columns=columns, kind=kind)
-        is_charted = kind == "xlsx" and name == "summary"
-        findings = opened.frame("findings") if is_charted else None
-        export_frame(frame, frame_name=name, format=kind, into=sink, raw=raw, findings=findings)
+        export_frame(frame, frame_name=name, format=kind, into=sink, raw=raw)
 
 
 def _sorted(frame: pd.DataFrame, sort: str) -> pd.DataFrame:

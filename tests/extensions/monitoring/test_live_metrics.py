@@ -13,7 +13,7 @@ import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 
-from volbench.extensions.monitoring.grafana import PANELS
+from tests.extensions.monitoring.dashboard import QUERIES
 from volbench.extensions.monitoring.live_metrics import LiveMetrics
 from volbench.model.campaign.event import (
     CampaignStarted,
@@ -181,8 +181,7 @@ def test_the_dashboard_finds_its_metrics(campaign: Campaign, layout: Layout) -> 
     progress = replace(Progress(1.0), write_iops=1.0, write_bw_bytes_per_s=1.0)
     events = [*begun(campaign, run), RunProgress(run, progress)]
     found = scraped(LiveMetrics(layout, {}), events)
-    queries = [query for panel in PANELS for query, _ in panel.queries]
-    used = {name for query in queries for name in re.findall(r"(?:node|volbench)_\w+", query)}
+    used = {name for query in QUERIES for name in re.findall(r"(?:node|volbench)_\w+", query)}
     assert used - found.keys() == {"volbench_latency_seconds"}
 
 

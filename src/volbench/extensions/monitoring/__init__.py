@@ -17,7 +17,7 @@ extension = Extension(
         "grafana": ExportFormat(
             "dashboard.json",
             "volbench.extensions.monitoring.grafana:export_dashboard",
-            "a dashboard for these",
+            "a dashboard of them for Grafana",
         ),
     },
 )

@@ -1,6 +1,7 @@
 """Export of frames as CSV, JSON, Parquet, workbooks, Markdown and LaTeX.
 
-No number changes on the way: floats are written so that reading them back gives the same float.
+No number changes on the way: floats are written so that reading them back gives the same float,
+but those of xlsx, which have 16 digits.
 An unknown value is an empty field (CSV, xlsx), null (JSON) or a null value (Parquet). Markdown and
 LaTeX alone are for people: their numbers are rounded, and have units.
 """
@@ -9,7 +10,7 @@ from __future__ import annotations
 
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import BinaryIO
 
@@ -18,8 +19,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from volbench.errors import InputError
+from volbench.extras import install_command
 from volbench.model.frames.columns import FRAMES, LABEL_PREFIX, SUMMARY, Column, described
-from volbench.present.export.workbook import render_xlsx
 from volbench.present.formatting import (
     BRIEF_STATISTICS,
     MISSING,
@@ -38,7 +39,24 @@ from volbench.store.atomic_files import make_output_folder, write_output
 TEXT_FORMATS = ("markdown", "latex")
 FORMATS = ("csv", "json", "parquet", "xlsx", *TEXT_FORMATS)
 
+# Characters that a sheet cannot hold: ECMA-376 part 1, 22.4.2.4
+_CONTROL = r"[\x00-\x08\x0b\x0c\x0e-\x1f]"
+
 _ENDINGS = {"markdown": "md", "latex": "tex"}  # Of file names, where they differ from the format
+
+
+# Headings that people say otherwise than the column is called
+_WORDS = {
+    "block_bytes": "bs",
+    "bw_bytes_per_s": "bandwidth",
+    "iops": "IOPS",
+    "iodepth": "depth",
+    "numjobs": "jobs",
+}
+
+_RESULTS = ("rw", "block_bytes", "iodepth", "iops", "bw_bytes_per_s")
+# Shown where they differ, before the job, and labels with them
+_TELLING = ("campaign", "host", "client", "profile", "role", "repeat")
 
 
 def export_frame(
@@ -48,17 +66,15 @@ def export_frame(
     format: str,  # noqa: A002 - the word users write: --format
     into: BinaryIO | Path,
     raw: bool = False,
-    findings: pd.DataFrame | None = None,
 ) -> None:
     """Write one frame.
 
     Args:
         frame: any frame of `volbench.model.frames.columns`, with columns of labels or without.
         frame_name: such as ``summary``; gives units and meanings, and the sheet's name.
-        findings: of the runs; charts in a workbook leave out the results that they reject.
     """
     if _checked(format) == "xlsx":
-        content = render_xlsx({frame_name: frame}, findings=findings)
+        content = _render_xlsx({frame_name: frame})
     else:
         content = _render(frame, frame_name, format_name=format, raw=raw)
     if isinstance(into, Path):
@@ -83,7 +99,7 @@ def export_frames(
         The files that were written.
     """
     if _checked(format) == "xlsx":
-        write_output(into, render_xlsx(frames, findings=frames.get("findings")))
+        write_output(into, _render_xlsx(frames))
         return (into,)
     make_output_folder(into)
     files = []
@@ -129,6 +145,27 @@ def _without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
     return safe
 
 
+def _render_xlsx(frames: Mapping[str, pd.DataFrame]) -> bytes:
+    """Return a workbook with a sheet for each frame, as pandas writes it."""
+    try:
+        import openpyxl  # noqa: F401, PLC0415 - an extra, which pandas uses
+    except ImportError as error:
+        raise InputError(
+            "writing xlsx needs openpyxl, which is not installed",
+            hint=f"use --format csv, or install it: {install_command('xlsx')}",
+        ) from error
+    stream = io.BytesIO()
+    try:
+        with pd.ExcelWriter(stream, engine="openpyxl") as writer:
+            for name, frame in frames.items():
+                safe = _without_formulas(frame)
+                safe = safe.replace(_CONTROL, "\N{REPLACEMENT CHARACTER}", regex=True)
+                safe.to_excel(writer, sheet_name=name[:31], index=False)
+    except ValueError as error:  # a sheet is too small for the frame
+        raise InputError(str(error), hint="use --format parquet or csv") from error
+    return stream.getvalue()
+
+
 def _render_parquet(frame: pd.DataFrame, *, frame_name: str) -> bytes:
     """Return Parquet whose fields carry metadata."""
     table = pa.Table.from_pandas(frame, preserve_index=False)
@@ -141,39 +178,6 @@ def _render_parquet(frame: pd.DataFrame, *, frame_name: str) -> bytes:
     schema = pa.schema(fields, metadata=table.schema.metadata)
     pq.write_table(table.cast(schema), stream, compression="zstd")
     return stream.getvalue()
-
-
-# Headings that people say otherwise than the column is called
-_WORDS = {
-    "block_bytes": "bs",
-    "bw_bytes_per_s": "bandwidth",
-    "iops": "IOPS",
-    "iodepth": "depth",
-    "numjobs": "jobs",
-}
-
-_RESULTS = ("rw", "block_bytes", "iodepth", "iops", "bw_bytes_per_s")
-# Shown where they differ, before the job, and labels with them
-_TELLING = ("campaign", "host", "client", "profile", "role", "repeat")
-
-_LATEX = {
-    "\\": r"\textbackslash{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "#": r"\#",
-    "^": r"\textasciicircum{}",
-    "_": r"\_",
-    "~": r"\textasciitilde{}",
-    "%": r"\%",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    "-": "{-}",  # two in a row would become a dash
-    "[": "{[}",  # behind the end of a row it would be an argument
-    "]": "{]}",
-}
 
 
 def default_columns(frame: pd.DataFrame, *, frame_name: str) -> list[str]:
@@ -217,8 +221,12 @@ def render_text(frame: pd.DataFrame, *, frame_name: str, format_name: str) -> st
     ]
     headings = [_heading(column) for column in columns]
     rows = [[_cell(row, column) for column in columns] for row in records(frame)]
-    draw = markdown_text if format_name == "markdown" else _latex
-    return draw(headings, rows, right)
+    if format_name == "markdown":
+        return markdown_text(headings, rows, right)
+    lines = [[" ".join(printable(cell).split()) for cell in row] for row in rows]
+    alignment = "".join("r" if is_right else "l" for is_right in right)
+    table = pd.DataFrame(lines, columns=headings)
+    return str(table.to_latex(index=False, escape=True, column_format=alignment))
 
 
 def _known(name: str, *, frame_name: str) -> Column:
@@ -252,18 +260,3 @@ def _cell(row: Row, column: Column) -> str:
     if column.unit in {"s", "bytes", "bytes/s", "1/s"}:
         return unit_words(column.name, column.unit)(amount)
     return f"{amount:.0f}" if amount.is_integer() else f"{amount:.4g}"
-
-
-def _latex(headings: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[bool]) -> str:
-    """Return a tabular; the comment says what its document needs."""
-    alignment = "".join("r" if is_right else "l" for is_right in right)
-    lines = [" & ".join(_latex_text(cell) for cell in row) + r" \\" for row in (headings, *rows)]
-    body = [rf"\begin{{tabular}}{{{alignment}}}", r"\toprule", lines[0], r"\midrule", *lines[1:]]
-    body += [r"\bottomrule", r"\end{tabular}"]
-    return "% needs \\usepackage{booktabs}\n" + "\n".join(body) + "\n"
-
-
-def _latex_text(cell: str) -> str:
-    """Return a text that LaTeX prints as it is."""
-    line = " ".join(printable(cell).split())
-    return "".join(_LATEX.get(char, char) for char in line)
