@@ -68,10 +68,9 @@ def with_expected(
     """Return profiles with further expectations, each in the profiles that have its job.
 
     Raises:
-        InputError: no profile has the job, or expectations contradict each other.
+        InputError: no profile has the job.
     """
     from volbench.model.profile.expect_setting import (  # noqa: PLC0415 - slow to import
-        expectations_in,
         with_expectations,
     )
     from volbench.model.profile.profile_model import Phase  # noqa: PLC0415 - same
@@ -82,8 +81,7 @@ def with_expected(
     check_expectations(expectations, [name for names in jobs for name in names])
     merged = []
     for profile, names in zip(profiles, jobs, strict=True):
-        own = [each for each in expectations if not unknown_job(each.job, names)]
+        own = [each for each in expectations if not unknown_job(each, names)]
         expect = with_expectations(profile.expect, own)
-        check_expectations(list(expectations_in(expect)), names)
         merged.append(profile.model_copy(update={"expect": expect}))
     return tuple(merged)

@@ -72,7 +72,6 @@ def test_settings_change_expectations() -> None:
     [
         ("expect.raeds.iops=> 5", "no such measured job"),
         ("expect.wal.speed=> 5", "there is no metric 'speed'"),
-        ("expect.wal.p50=> 2s", "contradicts"),
     ],
 )
 def test_wrong_settings_are_refused(setting: str, message: str) -> None:

@@ -18,10 +18,8 @@ from volbench.analyse.compare.repeat_statistics import (
 )
 from volbench.analyse.frames.resample import Floats
 from volbench.analyse.significance import student_quantile
-from volbench.analyse.time.steady_state import State
-from volbench.model.frames.expectation import SYNC, Expectation
+from volbench.model.frames.expectation import FLAGS, SYNC, Expectation
 from volbench.model.profile.expect_setting import Expect, expectations_in
-from volbench.model.results.finding import Cause
 from volbench.units import counted_noun
 
 # Beyond so many repeats of a run nobody waits for an answer. Noticed by:
@@ -135,19 +133,16 @@ def _verdict(
         note = f"measured {measured_call}"
     elif _lacks_clients(rows):
         note = "some clients did not finish"
-    elif column not in rows or _values(expectation, rows, column).isna().any():
+    elif column not in rows or rows[column].isna().any():
         note = "not reported"
-        if column in {"steady", "verdict"}:
+        if column == "steady":
             note = "no verdict: the runs are too short"
         if expectation.frame == "aggregate" and not column.startswith(("lat_", "clat_")):
             note = "the runs have no common interval: too short, or not at the same time"
-        if column == "bottleneck":
-            note = "the bottleneck of some runs is unknown"
     else:
-        values = _worst_of_clients(expectation, _values(expectation, rows, column), numbers)
-        if expectation.accepted or column in {"steady", "snia_steady"}:
+        values = _worst_of_clients(expectation, rows[column], numbers)
+        if column in FLAGS:
             answer, words = _by_verdict(expectation, values)
-            words = ", ".join(sorted(set(rows[column]))) if expectation.accepted else words
             more = "" if answer is not Answer.UNDECIDED else "the repeats differ"
         else:
             answer, interval, more = _by_number(expectation, values)
@@ -159,17 +154,6 @@ def _verdict(
     return Verdict(
         expectation, job, direction, answer, interval, repeats, note, words, campaign, runtime_s
     )
-
-
-def _values(expectation: Expectation, rows: pd.DataFrame, column: str) -> pd.Series:
-    """Return the numbers of a column; of a text, whether it is accepted, NaN if unknown."""
-    if not expectation.accepted:
-        return rows[column]
-    accepted = rows[column].isin(expectation.accepted)
-    if column == "bottleneck":
-        accepted |= rows["limited_by"].isin(expectation.accepted)
-    is_known = rows[column].notna() & ~rows[column].isin([Cause.UNKNOWN, State.TOO_SHORT])
-    return accepted.astype("float64").where(is_known)
 
 
 def _repeat_numbers(expectation: Expectation, rows: pd.DataFrame) -> pd.Series[int]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Mapping
-from typing import Any
 
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import labels, measured, of_measured
 from volbench.analyse.time.steady_state import State
-from volbench.model.frames.expectation import MIXED, SYNC, Expectation
+from volbench.model.frames.expectation import SYNC, Expectation
 from volbench.model.profile.profile_settings import MIN_ROUNDS
 from volbench.model.results.finding import Severity
 
@@ -86,8 +85,6 @@ class Measurements:
         if wanted == SYNC:
             return of_jobs[is_sync]
         moving = of_jobs[~is_sync]
-        if wanted == MIXED:
-            return _mixed(moving, expectation.column)
         return moving[moving["direction"] == wanted] if wanted else moving
 
     def lost(self, expectation: Expectation, campaign: str, profile: str) -> dict[str, int]:
@@ -109,20 +106,6 @@ class Measurements:
 def joined(names: pd.Series) -> str:
     """Return the different names, in order."""
     return ", ".join(sorted(set(names.dropna().astype(str))))
-
-
-def _mixed(rows: pd.DataFrame, column: str) -> pd.DataFrame:
-    """Return the sums of a column over the directions of each run."""
-    names = [*STEP, "group", "host", "volume", "client", "run", "_label"]
-    sums: dict[str, Any] = {
-        column: lambda values: values.astype("float64").sum(skipna=False),
-        **dict.fromkeys(("_invalid", "runtime_s", "clients_planned"), "max"),
-        "clients": "min",
-    }
-    known = {name: how for name, how in sums.items() if name in rows}
-    keys = [name for name in names if name in rows]
-    added = rows.groupby(keys, sort=False, dropna=False).agg(known)
-    return added.reset_index().assign(direction=MIXED)
 
 
 def _last_rounds(summary: pd.DataFrame, in_rounds: Collection[str]) -> pd.DataFrame:

@@ -3,37 +3,24 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
-from itertools import combinations
 
 from volbench.errors import InputError, did_you_mean
 from volbench.model.client_counts import split_count
 from volbench.model.frames.column_names import ALIASES, meaning_of
-from volbench.model.frames.columns import AGGREGATE, PERCENTILES, SUMMARY, VERDICTS, Column
+from volbench.model.frames.columns import AGGREGATE, SUMMARY, VERDICTS, Column
 from volbench.units import parse_count, parse_duration, parse_rate, parse_size
 
 ALL_JOBS = "*"
 AGGREGATED = "aggregate"  # Prefix of a metric that is summed over the clients of a step
 SYNC = "sync"
-MIXED = "mixed"  # All directions together, as with fio's unified_rw_reporting=mixed
 SYNC_CALLS = ("fdatasync", "fsync")
 # Prefix of a metric to the direction of its rows
 _DIRECTIONS = {
     **dict.fromkeys((*SYNC_CALLS, SYNC), SYNC),
-    **{name: name for name in ("read", "write", "trim", MIXED)},
-}
-# Columns that can be added over directions
-_ADDED = ("iops", "iops_overall", "bw_bytes_per_s", "bw_overall_bytes_per_s")
-# Verdicts to their values: of a bottleneck where it is, or its cause (a level of `Cause`)
-SIDES = ("volume", "machine", "host", "none")
-_VALUES = {
-    "bottleneck": (
-        *(*SIDES, "iops-limit", "bandwidth-limit", "latency", "cpu", "credits"),
-        *("slower", "data-reduction", "warming"),
-    ),
-    "verdict": ("steady", "drifting", "stepped", "noisy"),
+    **{name: name for name in ("read", "write", "trim")},
 }
 # Columns whose values may be below 0
 _SIGNED = frozenset({"drift_percent", "snia_slope_percent", "start_late_s", "clock_offset_s"})
@@ -45,12 +32,12 @@ _CHOSEN = frozenset(
         *("client", "from_s", "to_s", "block_s", "blocks"),
     }
 )
+# Verdicts that can be required
+FLAGS = ("steady", "snia_steady")
 _STEADY = Column("steady", "bool", "", "Whether the verdict on the IOPS is `steady`.")
-# Statistics of a latency, none above the next
-_ASCENDING = ("min", *PERCENTILES, "max")
 _EXPECTATION = re.compile(
     r"(?:(?P<job>[^<>=.]+)\.)?(?P<metric>[^\W\d][^<>=.:]*?(?:\.\d+)?)\s*"
-    r"(?P<relation>(?::\s*)?(?:<=|>=|<|>|=)|:)(?P<bound>[^<>=]+)"
+    r"(?P<relation><=|>=|<|>|=)(?P<bound>[^<>=]+)"
 )
 _HINT = "write it like p99 < 5ms, reads.iops >= 3000, wal.fdatasync_p99 < 10ms or reads.steady=yes"
 _UNBOUND = "write it like '< 10ms' or '>= 3000'"
@@ -67,10 +54,8 @@ def _measured(*columns: Column) -> dict[str, Column]:
 # Metric to its column, by frame
 _SUMMARY = _measured(*SUMMARY)
 _VERDICTS = {
-    name: column
-    for name, column in {**_measured(*VERDICTS), _STEADY.name: _STEADY}.items()
-    if name not in _SUMMARY
-} | {column.name: column for column in VERDICTS if column.name in {"snia_steady", *_VALUES}}
+    name: column for name, column in _measured(*VERDICTS).items() if name not in _SUMMARY
+} | {column.name: column for column in (*VERDICTS, _STEADY) if column.name in FLAGS}
 _AGGREGATE = _measured(*AGGREGATE)
 
 
@@ -83,19 +68,17 @@ class Expectation:
     metric: str  # as written, such as ``fdatasync_p99``
     written_bound: str  # relation and bound as written, such as ``< 10ms``
     frame: str  # ``summary``, ``verdicts`` or ``aggregate``
-    # ``read``, ``write``, ``trim``, ``sync``, or their sum ``mixed``; empty for each but sync
-    direction: str
+    direction: str  # ``read``, ``write``, ``trim`` or ``sync``; empty for each but sync
     column: str  # of the frame
     relation: str  # ``<``, ``<=``, ``>``, ``>=`` or ``=``
-    bound: float  # in the unit of the column; 1 for yes, and for one of the `accepted`
-    accepted: tuple[str, ...] = ()  # values of a text
+    bound: float  # in the unit of the column; 1 for yes
     sync_call: str = ""  # ``fsync`` or ``fdatasync``; empty where any sync is meant
     # in a file, such as ``needs.yaml:2:3: ``; empty for those of options
     place: str = field(default="", compare=False)
 
     def matches(self, job: str) -> bool:
         """Return whether a job must keep the bound."""
-        return _is_named(job, self.job)
+        return any(fnmatchcase(name, self.job) for name in (job, split_count(job)[0]))
 
     def holds(self, value: float) -> bool:
         """Return whether a value keeps the bound."""
@@ -105,37 +88,9 @@ class Expectation:
             return False
         return value < self.bound if self.relation.startswith("<") else value > self.bound
 
-    def contradicts(self, other: Expectation) -> bool:
-        """Return whether no result can keep both, of one job and direction."""
-        if self.accepted and self.column == other.column:
-            both = {*self.accepted, *other.accepted}
-            is_alike = both <= {*SIDES} or not both & {*SIDES}
-            return is_alike and not {*self.accepted} & {*other.accepted}
-        if self.relation == other.relation == "=":
-            return self.column == other.column and self.bound != other.bound
-        low, high = (self, other) if ">" in self.relation else (other, self)
-        if "=" in {low.relation, high.relation}:
-            equal, bounded = (low, high) if low.relation == "=" else (high, low)
-            return self.column == other.column and not bounded.holds(equal.bound)
-        if ">" not in low.relation or "<" not in high.relation:
-            return False
-        if low.column != high.column and not _is_at_most(low.column, high.column):
-            return False
-        is_strict = low.relation == ">" or high.relation == "<"
-        return low.bound > high.bound or (low.bound == high.bound and is_strict)
-
-
-def _is_at_most(column: str, other: str) -> bool:
-    """Return whether a statistic of a latency is never above another, as p50 and p99."""
-    kind, _, statistic = column.removesuffix("_s").partition("_")
-    other_kind, _, other_statistic = other.removesuffix("_s").partition("_")
-    if kind != other_kind or not {statistic, other_statistic} <= set(_ASCENDING):
-        return False
-    return _ASCENDING.index(statistic) <= _ASCENDING.index(other_statistic)
-
 
 def parse_expectation(text: str) -> Expectation:
-    """Return the expectation in a text such as ``reads.p99 < 5ms`` or ``steady: yes``.
+    """Return the expectation in a text such as ``reads.p99 < 5ms`` or ``steady=yes``.
 
     Raises:
         InputError: it is not one, there is no such metric, or the bound has no or another unit.
@@ -143,10 +98,10 @@ def parse_expectation(text: str) -> Expectation:
     match = _EXPECTATION.fullmatch(text.strip())
     if match is None:
         raise InputError(f"{text!r} is not an expectation", hint=_HINT)
-    return _read(
+    return _expectation(
         (match["job"] or ALL_JOBS).strip(),
         match["metric"].strip(),
-        match["relation"].lstrip(": ") or "=",
+        match["relation"],
         match["bound"].strip(),
     )
 
@@ -161,7 +116,7 @@ def parse_bound(metric: str, text: str, *, job: str) -> Expectation:
     if match is None:
         raise InputError(f"{text!r} is not a bound", hint=_UNBOUND)
     try:
-        return _read(job, metric, match["relation"] or "=", match["bound"].strip())
+        return _expectation(job, metric, match["relation"] or "=", match["bound"].strip())
     except _NoRelationError as error:
         if match["relation"]:
             raise
@@ -176,17 +131,12 @@ class UnknownMetricError(InputError):
     """No result has the metric of an expectation."""
 
 
-def _read(job: str, metric: str, relation: str, bound: str) -> Expectation:
+def _expectation(job: str, metric: str, relation: str, bound: str) -> Expectation:
     is_aggregated = metric.startswith(f"{AGGREGATED}_")
     name = metric.removeprefix(f"{AGGREGATED}_")
     prefix, _, rest = name.partition("_")
     direction = _DIRECTIONS.get(prefix, "") if rest else ""
-    frame, column = _column(rest if direction else name, is_aggregated=is_aggregated)
-    if direction == MIXED and column.name not in _ADDED:
-        raise InputError(
-            f"{column.name} of reads and writes cannot be added",
-            hint="mixed_iops and mixed_bw are sums; require others by direction, such as read_p99",
-        )
+    frame, column = _find_column(rest if direction else name, is_aggregated=is_aggregated)
     return Expectation(
         text=f"{'' if job == ALL_JOBS else f'{job}.'}{metric} {relation} {bound}",
         job=job,
@@ -196,13 +146,12 @@ def _read(job: str, metric: str, relation: str, bound: str) -> Expectation:
         direction=direction,
         column=column.name,
         relation=relation,
-        bound=_bound(bound, column, relation),
-        accepted=_values(bound) if column.name in _VALUES else (),
+        bound=_parse_bound(bound, column, relation),
         sync_call=prefix if prefix in SYNC_CALLS else "",
     )
 
 
-def _column(name: str, *, is_aggregated: bool) -> tuple[str, Column]:
+def _find_column(name: str, *, is_aggregated: bool) -> tuple[str, Column]:
     """Return the frame and the column of a metric."""
     frames = {"aggregate": _AGGREGATE} if is_aggregated else {"summary": _SUMMARY}
     if not is_aggregated:
@@ -217,19 +166,12 @@ def _column(name: str, *, is_aggregated: bool) -> tuple[str, Column]:
     raise UnknownMetricError(f"there is no metric {name!r}", hint=did_you_mean(name, known, usual))
 
 
-def _bound(text: str, column: Column, relation: str) -> float:
+def _parse_bound(text: str, column: Column, relation: str) -> float:
     """Return a bound in the unit of a column."""
-    accepted = _VALUES.get(column.name, ("yes",) if column.dtype == "bool" else ())
-    if accepted and relation != "=":
-        hint = f"write it like {column.name}={accepted[0]}"
-        raise InputError(f"{column.name} is not a number", hint=hint)
-    if column.name in _VALUES:
-        for value in _values(text):
-            if value not in accepted:
-                hint = did_you_mean(value, accepted, f"it is one of {', '.join(accepted)}")
-                raise InputError(f"{column.name} is never {value!r}", hint=hint)
-        return 1.0
     if column.dtype == "bool":
+        if relation != "=":
+            hint = f"write it like {column.name}=yes"
+            raise InputError(f"{column.name} is not a number", hint=hint)
         if text.lower() not in {"yes", "true", "on", "1"}:
             raise InputError(
                 f"{column.name} can only be yes, not {text!r}",
@@ -240,7 +182,7 @@ def _bound(text: str, column: Column, relation: str) -> float:
         raise _NoRelationError(
             f"{column.name} is measured and never exactly {text}", hint="use <, <=, > or >="
         )
-    bound = _number(text, column)
+    bound = _parse_number(text, column)
     if column.name not in _SIGNED and (bound < 0 or (bound == 0 and relation in {"<", ">="})):
         always = "never" if relation.startswith("<") else "always"
         raise InputError(
@@ -250,11 +192,7 @@ def _bound(text: str, column: Column, relation: str) -> float:
     return bound
 
 
-def _values(text: str) -> tuple[str, ...]:
-    return tuple(value.strip().lower() for value in text.split("|"))
-
-
-def _number(text: str, column: Column) -> float:
+def _parse_number(text: str, column: Column) -> float:
     readers: Mapping[str, Callable[[str], float]] = {
         "bytes/s": parse_rate,
         "bytes": parse_size,
@@ -272,7 +210,7 @@ def _number(text: str, column: Column) -> float:
 
 
 def check_expectations(expectations: Collection[Expectation], jobs: Collection[str]) -> None:
-    """Refuse expectations of jobs that do not exist, and those that contradict each other.
+    """Refuse expectations of jobs that do not exist.
 
     Args:
         jobs: names of the measured jobs.
@@ -281,42 +219,15 @@ def check_expectations(expectations: Collection[Expectation], jobs: Collection[s
         InputError: of the first such expectation.
     """
     for expectation in expectations:
-        if hint := unknown_job(expectation.job, jobs):
+        if hint := unknown_job(expectation, jobs):
             raise InputError(
                 f"{expectation.place}{expectation.text!r}: there is no job {expectation.job!r}",
                 hint=hint,
             )
-    for first, second in contradictions(expectations, jobs):
-        raise InputError(
-            f"{second.place}{second.text!r} contradicts {first.text!r}",
-            hint="no result can meet both",
-        )
 
 
-def _is_named(job: str, pattern: str) -> bool:
-    """Return whether a pattern names a job, or that job with any number of clients."""
-    return any(fnmatchcase(name, pattern) for name in (job, split_count(job)[0]))
-
-
-def unknown_job(job: str, jobs: Collection[str]) -> str:
+def unknown_job(expectation: Expectation, jobs: Collection[str]) -> str:
     """Return the hint for a name or pattern that no job has; empty if one has it."""
-    if any(_is_named(name, job) for name in jobs):
+    if any(map(expectation.matches, jobs)):
         return ""
-    return did_you_mean(job, jobs, f"there are {', '.join(sorted(jobs))}")
-
-
-def contradictions(
-    expectations: Iterable[Expectation], jobs: Collection[str]
-) -> Iterator[tuple[Expectation, Expectation]]:
-    """Yield pairs of expectations that no result of some job can keep."""
-    for first, second in combinations(expectations, 2):
-        directions = {first.direction, second.direction}
-        is_same = first.frame == second.frame and (
-            len(directions) == 1 or ("" in directions and not directions & {SYNC, MIXED})
-        )
-        if (
-            is_same
-            and first.contradicts(second)
-            and any(first.matches(job) and second.matches(job) for job in jobs)
-        ):
-            yield first, second
+    return did_you_mean(expectation.job, jobs, f"there are {', '.join(sorted(jobs))}")

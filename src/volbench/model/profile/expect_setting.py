@@ -14,7 +14,6 @@ from volbench.model.frames.expectation import (
     ALL_JOBS,
     Expectation,
     UnknownMetricError,
-    contradictions,
     parse_bound,
     unknown_job,
 )
@@ -22,13 +21,13 @@ from volbench.model.frames.expectation import (
 _BOUND = {"type": ["string", "number", "boolean"], "$comment": "bound"}
 
 
-def _listed(value: object) -> object:
+def _texts_of(value: object) -> object:
     """Return a list of texts; a flag such as ``steady: yes`` is a text, too."""
     values = value if isinstance(value, list | tuple) else (value,)
     return tuple({True: "yes", False: "no"}[v] if isinstance(v, bool) else v for v in values)
 
 
-def _checked(metrics: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
+def _check_metrics(metrics: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
     faults = []
     for metric, bounds in metrics.items():
         for bound in bounds:
@@ -44,10 +43,10 @@ def _checked(metrics: dict[str, tuple[str, ...]]) -> dict[str, tuple[str, ...]]:
 
 _Bounds = Annotated[
     tuple[Filled, ...],
-    BeforeValidator(_listed),
+    BeforeValidator(_texts_of),
     WithJsonSchema({"anyOf": [_BOUND, {"type": "array", "items": _BOUND, "minItems": 1}]}),
 ]
-_Metrics = Annotated[dict[Filled, _Bounds], Field(min_length=1), AfterValidator(_checked)]
+_Metrics = Annotated[dict[Filled, _Bounds], Field(min_length=1), AfterValidator(_check_metrics)]
 
 # Job or pattern of jobs to metric to one or more bounds
 Expect = dict[Filled, _Metrics]
@@ -72,20 +71,14 @@ def expectations_in(expect: Expect) -> Iterator[Expectation]:
 
 
 def expect_faults(expect: Expect, jobs: Collection[str]) -> Iterator[Fault]:
-    """Yield the faults of expectations of unknown jobs, and those that contradict each other.
+    """Yield the faults of expectations of unknown jobs.
 
     Args:
         jobs: names of the measured jobs.
     """
-    for job in expect:
-        if hint := unknown_job(job, jobs):
+    for job, expectation in {each.job: each for each in expectations_in(expect)}.items():
+        if hint := unknown_job(expectation, jobs):
             yield Fault("there is no such measured job", hint, ("expect", job), on_key=True)
-    for first, second in contradictions(list(expectations_in(expect)), jobs):
-        yield Fault(
-            f"contradicts {first.text}",
-            "no result can meet both",
-            ("expect", second.job, second.metric),
-        )
 
 
 def with_expectations(expect: Expect, more: Iterable[Expectation]) -> Expect:
