@@ -64,6 +64,9 @@ from volbench.units import format_percent
 
 # Frames whose rows are made in blocks, because a run has hundreds of them
 BLOCK_FRAMES = frozenset({"series", "histogram"})
+_T = TypeVar("_T")
+# Rows that are kept as Python objects before they become a table: these need 20 times less
+_BATCH_ROWS = 20_000
 
 
 @dataclass
@@ -283,9 +286,6 @@ def _add_device(
     rows.device.extend({**identity, **row} for row in device)
 
 
-_T = TypeVar("_T")
-
-
 def clock_offset_s(status: Mapping[str, object]) -> float:
     """Return the seconds that the clock of a run's host was ahead of the controller's.
 
@@ -326,10 +326,6 @@ def shifted_utc(utc: _T, *, by_s: float) -> _T | str:
     if not isinstance(utc, str) or not by_s:
         return utc
     return utc_text((datetime.fromisoformat(utc) + timedelta(seconds=by_s)).timestamp())
-
-
-# Rows that are kept as Python objects before they become a table: these need 20 times less
-_BATCH_ROWS = 20_000
 
 
 def read_tables(

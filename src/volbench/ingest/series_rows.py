@@ -39,6 +39,23 @@ VOLUME, BACKING = "volume", "backing"
 # A last interval below this share of the one before it is joined to it: its rates would be noise.
 # Noticed by: test_device_rows.py::test_the_last_sample_gives_no_partial_interval
 _MIN_LAST_SHARE = 0.5
+_DIRECTIONS = 4  # That fio logs
+# Intervals without all jobs from which these ended at different times: one may be cut.
+# Noticed by: test_jobs_in_parallel.py
+_MIN_UNEVEN_INTERVALS = 2
+# Share of the I/Os that a log may lack, or have too many: fio 3.12 lost 54 to 60 % with rbd, and
+# logs of hard disks with pauses lack up to 20 %. Noticed by: tests/ingest/test_field_results.py
+_MAX_MISSING_SHARE = 0.25
+# Windows from which the last one, which fio loses, is no such share.
+# Noticed by: tests/ingest/test_series_rows.py
+_MIN_WINDOWS = 10
+_MEASURED = tuple(
+    field.name
+    for field in fields(DirectionSeries)
+    if field.name not in {"direction", "t_s", "utc_s"}
+)
+_LATENCIES = tuple(name for name in _MEASURED if "lat_" in name)
+COMMON_MEAN = "common_mean_s"  # Key of the mean latency while all jobs ran; not a column
 
 
 @dataclass(frozen=True)
@@ -56,7 +73,6 @@ _SAMPLE_BYTES, _FREE_SAMPLE_BYTES = 64 << 10, 4 << 20
 # The same of a row of a log, of one of a histogram, and of a log of any length.
 # Noticed by: tests/store/test_oversized_files.py
 _ROW_BYTES, _HISTOGRAM_BYTES, _FREE_LOG_BYTES = 128, 32 << 10, 4 << 20
-_DIRECTIONS = 4  # That fio logs
 
 
 def max_sample_bytes(run: Run, *, elapsed_s: float) -> int:
@@ -195,24 +211,6 @@ def utc_text(seconds: float) -> str:
     """Return seconds since the epoch as ISO 8601 with Z, to the millisecond."""
     text = datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
     return text.replace("+00:00", "Z")
-
-
-# Intervals without all jobs from which these ended at different times: one may be cut.
-# Noticed by: test_jobs_in_parallel.py
-_MIN_UNEVEN_INTERVALS = 2
-# Share of the I/Os that a log may lack, or have too many: fio 3.12 lost 54 to 60 % with rbd, and
-# logs of hard disks with pauses lack up to 20 %. Noticed by: tests/ingest/test_field_results.py
-_MAX_MISSING_SHARE = 0.25
-# Windows from which the last one, which fio loses, is no such share.
-# Noticed by: tests/ingest/test_series_rows.py
-_MIN_WINDOWS = 10
-_MEASURED = tuple(
-    field.name
-    for field in fields(DirectionSeries)
-    if field.name not in {"direction", "t_s", "utc_s"}
-)
-_LATENCIES = tuple(name for name in _MEASURED if "lat_" in name)
-COMMON_MEAN = "common_mean_s"  # Key of the mean latency while all jobs ran; not a column
 
 
 @dataclass(frozen=True)

@@ -44,6 +44,9 @@ _RAISING = ("enablebursting", "enableperformanceplus")
 
 # All hosts of a campaign ask at the same time; only the first is to parse the files
 _reading = threading.Lock()
+# Type of a disk in the metadata of Google Cloud to its volume type
+_GCP = {"PERSISTENT-BALANCED": "pd-balanced", "PERSISTENT-SSD": "pd-ssd"}
+_MAX_DIGITS = 9  # As many IOPS no volume has; a longer text is a mistake
 
 
 def class_limits(
@@ -88,10 +91,6 @@ def class_limits(
     node = f"{provider}/{machine}"
     is_known = node in machine_types()
     return declared_limits(volume).model_copy(update={"machine": node if is_known else ""})
-
-
-# Type of a disk in the metadata of Google Cloud to its volume type
-_GCP = {"PERSISTENT-BALANCED": "pd-balanced", "PERSISTENT-SSD": "pd-ssd"}
 
 
 def disk_limits(
@@ -167,6 +166,3 @@ def _number(text: str) -> int:
     if not (text.isascii() and text.isdecimal()) or len(text) > _MAX_DIGITS:
         raise InputError(f"{text!r} is not a number of IOPS")
     return int(text)
-
-
-_MAX_DIGITS = 9  # As many IOPS no volume has; a longer text is a mistake

@@ -36,6 +36,7 @@ HOURS_PER_MONTH = 730.0
 FOLDER = "prices"  # Name of the folder with the bundled price lists
 
 _DIGITS = re.compile(r"\d+(\.\d+)?")
+_COMMON = ("provider", "region", "checked", "source")
 
 
 def _amount(text: str) -> float:
@@ -166,9 +167,6 @@ class Price(VolumePrice):
         if self.initialisation is None:
             return 0.0
         return self.initialisation.once + self.initialisation.per_gib * size_bytes / GIB
-
-
-_COMMON = ("provider", "region", "checked", "source")
 
 
 class PricesFile(Document):

@@ -27,6 +27,7 @@ from volbench.model.frames.column_names import find_column
 from volbench.model.frames.columns import LABEL_PREFIX
 
 _MAX_NAMED = 5
+_RANGES = ("monthly", "burst_monthly", "burst_per_million_ios", "once")
 
 
 @dataclass(frozen=True)
@@ -64,9 +65,6 @@ class Offer:
     # minimum and maximum cost that is paid once for a new volume; no part of `monthly`; NaN where
     # there is no price, or no size
     once: tuple[float, float] = (0.0, 0.0)
-
-
-_RANGES = ("monthly", "burst_monthly", "burst_per_million_ios", "once")
 
 
 @dataclass(frozen=True)

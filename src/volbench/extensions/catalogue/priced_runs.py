@@ -50,6 +50,7 @@ PERFORMANCE_COLUMNS = (
     "burst_iops",
     "steal_percent",
 )
+_FRAMES = ("summary", "verdicts", "series", "device")
 
 
 def performance(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -270,9 +271,6 @@ class _Bill:
 
     def _note(self, sentence: str) -> None:
         self.notes[sentence] = None
-
-
-_FRAMES = ("summary", "verdicts", "series", "device")
 
 
 def price(

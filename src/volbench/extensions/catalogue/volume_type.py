@@ -23,6 +23,11 @@ _MIB = 1 << 20
 _GIB_PER_TIB = 1024
 Value = TypeVar("Value", bound=float)
 _ZERO: Any = 0  # of any kind of number
+# Provisioned quantity: its name and text in messages, and how one is written
+_PROVISIONED: dict[str, tuple[str, Callable[[float], str], str]] = {
+    "iops": ("IOPS", lambda value: f"{value:,.10g} IOPS", "size=500g iops=6000"),
+    "bandwidth": ("bandwidth", format_rate, "size=2t bandwidth=100MiB/s"),
+}
 
 
 class Rule(Document, Generic[Value]):
@@ -252,13 +257,6 @@ def _unknown_size(kind: VolumeType) -> InputError:
         f"the limits of {kind.name} depend on the size, which is unknown",
         hint=f'declare it: "{kind.name} size=100g"',
     )
-
-
-# Provisioned quantity: its name and text in messages, and how one is written
-_PROVISIONED: dict[str, tuple[str, Callable[[float], str], str]] = {
-    "iops": ("IOPS", lambda value: f"{value:,.10g} IOPS", "size=500g iops=6000"),
-    "bandwidth": ("bandwidth", format_rate, "size=2t bandwidth=100MiB/s"),
-}
 
 
 def _provisioned(sized: _SizedVolume, key: str, chosen: float | None) -> float | None:

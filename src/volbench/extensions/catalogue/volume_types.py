@@ -44,6 +44,15 @@ from volbench.model.profile.profile_settings import Limits, VolumeOfType
 from volbench.plan.bundled_files import bundled_folder, read_text
 
 Count = Annotated[Number, Field(ge=0)]  # A number of I/Os or of I/Os per second
+_SOURCE_HINT = "add source: {title: ..., url: ...}, for it or for the whole file"
+_SAME = (
+    *("note", "burst_iops", "burst_ios", "burst_bandwidth", "burst_bytes", "burst_s"),
+    *("time_percent", "latency", "io_size_bytes", "initialization_bytes_per_s"),
+)
+FOLDER = "volume-types"  # Name of the folders with volume-type files
+_SUFFIXES = (".yaml", ".yml")
+_NONE: Mapping[str, VolumeType] = MappingProxyType({})
+_ALSO: ContextVar[Mapping[str, VolumeType]] = ContextVar("_ALSO", default=_NONE)
 
 
 def _day(text: str) -> str:
@@ -110,13 +119,6 @@ class WriteLimits(Document):
 
     iops: CountRules = Field(default=(), description="IOPS of writes.")
     bandwidth: RateRules = Field(default=(), description="Bandwidth of writes.")
-
-
-_SOURCE_HINT = "add source: {title: ..., url: ...}, for it or for the whole file"
-_SAME = (
-    *("note", "burst_iops", "burst_ios", "burst_bandwidth", "burst_bytes", "burst_s"),
-    *("time_percent", "latency", "io_size_bytes", "initialization_bytes_per_s"),
-)
 
 
 class TypeEntry(Document):
@@ -261,13 +263,6 @@ class TypesFile(Document):
             write_bandwidth=entry.writes.bandwidth,
             **{key: getattr(entry, key) for key in _SAME},
         )
-
-
-FOLDER = "volume-types"  # Name of the folders with volume-type files
-
-_SUFFIXES = (".yaml", ".yml")
-_NONE: Mapping[str, VolumeType] = MappingProxyType({})
-_ALSO: ContextVar[Mapping[str, VolumeType]] = ContextVar("_ALSO", default=_NONE)
 
 
 def catalogue(files: Sequence[Path] = ()) -> dict[str, VolumeType]:

@@ -71,6 +71,14 @@ from volbench.store.worker_processes import NOBODY, Tell
 
 PROFILE = "imported"
 _STOPPED = re.compile(r"terminating on signal \d+")
+_LOG = logging.getLogger(__name__)
+_MAX_LISTED = 20
+_SYNCED_AT_A_TIME = 16
+_FROM_TEXT = "fio's {} output: values are rounded; most options and histograms are missing"
+_COPY = "a copy of {}: the same results count more than once"
+_ONCE = "keep one of the copies and import again"
+_OPTIONS_NOT_REPORTED = "the result does not report the options of its jobs"
+_LOGS_WITHOUT_RESULT = "logs without a result: imported as a series, without totals and options"
 
 
 @dataclass(frozen=True)
@@ -214,16 +222,6 @@ def _utc(seconds: float | None) -> str | None:
     except (OverflowError, ValueError, OSError):
         return None
     return text.replace("+00:00", "Z")
-
-
-_LOG = logging.getLogger(__name__)
-_MAX_LISTED = 20
-_SYNCED_AT_A_TIME = 16
-_FROM_TEXT = "fio's {} output: values are rounded; most options and histograms are missing"
-_COPY = "a copy of {}: the same results count more than once"
-_ONCE = "keep one of the copies and import again"
-_OPTIONS_NOT_REPORTED = "the result does not report the options of its jobs"
-_LOGS_WITHOUT_RESULT = "logs without a result: imported as a series, without totals and options"
 
 
 @dataclass(frozen=True)

@@ -60,6 +60,26 @@ _NOT_OPTIONS = frozenset({"name", "description"})
 # Version from which results hold options without a value; 3.36 is known to omit them. Noticed by:
 # tests/extensions/importer/test_reported_options.py::test_an_unreported_option_is_not_a_difference
 _WRITES_VALUELESS_SINCE = (3, 42)
+# Engine to the name of its volume, of its own options (fio HOWTO, "I/O engine specific parameters")
+_TARGETS = {
+    "rbd": "rbd:{pool}/{rbdname}",
+    "rados": "rados:{pool}",
+    "gfapi": "gluster://{brick}/{volume}",
+    "gfapi_async": "gluster://{brick}/{volume}",
+    "dfs": "daos:{pool}/{cont}",
+    "nfs": "{nfs_url}",
+    "http": "http://{http_host}{filename}",
+    "libhdfs": "hdfs://{namenode}{hdfsdirectory}",
+    "libblkio": "{libblkio_path}",
+    "net": "{hostname}:{port}",
+    "netsplice": "{hostname}:{port}",
+    "rdma": "{hostname}:{port}",
+}
+# Engines whose `filename` may be an address instead of a path
+_ADDRESSED = frozenset({"spdk", "spdk_nvme", "spdk_bdev", "xnvme", "nvmefs", "libiscsi"})
+_OPTION_IN_TARGET = re.compile(r"\{(\w+)\}")
+_BETWEEN_FILES = re.compile(r"(?<!\\):")  # In `filename`; part of a name is written \:
+_LOG_OPTIONS = re.compile(r"write_.*_log|log_.*|per_job_logs")
 
 
 @dataclass(frozen=True)
@@ -194,26 +214,6 @@ def _shortened(target: str) -> str:
     return f"{target[:_MAX_TARGET]}... ({len(target)} characters, {digest})"
 
 
-# Engine to the name of its volume, of its own options (fio HOWTO, "I/O engine specific parameters")
-_TARGETS = {
-    "rbd": "rbd:{pool}/{rbdname}",
-    "rados": "rados:{pool}",
-    "gfapi": "gluster://{brick}/{volume}",
-    "gfapi_async": "gluster://{brick}/{volume}",
-    "dfs": "daos:{pool}/{cont}",
-    "nfs": "{nfs_url}",
-    "http": "http://{http_host}{filename}",
-    "libhdfs": "hdfs://{namenode}{hdfsdirectory}",
-    "libblkio": "{libblkio_path}",
-    "net": "{hostname}:{port}",
-    "netsplice": "{hostname}:{port}",
-    "rdma": "{hostname}:{port}",
-}
-# Engines whose `filename` may be an address instead of a path
-_ADDRESSED = frozenset({"spdk", "spdk_nvme", "spdk_bdev", "xnvme", "nvmefs", "libiscsi"})
-_OPTION_IN_TARGET = re.compile(r"\{(\w+)\}")
-
-
 def _engine_target(options: Mapping[str, str]) -> str:
     """Return the name of a volume that its engine does not reach by a path; "" for others."""
     engine = PurePosixPath(options.get("ioengine", "").removeprefix("external:")).stem
@@ -222,9 +222,6 @@ def _engine_target(options: Mapping[str, str]) -> str:
         return target.format_map(options)
     is_address = engine in _ADDRESSED and not filename.startswith("/")
     return filename.replace("\\:", ":") if is_address else ""
-
-
-_BETWEEN_FILES = re.compile(r"(?<!\\):")  # In `filename`; part of a name is written \:
 
 
 def _volume_from_options(options: Mapping[str, str]) -> tuple[VolumeKind, str]:
@@ -390,9 +387,6 @@ def campaign_hosts(drafts: Sequence[Draft]) -> tuple[Host, ...]:
         Host(name=name, labels={key: value for key, value in first[name].items() if key in labels})
         for name, labels in by_host.items()
     )
-
-
-_LOG_OPTIONS = re.compile(r"write_.*_log|log_.*|per_job_logs")
 
 
 def name_runs(

@@ -23,6 +23,19 @@ RESERVED = frozenset({HOST, REPEAT, JOB})
 
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 _NAME = re.compile(r"[a-z][a-z0-9_]*", re.IGNORECASE)
+_REPEAT = re.compile(
+    r"(?P<rest>.*?)(?:^|[-_. ])(?:run|repeat|rep|iteration|iter|round|trial|pass|loop|attempt)"
+    r"[-_. #]?(?P<number>\d{1,5})",
+    re.IGNORECASE | re.DOTALL,
+)
+_GENERIC = re.compile(
+    r"(fio|result|results|output|out|stdout|json|data|log|logs)([-_.](fio|result|results|output|0))?",
+    re.IGNORECASE,
+)
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
+# Run folders have this name between two numbers, and file systems allow 255 letters
+_MAX_LENGTH = 160
+_MAX_NAMED = 3  # Renamed jobs in a note; `volbench show` lists all
 
 
 @dataclass(frozen=True)
@@ -102,21 +115,6 @@ def pattern_mismatch(pattern: LabelPattern, example: str) -> InputError:
         f"--labels {pattern.text!r} matches no result; the first one is {example}",
         hint=f"the pattern is matched against that path; write it like {written!r}",
     )
-
-
-_REPEAT = re.compile(
-    r"(?P<rest>.*?)(?:^|[-_. ])(?:run|repeat|rep|iteration|iter|round|trial|pass|loop|attempt)"
-    r"[-_. #]?(?P<number>\d{1,5})",
-    re.IGNORECASE | re.DOTALL,
-)
-_GENERIC = re.compile(
-    r"(fio|result|results|output|out|stdout|json|data|log|logs)([-_.](fio|result|results|output|0))?",
-    re.IGNORECASE,
-)
-_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9._-]+")
-# Run folders have this name between two numbers, and file systems allow 255 letters
-_MAX_LENGTH = 160
-_MAX_NAMED = 3  # Renamed jobs in a note; `volbench show` lists all
 
 
 @dataclass

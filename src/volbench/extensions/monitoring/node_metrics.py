@@ -27,6 +27,11 @@ JOB = "volbench"  # The label ``job``: where a scrape would have the name of its
 _TICKS_PER_S = 100
 _USER_TO_STEAL = 8
 _IDLE, _IOWAIT, _STEAL = 3, 4, 7
+_CPU = "CPU time by mode, as a share of all CPUs; busy is all but idle, iowait and steal."
+_PRESSURE = {
+    ("waiting", "some"): "Time in which some task waited for I/O.",
+    ("stalled", "full"): "Time in which all tasks waited for I/O.",
+}
 
 
 @dataclass(frozen=True)
@@ -157,11 +162,6 @@ ON_DEVICE = (
         lambda reading: float(reading.sample.io_errors.get(reading.device, math.nan)),
     ),
 )
-_CPU = "CPU time by mode, as a share of all CPUs; busy is all but idle, iowait and steal."
-_PRESSURE = {
-    ("waiting", "some"): "Time in which some task waited for I/O.",
-    ("stalled", "full"): "Time in which all tasks waited for I/O.",
-}
 ON_HOST = (
     *(
         _metric("node_cpu_seconds", _CPU, _cpu(mode), _cpu_time(mode), cpu="all", mode=mode)
