@@ -313,20 +313,22 @@ def staged_import(request: ImportRequest) -> Iterator[ImportReport]:
 
     So an import that is interrupted, also while the block makes tables, can be repeated.
     """
-    prepared = [_prepared(request)]
+    prepared = [_read(request)]
     with staged_folder(request.into) as folder:
         # Its drafts take more memory than the tables: nothing here holds them any longer.
-        yield _written(request, folder, *prepared.pop())
+        yield _write(request, folder, *prepared.pop())
 
 
-def _prepared(
-    request: ImportRequest,
-) -> tuple[ScanResult, list[Draft], list[AssembledRun], list[Problem]]:
-    """Return the files found, drafts and runs from them, and remarks; nothing is written."""
+def _read(request: ImportRequest) -> tuple[ScanResult, list[Draft], list[Problem]]:
+    """Return the files found, drafts of runs from them, and remarks; nothing is written."""
     patterns = [parse_pattern(text) for text in request.patterns]
     scanned = scan(request.paths, leave_out=request.into, tell=request.tell)
-    if request.strict:
-        _refuse_malformed(scanned)
+    if request.strict and scanned.malformed:
+        raise OutputError(
+            f"malformed files: {len(scanned.malformed)}, so nothing was imported"
+            f"{_listed(scanned.malformed)}",
+            hint="repair or remove them, or omit --strict",
+        )
     drafts = draft_runs(scanned.results)
     processes = list({id(draft.process): draft.process for draft in drafts}.values())
     left = assign_logs(scanned.logs, processes)
@@ -334,64 +336,20 @@ def _prepared(
         scanned, left, fio_version=request.fio_version, logs_of=request.logs_of
     )
     drafts += alone.drafts
-    _require_any(drafts, scanned, alone.left)
-    unmatched = name_runs(drafts, patterns=patterns, labels=request.labels, host=request.host)
-    remarks = [*alone.left, *_remarks(drafts, unmatched if patterns else [])]
-    return scanned, drafts, _assembled(order_runs(drafts)), remarks
-
-
-def _written(
-    request: ImportRequest,
-    folder: Path,
-    scan_result: ScanResult,
-    drafts: Sequence[Draft],
-    runs: Sequence[AssembledRun],
-    remarks: Sequence[Problem],
-) -> ImportReport:
-    _write(request, folder, runs, drafts)
-    processes = {id(draft.process): draft.process for draft in drafts}
-    return ImportReport(
-        into=request.into,
-        folder=folder,
-        runs=tuple(runs),
-        files=len(scan_result.results),
-        logs=sum(len(process.logs) for process in processes.values()),
-        malformed=tuple(scan_result.malformed),
-        remarks=tuple(remarks),
-        others=scan_result.others,
-    )
-
-
-def _require_any(drafts: Sequence[Draft], scanned: ScanResult, left: Sequence[Problem]) -> None:
     if not drafts:
         raise OutputError(
             f"there is no result of fio to import (other files: {scanned.others})"
-            f"{_listed((*scanned.malformed, *left))}",
+            f"{_listed((*scanned.malformed, *alone.left))}",
             hint="fio writes a result that has everything with --output-format=json+; output of fio"
             " in a page is imported if PATH is the page itself, such as notes.md",
         )
-
-
-def _refuse_malformed(scanned: ScanResult) -> None:
-    if scanned.malformed:
-        raise OutputError(
-            f"malformed files: {len(scanned.malformed)}, so nothing was imported"
-            f"{_listed(scanned.malformed)}",
-            hint="repair or remove them, or omit --strict",
-        )
+    unmatched = name_runs(drafts, patterns=patterns, labels=request.labels, host=request.host)
+    remarks = [*alone.left, *_remarks(drafts, unmatched if patterns else [])]
+    return scanned, drafts, remarks
 
 
 def _listed(problems: Sequence[Problem]) -> str:
     return "".join(f"\n  {problem}" for problem in problems[:_MAX_LISTED])
-
-
-def _assembled(drafts: Sequence[Draft]) -> list[AssembledRun]:
-    logs = {log.source.path for draft in drafts for log in draft.process.logs}
-    digests = {path: _digest(path) for path in sorted(logs)}
-    return [
-        assemble_run(draft, number=number, digests=digests)
-        for number, draft in enumerate(drafts, start=1)
-    ]
 
 
 def _digest(path: Path) -> str:
@@ -439,20 +397,43 @@ def _remarks(drafts: Sequence[Draft], unmatched: Sequence[Draft]) -> list[Proble
 
 
 def _write(
-    request: ImportRequest, folder: Path, runs: Sequence[AssembledRun], drafts: Sequence[Draft]
-) -> None:
+    request: ImportRequest,
+    folder: Path,
+    scanned: ScanResult,
+    drafts: Sequence[Draft],
+    remarks: Sequence[Problem],
+) -> ImportReport:
+    """Write the campaign of drafts into a folder."""
+    ordered = order_runs(drafts)
+    logs = {log.source.path for draft in ordered for log in draft.process.logs}
+    digests = {path: _digest(path) for path in sorted(logs)}
+    runs = tuple(
+        assemble_run(draft, number=number, digests=digests)
+        for number, draft in enumerate(ordered, start=1)
+    )
     campaign = Campaign(
         name=request.name or request.into.resolve().name,
         created_utc=utc_now(),
         runs=tuple(assembled.run for assembled in runs),
         seed=0,
         command=tuple(map(mask_text, request.command)),
-        hosts=campaign_hosts(order_runs(drafts)),
+        hosts=campaign_hosts(ordered),
     )
     campaign, _ = conceal(campaign)
     provenance = Provenance(volbench_version=__version__, python_version=platform.python_version())
     layout = create_campaign(folder, Archive(campaign=campaign, provenance=provenance))
     _fill_all(layout, runs, tell=request.tell)
+    processes = {id(draft.process): draft.process for draft in drafts}
+    return ImportReport(
+        into=request.into,
+        folder=folder,
+        runs=runs,
+        files=len(scanned.results),
+        logs=sum(len(process.logs) for process in processes.values()),
+        malformed=tuple(scanned.malformed),
+        remarks=tuple(remarks),
+        others=scanned.others,
+    )
 
 
 def _fill_all(layout: Layout, runs: Sequence[AssembledRun], *, tell: Tell) -> None:
@@ -544,7 +525,7 @@ def staged_folder(target: Path) -> Iterator[Path]:
     try:
         if folder.exists():
             refuse_foreign(target, folder.lstat())
-        layout = _private_layout(aside)
+        layout = Layout(aside, made=make_private_folder(aside))
         fresh = layout.root / "whole"
         with hold_campaign(layout, is_moved=True):
             if fresh.exists():
@@ -558,13 +539,6 @@ def staged_folder(target: Path) -> Iterator[Path]:
                 shutil.rmtree(aside, ignore_errors=True)
     except OSError as error:
         raise unwritable(target, error) from error
-
-
-def _private_layout(root: Path) -> Layout:
-    try:
-        return Layout(root, made=make_private_folder(root))
-    except OSError as error:
-        raise unwritable(root, error) from error
 
 
 def _sync_tree(root: Path) -> None:

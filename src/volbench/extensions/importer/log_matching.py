@@ -92,11 +92,11 @@ def _release_incomplete(process: FioProcess) -> list[Problem]:
     for first, count in process.ranges:
         mine = [log for log in process.logs if first <= (log.job_number or 1) < first + count]
         for kind in {log.kind for log in mine}:
-            those = [log for log in mine if log.kind == kind]
-            if len(those) < count:
-                why = f"only {len(those)} of {count} jobs have a log of this kind"
-                released += [Problem(why, log.source.shown) for log in those]
-                process.logs = [log for log in process.logs if log not in those]
+            alike = [log for log in mine if log.kind == kind]
+            if len(alike) < count:
+                why = f"only {len(alike)} of {count} jobs have a log of this kind"
+                released += [Problem(why, log.source.shown) for log in alike]
+                process.logs = [log for log in process.logs if log not in alike]
     return released
 
 
@@ -117,11 +117,11 @@ def _owner(
     if not fitting:
         return None, f"its result has no client {log.hostname!r}"
     if len(fitting) > 1:
-        return _last(log, fitting)
+        return _last_writer(log, fitting)
     return fitting[0], ""
 
 
-def _last(log: LogFile, processes: Sequence[FioProcess]) -> tuple[FioProcess | None, str]:
+def _last_writer(log: LogFile, processes: Sequence[FioProcess]) -> tuple[FioProcess | None, str]:
     """Return the last of several processes that wrote to one log: fio truncates logs first."""
     candidates = [process for process in processes if process.numjobs >= max(1, log.job_number)]
     ends = [process.ended_utc_s for process in candidates]

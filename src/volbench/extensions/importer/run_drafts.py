@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import PurePosixPath
@@ -30,13 +30,7 @@ from volbench.extensions.importer.run_names import (
     split_repeat,
 )
 from volbench.extensions.importer.scan_folders import ResultFile
-from volbench.extensions.importer.unlike_jobs import (
-    OF_EACH,
-    described,
-    is_unlike_group,
-    jobs_in,
-    members_beside,
-)
+from volbench.extensions.importer.unlike_jobs import OF_EACH, is_unlike_group, merge_note
 from volbench.fio.jobs.job_syntax import is_device, read_value
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.fio.results.embedded_results import started_utc_s
@@ -93,8 +87,7 @@ class ReportedOptions:
     is_whole: bool = True  # whether options that are not listed have fio's defaults
     left_out: tuple[str, ...] = ()  # options that cannot be parsed, as reported
     is_merged: bool = False  # whether fio merged unlike sections into it
-    merged: tuple[str, ...] = ()  # names of these, as far as they are known
-    jobs: int = 0  # number of their jobs, by the job file; 0 without it
+    merged: tuple[str, ...] = ()  # words of their names, as far as they are known
 
 
 def reported_options(output: RunOutput, job: JobResult) -> ReportedOptions:
@@ -116,7 +109,7 @@ def reported_options(output: RunOutput, job: JobResult) -> ReportedOptions:
         if option is None or option.name in _NOT_OPTIONS:
             continue
         try:
-            options[option.name] = _canonical(option.name, text, kb_base)
+            options[option.name] = _canonical_value(option.name, text, kb_base)
         except (InputError, ValueError):
             left_out.append(f"{name}={text}")
             unknown.add(option.name)
@@ -150,9 +143,9 @@ def _of_unlike_jobs(
     mine = {name: text for name, text in shared.items() if name not in job.options}
     names = {option.name for name in mine if (option := shipped_table().find(name))} - OF_EACH
     kept = {name: value for name, value in options.items() if name in names}
-    note = described(job, job.merged)
+    merged = tuple(job.merged) or (plain_name(job), "and", "others")
     return ReportedOptions(
-        kept, mine, note, is_whole=False, is_merged=True, merged=tuple(job.merged)
+        kept, mine, merge_note(job), is_whole=False, is_merged=True, merged=merged
     )
 
 
@@ -180,7 +173,7 @@ def _writes_valueless(version: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _canonical(name: str, text: str, kb_base: int) -> str:
+def _canonical_value(name: str, text: str, kb_base: int) -> str:
     """Return the value of an option of the shipped table; the results of a campaign repeat many."""
     option = shipped_table().options[name]
     is_bare = text == "" and option.kind is OptionKind.FLAG
@@ -197,12 +190,12 @@ def volume_of(sections: Mapping[str, ReportedOptions]) -> Volume:
     )
     if len(places) == 1:
         kind, target = places[0]
-        return Volume(role=ROLE, kind=kind, target=_shortened(target))
+        return Volume(role=ROLE, kind=kind, target=_short_target(target))
     target = ", ".join(target for _, target in places)
-    return Volume(role=ROLE, kind=VolumeKind.UNKNOWN, target=_shortened(target))
+    return Volume(role=ROLE, kind=VolumeKind.UNKNOWN, target=_short_target(target))
 
 
-def _shortened(target: str) -> str:
+def _short_target(target: str) -> str:
     """Return the name of many files in a length that fits a table; a digest keeps it unique.
 
     One path stays whole: volumes of a cluster often differ in its end alone.
@@ -280,8 +273,7 @@ class Draft:
     @property
     def sections(self) -> list[tuple[JobResult, int]]:
         """First entry of each section, with the number of its jobs."""
-        counted = sections_of(self.part.jobs)
-        return [(job, self.reported[job.name, job.groupid].jobs or count) for job, count in counted]
+        return sections_of(self.part.jobs)
 
     @property
     def started_utc_s(self) -> float | None:
@@ -302,10 +294,10 @@ def draft_runs(files: Sequence[ResultFile]) -> list[Draft]:
             for part in parts:
                 client = (part.hostname, part.port)
                 reported = {
-                    (job.name, job.groupid): _reported(file, output, job) for job in part.jobs
+                    (job.name, job.groupid): reported_options(output, job) for job in part.jobs
                 }
                 if client not in processes:
-                    processes[client] = _claim(
+                    processes[client] = _process_of(
                         file, output, parts, part, next(iter(reported.values()))
                     )
                 draft = Draft(file, document, output, part, reported, processes[client])
@@ -317,19 +309,7 @@ def draft_runs(files: Sequence[ResultFile]) -> list[Draft]:
     return drafts
 
 
-def _reported(file: ResultFile, output: RunOutput, job: JobResult) -> ReportedOptions:
-    """Return the options of an entry; of merged jobs, with those in the job file beside it."""
-    reported = reported_options(output, job)
-    if not reported.is_merged or job.merged:
-        return reported
-    members = members_beside(file.source.path, job)
-    if not members:
-        return replace(reported, merged=(plain_name(job), "and", "others"))
-    note = described(job, members)
-    return replace(reported, note=note, merged=tuple(members), jobs=jobs_in(members))
-
-
-def _claim(
+def _process_of(
     file: ResultFile,
     output: RunOutput,
     parts: Sequence[Part],
@@ -348,7 +328,7 @@ def _claim(
         source=file.source,
         hostname=part.hostname,
         prefixes=frozenset().union(*prefixes),
-        ranges=_ranges(of_client),
+        ranges=_log_ranges(of_client),
         ended_utc_s=output.ended_utc_s,
         runtime_s=max((done.runtime_s for job in jobs for done in job.directions), default=0.0),
         fio_version=output.tool_version,
@@ -357,7 +337,7 @@ def _claim(
     )
 
 
-def _ranges(parts: Sequence[Part]) -> tuple[tuple[int, int], ...]:
+def _log_ranges(parts: Sequence[Part]) -> tuple[tuple[int, int], ...]:
     """Return the number of the first log of each section of a process, and their count."""
     ranges, first = [], 1
     for part in parts:
@@ -430,7 +410,7 @@ def name_runs(
         if pattern.text not in used:
             source = unmatched[0].file.source if unmatched else drafts[0].file.source
             raise pattern_mismatch(pattern, "/".join((*source.inside.parts[:-1], source.stem)))
-    clients = _clients(drafts)
+    clients = _client_numbers(drafts)
     names = assign_host_names(hosts)
     differing = _differing_labels(drafts, names)
     for draft, name, (path, given) in zip(drafts, names, paths, strict=True):
@@ -445,7 +425,7 @@ def name_runs(
             settings=(draft.labels, _settings(draft)),
             labels=distinct,
             folder="/".join(split_repeat(path[:-1])[0]),
-            repeat=_number(given[REPEAT], draft) if REPEAT in given else number,
+            repeat=_repeat_number(given[REPEAT], draft) if REPEAT in given else number,
             source=draft.file.source.shown,
             is_job_given=JOB in given,
             is_repeat_given=REPEAT in given,
@@ -479,7 +459,7 @@ def _differing_labels(
     }
 
 
-def _clients(drafts: Sequence[Draft]) -> dict[int, int]:
+def _client_numbers(drafts: Sequence[Draft]) -> dict[int, int]:
     """Return the number of each draft's client among those of the same name in its result."""
     ports: dict[tuple[str, int, str], list[int | None]] = defaultdict(list)
     for draft in drafts:
@@ -508,7 +488,7 @@ def _has_siblings(draft: Draft) -> bool:
     return len(parts) > 1 or len(names) > 1
 
 
-def _number(text: str, draft: Draft) -> int:
+def _repeat_number(text: str, draft: Draft) -> int:
     """Return the number of a repeat."""
     digits = re.search(r"\d{1,9}", text)
     if digits is None:

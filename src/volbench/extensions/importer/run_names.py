@@ -80,10 +80,10 @@ def parse_pattern(text: str) -> LabelPattern:
             " is used once",
             hint="write it like '{provider}/{volume_type}/{host}'; * matches any text",
         )
-    return LabelPattern(text, tuple(_compiled(part) for part in text.strip("/").split("/")))
+    return LabelPattern(text, tuple(_level_pattern(part) for part in text.strip("/").split("/")))
 
 
-def _compiled(level: str) -> re.Pattern[str]:
+def _level_pattern(level: str) -> re.Pattern[str]:
     pieces = _PLACEHOLDER.split(level)
     text = ""
     for place, piece in enumerate(pieces):

@@ -8,11 +8,7 @@ so its pattern, block size and depth are those of none. The runtimes of all jobs
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 
-from volbench.errors import Problems
-from volbench.fio.jobs.job_syntax import SectionText, split_sections
-from volbench.fio.jobs.option_table import shipped_table
 from volbench.fio.results.merge_jobs import plain_name
 from volbench.model.results.result import Direction, JobResult
 from volbench.units import format_size
@@ -33,8 +29,6 @@ _ANY_BLOCK = ("bsrange", "bssplit", "bs_unaligned", "read_iolog", "zonemode", "n
 # Share by which bytes differ from I/Os times block size: the last block may be short. Noticed by:
 # tests/extensions/importer/test_unlike_jobs.py::test_a_group_is_recognised_by_its_totals
 _MAX_BLOCK_DIFFERENCE = 0.05
-_JOB_FILES = frozenset({".fio", ".job", ".ini", ".cfg", ".conf"})
-_MAX_JOB_FILE_BYTES = 1 << 20
 
 
 def is_unlike_group(job: JobResult, options: Mapping[str, str]) -> bool:
@@ -71,25 +65,19 @@ def _contradicts(job: JobResult, options: Mapping[str, str]) -> bool:
     )
 
 
-def described(job: JobResult, members: Mapping[str, Mapping[str, str]]) -> str:
-    """Return what fio merged into an entry, with each section where they are known."""
-    if members:
-        parts = "; ".join(f"{name}: {_described(options)}" for name, options in members.items())
+def merge_note(job: JobResult) -> str:
+    """Return what fio merged into an entry, with each section where the output names them."""
+    if job.merged:
+        parts = "; ".join(f"{name}: {_workload(options)}" for name, options in job.merged.items())
         return f"fio merged unlike jobs (group_reporting): {parts}"
     count = f"{job.jobs_in_it} " if (job.jobs_in_it or 1) > 1 else ""
     return (
         f"fio merged {count}unlike jobs (group_reporting); the first is {plain_name(job)}, the last"
-        f" {_described(job.options)}"
+        f" {_workload(job.options)}"
     )
 
 
-def jobs_in(members: Mapping[str, Mapping[str, str]]) -> int:
-    """Return the number of jobs of sections."""
-    counts = (options.get("numjobs", "") for options in members.values())
-    return sum(int(count) if count.isdecimal() else 1 for count in counts)
-
-
-def _described(options: Mapping[str, str]) -> str:
+def _workload(options: Mapping[str, str]) -> str:
     block = options.get("bs", "")
     parts = [
         options.get("rw", "read"),
@@ -97,53 +85,3 @@ def _described(options: Mapping[str, str]) -> str:
         *(f"{name} {options[name]}" for name in ("iodepth", "numjobs") if name in options),
     ]
     return " ".join(filter(None, parts))
-
-
-def members_beside(result: Path, job: JobResult) -> dict[str, dict[str, str]]:
-    """Return the sections of an entry by name, from the job file in the folder of its result.
-
-    The file is that of the result if a section with the name of the entry begins a group that ends
-    with a section of the entry's options; empty without such a file.
-    """
-    for path in sorted(result.parent.iterdir()):
-        if path.suffix.lower() in _JOB_FILES and path.is_file():
-            with path.open("rb") as stream:
-                content = stream.read(_MAX_JOB_FILE_BYTES)
-            texts = split_sections(content.decode(errors="replace"), Problems(), [])
-            shared: dict[str, str] = {}
-            sections = []
-            for text in texts:
-                if text.is_global:
-                    shared |= _options(text)
-                else:
-                    sections.append((text.name, shared | _options(text), _options(text)))
-            if group := _group_of(job, sections):
-                return group
-    return {}
-
-
-def _group_of(
-    job: JobResult, sections: list[tuple[str, dict[str, str], dict[str, str]]]
-) -> dict[str, dict[str, str]]:
-    names = [name for name, _, _ in sections]
-    if plain_name(job) not in names:
-        return {}
-    first = names.index(plain_name(job))
-    group: dict[str, dict[str, str]] = {}
-    last_options: dict[str, str] = {}
-    for name, options, own_options in sections[first:]:
-        if group and {"stonewall", "new_group"} & own_options.keys():
-            break
-        group[name], last_options = options, own_options
-    valued = {name: text for name, text in job.options.items() if text}
-    is_last = valued == {name: text for name, text in last_options.items() if text}
-    return group if is_last and len(group) > 1 else {}
-
-
-def _options(section: SectionText) -> dict[str, str]:
-    """Return a section's options as a result reports them: canonical names, values as written."""
-    values = {}
-    for setting in section.settings:
-        option = shipped_table().find(setting.name)
-        values[option.name if option else setting.name] = setting.value or ""
-    return values
