@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from tests.extensions.catalogue.typed_limits import limits_of
 from volbench.errors import InputError
-from volbench.extensions.catalogue.volume_types import bundled_types, limits_of
+from volbench.extensions.catalogue.volume_types import bundled_types
 from volbench.model.profile.profile_settings import Limits
 from volbench.units import parse_rate, parse_size
 

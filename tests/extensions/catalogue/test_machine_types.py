@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import Volbench
+from tests.extensions.catalogue.typed_limits import limits_of
 from volbench.errors import InputError
 from volbench.extensions.catalogue.machine_types import (
     find_machine,
@@ -15,7 +16,6 @@ from volbench.extensions.catalogue.machine_types import (
     parse_machines,
     within_machine,
 )
-from volbench.extensions.catalogue.volume_types import limits_of
 from volbench.model.profile.profile_settings import Limits
 
 OWN = """\

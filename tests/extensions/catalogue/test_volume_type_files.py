@@ -9,12 +9,12 @@ import pytest
 from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
+from tests.extensions.catalogue.typed_limits import limits_of
 from volbench.errors import InputError
 from volbench.extensions.catalogue.volume_types import (
     TypesFile,
     also_types,
     catalogue,
-    limits_of,
     parse_types,
     read_types,
 )

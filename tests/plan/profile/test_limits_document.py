@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.extensions.catalogue.typed_limits import limits_of
 from volbench.errors import InputError, InventoryError, ProfileError
-from volbench.extensions.catalogue.volume_types import limits_of
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.campaign.host import LOCAL, Host
 from volbench.model.campaign.planned_run import Campaign, DevicePin, Volume, VolumeKind

@@ -9,6 +9,7 @@ import pandas as pd
 
 from tests.analyse.compared_rows import no_findings, rows_of
 from tests.analyse.round_rows import row as round_row
+from tests.extensions.catalogue.typed_limits import limits_of
 from tests.nightly_campaigns import WORKLOADS, dropping, summary_of
 from tests.present.tables.table_rows import ROW, of_volumes
 from volbench.analyse.compare.comparison import Comparison, Question, compare
@@ -29,7 +30,7 @@ from volbench.extensions.catalogue.catalogue_tables import (
 from volbench.extensions.catalogue.machine_types import machine_types
 from volbench.extensions.catalogue.price_list import load_prices, price_names
 from volbench.extensions.catalogue.price_performance import Market, Offer
-from volbench.extensions.catalogue.volume_types import catalogue, find_type, limits_of
+from volbench.extensions.catalogue.volume_types import catalogue, find_type
 from volbench.extensions.kubernetes.k8s_verbs import controllers_table
 from volbench.extensions.kubernetes.storage_classes import classes_table, storage_classes
 from volbench.extensions.lab.scenario import read_scenario
@@ -389,7 +390,7 @@ TABLES: dict[str, Callable[[], Table[Any]]] = {
     "prices": lambda: prices_table(load_prices(price_names()[0])),
     "price lists": lambda: price_lists_table({LONG: load_prices(price_names()[0])}),
     "use": lambda: use_table([ROW, ROW | {"label": "randread-4k-iodepth-16 of aks-disk"}]),
-    "types": lambda: types_table(catalogue(())),
+    "types": lambda: types_table(catalogue()),
     "machines": lambda: machines_table(machine_types()),
     "audit": lambda: audit_table(
         [delivery(host, role) for host in NAMES for role in ("read", "write")]

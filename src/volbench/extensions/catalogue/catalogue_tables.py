@@ -1,4 +1,4 @@
-"""Tables of volume types, prices and ranked configurations; the bundled storage classes."""
+"""Tables of volume types, machine types, prices and ranked configurations."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Words = Callable[[float], str]
 _PRIORITIES = {"type": IDENTITY, "title": 5, "sizes": 4, "IOPS": 1, "bandwidth": 2}
 
 
-def _column(index: int, heading: str) -> Column[VolumeType]:
+def _type_column(index: int, heading: str) -> Column[VolumeType]:
     return Column(
         heading.lower().replace(" ", "_"),
         lambda kind: type_cells(kind)[index],
@@ -43,7 +43,7 @@ def _column(index: int, heading: str) -> Column[VolumeType]:
     )
 
 
-TYPE_COLUMNS = tuple(_column(place, heading) for place, heading in enumerate(HEADINGS))
+TYPE_COLUMNS = tuple(_type_column(place, heading) for place, heading in enumerate(HEADINGS))
 
 
 def types_table(types: Mapping[str, VolumeType]) -> Table[VolumeType]:
@@ -106,8 +106,8 @@ def type_cells(kind: VolumeType) -> list[str]:
         tiers = f"of its tier, {names[0]} to {names[-1]}"
         sizes = f"up to {format_capacity(kind.tiers[-1].size_bytes)}"
         return [kind.name, kind.title, sizes, tiers, "", "", ""]
-    iops = _limit(kind.buys_iops, kind.iops, format_count)
-    bandwidth = _limit(kind.buys_bandwidth, kind.bandwidth, rate_text)
+    iops = _limit_text(kind.buys_iops, kind.iops, format_count)
+    bandwidth = _limit_text(kind.buys_bandwidth, kind.bandwidth, rate_text)
     if kind.write_iops:
         iops += f"; writes {rules_text(kind.write_iops, format_count)}"
     if kind.write_bandwidth:
@@ -118,26 +118,28 @@ def type_cells(kind: VolumeType) -> list[str]:
         sizes,
         iops,
         bandwidth,
-        _burst(kind, kind.burst_iops, kind.burst_ios, format_count),
-        _burst(kind, kind.burst_bandwidth, kind.burst_bytes, rate_text, credits_=format_capacity),
+        _burst_text(kind, kind.burst_iops, kind.burst_ios, format_count),
+        _burst_text(
+            kind, kind.burst_bandwidth, kind.burst_bytes, rate_text, credits_=format_capacity
+        ),
     ]
 
 
-def _limit(provision: Provision[float] | None, rules: Rules, text: Words) -> str:
+def _limit_text(provision: Provision[float] | None, rules: Rules, text: Words) -> str:
     if provision is None:
         return rules_text(rules, text) if rules else MISSING
-    least = _bracketed(rules_text(provision.min, text)) if provision.min else "0"
-    rule = f"{least} to {_bracketed(rules_text(provision.max, text))}"
+    least = _in_brackets(rules_text(provision.min, text)) if provision.min else "0"
+    rule = f"{least} to {_in_brackets(rules_text(provision.max, text))}"
     return (
         rule if provision.included is None else f"{text(provision.included)}; provisioned: {rule}"
     )
 
 
-def _bracketed(text: str) -> str:
+def _in_brackets(text: str) -> str:
     return f"({text})" if "," in text else text
 
 
-def _burst(
+def _burst_text(
     kind: VolumeType, rate: Rules, full: Rules, text: Words, *, credits_: Words = format_count
 ) -> str:
     if not rate:
@@ -150,10 +152,10 @@ def _burst(
 
 def rules_text(rules: Rules, text: Words) -> str:
     """Return rules in words, such as ``3 per GiB, at least 100, at most 16k``."""
-    return " or, if lower, ".join(_rule(rule, text) for rule in rules)
+    return " or, if lower, ".join(_rule_text(rule, text) for rule in rules)
 
 
-def _rule(rule: Rule[float], text: Words) -> str:
+def _rule_text(rule: Rule[float], text: Words) -> str:
     by_size = (rule.per_gib, "GiB")
     if text is rate_text and not text(rule.per_gib).endswith("MiB/s"):
         by_size = (rule.per_gib * 1024, "TiB")
@@ -190,7 +192,7 @@ def type_table(kind: VolumeType, limits: Limits | None) -> Table[Any]:
     else:
         rows = _limits_rows(kind, limits)
         document["limits"] = limits.model_dump(mode="json", exclude={"wanted"})
-        document["bursts_s"] = _lasting(limits)
+        document["bursts_s"] = _burst_lengths_s(limits)
     source = kind.source
     about = {
         **kind.facts,
@@ -218,11 +220,11 @@ def _limits_rows(kind: VolumeType, limits: Limits) -> list[tuple[str, str]]:
     ):
         if value is not None:
             pairs.append((name, text(value)))
-    lasting = _lasting(limits).items()
+    lasting = _burst_lengths_s(limits).items()
     return [*pairs, *((name, format_duration(length_s)) for name, length_s in lasting)]
 
 
-def _lasting(limits: Limits) -> dict[str, float]:
+def _burst_lengths_s(limits: Limits) -> dict[str, float]:
     """Return how long full credits last at the burst rate, and how long a refill takes."""
     lengths_s = {}
     bandwidth, burst = limits.bandwidth_bytes_per_s, limits.burst_bandwidth_bytes_per_s
@@ -343,7 +345,7 @@ def market_table(market: Market) -> Table[Offer]:
         [column for column in OFFER_COLUMNS if several or column.name != "job"],
         market.offers,
         record=market.record,
-        notes=_notes(market),
+        notes=_market_notes(market),
         document={
             "currency": market.currency,
             "offers": [asdict(offer) for offer in market.offers],
@@ -352,7 +354,7 @@ def market_table(market: Market) -> Table[Offer]:
     )
 
 
-def _mark(offer: Offer) -> str:
+def _front_mark(offer: Offer) -> str:
     """Return the mark of a configuration on the Pareto frontier."""
     if not offer.is_on_front:
         return ""
@@ -374,7 +376,7 @@ def _burst_fee(offer: Offer) -> str:
     return " + ".join(fees)
 
 
-def _notes(market: Market) -> list[str]:
+def _market_notes(market: Market) -> list[str]:
     lines = [
         f"Costs in {market.currency} per month. [95 % intervals] cover the measurement only.",
         "Equal ranks: no significant difference in the cost of an I/O.",
@@ -419,16 +421,20 @@ def interval_text(interval: Interval, text: Callable[[float], str], *, ends: boo
     return f"{estimate} [{low}, {high}]"
 
 
-def _amount(name: str, header: str, priority: int, show: Callable[[Offer], str]) -> Column[Offer]:
+def _amount_column(
+    name: str, header: str, priority: int, show: Callable[[Offer], str]
+) -> Column[Offer]:
     return Column(name, show, header=header, priority=priority, is_right=True)
 
 
-def _rare(name: str, header: str, priority: int, show: Callable[[Offer], str]) -> Column[Offer]:
+def _rare_column(
+    name: str, header: str, priority: int, show: Callable[[Offer], str]
+) -> Column[Offer]:
     """Return a column of amounts that is left out where no configuration has one."""
-    return replace(_amount(name, header, priority, show), is_optional=True)
+    return replace(_amount_column(name, header, priority, show), is_optional=True)
 
 
-def _names(name: str, header: str, priority: int, separator: str) -> Column[Offer]:
+def _names_column(name: str, header: str, priority: int, separator: str) -> Column[Offer]:
     """Return a column of names, left out where there are none."""
     return Column(
         name,
@@ -441,36 +447,40 @@ def _names(name: str, header: str, priority: int, separator: str) -> Column[Offe
 
 
 OFFER_COLUMNS: tuple[Column[Offer], ...] = (
-    _amount("rank", "", 1, lambda o: MISSING if o.rank is None else str(o.rank)),
-    Column("name", lambda o: o.name + _mark(o), header="configuration", priority=IDENTITY),
+    _amount_column("rank", "", 1, lambda o: MISSING if o.rank is None else str(o.rank)),
+    Column("name", lambda o: o.name + _front_mark(o), header="configuration", priority=IDENTITY),
     Column("job", lambda o: o.job, priority=IDENTITY),
     Column("family", lambda o: o.family, priority=6, is_optional=True),
-    _amount("monthly", "month", 2, lambda o: _range_text(o.monthly)),
-    _amount("iops", "steady IOPS", 2, lambda o: interval_text(o.iops, format_count)),
-    _amount(
+    _amount_column("monthly", "month", 2, lambda o: _range_text(o.monthly)),
+    _amount_column("iops", "steady IOPS", 2, lambda o: interval_text(o.iops, format_count)),
+    _amount_column(
         "cost_per_1000_iops",
         "per 1,000 IOPS",
         1,
         lambda o: interval_text(o.cost_per_1000_iops, money_text),
     ),
-    _amount("bw_bytes_per_s", "bandwidth", 5, lambda o: format_rate(o.bw_bytes_per_s.estimate)),
-    _amount(
+    _amount_column(
+        "bw_bytes_per_s", "bandwidth", 5, lambda o: format_rate(o.bw_bytes_per_s.estimate)
+    ),
+    _amount_column(
         "cost_per_100_mb_per_s",
         "per 100 MB/s",
         4,
         lambda o: interval_text(o.cost_per_100_mb_per_s, money_text),
     ),
-    _rare(
+    _rare_column(
         "cost_per_gib",
         "per GiB",
         5,
         lambda o: interval_text(o.cost_per_gib, money_text, ends=False),
     ),
-    _rare("burst_iops", "burst IOPS", 7, lambda o: format_count(o.burst_iops)),
-    _rare("burst_fee", "", 7, _burst_fee),
-    _rare("once", "", 7, lambda o: _range_text(o.once) if any(o.once) else ""),
-    _amount("runs", "", 3, lambda o: f"{o.runs}" + f" ({o.unsteady} unsteady)" * bool(o.unsteady)),
-    _rare("steal_percent", "steal", 8, lambda o: format_percent(o.steal_percent / 100)),
-    _names("cpu_models", "CPU", 9, "; "),
-    _names("indistinct", "not significantly different from", 3, ", "),
+    _rare_column("burst_iops", "burst IOPS", 7, lambda o: format_count(o.burst_iops)),
+    _rare_column("burst_fee", "", 7, _burst_fee),
+    _rare_column("once", "", 7, lambda o: _range_text(o.once) if any(o.once) else ""),
+    _amount_column(
+        "runs", "", 3, lambda o: f"{o.runs}" + f" ({o.unsteady} unsteady)" * bool(o.unsteady)
+    ),
+    _rare_column("steal_percent", "steal", 8, lambda o: format_percent(o.steal_percent / 100)),
+    _names_column("cpu_models", "CPU", 9, "; "),
+    _names_column("indistinct", "not significantly different from", 3, ", "),
 )

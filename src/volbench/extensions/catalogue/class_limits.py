@@ -75,8 +75,8 @@ def class_limits(
     if kind == "ultra-disk":
         given = _OF_ULTRA_DISK | given
     if (per_gib := given.get("iopspergb")) and size_bytes is not None:  # of io1 and io2
-        given.setdefault("iops", str(_number(per_gib) * -(-size_bytes // GIB)))
-    iops = next((_number(given[name]) for name in _IOPS if given.get(name)), None)
+        given.setdefault("iops", str(_parse_iops(per_gib) * -(-size_bytes // GIB)))
+    iops = next((_parse_iops(given[name]) for name in _IOPS if given.get(name)), None)
     rates = (
         parse_rate(f"{given[name].removesuffix('i').removesuffix('M')}{unit}")
         for name, unit in _BANDWIDTH.items()
@@ -139,8 +139,8 @@ def label_limits(labels: Mapping[str, str], *, size_bytes: int | None) -> Limits
     """
     with _reading:
         volumes, machines = catalogue(), machine_types()
-    kind = _named(labels.get(VOLUME_TYPE, ""), volumes)
-    machine = _named(labels.get(FLAVOR, ""), machines)
+    kind = _only_entry(labels.get(VOLUME_TYPE, ""), volumes)
+    machine = _only_entry(labels.get(FLAVOR, ""), machines)
     limits = None
     if kind:
         with suppress(InputError):  # The type needs a size, or provisioned performance
@@ -156,13 +156,13 @@ def label_limits(labels: Mapping[str, str], *, size_bytes: int | None) -> Limits
     return (limits or Limits()).model_copy(update={"machine": machine, "origin": origin})
 
 
-def _named(name: str, known: Iterable[str]) -> str:
+def _only_entry(name: str, known: Iterable[str]) -> str:
     """Return the only entry of a catalogue with a name; empty for none."""
     found = [entry for entry in known if name and name in {entry, entry.partition("/")[2]}]
     return found[0] if len(found) == 1 else ""
 
 
-def _number(text: str) -> int:
+def _parse_iops(text: str) -> int:
     if not (text.isascii() and text.isdecimal()) or len(text) > _MAX_DIGITS:
         raise InputError(f"{text!r} is not a number of IOPS")
     return int(text)

@@ -39,14 +39,14 @@ _DIGITS = re.compile(r"\d+(\.\d+)?")
 _COMMON = ("provider", "region", "checked", "source")
 
 
-def _amount(text: str) -> float:
+def _parse_amount(text: str) -> float:
     if not _DIGITS.fullmatch(text):
         raise InputError(f"must be a price, not {text!r}", hint="write digits only, such as 0.022")
     return float(text)
 
 
-def _hours(text: str) -> float:
-    hours = _amount(text)
+def _parse_hours(text: str) -> float:
+    hours = _parse_amount(text)
     if not 0 < hours <= 744:
         raise InputError(
             f"a month does not have {text} hours", hint="providers use 720, 730 or 744"
@@ -60,7 +60,7 @@ def _checked_currency(text: str) -> str:
     return text
 
 
-Amount = Annotated[float, parsed(_amount), Field(ge=0), value_schema("amount of money")]
+Amount = Annotated[float, parsed(_parse_amount), Field(ge=0), value_schema("amount of money")]
 
 
 class Metered(Document):
@@ -175,7 +175,7 @@ class PricesFile(Document):
     currency: Annotated[Text, AfterValidator(_checked_currency)] = Field(
         description="Three letters; one currency for the whole file.", examples=["USD"]
     )
-    hours_per_month: Annotated[float, parsed(_hours), value_schema("hours")] = Field(
+    hours_per_month: Annotated[float, parsed(_parse_hours), value_schema("hours")] = Field(
         default=HOURS_PER_MONTH, description="Converts between hourly and monthly prices."
     )
     provider: Filled = Field(default="", description="Default for prices without their own.")
@@ -207,13 +207,13 @@ class PricesFile(Document):
             for name, price in group.items():
                 faults += [
                     Fault(message, hint, at=(key, name), on_key=True)
-                    for message, hint in self._missing(price)
+                    for message, hint in self._missing_parts(price)
                 ]
         if faults:
             reject(*faults)
         return self
 
-    def _missing(self, price: FlavorPrice) -> Iterator[tuple[str, str]]:
+    def _missing_parts(self, price: FlavorPrice) -> Iterator[tuple[str, str]]:
         """Yield the missing parts of a price, each with a hint."""
         if not (price.checked or self.checked):
             yield "has no date", "add checked: 2026-01-31"

@@ -131,8 +131,8 @@ def market(
         cells.setdefault(str(of_offer["job"].iloc[0]), []).append(_Cell(of_offer, columns))
     remarks = list(notes)
     if len(kept) < len(rows):
-        remarks.append(_left_out(rows, kept, columns))
-    offers = tuple(offer for of_job in cells.values() for offer in _ranked(of_job))
+        remarks.append(_unsteady_note(rows, kept, columns))
+    offers = tuple(offer for of_job in cells.values() for offer in _ranked_offers(of_job))
     return Market(offers, currency, tuple(remarks))
 
 
@@ -141,7 +141,7 @@ def _by_workload(rows: pd.DataFrame, summary: pd.DataFrame, columns: Sequence[st
 
     A run of several sections keeps the name of its job.
     """
-    sides = {str(row["run"]): _name(row, columns) for _, row in rows.iterrows()}
+    sides = {str(row["run"]): _offer_name(row, columns) for _, row in rows.iterrows()}
     kept = summary[summary["run"].isin(list(sides)) & summary["direction"].ne("sync")]
     kept = kept.assign(_side=kept["run"].map(sides))
     kept["_label"] = workload_labels(kept, "_side", by_name=True)
@@ -150,14 +150,14 @@ def _by_workload(rows: pd.DataFrame, summary: pd.DataFrame, columns: Sequence[st
     return rows.assign(job=rows["run"].map(single).fillna(rows["job"]))
 
 
-def _left_out(rows: pd.DataFrame, kept: pd.DataFrame, columns: Sequence[str]) -> str:
+def _unsteady_note(rows: pd.DataFrame, kept: pd.DataFrame, columns: Sequence[str]) -> str:
     """Return which runs are not counted because they are not steady, and what they would add."""
     left = f"{len(rows) - len(kept)} of {len(rows)} runs were not shown to be steady and are not"
-    counted = {(row["job"], _name(row, columns)) for _, row in kept.iterrows()}
+    counted = {(row["job"], _offer_name(row, columns)) for _, row in kept.iterrows()}
     new = [
         f"{name} in {row['job']}"
         for _, row in rows.iterrows()
-        if (row["job"], name := _name(row, columns)) not in counted
+        if (row["job"], name := _offer_name(row, columns)) not in counted
     ]
     names = list(dict.fromkeys(new))
     more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
@@ -165,7 +165,7 @@ def _left_out(rows: pd.DataFrame, kept: pd.DataFrame, columns: Sequence[str]) ->
     return f"{left} counted; --unsteady adds their means{adds}"
 
 
-def _name(row: pd.Series, columns: Sequence[str]) -> str:
+def _offer_name(row: pd.Series, columns: Sequence[str]) -> str:
     """Return the name of the offer of a run."""
     texts = ("" if pd.isna(row[name]) else str(row[name]) for name in columns)
     return ", ".join(text for text in texts if text) or "unknown"
@@ -195,10 +195,10 @@ class _Cell:
             for name in self._columns
         }
         return Offer(
-            name=_name(first, self._columns),
+            name=_offer_name(first, self._columns),
             values=values,
             job=str(first["job"]),
-            family=", ".join(_texts(rows["family"])),
+            family=", ".join(_distinct_texts(rows["family"])),
             monthly=self._range("monthly"),
             runs=len(rows),
             volumes=len(set(self._volumes)),
@@ -207,7 +207,7 @@ class _Cell:
             bw_bytes_per_s=self._interval("bw_bytes_per_s"),
             burst_iops=float(rows["burst_iops"].median()),
             steal_percent=float(rows["steal_percent"].mean()),
-            cpu_models=_texts(rows["cpu_model"]),
+            cpu_models=_distinct_texts(rows["cpu_model"]),
             cost_per_1000_iops=self._interval("cost_per_1000_iops"),
             cost_per_100_mb_per_s=self._interval("cost_per_100_mb_per_s"),
             cost_per_gib=self._interval("cost_per_gib"),
@@ -228,19 +228,19 @@ class _Cell:
         return location_interval(group.values, volumes=self._volumes)
 
 
-def _texts(column: pd.Series) -> tuple[str, ...]:
+def _distinct_texts(column: pd.Series) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(text) for text in column.dropna()))
 
 
-def _ranked(cells: Sequence[_Cell]) -> list[Offer]:
+def _ranked_offers(cells: Sequence[_Cell]) -> list[Offer]:
     """Return the offers of one job, ranked: equal ranks are not significantly different."""
     offers = [cell.offer() for cell in cells]
     groups = [cell.group("cost_per_1000_iops") for cell in cells]
-    cheaper, indistinct = _orders(groups)
+    cheaper, indistinct = _cost_orders(groups)
     front = on_frontier(
         [offer.monthly[0] for offer in offers], [offer.iops.estimate for offer in offers]
     )
-    unsure = _no_faster(
+    unsure = _cheaper_and_not_slower(
         [offer.monthly[0] for offer in offers], [cell.group("iops") for cell in cells], front
     )
     ranked = [
@@ -274,7 +274,7 @@ def _ratios(
     }
 
 
-def _orders(costs: Sequence[Group | None]) -> tuple[list[list[int]], list[list[int]]]:
+def _cost_orders(costs: Sequence[Group | None]) -> tuple[list[list[int]], list[list[int]]]:
     """Return the offers shown to be cheaper than each, and those not significantly different."""
     cheaper: list[list[int]] = [[] for _ in costs]
     indistinct: list[list[int]] = [[] for _ in costs]
@@ -293,7 +293,7 @@ def _orders(costs: Sequence[Group | None]) -> tuple[list[list[int]], list[list[i
     return cheaper, [sorted(others) for others in indistinct]
 
 
-def _no_faster(
+def _cheaper_and_not_slower(
     costs: Sequence[float], rates: Sequence[Group | None], front: Sequence[bool]
 ) -> list[list[int]]:
     """Return for each offer on the front the cheaper ones that it is not shown to be faster than.

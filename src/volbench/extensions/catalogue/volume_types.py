@@ -55,7 +55,7 @@ _NONE: Mapping[str, VolumeType] = MappingProxyType({})
 _ALSO: ContextVar[Mapping[str, VolumeType]] = ContextVar("_ALSO", default=_NONE)
 
 
-def _day(text: str) -> str:
+def _parse_day(text: str) -> str:
     try:
         return date.fromisoformat(text).isoformat()
     except ValueError:
@@ -68,7 +68,7 @@ def _checked_name(text: str) -> str:
     return text
 
 
-Day = Annotated[str, parsed(_day), value_schema("date")]
+Day = Annotated[str, parsed(_parse_day), value_schema("date")]
 Name = Annotated[Text, AfterValidator(_checked_name)]
 CountRules = Annotated[tuple[Rule[Count], ...], ONE_OR_MORE]
 RateRules = Annotated[tuple[Rule[Rate], ...], ONE_OR_MORE]
@@ -88,7 +88,7 @@ class Limit(Document, Generic[Value]):
 
     @model_validator(mode="before")
     @classmethod
-    def _of_rules(cls, value: object) -> object:
+    def _as_rules(cls, value: object) -> object:
         is_provisioned = isinstance(value, Mapping) and "provisioned" in value
         return value if is_provisioned or isinstance(value, Limit) else {"rules": value}
 
@@ -179,13 +179,13 @@ class TypesFile(Document):
         faults = [
             fault
             for name, entry in self.types.items()
-            for fault in (*self._missing(name, entry), *self._bad_tiers(name, entry))
+            for fault in (*self._missing_parts(name, entry), *self._bad_tiers(name, entry))
         ]
         if faults:
             reject(*faults)
         return self
 
-    def _missing(self, name: str, entry: TypeEntry) -> Iterator[Fault]:
+    def _missing_parts(self, name: str, entry: TypeEntry) -> Iterator[Fault]:
         """Yield missing and contradictory parts of a type."""
         at = ("types", name)
         sizes, day = entry.sizes, "add checked: 2026-01-31, the date of the last check"
@@ -265,20 +265,16 @@ class TypesFile(Document):
         )
 
 
-def catalogue(files: Sequence[Path] = ()) -> dict[str, VolumeType]:
-    """Return all volume types by name.
+def catalogue() -> dict[str, VolumeType]:
+    """Return all volume types by name: bundled ones, those of `own_folders`, and of `also_types`.
 
-    Bundled types come first, then those of `own_folders`, of `also_types` and of `files`; later
-    types replace earlier ones of the same name.
+    Later types replace earlier ones of the same name.
     """
     types = dict(bundled_types())
     for folder in own_folders():
         for path in yaml_files(folder):
             types |= read_types(path)
-    types |= _ALSO.get()
-    for path in files:
-        types |= read_types(path)
-    return types
+    return {**types, **_ALSO.get()}
 
 
 @contextmanager
@@ -330,32 +326,6 @@ def entry_of(name: str, entries: Mapping[str, _Entry], *, kind: str) -> _Entry:
         f"there is no {kind} {name!r}",
         hint=f"did you mean `{near}`?" if near else "see: volbench audit --list",
     )
-
-
-def limits_of(
-    name: str,
-    *,
-    size_bytes: int | None = None,
-    iops: float | None = None,
-    bandwidth_bytes_per_s: float | None = None,
-    writes: bool | None = None,
-    types: Mapping[str, VolumeType] | None = None,
-) -> Limits:
-    """Return the limits of a volume of a type.
-
-    Args:
-        name: name of the type, such as ``azure/P15``.
-        size_bytes: size of the volume; optional where no limit depends on it.
-        iops: provisioned IOPS; None for the included amount.
-        bandwidth_bytes_per_s: provisioned bandwidth; None for the included amount.
-        writes: only writes (True), only reads (False), or both (None: the lower of the two).
-        types: types to search; None for `catalogue`.
-    """
-    volume = VolumeOfType(
-        type=name, size_bytes=size_bytes, iops=iops, bandwidth_bytes_per_s=bandwidth_bytes_per_s
-    )
-    kind = find_type(name, catalogue() if types is None else types)
-    return evaluate(kind, volume, writes=writes)
 
 
 def declared_limits(volume: VolumeOfType) -> Limits:
