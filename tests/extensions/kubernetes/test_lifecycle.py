@@ -16,8 +16,7 @@ from tests.extensions.kubernetes.conftest import IMAGE, Desk
 from tests.waiting import until
 from volbench.errors import DeadlineError
 from volbench.extensions.kubernetes.lifecycle import LOOK_S, STEPS, VolumeLife
-from volbench.extensions.kubernetes.lifecycle_tables import lives_plot, lives_table, steps_table
-from volbench.present.plots.description import numbers
+from volbench.extensions.kubernetes.lifecycle_tables import lives_table, steps_table
 
 TIMES = {
     "created": 0.0,
@@ -58,18 +57,6 @@ def test_percentiles_are_those_of_each_class_and_step() -> None:
     assert [row["attach_s"] for row in lives_table(lives).rows] == [None, None, 3.0]
 
 
-def test_the_bars_of_a_class_follow_each_other() -> None:
-    """A bar begins where that of the step before it ends."""
-    plot = lives_plot([life("a")])
-    (bars,) = plot.panels[0].marks
-    data = bars.data  # type: ignore[union-attr]  # the only mark has a frame
-    assert list(data["_base"]) == pytest.approx([0, 1, 8, 8.01, 13.01])
-    assert list(numbers(plot)["step"]) == [
-        step for step in STEPS if step not in {"attach", "snapshot"}
-    ]
-    assert [series.label for series in plot.series] == list(data["step"])
-
-
 def test_an_attachment_is_found_by_the_name_that_kubernetes_gives_it() -> None:
     """Its name is a hash of handle, driver and node, so that no right to list them is needed."""
     volume = {"spec": {"csi": {"driver": "disk.csi.example", "volumeHandle": "disk-1"}}}
@@ -105,15 +92,13 @@ def test_classes_take_turns(desk: Desk) -> None:
     """Two volumes live at a time, each of them is timed, and nothing of them is left."""
     place = ("--namespace", desk.api.namespace, *IMAGE, "--size", "64Mi")
     classes = ("--storage-class", "fast", "--storage-class", "waiting")
-    chart = desk.folder / "life.svg"
-    more = ("--count", "2", "--at-once", "2", "--each", "--json", "--chart", str(chart))
+    more = ("--count", "2", "--at-once", "2", "--each", "--json")
     done = call("k8s", "lifecycle", *place, *classes, *more)
     assert done.returncode == 0, done.stderr
     rows = json.loads(done.stdout)
     assert sorted(row["storage_class"] for row in rows) == ["fast", "fast", "waiting", "waiting"]
     assert all(row["attach_s"] is None and row["node"] == "127.0.0.1" for row in rows)
     assert all(LOOK_S < row["start_s"] < 60 and 0 < row["first_io_s"] < 10 for row in rows)
-    assert "first I/O" in chart.read_text()
     assert desk.left() == []
 
 

@@ -238,7 +238,7 @@ def test_a_volume_that_ignores_the_group_of_the_pod_is_refused(desk: Desk, job: 
     done = desk.run("c", str(job), "--storage-class", "fast", *user)
     assert done.returncode == 2, done.stderr
     assert "the user 65532 cannot write to the volume data of fast" in done.stderr
-    assert "--run-as-user with the owner's UID" in done.stderr
+    assert "use the owner's UID: --pod run-as-user=UID" in done.stderr
 
 
 def test_many_pods_write_to_one_volume(desk: Desk, job: Path) -> None:

@@ -213,7 +213,7 @@ class Cluster:
         return True
 
     def logs(self, pod: str, container: str = "") -> str:
-        """Return what a container of a pod has printed."""
+        """Return the output of a container of a pod."""
         query = [("container", container)] if container else []
         return self._send("GET", f"{self._path('Pod', pod)}/log", query).decode("utf-8", "replace")
 
@@ -416,7 +416,7 @@ class Cluster:
 
 
 def _cause(error: BaseException) -> str:
-    """Return why a connection failed, in the words of the system where it has some."""
+    """Return the cause of a failed connection, in the words of the system if it has some."""
     inner = (one for one in (*error.args, error.__cause__) if isinstance(one, BaseException))
     if (cause := next(inner, None)) is not None:
         return _cause(cause)

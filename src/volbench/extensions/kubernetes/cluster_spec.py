@@ -14,9 +14,7 @@ from volbench.errors import InputError
 from volbench.extensions.kubernetes.api_values import (
     Toleration,
     parse_toleration,
-    require_image,
     require_label,
-    require_name,
     require_quantity,
 )
 from volbench.extensions.kubernetes.pod_settings import (
@@ -24,7 +22,6 @@ from volbench.extensions.kubernetes.pod_settings import (
     TOPOLOGY,
     parse_boolean,
     parse_deadline,
-    parse_name,
     parse_pull_policy,
     parse_resource,
     parse_selector,
@@ -96,7 +93,6 @@ def parse_source(text: str) -> tuple[str, str]:
             f"{text!r} is neither a snapshot nor a claim",
             hint="write it like --from snapshot:NAME or --from claim:NAME",
         )
-    require_name(name, what=kind)
     return kind, name
 
 
@@ -209,9 +205,7 @@ class ClusterSpec:
     )
     namespace: str = text_option("--namespace", "NAME", NAMESPACE_HELP)
 
-    image: str = setting(
-        "image", "IMAGE", "Container image with fio and python3.", require_image, default=""
-    )
+    image: str = setting("image", "IMAGE", "Container image with fio and python3.", default="")
     image_pull_policy: str = setting(
         "image-pull-policy",
         "|".join(PULL_POLICIES),
@@ -223,7 +217,6 @@ class ClusterSpec:
         "image-pull-secret",
         "NAME",
         "Secret with credentials of the image's registry; repeatable.",
-        parse_name,
         default=(),
     )
     node_selector: Mapping[str, str] = setting(
@@ -270,7 +263,7 @@ class ClusterSpec:
         default=None,
     )
     service_account: str = setting(  # its token is not mounted
-        "service-account", "NAME", "Service account of the pods.", parse_name, default=""
+        "service-account", "NAME", "Service account of the pods.", default=""
     )
     os_disk: bool = setting(
         "os-disk",
@@ -312,12 +305,6 @@ class ClusterSpec:
                 hint="build the Containerfile, push it to your registry, and name it: --pod image="
                 "registry.example.com/volbench-fio:1, or image = ... below [pod] in volbench.toml",
             )
-        for what, names in (
-            ("storage class", self.storage_classes),
-            ("claim", (*self.claims, *filter(None, [self.device_claim]))),
-        ):
-            for name in names:
-                require_name(name, what=what)
         if self.size:
             require_quantity(self.size, what="size")
         elif not self.os_disk and not self.claims:

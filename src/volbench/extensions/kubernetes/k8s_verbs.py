@@ -328,7 +328,6 @@ def render(
     help="Also take a snapshot of each volume, with this VolumeSnapshotClass.",
 )
 @flag("--each", "A row for each volume.")
-@click.option("--chart", type=PATH, metavar="FILE", help="Draw the medians: SVG, PNG or PDF.")
 @description("--storage-class", "--from", "--size", "--volume-mode", "--namespace")
 @CONTEXT
 @table_options()
@@ -338,7 +337,6 @@ def lifecycle(
     at_once: int,
     snapshot_class: str,
     each: bool,
-    chart: Path | None,
     described: dict[str, Any],
     context: str,
     table_output: TableOutput,
@@ -350,7 +348,7 @@ def lifecycle(
     restored or cloned.
     """
     from volbench.extensions.kubernetes.lifecycle import measure_lives
-    from volbench.extensions.kubernetes.lifecycle_tables import draw_lives, lives_table, steps_table
+    from volbench.extensions.kubernetes.lifecycle_tables import lives_table, steps_table
 
     classes = tuple(dict.fromkeys(described.pop("storage_classes")))
     if not classes:
@@ -371,8 +369,6 @@ def lifecycle(
         finally:  # those of the rounds before an error count, too
             if lives:
                 table_output.write(lives_table(lives) if each else steps_table(lives))
-    if chart is not None:
-        draw_lives(lives, chart)
 
 
 @click.command(

@@ -141,7 +141,7 @@ class Holder:
         return self.age_s < LEASE_S if self.is_alive is None else self.is_alive
 
     def __str__(self) -> str:
-        """Return which controller it is, and when it was last alive."""
+        """Name the controller, with the time of its last heartbeat."""
         folder = f" (folder {self.folder})" if self.folder else ""
         return f"a controller on {self.machine}{folder}, last seen {max(0.0, self.age_s):.0f} s ago"
 
@@ -166,7 +166,7 @@ def _holder_of(cluster: Cluster, lease: Manifest | None) -> Holder | None:
 
 
 def controller_of(lease: Manifest) -> Manifest:
-    """Return what the controller that wrote a lease last has said of itself; empty if nothing."""
+    """Return the description of the controller that wrote a lease last; empty if there is none."""
     text = lease["metadata"].get("annotations", {}).get(_HOLDER, "{}")
     try:
         described = json.loads(text)

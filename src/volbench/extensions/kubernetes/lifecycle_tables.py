@@ -1,20 +1,15 @@
-"""Lives of volumes on a cluster as tables and as a chart: the duration of each step."""
+"""Tables of the duration of each step in the life of volumes."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING
 
 from volbench.extensions.kubernetes.lifecycle import STEPS, VolumeLife
 from volbench.present.formatting import MISSING, Row
 from volbench.present.tables.table import IDENTITY, Column, Table, quantity
 from volbench.units import format_latency
-
-if TYPE_CHECKING:
-    from volbench.present.plots.description import Plot
 
 _FEW = 100  # Of fewer volumes the 99th percentile is the slowest: a definition.
 _RESOLUTION = "Steps are seen every 0.1 s; the first I/O is timed in the pod."
@@ -87,43 +82,3 @@ def _by_step(lives: Sequence[VolumeLife]) -> list[tuple[str, str, list[float]]]:
             known = [seconds for each in durations if (seconds := each[step]) is not None]
             found += [(name, step, known)] if known else []
     return found
-
-
-def lives_plot(lives: Sequence[VolumeLife]) -> Plot:
-    """Return a bar for each class, in which the medians of the steps follow each other."""
-    import pandas as pd
-
-    from volbench.present.plots.description import Axis, Panel, Plot, Series
-    from volbench.present.plots.marks import Bars
-    from volbench.present.plots.metrics import rows_axis
-
-    names = list(dict.fromkeys(sorted(life.storage_class for life in lives)))
-    rows, ends = [], dict.fromkeys(names, 0.0)
-    for name, step, durations_s in _by_step(lives):
-        seconds = median(durations_s)
-        row = {"label": name, "step": step, "p50_s": seconds, "_row": names.index(name)}
-        rows.append({**row, "_series": step, "_base": ends[name]})
-        ends[name] += seconds
-    bars = Bars(pd.DataFrame(rows), by="_series", value="p50_s", base="_base")
-    x = Axis(
-        "median, one step after the other", "duration", limits=(0.0, 1.05 * max(ends.values()))
-    )
-    return Plot(
-        panels=(Panel(x=x, y=rows_axis(names), marks=(bars,)),),
-        heights=(0.5 + 0.45 * len(names),),
-        series=tuple(
-            Series(step, step, f"palette-{place}")
-            for place, step in enumerate(STEPS)
-            if any(row["step"] == step for row in rows)
-        ),
-        name="lifecycle",
-        title="Life of a volume",
-        caption=(f"{len(lives)} volumes",),
-    )
-
-
-def draw_lives(lives: Sequence[VolumeLife], path: Path) -> None:
-    """Write the chart of the steps to a file, in the format of its ending."""
-    from volbench.present.renderers.matplotlib.figure import draw, save
-
-    save(draw(lives_plot(lives)), path, format=path.suffix.removeprefix(".").lower())

@@ -291,7 +291,7 @@ class PodStream:
 
 
 def program_end(host: str, status: bytes, stderr: bytes) -> ProgramEnd:
-    """Return how a program ended, as its Status object says.
+    """Return the end of a program by its Status object.
 
     The API server also reports success when it loses the kubelet. The input of a program ends only
     with its stream, so success is a lost connection.

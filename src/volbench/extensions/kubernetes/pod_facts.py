@@ -1,4 +1,4 @@
-"""What a cluster says of a pod: the machine of its node, and the disk behind its claim."""
+"""Facts of a pod that the cluster knows: the machine of its node, and the disk of its claim."""
 
 from __future__ import annotations
 

@@ -51,6 +51,7 @@ from volbench.extensions.kubernetes.resumed_pods import removed_at_end
 from volbench.model.campaign.host import Host
 from volbench.model.campaign.planned_run import Campaign, Consent, Volume, VolumeKind
 from volbench.plan.expansion.estimate import estimate
+from volbench.plan.expansion.expand import root_seed
 from volbench.plan.expansion.multi_client import Client, clients_of, expand_clients
 from volbench.plan.expansion.target_arms import on_each_target
 from volbench.store.archive import Archive, Provenance
@@ -117,8 +118,9 @@ class PodPlacement:
                 hint="leave out one of them",
             )
         classes, claims = list(self.spec.storage_classes), list(dict.fromkeys(self.spec.claims))
+        seed = root_seed(request.profiles, request.terms)
         for volumes in (classes, claims):
-            random.Random(request.terms.seed).shuffle(volumes)  # noqa: S311 - an order, no secret
+            random.Random(seed).shuffle(volumes)  # noqa: S311 - an order, no secret
         spec = replace(
             self.spec.for_roles({job.role for profile in request.profiles for job in profile.jobs}),
             namespace=cluster.namespace,

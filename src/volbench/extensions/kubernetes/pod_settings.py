@@ -7,14 +7,7 @@ from dataclasses import Field, dataclass, field, fields
 from typing import Any
 
 from volbench.errors import InputError, did_you_mean
-from volbench.extensions.kubernetes.api_values import (
-    MAX_INT32,
-    require_image,
-    require_key,
-    require_name,
-    require_quantity,
-    require_value,
-)
+from volbench.extensions.kubernetes.api_values import MAX_INT32, require_quantity
 from volbench.units import parse_duration
 
 PULL_POLICIES = ("Always", "IfNotPresent", "Never")
@@ -68,10 +61,10 @@ def merged_settings(given: Iterable[str], configured: Iterable[str]) -> tuple[st
 
 
 def parse_settings(spec: Any, texts: Iterable[str]) -> dict[str, Any]:  # noqa: ANN401 - the same
-    """Return the fields of a specification that ``KEY=VALUE`` texts set.
+    """Return the fields of a specification that ``KEY=VALUE`` texts set; the last one counts.
 
     Raises:
-        InputError: a key is unknown or given twice, or its value is not valid.
+        InputError: a key is unknown, or its value is not valid.
     """
     known = {each.metadata[_KEY].name: each for each in _settings(spec)}
     parsed: dict[str, Any] = {}
@@ -93,12 +86,7 @@ def parse_settings(spec: Any, texts: Iterable[str]) -> dict[str, Any]:  # noqa: 
         if isinstance(described.default, tuple):
             parsed[described.name] = (*(collected or ()), found)
         elif callable(described.default_factory):
-            label, content = found
-            if label in (collected or {}):
-                raise InputError(f"the setting {name} is given twice for {label}")
-            parsed[described.name] = {**(collected or {}), label: content}
-        elif collected is not None:
-            raise InputError(f"the setting {name} is given twice", hint="leave out one of them")
+            parsed[described.name] = {**(collected or {}), found[0]: found[1]}
         else:
             parsed[described.name] = found
     return parsed
@@ -122,17 +110,6 @@ def parse_pull_policy(text: str) -> str:
     return known[text.lower()]
 
 
-def parse_image(text: str) -> str:
-    """Return the name of an image."""
-    return require_image(text)
-
-
-def parse_name(text: str) -> str:
-    """Return the name of a secret or a service account."""
-    require_name(text, what="secret or service account")
-    return text
-
-
 def parse_selector(text: str) -> tuple[str, str]:
     """Return label and value of ``LABEL=VALUE``."""
     label, equals, value = text.partition("=")
@@ -141,25 +118,19 @@ def parse_selector(text: str) -> tuple[str, str]:
             f"node-selector {text!r} is not a label with its value",
             hint="write it like node-selector=disk=nvme",
         )
-    require_key(label, what="node-selector")
-    require_value(value, what=f"node-selector {label}")
     return label, value
 
 
 def parse_resource(text: str) -> tuple[str, str]:
     """Return the resource and its quantity of ``RESOURCE=QUANTITY``."""
     resource, _, quantity = text.partition("=")
-    require_key(resource, what="resource")
     require_quantity(quantity, what=resource)
     return resource, quantity
 
 
 def parse_spread(text: str) -> str:
     """Return the node label over whose values pods are spread; empty for no rule."""
-    if text in TOPOLOGY:
-        return TOPOLOGY[text]
-    require_key(text, what="spread")
-    return text
+    return TOPOLOGY.get(text, text)
 
 
 def parse_user(text: str) -> int:

@@ -74,7 +74,7 @@ def has_ended(pod: Manifest) -> bool:
 
 
 def why_pending(pod: Manifest | None, events: Sequence[Manifest]) -> Pending | None:
-    """Return why a pod is not ready, or does not exist yet; None if it is ready."""
+    """Return the reason why a pod is missing or not ready; None if it is ready."""
     latest = _latest_warning(events)
     if pod is None:
         return Pending(latest or "not created yet", "exceeded quota" in latest)
@@ -225,7 +225,7 @@ def _last_seen(event: Manifest) -> str:
 
 
 def why_ended(pod: Manifest | None, uid: str) -> str:
-    """Return why the pod with a UID can run nothing any more; empty if it can."""
+    """Return the reason why the pod with a UID can run no more programs; empty if it can."""
     if pod is None:
         return "it was deleted"
     if pod["metadata"]["uid"] != uid:
@@ -239,7 +239,7 @@ def why_ended(pod: Manifest | None, uid: str) -> str:
 
 
 def node_trouble(node: Manifest | None) -> str:
-    """Return why a node cannot end a pod now, or that nothing is known against it."""
+    """Return the reason why a node does not terminate a pod, if it is known."""
     if node is None:
         return "the node was deleted"
     for condition in node.get("status", {}).get("conditions", ()):
@@ -249,7 +249,7 @@ def node_trouble(node: Manifest | None) -> str:
 
 
 def _disruption(pod: Manifest) -> str:
-    """Return why the cluster ends a pod, such as ``EvictionByEvictionAPI: Eviction API: evicting``.
+    """Return the reason of a disruption, such as ``EvictionByEvictionAPI: Eviction API: evicting``.
 
     Source: "Pod disruption conditions" in the documentation of Kubernetes 1.34.
     """
@@ -260,7 +260,7 @@ def _disruption(pod: Manifest) -> str:
 
 
 def _ended(pod: Manifest) -> str:
-    """Return why a pod has ended, such as ``Evicted: The node was low on resource: memory``."""
+    """Return the reason of the end of a pod, such as ``Evicted: The node was low on memory``."""
     status = pod.get("status", {})
     if status.get("reason"):
         advice = (
@@ -279,7 +279,7 @@ def _ended(pod: Manifest) -> str:
 
 
 def _eviction_advice(message: str) -> str:
-    """Return what ended a pod and what to do, behind the message of a node; empty if unknown."""
+    """Return the remedy for an eviction, by the message of the node; empty if unknown."""
     for pattern, advice in _EVICTIONS.items():
         if found := re.search(pattern, message):
             return f" ({advice.format(*found.groups())})"

@@ -125,7 +125,7 @@ def _is_resumable(root: Path, owner: str) -> bool:
 
 @dataclass(frozen=True)
 class _Revival:
-    """How the pods of an interrupted campaign are found again."""
+    """Search for the pods of an interrupted campaign."""
 
     root: Path  # the campaign folder
     timeout_s: float  # longest wait for a pod that is recreated
