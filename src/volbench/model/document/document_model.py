@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from enum import Enum
 from typing import Annotated, Any, ClassVar, TypeVar
@@ -71,67 +71,6 @@ def _without_null(schema: Schema) -> Schema:
     others = {key: value for key, value in schema.items() if key not in {"anyOf", "default"}}
     left = [choice for choice in choices if choice != {"type": "null"}]
     return {**left[0], **others} if len(left) == 1 else {"anyOf": left, **others}
-
-
-def key_table(model: type[BaseModel]) -> str:
-    """Return the keys of a model as a Markdown table: key, value, default, meaning."""
-    schema = document_schema(model)
-    definitions = schema.get("$defs", {})
-    schema = next((c for c in schema.get("anyOf", ()) if "properties" in c), schema)
-    rows = ["| key | value | default | meaning |", "| --- | --- | --- | --- |"]
-    for key, value_schema in schema["properties"].items():
-        if "description" in value_schema:
-            value = ", ".join(dict.fromkeys(_value_words(value_schema, definitions)))
-            default = "required" if key in schema.get("required", ()) else _default(value_schema)
-            example = (
-                f" Example: `{value_schema['examples'][0]}`." if "examples" in value_schema else ""
-            )
-            rows.append(
-                f"| `{key}` | {value} | {default} | {value_schema['description']}{example} |"
-            )
-    return "\n".join(rows)
-
-
-def _value_words(schema: Schema, definitions: Schema) -> Iterator[str]:
-    """Yield the kinds of values that a part of a schema accepts."""
-    if "$ref" in schema:
-        schema = definitions[schema["$ref"].rpartition("/")[2]]
-    if "anyOf" in schema:
-        for choice in schema["anyOf"]:
-            yield from _value_words(choice, definitions)
-    elif "$comment" in schema:
-        yield schema["$comment"]
-    elif "enum" in schema or "const" in schema:
-        yield from (f"`{choice}`" for choice in schema.get("enum", [schema.get("const")]))
-    elif "minimum" in schema and "maximum" in schema:
-        yield f"{schema['type']} {schema['minimum']:,} to {schema['maximum']:,}"
-    elif schema.get("type") in _WORDS:
-        yield _WORDS[schema["type"]]
-
-
-_WORDS = {
-    "string": "text",
-    "array": "list",
-    "object": "mapping",
-    "integer": "integer",
-    "number": "number",
-}
-
-
-def _default(schema: Schema) -> str:
-    """Return the default value as written in a file."""
-    default = schema.get("default")
-    if isinstance(default, bool):
-        return f"`{str(default).lower()}`"
-    if default in (None, "", 0, []) or isinstance(default, dict):
-        return "0" if default == 0 and default is not None else ""
-    if schema.get("$comment") == "duration":
-        return next(
-            f"`{int(default / seconds)}{unit}`"
-            for seconds, unit in ((3600, "h"), (60, "m"), (1, "s"), (0.001, "ms"))
-            if default % seconds == 0
-        )
-    return f"`{default:g}`" if isinstance(default, float) else f"`{default}`"
 
 
 _T = TypeVar("_T")
