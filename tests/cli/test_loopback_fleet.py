@@ -374,11 +374,11 @@ def test_like_reuses_seeds_order_and_repeats(fleet: LoopbackFleet) -> None:
     profile = fleet.profile("order: shuffled\n" + jobs)
     start = ("run", profile, "--inventory", fleet.inventory, "--repeat", "2")
     old = fleet.folder / "old"
-    with mock.patch("volbench.cli.execution.execute"):
+    with mock.patch("volbench.cli.start.execute"):
         done = call(*start, "--limit", "vm0", "-o", old)
     assert done.returncode == 0, done.stderr
     new = fleet.folder / "new"
-    with mock.patch("volbench.cli.execution.execute"):
+    with mock.patch("volbench.cli.start.execute"):
         again = call(
             "run", "--like", old, "--inventory", fleet.inventory, "--limit", "vm1", "-o", new
         )

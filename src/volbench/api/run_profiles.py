@@ -68,8 +68,8 @@ def run(  # noqa: PLR0913 - the keywords are the options of `volbench run`, one 
         CampaignError: runs failed; the results of the others are in the folder.
         StoppedError: it was stopped.
     """
+    from volbench.api.campaign_drive import execute  # noqa: PLC0415 - slow to import
     from volbench.api.one_campaign import open_campaign  # noqa: PLC0415 - slow to import
-    from volbench.engine.campaign.campaign_engine import run_campaign  # noqa: PLC0415 - same
     from volbench.engine.campaign.campaign_state import Settings  # noqa: PLC0415 - same
     from volbench.engine.campaign.prepare import CampaignRequest, prepare  # noqa: PLC0415 - same
     from volbench.engine.hosts.connected_host import this_machine  # noqa: PLC0415 - same
@@ -98,7 +98,7 @@ def run(  # noqa: PLR0913 - the keywords are the options of `volbench run`, one 
     prepared = prepare([host], request)
     layout = create_signed_campaign(request.into, prepared.archive, inputs=prepared.inputs)
     with _stopping() as stop:
-        run_campaign(
+        execute(
             layout,
             prepared.campaign,
             prepared.hosts,

@@ -13,9 +13,8 @@ import click
 from click.core import ParameterSource
 
 from volbench.cli.configuration import say_what_is_configured
-from volbench.cli.execution import StartOptions, carry_out, start_options, write_answer
 from volbench.cli.help_pages import VerbCommand
-from volbench.cli.hosts import POLICY, HostSelection, StartPolicy, on_hosts
+from volbench.cli.hosts import POLICY, HostSelection, on_hosts
 from volbench.cli.measure import parse_scratch_size, profile_on, roles_of
 from volbench.cli.options import (
     KEEP_FILES,
@@ -36,11 +35,14 @@ from volbench.cli.output import (
     recorded_command,
     table_options,
 )
+from volbench.cli.results import write_answer
+from volbench.cli.start import StartOptions, carry_out, start_options
 from volbench.errors import FindingsError, InputError, UndecidedError
 from volbench.present.formatting import printable
 from volbench.units import format_duration, parse_duration
 
 if TYPE_CHECKING:
+    from volbench.api.campaign_drive import StartPolicy
     from volbench.engine.campaign.prepare import CampaignRequest
     from volbench.engine.hosts.connected_host import ConnectedHost
     from volbench.model.campaign.planned_run import Campaign

@@ -26,17 +26,17 @@ from volbench.cli.options import (
 from volbench.cli.output import TableOutput, table_options
 from volbench.cli.verb_groups import repeat_known_hosts
 from volbench.errors import CampaignError, InputError
-from volbench.units import counted_noun, format_capacity, parse_duration
+from volbench.units import counted_noun, format_capacity
 
 if TYPE_CHECKING:
-    from volbench.engine.campaign.campaign_state import Settings
+    from volbench.api.campaign_drive import StartPolicy
     from volbench.engine.campaign.host_survey import HostSurvey
     from volbench.engine.hosts.connected_host import ConnectedHost
     from volbench.execute.connect import HostKeyPolicy
     from volbench.execute.protocol import Executor
     from volbench.ingest.run_files import Probed
-    from volbench.model.campaign.host import Host, Inventory, Policy
-    from volbench.model.campaign.planned_run import Campaign, Volume
+    from volbench.model.campaign.host import Host, Inventory
+    from volbench.model.campaign.planned_run import Volume
     from volbench.model.results.provenance import VolumeFacts
 
 
@@ -62,7 +62,9 @@ LIMIT = click.option(
 _POLICY_FORM = "all|quorum:N|best-effort[,TIME]"
 
 
-def _parse_start_policy(text: str) -> StartPolicy | None:
+def _parse_policy(text: str) -> StartPolicy | None:
+    from volbench.api.campaign_drive import parse_policy
+
     return parse_policy(text) if text else None
 
 
@@ -71,7 +73,7 @@ POLICY = headed(
     "Hosts",
     click.option(
         "--policy",
-        type=Quantity("POLICY", _parse_start_policy),
+        type=Quantity("POLICY", _parse_policy),
         default="all",
         show_default=True,
         metavar=_POLICY_FORM,
@@ -84,7 +86,7 @@ OWN_POLICY = headed(
     "Hosts",
     click.option(
         "--policy",
-        type=Quantity("POLICY", _parse_start_policy),
+        type=Quantity("POLICY", _parse_policy),
         default="",
         metavar=_POLICY_FORM,
         help="How many clients must be reachable to continue, and how long they wait for silent "
@@ -236,45 +238,6 @@ def _names_in(limit: str, campaign: Path | None) -> list[str]:
             f"--limit {limit}: {path} does not name a host", hint="write one name per line"
         )
     return names
-
-
-@dataclass(frozen=True)
-class StartPolicy:
-    """Clients without which a campaign goes on."""
-
-    policy: Policy
-    quorum: int  # clients that must be ready; 0 with another policy
-    ready_timeout_s: float | None  # maximum wait of ready clients for silent ones; None for 2m
-
-    def waiting(self, settings: Settings) -> Settings:
-        """Return settings with the time limit of the policy."""
-        if self.ready_timeout_s is None:
-            return settings
-        return replace(settings, ready_timeout_s=self.ready_timeout_s)
-
-
-def with_policy(campaign: Campaign, start: StartPolicy | None) -> Campaign:
-    """Return a campaign with the policy of ``--policy``; unchanged without one."""
-    if start is None:
-        return campaign
-    return campaign.model_copy(update={"policy": start.policy, "quorum": start.quorum})
-
-
-def parse_policy(text: str) -> StartPolicy:
-    """Return the policy of ``--policy``."""
-    from volbench.model.campaign.host import Policy
-
-    choice, _, limit = text.partition(",")
-    timeout_s = parse_duration(limit) if limit else None
-    name, _, number = choice.partition(":")
-    if name == Policy.QUORUM.value and number.isdecimal() and int(number):
-        return StartPolicy(Policy.QUORUM, int(number), timeout_s)
-    if not number and name in {Policy.ALL.value, Policy.BEST_EFFORT.value}:
-        return StartPolicy(Policy(name), 0, timeout_s)
-    raise InputError(
-        f"--policy {text} is unknown",
-        hint="write all, best-effort, or quorum:N such as quorum:25; with a time: quorum:25,30s",
-    )
 
 
 @click.command(

@@ -41,9 +41,7 @@ CORE_VERBS = {
         "show": Verb("volbench.cli.show:show", "Show results of campaigns as a table."),
     },
     "Campaigns": {
-        "resume": Verb(
-            "volbench.cli.campaigns:resume", "Continue a campaign that was interrupted."
-        ),
+        "resume": Verb("volbench.cli.resume:resume", "Continue a campaign that was interrupted."),
         "status": Verb(
             "volbench.cli.status:status", "List campaigns; show, follow or clean up one of them."
         ),

@@ -15,12 +15,6 @@ import click
 from volbench.api.run_profiles import load_texts
 from volbench.cli.check import refuse_unmet
 from volbench.cli.configuration import say_what_is_configured
-from volbench.cli.execution import (
-    StartOptions,
-    carry_out,
-    reported_errors,
-    start_options,
-)
 from volbench.cli.help_pages import VerbCommand
 from volbench.cli.options import (
     EXPECT,
@@ -39,6 +33,8 @@ from volbench.cli.output import (
     report_folder,
     table_options,
 )
+from volbench.cli.results import reported_errors
+from volbench.cli.start import StartOptions, carry_out, start_options
 from volbench.errors import InputError, ProfileError, quoted
 from volbench.model.profile.secret_values import mask_text
 from volbench.present.formatting import printable

@@ -13,9 +13,8 @@ import click
 from volbench.api.run_profiles import load_texts
 from volbench.cli.check import refuse_unmet
 from volbench.cli.configuration import say_what_is_configured, targets_are_given
-from volbench.cli.execution import StartOptions, carry_out, reported_errors, start_options
 from volbench.cli.help_pages import VerbCommand
-from volbench.cli.hosts import POLICY, HostSelection, StartPolicy, on_hosts
+from volbench.cli.hosts import POLICY, HostSelection, on_hosts
 from volbench.cli.options import (
     A_PROFILE,
     ALLOW_EXEC,
@@ -36,10 +35,13 @@ from volbench.cli.output import (
     table_options,
 )
 from volbench.cli.profiles import texts_of
+from volbench.cli.results import reported_errors
+from volbench.cli.start import StartOptions, carry_out, start_options
 from volbench.errors import InputError, quoted
 from volbench.units import parse_size
 
 if TYPE_CHECKING:
+    from volbench.api.campaign_drive import StartPolicy
     from volbench.engine.campaign.prepare import CampaignRequest
     from volbench.execute.protocol import Executor
     from volbench.model.profile.profile_model import Job

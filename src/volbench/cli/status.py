@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+import time
 from contextlib import ExitStack
 from datetime import datetime
 from pathlib import Path
@@ -18,10 +20,8 @@ from volbench.cli.hosts import (
     HOST_KEYS,
     LIMIT,
     OWN_POLICY,
-    StartPolicy,
     connect,
     named_limits,
-    with_policy,
 )
 from volbench.cli.options import Quantity, examples, flag, given_option
 from volbench.cli.output import TableOutput, table_options
@@ -30,7 +30,12 @@ from volbench.errors import ArchiveError, CampaignError, InputError, OutputError
 from volbench.units import counted_noun
 
 if TYPE_CHECKING:
+    from volbench.api.campaign_drive import StartPolicy
     from volbench.execute.connect import HostKeyPolicy
+    from volbench.store.layout import Layout
+
+_POLL_S = 0.2  # Between looks at the log of a controller
+_TAIL_BYTES = 2000  # Of that log, that are printed first
 
 
 @click.command(
@@ -146,8 +151,7 @@ def _show_progress(campaign: Path, table_output: TableOutput) -> None:
 
 def _follow(campaign: Path) -> None:
     """Show the progress until the controller ends, then the results."""
-    from volbench.cli.controller import follow_log
-    from volbench.cli.execution import show_results
+    from volbench.cli.results import show_results
     from volbench.store.archive import is_held, read_campaign
     from volbench.store.journal import read_history
 
@@ -159,7 +163,7 @@ def _follow(campaign: Path) -> None:
             f"volbench status {quoted(campaign)}",
         )
     try:
-        follow_log(layout)
+        _print_log(layout)
     except KeyboardInterrupt:
         click.echo(f"\nthe campaign in {campaign} continues", err=True)
         return
@@ -173,6 +177,22 @@ def _follow(campaign: Path) -> None:
             hint=f"see them: volbench show {quoted(campaign)}; continue: "
             f"volbench resume {quoted(campaign)}",
         )
+
+
+def _print_log(layout: Layout) -> None:
+    """Print the end of a controller's log, and follow it until the controller ends."""
+    from volbench.store.archive import is_held
+
+    with layout.controller_log.open("rb") as log:
+        log.seek(max(0, log.seek(0, os.SEEK_END) - _TAIL_BYTES))
+        if log.tell():
+            log.readline()
+        is_running = True
+        while is_running:
+            is_running = is_held(layout)
+            click.echo(log.read().decode("utf-8", "replace"), nl=False, err=True)
+            if is_running:
+                time.sleep(_POLL_S)
 
 
 def _clean(
@@ -193,7 +213,7 @@ def _clean(
     from volbench.store.journal import read_signed_history
 
     layout, archive, seal = read_own_campaign(campaign)
-    plan = with_policy(archive.campaign, policy)
+    plan = archive.campaign if policy is None else policy.of(archive.campaign)
     limited = named_limits(limits, campaign)
     history, _ = read_signed_history(layout.journal, seal)
     hosts = hosts_to_reach(plan, history.states, limited)

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 import click
 
 from volbench import __version__
-from volbench.cli.execution import confirm_length, show_plan
+from volbench.cli.confirmation import confirm_length
 from volbench.cli.hosts import connect
+from volbench.cli.start import show_plan
 from volbench.cli.verb_groups import questions_shown
 from volbench.engine.campaign.prepare import CampaignRequest, Prepared
 from volbench.engine.guard.run_guard import may_write

@@ -22,7 +22,7 @@ class EndedWatch(Addition):
         """Record the end of a watch that was killed, and show it."""
         if not campaign.is_watched:
             return False
-        from volbench.cli.execution import show_results
+        from volbench.cli.results import show_results
         from volbench.extensions.watching.killed_watch import conclude_killed
         from volbench.extensions.watching.watch_loop import check_recorded
 

@@ -295,7 +295,7 @@ def _show(layout: Layout, table_output: TableOutput) -> None:
     """Print the results, and what a storm of machines did."""
     from volbench.analyse.time.boot_storm import storms
     from volbench.api.one_campaign import open_campaign
-    from volbench.cli.execution import show_results
+    from volbench.cli.results import show_results
     from volbench.extensions.watching.watch_loop import check_recorded
     from volbench.present.plots.charts.storm_columns import sentence
 

@@ -1,19 +1,15 @@
-"""Controller log in the campaign folder, and controllers in the background."""
+"""Logs of a controller: its own, and one for each host, in the campaign folder."""
 
 from __future__ import annotations
 
 import os
 import sys
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from io import TextIOBase
 from typing import TYPE_CHECKING
 
-import click
-
-from volbench.cli.verb_groups import connecting_words
 from volbench.model.campaign.event import (
     CampaignStarted,
     Event,
@@ -26,6 +22,7 @@ from volbench.model.campaign.event import (
 )
 from volbench.model.campaign.host import LOCAL
 from volbench.present.formatting import printable
+from volbench.present.terminal.listeners import PlainProgress, listener_for
 from volbench.store.atomic_files import read_text, unwritable
 from volbench.store.journal import utc_now
 from volbench.units import format_duration
@@ -36,25 +33,30 @@ if TYPE_CHECKING:
     from volbench.store.layout import Layout
 
 
-_POLL_S = 0.05
-_TAIL_BYTES = 2000
+_MAX_STDERR_LINES = 50  # Of a run, in the log of its host
+
+Line = tuple[str, str]  # A host, and a text about it
 
 
 class LoggedListener:
     """Listener that writes each event to logs, and to the terminal while one is attached."""
 
     def __init__(
-        self, log: int, to_logs: Sequence[Listener], to_terminal: Sequence[Listener]
+        self,
+        log: int,
+        to_logs: Sequence[Listener],
+        to_terminal: Sequence[Listener],
+        complete: Callable[[str], str],
     ) -> None:
         self._log = log
         self._to_logs = to_logs
         self._to_terminal = to_terminal
-        self._completed = connecting_words()
+        self._complete = complete
 
     def __call__(self, event: Event, /) -> None:
-        """Handle one event; commands in notices get the file of host keys."""
+        """Handle one event; commands in notices are completed."""
         if isinstance(event, Notice):
-            event = replace(event, message=self._completed(event.message))
+            event = replace(event, message=self._complete(event.message))
         for listener in (*self._to_logs, *self._to_terminal):
             listener(event)
 
@@ -81,22 +83,27 @@ class _LogStream(TextIOBase):
 
 @contextmanager
 def logged_listener(
-    layout: Layout, *, events: EventStream | None = None, more: Sequence[Listener] = ()
+    layout: Layout,
+    *,
+    events: EventStream | None = None,
+    more: Sequence[Listener] = (),
+    complete: Callable[[str], str] = str,
 ) -> Iterator[LoggedListener]:
     """Yield the listener of a controller.
 
     Args:
         more: also receive every event, with and without a terminal.
+        complete: adds to the commands in a notice what they need.
     """
-    from volbench.present.terminal.listeners import PlainProgress, listener_for
-
     log = open_log(layout)
     stream = _LogStream(log)
     try:
         with listener_for(sys.stderr) as to_terminal:
             listeners = [] if _is_same_file(log, sys.stderr) else [to_terminal]
             listeners += [] if events is None else [events]
-            yield LoggedListener(log, [PlainProgress(stream), HostLogs(layout), *more], listeners)
+            yield LoggedListener(
+                log, [PlainProgress(stream), HostLogs(layout), *more], listeners, complete
+            )
     finally:
         os.close(log)
 
@@ -116,33 +123,6 @@ def _is_same_file(log: int, stream: object) -> bool:
     except (AttributeError, OSError):
         return False
     return os.path.samestat(os.fstat(log), os.fstat(number))
-
-
-def last_error_of(layout: Layout) -> str:
-    """Return the last error in the log of a controller."""
-    lines = layout.controller_log.read_text(encoding="utf-8", errors="replace").splitlines()
-    return next((line for line in reversed(lines) if line.startswith("volbench: ")), "see its log")
-
-
-def follow_log(layout: Layout) -> None:
-    """Print the end of a controller's log, and follow it until the controller ends."""
-    from volbench.store.archive import is_held
-
-    with layout.controller_log.open("rb") as log:
-        log.seek(max(0, log.seek(0, os.SEEK_END) - _TAIL_BYTES))
-        if log.tell():
-            log.readline()
-        is_running = True
-        while is_running:
-            is_running = is_held(layout)
-            click.echo(log.read().decode("utf-8", "replace"), nl=False, err=True)
-            if is_running:
-                time.sleep(4 * _POLL_S)
-
-
-_MAX_STDERR_LINES = 50
-
-Line = tuple[str, str]  # A host and what concerns it
 
 
 class HostLogs:

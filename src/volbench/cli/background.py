@@ -1,21 +1,17 @@
-"""Request to continue a stored campaign, and a controller in the background that carries it out."""
+"""Controller of a campaign in the background."""
 
 from __future__ import annotations
 
 import os
 import sys
 import time
-from dataclasses import dataclass, field
-from typing import Any
 
 import click
 from pydantic import TypeAdapter
 
-from volbench.cli.controller import last_error_of, open_log
-from volbench.engine.campaign.campaign_state import Settings
+from volbench.api.campaign_drive import ResumeRequest
 from volbench.errors import CampaignError, quoted
-from volbench.execute.connect import HostKeyPolicy
-from volbench.model.campaign.planned_run import Consent
+from volbench.present.terminal.controller_log import open_log
 from volbench.store.archive import is_held
 from volbench.store.layout import Layout
 
@@ -23,21 +19,6 @@ from volbench.store.layout import Layout
 # Noticed by: tests/fleet/test_detach.py
 _BEGIN_S = 60.0
 _POLL_S = 0.05
-
-
-@dataclass(frozen=True)
-class ResumeRequest:
-    """How a stored campaign is continued."""
-
-    execution: Settings = field(default_factory=Settings)
-    host_keys: HostKeyPolicy = field(default_factory=HostKeyPolicy)
-    # what extensions keep of their options, by keyword
-    added: dict[str, dict[str, Any]] = field(default_factory=dict)
-    # for devices of the plan that are not, or hold not, what they did
-    consent: Consent = field(default_factory=Consent)
-    allow_exec: bool = False  # accept options that run programs or leave the run's folder
-    redo_steps: tuple[str, ...] = ()  # numbers of steps, and ``unfinished``
-    limits: tuple[str, ...] = ()  # hosts to continue on; all without one
 
 
 _REQUEST = TypeAdapter(ResumeRequest)
@@ -62,7 +43,7 @@ def resume_in_background(layout: Layout, request: ResumeRequest) -> None:
         ended, status = os.waitpid(pid, os.WNOHANG)
         if ended and status:
             raise CampaignError(
-                f"the controller of {layout.root} ended immediately: {last_error_of(layout)}",
+                f"the controller of {layout.root} ended immediately: {_last_error(layout)}",
                 hint=f"see {layout.controller_log}",
             )
         if ended:
@@ -79,3 +60,9 @@ def resume_in_background(layout: Layout, request: ResumeRequest) -> None:
 def read_request() -> ResumeRequest:
     """Return the request that `resume_in_background` wrote to standard input."""
     return _REQUEST.validate_json(sys.stdin.buffer.read())
+
+
+def _last_error(layout: Layout) -> str:
+    """Return the last error in the log of a controller."""
+    lines = layout.controller_log.read_text(encoding="utf-8", errors="replace").splitlines()
+    return next((line for line in reversed(lines) if line.startswith("volbench: ")), "see its log")

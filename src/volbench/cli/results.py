@@ -1,0 +1,109 @@
+"""Results of a campaign that has ended, for people and as the last of its events."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from volbench.cli.output import TableOutput
+from volbench.cli.verb_groups import complete_hint
+from volbench.errors import VolbenchError
+
+if TYPE_CHECKING:
+    from volbench.analyse.compare.expected_bounds import Verdict
+    from volbench.model.campaign.planned_run import Campaign
+    from volbench.present.tables.table import Table
+    from volbench.present.terminal.event_records import EventStream
+    from volbench.store.layout import Layout
+
+
+@contextmanager
+def reported_errors(table_output: TableOutput) -> Iterator[None]:
+    """Write the error that ends the block to the stream of events, if there is one."""
+    try:
+        yield
+    except VolbenchError as error:
+        complete_hint(error)
+        if (events := event_stream(table_output)) is not None:
+            from volbench.present.terminal.event_records import error_record
+
+            events.write(error_record(error))
+        raise
+
+
+def event_stream(table_output: TableOutput) -> EventStream | None:
+    """Return the stream of ``--format events``; None for other formats."""
+    if not table_output.has_events:
+        return None
+    from volbench.present.terminal.event_records import EventStream
+
+    return EventStream(sys.stdout, clock=time.monotonic)
+
+
+def write_answer(table: Table[Any], table_output: TableOutput) -> None:
+    """Print the table of a verb that ran a campaign, or write it to the stream of events."""
+    if (events := event_stream(table_output)) is None:
+        table_output.write(table)
+        return
+    from volbench.present.tables.render_table import render_table
+    from volbench.present.terminal.event_records import results_record
+
+    events.write(results_record(json.loads(render_table(table, "json", width=None))))
+
+
+def show_results(
+    layout: Layout, table_output: TableOutput, *, printed: Collection[str] = ()
+) -> Sequence[Verdict]:
+    """Print the answers to the expectations of the profiles, and the results of finished runs.
+
+    Heavy libraries are imported only after the last run.
+
+    Args:
+        printed: runs whose end, with the reason, has been printed already.
+    """
+    from volbench.api.many_campaigns import open_campaigns
+    from volbench.model.campaign.planned_run import RunState
+    from volbench.present.tables.expectations_table import expectations_table
+    from volbench.present.tables.results_table import result_tables
+
+    opened = open_campaigns(layout.root)
+    opened.store_tables()
+    states = dict(opened.runs)
+    for run in printed:
+        if states[run].state is not RunState.LOST:
+            states[run] = replace(states[run], reason="")
+    tables = result_tables(opened, states, is_brief=table_output.is_brief)
+    verdicts = opened.expect() if opened.expects else []
+    answers = expectations_table(verdicts, is_brief=table_output.is_brief)
+    if (events := event_stream(table_output)) is None:
+        table_output.write(*tables, lead=[answers] if verdicts else [])
+        return verdicts
+    from volbench.present.tables.render_table import render_table
+    from volbench.present.terminal.event_records import results_record
+
+    rows = json.loads(render_table(tables[0], "json", width=None))
+    answered = json.loads(render_table(answers, "json", width=None))
+    events.write(results_record(rows, expectations=answered))
+    return verdicts
+
+
+def show_warmup(layout: Layout, campaign: Campaign, table_output: TableOutput) -> None:
+    """Print whether each warm-up pass has covered the whole volume."""
+    from volbench.engine.conditioning.volume_warmup import (
+        Outcomes,
+        passes_of,
+        verification_text,
+    )
+    from volbench.model.campaign.planned_run import RunState
+    from volbench.store.journal import read_history
+
+    states = read_history(layout.journal).states
+    passes = passes_of(
+        Outcomes(layout), campaign, is_done=lambda run: states.get(run.id) is RunState.FINISHED
+    )
+    table_output.note(verification_text(passes))
