@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import json
-import select
-import socket
-import socketserver
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from tests.command_line import call
 from tests.extensions.kubernetes.conftest import IMAGE, Desk, credentials
@@ -62,59 +56,6 @@ def test_the_shipped_role_is_enough(desk: Desk, job: Path, monkeypatch: pytest.M
     with pytest.raises(AuthError, match="cannot list"):
         elsewhere.list("Pod")
     elsewhere.close()
-
-
-class Proxy(socketserver.ThreadingTCPServer):
-    """An HTTP proxy that leads every host name to this machine, and remembers the names."""
-
-    daemon_threads = True
-
-    def __init__(self) -> None:
-        self.names: list[str] = []
-        super().__init__(("127.0.0.1", 0), Tunnel)
-
-
-class Tunnel(socketserver.StreamRequestHandler):
-    """One connection through the proxy."""
-
-    def handle(self) -> None:
-        """Answer CONNECT, then pass both directions on."""
-        assert isinstance(self.server, Proxy)
-        name, _, port = self.rfile.readline().decode().split()[1].partition(":")
-        while self.rfile.readline().strip():
-            pass
-        self.server.names.append(name)
-        with socket.create_connection(("127.0.0.1", int(port))) as other:
-            self.connection.sendall(b"HTTP/1.1 200 OK\r\n\r\n")
-            ends = {self.connection: other, other: self.connection}
-            while True:
-                for end in select.select(list(ends), [], [])[0]:
-                    data = end.recv(65536)
-                    if not data:
-                        return
-                    ends[end].sendall(data)
-
-
-def test_proxy_and_server_name_of_the_kubeconfig_file(
-    desk: Desk, job: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Requests and programs in pods take the same way to a server that has another name."""
-    with Proxy() as proxy:
-        threading.Thread(target=proxy.serve_forever, daemon=True).start()
-        content = yaml.safe_load(desk.cluster.kubeconfig.read_text(encoding="utf-8"))
-        content["clusters"][0]["cluster"] |= {
-            "server": f"https://cluster.invalid:{desk.cluster.port}",
-            "proxy-url": f"http://127.0.0.1:{proxy.server_address[1]}",
-            "tls-server-name": "kubernetes.default",
-        }
-        file = desk.folder / "proxied"
-        file.write_text(json.dumps(content), encoding="utf-8")
-        monkeypatch.setenv("KUBECONFIG", str(file))
-        done = desk.run("c", str(job), "--storage-class", "fast")
-        proxy.shutdown()
-    assert done.returncode == 0, done.stderr
-    assert set(proxy.names) == {"cluster.invalid"}
-    assert len(proxy.names) > 1  # each program in a pod has a connection of its own
 
 
 @pytest.mark.parametrize("resource", ["configmaps", "pods/exec"])

@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
-from pathlib import Path
 
 from tests.command_line import call
-from tests.engine.conftest import attach_loop
-from tests.extensions.kubernetes.conftest import IMAGE, Desk, block_volume
-from tests.fleet.hosts import call as call_program
-from volbench.api.one_campaign import open_campaign
+from tests.extensions.kubernetes.conftest import IMAGE, Desk
 
 SHORT = (
     *("--for", "1m", "--set", "runtime=3s", "--set", "repeat=1", "--set", "limits.iops=1e12"),
@@ -41,22 +36,3 @@ def test_a_volume_with_a_filesystem_is_audited(desk: Desk) -> None:
     assert float(str(row["delivered"])) > 0
     page = call("audit", "audited", cwd=desk.folder)
     assert "I/Os in flight tried; the " in page.stdout
-
-
-def test_a_raw_volume_is_audited_without_consent(desk: Desk, tmp_path: Path) -> None:
-    """An audit only reads: nothing on the device changes."""
-    image = tmp_path / "image"
-    content = os.urandom(32 * 1024**2)
-    image.write_bytes(content)
-    device = attach_loop(image)
-    os.chown(device, 0, 0)  # root in a pod may not open a device of somebody else
-    try:
-        with block_volume(desk.api, device):
-            row = audited(desk, "block", "--volume-mode", "Block", "--size", "32Mi")
-    finally:
-        call_program("losetup", "-d", device)
-    assert row["limit"] == "read IOPS"
-    assert float(str(row["delivered"])) > 0
-    assert image.read_bytes() == content
-    devices = open_campaign(desk.folder / "audited").frame("device")["device"].dropna()
-    assert device.removeprefix("/dev/") in set(devices)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -184,16 +183,6 @@ def test_a_killed_controller_is_resumed(desk: Desk, job: Path) -> None:
     assert len(open_campaign(desk.folder / "c").summary()) == 1
 
 
-def test_a_pod_lost_without_its_controller_is_recreated(desk: Desk, job: Path) -> None:
-    """What ran in a deleted pod is reported as lost, also when nobody saw it."""
-    process = desk.start("c", str(job), "--storage-class", "fast", "--set", "runtime=5s")
-    wait_for_run(desk)
-    kill(process)
-    desk.api.delete("Pod", desk.pod()["metadata"]["name"], grace_s=0)
-    until(lambda: not desk.api.list("Pod"))
-    resume_after_loss(desk)
-
-
 def test_an_abandoned_campaign_is_reaped(desk: Desk, job: Path) -> None:
     """A controller of this machine that was killed is missed at once, not after two minutes."""
     process = desk.start("c", str(job), "--storage-class", "fast", *LONG)
@@ -226,30 +215,6 @@ def test_a_pod_that_its_node_rejects_is_created_again(desk: Desk, job: Path) -> 
     assert process.returncode == 0, errors
     assert "NodeAffinity" in errors
     assert "creating the pod again" in errors
-
-
-@contextmanager
-def cordoned(desk: Desk) -> Iterator[None]:
-    """Let the node take no new pod inside the block."""
-    desk.api.patch("Node", NODE, {"spec": {"unschedulable": True}})
-    try:
-        yield
-    finally:
-        desk.api.patch("Node", NODE, {"spec": {"unschedulable": None}})
-
-
-def test_the_api_server_is_away_while_pods_are_pending(desk: Desk, job: Path) -> None:
-    """Ten seconds later it is back, and so is the campaign; a node takes the pod, and it runs."""
-    with cordoned(desk):
-        process = desk.start("c", str(job), "--storage-class", "waiting")
-        until(lambda: desk.api.list("Pod"))
-        desk.cluster.stop("kube-apiserver")
-        time.sleep(10)
-        desk.cluster.start("kube-apiserver")
-        desk.api.patience_s = PATIENCE_S
-    _, errors = process.communicate(timeout=TEST_PATIENCE_S)
-    assert process.returncode == 0, errors
-    assert "trying again for 120 s" in errors
 
 
 @pytest.mark.parametrize("verb", ["run", "lifecycle"])

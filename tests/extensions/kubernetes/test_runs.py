@@ -98,22 +98,6 @@ def test_two_classes_are_compared(desk: Desk, job: Path) -> None:
     assert "fast against waiting, iops:" in first or "waiting against fast, iops:" in first
 
 
-def test_classes_are_measured_in_blocks(desk: Desk, job: Path) -> None:
-    """Each repeat has both classes, in alternating order; compare and the chart pair them."""
-    both = ("--storage-class", "fast", "--storage-class", "waiting", "--set", "seed=2")
-    done = desk.run("c", str(job), *both, "--repeat", "3")
-    assert done.returncode == 0, done.stderr
-    summary = open_campaign(desk.folder / "c").summary().sort_values("started_utc")
-    assert list(summary["block"]) == [1, 1, 2, 2, 3, 3]
-    orders = summary.groupby("block")["label_storage_class"].agg(tuple)
-    assert set(orders) == {("fast", "waiting"), ("waiting", "fast")}
-    compared = call("compare", desk.folder / "c", "--between", "storage_class", "--wide")
-    assert compared.returncode == 0, compared.stderr
-    assert "3 blocks" in compared.stdout
-    drawn = call("plot", "blocks", desk.folder / "c", "-o", desk.folder / "blocks.svg")
-    assert drawn.returncode == 0, drawn.stderr
-
-
 def hosts_over_time(campaign: CampaignData) -> list[tuple[float, list[str]]]:
     """Return the hosts that were measured at the same time, with the start of the first."""
     groups: list[tuple[float, list[str]]] = []
@@ -137,19 +121,6 @@ def test_classes_with_replicas_take_turns(desk: Desk, job: Path) -> None:
     assert [names for _, names in hosts_over_time(campaign)] == classes
     assert list(campaign.aggregate()["clients"]) == [2, 2]
     assert (campaign.aggregate()["overlap_s"] > 1).all()
-
-
-def test_replicas_start_together(desk: Desk, job: Path) -> None:
-    """Three pods of a StatefulSet start at one instant, and their aggregate covers all."""
-    three = ("--storage-class", "fast", "--replicas", "3", "--set", "runtime=4s")
-    done = desk.run("c", str(job), *three)
-    assert done.returncode == 0, done.stderr
-    campaign = open_campaign(desk.folder / "c")
-    assert list(campaign.summary()["host"]) == ["fast-0", "fast-1", "fast-2"]
-    (aggregate,) = campaign.aggregate().to_dict("records")
-    assert aggregate["clients"] == 3
-    assert aggregate["overlap_s"] > 1
-    assert 0 <= aggregate["start_skew_s"] < 3  # one after another would be 8
 
 
 def test_a_block_volume_needs_consent(desk: Desk, job: Path, tmp_path: Path) -> None:

@@ -4,17 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import signal
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.command_line import call
 from tests.extensions.kubernetes.conftest import Desk, kill, wait_for_run
-from tests.waiting import until
 from volbench.extensions.kubernetes.leases import CampaignLease, lease_holder
 from volbench.model.campaign.planned_run import RunState
 from volbench.store.journal import read_history
@@ -65,39 +62,6 @@ def test_a_live_campaign_is_left_alone(desk: Desk, job: Path) -> None:
     assert states(copy) == before
 
 
-SKEWED = """
-#include <sys/syscall.h>
-#include <time.h>
-#include <unistd.h>
-int clock_gettime(clockid_t id, struct timespec *now) {
-    int result = syscall(SYS_clock_gettime, id, now);
-    if (id == CLOCK_REALTIME) now->tv_sec += SKEW_S;
-    return result;
-}
-"""
-
-
-def test_a_controller_whose_clock_is_wrong_is_not_taken_for_dead(
-    desk: Desk, job: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Seen from another machine, only its lease says that it lives: by the server's clock."""
-    library = desk.folder / "skewed.so"
-    compiler = ["cc", "-shared", "-fPIC", "-DSKEW_S=-150", "-o", str(library), "-xc", "-"]
-    subprocess.run(compiler, input=SKEWED, text=True, check=True)
-    with monkeypatch.context() as patch:
-        patch.setenv("LD_PRELOAD", str(library))
-        process = desk.start("c", str(job), "--storage-class", "fast", "--set", "runtime=8s")
-    wait_for_run(desk)
-    name = campaign_name(desk)
-    seen_from_another_machine(desk, name)
-    refused = call("k8s", "reap", name, "--namespace", desk.api.namespace)
-    assert refused.returncode == 9, refused.stderr
-    (age_s,) = re.findall(r"last seen (\d+) s ago", refused.stderr)
-    assert int(age_s) < 100
-    _, errors = process.communicate(timeout=90)
-    assert process.returncode == 0, errors
-
-
 def seen_from_another_machine(desk: Desk, name: str) -> None:
     """Let the lease of a campaign name a process of another machine."""
     notes = (desk.api.read("Lease", name) or {})["metadata"]["annotations"]
@@ -105,25 +69,6 @@ def seen_from_another_machine(desk: Desk, name: str) -> None:
     described["process"]["boot_id"] = "of another machine"
     notes["volbench.io/controller"] = json.dumps(described)
     desk.api.patch("Lease", name, {"metadata": {"annotations": notes}})
-
-
-def test_a_copy_does_not_go_on_where_the_original_did(desk: Desk, job: Path) -> None:
-    """It says whose the runs are, and calls none of them failed; the original goes on."""
-    long = ("--set", "runtime=6s", "--repeat", "2")
-    process = desk.start("c", str(job), "--storage-class", "fast", *long)
-    wait_for_run(desk)
-    original, copy = desk.folder / "c", desk.folder / "copy"
-    shutil.copytree(original, copy)
-    kill(process)
-    second = desk.resume("c")
-    until(lambda: [*map(str, states(original))] == ["finished", "running"])
-    kill(second)
-    refused = call("resume", copy)
-    assert refused.returncode == 9, refused.stderr
-    assert f"was continued from {original}" in refused.stderr
-    assert RunState.FAILED not in states(copy)
-    done = call("resume", original)
-    assert done.returncode == 0, done.stderr
 
 
 def test_a_campaign_removed_during_the_wait_for_its_lease_is_not_resumed(
