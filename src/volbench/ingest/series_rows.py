@@ -1,4 +1,4 @@
-"""Rows of the device frame, from the samples taken during a run."""
+"""Rows over time of a run: device frame from kernel samples, series frame from logs of fio."""
 
 from __future__ import annotations
 
@@ -118,10 +118,10 @@ def device_rows(
     if begun_utc_s is not None:
         origin_s += begun_utc_s - start.utc_s
     points = _without_stub(samples.taken)
-    for level, device in _devices(facts):
+    for level, device in _named_devices(facts):
         known = [sample for sample in points if not device or device in sample.disks]
         for before, now in pairwise(known):
-            row = _row(before, now, device, page_bytes=samples.page_bytes)
+            row = _device_row(before, now, device, page_bytes=samples.page_bytes)
             if row is not None:
                 yield {
                     "device": device or None,
@@ -144,7 +144,7 @@ def begun_utc_s(
         output: of the run, if it could be read.
     """
     starts: list[float] = [
-        _epoch(utc) - t_s
+        _epoch_s(utc) - t_s
         for block in series
         for utc, t_s in zip(block.columns["utc"], block.columns["t_s"].tolist(), strict=True)
         if utc is not None
@@ -152,7 +152,7 @@ def begun_utc_s(
     starts += [job.start_utc_s for job in output.jobs if job.start_utc_s] if output else []
     if starts:
         return min(starts)
-    started_s = None if started_utc is None else _epoch(started_utc)
+    started_s = None if started_utc is None else _epoch_s(started_utc)
     if output is None or output.ended_utc_s is None:
         return started_s
     runtimes = [direction.runtime_s for job in output.jobs for direction in job.directions]
@@ -160,11 +160,11 @@ def begun_utc_s(
     return begun_s if started_s is None else max(begun_s, started_s)
 
 
-def _epoch(utc: str) -> float:
+def _epoch_s(utc: str) -> float:
     return datetime.fromisoformat(utc).timestamp()
 
 
-def _devices(facts: VolumeFacts | None) -> list[tuple[str, str]]:
+def _named_devices(facts: VolumeFacts | None) -> list[tuple[str, str]]:
     if facts is None or not facts.device:
         return [(VOLUME, "")]
     return [(VOLUME, facts.device), *((BACKING, name) for name in facts.backing)]
@@ -184,7 +184,7 @@ def _without_stub(taken: Sequence[Sample]) -> list[Sample]:
     return list(taken)
 
 
-def _row(before: Sample, now: Sample, device: str, *, page_bytes: int) -> Row | None:
+def _device_row(before: Sample, now: Sample, device: str, *, page_bytes: int) -> Row | None:
     interval_s = now.uptime_s - before.uptime_s
     if interval_s <= 0:
         return None
@@ -246,7 +246,7 @@ def section_logs(
     """
     if not run.sample_s:
         return
-    logs = _logs(folder, run, output)
+    logs = _log_files(folder, run, output)
     first = 1 if run.imported is None else run.imported.first_job_number
     for section in run.sections:
         options = run.effective(section)
@@ -282,7 +282,7 @@ def _interval_s(run: Run) -> float:
     return max(1, round(run.sample_s * 1000)) / 1000
 
 
-def _logs(folder: RunFolder, run: Run, output: RunOutput) -> list[Log]:
+def _log_files(folder: RunFolder, run: Run, output: RunOutput) -> list[Log]:
     """Return a run's logs; a plain one counts where its compression did not come to an end.
 
     A log has at most a row for each window and direction, or, of a replay or an imported run, for
@@ -294,7 +294,7 @@ def _logs(folder: RunFolder, run: Run, output: RunOutput) -> list[Log]:
     ios = sum(direction.total_ios or 0 for direction in done) if is_single else 0
     rows = _DIRECTIONS * (windows if done else MAX_WINDOWS) + ios
     logs: dict[tuple[str, int], Log] = {}
-    for path in sorted(folder.path.iterdir(), key=_plain_last):
+    for path in sorted(folder.path.iterdir(), key=_packed_first):
         key = parse_log_name(plain_name(path))
         if key is not None:
             row_bytes = _HISTOGRAM_BYTES if key[0] == "clat_hist" else _ROW_BYTES
@@ -303,7 +303,7 @@ def _logs(folder: RunFolder, run: Run, output: RunOutput) -> list[Log]:
     return list(logs.values())
 
 
-def _plain_last(path: Path) -> tuple[bool, str]:
+def _packed_first(path: Path) -> tuple[bool, str]:
     return plain_name(path) == path.name, path.name
 
 
