@@ -109,7 +109,7 @@ def test_few_requests_are_sent(fleet: LoopbackFleet, monkeypatch: pytest.MonkeyP
     names: list[str] = []
     ask = AgentClient.ask
 
-    def count(client: AgentClient, request: Request) -> object:
+    def count(client: AgentClient, request: Request[Any]) -> object:
         names.append(request.name)
         return ask(client, request)
 

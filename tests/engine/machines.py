@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from tests.execute.fake import FakeExecutor
-from volbench.execute.protocol import Completed, FileStat
+from volbench.execute.agent.files import FileStat
+from volbench.execute.protocol import Completed
 
 GIB = 1024**3
 _MOUNTINFO = "/proc/self/mountinfo"

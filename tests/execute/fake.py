@@ -12,16 +12,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from pathlib import PurePosixPath
+from typing import Any, ParamSpec, TypeVar
 
 from volbench.errors import InputError, RefusedError, TransportError
 from volbench.execute.agent.agent_error import AgentError
-from volbench.execute.agent.operations import OPERATIONS
-from volbench.execute.agent.snapshot import Output, Snapshot, Stat
+from volbench.execute.agent.facts import Survey, survey
+from volbench.execute.agent.files import FileStat, NamedFile, PrivateFolder
+from volbench.execute.agent.run_command import Output
+from volbench.execute.agent.snapshot import Snapshot
 from volbench.execute.local import LocalBase
 from volbench.execute.protocol import (
     ClockReading,
     Completed,
-    FileStat,
     OperationError,
     SharedLocks,
     Supervision,
@@ -31,6 +33,8 @@ from volbench.model.campaign.planned_run import FileIdentity
 ROOT_FILESYSTEM = (8, 1)  # Device number of the filesystem of all scripted files
 
 _LINK_LIMIT = 40
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 @dataclass
@@ -136,11 +140,11 @@ class FakeExecutor(LocalBase):
 
     shared_locks: SharedLocks | None = None
 
-    def survey(self) -> tuple[object, tuple[ClockReading, ...]]:
+    def survey(self) -> tuple[Survey, tuple[ClockReading, ...]]:
         """Return the facts of the scripted host, which has no clock."""
-        return self.ask("survey"), ()
+        return self.ask(survey), ()
 
-    def remove_exactly(self, files: Sequence[tuple[str, FileIdentity | None]]) -> list[bool]:
+    def remove_exactly(self, files: Sequence[NamedFile]) -> list[bool]:
         """Remove scripted files in order."""
         return [
             self.stat(path, follow=False) is None
@@ -149,15 +153,25 @@ class FakeExecutor(LocalBase):
             for path, identity in files
         ]
 
-    def ask(self, operation: str, *, within_s: float = 60.0, **arguments: object) -> object:
+    def ask(self, operation: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Return the result of an operation of the agent on the scripted host."""
-        del within_s
-        if operation == "real_path":
-            return self.real_path(str(arguments["path"]))
-        if operation == "which":
-            return self.which(str(arguments["program"]))
+        scripted: dict[str, Callable[..., Any]] = {
+            function.__name__: function
+            for function in (
+                self.real_path,
+                self.which,
+                self.read_files,
+                self.write_files,
+                self.remove_exactly,
+                self.make_private_folder,
+            )
+        }
+        if function := scripted.get(operation.__name__):
+            answer: T = function(*args, **kwargs)
+            return answer
+        kwargs["snapshot"] = ScriptedSnapshot(self)
         try:
-            return OPERATIONS[operation](**arguments, snapshot=ScriptedSnapshot(self))
+            return operation(*args, **kwargs)
         except AgentError as error:
             raise OperationError(error.kind, error.message) from error
 
@@ -270,14 +284,14 @@ class FakeExecutor(LocalBase):
         self.remove(path)
         return True
 
-    def make_private_folder(self, parent: str, name: str) -> tuple[str, FileIdentity]:
+    def make_private_folder(self, parent: str, name: str) -> PrivateFolder:
         """Add a directory that does not exist yet."""
         paths = (f"{parent}/{name}" + (f"-{n}" if n else "") for n in count())
         path = next(path for path in paths if self.stat(path, follow=False) is None)
         inode = zlib.crc32(path.encode())
         status = FileStat("directory", ROOT_FILESYSTEM, (0, 0), inode, 4096, mode=0o700)
         self.stats[path] = status
-        return path, status.identity
+        return PrivateFolder(path, status.identity)
 
     def hold(self, path: str) -> FakeHeldDevice:
         """Return an open scripted device."""
@@ -307,12 +321,11 @@ class ScriptedSnapshot(Snapshot):
         super().__init__()
         self._executor = executor
 
-    def _stat(self, path: str, *, follow: bool) -> Stat | None:
+    def _stat(self, path: str, *, follow: bool) -> FileStat | None:
         try:
-            found = self._executor.stat(path, follow=follow)
+            return self._executor.stat(path, follow=follow)
         except InputError as error:
             raise AgentError("denied", error.message) from error
-        return None if found is None else Stat(**vars(found))
 
     def _text(self, path: str) -> str:
         return self._executor.read_text(path) or ""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import os
 import shutil
 import stat
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,18 @@ import pytest
 from tests.waiting import PATIENCE_S, until
 from volbench.errors import ConnectError, DeadlineError, TransportError
 from volbench.execute.agent import files
+from volbench.execute.agent.facts import clock
+from volbench.execute.agent.files import (
+    FolderPart,
+    PrivateFolder,
+    make_private_folder,
+    read_files,
+    real_path,
+    remove_work_folder,
+    write_files,
+)
+from volbench.execute.agent.run_command import Output, run, run_on_files
+from volbench.execute.agent.supervisor import launch
 from volbench.execute.agent_executor import AgentExecutor
 from volbench.execute.channels import (
     OnEnd,
@@ -28,8 +41,12 @@ from volbench.execute.client import AgentClient, Request
 from volbench.execute.incoming_folder import IncomingFolder
 from volbench.execute.program_bundle import agent_program
 from volbench.execute.protocol import OperationError
+from volbench.execute.typed_operations import checked_answer
 
 ONCE = Patience(tries=1)
+
+
+DATA = FolderPart("data", "eJxLBAAAYgBi")  # two bytes
 
 
 class WatchedChannel(SubprocessChannel):
@@ -111,12 +128,12 @@ def stored(home: Path) -> Path:
 
 def test_the_program_is_sent_once(home: Path, channel: WatchedChannel) -> None:
     """The first connection takes it along; the second sends some hundred bytes."""
-    AgentClient(channel).ask(Request("real_path", {"path": "/"}))
+    AgentClient(channel).ask(Request(real_path, {"path": "/"}))
     until(lambda: stored(home).exists())
     assert stored(home).read_bytes() == agent_program().data
     assert stat.S_IMODE(stored(home).parent.stat().st_mode) == 0o700
     first = channel.sent_bytes
-    AgentClient(channel).ask(Request("real_path", {"path": "/"}))
+    AgentClient(channel).ask(Request(real_path, {"path": "/"}))
     assert channel.sent_bytes - first < 1500
     assert first > len(agent_program().data)
 
@@ -125,7 +142,7 @@ def test_a_replaced_agent_is_not_run(home: Path, channel: WatchedChannel) -> Non
     """What has another hash, or is a symlink, is neither run nor trusted."""
     stored(home).parent.mkdir(parents=True, mode=0o700)
     stored(home).write_bytes(b"x" * len(agent_program().data))
-    assert AgentClient(channel).ask(Request("real_path", {"path": "/"})) == "/"
+    assert AgentClient(channel).ask(Request(real_path, {"path": "/"})) == "/"
     assert channel.sent_bytes > len(agent_program().data)
 
 
@@ -136,7 +153,7 @@ def test_a_cache_that_others_can_write_to_is_not_used(
     """The program runs from memory and is not stored."""
     stored(home).parent.mkdir(parents=True)
     stored(home).parent.chmod(mode)
-    assert AgentClient(channel).ask(Request("real_path", {"path": "/"})) == "/"
+    assert AgentClient(channel).ask(Request(real_path, {"path": "/"})) == "/"
     assert list(stored(home).parent.iterdir()) == []
 
 
@@ -146,21 +163,21 @@ def test_a_read_only_home_is_tolerated(
     """Without a cache the program is sent each time."""
     monkeypatch.setenv("HOME", str(home / "missing" / "deeper"))
     for _ in range(2):
-        assert AgentClient(channel).ask(Request("real_path", {"path": "/"})) == "/"
+        assert AgentClient(channel).ask(Request(real_path, {"path": "/"})) == "/"
     assert channel.sent_bytes > 2 * len(agent_program().data)
 
 
 def test_output_of_a_login_shell_is_skipped() -> None:
     """A greeting before the agent starts, and on standard error, is no reply."""
     channel = WatchedChannel(["sh", "-c", 'echo "Welcome!"; echo oops >&2; exec "$@"', "sh"])
-    assert AgentClient(channel).ask(Request("real_path", {"path": "/"})) == "/"
+    assert AgentClient(channel).ask(Request(real_path, {"path": "/"})) == "/"
 
 
 def test_a_host_without_python_says_what_to_install() -> None:
     """The message names the host, the hint the packages and the key of the inventory."""
     channel = WatchedChannel(["sh", "-c", "echo 'sh: python3: not found' >&2; exit 127"])
     with pytest.raises(TransportError, match="here has no usable Python") as caught:
-        AgentClient(channel).ask(Request("real_path", {"path": "/"}))
+        AgentClient(channel).ask(Request(real_path, {"path": "/"}))
     assert "apt-get install python3" in caught.value.hint
     assert "`python`" in caught.value.hint
     assert len(channel.streams) == 2  # the system's own was tried too
@@ -169,28 +186,28 @@ def test_a_host_without_python_says_what_to_install() -> None:
 def test_an_old_python_is_refused() -> None:
     """Python 3.5 starts, and says its version."""
     with pytest.raises(TransportError, match=r"cannot run the agent: it is 3\.5"):
-        AgentClient(ScriptedChannel("MARK old 3.5"), python="/opt/python").ask(Request("clock"))
+        AgentClient(ScriptedChannel("MARK old 3.5"), python="/opt/python").ask(Request(clock))
 
 
 def test_an_agent_that_was_killed_is_called_so() -> None:
     """As by the kernel, where the memory limit of a container is too small for Python."""
     killed = ScriptedChannel("MARK ready 3.11", end=ProgramEnd(137, ""))
     with pytest.raises(TransportError, match=r"its agent was killed, as when memory runs out$"):
-        AgentClient(killed).ask(Request("clock"))
+        AgentClient(killed).ask(Request(clock))
 
 
 def test_a_login_shell_that_runs_nothing_is_quoted() -> None:
     """The user sees what it printed."""
     end = ProgramEnd(1, "This account is currently not available.\n")
     with pytest.raises(TransportError, match="did not start Python: This account is"):
-        AgentClient(ScriptedChannel(end=end)).ask(Request("clock"))
+        AgentClient(ScriptedChannel(end=end)).ask(Request(clock))
 
 
 def test_a_banner_does_not_hide_what_a_login_shell_said() -> None:
     """The reason follows it, and a table has room for 200 characters."""
     end = ProgramEnd(1, "Welcome to this machine.\n" * 50 + "Permission to run it is denied.\n")
     with pytest.raises(TransportError, match=r"did not start Python: \.\.\. ") as caught:
-        AgentClient(ScriptedChannel(end=end)).ask(Request("clock"))
+        AgentClient(ScriptedChannel(end=end)).ask(Request(clock))
     assert caught.value.message.endswith("Permission to run it is denied.")
     assert len(caught.value.message) < 300
 
@@ -213,44 +230,41 @@ def test_invalid_answers_of_a_host_are_refused(line: str) -> None:
     session = client.session()
     threading.Timer(0.1, session._receive, [f"{line}\n".encode()]).start()  # noqa: SLF001 - a host that answers late
     with pytest.raises(TransportError, match="invalid line"):
-        client.ask(Request("stat", {"path": "/"}))
+        client.ask(Request(real_path, {"path": "/"}))
 
 
 @pytest.mark.parametrize(
-    "reply",
-    [[None], None, [], "text", [1], [None, None]],
+    ("operation", "answer"),
+    [
+        *((read_files, answer) for answer in (None, "text", [1], {"a": 1})),
+        *((make_private_folder, answer) for answer in (["/x"], ["/x", [1, 2, 3]], ["/x", None])),
+        (make_private_folder, ["/x", [1, 2, 3, -4]]),
+        (clock, math.inf),
+    ],
 )
-def test_malformed_texts_are_refused(reply: object, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each field is validated where it enters."""
-    executor = AgentExecutor(SubprocessChannel("here"))
-    monkeypatch.setattr(executor, "carry_out", lambda *_, **__: reply)
-    if reply == [None]:
-        assert executor.read_files(["/"]) == [None]
-    else:
-        with pytest.raises(TransportError, match="here answers read_files with"):
-            executor.read_files(["/"])
+def test_malformed_answers_are_refused(operation: Callable[..., object], answer: object) -> None:
+    """Each is validated where it enters, by the type that its operation returns."""
+    with pytest.raises(TransportError, match=f"here answers {operation.__name__} with"):
+        checked_answer(operation, answer, host="here")
 
 
-@pytest.mark.parametrize("reply", [["/r/x"], ["/r/x", [1, 2, 3]], ["/r/x", None], "/r/x", None])
-def test_a_malformed_folder_answer_is_refused(
-    reply: object, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A folder without an identity could not be told from one that replaces it."""
-    executor = AgentExecutor(SubprocessChannel("here"))
-    monkeypatch.setattr(executor, "carry_out", lambda *_, **__: reply)
-    with pytest.raises(TransportError, match="here answers make_private_folder with"):
-        executor.make_private_folder("/r", "x")
+def test_answers_have_the_type_of_their_operation() -> None:
+    """Lists of JSON become the NamedTuples that the agent returned."""
+    assert checked_answer(read_files, [None, "x"], host="here") == [None, "x"]
+    folder = checked_answer(make_private_folder, ["/x", [1, 2, 3, 4]], host="here")
+    assert folder == PrivateFolder("/x", (1, 2, 3, 4))
+    assert isinstance(folder, PrivateFolder)
 
 
 def test_a_slow_request_does_not_block_others(channel: WatchedChannel) -> None:
     """Many threads ask at once, and each gets its own reply."""
     client = AgentClient(channel)
-    slow = client.post(Request("run", {"argv": ["sleep", "2"]}))
-    results: dict[int, object] = {}
+    slow = client.post(Request(run, {"argv": ["sleep", "2"]}))
+    results: dict[int, Output] = {}
 
     def ask(number: int) -> None:
         argv = ["sh", "-c", f"echo {number}"]
-        results[number] = client.ask(Request("run", {"argv": argv}))
+        results[number] = client.ask(Request(run, {"argv": argv}))
 
     began_s = time.monotonic()
     threads = [threading.Thread(target=ask, args=[number]) for number in range(16)]
@@ -259,22 +273,20 @@ def test_a_slow_request_does_not_block_others(channel: WatchedChannel) -> None:
     for thread in threads:
         thread.join(PATIENCE_S)
     assert time.monotonic() - began_s < 2
-    assert {n: r["stdout"] for n, r in results.items() if isinstance(r, dict)} == {
-        n: f"{n}\n" for n in range(16)
-    }
-    assert slow() == {"status": 0, "stdout": "", "stderr": ""}
+    assert {n: done.stdout for n, done in results.items()} == {n: f"{n}\n" for n in range(16)}
+    assert slow() == Output(0, "", "")
     assert len(channel.streams) == 1
 
 
 def test_a_broken_stream_is_opened_again(channel: WatchedChannel) -> None:
     """A request that changes nothing twice is repeated, another one is an error."""
     client = AgentClient(channel)
-    assert client.ask(Request("real_path", {"path": "/"})) == "/"
-    answer = client.post(Request("run", {"argv": ["sleep", "5"]}))
+    assert client.ask(Request(real_path, {"path": "/"})) == "/"
+    answer = client.post(Request(run, {"argv": ["sleep", "5"]}))
     channel.streams[0].process.kill()
     with pytest.raises(ConnectError):
         answer()
-    assert client.ask(Request("real_path", {"path": "/"})) == "/"
+    assert client.ask(Request(real_path, {"path": "/"})) == "/"
     assert len(channel.streams) == 2
 
 
@@ -282,7 +294,7 @@ def test_a_request_has_a_deadline(channel: WatchedChannel) -> None:
     """A host that does not answer in time is abandoned."""
     client = AgentClient(channel, patience=ONCE)
     with pytest.raises(DeadlineError, match=r"waiting did not end in 0\.5 s on here"):
-        client.ask(Request("run", {"argv": ["sleep", "5"]}, timeout_s=0.5, name="waiting"))
+        client.ask(Request(run, {"argv": ["sleep", "5"]}, timeout_s=0.5, name="waiting"))
 
 
 def test_programs_end_with_the_stream(tmp_path: Path, channel: WatchedChannel) -> None:
@@ -291,26 +303,30 @@ def test_programs_end_with_the_stream(tmp_path: Path, channel: WatchedChannel) -
     pid = tmp_path / "pid"
     base = tmp_path / "base"
     argv = ["sh", "-c", f"echo $$ >{pid}; exec sleep 1000", "sh"]
-    client.post(Request("run_on_files", {"argv": argv, "texts": ["x"], "base": str(base)}))
+    client.post(Request(run_on_files, {"argv": argv, "texts": ["x"], "base": str(base)}))
     until(lambda: pid.exists() and pid.read_text().strip())
     client.close()
     until(lambda: not Path(f"/proc/{pid.read_text().strip()}").exists())
     until(lambda: not base.exists())
 
 
+def format_all_disks() -> None:
+    """Not an operation of the agent."""
+
+
 def test_failures_are_classified(channel: WatchedChannel, tmp_path: Path) -> None:
     """The controller can tell a missing program from one that hangs."""
     client = AgentClient(channel)
     with pytest.raises(OperationError) as caught:
-        client.ask(Request("run", {"argv": ["no-such-program"]}))
+        client.ask(Request(run, {"argv": ["no-such-program"]}))
     assert caught.value.kind == "missing"
     with pytest.raises(OperationError) as caught:
-        client.ask(Request("run", {"argv": ["sleep", "5"], "timeout_s": 0.1}))
+        client.ask(Request(run, {"argv": ["sleep", "5"], "timeout_s": 0.1}))
     assert caught.value.kind == "timeout"
     with pytest.raises(OperationError, match="unknown operation"):
-        client.ask(Request("format_all_disks"))
+        client.ask(Request(format_all_disks))
     with pytest.raises(OperationError) as caught:
-        client.ask(Request("remove_work_folder", {"base": str(tmp_path), "path": "/etc"}))
+        client.ask(Request(remove_work_folder, {"base": str(tmp_path), "path": "/etc"}))
     assert caught.value.kind == "refused"
 
 
@@ -323,10 +339,10 @@ def test_a_folder_arrives_whole_after_a_break(tmp_path: Path, channel: WatchedCh
     for name in names:
         (source / name).write_bytes(b"" if name == "empty" else os.urandom(300_000))
     executor = AgentExecutor(channel)
-    received: list[object] = []
+    received: list[FolderPart] = []
     take = IncomingFolder.take
 
-    def break_once(folder: IncomingFolder, part: object) -> None:
+    def break_once(folder: IncomingFolder, part: FolderPart) -> None:
         received.append(part)
         take(folder, part)
         if len(received) == 5:
@@ -337,25 +353,24 @@ def test_a_folder_arrives_whole_after_a_break(tmp_path: Path, channel: WatchedCh
         executor.fetch_work_folder(str(source), str(target))
     for name in names:
         assert (target / name).read_bytes() == (source / name).read_bytes()
-    resumed = [part for part in received if isinstance(part, dict) and part.get("offset")]
-    assert resumed
+    assert any(part.offset for part in received)
 
 
 @pytest.mark.parametrize(
     "parts",
     [
-        [{"file": "../x", "size": 1, "offset": 0}],
-        [{"file": "/x", "size": 1, "offset": 0}],
-        [{"file": "a/./x", "size": 1, "offset": 0}],
-        [{"file": "x", "size": 1, "offset": 1}],
-        [{"file": "x", "size": 0, "offset": 0}, {"data": "eJxLBAAAYgBi"}],
-        [{"file": "x", "size": 1, "offset": 0}, {"data": "eJxLBAAAYgBi"}, {"sha256": "0" * 64}],
-        [{"file": "x", "size": 1, "offset": 0}, {"data": "AAAA"}],
-        [{"data": "eJxLBAAAYgBi"}],
-        ["text"],
+        [FolderPart("file", "../x", 1)],
+        [FolderPart("file", "/x", 1)],
+        [FolderPart("file", "a/./x", 1)],
+        [FolderPart("file", "x", 1, 1)],
+        [FolderPart("file", "x"), DATA],
+        [FolderPart("file", "x", 1), DATA, FolderPart("sha256", "0" * 64)],
+        [FolderPart("file", "x", 1), FolderPart("data", "AAAA")],
+        [DATA],
+        [FolderPart("text", "")],
     ],
 )
-def test_a_damaged_transfer_leaves_nothing(tmp_path: Path, parts: list[object]) -> None:
+def test_a_damaged_transfer_leaves_nothing(tmp_path: Path, parts: list[FolderPart]) -> None:
     """A host cannot write outside the folder, nor leave a file that it did not finish."""
     incoming = IncomingFolder("here", "/work", tmp_path / "home")
     with pytest.raises(TransportError), incoming:  # noqa: PT012 - any of the parts
@@ -391,7 +406,7 @@ def test_root_refuses_a_work_folder_that_others_can_write_to(
     os.chown(tmp_path / place, 0, group)
     (tmp_path / place).chmod(mode)
     if mode & stat.S_ISVTX or (group, mode) == (0, 0o770):
-        AgentClient(channel).ask(Request("write_files", {"files": {f"{folder}/job.fio": ""}}))
+        AgentClient(channel).ask(Request(write_files, {"files": {f"{folder}/job.fio": ""}}))
         assert (folder / "job.fio").exists()
     else:
         check_refused(channel, folder, f"{tmp_path / place} can be written by other users")
@@ -401,15 +416,15 @@ def check_refused(channel: WatchedChannel, folder: Path, refused: str) -> None:
     """Check that root's agent neither writes to a folder nor starts a program in it."""
     client = AgentClient(channel)
     with pytest.raises(OperationError, match=refused):
-        client.ask(Request("write_files", {"files": {f"{folder}/job.fio": ""}}))
+        client.ask(Request(write_files, {"files": {f"{folder}/job.fio": ""}}))
     order = {"argv": ["true"], "cwd": str(folder), "stderr": f"{folder}/stderr", "longest_s": 9.0}
     with pytest.raises(OperationError, match=refused):
-        client.ask(Request("launch", {**order, "control": f"{folder}/.stderr"}))
+        client.ask(Request(launch, {**order, "control": f"{folder}/.stderr"}))
     with pytest.raises(OperationError, match=refused):
-        client.ask(Request("run_on_files", {"argv": ["cat"], "texts": [""], "base": str(folder)}))
+        client.ask(Request(run_on_files, {"argv": ["cat"], "texts": [""], "base": str(folder)}))
     paths = {"base": str(folder.parent.parent), "path": f"{folder}/run"}
     with pytest.raises(OperationError, match=refused):
-        client.ask(Request("remove_work_folder", paths))
+        client.ask(Request(remove_work_folder, paths))
     assert list(folder.iterdir()) == []
 
 

@@ -12,13 +12,14 @@ from pathlib import Path
 import pytest
 
 from tests.execute.fake import FakeExecutor, FakeProcess
-from tests.execute.host_files import names_in, stat_of, text_of
+from tests.execute.host_files import names_in, stat_of, text_of, write
 from tests.extensions.kubernetes.image import NAME
 from tests.extensions.kubernetes.local_cluster import LocalCluster
 from tests.fleet.hosts import Fleet, fleet
 from tests.waiting import until
-from volbench.engine.hosts.orphans import lifetime_of
 from volbench.errors import TransportError
+from volbench.execute.agent.files import NamedFile, real_path, remove_exactly, which
+from volbench.execute.agent.processes import lifetime as lifetime_of
 from volbench.execute.agent_executor import AgentExecutor
 from volbench.execute.channels import SubprocessChannel
 from volbench.execute.local import LocalExecutor
@@ -208,10 +209,10 @@ def test_a_missing_program_is_not_started(machine: Machine) -> None:
 
 def test_programs_are_found(machine: Machine) -> None:
     """A program has an absolute path or is not there."""
-    path = machine.executor.ask("which", program="sh")
-    assert isinstance(path, str)
+    path = machine.executor.ask(which, "sh")
+    assert path is not None
     assert path.startswith("/")
-    assert machine.executor.ask("which", program="no-such-program") is None
+    assert machine.executor.ask(which, "no-such-program") is None
 
 
 def test_text_is_read(machine: Machine) -> None:
@@ -246,10 +247,10 @@ def test_symlinks_are_resolved(machine: Machine) -> None:
         "link/new/file": "folder/new/file",
         "./folder//a": "folder/a",
     }
-    assert {name: machine.executor.ask("real_path", path=f"{root}/{name}") for name in real} == {
+    assert {name: machine.executor.ask(real_path, f"{root}/{name}") for name in real} == {
         name: f"{root}/{path}" for name, path in real.items()
     }
-    assert machine.executor.ask("real_path", path="/") == "/"
+    assert machine.executor.ask(real_path, "/") == "/"
 
 
 def test_kinds_of_paths_are_distinguished(machine: Machine) -> None:
@@ -272,7 +273,8 @@ def test_files_are_removed(machine: Machine) -> None:
     status = stat_of(machine.executor, path)
     assert status is not None
     for _ in range(2):
-        assert machine.executor.remove_exactly([(path, status.identity)]) == [True]
+        file = NamedFile(path, status.identity)
+        assert machine.executor.ask(remove_exactly, [file]) == [True]
     assert stat_of(machine.executor, path) is None
     assert names_in(machine.executor, f"{machine.root}/folder") == ("b",)
 
@@ -294,7 +296,7 @@ def test_output_is_read_as_it_arrives(machine: Machine) -> None:
         return parts[-1]
 
     until(read_part)
-    machine.executor.write_files({f"{machine.root}/go": ""})
+    write(machine.executor, f"{machine.root}/go")
     until(lambda: process.wait(0.05) is not None)
     assert "".join([*parts, process.read_output()]) == "one\ntwo\n"
     assert process.read_output() == ""
@@ -337,7 +339,7 @@ def test_a_program_outlives_its_controller(remote: Machine) -> None:
     handles: list[str] = []
 
     def intend(handle: str) -> None:
-        assert lifetime_of(remote.executor, handle) is None
+        assert remote.executor.ask(lifetime_of, handle) is None
         handles.append(handle)
 
     first = remote.executor.start(
@@ -348,7 +350,7 @@ def test_a_program_outlives_its_controller(remote: Machine) -> None:
     )
     (handle,) = handles
     assert first.handle == handle
-    lifetime = lifetime_of(remote.executor, handle)
+    lifetime = remote.executor.ask(lifetime_of, handle)
     assert lifetime is not None
     assert (lifetime.began_ns > 0, lifetime.ended_ns) == (True, 0)
     found = remote.executor.find(handle)
@@ -357,7 +359,7 @@ def test_a_program_outlives_its_controller(remote: Machine) -> None:
     while found.wait(1.0) is None:
         assert found.silent_s < 30
     assert (found.poll(), found.read_output(), found.lost) == (5, "two\n", "")
-    ended = lifetime_of(remote.executor, handle)
+    ended = remote.executor.ask(lifetime_of, handle)
     assert ended is not None
     assert ended.ended_ns > ended.began_ns + 1_900_000_000
 
@@ -374,9 +376,15 @@ def test_a_work_folder_is_fetched_and_removed(remote: Machine, tmp_path: Path) -
     arrived = tmp_path / "arrived"
     arrived.mkdir()
     path = remote.executor.work_folder(str(arrived), name=f"contract-{tmp_path.name}/run")
-    remote.executor.write_files({f"{path}/": ""})
-    remote.executor.write_files({f"{path}/it's $HOME": "two\n"})
+    write(remote.executor, f"{path}/")
+    write(remote.executor, f"{path}/it's $HOME", "two\n")
     remote.executor.fetch_work_folder(path, str(arrived))
     assert (arrived / "it's $HOME").read_text(encoding="utf-8") == "two\n"
     remote.executor.remove_work_folder(path)
     assert stat_of(remote.executor, path) is None
+
+
+def test_the_interface_to_a_host_is_narrow() -> None:
+    """What only looks at a host is a function of the agent, and not a method more."""
+    methods = [name for name, value in vars(Executor).items() if name[0] != "_" and value]
+    assert len(methods) <= 15, methods

@@ -11,7 +11,8 @@ from unittest import mock
 import pytest
 
 from tests.execute.host_files import stat_of, text_of
-from volbench.errors import TransportError, VolbenchError
+from volbench.errors import TransportError
+from volbench.execute.agent.files import NamedFile, remove_exactly, which
 from volbench.execute.agent.held_device import exclusive_error
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import OperationError, Process
@@ -130,8 +131,8 @@ def test_standard_error_that_can_not_be_written_is_reported(tmp_path: Path) -> N
 def test_system_programs_are_found_without_their_path(monkeypatch: pytest.MonkeyPatch) -> None:
     """What lives in /usr/sbin is found for users whose PATH does not name it."""
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
-    found = EXECUTOR.ask("which", program="losetup")
-    assert isinstance(found, str)
+    found = EXECUTOR.ask(which, "losetup")
+    assert found is not None
     assert found.endswith("/sbin/losetup")
 
 
@@ -175,7 +176,7 @@ def test_a_path_that_cannot_be_removed_is_an_error(tmp_path: Path) -> None:
     assert status is not None
     with (
         mock.patch("os.unlink", side_effect=PermissionError(13, "Permission denied")),
-        pytest.raises(VolbenchError, match="file cannot be removed: Permission denied"),
+        pytest.raises(OperationError, match="Permission denied"),
     ):
-        EXECUTOR.remove_exactly([(str(tmp_path / "file"), status.identity)])
+        EXECUTOR.ask(remove_exactly, [NamedFile(str(tmp_path / "file"), status.identity)])
     assert (tmp_path / "file").exists()

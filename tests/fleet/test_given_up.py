@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,16 @@ from tests.waiting import PATIENCE_S, until
 from volbench.engine.hosts.described_volumes import identities_of
 from volbench.engine.hosts.host_facts import survey_machine
 from volbench.errors import RefusedError, TransportError
+from volbench.execute.agent import locks
+from volbench.execute.agent.files import (
+    NamedFile,
+    make_private_folder,
+    remove_exactly,
+    write_files,
+)
+from volbench.execute.agent.locks import Reservation
+from volbench.execute.agent.operations import LIMITS_S
+from volbench.execute.agent.supervisor import launch
 from volbench.execute.agent_executor import AgentExecutor
 from volbench.execute.channels import Patience
 from volbench.execute.client import Request
@@ -32,15 +43,14 @@ def _desk(tmp_path: Path) -> Iterator[Desk]:
         yield Desk(tmp_path, found)
 
 
-def reserve(machine: AgentExecutor, key: str, *, within_s: float = 60.0) -> object:
+def reserve(machine: AgentExecutor, key: str) -> Reservation:
     """Lock a device for a campaign, as the engine does."""
-    folder = machine.work_folder("", name=key)
     return machine.ask(
-        "reserve", within_s=within_s, key=key, devices=[NUMBER], targets=["/var/tmp"], folder=folder
+        locks.reserve, key, [NUMBER], ["/var/tmp"], machine.work_folder("", name=key)
     )
 
 
-def locks(host: RealHost) -> str:
+def locks_on(host: RealHost) -> str:
     """Return the locks and records on a host."""
     return host.run("sh", "-c", "ls -d /run/lock/volbench-* /tmp/volbench-* 2>/dev/null || true")
 
@@ -52,25 +62,30 @@ def agents(host: RealHost) -> list[str]:
 
 
 @pytest.mark.parametrize("is_begun", [False, True])
-def test_a_host_frozen_while_it_is_reserved_is_free_again(desk: Desk, is_begun: bool) -> None:  # noqa: FBT001 - a parameter
+def test_a_host_frozen_while_it_is_reserved_is_free_again(
+    desk: Desk,
+    monkeypatch: pytest.MonkeyPatch,
+    is_begun: bool,  # noqa: FBT001 - a parameter
+) -> None:
     """Its agent carries out what it still had to, and takes it back where no run needs it."""
     (host, _) = desk.fleet.hosts
     with executor_for(desk.fleet, host) as machine:
         survey_machine(machine)
         reserve(machine, "k")
-        machine.make_private_folder("/var/tmp", "volbench-k")
+        machine.ask(make_private_folder, "/var/tmp", "volbench-k")
         if is_begun:
-            machine.write_files({machine.work_folder("", name="k/001") + "/job.fio": ""})
+            machine.ask(write_files, {machine.work_folder("", name="k/001") + "/job.fio": ""})
         host.freeze()
         try:
             machine.client.patience = Patience(tries=1)
+            monkeypatch.setitem(LIMITS_S, "reserve", 1.0)
             with pytest.raises(TransportError, match="reserve did not end in 1 s"):
-                reserve(machine, "k", within_s=1.0)
+                reserve(machine, "k")
         finally:
             machine.close()
             host.freeze(thaw=True)
         until(lambda: agents(host) == [])
-    assert (locks(host) != "") == is_begun
+    assert (locks_on(host) != "") == is_begun
     left = [path.name for path in (host.folder / "vartmp").iterdir()]
     assert left == (["volbench-k"] if is_begun else [])
 
@@ -87,7 +102,7 @@ def test_a_host_frozen_while_its_private_folder_is_made_removes_it(desk: Desk) -
         before_ns = parent.stat().st_mtime_ns
         ask_for_a_folder_while_frozen(desk, host)
         assert list(parent.iterdir()) == []
-        assert locks(host) == ""
+        assert locks_on(host) == ""
         return parent.stat().st_mtime_ns > before_ns
 
     until(is_made_unheard)
@@ -101,9 +116,10 @@ def ask_for_a_folder_while_frozen(desk: Desk, host: RealHost) -> None:
         host.freeze()
         try:
             machine.client.patience = Patience(tries=1)
-            arguments = {"parent": "/var/tmp", "name": "volbench-k"}
+            arguments: dict[str, object] = {"parent": "/var/tmp", "name": "volbench-k"}
+            request = machine.request(make_private_folder, arguments)
             with pytest.raises(TransportError, match="make_private_folder /var/tmp did not end"):
-                machine.carry_out("make_private_folder", arguments, within_s=1.0)
+                machine.client.ask(replace(request, timeout_s=1.0))
         finally:
             machine.close()
             host.freeze(thaw=True)
@@ -115,17 +131,17 @@ def test_a_reservation_survives_a_broken_connection(desk: Desk) -> None:
     (host, _) = desk.fleet.hosts
     with executor_for(desk.fleet, host) as machine, executor_for(desk.fleet, host) as other:
         survey_machine(machine)
-        assert reserve(machine, "k") == {"shared": {}}
+        assert reserve(machine, "k") == Reservation("", "", {})
         host.kill_sshd()
         host.start_sshd()
         until(lambda: agents(host) == [])
-        assert locks(host) == ""
-        assert machine.ask("lock_holder", name=NUMBER) == "k"
+        assert locks_on(host) == ""
+        assert machine.ask(locks.lock_holder, NUMBER) == "k"
         host.kill_sshd()
         host.start_sshd()
-        assert reserve(other, "l") == {"shared": {}}
+        assert reserve(other, "l") == Reservation("", "", {})
         with pytest.raises(RefusedError, match=r"another campaign \(l\) locked the device 4094:7"):
-            machine.ask("lock_holder", name=NUMBER)
+            machine.ask(locks.lock_holder, NUMBER)
 
 
 @pytest.mark.parametrize("is_cut", [False, True])
@@ -140,26 +156,26 @@ def test_a_host_that_is_lost_while_it_is_released_cleans_itself(
     with executor_for(desk.fleet, host) as machine:
         survey_machine(machine)
         reserve(machine, "k")
-        folder, mark = machine.make_private_folder("/var/tmp", "volbench-k")
+        folder, mark = machine.ask(make_private_folder, "/var/tmp", "volbench-k")
         host.run("sh", "-c", f"echo > {folder}/file; echo > {folder}/other")
         (made,) = identities_of(machine, [f"{folder}/file"])
         assert made is not None
-        machine.owe([(f"{folder}/file", made), (folder, mark)])
+        machine.owe([NamedFile(f"{folder}/file", made), NamedFile(folder, mark)])
         if is_ready:  # one that volbench did not make keeps its folder
             host.run("rm", f"{folder}/other")
-        machine.ask("lock_holder", name=NUMBER)
+        machine.ask(locks.lock_holder, NUMBER)
         host.link(up=False) if is_cut else host.freeze()
         try:
             machine.client.patience = Patience(tries=1)
             with pytest.raises(TransportError, match="remove_exactly did not end in 1 s"):
                 machine.client.ask(
-                    Request("remove_exactly", {"files": [[folder, list(mark)]]}, timeout_s=1.0)
+                    Request(remove_exactly, {"files": [[folder, mark]]}, timeout_s=1.0)
                 )
         finally:
             machine.close()
             host.link(up=True) if is_cut else host.freeze(thaw=True)
         until(lambda: agents(host) == [])
-    assert locks(host) == ""
+    assert locks_on(host) == ""
     left = [path.name for path in (host.folder / "vartmp").rglob("*")]
     assert left == ([] if is_ready else ["volbench-k", "other"])
 
@@ -176,7 +192,7 @@ def test_a_host_notices_that_its_controller_is_gone(desk: Desk) -> None:
         desk.prepare(runtime="1s", jobs=["a"], ports={far.number: port})
         process = desk.run("--policy", "best-effort")
         until(lambda: any(entry["kind"] == "in-use" for entry in desk.journal()))
-        until(lambda: locks(host))
+        until(lambda: locks_on(host))
         host.freeze()
         host.link(up=False)
         host.freeze(thaw=True)
@@ -186,7 +202,7 @@ def test_a_host_notices_that_its_controller_is_gone(desk: Desk) -> None:
     time.sleep(20.0)  # The kernel of the controller tries for 15 s.
     host.link(up=True)
     until(lambda: agents(host) == [])
-    assert locks(host) == ""
+    assert locks_on(host) == ""
 
 
 def test_a_launch_that_was_given_up_starts_nothing(desk: Desk) -> None:
@@ -199,7 +215,7 @@ def test_a_launch_that_was_given_up_starts_nothing(desk: Desk) -> None:
         more = {"argv": ["sleep", "600"], "longest_s": 600.0, "files": {f"{folder}/": ""}}
         host.freeze()
         try:
-            machine.client.post(Request("launch", {**paths, **more}, timeout_s=0.5))
+            machine.client.post(Request(launch, {**paths, **more}, timeout_s=0.5))
             time.sleep(1.0)
         finally:
             machine.close()
@@ -241,6 +257,6 @@ def test_a_campaign_leaves_nothing_on_a_host_that_froze(desk: Desk) -> None:
     if any((desk.fleet[1].folder / "root/.volbench").glob("*/001-*")):
         ended(desk.start("resume", desk.out))  # its run was launched, before it froze or after
     until(lambda: agents(desk.fleet[1]) == [])
-    assert locks(desk.fleet[1]) == "", printed
+    assert locks_on(desk.fleet[1]) == "", printed
     assert list((desk.fleet[1].folder / "vartmp").iterdir()) == [], printed
     check_clean(desk.fleet.hosts)

@@ -11,6 +11,7 @@ from tests.fleet import texts
 from tests.fleet.hosts import Fleet
 from tests.fleet.ways import executor_for
 from volbench.errors import TransportError
+from volbench.execute.agent.files import write_files
 
 pytestmark = pytest.mark.root
 
@@ -24,8 +25,8 @@ def test_every_login_shell_works(hosts: Fleet, shell: str) -> None:
         printed = machine.run(["printf", "%s|", *WORDS]).stdout
         assert printed == "".join(f"{word}|" for word in WORDS)
         folder = machine.work_folder("/unused", name=f"shell-{shell}")
-        machine.write_files({f"{folder}/": ""})
-        machine.write_files({f"{folder}/text": "one\ntwo\n"})
+        machine.ask(write_files, {f"{folder}/": ""})
+        machine.ask(write_files, {f"{folder}/text": "one\ntwo\n"})
         assert text_of(machine, f"{folder}/text") == "one\ntwo\n"
         script = "echo begin\necho end"
         process = machine.start(["sh", "-c", script], cwd=folder, stderr=f"{folder}/stderr")

@@ -14,6 +14,8 @@ from tests.fleet.hosts import Fleet, RealHost, fleet
 from tests.fleet.ways import executor_for, listed, pool_for
 from tests.waiting import PATIENCE_S, until
 from volbench.errors import ConnectError, DeadlineError, TransportError, VolbenchError
+from volbench.execute.agent.files import which
+from volbench.execute.agent.run_command import run
 from volbench.execute.agent_executor import AgentExecutor
 from volbench.execute.channels import Patience
 from volbench.execute.client import Request
@@ -31,7 +33,7 @@ def begin_counted(hosts: Fleet, executor: AgentExecutor) -> None:
     """Run a program that notes each of its starts and never ends by itself."""
     assert hosts[0].tmp.is_dir()
     argv = ["sh", "-c", "echo one >>/tmp/starts; exec sleep 1000"]
-    executor.client.ask(Request("run", {"argv": argv}, repeatable=False))
+    executor.client.ask(Request(run, {"argv": argv}, repeatable=False))
 
 
 def test_a_broken_link_is_noticed_and_restored(tmp_path: Path) -> None:
@@ -62,7 +64,7 @@ def test_a_frozen_host_is_given_up(tmp_path: Path) -> None:
         assert executor.run(["true"]).exit_status == 0
         own[0].freeze()
         try:
-            request = Request("run", {"argv": ["echo"]}, timeout_s=1, repeatable=False)
+            request = Request(run, {"argv": ["echo"]}, timeout_s=1, repeatable=False)
             with pytest.raises(DeadlineError, match="run did not end in 1 s on h0"):
                 executor.client.ask(request)
             known = KnownHosts(own.known_hosts)
@@ -93,7 +95,7 @@ def test_a_started_program_is_not_started_again(tmp_path: Path) -> None:
 def test_requests_that_only_read_are_repeated(tmp_path: Path) -> None:
     """A look that meets a dead sshd waits for the next one, and nobody notices."""
     with fleet(1, tmp_path / "f") as own, executor_for(own, own[0]) as executor:
-        assert executor.ask("which", program="sh")
+        assert executor.ask(which, "sh")
         own[0].kill_sshd()
         later = threading.Timer(1.0, own[0].start_sshd)
         later.start()

@@ -13,8 +13,10 @@ from tests.execute.host_files import names_in, stat_of, text_of
 from tests.fleet import texts
 from tests.fleet.hosts import Fleet, call, fleet
 from tests.fleet.ways import executor_for
-from volbench.engine.hosts.described_volumes import VolumeQuestion, look_at_volume
+from volbench.engine.hosts.described_volumes import look_at_volume
 from volbench.errors import ArchiveError, TransportError, VolbenchError
+from volbench.execute.agent.files import write_files
+from volbench.execute.agent.volumes import VolumeQuestion
 from volbench.execute.agent_executor import AgentExecutor
 from volbench.execute.protocol import OperationError
 
@@ -40,7 +42,7 @@ def test_texts_are_written_unchanged(hosts: Fleet, machine: AgentExecutor) -> No
     """Nothing is changed, nothing is left beside the file, and the old one is replaced."""
     path = '/tmp/it\'s a "file" $HOME'
     for text in ("ünïcode €\r\n\0'\"$(id)" * 10_000, "", "short"):
-        machine.write_files({path: text})
+        machine.ask(write_files, {path: text})
         assert (hosts[0].tmp / Path(path).name).read_bytes() == text.encode()
     assert [entry.name for entry in hosts[0].tmp.iterdir()] == [Path(path).name]
 
@@ -49,9 +51,9 @@ def test_a_file_that_does_not_fit_is_not_there(hosts: Fleet, machine: AgentExecu
     """A full disk is reported in the system's words, and the file before it is left as it was."""
     hosts[0].run("sh", "-c", "mkdir /tmp/full && mount -t tmpfs -o size=1m small /tmp/full")
     try:
-        machine.write_files({"/tmp/full/result": "old"})
+        machine.ask(write_files, {"/tmp/full/result": "old"})
         with pytest.raises(TransportError, match="No space left on device"):
-            machine.write_files({"/tmp/full/result": "x" * 2_000_000})
+            machine.ask(write_files, {"/tmp/full/result": "x" * 2_000_000})
         assert text_of(machine, "/tmp/full/result") == "old"
         assert names_in(machine, "/tmp/full") == ("result",)
     finally:
@@ -101,14 +103,14 @@ def test_a_full_controller_disk_has_an_error_of_its_own(
 def test_a_work_folder_is_fetched(hosts: Fleet, machine: AgentExecutor, tmp_path: Path) -> None:
     """Every file of it comes, folders too; then it is removed, and only it."""
     place = machine.work_folder(str(tmp_path), name="campaign/run-1")
-    machine.write_files({f"{place}/": ""})
+    machine.ask(write_files, {f"{place}/": ""})
     assert place == "/root/.volbench/campaign/run-1"
     assert machine.work_folder(str(tmp_path), name="campaign/run-1") == place
     other = machine.work_folder(str(tmp_path), name="campaign/run-2")
-    machine.write_files({f"{other}/": ""})
+    machine.ask(write_files, {f"{other}/": ""})
     (hosts[0].folder / "root/.volbench/campaign/run-1/fio.json").write_bytes(BINARY)
     machine.run(["mkdir", f"{place}/logs"])
-    machine.write_files({f"{place}/logs/a b.log": "1, 2, 3\n"})
+    machine.ask(write_files, {f"{place}/logs/a b.log": "1, 2, 3\n"})
     machine.fetch_work_folder(place, str(tmp_path))
     assert (tmp_path / "fio.json").read_bytes() == BINARY
     assert (tmp_path / "logs/a b.log").read_text(encoding="utf-8") == "1, 2, 3\n"
@@ -126,7 +128,7 @@ def test_files_created_by_sudo_are_removed(hosts: Fleet, tmp_path: Path) -> None
     """A workplace in which root wrote goes as a whole, and sudo reaches nothing outside of it."""
     with executor_for(hosts, hosts[1], user=texts.USER, sudo=True) as executor:
         place = executor.work_folder(str(tmp_path), name="campaign/run-1")
-        executor.write_files({f"{place}/": ""})
+        executor.ask(write_files, {f"{place}/": ""})
         script = 'mkdir -m 700 "$1" && touch "$1/file"'
         executor.run(["sh", "-c", script, "sh", f"{place}/root", "/dev/null"])
         executor.remove_work_folder(place)
@@ -144,7 +146,7 @@ def test_a_path_without_permission_is_an_error(hosts: Fleet) -> None:
             stat_of(executor, "/run/secret/file")
         assert text_of(executor, "/run/secret/file") is None
         with pytest.raises(TransportError, match="Permission denied"):
-            executor.write_files({"/run/secret/file": "x"})
+            executor.ask(write_files, {"/run/secret/file": "x"})
 
 
 def test_a_device_in_use_is_reported(tmp_path: Path, loop: str) -> None:
@@ -168,7 +170,7 @@ def test_a_device_in_use_is_reported(tmp_path: Path, loop: str) -> None:
 
 def _exclusive_error(executor: AgentExecutor) -> str:
     """Return why the device cannot be had alone; empty if it can."""
-    device = look_at_volume(executor, VolumeQuestion("/dev/vdb", details=["use"])).device
+    device = look_at_volume(executor, VolumeQuestion("/dev/vdb", details=("use",))).device
     assert device is not None
     assert device.use is not None
     return device.use.exclusive

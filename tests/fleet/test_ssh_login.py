@@ -16,6 +16,7 @@ from tests.fleet.hosts import Fleet, RealHost, call, fleet, make_key
 from tests.fleet.ways import listed, pool_for
 from tests.waiting import until
 from volbench.errors import AuthError, ConnectError, HostKeyError, InventoryError, TransportError
+from volbench.execute.agent.files import write_files
 from volbench.execute.agent_executor import AgentExecutor
 from volbench.execute.scheduler import on_each
 from volbench.execute.ssh.ssh_channel import ssh_executor
@@ -152,7 +153,7 @@ def test_a_host_behind_two_jump_hosts_is_reached(tmp_path: Path) -> None:
             executor = ssh_executor(entries[2], pool)
             assert executor.run(["hostname"]).stdout == "h2\n"
             assert client("h2", executor) == second.address
-            executor.write_files({"/tmp/d/through": "x" * 5_000_000})
+            executor.ask(write_files, {"/tmp/d/through": "x" * 5_000_000})
             executor.fetch_work_folder("/tmp/d", str(tmp_path))
             assert (tmp_path / "through").stat().st_size == 5_000_000
         jump = f"Host {target.address}\n  ProxyJump h0,{second.address}\n"

@@ -20,6 +20,7 @@ from tests.torture.stored_files import finished_campaign
 from volbench.errors import VolbenchError
 from volbench.execute.agent.mounts import read_swaps
 from volbench.execute.agent.partition_tables import read_table
+from volbench.execute.agent.volumes import describe_volumes
 from volbench.extensions.catalogue.price_list import parse_prices
 from volbench.extensions.catalogue.volume_types import parse_types
 from volbench.extensions.lab.scenario import load_scenario
@@ -153,7 +154,7 @@ def _kernel_tables(content: bytes) -> object:
     machine = FakeExecutor(
         files={"/proc/self/mountinfo": _text(content), "/proc/swaps": _text(content)}
     )
-    return machine.ask("describe_volumes", volumes=[]), read_swaps(ScriptedSnapshot(machine))
+    return machine.ask(describe_volumes, []), read_swaps(ScriptedSnapshot(machine))
 
 
 def _partitions(content: bytes) -> object:

@@ -8,7 +8,8 @@ from collections.abc import Iterable
 
 from tests.execute.fake import FakeExecutor
 from tests.torture.device_world import BLOCK_SECTORS, Block, Device, World
-from volbench.execute.protocol import Completed, FileStat
+from volbench.execute.agent.files import FileStat
+from volbench.execute.protocol import Completed
 
 CAMPAIGN = "/campaign/new"
 _NODE_FOLDER = (0, 6)

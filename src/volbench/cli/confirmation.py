@@ -107,5 +107,7 @@ def _host_name(executor: Executor) -> str:
     """Return the name of a machine in the plan, and its own."""
     from volbench.model.campaign.host import LOCAL
 
-    hostname = (executor.read_files(["/proc/sys/kernel/hostname"])[0] or "").strip()
+    from volbench.execute.agent.files import read_files
+
+    hostname = (executor.ask(read_files, ["/proc/sys/kernel/hostname"])[0] or "").strip()
     return f"{'this machine' if executor.host == LOCAL else executor.host} ({hostname})"

@@ -1,4 +1,4 @@
-"""Operations on a host by its agent, typed and validated, wherever the agent runs.
+"""Operations on a host by its agent, wherever the agent runs.
 
 `LocalExecutor` calls the agent's functions in its own process, `AgentExecutor` asks the agent of
 another machine over a channel, and starts detached programs there; both are an `AgentHost`.
@@ -9,10 +9,11 @@ from __future__ import annotations
 import posixpath
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
-from typing import NoReturn
+from typing import NoReturn, ParamSpec, TypeVar
 
 from volbench.errors import (
     DeadlineError,
@@ -21,7 +22,22 @@ from volbench.errors import (
     VolbenchError,
     unwritten,
 )
+from volbench.execute.agent.facts import Survey, survey
+from volbench.execute.agent.files import (
+    NamedFile,
+    fetch_folder,
+    make_private_folder,
+    owe,
+    real_path,
+    remove_exactly,
+    remove_work_folder,
+    user_id,
+    write_files,
+)
+from volbench.execute.agent.locks import Reservation, release, reserve
 from volbench.execute.agent.operations import AS_ROOT
+from volbench.execute.agent.run_command import run, run_on_files
+from volbench.execute.agent.supervisor import launch
 from volbench.execute.channels import PATIENCE_S, Channel, Patience
 from volbench.execute.client import AgentClient, Request, Standing
 from volbench.execute.detached_process import DetachedProcess
@@ -34,11 +50,12 @@ from volbench.execute.protocol import (
     Supervision,
 )
 from volbench.execute.pushed_process import launch_arguments
-from volbench.model.campaign.planned_run import FileIdentity
+from volbench.execute.typed_operations import limit_s, named_arguments
 
 _RUN_S = 60.0  # Tools such as blkid take milliseconds, seconds on a busy volume.
 _WRITABLE_HINT = "check permissions and free space"
-_MANUAL_HINT = "remove it manually"
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 class AgentHost(ABC):
@@ -49,35 +66,9 @@ class AgentHost(ABC):
     is_remote = False
     check_folder = ""  # where `run` makes its files; empty for the system's folder
 
-    def ask(self, operation: str, *, within_s: float = 60.0, **arguments: object) -> object:
-        """Return the result of an operation of the agent."""
-        return self.carry_out(operation, arguments, within_s=within_s)
-
     @abstractmethod
-    def stream(
-        self,
-        operation: str,
-        take: Callable[[object], None],
-        *,
-        within_s: float,
-        **arguments: object,
-    ) -> None:
-        """Let a function take each part of a result, until there is none or it raises.
-
-        Args:
-            take: called with each part, in this thread; also with None, between two parts.
-            within_s: time limit of each part.
-
-        Raises:
-            OperationError: it could not be carried out.
-            TransportError: the host does not answer.
-        """
-
-    @abstractmethod
-    def carry_out(
-        self, operation: str, arguments: Mapping[str, object], *, within_s: float
-    ) -> object:
-        """Carry out an operation of the agent; see `ask`."""
+    def ask(self, operation: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a function of the agent on the host; see `Executor.ask`."""
 
     @property
     def _on_host(self) -> str:
@@ -94,19 +85,15 @@ class AgentHost(ABC):
                 cannot be written.
             AuthError: sudo requires a password.
         """
-        arguments: dict[str, object] = {"argv": [*argv], "timeout_s": timeout_s}
-        if texts:
-            arguments |= {"texts": [*texts], "base": self.check_folder}
-        operation = "run_on_files" if texts else "run"
         try:
-            result = self.ask(operation, within_s=timeout_s + 15, **arguments)
+            if texts:
+                base = self.check_folder
+                done = self.ask(run_on_files, [*argv], [*texts], base=base, timeout_s=timeout_s)
+            else:
+                done = self.ask(run, [*argv], timeout_s=timeout_s)
         except OperationError as error:
             self._not_run(argv, error, timeout_s)
-        match result:
-            case {"status": int(status), "stdout": str(stdout), "stderr": str(stderr)}:
-                return Completed(tuple(argv), status, stdout, stderr)
-            case _:
-                raise self.malformed("run", result)
+        return Completed(tuple(argv), *done)
 
     def _not_run(
         self, argv: Sequence[str], error: OperationError, timeout_s: float = _RUN_S
@@ -127,103 +114,19 @@ class AgentHost(ABC):
             f"{argv[0]} cannot be run{self._on_host}: {error.reason}", hint=_WRITABLE_HINT
         ) from error
 
-    def read_files(self, paths: Sequence[str]) -> list[str | None]:
-        """Return the texts of small files; None for each that is unreadable."""
-        texts = self.ask("read_files", paths=[*paths])
-        if not isinstance(texts, list) or len(texts) != len(paths):
-            raise self.malformed("read_files", texts)
-        return [None if text is None else self._text("read_files", text) for text in texts]
 
-    def real_path(self, path: str) -> str:
-        """Return the path with all symlinks resolved; nonexistent components are kept."""
-        return self._text("real_path", self.ask("real_path", path=path))
-
-    def remove_exactly(self, files: Sequence[tuple[str, FileIdentity | None]]) -> list[bool]:
-        """Remove files and empty directories in order, each if its identity matches.
-
-        Raises:
-            VolbenchError: the operating system refused.
-        """
-        if not files:
-            return []
-        try:
-            gone = self._ask_as_owner("remove_exactly", files=_listed(files))
-        except OperationError as error:
-            raise self._not_removed(files[0][0], error) from error
-        if not isinstance(gone, list) or len(gone) != len(files):
-            raise self.malformed("remove_exactly", gone)
-        return [is_gone is True for is_gone in gone]
-
-    def _not_removed(self, path: str, error: OperationError) -> VolbenchError:
-        return VolbenchError(
-            f"{path} cannot be removed{self._on_host}: {error.reason}", hint=_MANUAL_HINT
-        )
-
-    def make_private_folder(self, parent: str, name: str) -> tuple[str, FileIdentity]:
-        """Create a directory with mode 0700 in another one; return its path and identity.
-
-        Raises:
-            RefusedError: the operating system refused.
-        """
-        try:
-            made = self._ask_as_owner("make_private_folder", parent=parent, name=name)
-        except OperationError as error:
-            raise RefusedError(
-                f"{parent}/{name} cannot be created{self._on_host}: {error.reason}",
-                hint=_WRITABLE_HINT,
-            ) from error
-        match made:
-            case [str(path), [int(major), int(minor), int(inode), int(born_ns)]]:
-                return path, (major, minor, inode, born_ns)
-            case _:
-                raise self.malformed("make_private_folder", made)
-
-    def write_files(self, files: Mapping[str, str]) -> None:
-        """Write small files atomically, creating their folders.
-
-        Raises:
-            TransportError: the host refused.
-        """
-        try:
-            self.ask("write_files", within_s=600.0, files=dict(files))
-        except OperationError as error:
-            raise self.not_written(error) from error
-
-    def not_written(self, error: OperationError) -> TransportError:
-        """Return the error of a file that cannot be written."""
-        path, _, reason = error.reason.partition(": ")
-        verb = f"written{self._on_host}"
-        reason = reason or error.kind
-        message, hint = unwritten(path, reason, hint="check permissions", verb=verb)
-        return TransportError(message, hint=hint)
-
-    def _ask_as_owner(self, operation: str, **arguments: object) -> object:
-        """Ask as the login user; a host with sudo repeats as root what that user may not do."""
-        return self.carry_out(operation, arguments, within_s=60.0)
-
-    def _text(self, operation: str, value: object) -> str:
-        if not isinstance(value, str):
-            raise self.malformed(operation, value)
-        return value
-
-    def malformed(self, operation: str, value: object) -> TransportError:
-        """Return the error of a result that is not what the operation returns."""
-        return TransportError(
-            f"{self.host} answers {operation} with {repr(value)[:80]}",
-            hint="do not trust this host",
-        )
-
-
-def _listed(files: Sequence[tuple[str, FileIdentity | None]]) -> list[object]:
-    """Return paths and identities as the agent takes them."""
-    return [[path, identity and list(identity)] for path, identity in files]
+def not_written(error: OperationError, host: str) -> TransportError:
+    """Return the error of a file that cannot be written on a host; empty for this machine."""
+    path, _, reason = error.reason.partition(": ")
+    verb = f"written on {host}" if host else "written"
+    message, hint = unwritten(path, reason or error.kind, hint="check permissions", verb=verb)
+    return TransportError(message, hint=hint)
 
 
 _WORK_FOLDER = ".volbench"
-_LAUNCH_S = 45.0  # The agent itself waits 30 s for a supervisor on a busy host.
-_SILENCE_S = 60.0  # Between chunks: hashing 1 GB that arrived before takes seconds.
 _DEVICE_TOOLS = frozenset({"blkid", "blockdev", "fio", "fuser", "lsof", "nvme", "smartctl"})
-_ONCE = frozenset({"make_private_folder", "record_requests"})  # Not repeated after a lost link
+# What a host with sudo repeats as root if the login user may not do it
+_AS_OWNER = (make_private_folder, remove_exactly, remove_work_folder)
 _DEVICE_FOLDERS = ("/dev/", "/sys/dev/block/")
 
 
@@ -254,7 +157,7 @@ class AgentExecutor(AgentHost):
         self.check_folder = work_folder or _WORK_FOLDER
         self._work_base = ""
         self._starts: Counter[str] = Counter()
-        self._removals: dict[str, Callable[[], object] | None] = {}
+        self._removals: dict[str, Callable[[], None] | None] = {}
 
     @property
     def _on_host(self) -> str:
@@ -276,77 +179,73 @@ class AgentExecutor(AgentHost):
             is_hung=is_hung,
         )
 
-    def carry_out(
-        self, operation: str, arguments: Mapping[str, object], *, within_s: float
-    ) -> object:
-        """Ask the agent; see `AgentHost.ask`."""
-        request = self.request(operation, arguments, within_s)
-        if operation == "release":
+    def ask(self, operation: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a function of the agent on the host; see `Executor.ask`.
+
+        A host with sudo repeats as root what the login user may not do to files.
+        """
+        arguments = named_arguments(operation, args, kwargs)
+        request = self.request(operation, arguments)
+        if operation is release:
             self.client.standing = None
-        answer = self.client.ask(request)
-        if operation == "reserve":
+        try:
+            answer = self.client.ask(request)
+        except OperationError as error:
+            if not self._sudo or error.kind != "denied" or operation not in _AS_OWNER:
+                raise
+            if operation is make_private_folder:
+                arguments["owner"] = self.ask(user_id)
+            answer = self.client.ask(replace(request, as_root=True))
+        if operation is reserve:
             self.client.standing = Standing(request, self._check_reserved)
         return answer
 
     def stream(
         self,
-        operation: str,
-        take: Callable[[object], None],
-        *,
-        within_s: float,
-        **arguments: object,
+        operation: Callable[P, Iterator[T]],
+        take: Callable[[T], None],
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
     ) -> None:
-        """Ask the agent for parts; see `AgentHost.stream`."""
-        self.client.ask_parts(self.request(operation, arguments, within_s), take)
+        """Let a function take what a generator of the agent yields; see `Executor.stream`."""
+        self.client.ask_parts(
+            self.request(operation, named_arguments(operation, args, kwargs)), take
+        )
 
-    def _check_reserved(self, answer: object) -> None:
+    def _check_reserved(self, answer: Reservation) -> None:
         """Refuse to go on with a host whose locks another campaign took while it was away."""
-        match answer:
-            case {"device": str(number), "holder": str(holder)}:
-                raise RefusedError(
-                    f"another campaign ({holder}) locked the device {number} on {self.host} while "
-                    "the connection was lost",
-                    hint="resume this campaign when the other one has ended",
-                )
+        if answer.holder:
+            raise RefusedError(
+                f"another campaign ({answer.holder}) locked the device {answer.device} on "
+                f"{self.host} while the connection was lost",
+                hint="resume this campaign when the other one has ended",
+            )
 
-    def request(self, operation: str, arguments: Mapping[str, object], within_s: float) -> Request:
-        """Return the request of an operation, with the rights that it needs."""
+    def request(self, operation: Callable[..., T], arguments: dict[str, object]) -> Request[T]:
+        """Return the request of an operation, with the rights and the time that it needs."""
         argv, hold = arguments.get("argv"), arguments.get("hold")
         needs_device = hold is not None or (isinstance(argv, list) and uses_device(argv))
-        as_root = self._sudo and (operation in AS_ROOT or needs_device)
+        name = operation.__name__
         path = argv[0] if isinstance(argv, list) else arguments.get("parent", "")
         return Request(
             operation,
             arguments,
-            timeout_s=within_s,
-            as_root=as_root,
-            repeatable=operation not in _ONCE,
-            name=f"{operation} {path}".strip(),
+            timeout_s=limit_s(operation, arguments),
+            as_root=self._sudo and (name in AS_ROOT or needs_device),
+            repeatable=operation is not make_private_folder,  # not after a lost link
+            name=f"{name} {path}".strip(),
         )
 
-    def _ask_as_owner(self, operation: str, **arguments: object) -> object:
-        """Ask as the login user, then as root what that user may not do."""
-        try:
-            return self.carry_out(operation, arguments, within_s=60.0)
-        except OperationError as error:
-            if not self._sudo or error.kind != "denied":
-                raise
-        if operation == "make_private_folder":
-            arguments["owner"] = self.ask("user_id")
-        request = self.request(operation, arguments, 60.0)
-        return self.client.ask(Request(operation, arguments, as_root=True, name=request.name))
-
-    def survey(self) -> tuple[object, tuple[ClockReading, ...]]:
+    def survey(self) -> tuple[Survey, tuple[ClockReading, ...]]:
         """Return the facts of the host, and readings of its clock, in one round trip.
 
         Raises:
             TransportError: the host does not respond.
         """
-        request = self.request("survey", {"folder": self.check_folder}, 60.0)
+        request = self.request(survey, {"folder": self.check_folder})
         answer, readings = self.client.ask_with_clock(request)
-        match answer:
-            case {"folder": str(folder)}:
-                self._work_base = folder
+        self._work_base = answer.folder
         return answer, readings
 
     def start(
@@ -373,9 +272,12 @@ class AgentExecutor(AgentHost):
             on_intent(control)
         arguments = launch_arguments(argv, supervision)
         arguments |= {"cwd": cwd, "stderr": stderr, "control": control}
-        request = self.request("launch", arguments, _LAUNCH_S)
-        if request.as_root and files:
-            self.write_files(files)  # they are to belong to the login user
+        request = self.request(launch, arguments)
+        if request.as_root and files:  # they are to belong to the login user
+            try:
+                self.ask(write_files, dict(files))
+            except OperationError as error:
+                raise not_written(error, self.host) from error
         else:
             arguments["files"] = dict(files or {})
         followed = () if supervision is None else supervision.followed
@@ -401,12 +303,11 @@ class AgentExecutor(AgentHost):
     def hold(self, path: str) -> None:
         """Hold nothing: the run's own program holds its device there."""
 
-    def owe(self, files: Sequence[tuple[str, FileIdentity | None]]) -> None:
+    def owe(self, files: Sequence[NamedFile]) -> None:
         """Let the host remove files by itself if it loses the controller before they are gone."""
         with suppress(TransportError):  # the removal itself reports that
             if self.client.is_open:
-                request = self.request("owe", {"files": _listed(files)}, 60.0)
-                self.client.post(request)
+                self.client.post(self.request(owe, {"files": [*files]}))
 
     def work_folder(self, folder: str, *, name: str) -> str:
         """Return a work folder on the host, created with its first file."""
@@ -415,7 +316,7 @@ class AgentExecutor(AgentHost):
 
     def _base(self) -> str:
         """Return the absolute parent of the work folders: root has another home."""
-        self._work_base = self._work_base or self.real_path(self.check_folder)
+        self._work_base = self._work_base or self.ask(real_path, self.check_folder)
         return self._work_base
 
     def fetch_work_folder(self, path: str, folder: str) -> None:
@@ -427,9 +328,7 @@ class AgentExecutor(AgentHost):
         """
         with IncomingFolder(self.host, path, Path(folder)) as incoming:
             arguments = {"path": path, "have": incoming.have}
-            request = Request(
-                "fetch_folder", arguments, timeout_s=_SILENCE_S, name=f"fetching {path}"
-            )
+            request = Request(fetch_folder, arguments, name=f"fetching {path}")
             try:
                 self.client.ask_parts(request, incoming.take)
             except OperationError as error:
@@ -447,7 +346,7 @@ class AgentExecutor(AgentHost):
         arguments = {"base": self.check_folder, "path": path}
         if not wait:
             try:
-                request = Request("remove_work_folder", arguments, name=f"removing {path}")
+                request = Request(remove_work_folder, arguments, name=f"removing {path}")
                 self._removals[path] = self.client.post(request)
             except TransportError:
                 self._removals[path] = None
@@ -457,7 +356,7 @@ class AgentExecutor(AgentHost):
             removed, answer = self._removals.popitem()
             self._finish_removal(removed, answer)
 
-    def _finish_removal(self, path: str, answer: Callable[[], object] | None) -> None:
+    def _finish_removal(self, path: str, answer: Callable[[], None] | None) -> None:
         """Wait for the end of a removal, and repeat it as root, or if its reply was lost."""
         if answer is not None:
             try:
@@ -467,7 +366,7 @@ class AgentExecutor(AgentHost):
             else:
                 return
         try:
-            self._ask_as_owner("remove_work_folder", base=self._base(), path=path)
+            self.ask(remove_work_folder, base=self._base(), path=path)
         except OperationError as error:
             raise VolbenchError(
                 f"{path} cannot be removed from {self.host}: {error.reason}",

@@ -18,13 +18,16 @@ import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
+from typing import Any, Generic, TypeVar
 
 from volbench.errors import AuthError, ConnectError, DeadlineError, TransportError, VolbenchError
+from volbench.execute.agent.facts import clock
+from volbench.execute.agent.operations import USUAL_LIMIT_S
 from volbench.execute.agent.service import BEAT
 from volbench.execute.channels import Channel, Patience, ProgramEnd, Stream, connection_lost, retry
 from volbench.execute.program_bundle import FLAGS, START, agent_program
 from volbench.execute.protocol import ClockReading, OperationError
+from volbench.execute.typed_operations import checked_answer, checked_part
 
 INTERPRETERS = ("python3", "/usr/libexec/platform-python")
 """What is tried unless the inventory names one; the second is the system's own of RHEL 8 and 9."""
@@ -71,15 +74,16 @@ class PythonError(TransportError):
 
 Arguments = Mapping[str, object]
 T = TypeVar("T")
+Part = TypeVar("Part")
 
 
 @dataclass(frozen=True)
-class Request:
-    """A request to the agent."""
+class Request(Generic[T]):
+    """A request to the agent, answered in the type that its operation returns."""
 
-    operation: str
+    operation: Callable[..., T]
     arguments: Arguments = field(default_factory=dict)
-    timeout_s: float = 60.0  # limit of the reply, or of the silence between parts
+    timeout_s: float = USUAL_LIMIT_S  # limit of the reply, or of the silence between parts
     as_root: bool = False  # whether sudo's agent carries it out, unless the login user is root
     repeatable: bool = True  # whether it may be resent after a broken connection
     name: str = ""  # for messages; empty for the operation
@@ -87,7 +91,7 @@ class Request:
     def exceeded(self, host: str) -> DeadlineError:
         """Return the error of a request without a reply."""
         return DeadlineError(
-            f"{self.name or self.operation} did not end in {self.timeout_s:g} s on {host} "
+            f"{self.name or self.operation.__name__} did not end in {self.timeout_s:g} s on {host} "
             "and was abandoned",
             hint="the host may be hung, or a volume there does not respond",
         )
@@ -97,8 +101,8 @@ class Request:
 class Standing:
     """Request that each new stream begins with, as its effect may end with the stream before."""
 
-    request: Request
-    check: Callable[[object], None]  # raises if its result forbids to go on
+    request: Request[Any]
+    check: Callable[[Any], None]  # raises if its result forbids to go on
 
 
 class Receiver:
@@ -217,11 +221,11 @@ class Session:
             if self.error is not None:
                 raise self.error
         if not self.is_ready:
-            error = Request("", timeout_s=OPEN_S, name="starting the agent").exceeded(self.host)
+            error = Request(clock, timeout_s=OPEN_S, name="starting the agent").exceeded(self.host)
             self.close(error, in_doubt=True)
             raise error
 
-    def send(self, request: Request, receiver: Receiver) -> int:
+    def send(self, request: Request[Any], receiver: Receiver) -> int:
         """Send a request and return its number.
 
         Raises:
@@ -232,7 +236,7 @@ class Session:
                 raise self.error
             number = next(self._numbers)
             self._receivers[number] = receiver
-        message: dict[str, object] = {"op": request.operation, "args": request.arguments}
+        message: dict[str, object] = {"op": request.operation.__name__, "args": request.arguments}
         # One that the agent of a frozen host finds later is given up.
         message["at"] = round(time.monotonic() - self._since_s, 3)
         message["within"] = request.timeout_s
@@ -468,16 +472,16 @@ class AgentClient:
             return session
 
     def _repeat(self, standing: Standing, session: Session) -> None:
-        reply = Reply()
-        number = session.send(standing.request, reply)
-        _, result = self._next(session, standing.request, reply, number, OPEN_S)
+        reply, request = Reply(), standing.request
+        number = session.send(request, reply)
+        _, result = self._next(session, request, reply, number, OPEN_S)
         try:
-            standing.check(result)
+            standing.check(checked_answer(request.operation, result, host=self.host))
         except VolbenchError as error:
             session.close(error)
             raise
 
-    def ask(self, request: Request) -> object:
+    def ask(self, request: Request[T]) -> T:
         """Return the result of a request; retry transient errors if that is safe.
 
         Raises:
@@ -487,7 +491,7 @@ class AgentClient:
         """
         return self._retried(request, lambda: self._ask_once(request))
 
-    def ask_parts(self, request: Request, take: Callable[[object], None]) -> None:
+    def ask_parts(self, request: Request[Iterator[Part]], take: Callable[[Part], None]) -> None:
         """Let a function take each part of a result, in this thread; see `ask`.
 
         Args:
@@ -497,11 +501,11 @@ class AgentClient:
 
         def attempt() -> None:
             for part in self._parts(request):
-                take(part)
+                take(checked_part(request.operation, part, host=self.host))
 
         self._retried(request, attempt)
 
-    def post(self, request: Request) -> Callable[[], object]:
+    def post(self, request: Request[T]) -> Callable[[], T]:
         """Send a request without waiting; the returned function waits for its result.
 
         Raises:
@@ -512,12 +516,13 @@ class AgentClient:
         number = session.send(request, reply)
         until_s = time.monotonic() + request.timeout_s
 
-        def answer() -> object:
-            return self._next(session, request, reply, number, until_s - time.monotonic())[1]
+        def answer() -> T:
+            result = self._next(session, request, reply, number, until_s - time.monotonic())[1]
+            return checked_answer(request.operation, result, host=self.host)
 
         return answer
 
-    def subscribe(self, request: Request, receiver: Receiver) -> tuple[Session, int]:
+    def subscribe(self, request: Request[Any], receiver: Receiver) -> tuple[Session, int]:
         """Send a request whose parts go to a receiver, called by the channel's reader.
 
         Raises:
@@ -526,21 +531,21 @@ class AgentClient:
         session = self.session()
         return session, session.send(request, receiver)
 
-    def ask_with_clock(self, request: Request) -> tuple[object, tuple[ClockReading, ...]]:
+    def ask_with_clock(self, request: Request[T]) -> tuple[T, tuple[ClockReading, ...]]:
         """Return the result of a request, and readings of the host's clock, in one round trip.
 
         Raises:
             TransportError: the host does not respond.
         """
 
-        def attempt() -> tuple[object, tuple[ClockReading, ...]]:
+        def attempt() -> tuple[T, tuple[ClockReading, ...]]:
             session = self.session()
             session.wait_until_ready()
             arrived = threading.Semaphore(0)
             replies = [ClockReply(arrived) for _ in range(_CLOCK_READINGS)]
             for reply in replies:
                 reply.sent_s = time.time()
-                session.send(Request("clock"), reply)
+                session.send(Request(clock), reply)
                 time.sleep(_CLOCK_SPACING_S)
             answer = self.post(request)  # the host starts it after answering the clock requests
             until_s = time.monotonic() + _CLOCK_S
@@ -562,7 +567,7 @@ class AgentClient:
                 self._session = None
         self._channel.close()
 
-    def _retried(self, request: Request, attempt: Callable[[], T]) -> T:
+    def _retried(self, request: Request[Any], attempt: Callable[[], T]) -> T:
         def may_repeat(error: TransportError) -> bool:
             if isinstance(error, ConnectError):
                 return request.repeatable or not error.sent
@@ -577,10 +582,10 @@ class AgentClient:
                     raise
                 self._interpreters = interpreters[1:]
 
-    def _ask_once(self, request: Request) -> object:
+    def _ask_once(self, request: Request[T]) -> T:
         return self.post(request)()
 
-    def _parts(self, request: Request) -> Iterator[object]:
+    def _parts(self, request: Request[Any]) -> Iterator[object]:
         session, reply = self.session(), Reply()
         number = session.send(request, reply)
         try:
@@ -593,7 +598,7 @@ class AgentClient:
             session.forget(number, cancel=True)
 
     def _next(
-        self, session: Session, request: Request, reply: Reply, number: int, timeout_s: float
+        self, session: Session, request: Request[Any], reply: Reply, number: int, timeout_s: float
     ) -> tuple[str, object]:
         """Return the next message about a request; a host that is silent is abandoned."""
         until_s = time.monotonic() + timeout_s
@@ -605,7 +610,7 @@ class AgentClient:
                 return reply.next(left_s if is_hung is None else min(left_s, _PING_S))
             if is_hung is None or left_s <= _PING_S or is_hung():
                 break
-            session.send(Request("clock"), Receiver())  # a host that works answers at once
+            session.send(Request(clock), Receiver())  # a host that works answers at once
         waited_s = min(request.timeout_s, time.monotonic() - sent_s)
         error = replace(request, timeout_s=round(waited_s, 1)).exceeded(self.host)
         session.forget(number)

@@ -8,14 +8,20 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import TypeVar
 
 from volbench.errors import DeadlineError, TransportError, VolbenchError
+from volbench.execute.agent.supervisor import Launched, pid_of, send_signal, stop_sampling
+from volbench.execute.agent.watch import watch
 from volbench.execute.channels import PATIENCE_S
 from volbench.execute.client import AgentClient, Receiver, Request, Session
 from volbench.execute.protocol import OperationError
 from volbench.execute.pushed_process import STATE_TIMEOUT_S, TRY_S, PushedProcess
+from volbench.execute.typed_operations import checked_part
+
+T = TypeVar("T")
 
 _START_S = 30.0  # The agent waits this long for a program that is being launched.
 
@@ -57,7 +63,7 @@ class DetachedProcess(PushedProcess, Receiver):
     def pid(self) -> int:
         """Process id on its host; 0 if it is unknown."""
         if not self._pid:
-            self._pid = self._count(self._ask("pid_of", control=self.handle))
+            self._pid = self._ask(pid_of, control=self.handle)
         return self._pid
 
     @property
@@ -65,22 +71,14 @@ class DetachedProcess(PushedProcess, Receiver):
         """Seconds since the last message about it; 0 once its end is known."""
         return 0.0 if self._status is not None else time.monotonic() - self._responded_s
 
-    def take_launch(self, reply: object) -> None:
-        """Take note of the reply to its launch.
-
-        Raises:
-            TransportError: it is malformed.
-        """
-        match reply:
-            case {"pid": int(pid)}:
-                self._pid = pid
-            case _:
-                raise self._malformed(reply)
+    def take_launch(self, launched: Launched) -> None:
+        """Take note of the reply to its launch."""
+        self._pid = launched.pid
 
     def signal(self, number: int) -> None:
         """Send a signal, if the program is running."""
         if self._status is None:
-            self._ask("send_signal", control=self.handle, number=int(number))
+            self._ask(send_signal, control=self.handle, number=int(number))
 
     def watch(self) -> None:
         """Subscribe, or again after a broken stream; a temporarily unreachable host is retried.
@@ -111,7 +109,7 @@ class DetachedProcess(PushedProcess, Receiver):
             "followed": list(self._followed),
             "patience_s": self._patience_s,
         }
-        request = Request("watch", arguments, as_root=self._as_root)
+        request = Request(watch, arguments, as_root=self._as_root)
         try:
             self._session, self._number = self._client.subscribe(request, self)
         except TransportError as error:
@@ -126,7 +124,7 @@ class DetachedProcess(PushedProcess, Receiver):
     def stop_sampling(self) -> None:
         """End its sampler after one last sample, if the program has ended."""
         if not self._is_over:
-            self._ask("stop_sampling", control=self.handle)
+            self._ask(stop_sampling, control=self.handle)
 
     def _is_news_due(self) -> bool:
         return self._is_known or self._session is None
@@ -138,7 +136,14 @@ class DetachedProcess(PushedProcess, Receiver):
             with suppress(VolbenchError):  # broken already
                 session.forget(self._number, cancel=True)
 
-    def _ask(self, operation: str, **arguments: object) -> object:
+    def part(self, value: object) -> None:
+        """Process a pushed event; called by the channel's reader."""
+        try:
+            self.happened(checked_part(watch, value, host=self._client.host))
+        except TransportError as error:
+            self.end(None, error)
+
+    def _ask(self, operation: Callable[..., T], **arguments: object) -> T:
         request = Request(operation, arguments, timeout_s=STATE_TIMEOUT_S, as_root=self._as_root)
         try:
             return self._client.ask(request)
@@ -147,14 +152,3 @@ class DetachedProcess(PushedProcess, Receiver):
                 f"a program on {self._client.host} cannot be reached: {error.reason}",
                 hint="see whether it still runs there: ps",
             ) from error
-
-    def _count(self, value: object) -> int:
-        if type(value) is not int or value < 0:
-            raise self._malformed(value)
-        return value
-
-    def _malformed(self, value: object) -> TransportError:
-        return TransportError(
-            f"{self._client.host} sent an invalid report of a program: {repr(value)[:80]}",
-            hint="do not trust this host",
-        )

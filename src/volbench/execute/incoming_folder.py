@@ -15,6 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import IO, Self
 
 from volbench.errors import ArchiveError, TransferError, TransportError, unwritten
+from volbench.execute.agent.files import FolderPart
 
 _MAX_FILES = 100_000  # A run has dozens, a campaign thousands; a hostile host any number.
 _MAX_DEPTH = 8  # A run has three levels. Noticed by: tests/execute/test_agent.py
@@ -51,7 +52,7 @@ class IncomingFolder:
         """Remove an incomplete file."""
         self._drop()
 
-    def take(self, part: object) -> None:
+    def take(self, part: FolderPart) -> None:
         """Process a part of `agent.files.fetch_folder`.
 
         Raises:
@@ -59,13 +60,13 @@ class IncomingFolder:
             ArchiveError: a local file cannot be written.
         """
         try:
-            match part:
-                case {"file": str(name), "size": int(size), "offset": int(offset)}:
-                    self._begin(name, size, offset)
-                case {"data": str(data)}:
-                    self._write(_inflated(data))
-                case {"sha256": str(digest)}:
-                    self._keep(digest)
+            match part.kind:
+                case "file":
+                    self._begin(part.text, part.size, part.offset)
+                case "data":
+                    self._write(_inflated(part.text))
+                case "sha256":
+                    self._keep(part.text)
                 case _:
                     raise self._damaged("unexpected part")
         except (zlib.error, binascii.Error) as error:

@@ -7,26 +7,37 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from threading import Thread
+from typing import ParamSpec, TypeVar
 
 from volbench.errors import RefusedError, TransportError
 from volbench.execute.agent import supervisor
 from volbench.execute.agent.agent_error import AgentError
-from volbench.execute.agent.files import place_of_others
+from volbench.execute.agent.facts import Survey, survey
+from volbench.execute.agent.files import (
+    NamedFile,
+    place_of_others,
+    read_files,
+    real_path,
+    which,
+    write_files,
+)
 from volbench.execute.agent.held_device import HeldDevice
-from volbench.execute.agent.operations import OPERATIONS
+from volbench.execute.agent.run_command import run_on_files
 from volbench.execute.agent.watch import watch
-from volbench.execute.agent_executor import AgentHost
+from volbench.execute.agent_executor import AgentHost, not_written
 from volbench.execute.protocol import ClockReading, OperationError, Supervision
 from volbench.execute.pushed_process import PushedProcess, launch_arguments
-from volbench.model.campaign.planned_run import FileIdentity
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 _ALL_USERS = ["0", "0", "4294967295"]
 """Content of uid_map outside user namespaces."""
 # Operations that read profiles and find programs, which work on other systems too
-_ELSEWHERE = frozenset({"real_path", "read_files", "which"})
+_ELSEWHERE = (real_path, read_files, which)
 _OUTSIDE = 65534
 """Whom files seem to belong to in a user namespace if their owner is not part of it."""
 
@@ -96,7 +107,7 @@ class LocalProcess(PushedProcess):
     def _follow(self) -> None:
         for event in watch(self._control):
             if event is not None:
-                self.part(event)
+                self.happened(event)
         self.end(None, None)
         shutil.rmtree(self._control, ignore_errors=True)
 
@@ -120,7 +131,7 @@ class LocalBase:
         del name
         return folder
 
-    def owe(self, files: Sequence[tuple[str, FileIdentity | None]]) -> None:
+    def owe(self, files: Sequence[NamedFile]) -> None:
         """Do nothing: no link to the controller can break."""
 
     def fetch_work_folder(self, path: str, folder: str) -> None:
@@ -136,16 +147,15 @@ class LocalBase:
 
     def stream(
         self,
-        operation: str,
-        take: Callable[[object], None],
-        *,
-        within_s: float,
-        **arguments: object,
+        operation: Callable[P, Iterator[T]],
+        take: Callable[[T], None],
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
     ) -> None:
-        """Call an operation of the agent that yields parts; see `AgentHost.stream`."""
-        del within_s
+        """Let a function take what a generator of the agent yields; see `Executor.stream`."""
         try:
-            for part in OPERATIONS[operation](**arguments):  # type: ignore[attr-defined]  # a generator
+            for part in operation(*args, **kwargs):
                 take(part)
         except AgentError as error:
             raise OperationError(error.kind, error.message) from error
@@ -169,24 +179,21 @@ class LocalExecutor(LocalBase, AgentHost):
     def __init__(self, host: str = "local") -> None:
         self.host = host
 
-    def carry_out(
-        self, operation: str, arguments: Mapping[str, object], *, within_s: float
-    ) -> object:
-        """Call an operation of the agent; see `AgentHost.ask`."""
-        del within_s
+    def ask(self, operation: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a function of the agent in this process; see `Executor.ask`."""
         if operation not in _ELSEWHERE:
             require_linux()
-        if operation == "run_on_files":
-            arguments = {**arguments, "base": temporary_folder()}
+        if operation is run_on_files:
+            kwargs["base"] = temporary_folder()
         try:
-            return OPERATIONS[operation](**arguments)
+            return operation(*args, **kwargs)
         except AgentError as error:
             raise OperationError(error.kind, error.message) from error
 
-    def survey(self) -> tuple[object, tuple[ClockReading, ...]]:
+    def survey(self) -> tuple[Survey, tuple[ClockReading, ...]]:
         """Return the facts of this machine, and one reading of its clock."""
         now_s = time.time()
-        return self.ask("survey"), (ClockReading(now_s, now_s, now_s),)
+        return self.ask(survey), (ClockReading(now_s, now_s, now_s),)
 
     def start(
         self,
@@ -207,7 +214,10 @@ class LocalExecutor(LocalBase, AgentHost):
             TransportError: the program cannot be started.
         """
         del on_intent
-        self.write_files(files or {})
+        try:
+            self.ask(write_files, dict(files or {}))
+        except OperationError as error:
+            raise not_written(error, "") from error
         arguments = launch_arguments(argv, supervision)
         # The supervisor works elsewhere.
         arguments |= {
@@ -216,11 +226,11 @@ class LocalExecutor(LocalBase, AgentHost):
         }
         control = tempfile.mkdtemp(prefix="volbench-run-", dir=temporary_folder())
         try:
-            reply = supervisor.launch(**arguments, control=control, attached=True)
+            launched = supervisor.launch(**arguments, control=control, attached=True)
         except AgentError as error:
             shutil.rmtree(control, ignore_errors=True)
             self._not_run(argv, OperationError(error.kind, error.message))
-        return LocalProcess(control, int(str(reply["pid"])))
+        return LocalProcess(control, launched.pid)
 
     def find(self, handle: str, *, followed: Sequence[str] = ()) -> LocalProcess:
         """Raise: the output of a local process is readable only by the controller that started it.

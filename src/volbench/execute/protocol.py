@@ -7,14 +7,18 @@ Programs are started from argument lists, never through a shell.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, ParamSpec, Protocol, TypeVar
 
 from volbench.errors import TransportError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from volbench.model.campaign.planned_run import FileIdentity
+    from volbench.execute.agent.facts import Survey
+    from volbench.execute.agent.files import NamedFile
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 FOREVER_S = 30 * 86400.0  # 30 days: longer than any run
 
@@ -42,25 +46,6 @@ class Completed:
     exit_status: int
     stdout: str
     stderr: str
-
-
-@dataclass(frozen=True)
-class FileStat:
-    """Stat result of a path."""
-
-    kind: str  # ``file``, ``directory``, ``block``, ``char`` or ``other``; see `agent.files.stat`
-    device: tuple[int, int]  # (major, minor) of the containing filesystem
-    rdev: tuple[int, int]  # (major, minor) of a device node; (0, 0) for other files
-    inode: int  # unique within `device` while the file exists
-    size_bytes: int  # apparent size; 0 for a device
-    born_ns: int = 0  # birth time in ns since 1970; 0 if the filesystem does not record it
-    owner: int = 0  # user id
-    mode: int = 0o600  # permission bits, such as 0o1777
-
-    @property
-    def identity(self) -> FileIdentity:
-        """Identity of the file, unique even if its inode number is reused later."""
-        return (*self.device, self.inode, self.born_ns)
 
 
 class HeldDevice(Protocol):
@@ -178,7 +163,7 @@ class SharedLocks(Protocol):
 class Executor(Protocol):
     """Interface to a host: each operation is one round trip, and answers all that is asked at once.
 
-    What only looks at the host is a question of `ask` or `survey`.
+    What only looks at the host is a function of the agent, which `ask` and `stream` call there.
     """
 
     host: str  # its name
@@ -191,41 +176,38 @@ class Executor(Protocol):
     def silent_s(self) -> float:
         """Seconds since the last response of the host; 0 if it always responds."""
 
-    def survey(self) -> tuple[object, tuple[ClockReading, ...]]:
-        """Return the facts of the host (`agent.facts.survey`), and readings of its clock.
+    def survey(self) -> tuple[Survey, tuple[ClockReading, ...]]:
+        """Return the facts of the host, and readings of its clock.
 
         Raises:
             TransportError: the host does not respond.
         """
 
-    def ask(self, operation: str, *, within_s: float = 60.0, **arguments: object) -> object:
-        """Return the result of an operation of the agent; see `execute.agent.operations`.
+    def ask(self, operation: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a function of the agent on the host; see `execute.agent.operations`.
 
-        Args:
-            operation: its name.
-            within_s: time limit of the reply.
-            arguments: what JSON can carry.
+        Its arguments are what JSON can carry; a `snapshot` is made there.
 
         Raises:
             OperationError: it could not be carried out.
-            TransportError: the host does not answer.
+            TransportError: the host does not answer, or with something else than the function does.
         """
 
     def stream(
         self,
-        operation: str,
-        take: Callable[[object], None],
-        *,
-        within_s: float,
-        **arguments: object,
+        operation: Callable[P, Iterator[T]],
+        take: Callable[[T], None],
+        /,
+        *args: P.args,
+        **kwargs: P.kwargs,
     ) -> None:
-        """Let a function take each part of a result, until there is none or it raises.
+        """Let a function take what a generator of the agent yields, until its end or an error.
 
         Args:
-            operation: its name.
-            take: called with each part, in this thread; also with None, between two parts.
-            within_s: time limit of each part.
-            arguments: what JSON can carry.
+            operation: the generator.
+            take: called with each part, in this thread; it ends the generator by raising.
+            args: of the generator.
+            kwargs: the same.
 
         Raises:
             OperationError: it could not be carried out.
@@ -264,7 +246,8 @@ class Executor(Protocol):
             argv: program and arguments.
             cwd: working directory, and TMPDIR.
             stderr: path of the file for standard error.
-            files: files to write before; see `write_files`.
+            files: path to text of small files to write before, each atomically, with their folders;
+                a path that ends with a slash is a folder.
             supervision: what else to do beside it.
             on_intent: called with the handle of the process right before the start; not if the
                 program ends with the controller.
@@ -284,19 +267,6 @@ class Executor(Protocol):
             TransportError: the host does not support reattaching.
         """
 
-    def read_files(self, paths: Sequence[str]) -> list[str | None]:
-        """Return the texts of small files; None for each that is unreadable."""
-
-    def write_files(self, files: Mapping[str, str]) -> None:
-        """Write small files, each atomically, creating their folders.
-
-        Args:
-            files: path to text; a path that ends with a slash is a folder.
-
-        Raises:
-            TransportError: the host refused.
-        """
-
     def hold(self, path: str) -> HeldDevice | None:
         """Open a block device exclusively; None where only a run's own program can hold it.
 
@@ -304,37 +274,19 @@ class Executor(Protocol):
             RefusedError: the device cannot be opened.
         """
 
-    def make_private_folder(self, parent: str, name: str) -> tuple[str, FileIdentity]:
-        """Create a directory with mode 0700 in another one; return its path and identity.
-
-        If the name is taken, even by a symlink, a number is added.
-
-        Raises:
-            RefusedError: the operating system refused.
-        """
-
-    def remove_exactly(self, files: Sequence[tuple[str, FileIdentity | None]]) -> list[bool]:
-        """Remove files and empty directories in order, each if its identity matches.
-
-        Args:
-            files: path and identity; with None, the path is only looked at.
-
-        Returns:
-            For each, whether the path no longer exists.
-        """
-
-    def owe(self, files: Sequence[tuple[str, FileIdentity | None]]) -> None:
+    def owe(self, files: Sequence[NamedFile]) -> None:
         """Let the host remove files by itself if it loses the controller before they are gone.
 
         Args:
-            files: as for `remove_exactly`; they replace those of an earlier call.
+            files: path and identity, as for `agent.files.remove_exactly`; they replace those of an
+                earlier call.
         """
 
     def work_folder(self, folder: str, *, name: str) -> str:
         """Return the host's counterpart of a directory of the controller.
 
         On the controller's own machine, both are the same directory. Elsewhere it may not exist
-        until the first file is written to it by `write_files` or `start`.
+        until the first file is written to it.
 
         Args:
             folder: existing directory of the controller.

@@ -8,7 +8,8 @@ import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from volbench.errors import TransportError, VolbenchError
+from volbench.errors import VolbenchError
+from volbench.execute.agent.watch import ProgramEvent
 from volbench.execute.protocol import Supervision
 
 LOST_STATUS = -signal.SIGKILL
@@ -149,29 +150,25 @@ class PushedProcess:
         if is_due:
             wake()
 
-    def part(self, value: object) -> None:
-        """Process a pushed message; called by the channel's reader."""
+    def happened(self, event: ProgramEvent) -> None:
+        """Process a pushed event."""
         with self._changed:
             self._responded_s = time.monotonic()
-            match value:
-                case {"output": str(text), "bytes": int(offset)}:
-                    self._text["output"].add(text, offset)
-                case {"samples": str(text), "bytes": int(offset)}:
-                    self._text["samples"].add(text, offset)
-                case {"file": int(number), "line": str(line)}:
-                    self._has_news = self._has_news or number not in self._lines
-                    self._lines[number] = line
-                case {"status": int(status)}:
-                    self._status = status
-                case {"lost": str(reason)}:
-                    self.lost = _LOST.get(reason, f"its host reports {reason[:80]!r}")
+            match event.kind:
+                case "output" | "samples":
+                    self._text[event.kind].add(event.text, event.number)
+                case "line":
+                    self._has_news = self._has_news or event.number not in self._lines
+                    self._lines[event.number] = event.text
+                case "status":
+                    self._status = event.number
+                case "lost":
+                    self.lost = _LOST.get(event.text, f"its host reports {event.text[:80]!r}")
                     self._status = LOST_STATUS
-                case {"state": "running"}:
+                case "running":
                     self._is_known = True
-                case {}:  # nothing happened
-                    pass
                 case _:
-                    self._refused = self._malformed(value)
+                    pass
             self._is_known = self._is_known or self._status is not None
             self._changed.notify_all()
             wake = self._wake
@@ -191,9 +188,3 @@ class PushedProcess:
             if error is not None and not error.transient:
                 self._refused = error
             self._changed.notify_all()
-
-    def _malformed(self, value: object) -> TransportError:
-        return TransportError(
-            f"the agent reports of a program: {repr(value)[:80]}",
-            hint="do not trust this host",
-        )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import ParamSpec, TypeVar
 
 import pytest
 
@@ -14,12 +15,18 @@ from volbench.engine.campaign.barrier import Barrier, WaitPolicy
 from volbench.engine.campaign.start_gate import Gate
 from volbench.engine.hosts.connected_host import Clock
 from volbench.errors import ConnectError
+from volbench.execute.agent.facts import Survey
+from volbench.execute.agent.files import write_files
 from volbench.execute.agent.gate import FOLDER, GO, NEVER, READY, WOKE
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import ClockReading, Process, Supervision
 from volbench.model.campaign.planned_run import Run, Section, Volume, VolumeKind
 
 VOLUME = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")
+
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 
 def a_gate(folder: Path, barrier: Barrier, run_id: str, executor: LocalExecutor) -> Gate:
@@ -54,11 +61,11 @@ def a_process(folder: Path) -> Process:
 class _CutOff(LocalExecutor):
     """Machine whose link is lost right before its start is written."""
 
-    def write_files(self, files: Mapping[str, str]) -> None:
-        """Write files, except a start."""
-        if any(path.endswith(GO) for path in files):
+    def ask(self, operation: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+        """Carry out all but a start."""
+        if operation is write_files and any(GO in str(files) for files in args):
             raise ConnectError("the connection to vm1 was lost")
-        super().write_files(files)
+        return super().ask(operation, *args, **kwargs)
 
 
 def test_lost_link_after_one_announcement_starts_no_client_alone(tmp_path: Path) -> None:
@@ -91,11 +98,14 @@ def test_lost_link_after_one_announcement_starts_no_client_alone(tmp_path: Path)
 class _Suspended(LocalExecutor):
     """Machine that answers a first announcement after its time."""
 
-    def write_files(self, files: Mapping[str, str]) -> None:
+    def ask(self, operation: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
         """Write a start, and wait until it is over."""
-        super().write_files(files)
-        start = next(text for path, text in files.items() if path.endswith(GO))
-        time.sleep(max(0.0, float(start) - time.time()))
+        answer = super().ask(operation, *args, **kwargs)
+        for files in args if operation is write_files else ():
+            assert isinstance(files, dict)
+            starts = (float(text) for path, text in files.items() if path.endswith(GO))
+            time.sleep(max(0.0, next(starts, 0.0) - time.time()))
+        return answer
 
 
 def test_client_that_may_be_waking_up_has_not_received_a_later_start(tmp_path: Path) -> None:
@@ -125,10 +135,10 @@ class _SetClock(LocalExecutor):
 
     by_s = 0.0
 
-    def survey(self) -> tuple[object, tuple[ClockReading, ...]]:
+    def survey(self) -> tuple[Survey, tuple[ClockReading, ...]]:
         """Return a reading of it."""
         now_s = time.time()
-        return {}, (ClockReading(now_s, now_s + self.by_s, now_s + 0.001),)
+        return super().survey()[0], (ClockReading(now_s, now_s + self.by_s, now_s + 0.001),)
 
 
 @pytest.mark.parametrize("by_s", [3600.0, -3600.0])

@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from tests.engine.conftest import IMAGE_BYTES, Disks, call, refusal
-from volbench.engine.hosts.described_volumes import Content, VolumeQuestion, look_at_volume
+from volbench.engine.hosts.described_volumes import Content, content_of, look_at_volume
 from volbench.execute.agent import files
 from volbench.execute.agent.partition_tables import Region, read_table
 from volbench.execute.agent.signatures import find_magic
+from volbench.execute.agent.volumes import VolumeQuestion
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Executor
 
@@ -131,7 +132,7 @@ def test_a_scanned_partition_is_not_listed_twice(executor: LocalExecutor, disks:
     device = disks.attach(image)
     part = disks.partition(device)
     disks.format(part)
-    assert str(content_of(executor, device)) == f"partition table dos; {part}: ext4"
+    assert str(content_at(executor, device)) == f"partition table dos; {part}: ext4"
 
 
 def read_from(data: bytes) -> Callable[[int, int], bytes]:
@@ -186,9 +187,9 @@ def bare_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Executor:
     return LocalExecutor()
 
 
-def content_of(executor: Executor, path: str) -> Content:
+def content_at(executor: Executor, path: str) -> Content:
     """Return what is on a device."""
-    return look_at_volume(executor, VolumeQuestion(path, details=("content",))).content
+    return content_of(look_at_volume(executor, VolumeQuestion(path, details=("content",))))
 
 
 @pytest.mark.root

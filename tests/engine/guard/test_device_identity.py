@@ -9,9 +9,10 @@ import pytest
 from tests.engine.machines import Server
 from volbench.engine.guard.device_guard import check_identity
 from volbench.engine.guard.volume_targets import find_volume
-from volbench.engine.hosts.described_volumes import VolumeQuestion, look_at_volume
+from volbench.engine.hosts.described_volumes import look_at_volume
 from volbench.errors import RefusedError
 from volbench.execute.agent.held_device import BLANK
+from volbench.execute.agent.volumes import VolumeQuestion
 
 DEVICE = "/dev/vdb"
 QUESTION = VolumeQuestion(DEVICE, details=("content", "edges"))

@@ -12,7 +12,8 @@ from tests.engine.machines import Server
 from tests.execute.fake import FakeExecutor
 from volbench.engine.guard.volume_targets import find_volume
 from volbench.errors import InputError
-from volbench.execute.protocol import Completed, FileStat
+from volbench.execute.agent.files import FileStat
+from volbench.execute.protocol import Completed
 
 
 @pytest.fixture

@@ -10,8 +10,9 @@ import pytest
 
 from tests.engine.conftest import Disks, call
 from volbench.engine.guard.scratch_files import Scratch
-from volbench.engine.hosts.described_volumes import VolumeQuestion, look_at_volume
+from volbench.engine.hosts.described_volumes import look_at_volume
 from volbench.errors import RefusedError
+from volbench.execute.agent.volumes import VolumeQuestion
 from volbench.execute.local import LocalExecutor
 from volbench.fio.jobs.render_job import planned_files
 from volbench.model.campaign.planned_run import Run, Section, Volume, VolumeKind

@@ -11,6 +11,7 @@ from tests.metadata_service import AWS, Answers, azure, gcp, service
 from volbench.engine.hosts.cloud_limits import cloud_limits
 from volbench.errors import InputError
 from volbench.execute.agent import cloud_metadata
+from volbench.execute.agent.cloud_metadata import CloudMachine, cloud_machine
 from volbench.execute.local import LocalExecutor
 from volbench.model.campaign.planned_run import VolumeKind
 from volbench.model.profile.profile_settings import Limits
@@ -66,16 +67,14 @@ def test_azure_tells_what_an_ultra_disk_was_given() -> None:
 def test_aws_and_google_tell_the_machine() -> None:
     """IMDSv2 with its token; Google names the type of disk, and not its size."""
     with service(AWS) as endpoint:
-        answer = LocalExecutor().ask("cloud_machine", endpoint=endpoint)
-        assert answer == {"provider": "aws", "machine": "m5.large", "disks": []}
+        assert LocalExecutor().ask(cloud_machine, endpoint) == CloudMachine("aws", "m5.large")
         assert limits(endpoint) in (
             None,
             Limits(machine="aws/m5.large", origin="metadata service of aws"),
         )
     with service(gcp()) as endpoint:
-        answer = LocalExecutor().ask("cloud_machine", endpoint=endpoint)
-        assert isinstance(answer, dict)
-        assert (answer["machine"], answer["disks"][0]["device"]) == ("n2-standard-4", "sdc")
+        machine = LocalExecutor().ask(cloud_machine, endpoint)
+        assert (machine.machine, machine.disks[0].device) == ("n2-standard-4", "sdc")
         found = limits(endpoint)
     assert found is not None
     assert (found.name, found.iops) == ("gcp/pd-balanced", None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import Any
 from unittest import mock
@@ -10,91 +11,98 @@ import pytest
 
 from tests.engine.machines import Server
 from volbench.engine.hosts.described_volumes import (
-    VolumeQuestion,
     describe_files,
     identities_of,
     look_at,
 )
-from volbench.engine.hosts.host_facts import survey_machine
 from volbench.errors import TransportError
+from volbench.execute.agent import volumes
+from volbench.execute.agent.facts import survey
+from volbench.execute.agent.volumes import (
+    DescribedDevice,
+    DescribedHost,
+    DescribedVolume,
+    VolumeQuestion,
+    describe_volumes,
+    file_identities,
+)
 from volbench.execute.protocol import Executor
+from volbench.execute.typed_operations import checked_answer
 
 QUESTION = VolumeQuestion("/dev/sda1", details=("content", "edges", "use"))
 
 
-def _without_volume(answer: dict[str, Any]) -> None:
-    answer["volumes"] = []
+Answer = list[Any]  # as it arrives
 
 
-def _with_text_for_number(answer: dict[str, Any]) -> None:
-    answer["volumes"][0]["device"]["size_bytes"] = "large"
+def _at(fields: tuple[str, ...], name: str) -> int:
+    return fields.index(name)
 
 
-def _with_negative_size(answer: dict[str, Any]) -> None:
-    answer["volumes"][0]["device"]["pin"]["size_bytes"] = -1
+def _device(answer: Answer) -> Answer:
+    """Return the device of the first volume."""
+    volume: Answer = answer[_at(DescribedHost._fields, "volumes")][0]
+    device: Answer = volume[_at(DescribedVolume._fields, "device")]
+    return device
 
 
-def _without_use(answer: dict[str, Any]) -> None:
-    del answer["volumes"][0]["device"]["use"]["is_swap"]
+def _with_text_for_number(answer: Answer) -> None:
+    _device(answer)[_at(DescribedDevice._fields, "size_bytes")] = "large"
 
 
-def _with_more(answer: dict[str, Any]) -> None:
-    answer["volumes"][0]["surprise"] = True
+def _with_negative_size(answer: Answer) -> None:
+    _device(answer)[_at(DescribedDevice._fields, "pin")][3] = -1
 
 
-DAMAGES = (
-    _without_volume,
-    _with_text_for_number,
-    _with_negative_size,
-    _without_use,
-    _with_more,
+def _without_use(answer: Answer) -> None:
+    _device(answer)[_at(DescribedDevice._fields, "use")].pop()
+
+
+def _with_more(answer: Answer) -> None:
+    answer[_at(DescribedHost._fields, "volumes")][0].append(True)
+
+
+@pytest.mark.parametrize(
+    "damage", [_with_text_for_number, _with_negative_size, _without_use, _with_more]
 )
-
-
-@pytest.mark.parametrize("damage", DAMAGES)
-def test_a_malformed_description_is_refused(damage: Callable[[dict[str, Any]], None]) -> None:
+def test_a_malformed_description_is_refused(damage: Callable[[Answer], None]) -> None:
     """The guard never judges what it did not ask for; the message names the host."""
-    machine = Server().machine
-    assert look_at(machine, [QUESTION]).volumes["/dev/sda1"].is_device
-    answer = machine.ask(
-        "describe_volumes",
-        volumes=[
-            {
-                "target": "/dev/sda1",
-                "files": [],
-                "allow": [],
-                "folder": "",
-                "private_folder": "",
-                "details": ["content", "edges", "use"],
-            }
-        ],
-    )
-    assert isinstance(answer, dict)
+    answer = json.loads(json.dumps(Server().machine.ask(describe_volumes, [QUESTION])))
+    described = checked_answer(describe_volumes, answer, host="fake")
+    assert described.volumes[0].is_device
     damage(answer)
-    with (
-        mock.patch.object(machine, "ask", return_value=answer),
-        pytest.raises(TransportError, match="fake sent a malformed answer: "),
-    ):
-        look_at(machine, [QUESTION])
+    with pytest.raises(TransportError, match="fake answers describe_volumes with"):
+        checked_answer(describe_volumes, answer, host="fake")
 
 
 @pytest.mark.parametrize("answer", [None, [], {"kernel": 6}, "text"])
-@pytest.mark.parametrize(
-    "ask",
-    [
-        survey_machine,
-        lambda machine: identities_of(machine, ["/a", "/b"]),
-        lambda machine: describe_files(machine, ["/a", "/b"]),
-    ],
-)
+@pytest.mark.parametrize("operation", [survey, file_identities, volumes.describe_files])
 def test_other_malformed_answers_are_refused(
-    answer: object, ask: Callable[[Executor], object]
+    answer: object, operation: Callable[..., object]
 ) -> None:
     """A host that answers with something else is an error of the connection."""
+    if answer == [] and operation is not survey:
+        return
+    with pytest.raises(TransportError, match="fake answers"):
+        checked_answer(operation, answer, host="fake")
+
+
+@pytest.mark.parametrize(
+    ("answer", "ask"),
+    [
+        (DescribedHost(0), lambda machine: look_at(machine, [QUESTION])),
+        ((), lambda machine: identities_of(machine, ["/a", "/b"])),
+        ((), lambda machine: describe_files(machine, ["/a", "/b"])),
+    ],
+)
+def test_answers_to_some_questions_only_are_refused(
+    answer: object, ask: Callable[[Executor], object]
+) -> None:
+    """Each volume and file has its description."""
     machine = Server().machine
     with (
         mock.patch.object(machine, "ask", return_value=answer),
-        pytest.raises(TransportError, match="fake sent a malformed answer: "),
+        pytest.raises(TransportError, match="fake does not answer all questions"),
     ):
         ask(machine)
 
@@ -102,7 +110,7 @@ def test_other_malformed_answers_are_refused(
 def test_questions_about_one_volume_are_joined() -> None:
     """Each volume is described once, with all that was asked."""
     machine = Server().machine
-    questions = [VolumeQuestion("/data", files=["/data/x"]), VolumeQuestion("/data", files=["/y"])]
+    questions = [VolumeQuestion("/data", files=(name,)) for name in ("/data/x", "/y")]
     state = look_at(machine, questions, space=["/data"])
     assert list(state.volumes) == ["/data"]
     assert set(state.files) == {"/data/x", "/y"}

@@ -12,12 +12,12 @@ from volbench.engine.hosts.host_facts import (
     find_fio,
     install_missing_fio,
     require_fio,
-    survey_machine,
 )
 from volbench.errors import FioError
 from volbench.execute.agent import facts
+from volbench.execute.agent.files import FileStat
 from volbench.execute.local import LocalExecutor
-from volbench.execute.protocol import Completed, FileStat
+from volbench.execute.protocol import Completed
 
 Answer = Callable[[tuple[str, ...]], Completed]
 
@@ -45,7 +45,7 @@ def a_machine(*managers: str, uid: str = "0", works: bool = True) -> FakeExecuto
 
 def installed(machine: FakeExecutor) -> str:
     """Return the path of fio, which is installed if it is missing."""
-    return find_fio(machine, install_missing_fio(machine, survey_machine(machine))).path
+    return find_fio(machine, install_missing_fio(machine, machine.survey()[0])).path
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,9 @@ from volbench.engine.guard.run_guard import describe_device
 from volbench.engine.guard.volume_targets import find_volume, probe_volume
 from volbench.engine.hosts.host_facts import probe_host, require_fio
 from volbench.errors import FioError, InputError, RefusedError
+from volbench.execute.agent.files import FileStat
 from volbench.execute.local import LocalExecutor
-from volbench.execute.protocol import Completed, FileStat
+from volbench.execute.protocol import Completed
 from volbench.model.campaign.planned_run import VolumeKind
 
 

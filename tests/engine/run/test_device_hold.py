@@ -21,12 +21,13 @@ from tests.waiting import PATIENCE_S, until
 from volbench.engine.guard.device_guard import Attachment, attachment_of
 from volbench.engine.guard.volume_targets import find_volume
 from volbench.engine.hosts.connected_host import ConnectedHost
-from volbench.engine.hosts.described_volumes import VolumeQuestion, look_at_volume
+from volbench.engine.hosts.described_volumes import look_at_volume
 from volbench.engine.run.process_watch import StopRequest
 from volbench.engine.run.run_directory import RunDirectory, device_to_hold
 from volbench.engine.run.run_once import Attempt, RunOutcome, execute_run
 from volbench.errors import RefusedError
-from volbench.execute.agent.supervisor import NOT_STARTED
+from volbench.execute.agent.supervisor import NOT_STARTED, launch
+from volbench.execute.agent.volumes import VolumeQuestion
 from volbench.execute.agent_executor import AgentExecutor
 from volbench.execute.channels import SubprocessChannel
 from volbench.execute.protocol import Supervision
@@ -219,4 +220,4 @@ def test_program_that_holds_a_device_runs_as_root() -> None:
     """The supervisor opens the device, whatever the path of its node."""
     executor = AgentExecutor(SubprocessChannel("vm1"), sudo=True)
     hold = {"node": "/nodes/disk"}
-    assert executor.request("launch", {"argv": ["fio", "job.fio"], "hold": hold}, 1.0).as_root
+    assert executor.request(launch, {"argv": ["fio", "job.fio"], "hold": hold}).as_root

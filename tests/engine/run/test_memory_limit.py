@@ -8,6 +8,7 @@ from typing import cast
 import pytest
 
 from volbench.engine.run.run_once import memory_limit_words
+from volbench.execute.agent.files import read_files
 from volbench.execute.protocol import Executor
 
 V2, V1 = "/sys/fs/cgroup", "/sys/fs/cgroup/memory"
@@ -21,8 +22,9 @@ class Files:
     def __init__(self, files: dict[str, str]) -> None:
         self._files = files
 
-    def read_files(self, paths: Sequence[str]) -> list[str | None]:
+    def ask(self, operation: object, paths: Sequence[str]) -> list[str | None]:
         """Return the texts of files."""
+        assert operation is read_files
         return [self._files.get(path) for path in paths]
 
 

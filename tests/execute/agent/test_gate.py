@@ -60,7 +60,8 @@ def go(folder: Path, text: str) -> None:
 def status(folder: Path) -> object:
     """Wait for the end of the program, and return its exit status."""
     *_, end = (event for event in watch.watch(str(folder / ".c")) if event)
-    return end["status"]
+    assert end.kind == "status"
+    return end.number
 
 
 def ios(folder: Path) -> list[int]:

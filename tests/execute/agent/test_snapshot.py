@@ -22,7 +22,13 @@ from volbench.execute.agent import block_reads, processes
 from volbench.execute.agent.block_reads import BLOCKS, flush, sample_blocks, sample_nbd
 from volbench.execute.agent.facts import survey
 from volbench.execute.agent.snapshot import Snapshot, within
-from volbench.execute.agent.volumes import describe_files, describe_volumes, file_identities
+from volbench.execute.agent.volumes import (
+    VolumeQuestion,
+    describe_files,
+    describe_volumes,
+    file_identities,
+)
+from volbench.execute.typed_operations import checked_answer
 
 DETAILS = ["content", "edges", "use"]
 
@@ -36,17 +42,9 @@ def _disks(tmp_path: Path) -> Iterator[Disks]:
         made.close()
 
 
-def question(target: str | Path, **more: object) -> dict[str, object]:
-    """Return a question about a volume."""
-    question: dict[str, object] = {
-        "target": str(target),
-        "files": [],
-        "allow": [],
-        "folder": "",
-        "private_folder": "",
-        "details": DETAILS,
-    }
-    return question | more
+def question(target: str | Path) -> VolumeQuestion:
+    """Return a question for all that is known of a volume."""
+    return VolumeQuestion(str(target), details=("content", "edges", "use"))
 
 
 def test_a_file_is_examined_once(tmp_path: Path) -> None:
@@ -82,9 +80,9 @@ def test_a_hung_volume_is_skipped() -> None:
 def test_the_survey_of_a_machine_survives_json() -> None:
     """Facts arrive as they are sent."""
     facts = survey()
-    assert json.loads(json.dumps(facts)) == facts
-    assert facts["kernel"] == os.uname().release
-    assert facts["boot_id"]
+    assert checked_answer(survey, json.loads(json.dumps(facts)), host="here") == facts
+    assert facts.kernel == os.uname().release
+    assert facts.boot_id
 
 
 @pytest.mark.root
@@ -97,7 +95,7 @@ def test_the_memory_limit_of_a_cgroup_is_a_fact() -> None:
     group = (root if root.is_dir() else root.parent) / f"volbench-{os.getpid()}"
     group.mkdir()
     program = "import json; from volbench.execute.agent.facts import survey; "
-    program += "print(json.dumps(survey()))"
+    program += "print(json.dumps(survey()._asdict()))"
     enter = 'echo $$ >"$0/cgroup.procs" && exec "$@"'
     try:
         for limit_bytes, found in ((512 << 20, 512 << 20), (1 << 50, None)):
@@ -106,7 +104,7 @@ def test_the_memory_limit_of_a_cgroup_is_a_fact() -> None:
             done = subprocess.run(argv, check=True, capture_output=True, text=True)
             facts = json.loads(done.stdout)
             assert facts["memory_limit_bytes"] == found
-            assert facts["memory_bytes"] == survey()["memory_bytes"]
+            assert facts["memory_bytes"] == survey().memory_bytes
     finally:
         until(lambda: not (group / "cgroup.procs").read_text())
         group.rmdir()
@@ -121,18 +119,24 @@ def test_the_description_of_a_device_survives_json(disks: Disks, tmp_path: Path)
     disks.mount(part)
     file = tmp_path / "file"
     file.write_text("x")
-    folder = question(tmp_path, files=[str(file)], allow=[str(file)], folder=str(tmp_path))
+    paths = (str(file),)
+    folder = VolumeQuestion(str(tmp_path), files=paths, allow=paths, folder=str(tmp_path))
     answer = describe_volumes([question(disk), question(part), folder], space=["/"])
-    assert json.loads(json.dumps(answer)) == answer
-    described = answer["volumes"]
-    assert isinstance(described, list)
-    for volume in described[:2]:
-        assert volume["device"]["use"]["mounted_at"]
-        assert volume["device"]["pin"]["size_bytes"] > 0
-    assert [part["type"] for part in described[0]["device"]["content"]] == ["", "ext4"]
-    assert described[2]["files"][0]["named"] is True
-    assert describe_files([str(file)]) == [described[2]["files"][0] | {"named": False}]
-    assert file_identities([str(file), "/missing"]) == [described[2]["files"][0]["identity"], None]
+    arrived = checked_answer(describe_volumes, json.loads(json.dumps(answer)), host="here")
+    assert arrived == answer
+    first, second, in_folder = answer.volumes
+    for device in (first.device, second.device):
+        assert device is not None
+        assert device.use is not None
+        assert device.use.mounted_at
+        assert device.pin is not None
+        assert device.pin.size_bytes > 0
+    assert first.device is not None
+    assert [part.type for part in first.device.content or ()] == ["", "ext4"]
+    (described,) = in_folder.files
+    assert described.named
+    assert describe_files([str(file)]) == (described._replace(named=False),)
+    assert file_identities([str(file), "/missing"]) == (described.identity, None)
 
 
 def test_the_login_user_is_known_under_sudo(
@@ -140,9 +144,9 @@ def test_the_login_user_is_known_under_sudo(
 ) -> None:
     """What sudo started tells the folders of its user from those of others."""
     monkeypatch.setenv("SUDO_UID", "4242")
-    by_sudo = describe_volumes([question(tmp_path)], by_sudo=True)["user"]
+    by_sudo = describe_volumes([question(tmp_path)], by_sudo=True).user
     assert by_sudo == (4242 if os.getuid() == 0 else os.getuid())
-    assert describe_volumes([question(tmp_path)])["user"] == os.getuid()
+    assert describe_volumes([question(tmp_path)]).user == os.getuid()
 
 
 def test_blocks_are_sampled_until_the_time_is_over(
@@ -154,12 +158,12 @@ def test_blocks_are_sampled_until_the_time_is_over(
     path.write_bytes(os.urandom(1 << 20))
     sample = sample_blocks([str(tmp_path), str(path)], 0, 0)
     assert sample is not None
-    assert (sample["sampled"], sample["zeros"], sample["problem"]) == (64, 0, "")
+    assert (sample.sampled, sample.zeros, sample.problem) == (64, 0, "")
     assert sample_blocks([str(tmp_path / "missing")], 0, 0) is None
     monkeypatch.setattr(block_reads, "_LIMIT_S", -1)
     slow = sample_blocks([str(path)], 0, 0)
     assert slow is not None
-    assert slow["sampled"] == 0
+    assert slow.sampled == 0
 
 
 def test_a_flush_that_fails_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -209,12 +213,12 @@ def test_export_is_sampled_where_holes_are_unknown(
     finally:
         server.terminate()
         server.wait(PATIENCE_S)
-    assert sample["problem"] == ""
+    assert sample.problem == ""
     if has_nbdinfo and knows_holes and written_share < 1:
-        assert sample["unmapped_share"] == pytest.approx(1 - written_share, abs=0.05)
+        assert sample.unmapped_share == pytest.approx(1 - written_share, abs=0.05)
     else:
-        assert sample["sampled"] == BLOCKS
-        assert sample["zeros"] == round(BLOCKS * (1 - written_share))
+        assert sample.sampled == BLOCKS
+        assert sample.zeros == round(BLOCKS * (1 - written_share))
 
 
 def test_export_that_cannot_be_read_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -222,8 +226,8 @@ def test_export_that_cannot_be_read_is_unknown(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(Snapshot, "which", lambda _snapshot, _program: "")
     for uri in ("nbd+unix:///?socket=/nonexistent", "nbds://host/export"):
         sample = sample_nbd(uri)
-        assert (sample["sampled"], sample["unmapped_share"]) == (0, None)
-        assert "whether the blocks were ever written is unknown" in str(sample["problem"])
+        assert (sample.sampled, sample.unmapped_share) == (0, None)
+        assert "whether the blocks were ever written is unknown" in sample.problem
 
 
 def test_processes_are_known_by_their_start(tmp_path: Path) -> None:
@@ -234,9 +238,10 @@ def test_processes_are_known_by_their_start(tmp_path: Path) -> None:
         env={"TMPDIR": "/proc/self/cwd", "PATH": os.environ["PATH"]},
     ) as child:
         until(lambda: processes.find_strays([str(tmp_path)]))  # once sleep has replaced its parent
-        identity = processes.identify(child.pid)
-        assert [[str(tmp_path), identity]] == processes.find_strays([str(tmp_path), "/missing"])
-        other = dict(identity, start_ticks=1)
+        identity = processes.identify_process(child.pid)
+        stray = processes.Stray(str(tmp_path), identity)
+        assert processes.find_strays([str(tmp_path), "/missing"]) == [stray]
+        other = identity._replace(start_ticks=1)
         assert processes.end_process(other) is False
         reaped = threading.Thread(target=child.wait)
         reaped.start()

@@ -20,7 +20,7 @@ from tests.waiting import Started, until
 from volbench.execute.agent import processes, supervisor, watch
 from volbench.execute.agent.agent_error import AgentError
 
-Event = dict[str, object]
+Event = watch.ProgramEvent
 
 
 @pytest.fixture(name="disks")
@@ -36,7 +36,7 @@ def _folder(tmp_path: Path) -> Iterator[Path]:
     supervisor.send_signal(str(tmp_path / ".c"), signal.SIGKILL)
 
 
-def launch(folder: Path, *argv: str, **order: object) -> dict[str, object]:
+def launch(folder: Path, *argv: str, **order: object) -> supervisor.Launched:
     """Start a program in a folder."""
     order = {"longest_s": 30.0, **order}
     paths = {"cwd": str(folder), "stderr": str(folder / "err"), "control": str(folder / ".c")}
@@ -51,18 +51,18 @@ def events(folder: Path, **known: object) -> list[Event]:
 
 def merged(pushed: list[Event], name: str) -> str:
     """Return all text of one kind."""
-    return "".join(str(event.get(name, "")) for event in pushed)
+    return "".join(event.text for event in pushed if event.kind == name)
 
 
 def test_program_runs_in_its_folder_with_its_environment(folder: Path) -> None:
     """Output, standard error, exit status and secrets are those of the program itself."""
     script = 'pwd; echo "${#KEY} $LC_ALL $TMPDIR"; echo bad >&2; exit 3'
     reply = launch(folder, "sh", "-c", script, environment={"KEY": "a-secret"})
-    assert reply["earlier"] is False
+    assert not reply.is_earlier
     pushed = events(folder)
     assert merged(pushed, "output") == f"{folder}\n8 C /proc/self/cwd\n"
     assert (folder / "err").read_text() == "bad\n"
-    assert pushed[-1] == {"status": 3}
+    assert pushed[-1] == Event("status", number=3)
     assert "a-secret" not in "".join(
         path.read_text() for path in folder.rglob("*") if path.is_file()
     )
@@ -75,14 +75,14 @@ def test_folders_may_be_relative(folder: Path, monkeypatch: pytest.MonkeyPatch) 
     supervisor.launch(
         argv=["sh", "-c", "pwd >&2"], cwd="run", stderr="run/err", control="run/.c", longest_s=30.0
     )
-    assert events(folder / "run")[-1] == {"status": 0}
+    assert events(folder / "run")[-1] == Event("status", number=0)
     assert (folder / "run" / "err").read_text() == f"{folder / 'run'}\n"
 
 
 def test_second_launch_starts_nothing(folder: Path) -> None:
     """A request whose reply was lost is repeated."""
     first = launch(folder, "sh", "-c", "echo x >>hits; sleep 60")
-    assert launch(folder, "sh", "-c", "echo x >>hits") == {**first, "earlier": True}
+    assert launch(folder, "sh", "-c", "echo x >>hits") == first._replace(is_earlier=True)
     until((folder / "hits").exists)
     assert (folder / "hits").read_text() == "x\n"
 
@@ -105,10 +105,10 @@ def test_launch_that_ended_with_its_agent_started_nothing(folder: Path, name: st
     code = CUT_OFF.format(name=name)
     subprocess.run([sys.executable, "-c", code, str(folder)], check=False)
     assert processes.lifetime(str(folder / ".c")) is None
-    assert launch(folder, "true")["earlier"] is False
+    assert not launch(folder, "true").is_earlier
     assert processes.lifetime(str(folder / ".c")) is not None
-    assert events(folder)[-1] == {"status": 0}
-    assert launch(folder, "false")["earlier"] is True
+    assert events(folder)[-1] == Event("status", number=0)
+    assert launch(folder, "false").is_earlier
 
 
 SLOW_START = """
@@ -131,8 +131,8 @@ def test_watch_waits_for_a_start_that_is_under_way(folder: Path) -> None:
     until(lambda: supervisor.is_supervised(str(folder / ".c")))
     assert supervisor.pid_of(str(folder / ".c")) == 0
     assert processes.lifetime(str(folder / ".c")) is not None
-    assert launch(folder, "false") == {"pid": 0, "earlier": True}
-    assert events(folder)[-1] == {"status": 0}
+    assert launch(folder, "false") == supervisor.Launched(0, is_earlier=True)
+    assert events(folder)[-1] == Event("status", number=0)
     assert agent.wait(60) in {0, -signal.SIGALRM}
 
 
@@ -143,7 +143,7 @@ def test_missing_program_can_be_installed_meanwhile(folder: Path, program: str) 
         launch(folder, program)
     assert not supervisor.was_launched(str(folder / ".c"))
     launch(folder, "true")
-    assert events(folder)[-1] == {"status": 0}
+    assert events(folder)[-1] == Event("status", number=0)
 
 
 def test_program_that_cannot_be_executed_fails(folder: Path) -> None:
@@ -164,7 +164,7 @@ def test_program_survives_who_launched_it(folder: Path) -> None:
     )
     subprocess.run([sys.executable, "-c", code, str(folder)], start_new_session=True, check=False)
     pushed = events(folder)
-    assert (merged(pushed, "output"), pushed[-1]) == ("done\n", {"status": 4})
+    assert (merged(pushed, "output"), pushed[-1]) == ("done\n", Event("status", number=4))
 
 
 def test_deadline_is_enforced_without_a_controller(folder: Path) -> None:
@@ -172,13 +172,13 @@ def test_deadline_is_enforced_without_a_controller(folder: Path) -> None:
     script = "trap 'echo interrupted; exit 5' INT; sleep 60 & wait"
     launch(folder, "bash", "-c", script, longest_s=0.5)
     pushed = events(folder)
-    assert (merged(pushed, "output"), pushed[-1]) == ("interrupted\n", {"status": 5})
+    assert (merged(pushed, "output"), pushed[-1]) == ("interrupted\n", Event("status", number=5))
 
 
 def test_program_that_ignores_its_deadline_is_killed(folder: Path) -> None:
     """The time that it has for it is passed on, so that this test need not wait for 30 s."""
     launch(folder, "bash", "-c", "trap '' INT; sleep 62", longest_s=-supervisor.KILL_AFTER_S)
-    assert events(folder)[-1] == {"status": -9}
+    assert events(folder)[-1] == Event("status", number=-9)
 
 
 def test_kill_reaches_children_in_other_groups(folder: Path) -> None:
@@ -187,7 +187,7 @@ def test_kill_reaches_children_in_other_groups(folder: Path) -> None:
     until(lambda: (folder / ".c/out").read_text() != "")
     child = int((folder / ".c/out").read_text())
     supervisor.send_signal(str(folder / ".c"), signal.SIGKILL)
-    assert events(folder)[-1] == {"status": -9}
+    assert events(folder)[-1] == Event("status", number=-9)
     until(lambda: supervisor.ticks_of(child) == 0)
 
 
@@ -195,7 +195,7 @@ def test_signalled_program_has_a_negative_status(folder: Path) -> None:
     """As of a process of Python; a signal to a program that has ended does nothing."""
     launch(folder, "sleep", "60")
     supervisor.send_signal(str(folder / ".c"), signal.SIGTERM)
-    assert events(folder)[-1] == {"status": -15}
+    assert events(folder)[-1] == Event("status", number=-15)
     supervisor.send_signal(str(folder / ".c"), signal.SIGTERM)
 
 
@@ -222,16 +222,16 @@ def test_reused_pid_is_not_taken_for_the_program(folder: Path) -> None:
 
 def test_lost_and_ended_programs_are_distinguished(folder: Path) -> None:
     """A restart of the machine, a kill together with the supervisor, and no start at all."""
-    assert events(folder) == [{"lost": "none"}]
+    assert events(folder) == [Event("lost", "none")]
     launch(folder, "sleep", "60")
     state = supervisor.read_json(str(folder / ".c/state"))
     os.kill(supervisor.number_in(state, "supervisor_pid"), signal.SIGKILL)
     assert supervisor.is_running(str(folder / ".c"))
     supervisor.send_signal(str(folder / ".c"), signal.SIGKILL)
     until(lambda: not supervisor.is_running(str(folder / ".c")))
-    assert events(folder)[-1] == {"lost": "died"}
+    assert events(folder)[-1] == Event("lost", "died")
     change_state(folder, boot="another")
-    assert events(folder) == [{"lost": "reboot"}]
+    assert events(folder) == [Event("lost", "reboot")]
 
 
 def test_watch_continues_where_an_earlier_one_ended(folder: Path) -> None:
@@ -239,7 +239,7 @@ def test_watch_continues_where_an_earlier_one_ended(folder: Path) -> None:
     launch(folder, "printf", "a\\303\\244b\\377c")
     pushed = events(folder)
     assert merged(pushed, "output") == "a\u00e4b\ufffdc"
-    assert [event["bytes"] for event in pushed if "output" in event] == [6]
+    assert [event.number for event in pushed if event.kind == "output"] == [6]
     assert merged(events(folder, output_bytes=3), "output") == "b\ufffdc"
 
 
@@ -247,7 +247,7 @@ def test_first_lines_of_files_are_followed(folder: Path) -> None:
     """Each change is pushed, under the number of the file."""
     launch(folder, "sh", "-c", "echo 1 >a; sleep 1.2; echo 2 >a; echo x >b")
     pushed = events(folder, followed=[str(folder / name) for name in "ab"])
-    lines = [(event["file"], event["line"]) for event in pushed if "file" in event]
+    lines = [(event.number, event.text) for event in pushed if event.kind == "line"]
     assert lines == [(0, "1"), (0, "2"), (1, "x")]
 
 
@@ -323,7 +323,7 @@ def test_device_is_held_unless_it_was_replaced(
     launch(folder, "sh", "-c", "ls -l /proc/$$/fd", hold=hold)
     pushed = events(folder)
     if reason:
-        assert pushed[-1] == {"status": supervisor.NOT_STARTED}
+        assert pushed[-1] == Event("status", number=supervisor.NOT_STARTED)
         assert (folder / "err").read_text().startswith(f"volbench-hold: {reason}")
     else:
         assert f"-> {hold['node']}" in merged(pushed, "output")

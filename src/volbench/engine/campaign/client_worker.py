@@ -25,7 +25,7 @@ from volbench.engine.guard.scratch_files import Scratch
 from volbench.engine.guard.volume_targets import probe_volume, volume_facts
 from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.engine.hosts.described_volumes import HostState
-from volbench.engine.hosts.orphans import intent_record, lifetime_of, start_record
+from volbench.engine.hosts.orphans import intent_record, start_record
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.run_once import Attempt, RunOutcome, execute_run, stopped_by, take_over_run
 from volbench.engine.sampling.sample_log import may_leave_dirt, writes_buffered
@@ -37,6 +37,7 @@ from volbench.errors import (
     VolbenchError,
     quoted,
 )
+from volbench.execute.agent.processes import lifetime
 from volbench.execute.protocol import Executor, Process
 from volbench.execute.scheduler import Wait, Work
 from volbench.fio.jobs.render_job import planned_files
@@ -350,7 +351,7 @@ class Worker:
         process = self._states.process(run)
         record = {name: str(value) for name, value in process.items()}
         is_intended = process.get("launched", True) is False
-        if lifetime_of(self._executor, record["handle"]) is None:
+        if self._executor.ask(lifetime, record["handle"]) is None:
             if not is_intended:
                 return self._fetched_elsewhere
             directory.remove()
@@ -370,7 +371,7 @@ class Worker:
             try:
                 return (yield from work)
             except TransportError as error:
-                if error.transient or lifetime_of(self._executor, record["handle"]) is not None:
+                if error.transient or self._executor.ask(lifetime, record["handle"]) is not None:
                     raise
                 return self._fetched_elsewhere
 

@@ -18,11 +18,12 @@ from volbench.engine.guard.run_guard import RESULT_BYTES, check_room
 from volbench.engine.guard.volume_targets import examine_targets
 from volbench.engine.hosts.connected_host import Clock, ConnectedHost
 from volbench.engine.hosts.device_lock import device_holder
-from volbench.engine.hosts.host_facts import Survey, find_fio, probe_host, survey_machine
+from volbench.engine.hosts.host_facts import find_fio, probe_host, survey_machine
 from volbench.engine.run.process_watch import StopRequest
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.run_once import Attempt, execute_run
 from volbench.errors import FioError, RefusedError, VolbenchError
+from volbench.execute.agent.facts import Survey
 from volbench.execute.scheduler import finish, on_each
 from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section, Volume, VolumeKind
 from volbench.model.results.provenance import HostFacts, VolumeFacts
@@ -60,7 +61,7 @@ def _survey_host(host: ConnectedHost) -> HostSurvey:
     executor = host.executor
     volumes: dict[str, VolumeFacts] = {}
     problems: dict[str, str] = {}
-    machine = survey_machine(executor)
+    machine, clock = survey_machine(executor)
     for role, target in host.host.volumes.items():
         try:
             volume, volumes[role] = examine_targets(executor, {role: target})[role]
@@ -71,7 +72,7 @@ def _survey_host(host: ConnectedHost) -> HostSurvey:
             problems[role] = error.message
     problem, hint = "", ""
     try:
-        rehearse(host, machine)
+        rehearse(host, machine, clock)
     except VolbenchError as error:
         if error.transient:
             raise
@@ -81,7 +82,7 @@ def _survey_host(host: ConnectedHost) -> HostSurvey:
         problem=problem,
         hint=hint,
         host=probe_host(executor, survey=machine),
-        clock=machine.clock,
+        clock=clock,
         boot_id=machine.boot_id,
         volumes=volumes,
         volume_problems=problems,
@@ -135,11 +136,10 @@ _SAMPLE_S = 1.0
 _OPTIONS = {"ioengine": "null", "rw": "read", "bs": "4096", "size": "1048576"}
 
 
-def rehearse(host: ConnectedHost, machine: Survey) -> None:
+def rehearse(host: ConnectedHost, machine: Survey, clock: Clock | None) -> None:
     """Execute a run without I/O on a host as a campaign would, and remove its files."""
     fio = find_fio(host.executor, machine)
-    clock = machine.clock or Clock()
-    ready = replace(host, fio=fio.path, fio_version=fio.version, clock=clock)
+    ready = replace(host, fio=fio.path, fio_version=fio.version, clock=clock or Clock())
     run = Run(
         id="rehearsal",
         profile="probe",

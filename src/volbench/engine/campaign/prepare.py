@@ -21,13 +21,13 @@ from volbench.engine.hosts.connected_host import (
     raise_all,
 )
 from volbench.engine.hosts.host_facts import (
-    Survey,
     find_fio,
     install_missing_fio,
     probe_host,
     survey_machine,
 )
 from volbench.errors import InputError, RefusedError, VolbenchError
+from volbench.execute.agent.facts import Survey
 from volbench.execute.scheduler import on_each
 from volbench.model.campaign.host import Host, Policy
 from volbench.model.campaign.planned_run import Absent, Campaign, Volume
@@ -232,10 +232,10 @@ def _absent(
 def _probe(host: ConnectedHost, request: CampaignRequest) -> _ProbedHost:
     """Prepare a host and identify its volumes."""
     executor = host.executor
-    survey = survey_machine(executor)
+    survey, clock = survey_machine(executor)
     if request.install_fio:
         survey = install_missing_fio(executor, survey)
-    ready = ready_host(host, survey)
+    ready = ready_host(host, survey, clock)
     allowed = request.terms.consent.allow_destroy
     new = {*host.host.allow_destroy, *(path.removeprefix(f"{host.name}:") for path in allowed)}
     examined = examine_targets(executor, request.targets_of(host.host), new=new)
@@ -266,10 +266,10 @@ def _labelled(host: ConnectedHost, volumes: Mapping[str, Volume]) -> dict[str, L
     return {role: limits} if limits else {}
 
 
-def ready_host(host: ConnectedHost, survey: Survey) -> ConnectedHost:
+def ready_host(host: ConnectedHost, survey: Survey, clock: Clock | None) -> ConnectedHost:
     """Return a surveyed host with its fio and its clock offset."""
     fio = find_fio(host.executor, survey)
-    clock = Clock() if host.host.is_local else survey.clock
-    return replace(
-        host, fio=fio.path, fio_version=fio.version, clock=clock or Clock(bound_s=float("inf"))
-    )
+    if host.host.is_local:
+        clock = Clock()
+    clock = clock or Clock(bound_s=float("inf"))
+    return replace(host, fio=fio.path, fio_version=fio.version, clock=clock)

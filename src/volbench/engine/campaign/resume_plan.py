@@ -128,10 +128,10 @@ def resume_on(hosts: Sequence[ConnectedHost], archive: Archive, *, allow_exec: b
     planned = {facts.host: facts.machine for facts in archive.provenance.hosts}
 
     def ready(host: ConnectedHost) -> ConnectedHost:
-        survey = survey_machine(host.executor)
+        survey, clock = survey_machine(host.executor)
         if planned.get(host.name) != machine_of(survey):
             raise _wrong_machine(host)
-        readied = ready_host(host, survey)
+        readied = ready_host(host, survey, clock)
         table = options_on(host.executor)
         for run in plan.runs:
             if run.host == host.name:

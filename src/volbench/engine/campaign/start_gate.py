@@ -13,6 +13,7 @@ import time
 from volbench.engine.campaign.barrier import Barrier, StartSignal
 from volbench.engine.hosts.connected_host import Clock, estimate_clock
 from volbench.engine.run.process_watch import StopRequest
+from volbench.execute.agent.files import read_files, write_files
 from volbench.execute.agent.gate import GO, LATE, MISSED, NEVER, READY, WOKE
 from volbench.execute.protocol import Executor, Process
 from volbench.execute.scheduler import Wait, Work
@@ -118,7 +119,7 @@ class Gate:
     def reopen(self, executor: Executor, folder: str) -> None:
         """Take over a process that an earlier controller started and may have released."""
         self.open_for(executor, folder)
-        go, ready = executor.read_files([f"{folder}/{GO}", f"{folder}/{READY}"])
+        go, ready = executor.ask(read_files, [f"{folder}/{GO}", f"{folder}/{READY}"])
         if (go or "").strip() == NEVER:
             self._reason = "an earlier controller revoked its start"
         else:
@@ -171,7 +172,7 @@ class Gate:
             self._act()
             announcement = _words(signal, self._clock)
             self._due_s = min(self._due_s, math.inf if signal.at_s is None else signal.at_s)
-            executor.write_files({f"{self._folder}/{GO}": f"{announcement}\n"})
+            executor.ask(write_files, {f"{self._folder}/{GO}": f"{announcement}\n"})
             self._announced = signal
             self._at_s, self._reason = signal.at_s, signal.reason
             if self._is_received(signal):
@@ -278,7 +279,7 @@ class Gate:
         """Return the content of a gate file; None if it does not exist."""
         if self._executor is None:
             return None
-        return self._executor.read_files([f"{self._folder}/{name}"])[0]
+        return self._executor.ask(read_files, [f"{self._folder}/{name}"])[0]
 
 
 def _words(signal: StartSignal, clock: Clock) -> str:

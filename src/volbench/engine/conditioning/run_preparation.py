@@ -12,8 +12,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from volbench.analyse.frames.workload_spec import workloads_of
-from volbench.engine.hosts.described_volumes import DescribedFile, parse_answer
 from volbench.errors import TransportError
+from volbench.execute.agent import block_reads
+from volbench.execute.agent.block_reads import SampledBlocks, flush, sample_nbd
+from volbench.execute.agent.volumes import DescribedFile
 from volbench.execute.protocol import Executor
 from volbench.fio.jobs.render_job import planned_files
 from volbench.model.campaign.planned_run import Run, Volume, VolumeKind
@@ -24,8 +26,6 @@ from volbench.model.results.provenance import BlockSample, VolumeFacts
 # Azure Kubernetes Service, part 1", Stian Øvrevåge, 2019).
 # Noticed by: tests/execute/agent/test_snapshot.py::test_a_flush_that_fails_says_why
 FLUSH_S = 600.0
-
-_REPLY_S = 15.0  # Time of a reply on a slow link, besides the flush itself
 
 
 @dataclass
@@ -55,14 +55,11 @@ def flush_volume(executor: Executor, volume: Volume) -> str:
     if volume.kind is VolumeKind.NBD:
         return ""
     try:
-        answer = executor.ask(
-            "flush", within_s=FLUSH_S + _REPLY_S, path=volume.target, limit_s=FLUSH_S
-        )
+        return executor.ask(flush, volume.target, FLUSH_S)
     except TransportError as error:
         if error.transient:
             raise
         return error.message
-    return parse_answer(str, answer, host=executor.host)
 
 
 class BlockSampler:
@@ -99,15 +96,15 @@ def sample_blocks(executor: Executor, run: Run, facts: VolumeFacts) -> BlockSamp
     first, length = _range(run, facts)
     try:
         if volume.kind is VolumeKind.NBD:
-            answer = executor.ask("sample_nbd", uri=volume.target)
+            sample: SampledBlocks | None = executor.ask(sample_nbd, volume.target)
         else:
             paths = [volume.target, *files]
-            answer = executor.ask("sample_blocks", paths=paths, first=first, length=length)
+            sample = executor.ask(block_reads.sample_blocks, paths, first, length)
     except TransportError as error:
         if error.transient:
             raise
         return BlockSample(problem=error.message)
-    return None if answer is None else parse_answer(BlockSample, answer, host=executor.host)
+    return None if sample is None else BlockSample(**sample._asdict())
 
 
 def _range(run: Run, facts: VolumeFacts) -> tuple[int, int]:

@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from volbench.engine.guard.run_guard import check_room
-from volbench.engine.hosts.described_volumes import DescribedFile, describe_files, parse_answer
+from volbench.engine.hosts.described_volumes import describe_files
 from volbench.errors import CampaignError, InputError, RefusedError
+from volbench.execute.agent.block_reads import nbd_size
+from volbench.execute.agent.volumes import DescribedFile
 from volbench.execute.protocol import Executor
 from volbench.fio.jobs.render_job import planned_files, writes
 from volbench.ingest.run_files import read_run_output
@@ -210,8 +212,7 @@ def _size_of(executor: Executor, volume: Volume) -> int:
         (file,) = describe_files(executor, [volume.target])
         return file.stat.size_bytes if file.stat else 0
     if volume.kind is VolumeKind.NBD:
-        answer = executor.ask("nbd_size", uri=volume.target)
-        return parse_answer(int, answer, host=executor.host)
+        return executor.ask(nbd_size, volume.target)
     return 0
 
 

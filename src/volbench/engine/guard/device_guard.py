@@ -20,14 +20,15 @@ from volbench.engine.guard.scratch_files import Log
 from volbench.engine.guard.volume_targets import pin_of
 from volbench.engine.hosts.described_volumes import (
     Content,
-    DescribedDevice,
-    DescribedVolume,
-    DeviceUse,
-    Part,
-    parse_answer,
+    content_of,
+    is_member,
+    name_of,
+    signature_of,
 )
 from volbench.errors import RefusedError, quoted
-from volbench.execute.agent.held_device import BLANK
+from volbench.execute.agent.held_device import BLANK, edges_digest
+from volbench.execute.agent.signatures import Part
+from volbench.execute.agent.volumes import DescribedDevice, DescribedVolume, DeviceUse
 from volbench.execute.protocol import Executor, HeldDevice
 from volbench.fio.jobs.render_job import writes
 from volbench.model.campaign.host import LOCAL
@@ -150,7 +151,7 @@ def _mismatches(
             return [f"{since}, and the device has no serial number or WWN"]
     if edges and content != edges:
         return ["its first or last MiB is not as volbench left it: something else wrote to it"]
-    if edges == "" and (mark := seen.content.mark) not in {"", pin.signature}:
+    if edges == "" and (mark := content_of(seen).mark) not in {"", pin.signature}:
         return [f"it holds {mark} now, which was neither planned nor written by volbench"]
     return []
 
@@ -179,7 +180,7 @@ def _reason(target: str, device: DescribedDevice, use: DeviceUse, *, is_held: bo
     """Return the first reason why a device must not be overwritten, with a hint; or ("", "")."""
     disk = "/" if "/" in use.disk_of else "the campaign folder"
     loop = use.loops[0] if use.loops else ""
-    member = next((whole for whole in use.members if whole.is_member), None)
+    member = next((whole for whole in use.members if is_member(whole)), None)
     names = [("", "" if is_held else use.exclusive)]
     names += [(f" as {node}", error) for node, error in use.others]
     opened = next(((name, error) for name, error in names if error), None)
@@ -213,7 +214,7 @@ def _reason(target: str, device: DescribedDevice, use: DeviceUse, *, is_held: bo
         (loop, f"is in use by the loop device {loop}", f"detach it: losetup -d /dev/{loop}"),
         (
             member,
-            f"is a partition of {member.node}, a member of a larger volume: {member.signature}"
+            f"is a partition of {member.node}, a member of a larger volume: {signature_of(member)}"
             if member
             else "",
             f"if that volume is gone, clear what is left of it: wipefs {member and member.node}",
@@ -266,8 +267,8 @@ _WIPE = "if everything on it may be erased, add --wipe-signatures to --allow-des
 
 def _member(part: Part) -> str:
     if part.type == "btrfs":
-        return f"is part of a btrfs that spans several devices: {part.name}"
-    return f"is a member of a larger volume: {part.name} holds {part.signature}"
+        return f"is part of a btrfs that spans several devices: {name_of(part)}"
+    return f"is a member of a larger volume: {name_of(part)} holds {signature_of(part)}"
 
 
 @dataclass(frozen=True)
@@ -372,8 +373,7 @@ class HeldDevices:
         if use.held is not None:
             return use.held.digest(size_bytes)
         path = run.volume.node
-        answer = self._executor.ask("edges_digest", path=path, size_bytes=size_bytes)
-        return parse_answer(str, answer, host=self._executor.host)
+        return self._executor.ask(edges_digest, path, size_bytes)
 
     def _record(self, number: str, digest: str) -> None:
         if self._edges.get(number) != digest:

@@ -11,6 +11,7 @@ from volbench.engine.guard.run_guard import RunConsent, check_run, check_space, 
 from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.engine.hosts.described_volumes import HostState, look_at
 from volbench.errors import FioError, InputError, quoted
+from volbench.execute.agent.nbd_export import reach_nbd
 from volbench.execute.protocol import Executor
 from volbench.fio.jobs.render_job import planned_files, render
 from volbench.model.campaign.planned_run import Campaign, Consent, Run, VolumeKind
@@ -59,7 +60,7 @@ def _check_exports(host: ConnectedHost, runs: Sequence[Run]) -> None:
     """Check that the servers of NBD exports can be reached; fio reports it after a wait only."""
     exports = [run.volume.target for run in runs if run.volume.kind is VolumeKind.NBD]
     for uri in dict.fromkeys(exports):
-        if reason := host.executor.ask("reach_nbd", uri=uri):
+        if reason := host.executor.ask(reach_nbd, uri):
             raise InputError(
                 f"{uri} cannot be reached from {host.name}: {reason}",
                 hint="start the server of the export, or correct the URI",

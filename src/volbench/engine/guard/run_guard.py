@@ -19,13 +19,12 @@ from volbench.engine.guard.device_guard import (
 from volbench.engine.guard.volume_targets import check_not_among_devices
 from volbench.engine.hosts.described_volumes import (
     Content,
-    DescribedFile,
-    DescribedVolume,
     HostState,
-    VolumeQuestion,
+    content_of,
     free_bytes_at,
 )
 from volbench.errors import RefusedError, quoted
+from volbench.execute.agent.volumes import DescribedFile, DescribedVolume, VolumeQuestion
 from volbench.execute.protocol import Executor
 from volbench.fio.jobs.render_job import lays_out, needed_file_bytes, removes_files, writes
 from volbench.model.campaign.host import LOCAL
@@ -67,11 +66,11 @@ def question_about(
         details.append("edges")
     return VolumeQuestion(
         volume.target,
-        files=files,
-        allow=consent.allow_destroy,
+        files=tuple(files),
+        allow=tuple(consent.allow_destroy),
         folder=folder_of(volume),
         private_folder=volume.folder if volume.private_folder else "",
-        details=details,
+        details=tuple(details),
     )
 
 
@@ -144,7 +143,7 @@ def _check_device(
     check_unused(target, device, is_held=held is not None)
     if not device.named:
         raise _needs_consent(run)
-    content = seen.content
+    content = content_of(seen)
     if not (is_start and _is_agreed(content, run, opened)):
         check_content(target, content, may_wipe=consent.wipe_signatures)
     if opened.refusal is not None:

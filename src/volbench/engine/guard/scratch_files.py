@@ -13,15 +13,14 @@ from threading import RLock
 from typing import Protocol
 
 from volbench.engine.hosts.described_volumes import (
-    DescribedFile,
-    DescribedVolume,
     describe_files,
     identities_of,
-    parse_answer,
 )
-from volbench.engine.hosts.orphans import lifetime_of
-from volbench.errors import RefusedError
-from volbench.execute.protocol import Executor
+from volbench.errors import RefusedError, VolbenchError
+from volbench.execute.agent.files import NamedFile, make_private_folder, remove_exactly
+from volbench.execute.agent.processes import lifetime, open_files
+from volbench.execute.agent.volumes import DescribedFile, DescribedVolume, folder_contents
+from volbench.execute.protocol import Executor, OperationError
 from volbench.fio.jobs.render_job import planned_files
 from volbench.model.campaign.planned_run import FileIdentity, Run, VolumeKind
 
@@ -163,10 +162,7 @@ class Scratch:
         self._check_filesystem(target, device, folder.identity)
         _, identity = self._folders[target]
         if folder.identity == identity:
-            answer = self._executor.ask("folder_contents", path=path)
-            seen = parse_answer(
-                list[tuple[str, FileIdentity | None]], answer, host=self._executor.host
-            )
+            seen = self._executor.ask(folder_contents, path)
             if all(self._is_own(file, mark) for file, mark in seen):
                 self._made.add(path)
                 return path
@@ -175,7 +171,14 @@ class Scratch:
         return None
 
     def _make_folder(self, target: str) -> str:
-        path, identity = self._executor.make_private_folder(target, f"volbench-{self._key}")
+        name = f"volbench-{self._key}"
+        try:
+            path, identity = self._executor.ask(make_private_folder, target, name)
+        except OperationError as error:
+            raise RefusedError(
+                f"{target}/{name} cannot be created{_on_host(self._executor)}: {error.reason}",
+                hint="check permissions and free space",
+            ) from error
         self._record_folder(target, path, identity)
         self._made.add(path)
         return path
@@ -249,16 +252,14 @@ class Scratch:
 
     def claim_open(self, run: Run, *, pid: int) -> None:
         """Record the files of a run that its orphaned process holds open."""
-        answer = self._executor.ask("open_files", pid=pid)
-        opened = parse_answer(set[FileIdentity], answer, host=self._executor.host)
-        self._claim(run, opened.__contains__)
+        self._claim(run, self._executor.ask(open_files, pid).__contains__)
 
     def claim_born(self, run: Run, *, handle: str) -> None:
         """Record the files of a run created while its process ran without a controller."""
-        lifetime = lifetime_of(self._executor, handle)
-        if lifetime is not None and lifetime.began_ns:
-            last_ns = lifetime.ended_ns or math.inf
-            self._claim(run, lambda identity: lifetime.began_ns <= identity[-1] <= last_ns)
+        lived = self._executor.ask(lifetime, handle)
+        if lived is not None and lived.began_ns:
+            last_ns = lived.ended_ns or math.inf
+            self._claim(run, lambda identity: lived.began_ns <= identity[-1] <= last_ns)
 
     def _claim(self, run: Run, is_made: Callable[[FileIdentity], bool]) -> None:
         """Record the expected files of a run that pass a test."""
@@ -286,7 +287,7 @@ class Scratch:
         To be called when no run of the campaign is left there.
         """
         with self._lock:
-            self._executor.owe(self._removable())
+            self._executor.owe([NamedFile(*file) for file in self._removable()])
 
     def remove(self) -> tuple[str, ...]:
         """Remove the files and folders that volbench created, and nothing else.
@@ -297,8 +298,9 @@ class Scratch:
         with self._lock:
             certain = self._removable()
             unknown = [(path, None) for path in self._files if path not in dict(certain)]
-            removed = self._executor.remove_exactly([*unknown, *certain])
-            listed = [path for path, _ in (*unknown, *certain)]
+            files = [NamedFile(*file) for file in (*unknown, *certain)]
+            removed = self._removed(files)
+            listed = [file.path for file in files]
             free = {path for path, is_gone in zip(listed, removed, strict=True) if is_gone}
             if gone := [path for path in self._files if path in free]:
                 self._log.write("scratch-removed", host=self._executor.host, paths=gone)
@@ -309,6 +311,16 @@ class Scratch:
             self._files = {path: self._files[path] for path in self._files if path not in free}
             return tuple(sorted({path for path in (*self._files, *listed) if path not in free}))
 
+    def _removed(self, files: list[NamedFile]) -> list[bool]:
+        """Remove files; return for each whether its path no longer exists."""
+        try:
+            return self._executor.ask(remove_exactly, files) if files else []
+        except OperationError as error:
+            raise VolbenchError(
+                f"{files[0].path} cannot be removed{_on_host(self._executor)}: {error.reason}",
+                hint="remove it manually",
+            ) from error
+
     @property
     def paths(self) -> tuple[str, ...]:
         """All recorded paths, sorted."""
@@ -318,3 +330,8 @@ class Scratch:
         if files:
             self._log.write("scratch", host=self._executor.host, files=dict(files))
             self._files.update(files)
+
+
+def _on_host(executor: Executor) -> str:
+    """Return where something happened, for messages; empty for this machine."""
+    return f" on {executor.host}" if executor.is_remote else ""

@@ -9,12 +9,12 @@ from pathlib import Path
 
 from volbench.engine.hosts.described_volumes import (
     Content,
-    DescribedVolume,
-    VolumeQuestion,
+    content_of,
     look_at,
     look_at_volume,
 )
 from volbench.errors import InputError, RefusedError, quoted
+from volbench.execute.agent.volumes import DescribedVolume, VolumeQuestion
 from volbench.execute.protocol import Executor
 from volbench.model.campaign.planned_run import DevicePin, Volume, VolumeKind
 from volbench.model.profile.secret_values import mask_text
@@ -115,13 +115,13 @@ def _identified(role: str, path: str, seen: DescribedVolume, *, is_folder: bool)
 def find_device(executor: Executor, path: str) -> tuple[DevicePin, Content]:
     """Return the identity of the block device at a path, and what is on it."""
     seen = look_at_volume(executor, VolumeQuestion(path, details=("content", "edges")))
-    return _whole_pin(path, seen), seen.content
+    return _whole_pin(path, seen), content_of(seen)
 
 
 def _whole_pin(path: str, seen: DescribedVolume) -> DevicePin:
     """Return the identity of a device with the marks of its content."""
     edges = "" if seen.device is None else seen.device.edges or ""
-    marks = {"edges": edges, "signature": seen.content.mark}
+    marks = {"edges": edges, "signature": content_of(seen).mark}
     return pin_of(path, seen).model_copy(update=marks)
 
 
@@ -138,7 +138,7 @@ def pin_of(path: str, seen: DescribedVolume) -> DevicePin:
         raise RefusedError(
             f"{path} {problem}", hint="attach the disk, or name another: lsblk lists the devices"
         )
-    return pin
+    return DevicePin(**pin._asdict())
 
 
 def _check_new_file(path: str, seen: DescribedVolume, *, is_folder: bool) -> None:
@@ -212,7 +212,7 @@ def volume_facts(volume: Volume, seen: DescribedVolume | None) -> VolumeFacts:
     if volume.kind is not VolumeKind.DEVICE:
         facts["free_bytes"] = seen.free_bytes
     elif seen.is_device:
-        facts["content"] = str(seen.content)
+        facts["content"] = str(content_of(seen))
     else:
         device = None  # it is gone; facts of the file system at its path are not its own
     if seen.mount is not None and (volume.kind is not VolumeKind.DEVICE or device is not None):
@@ -220,7 +220,7 @@ def volume_facts(volume: Volume, seen: DescribedVolume | None) -> VolumeFacts:
         facts["mount_point"] = seen.mount.mount_point
         facts["mount_options"] = seen.mount.options
     if device is not None:
-        known = set(VolumeFacts.model_fields) & set(type(device).model_fields) - {"content"}
+        known = set(VolumeFacts.model_fields) & set(device._fields) - {"content"}
         facts |= {name: getattr(device, name) for name in known}
         facts |= {"device": device.name, "major": device.number[0], "minor": device.number[1]}
     return VolumeFacts.model_validate(facts)

@@ -14,13 +14,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from socket import gethostname
 
-from pydantic import Field
-
-from volbench.engine.hosts.described_volumes import identities_of, parse_answer
+from volbench.engine.hosts.described_volumes import identities_of
 from volbench.errors import RefusedError, quoted
+from volbench.execute.agent.locks import Reservation, lock_holder, release, reserve
 from volbench.execute.protocol import Executor, OperationError, SharedLocks
 from volbench.model.campaign.planned_run import Campaign, VolumeKind
-from volbench.model.frozen_model import Frozen
 from volbench.store.archive import is_held
 from volbench.store.consent import folder_of
 from volbench.store.layout import Layout
@@ -48,12 +46,10 @@ def reserve_host(executor: Executor, campaign: Campaign) -> Mapping[str, list[st
     if executor.shared_locks is None:
         with _refusing(executor):
             folder = executor.work_folder("", name=key) if executor.is_remote else ""
-            answer = executor.ask(
-                "reserve", key=key, devices=list(devices), targets=targets, folder=folder
-            )
+            reserved = executor.ask(reserve, key, list(devices), targets, folder)
     else:
-        answer = _reserve_shared(executor, executor.shared_locks, campaign, list(devices), targets)
-    reserved = parse_answer(_Reserved, answer, host=executor.host)
+        shared = executor.shared_locks
+        reserved = _reserve_shared(executor, shared, campaign, list(devices), targets)
     if reserved.holder:
         release_locks(executor, campaign)
         raise RefusedError(
@@ -112,20 +108,12 @@ def _described(keys: Sequence[str]) -> str:
     return _some(known, "; ")
 
 
-class _Reserved(Frozen):
-    """Answer to a reservation."""
-
-    device: str = ""  # that another campaign holds
-    holder: str = ""
-    shared: Mapping[str, list[str]] = Field(default_factory=dict)  # see `reserve_host`
-
-
 def release_locks(executor: Executor, campaign: Campaign) -> None:
     """Release what `reserve_host` locked and noted; locks of other campaigns are kept."""
     devices = list(devices_of(campaign, executor.host))
     if executor.shared_locks is None:
         with _refusing(executor):
-            executor.ask("release", key=campaign.key, devices=devices)
+            executor.ask(release, campaign.key, devices)
         return
     for number in devices:
         executor.shared_locks.answer("free", number, campaign.key)
@@ -139,15 +127,15 @@ def _reserve_shared(
     campaign: Campaign,
     devices: Sequence[str],
     targets: Sequence[str],
-) -> dict[str, object]:
+) -> Reservation:
     for device in devices:
         if holder := locks.answer("take", device, campaign.key):
-            return {"device": device, "holder": holder}
+            return Reservation(device, holder, {})
     others = {
         target: locks.answer("join", name, campaign.key).split()
         for name, target in _filesystems(executor, targets).items()
     }
-    return {"shared": {target: keys for target, keys in others.items() if keys}}
+    return Reservation("", "", {target: keys for target, keys in others.items() if keys})
 
 
 def device_holder(executor: Executor, number: tuple[int, int]) -> str:
@@ -156,8 +144,7 @@ def device_holder(executor: Executor, number: tuple[int, int]) -> str:
     if executor.shared_locks is not None:
         return executor.shared_locks.answer("show", name, "-")
     with _refusing(executor):
-        answer = executor.ask("lock_holder", name=name)
-    return parse_answer(str, answer, host=executor.host)
+        return executor.ask(lock_holder, name)
 
 
 def _is_local(executor: Executor, campaign: Campaign) -> bool:

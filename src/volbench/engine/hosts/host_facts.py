@@ -8,14 +8,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from volbench.engine.hosts.connected_host import Clock, estimate_clock
-from volbench.engine.hosts.described_volumes import parse_answer
 from volbench.errors import FioError, OutputError
-from volbench.execute.agent.facts import ANSWER_S
+from volbench.execute.agent.facts import ANSWER_S, Survey
+from volbench.execute.agent.files import which
 from volbench.execute.protocol import Executor
 from volbench.fio.jobs.option_table import installed_table, shipped_table
 from volbench.fio.results.json_output import parse_version
 from volbench.model.campaign.host import LOCAL
-from volbench.model.frozen_model import Count, Frozen
 from volbench.model.profile.fio_options import OptionTable
 from volbench.model.results.provenance import HostFacts
 
@@ -33,40 +32,6 @@ _MANAGERS = {
 }
 
 
-class _Program(Frozen):
-    """A program on a machine, and what it prints with ``--version``."""
-
-    path: str  # empty if it is missing
-    stdout: str
-    stderr: str
-    status: int
-
-
-class Survey(Frozen):
-    """What a machine reports about itself."""
-
-    machine_id: str
-    hostname: str
-    boot_id: str
-    kernel: str
-    os: str
-    cpu_model: str
-    cpus: Count
-    memory_bytes: Count | None
-    memory_limit_bytes: Count | None = None
-    virtualization: str
-    fio: _Program
-    package_manager: str  # the first supported one; empty without any
-    user: int
-    folder: str  # of the work folders there; empty on the controller's own machine
-    clock: Clock | None = None  # None if the host reports no time
-
-    @property
-    def fio_version(self) -> str:
-        """Version of fio; empty if it is missing or does not start."""
-        return "" if self.fio.status else self.fio.stdout.strip()
-
-
 @dataclass(frozen=True)
 class InstalledFio:
     """A fio binary supported for runs."""
@@ -75,16 +40,15 @@ class InstalledFio:
     version: str  # version as printed by fio, such as ``fio-3.33``
 
 
-def survey_machine(executor: Executor) -> Survey:
-    """Return what a machine reports about itself."""
-    answer, readings = executor.survey()
-    survey = parse_answer(Survey, answer, host=executor.host)
-    return survey.model_copy(update={"clock": estimate_clock(readings) if readings else None})
+def survey_machine(executor: Executor) -> tuple[Survey, Clock | None]:
+    """Return what a machine reports about itself, and its clock; None if it reports no time."""
+    survey, readings = executor.survey()
+    return survey, estimate_clock(readings) if readings else None
 
 
 def probe_host(executor: Executor, *, survey: Survey | None = None) -> HostFacts:
     """Return facts about a machine, with or without fio."""
-    survey = survey or survey_machine(executor)
+    survey = survey or executor.survey()[0]
     return HostFacts(
         host=executor.host,
         machine=machine_of(survey),
@@ -94,7 +58,7 @@ def probe_host(executor: Executor, *, survey: Survey | None = None) -> HostFacts
         cpus=survey.cpus,
         memory_bytes=survey.memory_bytes,
         memory_limit_bytes=survey.memory_limit_bytes,
-        fio_version=survey.fio_version,
+        fio_version="" if survey.fio.status else survey.fio.stdout.strip(),
         virtualization=survey.virtualization,
     )
 
@@ -110,7 +74,7 @@ def machine_of(survey: Survey) -> str:
 
 def require_fio(executor: Executor) -> str:
     """Return the path of a supported fio; see `find_fio`."""
-    return find_fio(executor, survey_machine(executor)).path
+    return find_fio(executor, executor.survey()[0]).path
 
 
 def install_missing_fio(executor: Executor, survey: Survey) -> Survey:
@@ -131,7 +95,7 @@ def install_missing_fio(executor: Executor, survey: Survey) -> Survey:
             f"fio cannot be installed on {executor.host}: {manager}: {last_line}",
             hint="install it manually, or give your user sudo without a password",
         )
-    return survey_machine(executor)
+    return executor.survey()[0]
 
 
 def find_fio(executor: Executor, survey: Survey) -> InstalledFio:
@@ -162,8 +126,7 @@ def find_fio(executor: Executor, survey: Survey) -> InstalledFio:
 
 def fio_path(executor: Executor) -> str | None:
     """Return the absolute path of a machine's fio, or None."""
-    answer = executor.ask("which", program="fio")
-    return None if answer is None else parse_answer(str, answer, host=executor.host)
+    return executor.ask(which, "fio")
 
 
 def options_on(executor: Executor) -> OptionTable:

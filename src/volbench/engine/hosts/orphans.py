@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
-from volbench.engine.hosts.described_volumes import parse_answer
 from volbench.errors import CampaignError
+from volbench.execute.agent.processes import (
+    ProcessIdentity,
+    end_process,
+    find_strays,
+    identify_process,
+)
 from volbench.execute.protocol import Executor, Process
 from volbench.store.journal import utc_now
-
-# Seconds to end a process: its signals, each with the time that fio needs to complete its I/O
-_END_S = 60.0
 
 
 def start_record(executor: Executor, process: Process) -> dict[str, object]:
     """Return the journal's record of a process that was just started.
 
     Returns:
-        The result of `identify`; for a process that outlives its controller, its ``handle`` and
-        ``since_utc`` instead.
+        Its identity; for a process that outlives its controller, its ``handle`` and ``since_utc``
+        instead.
     """
     if not process.handle:
         return identify(executor, process.pid)
@@ -33,13 +34,8 @@ def intent_record(handle: str) -> dict[str, object]:
 
 
 def identify(executor: Executor, pid: int) -> dict[str, object]:
-    """Return the unique identity of a process: pid, start time and boot.
-
-    Returns:
-        ``pid``, ``start_ticks`` (field 22 of proc(5) stat, None if it has ended) and ``boot_id``.
-    """
-    answer = executor.ask("identify_process", pid=pid)
-    return parse_answer(dict[str, object], answer, host=executor.host)
+    """Return the unique identity of a process, by the names of a `ProcessIdentity`."""
+    return executor.ask(identify_process, pid)._asdict()
 
 
 def is_alive(executor: Executor, process: Mapping[str, object]) -> bool:
@@ -48,22 +44,6 @@ def is_alive(executor: Executor, process: Mapping[str, object]) -> bool:
     if not isinstance(pid, int) or ticks is None:
         return False
     return identify(executor, pid) == dict(process)
-
-
-@dataclass(frozen=True)
-class Lifetime:
-    """When the program of a handle was started and ended; ns since 1970, 0 if unknown."""
-
-    began_ns: int
-    ended_ns: int  # 0 also while it runs
-
-
-def lifetime_of(executor: Executor, handle: str) -> Lifetime | None:
-    """Return the lifetime of the program of a handle; None if it was never started."""
-    answer = executor.ask("lifetime", control=handle)
-    if answer is None:
-        return None
-    return Lifetime(*parse_answer(tuple[int, int], answer, host=executor.host))
 
 
 def end_strays(executor: Executor, folders: Iterable[Path]) -> tuple[Path, ...]:
@@ -80,11 +60,10 @@ def end_strays(executor: Executor, folders: Iterable[Path]) -> tuple[Path, ...]:
     if executor.is_remote:
         return ()
     listed = {str(folder): folder for folder in folders}
-    answer = executor.ask("find_strays", folders=list(listed))
-    strays = parse_answer(list[tuple[str, dict[str, object]]], answer, host=executor.host)
-    for _, process in strays:
-        end_orphan(executor, process)
-    return tuple(dict.fromkeys(listed[path] for path, _ in strays if path in listed))
+    strays = executor.ask(find_strays, list(listed))
+    for stray in strays:
+        _end(executor, stray.process)
+    return tuple(dict.fromkeys(listed[s.folder] for s in strays if s.folder in listed))
 
 
 def end_orphan(executor: Executor, process: Mapping[str, object]) -> bool:
@@ -93,10 +72,17 @@ def end_orphan(executor: Executor, process: Mapping[str, object]) -> bool:
     Returns:
         Whether the process was still running.
     """
-    answer = executor.ask("end_process", within_s=_END_S, process=dict(process))
-    if answer is None:
+    pid, ticks, boot = process.get("pid"), process.get("start_ticks"), process.get("boot_id")
+    if not (isinstance(pid, int) and isinstance(ticks, int) and isinstance(boot, str)):
+        return False
+    return _end(executor, ProcessIdentity(pid, ticks, boot))
+
+
+def _end(executor: Executor, process: ProcessIdentity) -> bool:
+    is_ended = executor.ask(end_process, process)
+    if is_ended is None:
         raise CampaignError(
-            f"process {process['pid']}, started by an earlier controller, cannot be ended",
+            f"process {process.pid}, started by an earlier controller, cannot be ended",
             hint="it waits for the volume; resume when it has ended",
         )
-    return parse_answer(bool, answer, host=executor.host)
+    return is_ended

@@ -31,6 +31,7 @@ from volbench.engine.run.run_progress import LiveLatency, ProgressReporter, Watc
 from volbench.engine.run.tool_command import Command, command_of, expected_of
 from volbench.engine.sampling.sample_log import SampleLog, sampling_of
 from volbench.errors import OutputError, RefusedError, VolbenchError
+from volbench.execute.agent.files import read_files
 from volbench.execute.agent.gate import FOLDER
 from volbench.execute.protocol import FOREVER_S, Executor, Process, Supervision
 from volbench.execute.scheduler import Work
@@ -304,7 +305,7 @@ class _Execution:
 
         def read(path: str) -> str | None:
             is_pushed = bool(process.handle)
-            return process.first_line(path) if is_pushed else executor.read_files([path])[0]
+            return process.first_line(path) if is_pushed else executor.ask(read_files, [path])[0]
 
         report = ProgressReporter(
             attempt.run,
@@ -379,7 +380,7 @@ _MEMORY_FILES = (
 
 def memory_limit_words(executor: Executor) -> str:
     """Return that the kernel killed a program at a memory limit; empty if it did not."""
-    texts = executor.read_files([path for pair in _MEMORY_FILES for path in pair])
+    texts = executor.ask(read_files, [path for pair in _MEMORY_FILES for path in pair])
     for events, limit in zip(texts[::2], texts[1::2], strict=True):
         lines = [line.split() for line in (events or "").splitlines()]
         if any(line[0] == "oom_kill" and line[1:] not in ([], ["0"]) for line in lines if line):

@@ -10,8 +10,9 @@ disk shows the disk again. A use of one is a use of all (`SharedStorage`).
 
 from typing import Iterable, Iterator, NamedTuple
 
+from volbench.execute.agent.files import FileStat
 from volbench.execute.agent.mounts import number_under, read_loop_files
-from volbench.execute.agent.snapshot import SECTOR_BYTES, Snapshot, Stat
+from volbench.execute.agent.snapshot import SECTOR_BYTES, Snapshot
 
 _SERIALS = ("device/serial", "serial", "device/vpd_pg80", "device/wwid", "wwid")
 _WWIDS = ("wwid", "device/wwid", "uuid", "nguid", "eui")
@@ -27,12 +28,29 @@ class BlockDevice(NamedTuple):
     sysfs: str  # its resolved folder in /sys
 
 
+class DeviceIdentity(NamedTuple):
+    """What identifies a block device across time; see `DevicePin` of the plan."""
+
+    path: str
+    major: int
+    minor: int
+    size_bytes: int
+    serial: str
+    model: str
+    wwid: str
+    by_id: str
+    backing: str
+    start_sector: int
+    boot_id: str
+    diskseq: int
+
+
 class Devices:
     """Block devices of this machine, as one snapshot shows them."""
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-        self._loops = None  # type: dict[str, Stat] | None
+        self._loops = None  # type: dict[str, FileStat] | None
 
     def with_number(self, number: "tuple[int, int]") -> "BlockDevice | None":
         """Return the device with a number; None if there is none."""
@@ -112,7 +130,7 @@ class Devices:
         model = "file " + backing if backing else first("device/model", "dm/name")
         return first(*_SERIALS) or first("dm/uuid", "md/uuid"), model
 
-    def loops(self) -> "dict[str, Stat]":
+    def loops(self) -> "dict[str, FileStat]":
         """Return what the visible files of loop devices are, by the names of the loop devices."""
         if self._loops is None:
             stats = {
@@ -122,26 +140,26 @@ class Devices:
             self._loops = {name: file for name, file in stats.items() if file is not None}
         return self._loops
 
-    def identity(self, device: BlockDevice, path: str) -> "dict[str, object]":
-        """Return what identifies a device across time; the fields of a `DevicePin`."""
+    def identity(self, device: BlockDevice, path: str) -> DeviceIdentity:
+        """Return what identifies a device across time."""
         disk = self.whole_disk(device)
         serial, model = self.serial_and_model(disk)
         backing = self.attribute(disk, "loop/backing_file")
         file = self._snapshot.stat_visible(backing) if backing else None
-        return {
-            "path": self._snapshot.real_path(path),
-            "major": device.number[0],
-            "minor": device.number[1],
-            "size_bytes": self.size_bytes(device),
-            "serial": serial,
-            "model": model,
-            "wwid": self.attribute(disk, *_WWIDS),
-            "by_id": self._by_id(device),
-            "backing": "" if file is None else ":".join(map(str, file.identity)),
-            "start_sector": self.number_in(device, "start") or 0,
-            "boot_id": boot_id(self._snapshot),
-            "diskseq": self.number_in(disk, "diskseq") or 0,
-        }
+        return DeviceIdentity(
+            path=self._snapshot.real_path(path),
+            major=device.number[0],
+            minor=device.number[1],
+            size_bytes=self.size_bytes(device),
+            serial=serial,
+            model=model,
+            wwid=self.attribute(disk, *_WWIDS),
+            by_id=self._by_id(device),
+            backing="" if file is None else ":".join(map(str, file.identity)),
+            start_sector=self.number_in(device, "start") or 0,
+            boot_id=boot_id(self._snapshot),
+            diskseq=self.number_in(disk, "diskseq") or 0,
+        )
 
     def _by_id(self, device: BlockDevice) -> str:
         """Return the first name of a device in /dev/disk/by-id."""
@@ -266,7 +284,7 @@ def _distinct(devices: "Iterable[BlockDevice]") -> "list[BlockDevice]":
     return list({device.number: device for device in devices}.values())
 
 
-def _storage_of(file: Stat) -> "tuple[object, ...]":
+def _storage_of(file: FileStat) -> "tuple[object, ...]":
     """Return what identifies a file, or the device of a node, whatever its name."""
     if file.kind == "block":
         return "block", file.rdev

@@ -8,6 +8,7 @@ import errno
 import mmap
 import os
 import stat
+import typing
 from collections.abc import Iterator
 from time import monotonic
 
@@ -26,30 +27,28 @@ _PATIENCE_S = 5.0  # A single read of a volume that catches up may take seconds.
 _NBD_S = 1.0  # A server answers at once, or does not know.
 _SCATTER = 37  # Prime to the number of blocks: consecutive reads are far apart.
 _MAX_EXTENTS = 2000  # A bound where extents are counted fast; the time limit ends it elsewhere.
-_UNKNOWN = {
-    "sampled": 0,
-    "zeros": 0,
-    "unmapped_share": None,
-    "reported_by": "",
-    "problem": "",
-}  # type: dict[str, object]
+
+
+class SampledBlocks(typing.NamedTuple):
+    """What is known of the blocks of a range."""
+
+    sampled: int = 0  # blocks read
+    zeros: int = 0  # of these, blocks that hold only zeros
+    unmapped_share: "float | None" = None  # share of the range without data
+    reported_by: str = ""  # what reports that share
+    problem: str = ""
 
 
 def sample_blocks(
     paths: "list[str]", first: int, length: int, snapshot: "Snapshot | None" = None
-) -> "dict[str, object] | None":
-    """Return what is known of a range of the first path that is a device or a file.
+) -> "SampledBlocks | None":
+    """Return what is known of a range of the first path that is a device or a file; else None.
 
     Args:
         paths: candidates, in order.
         first: offset of the range in bytes.
         length: of the range; 0 for all of it.
         snapshot: of this machine; for tests.
-
-    Returns:
-        ``sampled``: blocks read; ``zeros``: of them, those that hold only zeros;
-        ``unmapped_share``: share of the range without data, and ``reported_by`` what; ``problem``.
-        None if there is no such path.
     """
     snapshot = snapshot or Snapshot()
     for path in paths:
@@ -58,35 +57,33 @@ def sample_blocks(
             sample = _sample(path, first, length)
             if status.kind == "block":
                 folder = "/sys/dev/block/{}:{}".format(*status.rdev)
-                sample.update(_mapping(snapshot, snapshot.real_path(folder)))
+                sample = _mapped(sample, snapshot, snapshot.real_path(folder))
             return sample
     return None
 
 
-def _sample(path: str, first: int, length: int) -> "dict[str, object]":
-    sample = dict(_UNKNOWN)
+def _sample(path: str, first: int, length: int) -> SampledBlocks:
     try:
-        sample.update(within(_PATIENCE_S, _read_blocks, path, first, length))
+        return within(_PATIENCE_S, _read_blocks, path, first, length)
     except OSError as error:
-        sample["problem"] = "{}: {}".format(path, error.strerror or error)
-    return sample
+        return SampledBlocks(problem="{}: {}".format(path, error.strerror or error))
 
 
-def _mapping(snapshot: Snapshot, sysfs: str) -> "dict[str, object]":
-    """Return what a loop device's file or a thin pool knows of a device."""
+def _mapped(sample: SampledBlocks, snapshot: Snapshot, sysfs: str) -> SampledBlocks:
+    """Add what a loop device's file or a thin pool knows of a device."""
     backing = snapshot.text(sysfs + "/loop/backing_file").rstrip("\n")
     if backing:
         below = _sample(backing, 0, 0)
-        if below["unmapped_share"] is not None:
-            share = below["unmapped_share"]
-            return {"unmapped_share": share, "reported_by": "the file of the loop"}
+        if below.unmapped_share is not None:
+            share = below.unmapped_share
+            return sample._replace(unmapped_share=share, reported_by="the file of the loop")
     name = snapshot.text(sysfs + "/dm/name").strip()
     dmsetup = snapshot.which("dmsetup") if name else ""
     if dmsetup:
         mapped = thin_share(snapshot.run([dmsetup, "status", name], _PATIENCE_S).stdout)
         if mapped is not None:
-            return {"unmapped_share": mapped, "reported_by": "the thin pool"}
-    return {}
+            return sample._replace(unmapped_share=mapped, reported_by="the thin pool")
+    return sample
 
 
 def thin_share(status: str) -> "float | None":
@@ -97,8 +94,8 @@ def thin_share(status: str) -> "float | None":
     return 1 - int(fields[3]) / max(1, int(fields[1]))
 
 
-def sample_nbd(uri: str, snapshot: "Snapshot | None" = None) -> "dict[str, object]":
-    """Return what is known of the blocks of an export, in the form of `sample_blocks`.
+def sample_nbd(uri: str, snapshot: "Snapshot | None" = None) -> SampledBlocks:
+    """Return what is known of the blocks of an export.
 
     The server is asked for its holes by libnbd's nbdinfo. Where that is not installed, or the
     server reports none, blocks are read: a server without block status calls everything data.
@@ -106,16 +103,14 @@ def sample_nbd(uri: str, snapshot: "Snapshot | None" = None) -> "dict[str, objec
     snapshot = snapshot or Snapshot()
     nbdinfo = snapshot.which("nbdinfo")
     share = _unmapped_share(snapshot, nbdinfo, uri) if nbdinfo else None
-    sample = dict(_UNKNOWN)
     if share:
-        sample.update(unmapped_share=share, reported_by="the NBD server")
-        return sample
+        return SampledBlocks(unmapped_share=share, reported_by="the NBD server")
     try:
-        sample.update(within(_PATIENCE_S, _read_export, uri))
+        return within(_PATIENCE_S, _read_export, uri)
     except OSError as error:
         reason = error.strerror or error
-        sample["problem"] = "whether the blocks were ever written is unknown: {}".format(reason)
-    return sample
+        problem = "whether the blocks were ever written is unknown: {}".format(reason)
+        return SampledBlocks(problem=problem)
 
 
 def nbd_size(uri: str, snapshot: "Snapshot | None" = None) -> int:
@@ -137,7 +132,7 @@ def _unmapped_share(snapshot: Snapshot, nbdinfo: str, uri: str) -> "float | None
     return holes / whole if whole else None
 
 
-def _read_export(uri: str) -> "dict[str, object]":
+def _read_export(uri: str) -> SampledBlocks:
     until_s = monotonic() + _LIMIT_S
     export = NbdExport(uri, _NBD_S)
     try:
@@ -145,7 +140,7 @@ def _read_export(uri: str) -> "dict[str, object]":
         for at in _sampled_offsets(0, export.size_bytes, until_s):
             read += 1
             zeros += export.read(at, BLOCK_BYTES) == bytes(BLOCK_BYTES)
-        return {"sampled": read, "zeros": zeros}
+        return SampledBlocks(read, zeros)
     finally:
         export.close()
 
@@ -164,18 +159,18 @@ def _sampled_offsets(first: int, end: int, until_s: float) -> "Iterator[int]":
             yield at
 
 
-def _read_blocks(path: str, first: int, length: int) -> "dict[str, object]":
+def _read_blocks(path: str, first: int, length: int) -> SampledBlocks:
     until_s = monotonic() + _LIMIT_S
     descriptor = _open_direct(path)
     try:
         size = os.lseek(descriptor, 0, os.SEEK_END)
         end = min(size, first + length) if length else size
-        mapping = {}  # type: dict[str, object]
+        mapped = SampledBlocks()
         if stat.S_ISREG(os.fstat(descriptor).st_mode) and end > first:
             data = _data_bytes(descriptor, first, end, until_s)
             if data is not None:
                 share = 1 - data / max(1, end - first)
-                mapping = {"unmapped_share": share, "reported_by": "the filesystem"}
+                mapped = SampledBlocks(unmapped_share=share, reported_by="the filesystem")
         zeros = read = 0
         buffer = mmap.mmap(-1, BLOCK_BYTES)
         for at in _sampled_offsets(first, end, until_s):
@@ -183,7 +178,7 @@ def _read_blocks(path: str, first: int, length: int) -> "dict[str, object]":
             if os.readv(descriptor, [buffer]) == BLOCK_BYTES:
                 read += 1
                 zeros += buffer[:] == bytes(BLOCK_BYTES)
-        return dict(mapping, sampled=read, zeros=zeros)
+        return mapped._replace(sampled=read, zeros=zeros)
     finally:
         os.close(descriptor)
 

@@ -13,6 +13,7 @@ import re
 import socket
 import threading
 import time
+import typing
 from urllib.parse import urlsplit
 
 from volbench.execute.agent.agent_error import AgentError
@@ -24,33 +25,47 @@ _LUN = re.compile(r"[0-9]{1,3}")
 _AZURE_LINKS = ("/dev/disk/azure/scsi1/lun{}", "/dev/disk/azure/data/by-lun/{}")
 
 
-def cloud_machine(endpoint: str) -> "dict[str, object]":
-    """Return what the metadata service says of this machine; empty if it is of no known cloud.
+class CloudDisk(typing.NamedTuple):
+    """A disk as the metadata service describes it; 0 for unknown numbers."""
 
-    ``provider`` (aws, azure or gcp), ``machine``: its type, and ``disks``: of each ``device``, its
-    kernel name, ``type`` as the provider names it, ``size_gib``, ``iops`` and ``bytes_per_s``; 0
-    for unknown.
+    device: str  # its kernel name
+    type: str  # as the provider names it
+    size_gib: int = 0
+    iops: int = 0
+    bytes_per_s: int = 0
+
+
+class CloudMachine(typing.NamedTuple):
+    """A machine as the metadata service describes it; empty if it is of no known cloud."""
+
+    provider: str = ""  # aws, azure or gcp
+    machine: str = ""  # its type
+    disks: "tuple[CloudDisk, ...]" = ()
+
+
+def cloud_machine(endpoint: str) -> CloudMachine:
+    """Return what the metadata service says of this machine.
 
     Args:
         endpoint: address of the service, such as ``http://169.254.169.254``.
     """
     try:
-        return _of_aws(endpoint) or _of_azure(endpoint) or _of_gcp(endpoint) or {}
+        return _of_aws(endpoint) or _of_azure(endpoint) or _of_gcp(endpoint) or CloudMachine()
     except (OSError, http.client.HTTPException) as error:
         reason = "no metadata service answers at {}: {}".format(endpoint, error)
         raise AgentError("missing", reason) from error
 
 
-def _of_aws(endpoint: str) -> "dict[str, object] | None":
+def _of_aws(endpoint: str) -> "CloudMachine | None":
     path, header = "/latest/api/token", "X-aws-ec2-metadata-token"
     token = _ask(endpoint, path, {header + "-ttl-seconds": "60"}, method="PUT")
     if not token or not token.isprintable():
         return None
     machine = _ask(endpoint, "/latest/meta-data/instance-type", {header: token})
-    return {"provider": "aws", "machine": _name(machine), "disks": []}
+    return CloudMachine("aws", _name(machine))
 
 
-def _of_azure(endpoint: str) -> "dict[str, object] | None":
+def _of_azure(endpoint: str) -> "CloudMachine | None":
     path = "/metadata/instance/compute?api-version=2021-02-01&format=json"
     compute = _parsed(_ask(endpoint, path, {"Metadata": "true"}))
     if not _name(compute.get("vmSize")):
@@ -61,18 +76,18 @@ def _of_azure(endpoint: str) -> "dict[str, object] | None":
         links = [link.format(lun) for link in _AZURE_LINKS if _LUN.fullmatch(lun)]
         kind = _name(_mapping(disk.get("managedDisk")).get("storageAccountType"))
         disks.append(
-            {
-                "device": _device(links),
-                "type": "UltraSSD_LRS" if is_ultra else kind,
-                "size_gib": _number(disk.get("diskSizeGB")),
-                "iops": _number(disk.get("opsPerSecondThrottle")) if is_ultra else 0,
-                "bytes_per_s": _number(disk.get("bytesPerSecondThrottle")) if is_ultra else 0,
-            }
+            CloudDisk(
+                _device(links),
+                "UltraSSD_LRS" if is_ultra else kind,
+                _number(disk.get("diskSizeGB")),
+                _number(disk.get("opsPerSecondThrottle")) if is_ultra else 0,
+                _number(disk.get("bytesPerSecondThrottle")) if is_ultra else 0,
+            )
         )
-    return {"provider": "azure", "machine": _name(compute.get("vmSize")), "disks": disks}
+    return CloudMachine("azure", _name(compute.get("vmSize")), tuple(disks))
 
 
-def _of_gcp(endpoint: str) -> "dict[str, object] | None":
+def _of_gcp(endpoint: str) -> "CloudMachine | None":
     path = "/computeMetadata/v1/instance/?recursive=true"
     instance = _parsed(_ask(endpoint, path, {"Metadata-Flavor": "Google"}))
     machine = _name(str(instance.get("machineType")).rpartition("/")[2])
@@ -82,9 +97,8 @@ def _of_gcp(endpoint: str) -> "dict[str, object] | None":
     for disk in _entries(instance.get("disks")):
         name = _name(disk.get("deviceName"))
         links = ["/dev/disk/by-id/google-" + name] if name else []
-        kind = {"type": _name(disk.get("type")), "size_gib": 0, "iops": 0, "bytes_per_s": 0}
-        disks.append(dict(kind, device=_device(links)))
-    return {"provider": "gcp", "machine": machine, "disks": disks}
+        disks.append(CloudDisk(_device(links), _name(disk.get("type"))))
+    return CloudMachine("gcp", machine, tuple(disks))
 
 
 def _ask(endpoint: str, path: str, headers: "dict[str, str]", *, method: str = "GET") -> str:

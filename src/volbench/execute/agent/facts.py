@@ -1,6 +1,8 @@
 """Facts about this machine: kernel, CPUs, memory, virtualization, fio, other tools, identity."""
 
 import re
+import time
+from typing import NamedTuple
 
 from volbench.execute.agent.agent_error import AgentError
 from volbench.execute.agent.block_devices import boot_id
@@ -19,37 +21,62 @@ _PACKAGE_MANAGERS = ("apt-get", "dnf", "apk")
 ANSWER_S = 15.0
 
 
-def survey(folder: str = "", snapshot: "Snapshot | None" = None) -> "dict[str, object]":
-    """Return the facts of this machine.
+class InstalledProgram(NamedTuple):
+    """A program, and what it prints with ``--version``."""
 
-    ``machine_id`` and ``hostname`` (to be digested: machine-id(5) is confidential); ``boot_id``;
-    ``kernel``; ``os``; ``cpu_model``; ``cpus`` online; ``memory_bytes``, None if unknown;
-    ``memory_limit_bytes`` of its cgroup, None without one; ``virtualization``; ``fio``: path, and
-    what ``--version`` printed, with its status; ``package_manager``: name of the first that is
-    installed; ``user``: id of this user; ``folder``: the path of the given folder with all symlinks
-    resolved.
-    """
+    path: str  # empty if it is missing
+    stdout: str = ""
+    stderr: str = ""
+    status: int = 0
+
+
+class Survey(NamedTuple):
+    """What a machine reports about itself."""
+
+    machine_id: str  # to be digested, like the host name: machine-id(5) is confidential
+    hostname: str
+    boot_id: str
+    kernel: str
+    os: str
+    cpu_model: str
+    cpus: int  # online
+    memory_bytes: "int | None"  # None if unknown
+    memory_limit_bytes: "int | None"  # of its cgroup; None without one
+    virtualization: str
+    fio: InstalledProgram
+    package_manager: str  # the first supported one; empty without any
+    user: int  # id of the user of the agent
+    folder: str  # the given folder with all symlinks resolved
+
+
+def clock() -> float:
+    """Return the time of this machine, in seconds since 1970."""
+    return time.time()
+
+
+def survey(folder: str = "", snapshot: "Snapshot | None" = None) -> Survey:
+    """Return the facts of this machine."""
     snapshot = snapshot or Snapshot()
     cpu_text = snapshot.text("/proc/cpuinfo")
     process = snapshot.stat("/proc/self")
     memory = _MEMORY.search(snapshot.text("/proc/meminfo"))
     memory_bytes = None if memory is None else int(memory.group(1)) * 1024
-    return {
-        "machine_id": snapshot.text("/etc/machine-id").strip(),
-        "hostname": snapshot.text("/proc/sys/kernel/hostname").strip(),
-        "boot_id": boot_id(snapshot),
-        "kernel": snapshot.text("/proc/sys/kernel/osrelease").strip(),
-        "os": _first(_PRETTY_NAME, snapshot.text("/etc/os-release")),
-        "cpu_model": _first(_CPU_MODEL, cpu_text),
-        "cpus": _online(snapshot) or cpu_text.count("processor\t:") or 1,
-        "memory_bytes": memory_bytes,
-        "memory_limit_bytes": _memory_limit(snapshot, memory_bytes),
-        "virtualization": _virtualization(snapshot, cpu_text),
-        "fio": _fio(snapshot),
-        "package_manager": next((name for name in _PACKAGE_MANAGERS if snapshot.which(name)), ""),
-        "user": 0 if process is None else process.owner,
-        "folder": snapshot.real_path(folder) if folder else "",
-    }
+    return Survey(
+        machine_id=snapshot.text("/etc/machine-id").strip(),
+        hostname=snapshot.text("/proc/sys/kernel/hostname").strip(),
+        boot_id=boot_id(snapshot),
+        kernel=snapshot.text("/proc/sys/kernel/osrelease").strip(),
+        os=_first(_PRETTY_NAME, snapshot.text("/etc/os-release")),
+        cpu_model=_first(_CPU_MODEL, cpu_text),
+        cpus=_online(snapshot) or cpu_text.count("processor\t:") or 1,
+        memory_bytes=memory_bytes,
+        memory_limit_bytes=_memory_limit(snapshot, memory_bytes),
+        virtualization=_virtualization(snapshot, cpu_text),
+        fio=_fio(snapshot),
+        package_manager=next((name for name in _PACKAGE_MANAGERS if snapshot.which(name)), ""),
+        user=0 if process is None else process.owner,
+        folder=snapshot.real_path(folder) if folder else "",
+    )
 
 
 def _first(pattern: "re.Pattern[str]", text: str) -> str:
@@ -82,13 +109,12 @@ def _virtualization(snapshot: Snapshot, cpu_text: str) -> str:
     return detected or ("vm" if _HYPERVISOR_FLAG.search(cpu_text) else "")
 
 
-def _fio(snapshot: Snapshot) -> "dict[str, object]":
-    """Return the ``path`` of fio, and ``stdout``, ``stderr``, ``status`` of its --version."""
+def _fio(snapshot: Snapshot) -> InstalledProgram:
     path = snapshot.which("fio")
     if not path:
-        return {"path": "", "stdout": "", "stderr": "", "status": 0}
+        return InstalledProgram("")
     try:
         done = snapshot.run([path, "--version"], ANSWER_S)
     except AgentError as error:
-        return {"path": path, "stdout": "", "stderr": error.message, "status": -1}
-    return dict(done._asdict(), path=path)
+        return InstalledProgram(path, stderr=error.message, status=-1)
+    return InstalledProgram(path, done.stdout, done.stderr, done.status)

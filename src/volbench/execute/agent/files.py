@@ -40,8 +40,52 @@ _BIRTH_OFFSET = 80  # Of stx_btime in struct statx (statx(2)): seconds as s64, n
 
 _libc = []  # type: list[object]
 
+# Device major and minor, inode, and birth in ns since 1970 (0: not recorded by its filesystem)
+FileIdentity = typing.Tuple[int, int, int, int]
 
-def stat(path: str, *, follow: bool = True) -> "dict[str, object] | None":
+
+class FileStat(typing.NamedTuple):
+    """Stat result of a path."""
+
+    kind: str  # ``file``, ``directory``, ``block``, ``char`` or ``other``
+    device: "tuple[int, int]"  # major and minor of the filesystem that holds it
+    rdev: "tuple[int, int]"  # of a device node; (0, 0) for other files
+    inode: int  # unique within `device` while the file exists
+    size_bytes: int  # apparent size; 0 for a device
+    born_ns: int = 0  # birth time in ns since 1970; 0 if the filesystem does not record it
+    owner: int = 0  # user id
+    mode: int = 0o600  # permission bits, such as 0o1777
+
+    @property
+    def identity(self) -> "FileIdentity":
+        """Device, inode and birth: unique even if the inode number is reused later."""
+        return self.device[0], self.device[1], self.inode, self.born_ns
+
+
+class NamedFile(typing.NamedTuple):
+    """A path, and the identity of what is there; None if nothing is."""
+
+    path: str
+    identity: "FileIdentity | None"
+
+
+class PrivateFolder(typing.NamedTuple):
+    """A folder that was made, and its identity."""
+
+    path: str
+    identity: "FileIdentity"
+
+
+class FolderPart(typing.NamedTuple):
+    """Part of a folder in transit."""
+
+    kind: str  # ``file`` (a new one begins), ``data`` or ``sha256`` (its end)
+    text: str  # name of the file, compressed data in base64, or the digest
+    size: int = 0  # of the whole file, when it begins
+    offset: int = 0  # of its first data
+
+
+def stat(path: str, *, follow: bool = True) -> "FileStat | None":
     """Return the stat result of a path; None if it does not exist."""
     try:
         return stat_in(path, follow=follow)
@@ -51,20 +95,20 @@ def stat(path: str, *, follow: bool = True) -> "dict[str, object] | None":
         raise of_os_error(error) from error
 
 
-def stat_in(path: str, *, follow: bool = True, folder: "int | None" = None) -> "dict[str, object]":
+def stat_in(path: str, *, follow: bool = True, folder: "int | None" = None) -> FileStat:
     """Return the stat result of a path, or of a name in a folder; OSError if there is none."""
     status = os.stat(path, dir_fd=folder, follow_symlinks=follow)
     is_device = modes.S_ISBLK(status.st_mode) or modes.S_ISCHR(status.st_mode)
-    return {
-        "kind": FILE_KINDS.get(modes.S_IFMT(status.st_mode), "other"),
-        "device": [os.major(status.st_dev), os.minor(status.st_dev)],
-        "rdev": [os.major(status.st_rdev), os.minor(status.st_rdev)] if is_device else [0, 0],
-        "inode": status.st_ino,
-        "size_bytes": status.st_size,
-        "born_ns": _born_ns(path, follow=follow, folder=folder),
-        "owner": status.st_uid,
-        "mode": modes.S_IMODE(status.st_mode),
-    }
+    return FileStat(
+        FILE_KINDS.get(modes.S_IFMT(status.st_mode), "other"),
+        (os.major(status.st_dev), os.minor(status.st_dev)),
+        (os.major(status.st_rdev), os.minor(status.st_rdev)) if is_device else (0, 0),
+        status.st_ino,
+        status.st_size,
+        _born_ns(path, follow=follow, folder=folder),
+        status.st_uid,
+        modes.S_IMODE(status.st_mode),
+    )
 
 
 def _born_ns(path: str, *, follow: bool, folder: "int | None") -> int:
@@ -90,6 +134,11 @@ def _born_ns(path: str, *, follow: bool, folder: "int | None") -> int:
     (mask,) = struct.unpack_from("=I", buffer, 0)
     seconds, nanoseconds = struct.unpack_from("=qI", buffer, _BIRTH_OFFSET)
     return seconds * 10**9 + nanoseconds if mask & _STATX_BTIME else 0
+
+
+def user_id() -> int:
+    """Return the id of the user who runs this program."""
+    return os.getuid()
 
 
 def real_path(path: str) -> str:
@@ -243,7 +292,7 @@ def remove(path: str) -> None:
             raise of_os_error(error) from error
 
 
-def remove_exactly(files: "list[tuple[str, list[int] | None]]") -> "list[bool]":
+def remove_exactly(files: "list[NamedFile]") -> "list[bool]":
     """Remove files and empty directories in order, each if its identity matches.
 
     The identity is (major, minor, inode, birth time in ns); with None, the path is only looked at.
@@ -258,7 +307,7 @@ def remove_exactly(files: "list[tuple[str, list[int] | None]]") -> "list[bool]":
         raise of_os_error(error) from error
 
 
-def remove_exact(path: str, identity: "list[int]") -> bool:
+def remove_exact(path: str, identity: "typing.Iterable[int]") -> bool:
     """Remove a file or an empty directory if its identity matches; OSError if that is refused.
 
     It is checked and removed relative to the same open directory, so that no part of the path can
@@ -271,9 +320,9 @@ def remove_exact(path: str, identity: "list[int]") -> bool:
         return True
     try:
         status = stat_in(name, follow=False, folder=folder)
-        if _identity(status) != list(identity):
+        if status.identity != tuple(identity):
             return False
-        if status["kind"] == "directory":
+        if status.kind == "directory":
             os.rmdir(name, dir_fd=folder)
         else:
             os.unlink(name, dir_fd=folder)
@@ -287,16 +336,16 @@ def remove_exact(path: str, identity: "list[int]") -> bool:
     return True
 
 
-_owed: "list[tuple[str, list[int] | None]]" = []
+_owed = []  # type: list[NamedFile]
 """What a campaign that is over leaves to this process; see `owe`."""
 
 
-def owe(files: "list[tuple[str, list[int] | None]]") -> None:
+def owe(files: "list[NamedFile]") -> None:
     """Remove files as `remove_exactly` does, but only once the controller is gone."""
-    _owed[:] = files
+    _owed[:] = [NamedFile(*file) for file in files]
 
 
-def make_private_folder(parent: str, name: str, owner: "int | None" = None) -> "list[object]":
+def make_private_folder(parent: str, name: str, owner: "int | None" = None) -> PrivateFolder:
     """Create a directory with mode 0700 in another one; return its path and identity.
 
     If the name is taken, even by a symlink, ``name-1`` is tried, ``name-2`` and so on. As root,
@@ -309,8 +358,8 @@ def make_private_folder(parent: str, name: str, owner: "int | None" = None) -> "
             os.mkdir(path, 0o700)
             if owner is not None:
                 os.chown(path, owner, -1, follow_symlinks=False)
-            _made_folders.append((path, _identity(stat_in(path, follow=False))))
-            return [*_made_folders[-1]]
+            _made_folders.append(PrivateFolder(path, stat_in(path, follow=False).identity))
+            return _made_folders[-1]
         except FileExistsError:
             continue
         except OSError as error:
@@ -318,7 +367,7 @@ def make_private_folder(parent: str, name: str, owner: "int | None" = None) -> "
     raise AssertionError
 
 
-_made_folders: "list[tuple[str, typing.Any]]" = []
+_made_folders = []  # type: list[PrivateFolder]
 """Private folders that this process made, with their identities."""
 
 
@@ -329,15 +378,9 @@ def remove_unused() -> None:
     """
     for path, identity in [*_owed, *_made_folders]:
         try:
-            remove_exact(path, identity or [])
+            remove_exact(path, identity or ())
         except OSError:  # it is on a volume that failed
             pass
-
-
-def _identity(status: "dict[str, object]") -> "list[object]":
-    device = status["device"]
-    assert isinstance(device, list)  # noqa: S101 - for the type checker
-    return [*device, status["inode"], status["born_ns"]]
 
 
 def remove_work_folder(base: str, path: str) -> None:
@@ -365,7 +408,7 @@ CHUNK_BYTES = 65_536  # Over 64 kbit/s a compressed chunk of a log delays other 
 _LEVEL = 1  # The host may be measuring something else.
 
 
-def fetch_folder(path: str, have: "dict[str, int]") -> "Iterator[dict[str, object]]":
+def fetch_folder(path: str, have: "dict[str, int]") -> "Iterator[FolderPart]":
     """Yield all regular files below a folder: a header, chunks, and the SHA-256 of each.
 
     Args:
@@ -396,13 +439,13 @@ def _names(path: str) -> "list[str]":
     return sorted(n for n in names if modes.S_ISREG(os.lstat(os.path.join(path, n)).st_mode))
 
 
-def _file(path: str, name: str, offset: int) -> "Iterator[dict[str, object]]":
+def _file(path: str, name: str, offset: int) -> "Iterator[FolderPart]":
     descriptor = os.open(os.path.join(path, name), os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         size = os.fstat(descriptor).st_size
         offset = offset if offset <= size else 0
         digest = hashlib.sha256()
-        yield {"file": name, "size": size, "offset": offset}
+        yield FolderPart("file", name, size, offset)
         position = 0
         while position < size:
             limit = offset if position < offset else size  # what arrived before is only hashed
@@ -411,6 +454,7 @@ def _file(path: str, name: str, offset: int) -> "Iterator[dict[str, object]]":
                 raise AgentError("damaged", "{} became shorter".format(name))
             digest.update(chunk)
             if position >= offset:
-                yield {"data": base64.b64encode(zlib.compress(chunk, _LEVEL)).decode()}
+                data = base64.b64encode(zlib.compress(chunk, _LEVEL)).decode()
+                yield FolderPart("data", data)
             position += len(chunk)
-        yield {"sha256": digest.hexdigest()}
+        yield FolderPart("sha256", digest.hexdigest())

@@ -33,9 +33,15 @@ _reserving = threading.Lock()
 _END_S = 2.0  # A reservation that takes longer waits for a hung volume.
 
 
-def reserve(
-    key: str, devices: "list[str]", targets: "list[str]", folder: str = ""
-) -> "dict[str, object]":
+class Reservation(typing.NamedTuple):
+    """Result of a reservation."""
+
+    device: str  # that another campaign holds; empty if all are reserved
+    holder: str  # of that device, see `take_lock`; nothing after it is locked or recorded
+    shared: "dict[str, list[str]]"  # target to the keys of other campaigns on its file system
+
+
+def reserve(key: str, devices: "list[str]", targets: "list[str]", folder: str = "") -> Reservation:
     """Lock devices for a campaign, and record that it uses the file systems of some targets.
 
     Args:
@@ -43,11 +49,6 @@ def reserve(
         devices: major and minor of each device, such as ``8:0``.
         targets: files and directories, which may not exist yet.
         folder: work folder of the campaign; see `release_unused`.
-
-    Returns:
-        ``device`` that another campaign holds and its ``holder``, see `take_lock`; nothing after it
-        is locked or recorded. Else ``shared``: target to the keys of other campaigns on its file
-        system.
     """
     filesystems = {_filesystem(target): target for target in targets}
     others = {}  # type: dict[str, list[str]]
@@ -56,11 +57,11 @@ def reserve(
             with _noted("volbench-" + device, key, folder):
                 holder = take_lock(device, key)
             if holder:
-                return {"device": device, "holder": holder}
+                return Reservation(device, holder, {})
         for name, target in filesystems.items():
             with _noted("volbench-{}.{}".format(name, key), key, folder):
                 others[target] = join_filesystem(name, key)
-    return {"shared": {target: keys for target, keys in others.items() if keys}}
+    return Reservation("", "", {target: keys for target, keys in others.items() if keys})
 
 
 @contextlib.contextmanager

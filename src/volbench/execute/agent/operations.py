@@ -1,6 +1,9 @@
-"""Operations that a controller may ask of the agent, by name."""
+"""Operations that a controller may ask of the agent: functions with typed answers.
 
-import os
+A request names the function and has its arguments by their names; the answer travels as JSON, a
+NamedTuple as a list, and is validated by the type that the function returns.
+"""
+
 from collections.abc import Callable
 
 from volbench.execute.agent import (
@@ -20,63 +23,69 @@ from volbench.execute.agent import (
 )
 from volbench.execute.agent.observation import process_io
 
-OPERATIONS: "dict[str, Callable[..., object]]" = {
-    "real_path": files.real_path,
-    "read_files": files.read_files,
-    "which": files.which,
-    "write_files": files.write_files,
-    "remove_exactly": files.remove_exactly,
-    "owe": files.owe,
-    "make_private_folder": files.make_private_folder,
-    "remove_work_folder": files.remove_work_folder,
-    "user_id": os.getuid,
-    "edges_digest": held_device.edges_digest,
-    "run": run_command.run,
-    "run_on_files": run_command.run_on_files,
-    "launch": supervisor.launch,
-    "pid_of": supervisor.pid_of,
-    "send_signal": supervisor.send_signal,
-    "stop_sampling": supervisor.stop_sampling,
-    "watch": watch.watch,
-    "reserve": locks.reserve,
-    "release": locks.release,
-    "lock_holder": locks.lock_holder,
-    "fetch_folder": files.fetch_folder,
-    "survey": facts.survey,
-    "cloud_machine": cloud_metadata.cloud_machine,
-    "describe_volumes": volumes.describe_volumes,
-    "describe_files": volumes.describe_files,
-    "file_identities": volumes.file_identities,
-    "folder_contents": volumes.folder_contents,
-    "nbd_size": block_reads.nbd_size,
-    "reach_nbd": nbd_export.reach_nbd,
-    "sample_disks": kernel_sampler.sample_disks,
-    "sample_processes": process_io.sample_processes,
-    "sample_blocks": block_reads.sample_blocks,
-    "sample_nbd": block_reads.sample_nbd,
-    "flush": block_reads.flush,
-    "identify_process": processes.identify,
-    "end_process": processes.end_process,
-    "find_strays": processes.find_strays,
-    "lifetime": processes.lifetime,
-    "open_files": processes.open_files,
-}
-"""Name of each operation and its function, which is called with keyword arguments."""
-
-AS_ROOT: "frozenset[str]" = frozenset(
-    {
-        "describe_files",
-        "describe_volumes",
-        "edges_digest",
-        "end_recording",
-        "file_identities",
-        "flush",
-        "folder_contents",
-        "lifetime",
-        "record_requests",
-        "recordable_disks",
-        "sample_blocks",
-        "sample_processes",
-    }
+_AS_USER = (
+    block_reads.sample_nbd,
+    block_reads.nbd_size,
+    cloud_metadata.cloud_machine,
+    facts.clock,
+    facts.survey,
+    files.fetch_folder,
+    files.make_private_folder,
+    files.owe,
+    files.read_files,
+    files.real_path,
+    files.remove_exactly,
+    files.remove_work_folder,
+    files.user_id,
+    files.which,
+    files.write_files,
+    kernel_sampler.sample_disks,
+    locks.lock_holder,
+    locks.release,
+    locks.reserve,
+    nbd_export.reach_nbd,
+    processes.end_process,
+    processes.find_strays,
+    processes.identify_process,
+    processes.open_files,
+    run_command.run,
+    run_command.run_on_files,
+    supervisor.launch,
+    supervisor.pid_of,
+    supervisor.send_signal,
+    supervisor.stop_sampling,
+    watch.watch,
 )
-"""Operations on devices and processes, which run as root where the inventory says ``sudo: yes``."""
+# Operations on devices and processes, which run as root where the inventory says ``sudo: yes``
+_AS_ROOT = (
+    block_reads.flush,
+    block_reads.sample_blocks,
+    held_device.edges_digest,
+    process_io.sample_processes,
+    processes.lifetime,
+    volumes.describe_files,
+    volumes.describe_volumes,
+    volumes.file_identities,
+    volumes.folder_contents,
+)
+
+OPERATIONS: "dict[str, Callable[..., object]]" = {
+    operation.__name__: operation for operation in (*_AS_USER, *_AS_ROOT)
+}
+AS_ROOT = frozenset(operation.__name__ for operation in _AS_ROOT)
+
+USUAL_LIMIT_S = 60.0
+# Seconds within which an operation ends, beside the time that its arguments allow it; longer than
+# the agent waits for a hung volume (`snapshot.READ_S`), so that its reason arrives.
+# Noticed by: tests/execute/agent/test_snapshot.py::test_a_hung_volume_is_skipped
+LIMITS_S = {
+    "cloud_machine": 10.0,
+    "describe_volumes": 180.0,
+    "flush": 15.0,
+    "launch": 45.0,  # The agent itself waits 30 s for a supervisor on a busy host.
+    "run": 15.0,
+    "run_on_files": 15.0,
+    "sample_disks": 30.0,  # for a sample beyond its interval, on a busy host
+    "sample_processes": 90.0,  # with the longest interval of the agent
+    "write_files": 600.0,
+}

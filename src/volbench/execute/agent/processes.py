@@ -3,9 +3,10 @@
 import os
 import signal
 import time
+import typing
 
 from volbench.execute.agent.block_devices import boot_id
-from volbench.execute.agent.files import OWN_FOLDER
+from volbench.execute.agent.files import OWN_FOLDER, FileIdentity
 from volbench.execute.agent.snapshot import Snapshot
 from volbench.execute.agent.supervisor import was_launched
 
@@ -15,64 +16,78 @@ _SIGNALS = ((signal.SIGINT, 30.0), (signal.SIGTERM, 10.0), (signal.SIGKILL, 10.0
 _POLL_S = 0.1
 
 
-def identify(pid: int) -> "dict[str, object]":
-    """Return the unique identity of a process: ``pid``, ``start_ticks`` and ``boot_id``.
+class ProcessIdentity(typing.NamedTuple):
+    """Unique identity of a process."""
 
-    ``start_ticks`` is field 22 of proc_pid_stat(5), None if the process has ended.
+    pid: int
+    start_ticks: "int | None"  # field 22 of proc_pid_stat(5); None if the process has ended
+    boot_id: str
+
+
+class Stray(typing.NamedTuple):
+    """A process of a run that works in a folder."""
+
+    folder: str
+    process: ProcessIdentity
+
+
+class Lifetime(typing.NamedTuple):
+    """When a program was started and ended, in ns since 1970.
+
+    0 if that has not happened, or the file system keeps no times of birth.
     """
+
+    began_ns: int
+    ended_ns: int
+
+
+def identify_process(pid: int) -> ProcessIdentity:
+    """Return the unique identity of a process."""
     snapshot = Snapshot()
     fields = snapshot.text("/proc/{}/stat".format(pid)).rpartition(")")[2].split()
     is_alive = len(fields) >= 20 and fields[0] != "Z"
-    return {
-        "pid": pid,
-        "start_ticks": int(fields[19]) if is_alive else None,
-        "boot_id": boot_id(snapshot),
-    }
+    return ProcessIdentity(pid, int(fields[19]) if is_alive else None, boot_id(snapshot))
 
 
-def end_process(process: "dict[str, object]") -> "bool | None":
-    """End a process that `identify` described; a reused pid does not count.
+def end_process(process: ProcessIdentity) -> "bool | None":
+    """End a process; a reused pid does not count.
 
     Return whether it was still running; None if it cannot be ended.
     """
-    pid = process.get("pid")
-    if not isinstance(pid, int) or process.get("start_ticks") is None or identify(pid) != process:
+    process = ProcessIdentity(*process)
+    if process.start_ticks is None or identify_process(process.pid) != process:
         return False
     for number, patience_s in _SIGNALS:
         try:
-            os.kill(pid, number)
+            os.kill(process.pid, number)
         except ProcessLookupError:
             return True
         until = time.monotonic() + patience_s
         while time.monotonic() < until:
-            if identify(pid) != process:
+            if identify_process(process.pid) != process:
                 return True
             time.sleep(_POLL_S)
     return None
 
 
-def lifetime(control: str, snapshot: "Snapshot | None" = None) -> "list[int] | None":
-    """Return when the program of a control folder was started, and when its end was recorded.
-
-    Both in ns since 1970; 0 if that has not happened, or the file system keeps no times of birth.
-    None if the program was never started.
-    """
+def lifetime(control: str, snapshot: "Snapshot | None" = None) -> "Lifetime | None":
+    """Return the lifetime of the program of a control folder; None if it was never started."""
     snapshot = snapshot or Snapshot()
     start, end = snapshot.stat(control + "/start"), snapshot.stat(control + "/end")
     if start is None or not was_launched(control):
         return None
-    return [start.born_ns, 0 if end is None else end.born_ns]
+    return Lifetime(start.born_ns, 0 if end is None else end.born_ns)
 
 
-def find_strays(folders: "list[str]") -> "list[list[object]]":
-    """Return folder and identity of each process of a run that works in one of some folders.
+def find_strays(folders: "list[str]") -> "list[Stray]":
+    """Return the processes of runs that work in one of some folders.
 
     Only processes started for a run have `OWN_FOLDER` as their TMPDIR: a user's shell in such a
     folder is not among them.
     """
     snapshot = Snapshot()
     real_folders = {os.path.realpath(folder): folder for folder in folders}
-    strays = []  # type: list[list[object]]
+    strays = []  # type: list[Stray]
     for name in snapshot.names("/proc"):
         if not name.isdigit():
             continue
@@ -81,11 +96,11 @@ def find_strays(folders: "list[str]") -> "list[list[object]]":
             continue
         folder = os.path.realpath("/proc/{}/cwd".format(name))
         if folder in real_folders:
-            strays.append([real_folders[folder], identify(int(name))])
+            strays.append(Stray(real_folders[folder], identify_process(int(name))))
     return strays
 
 
-def open_files(pid: int) -> "list[list[int]]":
+def open_files(pid: int) -> "list[FileIdentity]":
     """Return the identities of the files that a process holds open."""
     snapshot = Snapshot()
     folder = "/proc/{}/fd".format(pid)

@@ -19,12 +19,20 @@ _running = set()  # type: set[subprocess.Popen[bytes]]
 _lock = threading.Lock()
 
 
+class Output(typing.NamedTuple):
+    """Output of a completed program; undecodable bytes are replaced."""
+
+    status: int  # negative after a signal
+    stdout: str
+    stderr: str
+
+
 def run(
     argv: "list[str]", timeout_s: float = 60.0, stdin: str = "", cwd: "str | None" = None
-) -> "dict[str, object]":
-    """Run a program to completion with LC_ALL=C; return its status, stdout and stderr.
+) -> Output:
+    """Run a program to completion with LC_ALL=C.
 
-    The status is negative after a signal. The group of the program is killed after `timeout_s`.
+    The group of the program is killed after `timeout_s`.
     """
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
         process = spawn(argv, stdout=output, stderr=errors, stdin=stdin, cwd=cwd)
@@ -38,12 +46,12 @@ def run(
                 _running.discard(process)
         if status is None:
             raise AgentError("timeout", "no end in {:g} s".format(timeout_s))
-        return {"status": status, "stdout": _text(output), "stderr": _text(errors)}
+        return Output(status, _text(output), _text(errors))
 
 
 def run_on_files(
     argv: "list[str]", texts: "list[str]", base: str = "", timeout_s: float = 60.0
-) -> "dict[str, object]":
+) -> Output:
     """Run a program on temporary files, whose paths follow its arguments and which are removed.
 
     The files are made in a new folder below `base`, or below the system's folder for temporary

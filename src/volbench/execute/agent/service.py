@@ -28,6 +28,7 @@ from collections import deque
 
 from volbench.execute.agent import files, locks, run_command
 from volbench.execute.agent.agent_error import AgentError, of_os_error
+from volbench.execute.agent.facts import clock
 from volbench.execute.agent.installed_program import Program
 from volbench.execute.agent.operations import OPERATIONS
 
@@ -282,8 +283,8 @@ def _carry_out(
     if request.get("cancel"):
         threads.cancelled.add(number)
         root.cancel(number, line)
-    elif request["op"] == "clock":
-        output.send(number, "result", time.time())
+    elif request["op"] == clock.__name__:
+        output.send(number, "result", clock())
     elif request["op"] not in OPERATIONS:
         output.send(number, "error", ["failed", "unknown operation {}".format(request["op"])])
     elif request.get("root") and os.geteuid():

@@ -7,7 +7,7 @@ filesystems' own headers) and of libblkid 2.38.
 
 import errno
 import struct
-from typing import Callable
+from typing import Callable, NamedTuple
 
 from volbench.execute.agent.agent_error import AgentError
 from volbench.execute.agent.block_devices import BlockDevice, Devices
@@ -120,32 +120,43 @@ class _Region:
         return self._pages[number]
 
 
+class Part(NamedTuple):
+    """The whole device, or one of its partitions."""
+
+    node: str  # its device node; that of the disk for a partition that the kernel has not scanned
+    number: int = 0  # of a partition that the kernel has not scanned; 0 otherwise
+    offset: int = 0  # of such a partition
+    size_bytes: int = 0  # of such a partition
+    known: bool = False  # whether it could be examined
+    type: str = ""  # such as ext4, LVM2_member or btrfs; empty for none
+    usage: str = ""  # its class in blkid, such as filesystem or raid
+    label: str = ""
+    table: str = ""  # type of the partition table
+    uuids: str = ""  # UUIDs of content and partition table
+    ambivalent: bool = False  # signatures contradict each other
+    unidentified: bool = False  # data, on a host without blkid, that is no known signature
+    siblings: int = 1  # number of devices of its btrfs; 1 for other content
+
+
 def read_content(
     snapshot: Snapshot, devices: Devices, device: BlockDevice, node: str
-) -> "list[dict[str, object]]":
-    """Return what is on a block device: the device itself, then its partitions.
-
-    Each part has ``node`` (that of the disk for a partition that the kernel has not scanned), the
-    ``number``, ``offset`` and ``size_bytes`` of such a partition (0 otherwise), its signature
-    (``known``: whether it could be examined; ``type``, ``usage``, ``label``, ``table``, ``uuids``
-    and ``ambivalent`` as blkid has them), ``unidentified`` (there is data, on a host without blkid,
-    that is no known signature), and ``siblings``: the number of devices of a btrfs, otherwise 1.
-    """
+) -> "list[Part]":
+    """Return what is on a block device: the device itself, then its partitions."""
     try:
         return within(READ_S, _read_parts, snapshot, devices, device, node)
     except OSError:
-        return [_unreadable(node)]
+        return [Part(node)]
 
 
 def _read_parts(
     snapshot: Snapshot, devices: Devices, device: BlockDevice, node: str
-) -> "list[dict[str, object]]":
+) -> "list[Part]":
     size_bytes = devices.size_bytes(device)
     whole = _Region(snapshot, node, 0, size_bytes)
     table = read_table(whole.read, size_bytes)
     first = _examined(whole)
     if not _is_marked(first):
-        first["table"] = table.kind
+        first = first._replace(table=table.kind)
     scanned = {
         (devices.number_in(partition, "start") or 0) * SECTOR_BYTES: partition
         for partition in devices.partitions(device)
@@ -158,62 +169,45 @@ def _read_parts(
     for region in table.regions:
         if region.offset not in scanned:
             partition = _examine(snapshot, node, region.offset, region.size_bytes)
-            parts.append(dict(partition, **region._asdict()))
+            parts.append(partition._replace(**region._asdict()))
     return parts
 
 
-def read_whole(snapshot: Snapshot, devices: Devices, device: BlockDevice) -> "dict[str, object]":
+def read_whole(snapshot: Snapshot, devices: Devices, device: BlockDevice) -> Part:
     """Return what is on a block device as a whole, without its partitions."""
     try:
         return within(READ_S, _examine, snapshot, device.node, 0, devices.size_bytes(device))
     except OSError:
-        return _unreadable(device.node)
+        return Part(device.node)
 
 
-def _unreadable(node: str) -> "dict[str, object]":
-    return {
-        "node": node,
-        "number": 0,
-        "offset": 0,
-        "size_bytes": 0,
-        "known": False,
-        "type": "",
-        "usage": "",
-        "label": "",
-        "table": "",
-        "uuids": "",
-        "ambivalent": False,
-        "unidentified": False,
-        "siblings": 1,
-    }
-
-
-def _examine(snapshot: Snapshot, node: str, offset: int, size_bytes: int) -> "dict[str, object]":
+def _examine(snapshot: Snapshot, node: str, offset: int, size_bytes: int) -> Part:
     try:
         return _examined(_Region(snapshot, node, offset, size_bytes))
     except OSError:
-        return _unreadable(node)
+        return Part(node)
 
 
-def _examined(region: _Region) -> "dict[str, object]":
+def _examined(region: _Region) -> Part:
     """Return what blkid finds, or what the magic bytes show where it finds nothing."""
-    content = dict(_unreadable(region.node), known=True)
     by_blkid = _blkid(region)
-    content.update(by_blkid or {})
+    part = by_blkid or Part(region.node, known=True)
     magic = find_magic(region.read, region.size_bytes)
-    if content["known"] and not content["ambivalent"] and not content["type"] and magic:
-        content["type"], content["usage"] = next(iter(magic.items()))
-    if content["type"] == "btrfs":
-        content["siblings"] = int.from_bytes(region.read(_BTRFS_DEVICES, 8), "little")
-    content["unidentified"] = by_blkid is None and not region.is_blank and not _is_marked(content)
-    return content
+    if part.known and not part.ambivalent and not part.type and magic:
+        kind, usage = next(iter(magic.items()))
+        part = part._replace(type=kind, usage=usage)
+    if part.type == "btrfs":
+        siblings = int.from_bytes(region.read(_BTRFS_DEVICES, 8), "little")
+        part = part._replace(siblings=siblings)
+    is_data = by_blkid is None and not region.is_blank and not _is_marked(part)
+    return part._replace(unidentified=is_data)
 
 
-def _is_marked(content: "dict[str, object]") -> bool:
-    return any(content[name] for name in ("ambivalent", "type", "table", "uuids"))
+def _is_marked(part: Part) -> bool:
+    return bool(part.ambivalent or part.type or part.table or part.uuids)
 
 
-def _blkid(region: _Region) -> "dict[str, object] | None":
+def _blkid(region: _Region) -> "Part | None":
     """Return the signature that blkid reads from a region, bypassing its cache.
 
     None without the blkid of util-linux: that of busybox knows no ``-p``, and prints nothing.
@@ -230,14 +224,15 @@ def _blkid(region: _Region) -> "dict[str, object] | None":
         return None
     if done.status:
         is_empty = done.status == _NOTHING_FOUND and not done.stderr.strip()
-        if done.status == _AMBIVALENT:
-            return {"ambivalent": True}
-        return {} if is_empty else {"known": False}
+        is_ambivalent = done.status == _AMBIVALENT
+        return Part(region.node, known=is_ambivalent or is_empty, ambivalent=is_ambivalent)
     tags = dict(line.partition("=")[::2] for line in done.stdout.splitlines())
-    return {
-        "type": tags.get("TYPE", ""),
-        "usage": tags.get("USAGE", ""),
-        "label": tags.get("LABEL", ""),
-        "table": tags.get("PTTYPE", ""),
-        "uuids": " ".join(tags[name] for name in ("UUID", "PTUUID") if name in tags),
-    }
+    return Part(
+        region.node,
+        known=True,
+        type=tags.get("TYPE", ""),
+        usage=tags.get("USAGE", ""),
+        label=tags.get("LABEL", ""),
+        table=tags.get("PTTYPE", ""),
+        uuids=" ".join(tags[name] for name in ("UUID", "PTUUID") if name in tags),
+    )

@@ -7,10 +7,12 @@ a program that only reports.
 import errno
 import os
 import threading
-from typing import Callable, NamedTuple, TypeVar
+from typing import Callable, TypeVar
 
 from volbench.execute.agent import files, held_device, run_command
 from volbench.execute.agent.agent_error import AgentError
+from volbench.execute.agent.files import FileStat
+from volbench.execute.agent.run_command import Output
 
 SECTOR_BYTES = 512  # Unit of sizes in sysfs, whatever the sector size of the device.
 
@@ -21,37 +23,11 @@ tests/execute/agent/test_snapshot.py::test_a_hung_volume_is_skipped"""
 T = TypeVar("T")
 
 
-class Stat(NamedTuple):
-    """Stat result of a path; see `files.stat`."""
-
-    kind: str
-    device: "tuple[int, int]"
-    rdev: "tuple[int, int]"
-    inode: int
-    size_bytes: int
-    born_ns: int
-    owner: int
-    mode: int
-
-    @property
-    def identity(self) -> "list[int]":
-        """Device, inode and birth: unique even if the inode number is reused later."""
-        return [*self.device, self.inode, self.born_ns]
-
-
-class Output(NamedTuple):
-    """Output of a completed program."""
-
-    status: int
-    stdout: str
-    stderr: str
-
-
 class Snapshot:
     """Snapshot of this machine. Tests replace the methods with an underscore."""
 
     def __init__(self) -> None:
-        self._stats = {}  # type: dict[tuple[str, bool], Stat | AgentError | None]
+        self._stats = {}  # type: dict[tuple[str, bool], FileStat | AgentError | None]
         self._texts = {}  # type: dict[str, str]
         self._lists = {}  # type: dict[str, list[str]]
         self._reals = {}  # type: dict[str, str]
@@ -61,7 +37,7 @@ class Snapshot:
         for answers in (self._stats, self._texts, self._lists, self._reals):
             answers.clear()
 
-    def stat(self, path: str, *, follow: bool = True) -> "Stat | None":
+    def stat(self, path: str, *, follow: bool = True) -> "FileStat | None":
         """Return the stat result of a path, or None if it does not exist.
 
         Raises:
@@ -79,7 +55,7 @@ class Snapshot:
             raise entry
         return entry
 
-    def stat_visible(self, path: str) -> "Stat | None":
+    def stat_visible(self, path: str) -> "FileStat | None":
         """Return the stat result of a path from a kernel table; None if missing or inaccessible.
 
         An unprivileged user cannot access every folder. Files in such folders are not the user's
@@ -114,13 +90,8 @@ class Snapshot:
             path = parent_of(path)
         return path
 
-    def _stat(self, path: str, *, follow: bool) -> "Stat | None":
-        fields = files.stat(path, follow=follow)
-        if fields is None:
-            return None
-        for name in ("device", "rdev"):
-            fields[name] = tuple(fields[name])  # type: ignore[arg-type]  # what JSON carries as a list
-        return Stat(**fields)  # type: ignore[arg-type]  # the fields of this class
+    def _stat(self, path: str, *, follow: bool) -> "FileStat | None":
+        return files.stat(path, follow=follow)
 
     def _text(self, path: str) -> str:
         return files.read_text(path) or ""
@@ -141,7 +112,7 @@ class Snapshot:
 
     def run(self, argv: "list[str]", timeout_s: float = 60.0) -> Output:
         """Run a program that changes nothing."""
-        return Output(**run_command.run(argv, timeout_s))  # type: ignore[arg-type]  # its fields
+        return run_command.run(argv, timeout_s)
 
     def read(self, node: str, offset: int, length: int) -> bytes:
         """Return bytes of a block device.

@@ -24,6 +24,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import typing
 
 from volbench.execute.agent import gate
 from volbench.execute.agent.agent_error import AgentError, of_os_error
@@ -55,6 +56,13 @@ _FETCHED_S = 60.0  # A controller that was cut off for longer has given the host
 _MAX_SAMPLING_S = 600.0  # After the deadline of the program; longer than the longest write-back.
 
 
+class Launched(typing.NamedTuple):
+    """A program that was started."""
+
+    pid: int  # 0 if it ended at once
+    is_earlier: bool  # whether an earlier call started it
+
+
 def launch(  # noqa: PLR0913 - arguments of an operation, each by its name
     *,
     argv: "list[str]",
@@ -69,7 +77,7 @@ def launch(  # noqa: PLR0913 - arguments of an operation, each by its name
     sampling: "dict[str, object] | None" = None,
     attached: bool = False,
     temporary: bool = False,
-) -> "dict[str, object]":
+) -> Launched:
     """Start a program under a supervisor, unless an earlier call whose reply was lost has done so.
 
     Args:
@@ -87,15 +95,11 @@ def launch(  # noqa: PLR0913 - arguments of an operation, each by its name
         sampling: ``devices``, ``interval_s``, and ``is_tail_followed``: see `Sampler`.
         attached: whether sampling and the control folder end with this process.
         temporary: whether `cwd` is removed when its controller has left it behind.
-
-    Returns:
-        ``pid`` of the program (0 if it ended at once), and whether it was started by an ``earlier``
-        call.
     """
     # The supervisor works in `cwd`.
     cwd, stderr, control = map(os.path.abspath, (cwd, stderr, control))
     if was_launched(control):
-        return {"pid": pid_of(control), "earlier": True}
+        return Launched(pid_of(control), is_earlier=True)
     refuse_foreign(os.path.dirname(control))
     write_files(files or {})
     program = which(argv[0]) if "/" not in argv[0] else argv[0]
@@ -107,7 +111,7 @@ def launch(  # noqa: PLR0913 - arguments of an operation, each by its name
         failure = of_os_error(error)
         raise AgentError(failure.kind, "{}: {}".format(control, failure.message)) from error
     if alive is None:
-        return {"pid": pid_of(control), "earlier": True}
+        return Launched(pid_of(control), is_earlier=True)
     order = {
         "argv": [program, *argv[1:]],
         "cwd": cwd,
@@ -130,7 +134,7 @@ def launch(  # noqa: PLR0913 - arguments of an operation, each by its name
         raise
     finally:
         os.close(alive)
-    return {"pid": reply, "earlier": False}
+    return Launched(reply, is_earlier=False)
 
 
 def _claim(control: str) -> "int | None":

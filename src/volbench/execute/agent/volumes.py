@@ -2,10 +2,18 @@
 
 import os
 import re
+import time
+from typing import NamedTuple, Sequence
 
 from volbench.execute.agent import block_reads
 from volbench.execute.agent.agent_error import AgentError
-from volbench.execute.agent.block_devices import BlockDevice, Devices, SharedStorage
+from volbench.execute.agent.block_devices import (
+    BlockDevice,
+    DeviceIdentity,
+    Devices,
+    SharedStorage,
+)
+from volbench.execute.agent.files import FileIdentity, FileStat, NamedFile
 from volbench.execute.agent.mounts import (
     Mount,
     mount_numbers,
@@ -18,8 +26,8 @@ from volbench.execute.agent.mounts import (
     swap_numbers,
     unmounted_above,
 )
-from volbench.execute.agent.signatures import read_content, read_whole
-from volbench.execute.agent.snapshot import Snapshot, Stat, parent_of
+from volbench.execute.agent.signatures import Part, read_content, read_whole
+from volbench.execute.agent.snapshot import Snapshot, parent_of
 
 _MAX_NAMES = 2000  # In a folder whose names are listed beside a missing path: a trade-off
 
@@ -27,52 +35,189 @@ _CHOSEN = re.compile(r"\[(.+)\]")
 _IN_MEMORY = ("tmpfs", "ramfs")
 
 
+class VolumeQuestion(NamedTuple):
+    """What to describe of a volume."""
+
+    target: str  # absolute path
+    files: "tuple[str, ...]" = ()  # that a run may use
+    allow: "tuple[str, ...]" = ()  # what may be overwritten, as the user named it
+    folder: str = ""  # that must exist
+    private_folder: str = ""  # of the campaign in a directory
+    # of a device: ``content``, ``edges`` (digest of its first and last MiB), ``use`` by others;
+    # of any volume: ``access``
+    details: "tuple[str, ...]" = ()
+
+
+class MountPoint(NamedTuple):
+    """A mounted filesystem."""
+
+    filesystem: str
+    mount_point: str
+    options: str
+
+
+class ParentFolder(NamedTuple):
+    """Folder of a path whose symlinks are resolved."""
+
+    path: str
+    kind: str  # empty if it does not exist
+    mount_point: str
+    nearest: str  # the folder or its nearest existing parent
+
+
+class FolderOwner(NamedTuple):
+    """A folder with its owner and mode."""
+
+    path: str
+    owner: int
+    mode: int
+
+
+class RequiredFolder(NamedTuple):
+    """Folder in which files of a run are to be made."""
+
+    kind: str  # empty if it does not exist
+    parents: "tuple[FolderOwner, ...]"  # the folder and all its parents
+
+
+class DescribedFile(NamedTuple):
+    """A file that a run may use."""
+
+    real: str  # path with all symlinks resolved
+    placed: str  # path with the symlinks of its folder resolved
+    stat: "FileStat | None"
+    identity: "FileIdentity | None"  # of the path itself, even if it is a symlink
+    user: str  # in the kernel: ``swap PATH`` or ``loop NAME``; empty for none
+    named: bool  # whether the user named it as a file that may be overwritten
+
+
+class OtherName(NamedTuple):
+    """An independent name of a device."""
+
+    node: str
+    exclusive: str  # error of an exclusive open; empty if it is free
+
+
+class DeviceUse(NamedTuple):
+    """Uses of a device, under any of its names."""
+
+    disk_of: "tuple[str, ...]"  # which of / and the campaign folder are on its disks
+    mounted_at: "tuple[str, ...]"
+    is_swap: bool
+    held_by: "tuple[str, ...]"  # kernel names of devices built on it
+    loops: "tuple[str, ...]"  # loop devices on it
+    members: "tuple[Part, ...]"  # disks of which it is a partition
+    exclusive: str  # error of an exclusive open; empty if it is free
+    others: "tuple[OtherName, ...]"
+
+
+class DescribedDevice(NamedTuple):
+    """The block device that a volume is, or is on."""
+
+    name: str  # of the kernel
+    number: "tuple[int, int]"
+    is_partition: bool
+    serial: str
+    model: str
+    size_bytes: int
+    read_only: bool
+    rotational: "bool | None"
+    scheduler: str
+    logical_block_bytes: "int | None"
+    physical_block_bytes: "int | None"
+    write_cache: str
+    backing: "tuple[str, ...]"
+    memory_below: str  # filesystem in memory that holds the file of a loop device; empty for none
+    pin: "DeviceIdentity | None" = None  # where the volume is the device
+    named: bool = False  # whether the user named it as a device that may be overwritten
+    edges: "str | None" = None  # None where not asked; empty if unreadable
+    content: "tuple[Part, ...] | None" = None  # None where not asked
+    use: "DeviceUse | None" = None  # None where not asked
+
+
+class DescribedVolume(NamedTuple):
+    """A volume at the time of the description."""
+
+    real: str  # path with all symlinks resolved
+    stat: "FileStat | None"
+    exists_at_real: bool
+    nearest: str  # the path or its nearest existing parent
+    mount: "MountPoint | None"  # of the nearest path; of a device, its newest one
+    free_bytes: int  # at the nearest path
+    room_bytes: "int | None"  # free space for the first missing file; None if all exist
+    real_mount_point: str  # of the resolved path
+    parent: ParentFolder
+    # for a path below /dev, names of devices; for a missing path, names beside it, directories
+    # with / at the end
+    similar: "tuple[str, ...]"
+    access: str  # why it cannot be opened, or a missing file not created; empty if not asked
+    unmounted: str  # mount point of /etc/fstab at or above it where nothing is mounted
+    folder: RequiredFolder
+    private_folder: "FileIdentity | None"
+    files: "tuple[DescribedFile, ...]"
+    device: "DescribedDevice | None"
+
+    @property
+    def is_device(self) -> bool:
+        """Whether it is a block device."""
+        return self.stat is not None and self.stat.kind == "block"
+
+
+class DescribedHost(NamedTuple):
+    """Answer to questions about volumes."""
+
+    user: int  # who may write to a folder besides root
+    free_bytes: "tuple[int, ...]" = ()
+    # why dirty pages of a volume were not written back, or empty texts; in the order of the volumes
+    flush_problems: "tuple[str, ...]" = ()
+    volumes: "tuple[DescribedVolume, ...]" = ()
+    mounts_known: bool = (
+        True  # False where the mount table cannot be read, and nothing else is known
+    )
+    denied: str = ""  # why a volume cannot be examined; then nothing else is known
+
+
 def describe_volumes(
-    volumes: "list[dict[str, object]]",
+    volumes: "Sequence[VolumeQuestion]",
     campaign_dir: str = "/",
-    space: "list[str] | None" = None,
-    flush_s: float = 0.0,
+    space: "Sequence[str]" = (),
+    limit_s: float = 0.0,
     *,
     by_sudo: bool = False,
     snapshot: "Snapshot | None" = None,
-) -> "dict[str, object]":
+) -> DescribedHost:
     """Return what the guard must know of volumes, all at one instant.
 
     Args:
-        volumes: requests: ``target`` (absolute path); ``files`` that a run may use; ``allow``: what
-            may be overwritten, as the user named it; ``folder`` that must exist;
-            ``private_folder``; and ``details`` to add of a device: ``content``, ``edges`` (digest
-            of its first and last MiB), ``use`` (by others); or of any volume ``access``.
+        volumes: the questions.
         campaign_dir: whose disk must not be overwritten; it may not exist yet.
         space: paths whose free space is needed.
-        flush_s: time to write back dirty pages of each volume before the look; 0 for no flush.
+        limit_s: time to write back dirty pages of all volumes before the look; 0 for no flush.
         by_sudo: whether fio runs as root regardless of the login user.
         snapshot: of this machine; for tests.
-
-    Returns:
-        ``mounts_known``: False where the mount table cannot be read, and nothing else is there;
-        ``user``: who may write to a folder besides root; ``boot_id``; ``free_bytes`` of `space`;
-        ``flush_problems``: why dirty pages of a volume were not written back, or empty texts;
-        ``volumes``: see `_describe`, in the order of the requests.
     """
     snapshot = snapshot or Snapshot()
+    questions = [VolumeQuestion(*each) for each in volumes]
     problems = []
-    if flush_s:
-        problems = [block_reads.flush(str(each["target"]), flush_s, snapshot) for each in volumes]
+    if limit_s:
+        until_s = time.monotonic() + limit_s
+        for each in questions:
+            left_s = max(0.0, until_s - time.monotonic())
+            problems.append(block_reads.flush(each.target, left_s, snapshot))
         snapshot.forget()
+    user = _login_user(snapshot, by_sudo=by_sudo)
     try:
-        if volumes:
+        if questions:
             read_mounts(snapshot)
     except AgentError:
-        return {"mounts_known": False}
+        return DescribedHost(user, mounts_known=False)
     describer = _Describer(snapshot, campaign_dir)
-    return {
-        "mounts_known": True,
-        "user": _login_user(snapshot, by_sudo=by_sudo),
-        "free_bytes": [snapshot.free_bytes(snapshot.nearest(path)) for path in space or []],
-        "flush_problems": problems,
-        "volumes": [describer.describe(**request) for request in volumes],  # type: ignore[arg-type]  # what the controller sends
-    }
+    try:
+        described = tuple(map(describer.describe, questions))
+    except AgentError as error:
+        return DescribedHost(user, denied=error.message)
+    free_bytes = tuple(snapshot.free_bytes(snapshot.nearest(path)) for path in space)
+    return DescribedHost(user, free_bytes, tuple(problems), described)
 
 
 def _login_user(snapshot: Snapshot, *, by_sudo: bool) -> int:
@@ -91,73 +236,45 @@ class _Describer:
         self._devices = Devices(snapshot)
         self._campaign_dir = campaign_dir
 
-    def describe(
-        self,
-        target: str,
-        files: "list[str]",
-        allow: "list[str]",
-        folder: str,
-        private_folder: str,
-        details: "list[str]",
-    ) -> "dict[str, object]":
-        """Return the description of one volume; only ``denied`` where access is denied.
+    def describe(self, question: VolumeQuestion) -> DescribedVolume:
+        """Return the description of one volume.
 
-        ``real``: path with all symlinks resolved; ``stat``: see `_stat`; ``exists_at_real``;
-        ``nearest``: the path or its nearest existing parent, with its ``mount`` and ``free_bytes``;
-        ``room_bytes``: free space for the first of the files that does not exist;
-        ``real_mount_point``: of the resolved path; ``parent``: folder of the resolved path, its
-        kind, mount point and nearest existing parent; ``similar``: names of devices for a path
-        below /dev, and what is beside a path that does not exist; ``unmounted``: mount point of
-        fstab at or above it where nothing is mounted;
-        ``folder``: kind of the required folder, and owner and mode of it and all its parents;
-        ``private_folder``: its identity; ``files``: see `file`; ``device``: see `_device`, the
-        block device that it is or is on; ``access``: see `_access`.
+        Raises:
+            AgentError: access is denied.
         """
-        snapshot = self._snapshot
-        try:
-            real, stat, nearest = (
-                snapshot.real_path(target),
-                snapshot.stat(target),
-                snapshot.nearest(target),
-            )
-            parent = parent_of(real)
-            is_device = stat is not None and stat.kind == "block"
-            number = (
-                stat.rdev if stat is not None and is_device else number_under(snapshot, nearest)
-            )
-            device = None if number is None else self._devices.with_number(number)
-            mount = mount_of(snapshot, nearest)
-            if is_device:
-                mount = self._newest_mount(number)
-            return {
-                "denied": "",
-                "real": real,
-                "stat": _stat(stat),
-                "exists_at_real": snapshot.stat(real) is not None,
-                "nearest": nearest,
-                "mount": mount and _mount(mount),
-                "free_bytes": snapshot.free_bytes(nearest),
-                "room_bytes": self._room_bytes(files),
-                "real_mount_point": self._mount_point(real),
-                "parent": {
-                    "path": parent,
-                    "kind": self._kind(parent),
-                    "mount_point": self._mount_point(parent),
-                    "nearest": snapshot.nearest(parent),
-                },
-                "similar": [] if is_device else self._similar(real, parent, stat),
-                "unmounted": unmounted_above(snapshot, target),
-                "access": self._access(target, stat, files) if "access" in details else "",
-                "folder": self._folder(folder),
-                "private_folder": _identity(snapshot.stat(private_folder, follow=False)),
-                "files": [self.file(path, allow) for path in files],
-                "device": device
-                and self._device(device, target if is_device else "", allow, details),
-            }
-        except AgentError as error:
-            return {"denied": error.message}
+        snapshot, target, details = self._snapshot, question.target, question.details
+        real, stat, nearest = (
+            snapshot.real_path(target),
+            snapshot.stat(target),
+            snapshot.nearest(target),
+        )
+        parent = parent_of(real)
+        is_device = stat is not None and stat.kind == "block"
+        number = stat.rdev if stat is not None and is_device else number_under(snapshot, nearest)
+        device = None if number is None else self._devices.with_number(number)
+        mount = self._newest_mount(number) if is_device else mount_of(snapshot, nearest)
+        return DescribedVolume(
+            real=real,
+            stat=stat,
+            exists_at_real=snapshot.stat(real) is not None,
+            nearest=nearest,
+            mount=mount and MountPoint(mount.filesystem, mount.mount_point, mount.options),
+            free_bytes=snapshot.free_bytes(nearest),
+            room_bytes=self._room_bytes(question.files),
+            real_mount_point=self._mount_point(real),
+            parent=ParentFolder(
+                parent, self._kind(parent), self._mount_point(parent), snapshot.nearest(parent)
+            ),
+            similar=() if is_device else self._similar(real, parent, stat),
+            access=self._access(target, stat, question.files) if "access" in details else "",
+            unmounted=unmounted_above(snapshot, target),
+            folder=self._folder(question.folder),
+            private_folder=_identity(snapshot.stat(question.private_folder, follow=False)),
+            files=tuple(self.file(path, question.allow) for path in question.files),
+            device=device and self._device(device, target if is_device else "", question),
+        )
 
-    def _access(self, target: str, stat: "Stat | None", files: "list[str]") -> str:
+    def _access(self, target: str, stat: "FileStat | None", files: "Sequence[str]") -> str:
         """Return why a target cannot be opened, or a missing file not created; empty if it can."""
         snapshot = self._snapshot
         if stat is not None and stat.kind in ("file", "block"):
@@ -169,7 +286,7 @@ class _Describer:
         error = snapshot.create_error(folder) if folder else ""
         return "files cannot be created in {}: {}".format(folder, error) if error else ""
 
-    def _room_bytes(self, files: "list[str]") -> "int | None":
+    def _room_bytes(self, files: "Sequence[str]") -> "int | None":
         missing = next((path for path in files if self._snapshot.stat(path) is None), "")
         return self._snapshot.free_bytes(self._snapshot.nearest(missing)) if missing else None
 
@@ -181,15 +298,16 @@ class _Describer:
         mount = mount_of(self._snapshot, path)
         return "" if mount is None else mount.mount_point
 
-    def _similar(self, real: str, parent: str, stat: "Stat | None") -> "list[str]":
+    def _similar(self, real: str, parent: str, stat: "FileStat | None") -> "tuple[str, ...]":
         """Return names of devices, or those in the folder of a missing path, directories with /."""
         if real.startswith("/dev/"):
-            return [name.replace("!", "/") for name in self._snapshot.names("/sys/class/block")]
+            names = self._snapshot.names("/sys/class/block")
+            return tuple(name.replace("!", "/") for name in names)
         names = self._snapshot.names(parent) if stat is None else []
         if len(names) > _MAX_NAMES:
-            return []
+            return ()
         kinds = {name: self._kind(parent + "/" + name) for name in names}
-        return [name + "/" * (kind == "directory") for name, kind in kinds.items()]
+        return tuple(name + "/" if kind == "directory" else name for name, kind in kinds.items())
 
     def _newest_mount(self, number: "tuple[int, int] | None") -> "Mount | None":
         mounts = reversed(read_mounts(self._snapshot))
@@ -197,44 +315,38 @@ class _Describer:
             (each for each in mounts if number in mount_numbers(self._snapshot, each)), None
         )
 
-    def _folder(self, path: str) -> "dict[str, object]":
+    def _folder(self, path: str) -> RequiredFolder:
         """Return the kind of a folder, and path, owner and mode of it and each of its parents."""
         here = self._snapshot.real_path(path or "/")
         parents = []
         while path:
             stat = self._snapshot.stat(here)
             if stat is not None:
-                parents.append([here, stat.owner, stat.mode])
+                parents.append(FolderOwner(here, stat.owner, stat.mode))
             if here == "/":
                 break
             here = parent_of(here)
-        return {"kind": self._kind(path) if path else "", "parents": parents}
+        return RequiredFolder(self._kind(path) if path else "", tuple(parents))
 
-    def file(self, path: str, allow: "list[str]") -> "dict[str, object]":
-        """Return what is known of a file that a run may use.
-
-        ``real``: with all symlinks resolved; ``placed``: with those of its folder resolved;
-        ``stat``; ``identity`` of the path itself, even if it is a symlink; ``user`` in the kernel:
-        ``swap PATH``, ``loop NAME`` or nothing; ``named``: whether the user named it.
-        """
+    def file(self, path: str, allow: "Sequence[str]") -> DescribedFile:
+        """Return what is known of a file that a run may use."""
         snapshot = self._snapshot
         real, stat, link = (
             snapshot.real_path(path),
             snapshot.stat(path),
             snapshot.stat(path, follow=False),
         )
-        return {
-            "real": real,
-            "placed": snapshot.real_path(parent_of(path)).rstrip("/")
-            + "/"
-            + path.rpartition("/")[2],
-            "stat": _stat(stat),
-            "identity": _identity(link),
-            "user": "" if stat is None else self._kernel_user(stat),
-            "named": any(snapshot.real_path(entry) == real for entry in allow),
-        }
+        folder = snapshot.real_path(parent_of(path)).rstrip("/")
+        return DescribedFile(
+            real=real,
+            placed=folder + "/" + path.rpartition("/")[2],
+            stat=stat,
+            identity=_identity(link),
+            user="" if stat is None else self._kernel_user(stat),
+            named=any(snapshot.real_path(entry) == real for entry in allow),
+        )
 
-    def _kernel_user(self, file: Stat) -> str:
+    def _kernel_user(self, file: FileStat) -> str:
         users = [("swap " + path, path) for path in read_swaps(self._snapshot)]
         users += [("loop " + name, path) for name, path in read_loop_files(self._snapshot).items()]
         for user, path in users:
@@ -243,7 +355,7 @@ class _Describer:
                 return user
         return ""
 
-    def _attributes(self, device: BlockDevice) -> "dict[str, object]":
+    def _attributes(self, device: BlockDevice) -> DescribedDevice:
         """Return the attributes of a block device; details are for `_device` to add."""
         devices = self._devices
         disk, below = devices.whole_disk(device), devices.below(device, through_files=True)
@@ -251,48 +363,44 @@ class _Describer:
         chosen = _CHOSEN.search(scheduler)
         rotational = devices.attribute(disk, "queue/rotational")
         serial, model = devices.serial_and_model(disk)
-        return {
-            "name": device.name,
-            "number": list(device.number),
-            "is_partition": disk != device,
-            "serial": serial,
-            "model": model,
-            "size_bytes": devices.size_bytes(device),
-            "read_only": devices.attribute(device, "ro") == "1",
-            "rotational": rotational == "1" if rotational else None,
-            "scheduler": chosen.group(1) if chosen else scheduler,
-            "logical_block_bytes": devices.number_in(disk, "queue/logical_block_size"),
-            "physical_block_bytes": devices.number_in(disk, "queue/physical_block_size"),
-            "write_cache": devices.attribute(disk, "queue/write_cache"),
-            "backing": [lower.name for lower in below],
-            "memory_below": self._memory_below([device, *below]),
-            "pin": None,
-            "named": False,
-            "edges": None,
-            "content": None,
-            "use": None,
-        }
+        return DescribedDevice(
+            name=device.name,
+            number=device.number,
+            is_partition=disk != device,
+            serial=serial,
+            model=model,
+            size_bytes=devices.size_bytes(device),
+            read_only=devices.attribute(device, "ro") == "1",
+            rotational=rotational == "1" if rotational else None,
+            scheduler=chosen.group(1) if chosen else scheduler,
+            logical_block_bytes=devices.number_in(disk, "queue/logical_block_size"),
+            physical_block_bytes=devices.number_in(disk, "queue/physical_block_size"),
+            write_cache=devices.attribute(disk, "queue/write_cache"),
+            backing=tuple(lower.name for lower in below),
+            memory_below=self._memory_below([device, *below]),
+        )
 
     def _device(
-        self, device: BlockDevice, target: str, allow: "list[str]", details: "list[str]"
-    ) -> "dict[str, object]":
-        """Return the attributes of a block device, and more of one that is the target.
-
-        ``pin``: its identity over time; ``named``: whether the user named it; ``content``: see
-        `read_content`; ``use``: see `_use`.
-        """
-        description = self._attributes(device)
+        self, device: BlockDevice, target: str, question: VolumeQuestion
+    ) -> DescribedDevice:
+        """Return the attributes of a block device, and more if it is the target."""
+        description, details = self._attributes(device), question.details
         if not target:
             return description
-        description["pin"] = self._devices.identity(device, target)
-        description["named"] = self._is_named(device, target, allow)
+        edges = content = use = None
         if "edges" in details:
-            description["edges"] = self._snapshot.edges(target, self._devices.size_bytes(device))
+            edges = self._snapshot.edges(target, self._devices.size_bytes(device))
         if "content" in details:
-            description["content"] = read_content(self._snapshot, self._devices, device, target)
+            content = tuple(read_content(self._snapshot, self._devices, device, target))
         if "use" in details:
-            description["use"] = self._use(device, target)
-        return description
+            use = self._use(device, target)
+        return description._replace(
+            pin=self._devices.identity(device, target),
+            named=self._is_named(device, target, question.allow),
+            edges=edges,
+            content=content,
+            use=use,
+        )
 
     def _memory_below(self, devices: "list[BlockDevice]") -> str:
         """Return the filesystem in memory that holds the file of a loop device; empty for none."""
@@ -303,7 +411,7 @@ class _Describer:
                 return "{} under {}".format(mount.filesystem, device.name)
         return ""
 
-    def _is_named(self, device: BlockDevice, target: str, allow: "list[str]") -> bool:
+    def _is_named(self, device: BlockDevice, target: str, allow: "Sequence[str]") -> bool:
         """Return whether the user named this device, by its resolved path and its number."""
         real = self._snapshot.real_path(target)
         for entry in allow:
@@ -313,14 +421,8 @@ class _Describer:
                 return True
         return False
 
-    def _use(self, device: BlockDevice, target: str) -> "dict[str, object]":
-        """Return the uses of a device, under any of its names.
-
-        ``disk_of``: which of ``/`` and the campaign folder are on its disks; ``mounted_at``;
-        ``is_swap``; ``held_by``: kernel names of devices built on it; ``loops`` on it; ``members``:
-        disks of which it is a partition, as `read_whole` describes them; ``exclusive``: the error
-        of an exclusive open; ``others``: node and the same error of its independent names.
-        """
+    def _use(self, device: BlockDevice, target: str) -> DeviceUse:
+        """Return the uses of a device, under any of its names."""
         snapshot, devices = self._snapshot, self._devices
         shared = SharedStorage(snapshot, devices, device)
         used = shared.overlapping + shared.elsewhere
@@ -331,70 +433,50 @@ class _Describer:
         disk = devices.whole_disk(device)
         family = {part.number for part in [device, disk, *devices.partitions(device)]}
         files = devices.loops().items()
-        return {
-            "disk_of": [
+        return DeviceUse(
+            disk_of=tuple(
                 path
                 for path in ("/", self._campaign_dir)
                 if stack_numbers & {part.number for part in self._under(path)}
-            ],
-            "mounted_at": list(dict.fromkeys(mount_points(snapshot, numbers))),
-            "is_swap": bool(numbers & swap_numbers(snapshot)),
-            "held_by": sorted({n for part in used for n in devices.holders(part)} - own_names),
-            "loops": [name for name, f in files if f.kind == "block" and f.rdev in family],
-            "members": [read_whole(snapshot, devices, whole) for whole in shared.wholes],
-            "exclusive": snapshot.exclusive_error(target),
-            "others": [[o.node, snapshot.exclusive_error(o.node)] for o in shared.independent],
-        }
+            ),
+            mounted_at=tuple(dict.fromkeys(mount_points(snapshot, numbers))),
+            is_swap=bool(numbers & swap_numbers(snapshot)),
+            held_by=tuple(sorted({n for part in used for n in devices.holders(part)} - own_names)),
+            loops=tuple(name for name, f in files if f.kind == "block" and f.rdev in family),
+            members=tuple(read_whole(snapshot, devices, whole) for whole in shared.wholes),
+            exclusive=snapshot.exclusive_error(target),
+            others=tuple(
+                OtherName(other.node, snapshot.exclusive_error(other.node))
+                for other in shared.independent
+            ),
+        )
 
     def _under(self, path: str) -> "list[BlockDevice]":
         return self._devices.of_path(self._snapshot.nearest(self._snapshot.real_path(path)))
 
 
 def describe_files(
-    paths: "list[str]", allow: "list[str] | None" = None, snapshot: "Snapshot | None" = None
-) -> "list[dict[str, object]]":
-    """Return what is known of files; see `_Describer.file`."""
+    paths: "Sequence[str]", allow: "Sequence[str]" = (), snapshot: "Snapshot | None" = None
+) -> "tuple[DescribedFile, ...]":
+    """Return what is known of files, in the order of their paths."""
     describer = _Describer(snapshot or Snapshot(), "/")
-    return [describer.file(path, allow or []) for path in paths]
+    return tuple(describer.file(path, allow) for path in paths)
 
 
 def file_identities(
-    paths: "list[str]", snapshot: "Snapshot | None" = None
-) -> "list[list[int] | None]":
+    paths: "Sequence[str]", snapshot: "Snapshot | None" = None
+) -> "tuple[FileIdentity | None, ...]":
     """Return the identities of files, even if they are symlinks; None for missing ones."""
     snapshot = snapshot or Snapshot()
-    return [_identity(snapshot.stat(path, follow=False)) for path in paths]
+    return tuple(_identity(snapshot.stat(path, follow=False)) for path in paths)
 
 
-def folder_contents(path: str, snapshot: "Snapshot | None" = None) -> "list[list[object]]":
+def folder_contents(path: str, snapshot: "Snapshot | None" = None) -> "tuple[NamedFile, ...]":
     """Return path and identity of everything in a directory; empty if it does not exist."""
     snapshot = snapshot or Snapshot()
     paths = ["{}/{}".format(path, name) for name in snapshot.names(path)]
-    return [[each, _identity(snapshot.stat(each, follow=False))] for each in paths]
+    return tuple(NamedFile(each, _identity(snapshot.stat(each, follow=False))) for each in paths)
 
 
-def _identity(stat: "Stat | None") -> "list[int] | None":
+def _identity(stat: "FileStat | None") -> "FileIdentity | None":
     return None if stat is None else stat.identity
-
-
-def _mount(mount: Mount) -> "dict[str, object]":
-    return {
-        "filesystem": mount.filesystem,
-        "mount_point": mount.mount_point,
-        "options": mount.options,
-    }
-
-
-def _stat(stat: "Stat | None") -> "dict[str, object] | None":
-    if stat is None:
-        return None
-    return {
-        "kind": stat.kind,
-        "device": list(stat.device),
-        "rdev": list(stat.rdev),
-        "inode": stat.inode,
-        "size_bytes": stat.size_bytes,
-        "born_ns": stat.born_ns,
-        "owner": stat.owner,
-        "mode": stat.mode,
-    }

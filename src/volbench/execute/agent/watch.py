@@ -17,22 +17,30 @@ _CHUNK_BYTES = 32 * 1024  # Small enough for a slow link to carry other replies 
 _MAX_LINE = 1000  # Of a followed file, whose first line is a time or the counters of a device.
 
 
+class ProgramEvent(typing.NamedTuple):
+    """What happened to a program.
+
+    running                 once
+    output, samples         more of its standard output or samples: text, bytes in all
+    line                    the first line of a followed file has changed: text, its number
+    status                  it has ended: exit status (negative: by a signal)
+    lost                    it has ended, how is unknown: ``reboot``, ``died`` or ``none``
+    quiet                   nothing has changed for a second
+    """
+
+    kind: str
+    text: str = ""
+    number: int = 0
+
+
 def watch(
     control: str,
     output_bytes: int = 0,
     sample_bytes: int = 0,
     followed: "list[str] | None" = None,
     patience_s: float = 0.0,
-) -> "typing.Iterator[dict[str, object] | None]":
+) -> "typing.Iterator[ProgramEvent | None]":
     """Yield what happens to a program, and at last its end.
-
-        {"state": "running"}                         once
-        {"output": text, "bytes": n}                 more of its standard output, n bytes in all
-        {"samples": text, "bytes": n}                more of its samples
-        {"file": number, "line": text}               the first line of a followed file has changed
-        {"status": n}                                it has ended (negative: by a signal)
-        {"lost": "reboot" | "died" | "none"}         it has ended, how is unknown
-        {}                                           nothing has changed for a second
 
     Args:
         control: its control folder.
@@ -61,13 +69,13 @@ class _Watch:
         self._is_running = False
         self._has_ended = False
 
-    def events(self) -> "typing.Iterator[dict[str, object] | None]":
+    def events(self) -> "typing.Iterator[ProgramEvent | None]":
         """Yield events until the program and its sampler have ended."""
         pushed_s = time.monotonic()
         try:
             while True:
                 end = self._end()
-                is_over = bool(end) and not is_running(self._control, "supervisor_")
+                is_over = end is not None and not is_running(self._control, "supervisor_")
                 is_quiet = True
                 for event in self._changes(end):
                     is_quiet = False
@@ -78,7 +86,7 @@ class _Watch:
                     pushed_s = time.monotonic()
                 elif time.monotonic() - pushed_s >= _ALIVE_S:
                     pushed_s = time.monotonic()
-                    yield {}
+                    yield ProgramEvent("quiet")
                 else:
                     yield None
                 self._sleep()
@@ -86,41 +94,44 @@ class _Watch:
             if self._news >= 0:
                 os.close(self._news)
 
-    def _changes(self, end: "dict[str, object]") -> "typing.Iterator[dict[str, object] | None]":
+    def _changes(self, end: "ProgramEvent | None") -> "typing.Iterator[ProgramEvent]":
         """Yield all that has changed since the last call."""
         if not self._is_running and not end and is_running(self._control):
             self._is_running = True
-            yield {"state": "running"}
+            yield ProgramEvent("running")
         for name, file in zip(("output", "samples"), self._files):  # noqa: B905 - not in Python 3.6
             while True:
-                text = file.read(is_last=bool(end))
+                text = file.read(is_last=end is not None)
                 if not text:
                     break
-                yield {name: text, "bytes": file.offset}
+                yield ProgramEvent(name, text, file.offset)
         for number, line in enumerate(self._followed):
             if line.has_changed():
-                yield {"file": number, "line": line.text}
+                yield ProgramEvent("line", line.text, number)
         if end and not self._has_ended:
             self._has_ended = True
             yield end
 
-    def _end(self) -> "dict[str, object]":
-        """Return the end of the program; empty while it runs."""
-        status = read_json(self._control + "/end").get("status")
-        if isinstance(status, int):
-            return {"status": status}
+    def _end(self) -> "ProgramEvent | None":
+        """Return the end of the program; None while it runs."""
+        ended = self._recorded_end()
+        if ended is not None:
+            return ended
         state = read_json(self._control + "/state")
-        is_due = time.monotonic() >= self._until_s
         if state.get("boot", "") not in ("", boot_id()):
-            return {"lost": "reboot"}
+            return ProgramEvent("lost", "reboot")
         if not state.get("pid"):
-            if not is_due or is_supervised(self._control):
-                return {}
-            return {"lost": "died" if os.path.isdir(self._control + "/start") else "none"}
+            if time.monotonic() < self._until_s or is_supervised(self._control):
+                return None
+            is_claimed = os.path.isdir(self._control + "/start")
+            return ProgramEvent("lost", "died" if is_claimed else "none")
         if is_running(self._control) or is_running(self._control, "supervisor_"):
-            return {}
+            return None
+        return self._recorded_end() or ProgramEvent("lost", "died")
+
+    def _recorded_end(self) -> "ProgramEvent | None":
         status = read_json(self._control + "/end").get("status")
-        return {"status": status} if isinstance(status, int) else {"lost": "died"}
+        return ProgramEvent("status", number=status) if isinstance(status, int) else None
 
     def _sleep(self) -> None:
         """Wait for news, or for the next look."""

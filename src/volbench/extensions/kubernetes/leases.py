@@ -191,10 +191,11 @@ def _is_alive(cluster: Cluster, described: Manifest) -> bool | None:
 
 def _process(pid: int) -> Manifest:
     from volbench.engine.hosts.orphans import identify
+    from volbench.execute.agent.files import real_path
     from volbench.execute.local import LocalExecutor
 
     here = LocalExecutor()
-    namespace = here.real_path("/proc/self/ns/pid").rpartition("/")[2]
+    namespace = here.ask(real_path, "/proc/self/ns/pid").rpartition("/")[2]
     return identify(here, pid) | {_NAMESPACE: namespace}
 
 

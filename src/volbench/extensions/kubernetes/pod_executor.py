@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any, Self
 from websocket import ABNF, WebSocketException
 
 from volbench.errors import ConnectError, InputError, TransportError, VolbenchError, quoted
+from volbench.execute.agent.facts import Survey
 from volbench.execute.agent_executor import AgentExecutor
 from volbench.execute.channels import (
     STDERR_LIMIT_BYTES,
@@ -342,11 +343,10 @@ class PodExecutor(AgentExecutor):
         self.shared_locks = LeaseLocks(cluster, node=pod.node, campaign=pod.campaign)
         self._pod = pod
 
-    def survey(self) -> tuple[object, tuple[ClockReading, ...]]:
+    def survey(self) -> tuple[Survey, tuple[ClockReading, ...]]:
         """Return the facts of the machine of the node: pods of one node share its limits."""
         answer, readings = super().survey()
-        known = answer if isinstance(answer, dict) else {}
-        return {**known, "machine_id": self._pod.machine or self._pod.node}, readings
+        return answer._replace(machine_id=self._pod.machine or self._pod.node), readings
 
 
 class PodConnections:

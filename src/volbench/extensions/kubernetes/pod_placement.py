@@ -24,8 +24,9 @@ from volbench.cli.verb_groups import questions_shown
 from volbench.engine.campaign.prepare import CampaignRequest, Prepared
 from volbench.engine.guard.run_guard import may_write
 from volbench.engine.hosts.connected_host import on_every_host
-from volbench.engine.hosts.described_volumes import VolumeQuestion, look_at
+from volbench.engine.hosts.described_volumes import look_at
 from volbench.errors import InputError, RefusedError, StoppedError, VolbenchError
+from volbench.execute.agent.volumes import VolumeQuestion
 from volbench.execute.connect import HostKeyPolicy
 from volbench.execute.scheduler import on_each
 from volbench.extensions.kubernetes.api_values import quantity_bytes

@@ -12,7 +12,6 @@ from pathlib import Path
 import click
 
 from volbench.engine.campaign.campaign_state import RunStates
-from volbench.engine.hosts.orphans import lifetime_of
 from volbench.errors import (
     ConnectError,
     DeadlineError,
@@ -20,6 +19,7 @@ from volbench.errors import (
     VolbenchError,
     quoted,
 )
+from volbench.execute.agent.processes import lifetime
 from volbench.extensions.kubernetes.cluster import PATIENCE_S, Cluster, Manifest
 from volbench.extensions.kubernetes.leases import held_lease
 from volbench.extensions.kubernetes.manifests import PODS, owner_reference
@@ -170,7 +170,7 @@ class _Revival:
             lost = [
                 run
                 for run, handle in _running(self.root, host).items()
-                if not (handle and lifetime_of(executor, handle))
+                if not (handle and executor.ask(lifetime, handle))
             ]
         finally:
             executor.close()

@@ -19,6 +19,8 @@ from volbench.analyse.frames.kernel_counters import Sample, SampleReader, disk_r
 from volbench.engine.campaign.campaign_engine import outcome_of
 from volbench.engine.run.process_watch import StopRequest
 from volbench.errors import CampaignError, VolbenchError, quoted
+from volbench.execute.agent.kernel_sampler import sample_disks
+from volbench.execute.agent.observation.process_io import sample_processes
 from volbench.extensions.watching.disk_logs import DiskLog, WatchLog, split_sample
 from volbench.extensions.watching.starts import QUIET_S, StaggeredStarts, Starts
 from volbench.extensions.watching.user_marks import MarkReader
@@ -48,7 +50,6 @@ _POLL_S = 0.5  # Shorter than a user notices after Ctrl-C.
 _RETRY_S = 5.0  # Between two attempts to reach a host.
 # Rates of the live table's first line, for reads and writes
 TOTALLED = ("read_iops", "write_iops", "read_bw_bytes_per_s", "write_bw_bytes_per_s")
-_SILENCE_S = 30.0  # For a sample beyond its interval, on a busy host.
 # The same until a host is said not to answer; and since its agent was heard, which says something
 # every 15 s. Noticed by: tests/fleet/test_watch.py
 _LATE_S, _UNHEARD_S = 5.0, 20.0
@@ -57,7 +58,6 @@ _LATE_S, _UNHEARD_S = 5.0, 20.0
 _MIN_LAST_S = 1.0
 _LAST_S = 5.0  # For the last samples: Ctrl-C does not wait for longer.
 _TOO_SHORT = "it ended before the second sample"
-_DISKS, _PROCESSES = "sample_disks", "sample_processes"  # Operations of the agent
 # Samples of the disks for one of the processes, whose rates are needed less often: a month of both
 # at 10 s is to take 50 MB. Noticed by: benchmarks/watch.py
 PROCESS_SAMPLES = 5
@@ -142,7 +142,7 @@ class Watch:
         self._stop = stop
         self._is_over = False
         self._interval_s = campaign.runs[0].device_sample_s
-        self._arrived: queue.SimpleQueue[tuple[_HostState, str, str | VolbenchError]] = (
+        self._arrived: queue.SimpleQueue[tuple[_HostState, bool, str | VolbenchError]] = (
             queue.SimpleQueue()
         )
         self._processes: dict[str, Interval | str] = {}
@@ -159,8 +159,8 @@ class Watch:
         self._tell(CampaignStarted(self._campaign, self._campaign.runs))
         jobs = list(dict.fromkeys(run.job for run in self._campaign.runs))
         for state in self._hosts:
-            for operation in (_DISKS, _PROCESSES):
-                Thread(target=self._follow, args=(state, operation), daemon=True).start()
+            for is_of_processes in (False, True):
+                Thread(target=self._follow, args=(state, is_of_processes), daemon=True).start()
         try:
             for index, job in enumerate(jobs):
                 with self._job(journal, job):
@@ -219,12 +219,12 @@ class Watch:
                 threads[-1].start()
         for thread in threads:
             thread.join(max(0.0, now_s + _LAST_S - time.monotonic()))
-        last: dict[tuple[str, str], tuple[_HostState, str, str | VolbenchError]] = {}
+        last: dict[tuple[str, bool], tuple[_HostState, bool, str | VolbenchError]] = {}
         while not self._arrived.empty():
-            state, operation, part = self._arrived.get()
-            last[state.watched.host.name, operation] = state, operation, part
-        for state, operation, part in last.values():
-            self._handle(state, operation, part)
+            state, is_of_processes, part = self._arrived.get()
+            last[state.watched.host.name, is_of_processes] = state, is_of_processes, part
+        for arrived in last.values():
+            self._handle(*arrived)
 
     def _check_link(self, state: _HostState) -> None:
         """Say that a host does not answer before its connection is given up."""
@@ -248,48 +248,45 @@ class Watch:
     def _disks_of(self, state: _HostState) -> list[LiveDisk]:
         return [disk for disk in self.disks if disk.host == state.watched.host.name]
 
-    def _follow(self, state: _HostState, operation: str) -> None:
+    def _follow(self, state: _HostState, is_of_processes: bool) -> None:  # noqa: FBT001 - of a thread
         """Receive samples of a host, in a thread of its own, until there are none any more."""
 
-        def take(part: object) -> None:
+        def take(part: str | None) -> None:
             if self._is_over or self._stop.requested:
                 raise _StopStreamError
-            if isinstance(part, str):
-                self._arrived.put((state, operation, part))
+            if part is not None:
+                self._arrived.put((state, is_of_processes, part))
 
         while not (self._is_over or self._stop.requested):
-            error = self._receive(state, operation, take)
+            error = self._receive(state, take, is_of_processes=is_of_processes)
             if error is None or not error.transient:
                 return  # the watch is over, or the user is not root
             time.sleep(_RETRY_S)
 
     def _receive_one(self, state: _HostState) -> None:
-        def take(part: object) -> None:
-            if isinstance(part, str):
-                self._arrived.put((state, _DISKS, part))
+        def take(part: str | None) -> None:
+            if part is not None:
+                self._arrived.put((state, False, part))
                 raise _StopStreamError
 
-        self._receive(state, _DISKS, take)
+        self._receive(state, take, is_of_processes=False)
 
     def _receive(
-        self, state: _HostState, operation: str, take: Callable[[object], None]
+        self, state: _HostState, take: Callable[[str | None], None], *, is_of_processes: bool
     ) -> VolbenchError | None:
         """Let a function take samples of a host until it stops that; return what failed."""
-        devices = [name for disk in state.watched.disks for name in disk.devices]
-        rarer_s = min(PROCESS_SAMPLES * self._interval_s, _MAX_PROCESSES_S)
-        arguments: dict[str, dict[str, object]] = {
-            _DISKS: {"devices": list(dict.fromkeys(devices)), "interval_s": self._interval_s},
-            _PROCESSES: {"interval_s": rarer_s},
-        }
-        within_s = self._interval_s if operation == _DISKS else _MAX_PROCESSES_S
+        executor = state.watched.host.executor
         try:
             with suppress(_StopStreamError):
-                executor = state.watched.host.executor
-                executor.stream(
-                    operation, take, within_s=within_s + _SILENCE_S, **arguments[operation]
-                )
+                if is_of_processes:
+                    rarer_s = min(PROCESS_SAMPLES * self._interval_s, _MAX_PROCESSES_S)
+                    executor.stream(sample_processes, take, rarer_s)
+                else:
+                    names = [name for disk in state.watched.disks for name in disk.devices]
+                    devices = list(dict.fromkeys(names))
+                    executor.stream(sample_disks, take, devices, self._interval_s)
         except VolbenchError as error:
-            self._arrived.put((state, operation, error))
+            self._arrived.put((state, is_of_processes, error))
             return error
         return None
 
@@ -299,9 +296,14 @@ class Watch:
             return self._handle(*self._arrived.get(timeout=wait_s))
         return False
 
-    def _handle(self, state: _HostState, operation: str, part: str | VolbenchError) -> bool:
+    def _handle(
+        self,
+        state: _HostState,
+        is_of_processes: bool,  # noqa: FBT001 - as it arrived
+        part: str | VolbenchError,
+    ) -> bool:
         """Record a sample, or why there is none; return whether there are new rates."""
-        if operation == _PROCESSES:
+        if is_of_processes:
             self._take_processes(state, part)
             return False
         mine = self._disks_of(state)

@@ -11,9 +11,11 @@ from pathlib import Path, PurePosixPath
 from volbench import __version__
 from volbench.engine.guard.volume_targets import pin_of, volume_facts
 from volbench.engine.hosts.connected_host import Clock, ConnectedHost, on_every_host
-from volbench.engine.hosts.described_volumes import VolumeQuestion, look_at
+from volbench.engine.hosts.described_volumes import look_at
 from volbench.engine.hosts.host_facts import probe_host, survey_machine
 from volbench.errors import InputError
+from volbench.execute.agent.files import read_files
+from volbench.execute.agent.volumes import VolumeQuestion
 from volbench.execute.protocol import Executor
 from volbench.model.campaign.planned_run import Campaign, Run, Section, Volume, VolumeKind
 from volbench.model.profile.profile_model import Tool
@@ -60,14 +62,14 @@ def find_disks(hosts: Sequence[ConnectedHost], targets: Sequence[str]) -> list[W
     """
 
     def find(host: ConnectedHost) -> WatchedHost:
-        survey = survey_machine(host.executor)
+        survey, clock = survey_machine(host.executor)
         named = targets or _disks_of(host.executor)
         disks = _described(host, named)
         return WatchedHost(
             host,
             probe_host(host.executor, survey=survey),
             disks,
-            survey.clock or Clock(),
+            clock or Clock(),
             survey.boot_id,
         )
 
@@ -93,11 +95,11 @@ def without_second_names(hosts: Sequence[WatchedHost]) -> tuple[list[WatchedHost
 
 def _disks_of(executor: Executor) -> list[str]:
     """Return the nodes of all disks with a capacity, partitions and layers left out."""
-    (text,) = executor.read_files(["/proc/diskstats"])
+    (text,) = executor.ask(read_files, ["/proc/diskstats"])
     names = [fields[2] for line in (text or "").splitlines() if len(fields := line.split()) > 2]
     folders = [f"/sys/class/block/{name.replace('/', '!')}" for name in names]
-    facts = executor.read_files(
-        [f"{folder}/{fact}" for folder in folders for fact in ("size", "partition")]
+    facts = executor.ask(
+        read_files, [f"{folder}/{fact}" for folder in folders for fact in ("size", "partition")]
     )
     found = [
         f"/dev/{name}"
