@@ -281,7 +281,7 @@ def test_attached_sampling_ends_with_its_controller(folder: Path) -> None:
         "import sys; from volbench.execute.agent import supervisor as s; "
         "print(s.launch(argv=['sleep', '60'], cwd=sys.argv[1], stderr=sys.argv[1] + '/err', "
         "control=sys.argv[1] + '/.c', longest_s=90.0, attached=True, sampling="
-        "{'devices': [], 'interval_s': 0.1, 'is_tail_followed': False})['pid'])"
+        "{'devices': [], 'interval_s': 0.1, 'is_tail_followed': False}).pid)"
     )
     pid = int(
         subprocess.run(
