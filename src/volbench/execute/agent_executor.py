@@ -57,6 +57,12 @@ _WRITABLE_HINT = "check permissions and free space"
 P = ParamSpec("P")
 T = TypeVar("T")
 
+_WORK_FOLDER = ".volbench"
+_DEVICE_TOOLS = frozenset({"blkid", "blockdev", "fio", "fuser", "lsof", "nvme", "smartctl"})
+# What a host with sudo repeats as root if the login user may not do it
+_AS_OWNER = (make_private_folder, remove_exactly, remove_work_folder)
+_DEVICE_FOLDERS = ("/dev/", "/sys/dev/block/")
+
 
 class AgentHost(ABC):
     """A host that answers `ask`."""
@@ -121,13 +127,6 @@ def not_written(error: OperationError, host: str) -> TransportError:
     verb = f"written on {host}" if host else "written"
     message, hint = unwritten(path, reason or error.kind, hint="check permissions", verb=verb)
     return TransportError(message, hint=hint)
-
-
-_WORK_FOLDER = ".volbench"
-_DEVICE_TOOLS = frozenset({"blkid", "blockdev", "fio", "fuser", "lsof", "nvme", "smartctl"})
-# What a host with sudo repeats as root if the login user may not do it
-_AS_OWNER = (make_private_folder, remove_exactly, remove_work_folder)
-_DEVICE_FOLDERS = ("/dev/", "/sys/dev/block/")
 
 
 class AgentExecutor(AgentHost):

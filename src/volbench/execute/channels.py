@@ -30,6 +30,10 @@ STDERR_LIMIT_BYTES = 65_536  # Enough for the last lines of a traceback; the res
 OnOutput = Callable[[bytes], None]
 """Receives standard output in chunks, as it arrives; must not block."""
 
+T = TypeVar("T")
+# Maximum time that a host may be unreachable before giving up; programs there continue
+PATIENCE_S = 600.0
+
 
 @dataclass(frozen=True)
 class ProgramEnd:
@@ -202,12 +206,6 @@ class SubprocessStream:
         on_end, self._on_end = self._on_end, None
         if on_end is not None:
             on_end(ProgramEnd(status, self._errors.decode("utf-8", "replace")))
-
-
-T = TypeVar("T")
-
-# Maximum time that a host may be unreachable before giving up; programs there continue
-PATIENCE_S = 600.0
 
 
 @dataclass(frozen=True)

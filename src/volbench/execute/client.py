@@ -64,6 +64,8 @@ _SHELL_HINT = (
     "start no other shell (exec zsh) for commands"
 )
 
+T = TypeVar("T")
+
 
 class PythonError(TransportError):
     """A host has no Python that can run the agent."""
@@ -73,7 +75,6 @@ class PythonError(TransportError):
 
 
 Arguments = Mapping[str, object]
-T = TypeVar("T")
 Part = TypeVar("Part")
 
 

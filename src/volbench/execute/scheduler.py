@@ -29,6 +29,11 @@ MAX_THREADS = 64  # Idle threads are cheap; queueing behind unresponsive hosts c
 
 _limit: ContextVar[int] = ContextVar("_limit", default=MAX_THREADS)
 
+THREADS_MAX = 64  # Threads that drive work, apart from those that are stuck
+# A thread that is busy with one step for longer, such as with a hung host, is replaced
+STUCK_S = 30.0
+_TICK_S = 0.01  # Waits that end within this time end together
+
 
 @contextmanager
 def parallel_limit(count: int) -> Iterator[None]:
@@ -55,13 +60,6 @@ def on_each(items: Iterable[T], work: Callable[[T], R]) -> list[R | VolbenchErro
         return [attempt(item) for item in listed]
     with ThreadPoolExecutor(threads_max, thread_name_prefix="host") as threads:
         return list(threads.map(attempt, listed))
-
-
-THREADS_MAX = 64  # Threads that drive work, apart from those that are stuck
-# A thread that is busy with one step for longer, such as with a hung host, is replaced
-STUCK_S = 30.0
-
-_TICK_S = 0.01  # Waits that end within this time end together
 
 
 @dataclass(frozen=True)

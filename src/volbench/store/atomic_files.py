@@ -28,6 +28,11 @@ _NAME_CHARACTERS = 50
 _READER_POLL_S = 0.1
 """Shorter than a user notices; a pipe without a reader cannot be opened without blocking."""
 
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
+# Upper bound of the files that are read whole: the plan of 20,000 runs, a result of 1,000 jobs.
+# Noticed by: tests/store/test_oversized_files.py
+MAX_FILE_BYTES = 256 << 20
+
 
 @contextmanager
 def replaced_file(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
@@ -181,8 +186,6 @@ def unwritable(path: Path, error: OSError) -> ArchiveError:
 
 Model = TypeVar("Model", bound="Frozen")
 
-_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
-
 
 def parse_json(content: bytes) -> object:
     """Parse JSON of a stored file."""
@@ -212,11 +215,6 @@ def first_error(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_input=False)[0]
     location = ".".join(str(key) for key in first["loc"])
     return f"{location}: {first['msg']}" if location else first["msg"]
-
-
-# Upper bound of the files that are read whole: the plan of 20,000 runs, a result of 1,000 jobs.
-# Noticed by: tests/store/test_oversized_files.py
-MAX_FILE_BYTES = 256 << 20
 
 
 def open_regular(

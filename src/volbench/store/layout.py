@@ -20,6 +20,8 @@ STATUS = "status.json"
 # Files that record the checksums of the others in their folder
 UNCHECKED = frozenset({STATUS, "probe.json"})
 
+_MAX_DEPTH = 100  # Python's own walk ends at some 1,000. Noticed by: test_folders_of_campaigns.py
+
 
 @dataclass(frozen=True)
 class RunFolder:
@@ -176,9 +178,6 @@ class Layout:
     def probe(self, role: str) -> ProbeFolder:
         """Return the folder of the cold-volume probe of one role's volume."""
         return ProbeFolder(self.root / "probe" / role)
-
-
-_MAX_DEPTH = 100  # Python's own walk ends at some 1,000. Noticed by: test_folders_of_campaigns.py
 
 
 def walk(

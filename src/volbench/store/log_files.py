@@ -45,6 +45,14 @@ _CHUNK_BYTES = 1 << 20
 
 _Opener = Callable[[BinaryIO, int], bytes]
 
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_GZIP = ".gz"
+_XZ = ".xz"
+
 
 def _reader(module: ModuleType) -> _Opener:
     def read(source: BinaryIO, limit_bytes: int) -> bytes:
@@ -72,11 +80,6 @@ _BY_MAGIC: tuple[tuple[bytes, _Opener], ...] = (
     (b"\xfd7zXZ\x00", _reader(lzma)),
     (b"BZh", _reader(bz2)),
     (b"\x28\xb5\x2f\xfd", _zstd),
-)
-_BOMS = (
-    (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
 )
 
 
@@ -129,10 +132,6 @@ def is_binary(content: bytes) -> bool:
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return False
     return b"\0" in content[:65536]
-
-
-_GZIP = ".gz"
-_XZ = ".xz"
 
 
 def _unreadable_errors() -> tuple[type[Exception], ...]:

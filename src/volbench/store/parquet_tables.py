@@ -43,6 +43,28 @@ _ARROW = {"string": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool
 # Rows of a row group: some 15 MB as texts and numbers, and few groups to read
 _GROUP_ROWS = 100_000
 
+# Incremented when the same raw files yield different values, so that tables are rebuilt
+TABLES_VERSION = "22"
+# Incremented when the same rows yield different verdicts, findings or aggregates
+RULES_VERSION = "22"
+# Rows that a section of a run has at most in each frame without a time
+_SECTION_ROWS = {
+    "histogram": 35_000,
+    "findings": 2_000,
+    "percentiles": 300,
+    "shares": 200,
+    "processes": 50_000,
+}
+_OTHER_ROWS = 50
+_DIRECTIONS, _DEVICES = 4, 100  # Series of a section, and of a host
+# Duration that a run without a runtime has at most; the table of a longer one is made each time
+_UNKNOWN_S = 86_400.0
+_SLACK_S = 3_600.0  # Before and after the runtime: layout, ramp, write-back, a volume that hangs
+_MAX_DIGITS = 10  # Of a runtime
+# Bytes of a row, and of a small table, before compression.
+# Noticed by: tests/store/test_oversized_files.py
+_MAX_ROW_BYTES, _FREE_BYTES = 8 << 10, 64 << 20
+
 
 def schema_of(columns: Sequence[Column]) -> pa.Schema:
     """Return the Arrow schema of a frame, with unit and meaning as field metadata."""
@@ -254,12 +276,6 @@ def _columns_digest(frame: str) -> str:
     return blake2b(repr(columns).encode(), digest_size=8).hexdigest()
 
 
-# Incremented when the same raw files yield different values, so that tables are rebuilt
-TABLES_VERSION = "22"
-# Incremented when the same rows yield different verdicts, findings or aggregates
-RULES_VERSION = "22"
-
-
 def _files_in(folder: Path) -> list[tuple[str, int]]:
     """Return name and size of each file in a folder; none if it is missing or unreadable."""
     try:
@@ -293,25 +309,6 @@ def fingerprint_of(
     for role in campaign.cold_probe_roles:
         add_files(layout.probe(role).path)
     return digest.hexdigest()
-
-
-# Rows that a section of a run has at most in each frame without a time
-_SECTION_ROWS = {
-    "histogram": 35_000,
-    "findings": 2_000,
-    "percentiles": 300,
-    "shares": 200,
-    "processes": 50_000,
-}
-_OTHER_ROWS = 50
-_DIRECTIONS, _DEVICES = 4, 100  # Series of a section, and of a host
-# Duration that a run without a runtime has at most; the table of a longer one is made each time
-_UNKNOWN_S = 86_400.0
-_SLACK_S = 3_600.0  # Before and after the runtime: layout, ramp, write-back, a volume that hangs
-_MAX_DIGITS = 10  # Of a runtime
-# Bytes of a row, and of a small table, before compression.
-# Noticed by: tests/store/test_oversized_files.py
-_MAX_ROW_BYTES, _FREE_BYTES = 8 << 10, 64 << 20
 
 
 def max_rows(campaign: Campaign, name: str) -> int:

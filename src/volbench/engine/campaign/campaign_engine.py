@@ -61,6 +61,9 @@ _OUTCOMES: Sequence[tuple[RunState, ...]] = (
     (RunState.PLANNED, RunState.INTERRUPTED, RunState.RUNNING),
 )
 
+# Time for which a ready process waits for its start after its controller was lost: a day
+PATIENCE_S = 86400.0
+
 
 def run_campaign(
     layout: Layout,
@@ -379,10 +382,6 @@ def _next_step(end: CampaignEnded, root: Path, *, are_hosts_kept: bool) -> str:
     if not (are_hosts_kept or end.left):
         return "its pods and volumes are removed: to repeat them, run the campaign again"
     return f"repeat the failed runs: volbench resume {quoted(root)} --retry-failed"
-
-
-# Time for which a ready process waits for its start after its controller was lost: a day
-PATIENCE_S = 86400.0
 
 
 class Steps:

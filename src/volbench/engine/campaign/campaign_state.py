@@ -37,6 +37,11 @@ if TYPE_CHECKING:
 SILENT_S = 10.0
 _LOOK_S = 1.0
 
+# Seconds a run may be late. A full provider-side cache can hang a volume for 8 minutes ("Disk
+# performance on Azure Kubernetes Service, part 1", Stian Øvrevåge, 2019).
+GRACE_S = 600.0
+UNFINISHED = 0  # In `Settings.redo_steps`: all steps that only some clients finished
+
 
 @dataclass(frozen=True)
 class CampaignContext:
@@ -158,13 +163,6 @@ def _report_silence(attendance: Attendance, listener: Listener, ended: Flag) -> 
                 listener(HostSilent(host, silent_s))
             elif silent_s < SILENT_S and host in since_s:
                 listener(HostBack(host, time.monotonic() - since_s.pop(host)))
-
-
-# Seconds a run may be late. A full provider-side cache can hang a volume for 8 minutes ("Disk
-# performance on Azure Kubernetes Service, part 1", Stian Øvrevåge, 2019).
-GRACE_S = 600.0
-
-UNFINISHED = 0  # In `Settings.redo_steps`: all steps that only some clients finished
 
 
 @dataclass(frozen=True)

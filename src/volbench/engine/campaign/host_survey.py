@@ -31,6 +31,10 @@ from volbench.store.layout import RunFolder
 
 _READ = {"rw": "read", "bs": "4096", "size": "4096"}
 
+_DEADLINE_S = 60.0
+_SAMPLE_S = 1.0
+_OPTIONS = {"ioengine": "null", "rw": "read", "bs": "4096", "size": "1048576"}
+
 
 @dataclass(frozen=True)
 class HostSurvey:
@@ -129,11 +133,6 @@ def _groups(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, ...]]:
         if key:
             names_by_key.setdefault(key, []).append(name)
     return [tuple(names) for names in names_by_key.values() if len(set(names)) > 1]
-
-
-_DEADLINE_S = 60.0
-_SAMPLE_S = 1.0
-_OPTIONS = {"ioengine": "null", "rw": "read", "bs": "4096", "size": "1048576"}
 
 
 def rehearse(host: ConnectedHost, machine: Survey, clock: Clock | None) -> None:

@@ -21,6 +21,10 @@ from volbench.units import format_duration, format_rate, format_size
 
 IsDone = Callable[[Run], bool]
 
+# Speed-up by which doubling numjobs pays off; less is noise on a cloud volume.
+# Noticed by: test_warmup_preparation.py::test_numjobs_double_until_that_gains_too_little
+GAIN = 0.1
+
 
 @dataclass(frozen=True)
 class Moved:
@@ -177,11 +181,6 @@ def progress_words(
 def _duration(seconds: float) -> str:
     """Return a time, below a minute to a tenth of a second."""
     return f"{seconds:.1f} s" if seconds < 60 else format_duration(round(seconds))
-
-
-# Speed-up by which doubling numjobs pays off; less is noise on a cloud volume.
-# Noticed by: test_warmup_preparation.py::test_numjobs_double_until_that_gains_too_little
-GAIN = 0.1
 
 
 def sizes_of(

@@ -41,6 +41,8 @@ _Reason = tuple[str, str]
 # size (put_partition in block/partitions/msdos.c of the kernel)
 _EXTENDED_BYTES = 4096
 
+_WIPE = "if everything on it may be erased, add --wipe-signatures to --allow-destroy"
+
 
 @dataclass(frozen=True)
 class Attachment:
@@ -260,9 +262,6 @@ def _occupied(content: Content) -> _Reason | None:
     if content.mark or content.is_unidentified:
         return f"holds {content}", f"examine it with volbench hosts; {_WIPE}"
     return None
-
-
-_WIPE = "if everything on it may be erased, add --wipe-signatures to --allow-destroy"
 
 
 def _member(part: Part) -> str:

@@ -27,6 +27,9 @@ _SERIAL = "serial:"
 _MAX_JOB_FILES_CHARS = 64 << 10
 _CPU_LIST = re.compile(r"(\d+(-\d+)?(,\d+(-\d+)?)*)?")
 
+_DEFAULT_BLOCK = 4096
+_BLOCKS = ("bs", "bsrange", "bssplit")
+
 
 def check_campaign(
     host: ConnectedHost, campaign: Campaign, *, facts: HostFacts, campaign_dir: str
@@ -101,9 +104,6 @@ def _check_blocks(run: Run, state: HostState) -> None:
             hint=f"leave the job out with --set '{run.job}=', or all such jobs with a pattern "
             "such as --set '*-512='",
         )
-
-
-_DEFAULT_BLOCK = 4096
 
 
 def _direct_block(options: Mapping[str, str]) -> int:
@@ -287,9 +287,6 @@ def _memory_bytes(options: Mapping[str, str]) -> int:
     block_bytes = max(map(int, sizes), default=_DEFAULT_BLOCK)
     job_bytes = int(options.get("iodepth", "1")) * block_bytes + int(options.get("lockmem", "0"))
     return int(options.get("numjobs", "1")) * job_bytes
-
-
-_BLOCKS = ("bs", "bsrange", "bssplit")
 
 
 def check_job_files(host: ConnectedHost, runs: Sequence[Run]) -> None:

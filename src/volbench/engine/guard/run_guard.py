@@ -45,6 +45,10 @@ RESULT_BYTES = 16 * _MIB
 # Noticed by: test_file_guard.py::test_space_is_checked_with_a_reserve
 RESERVE_SHARE = 0.05
 
+_KIND_NAMES = {"block": "a block device", "char": "a character device", "directory": "a folder"}
+_STICKY = 0o1000
+_WRITABLE_BY_OTHERS = 0o022
+
 
 class RunConsent(Consent):
     """Consent of the user, for the runs of one host; paths are those of the host."""
@@ -235,11 +239,6 @@ def describe_device(facts: VolumeFacts, *, host: str) -> str:
 def _printable(text: str) -> str:
     """Return text without control characters, which labels may contain."""
     return "".join(c if c.isprintable() else "?" for c in text)
-
-
-_KIND_NAMES = {"block": "a block device", "char": "a character device", "directory": "a folder"}
-_STICKY = 0o1000
-_WRITABLE_BY_OTHERS = 0o022
 
 
 def folder_of(volume: Volume) -> str:

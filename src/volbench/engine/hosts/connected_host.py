@@ -17,6 +17,8 @@ from volbench.execute.protocol import ClockReading, Executor
 from volbench.execute.scheduler import on_each
 from volbench.model.campaign.host import LOCAL, Host
 
+_MAX_LISTED = 5
+
 
 @dataclass(frozen=True)
 class Clock:
@@ -45,8 +47,6 @@ def estimate_clock(readings: Sequence[ClockReading]) -> Clock:
 def _bound_s(reading: ClockReading) -> float:
     return (reading.received_s - reading.sent_s + reading.resolution_s) / 2
 
-
-_MAX_LISTED = 5
 
 Found = TypeVar("Found")
 

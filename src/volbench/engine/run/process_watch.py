@@ -32,6 +32,8 @@ PATIENCE_S = {signal.SIGINT: 30.0, signal.SIGTERM: 10.0, signal.SIGKILL: 10.0}
 # Noticed by: test_process_watch.py::test_a_second_request_kills_a_process_that_ignores_the_first
 URGENT_S = 1.0
 
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
 
 class Ending(StrEnum):
     """Reason of a process's end."""
@@ -180,9 +182,6 @@ def _end(process: Process, stop: StopRequest) -> Work[int | None]:
             if stop.urgent and number != signal.SIGKILL:
                 until = min(until, time.monotonic() + URGENT_S)
     return process.poll()
-
-
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class StopRequest:

@@ -54,6 +54,17 @@ _MISMATCH = f"error {errno.EILSEQ}"
 # Line that fio adds to its output for each job with ``exec_prerun`` (backend.c)
 _PRERUN_NOTE = re.compile(rb"^\S.* : Saving output of prerun in .*\n", re.MULTILINE)
 
+# Logs of at least this size are compressed before the next run, since many would fill a disk;
+# smaller logs are compressed at the end of the campaign, so that no run waits for them
+_LARGE_LOG_BYTES = 64 * 1024**2
+# SIGKILL of fio, or of one of its jobs
+_KILLED = re.compile(r"killed by signal 9\b|got signal=9\b")
+# Events and limit of a container's memory, for cgroup v2 and v1
+_MEMORY_FILES = (
+    ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory.max"),
+    ("/sys/fs/cgroup/memory/memory.oom_control", "/sys/fs/cgroup/memory/memory.limit_in_bytes"),
+)
+
 
 @dataclass(frozen=True)
 class RunOutcome:
@@ -165,11 +176,6 @@ def write_status(
 
 if TYPE_CHECKING:
     from volbench.engine.run.stop_when_steady import SteadyWatch
-
-
-# Logs of at least this size are compressed before the next run, since many would fill a disk;
-# smaller logs are compressed at the end of the campaign, so that no run waits for them
-_LARGE_LOG_BYTES = 64 * 1024**2
 
 
 def _ignore(_value: object) -> None:
@@ -367,15 +373,6 @@ class _Execution:
         )
         directory.remove()
         return outcome
-
-
-# SIGKILL of fio, or of one of its jobs
-_KILLED = re.compile(r"killed by signal 9\b|got signal=9\b")
-# Events and limit of a container's memory, for cgroup v2 and v1
-_MEMORY_FILES = (
-    ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory.max"),
-    ("/sys/fs/cgroup/memory/memory.oom_control", "/sys/fs/cgroup/memory/memory.limit_in_bytes"),
-)
 
 
 def memory_limit_words(executor: Executor) -> str:

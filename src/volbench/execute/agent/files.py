@@ -43,6 +43,9 @@ _libc = []  # type: list[object]
 # Device major and minor, inode, and birth in ns since 1970 (0: not recorded by its filesystem)
 FileIdentity = typing.Tuple[int, int, int, int]
 
+CHUNK_BYTES = 65_536  # Over 64 kbit/s a compressed chunk of a log delays other replies by 1 to 2 s.
+_LEVEL = 1  # The host may be measuring something else.
+
 
 class FileStat(typing.NamedTuple):
     """Stat result of a path."""
@@ -402,10 +405,6 @@ def remove_work_folder(base: str, path: str) -> None:
             os.rmdir(base)
         except OSError:  # other work folders are in it
             pass
-
-
-CHUNK_BYTES = 65_536  # Over 64 kbit/s a compressed chunk of a log delays other replies by 1 to 2 s.
-_LEVEL = 1  # The host may be measuring something else.
 
 
 def fetch_folder(path: str, have: "dict[str, int]") -> "Iterator[FolderPart]":

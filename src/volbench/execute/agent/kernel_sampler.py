@@ -41,6 +41,13 @@ SLACK_SHARE = 0.05
 # Noticed by: test_kernel_sampler.py::test_dirty_pages_that_stay_end_the_sampling
 _NOTICEABLE_BYTES = 1024 * 1024
 
+# Models of the disks inside a machine of AWS, Azure and Google Cloud. The machine's limits are
+# those of its remote disks; a temporary disk of Azure has the link.
+_LOCAL = re.compile(
+    "Amazon EC2 NVMe Instance Storage|Microsoft NVMe Direct Disk.*|nvme_card[0-9]*|EphemeralDisk"
+)
+_TEMPORARY = "/dev/disk/azure/resource"
+
 
 class Sampler:
     """Samples of one program, written to an open file.
@@ -280,14 +287,6 @@ def _tasks(path: str) -> "list[str]":
         return os.listdir(path)
     except OSError:  # it ended
         return []
-
-
-# Models of the disks inside a machine of AWS, Azure and Google Cloud. The machine's limits are
-# those of its remote disks; a temporary disk of Azure has the link.
-_LOCAL = re.compile(
-    "Amazon EC2 NVMe Instance Storage|Microsoft NVMe Direct Disk.*|nvme_card[0-9]*|EphemeralDisk"
-)
-_TEMPORARY = "/dev/disk/azure/resource"
 
 
 def other_disks(devices: "list[str]") -> "frozenset[bytes]":

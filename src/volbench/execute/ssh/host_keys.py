@@ -22,6 +22,9 @@ from pathlib import Path
 from volbench.errors import HostKeyError, InputError
 from volbench.execute.ssh.ssh_route import Hop
 
+AUTHORITY = "@cert-authority"
+REVOKED = "@revoked"
+
 
 def default_known_hosts() -> Path:
     """Return the default path of volbench's known_hosts file."""
@@ -136,10 +139,6 @@ def _unwritable(path: Path, error: OSError) -> InputError:
         f"{path} cannot be written: {error.strerror}",
         hint="choose another file with --known-hosts",
     )
-
-
-AUTHORITY = "@cert-authority"
-REVOKED = "@revoked"
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,9 @@ from volbench.errors import InputError
 _SETTING = re.compile(r"\s*([A-Za-z]+)(?:\s*=\s*|\s+)(.*?)\s*$")
 _MAX_DEPTH = 16  # Maximum depth of nested Includes, as in ssh (ssh_config(5), OpenSSH 9.2)
 
+# Stands for ``%`` in a ProxyCommand, whose placeholders paramiko would replace too early
+_PERCENT = "\x01"
+
 
 @dataclass(frozen=True)
 class Entry:
@@ -96,10 +99,6 @@ class SshConfig:
             f"{self.path} cannot be used: {reason}",
             hint="correct the file; `ssh -G HOST` shows how ssh parses it",
         )
-
-
-# Stands for ``%`` in a ProxyCommand, whose placeholders paramiko would replace too early
-_PERCENT = "\x01"
 
 
 def _protected(line: str) -> str:

@@ -23,6 +23,10 @@ _POWERS = {"k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
 _EXACT_US = {"s": 1_000_000, "m": 60_000_000, "h": 3_600_000_000, "d": 86_400_000_000}
 _TRIMMED = frozenset({"filename", "description"})
 
+_LINE_LIMIT = 8191
+_REPLACED = re.compile(r"\$\{[^}]*\}|\$(ncpus|mb_memory|pagesize)")
+_ENGINES_WITHOUT_FILES = frozenset({"null", "cpuio"})
+
 
 @dataclass(frozen=True)
 class AsRead:
@@ -169,10 +173,6 @@ def _duration(microseconds: int) -> str:
     return f"{microseconds}us"
 
 
-_LINE_LIMIT = 8191
-_REPLACED = re.compile(r"\$\{[^}]*\}|\$(ncpus|mb_memory|pagesize)")
-
-
 @dataclass(frozen=True)
 class Setting:
     """One option of the file."""
@@ -261,9 +261,6 @@ def _add_setting(section: SectionText, line: str, number: int, problems: Problem
         )
         return
     section.settings.append(Setting(name.strip(), value if equals else None, number))
-
-
-_ENGINES_WITHOUT_FILES = frozenset({"null", "cpuio"})
 
 
 @dataclass(frozen=True)

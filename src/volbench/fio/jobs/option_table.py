@@ -43,6 +43,22 @@ _MICROSECONDS = frozenset(
 # Options that list values but accept others too, or values with parameters
 _OPEN_CHOICES = frozenset(["mem", "ss", "steadystate", "ioengine", "verify_pattern", "cmdprio"])
 
+_BY_NAME: dict[str, OptionKind] = {
+    **dict.fromkeys(_SIZES, OptionKind.SIZE),
+    **dict.fromkeys(_INTEGERS, OptionKind.INTEGER),
+    **dict.fromkeys(_MICROSECONDS, OptionKind.MICROSECONDS),
+    "bssplit": OptionKind.BLOCK_SPLIT,
+}
+# Text in fio's type to the kind; the first match counts
+_BY_TYPE = (
+    ("time postfix", OptionKind.DURATION),
+    ("empty or boolean", OptionKind.FLAG),
+    ("boolean", OptionKind.BOOLEAN),
+    ("integer", OptionKind.INTEGER),
+    ("floating", OptionKind.FLOATS),
+    ("ranges", OptionKind.SIZE_RANGE),
+)
+
 
 def parse_cmdhelp(text: str) -> Option:
     """Return the option that ``fio --cmdhelp=NAME`` or ``--enghelp=ENGINE,NAME`` describes."""
@@ -79,24 +95,6 @@ def _option(name: str, help_text: str, fields: dict[str, str], choices: tuple[st
         minimum=None if low is None else int(low),
         maximum=None if high is None or int(high) < 0 else int(high),
     )
-
-
-_BY_NAME: dict[str, OptionKind] = {
-    **dict.fromkeys(_SIZES, OptionKind.SIZE),
-    **dict.fromkeys(_INTEGERS, OptionKind.INTEGER),
-    **dict.fromkeys(_MICROSECONDS, OptionKind.MICROSECONDS),
-    "bssplit": OptionKind.BLOCK_SPLIT,
-}
-
-# Text in fio's type to the kind; the first match counts
-_BY_TYPE = (
-    ("time postfix", OptionKind.DURATION),
-    ("empty or boolean", OptionKind.FLAG),
-    ("boolean", OptionKind.BOOLEAN),
-    ("integer", OptionKind.INTEGER),
-    ("floating", OptionKind.FLOATS),
-    ("ranges", OptionKind.SIZE_RANGE),
-)
 
 
 def _kind(name: str, text: str, choices: tuple[str, ...]) -> OptionKind:

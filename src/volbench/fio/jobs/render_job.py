@@ -18,14 +18,20 @@ from volbench.model.profile.secret_values import option_variable, reference, tar
 
 _MEMORY_ENGINES = frozenset({"null", "cpuio", "net", "netsplice"})
 
+_REMOVING = ("unlink", "unlink_each_loop")
+_REMOVING_ENGINES = frozenset({"filedelete", "dirdelete"})
+LOG_PREFIX = "series"  # Prefix of the log files in a run's folder
+_LINE_LIMIT = 8191
+_FILENAME_LIMIT = 4096
+_RENDERED_APART = frozenset({"filename", "replay_redirect", "thread"})
+_ALLOWED_NAME = re.compile(r"(?!include)[A-Za-z0-9_-]+")
+_ALLOWED_HEADER = re.compile(r"[A-Za-z0-9_.-]+")
+_SEEDS = ("randrepeat", "allrandrepeat", "randseed")
+
 
 def writes(run: Run) -> bool:
     """Return whether a run may change its volume."""
     return any(changing_option(run.effective(section)) for section in run.sections)
-
-
-_REMOVING = ("unlink", "unlink_each_loop")
-_REMOVING_ENGINES = frozenset({"filedelete", "dirdelete"})
 
 
 def removes_files(run: Run) -> bool:
@@ -114,16 +120,6 @@ def seconds(canonical: str | None) -> float | None:
     digits = canonical.rstrip("msu")
     factor = {"": 1.0, "s": 1.0, "ms": 1e-3, "us": 1e-6}[canonical[len(digits) :]]
     return float(digits) * factor
-
-
-LOG_PREFIX = "series"  # Prefix of the log files in a run's folder
-
-_LINE_LIMIT = 8191
-_FILENAME_LIMIT = 4096
-_RENDERED_APART = frozenset({"filename", "replay_redirect", "thread"})
-_ALLOWED_NAME = re.compile(r"(?!include)[A-Za-z0-9_-]+")
-_ALLOWED_HEADER = re.compile(r"[A-Za-z0-9_.-]+")
-_SEEDS = ("randrepeat", "allrandrepeat", "randseed")
 
 
 def render(run: Run, *, measuring: bool = True, prerun: str = "") -> str:

@@ -47,6 +47,8 @@ _HEAD_ROWS = 64  # Rows that show the format of a log; some may be invalid
 MAX_LINE_BYTES = 128 << 10  # Longer than a histogram row of 1856 bins with 20 digits each
 NO_ROW = b"\0"
 
+_OLD_WINDOW_S = 0.5  # Minimum window of bw and iops logs before 2.21, the default of bwavgtime
+
 
 @dataclass(frozen=True)
 class Log:
@@ -305,8 +307,6 @@ def _line_blocks(stream: BinaryIO, chunk_bytes: int) -> Iterator[bytes]:
 
 Floats = npt.NDArray[np.float64]
 _Array = TypeVar("_Array", Ints, Floats)
-
-_OLD_WINDOW_S = 0.5  # Minimum window of bw and iops logs before 2.21, the default of bwavgtime
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,18 @@ _PERMILLE = (500, 990, 999)
 
 Triple = tuple[float, float, float]
 
+# Share of windows with a row from which a job's last row is its end.
+# Noticed by: test_section_series.py::test_sparse_rows_do_not_show_when_a_job_ended
+_MIN_DENSE = 0.9
+LATENCIES = ("lat", "clat", "slat")  # Kinds of logs whose values are latencies
+# Directions by fio's number; syncs, which newer versions log too, are not part of a series
+WAYS = (Direction.READ, Direction.WRITE, Direction.TRIM)
+_EXACT = 2**53  # Sums below this are exact in float64, which numpy uses for weights
+# The window in which a job ends is whole if it ends within its last tenth: fio ends some ms early.
+# Noticed by: test_section_series.py::test_the_partial_last_second_of_a_job_is_marked
+_MAX_SHORT_END = 0.1
+_HISTOGRAM_LEAD = 3  # Columns before the bins: time, direction and block size
+
 
 def bin_of(values: Ints) -> Ints:
     """Return the bin index of each value below 2**50, like ``plat_val_to_idx`` in fio."""
@@ -113,10 +125,6 @@ class BinStore:
         self._cold[window] = bins.astype(np.uint16), counts.astype(narrow)
 
 
-# Share of windows with a row from which a job's last row is its end.
-# Noticed by: test_section_series.py::test_sparse_rows_do_not_show_when_a_job_ended
-_MIN_DENSE = 0.9
-
 Flags = npt.NDArray[np.bool_]
 
 
@@ -190,9 +198,6 @@ class Averages:
             leads[number] = lead
         closing: Ints = nearest + np.repeat(leads, np.diff([*breaks.tolist(), len(at)]))
         return closing
-
-
-LATENCIES = ("lat", "clat", "slat")  # Kinds of logs whose values are latencies
 
 
 @dataclass
@@ -295,15 +300,6 @@ def by_direction(
             mine = table if counts[way] == table.shape[1] else table[:, table[2] == way]
             averages.setdefault(way, Averages(windows, span)).add(mine)
     return averages
-
-
-# Directions by fio's number; syncs, which newer versions log too, are not part of a series
-WAYS = (Direction.READ, Direction.WRITE, Direction.TRIM)
-_EXACT = 2**53  # Sums below this are exact in float64, which numpy uses for weights
-# The window in which a job ends is whole if it ends within its last tenth: fio ends some ms early.
-# Noticed by: test_section_series.py::test_the_partial_last_second_of_a_job_is_marked
-_MAX_SHORT_END = 0.1
-_HISTOGRAM_LEAD = 3  # Columns before the bins: time, direction and block size
 
 
 class Counts:

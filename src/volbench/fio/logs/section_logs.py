@@ -70,6 +70,9 @@ _SYNCS = 3
 Head = list[list[int]]
 _Key = tuple[str, int]
 
+MAX_INTERVALS = 400  # Time intervals of one run
+_MERGED_BINS = 8  # fio has 64 bins per doubling of the latency; 8 are as many as a chart can show
+
 
 @dataclass(frozen=True)
 class SeriesReading:
@@ -308,10 +311,6 @@ def _sound(logs: Sequence[Log], recording: Recording) -> list[Log]:
 def are_histograms_wrong(recording: Recording) -> bool:
     """Return whether this version of fio writes wrong histogram logs."""
     return _BROKEN_HISTOGRAMS[0] <= recording.fio_version < _BROKEN_HISTOGRAMS[1]
-
-
-MAX_INTERVALS = 400  # Time intervals of one run
-_MERGED_BINS = 8  # fio has 64 bins per doubling of the latency; 8 are as many as a chart can show
 
 
 @dataclass(frozen=True)

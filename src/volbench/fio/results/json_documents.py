@@ -28,6 +28,12 @@ _QUOTED_LINES = 5
 # Noticed by: tests/extensions/importer/test_forms.py::test_unclosed_braces_are_refused_quickly
 MAX_BROKEN = 100
 
+# Upper bound of counts, sizes, rates and times (in fio's units): 9 PB, or 104 days in ns. Below it
+# every integer is exact as a float, and the sum of a thousand fits in 64 bits.
+_MAX_NUMBER = 2**53
+_UNITS_NS = {"latency_ns": 1, "latency_us": 1_000, "latency_ms": 1_000_000}
+_SLOWEST = ">="
+
 
 class Disputed(dict[str, object]):
     """An object in which keys are repeated with different values; the last value counts."""
@@ -177,11 +183,6 @@ def _nothing(text: str, path: str) -> OutputError:
     )
 
 
-# Upper bound of counts, sizes, rates and times (in fio's units): 9 PB, or 104 days in ns. Below it
-# every integer is exact as a float, and the sum of a thousand fits in 64 bits.
-_MAX_NUMBER = 2**53
-
-
 def are_counts(values: list[object]) -> TypeGuard[list[int]]:
     """Return whether decoded values are plain integers within bounds, as nearly all counts are."""
     if set(map(type, values)) != {int}:
@@ -315,10 +316,6 @@ class Fields:
         if not isinstance(value, dict):
             raise self.wrong(key, "an object")
         return Fields(value, place, self.path)
-
-
-_UNITS_NS = {"latency_ns": 1, "latency_us": 1_000, "latency_ms": 1_000_000}
-_SLOWEST = ">="
 
 
 def read_depth_shares(job: Fields) -> dict[int, float]:

@@ -45,6 +45,10 @@ _MAX_JOBS = 4096  # Upper bound of fio (REAL_MAX_JOBS in fio.h)
 
 _VERSION = re.compile(r"\s*fio-(\d{1,9})\.(\d{1,9})", re.ASCII)
 
+_AMOUNT_KEY = {True: "total_ios", False: "io_bytes"}
+# Unit by suffix of the key: fio 3 prints ``clat_ns``, fio 2 ``clat`` in microseconds
+_UNITS = {"_ns": 1, "": 1000}
+
 
 def parse_version(text: str) -> tuple[int, int]:
     """Return the major and minor version of ``fio-3.33`` or ``fio-3.36-42-gabc-dirty``."""
@@ -230,9 +234,6 @@ def _read_directions(entry: Fields) -> list[DirectionResult]:
     return directions
 
 
-_AMOUNT_KEY = {True: "total_ios", False: "io_bytes"}
-
-
 def _counts_ios(block: Fields) -> bool:
     """Return whether a direction has the number of its I/Os, as all have since fio 2.1.12."""
     return not {"total_ios", "short_ios", "drop_ios"}.isdisjoint(block.raw)
@@ -285,10 +286,6 @@ def _read_sync(block: Fields, *, runtime_s: float) -> list[DirectionResult]:
             lat=lat,
         )
     ]
-
-
-# Unit by suffix of the key: fio 3 prints ``clat_ns``, fio 2 ``clat`` in microseconds
-_UNITS = {"_ns": 1, "": 1000}
 
 
 def read_latency(direction: Fields, kind: str) -> Latency | None:

@@ -86,6 +86,11 @@ _DEPTH_CLASSES = (1, 2, 4, 8, 16, 32, 64)
 
 NORMAL, TERSE = "normal", "terse"
 
+_TERSE = re.compile(
+    r"^(?:[345];(?P<version>fio-[^;]+)|2);(?P<name>[^;]*);(\d{1,9});(\d{1,9});\d+;\d+;"
+)
+_V5 = "5"
+
 
 def read_text_output(text: str, *, path: str = "") -> list[RunOutput]:
     """Return the results in normal or terse output, one per process; none in any other text.
@@ -487,12 +492,6 @@ def _header_options(match: re.Match[str]) -> dict[str, str]:
     }
     options = {name: match[name] for name in ("rw", "ioengine", "iodepth")}
     return options | ({"bs": str(*sizes)} if len(sizes) == 1 else {})
-
-
-_TERSE = re.compile(
-    r"^(?:[345];(?P<version>fio-[^;]+)|2);(?P<name>[^;]*);(\d{1,9});(\d{1,9});\d+;\d+;"
-)
-_V5 = "5"
 
 
 def _terse_output(line: str, *, number: int) -> RunOutput | None:

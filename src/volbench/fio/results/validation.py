@@ -34,6 +34,21 @@ _NUMBERS = re.compile(r"(?P<kept>^Job [^:]*:|err(?:or |=)\d+)|\d+(?:\.\d+)?(?:e[
 _QUOTED_LINES = 3
 _MAX_ERRNO = 4096  # Upper bound of Linux error numbers (MAX_ERRNO in err.h)
 
+_LINE = re.compile(
+    r"Jobs: \d+ \(f=-?\d+\)(?:, [^:]*)?"
+    r"(?:: \[(?P<states>[^\]]*)\]\[(?:[\d.]+|-\.-)%\]"
+    r"(?:\[(?P<bw>[rwt]=[^\]]*)\]\[(?P<iops>[rwt]=[^\]]*) IOPS\])?"
+    r"\[eta [^\]]*\])?\s*",
+    re.ASCII,
+)
+_AMOUNT = re.compile(r"(\d+(?:\.\d+)?)([kKMGTP]?)(i?)(B|b|bit)?(?:/s)?", re.ASCII)
+_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
+_RUNNING = frozenset("RrWwMmDdVFf")
+_STARTING = frozenset("PCIp")
+# Seconds in which fio prints no rates although it runs. Noticed by: test_status_lines.py
+_QUIET_START_S = 3.0
+_MAX_LINE = 65_536
+
 
 @dataclass(frozen=True)
 class Expected:
@@ -158,22 +173,6 @@ def _did(job: JobResult, name: Direction) -> bool:
     return job.direction(name) is not None or (
         name is not Direction.SYNC and job.direction(Direction.MIXED) is not None
     )
-
-
-_LINE = re.compile(
-    r"Jobs: \d+ \(f=-?\d+\)(?:, [^:]*)?"
-    r"(?:: \[(?P<states>[^\]]*)\]\[(?:[\d.]+|-\.-)%\]"
-    r"(?:\[(?P<bw>[rwt]=[^\]]*)\]\[(?P<iops>[rwt]=[^\]]*) IOPS\])?"
-    r"\[eta [^\]]*\])?\s*",
-    re.ASCII,
-)
-_AMOUNT = re.compile(r"(\d+(?:\.\d+)?)([kKMGTP]?)(i?)(B|b|bit)?(?:/s)?", re.ASCII)
-_POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4, "p": 5}
-_RUNNING = frozenset("RrWwMmDdVFf")
-_STARTING = frozenset("PCIp")
-# Seconds in which fio prints no rates although it runs. Noticed by: test_status_lines.py
-_QUIET_START_S = 3.0
-_MAX_LINE = 65_536
 
 
 class ProgressReader:

@@ -14,6 +14,27 @@ from enum import StrEnum
 from volbench.errors import InputError, did_you_mean
 from volbench.units import parse_duration, parse_size
 
+_FORBIDDEN = re.compile(r"[#;\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+_SUBSTITUTED = re.compile(r"\$\{|\$(ncpus|mb_memory|pagesize)")
+_TRUE = {"1", "true", "yes", "on"}
+_FALSE = {"0", "false", "no", "off"}
+_PERCENT = re.compile(r"\d+%")
+_ZONES = re.compile(r"\d+z")
+# Options that also accept a percentage of the file (``50%``) or zones (``4z``)
+_SHARES = frozenset({"size", "io_size", "offset", "offset_increment", "zoneskip"})
+# Options with separate values for reads, writes and trims (fio HOWTO, "comma-separated")
+TRIPLES = frozenset(
+    {
+        *("bs", "ba", "bsrange", "bssplit", "rate", "rate_min", "rate_iops", "rate_iops_min"),
+        *("percentage_random", "cmdprio", "cmdprio_class", "cmdprio_percentage"),
+    }
+)
+_MAX_INT = 2**31 - 1
+_MAX_INT64 = 2**63 - 1
+_MAX_DIGITS = 25
+# 64-bit integers; fio silently truncates all others to 32 bits (nrfiles=4294967297 is 1)
+_INT64_OPTIONS = frozenset({"number_ios", "randseed", "cpumask", "verify_backlog"})
+
 
 class OptionKind(StrEnum):
     """Type of the value of an option."""
@@ -64,31 +85,6 @@ class OptionTable:
     def names(self) -> list[str]:
         """Return all names and aliases."""
         return [*self.options, *(a for option in self.options.values() for a in option.aliases)]
-
-
-_FORBIDDEN = re.compile(r"[#;\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-_SUBSTITUTED = re.compile(r"\$\{|\$(ncpus|mb_memory|pagesize)")
-_TRUE = {"1", "true", "yes", "on"}
-_FALSE = {"0", "false", "no", "off"}
-_PERCENT = re.compile(r"\d+%")
-_ZONES = re.compile(r"\d+z")
-
-# Options that also accept a percentage of the file (``50%``) or zones (``4z``)
-_SHARES = frozenset({"size", "io_size", "offset", "offset_increment", "zoneskip"})
-
-# Options with separate values for reads, writes and trims (fio HOWTO, "comma-separated")
-TRIPLES = frozenset(
-    {
-        *("bs", "ba", "bsrange", "bssplit", "rate", "rate_min", "rate_iops", "rate_iops_min"),
-        *("percentage_random", "cmdprio", "cmdprio_class", "cmdprio_percentage"),
-    }
-)
-
-_MAX_INT = 2**31 - 1
-_MAX_INT64 = 2**63 - 1
-_MAX_DIGITS = 25
-# 64-bit integers; fio silently truncates all others to 32 bits (nrfiles=4294967297 is 1)
-_INT64_OPTIONS = frozenset({"number_ios", "randseed", "cpumask", "verify_backlog"})
 
 
 def check_text(value: str) -> str:

@@ -159,6 +159,27 @@ _FORMAT_VARIABLES = re.compile(r"\$(jobname|jobnum|filenum)")
 # Start of a path or a quoted name; percentages such as 4k/60 have digits before the slash
 _PATH = re.compile(r"(?<!\d)/|['\"]")
 
+# Options with which even a read section trims, removes files, or replays any kind of I/O
+_CHANGING = ("trim_percentage", "unlink", "unlink_each_loop", "read_iolog")
+# Engines that create, remove, truncate or move files whatever ``rw`` says
+_CHANGING_ENGINES = frozenset({"filecreate", "filedelete", "ftruncate", "falloc", "e4defrag"})
+# Engines that wait for each I/O, so that a deeper queue has no effect (fio 3.36 HOWTO, iodepth);
+# psync is the default on Linux
+_WAITING_ENGINES = frozenset({"sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"})
+# Option to the ones it acts with; without any of them fio ignores it (fio 3.36 HOWTO)
+_ACTS_WITH: Mapping[str, tuple[str, ...]] = {
+    **dict.fromkeys(("thinktime_blocks", "thinktime_spin", "thinktime_iotime"), ("thinktime",)),
+    **dict.fromkeys(("latency_window", "latency_percentile", "latency_run"), ("latency_target",)),
+    **dict.fromkeys(("do_verify", "verify_fatal", "verify_async"), ("verify", "verify_pattern")),
+    "rate_process": ("rate", "rate_iops"),
+}
+_OF_RANDOM = ("random_distribution", "norandommap", "percentage_random", "random_generator")
+_OF_WRITES = ("fsync", "fdatasync", "end_fsync", "fsync_on_close")
+# Options of flushes that fio schedules like reads and writes
+_FLUSHES = ("fsync", "sync_file_range")
+_OF_MIXES = ("rwmixread", "rwmixwrite")
+_OF_LATENCIES = ("gtod_reduce", "disable_lat", "disable_clat")
+
 
 def check_option(
     table: OptionTable, name: str, raw: object, *, allow_exec: bool = False
@@ -282,12 +303,6 @@ _CHECKS: Mapping[str, Callable[[str, str, OptionTable], None]] = {
 }
 
 
-# Options with which even a read section trims, removes files, or replays any kind of I/O
-_CHANGING = ("trim_percentage", "unlink", "unlink_each_loop", "read_iolog")
-# Engines that create, remove, truncate or move files whatever ``rw`` says
-_CHANGING_ENGINES = frozenset({"filecreate", "filedelete", "ftruncate", "falloc", "e4defrag"})
-
-
 def changing_option(options: Mapping[str, str]) -> str:
     """Return the option with which a section may change its volume; empty if it only reads.
 
@@ -356,11 +371,6 @@ def unintended(options: Mapping[str, str]) -> Iterator[Conflict]:
         yield Conflict(message, "keep one", option="rwmixwrite")
 
 
-# Engines that wait for each I/O, so that a deeper queue has no effect (fio 3.36 HOWTO, iodepth);
-# psync is the default on Linux
-_WAITING_ENGINES = frozenset({"sync", "psync", "vsync", "pvsync", "pvsync2", "mmap"})
-
-
 def lacks_pattern(options: Mapping[str, str | None]) -> bool:
     """Return whether fio would choose the access pattern: sequential reads."""
     return not options.get("rw")
@@ -369,21 +379,6 @@ def lacks_pattern(options: Mapping[str, str | None]) -> bool:
 def lacks_block_size(options: Mapping[str, str | None]) -> bool:
     """Return whether fio would choose the block size: 4k."""
     return not any(options.get(name) for name in ("bs", "bsrange", "bssplit"))
-
-
-# Option to the ones it acts with; without any of them fio ignores it (fio 3.36 HOWTO)
-_ACTS_WITH: Mapping[str, tuple[str, ...]] = {
-    **dict.fromkeys(("thinktime_blocks", "thinktime_spin", "thinktime_iotime"), ("thinktime",)),
-    **dict.fromkeys(("latency_window", "latency_percentile", "latency_run"), ("latency_target",)),
-    **dict.fromkeys(("do_verify", "verify_fatal", "verify_async"), ("verify", "verify_pattern")),
-    "rate_process": ("rate", "rate_iops"),
-}
-_OF_RANDOM = ("random_distribution", "norandommap", "percentage_random", "random_generator")
-_OF_WRITES = ("fsync", "fdatasync", "end_fsync", "fsync_on_close")
-# Options of flushes that fio schedules like reads and writes
-_FLUSHES = ("fsync", "sync_file_range")
-_OF_MIXES = ("rwmixread", "rwmixwrite")
-_OF_LATENCIES = ("gtod_reduce", "disable_lat", "disable_clat")
 
 
 def doubtful(options: Mapping[str, str], *, own: Container[str]) -> Iterator[str]:

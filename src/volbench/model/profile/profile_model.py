@@ -45,6 +45,8 @@ MAX_CLIENTS = 1000
 # tests/profiles/bad-stagger
 MIN_STAGGER_S = 0.1
 
+_WHOLE = re.compile(r"0|[1-9][0-9]{0,18}")
+
 
 class Phase(StrEnum):
     """Phase of a run: once before everything, before each repeat, or measured."""
@@ -238,6 +240,3 @@ def written_options(options: Options) -> dict[str, object]:
         name: int(value) if value is not None and _WHOLE.fullmatch(value) else value
         for name, value in options.items()
     }
-
-
-_WHOLE = re.compile(r"0|[1-9][0-9]{0,18}")

@@ -55,6 +55,8 @@ MIN_REPEATS = 3  # Fewer have no interval. Noticed by: test_repeat_stopping.py
 USUAL_MAX_REPEATS = 30
 MAX_EXTENTS = 1000  # Each is a run with a folder. Noticed by: tests/cli/test_help.py
 
+TRACK_HINT = "name a job and a metric of it, such as r0-4k.iops"
+
 
 def _checked_name(text: str) -> str:
     if not re.fullmatch(NAME_PATTERN, text):
@@ -222,9 +224,6 @@ class Track(Frozen):
     def __str__(self) -> str:
         """Return the name."""
         return self.name
-
-
-TRACK_HINT = "name a job and a metric of it, such as r0-4k.iops"
 
 
 def _track(value: object) -> object:

@@ -51,6 +51,8 @@ _URI = re.compile(r"(?i)([a-z][a-z0-9+.-]*://[^/\s\"'@:]*:)([^/\s\"']+)(?=@)")
 _ISCSI = re.compile(r"(?i)(iscsi://[^/\s\"'@%]*%)([^/\s\"']+)(?=@)")
 _PATTERNS = (_NAMED, _URI, _ISCSI)
 
+_REFERENCE = re.compile(rf"\$\{{{_PREFIX}\w+\}}")
+
 
 def mask_text(text: str) -> str:
     """Return a text with `MASK` for passwords in URIs and for values of secret options."""
@@ -106,9 +108,6 @@ def target_variable(host: str, role: str, *, is_local: bool) -> str:
 def reference(variable: str, masked: str) -> str:
     """Return a masked value with a reference that fio replaces by the environment variable."""
     return masked.replace(MASK, f"${{{variable}}}")
-
-
-_REFERENCE = re.compile(rf"\$\{{{_PREFIX}\w+\}}")
 
 
 def without_references(text: str) -> str:

@@ -56,6 +56,8 @@ _UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
 
 TimeOf = Callable[[Run], float | None]
 
+_MIXED = frozenset({"rw", "readwrite", "randrw"})
+
 
 @dataclass(frozen=True)
 class Estimate:
@@ -386,9 +388,6 @@ def _moved_bytes(run: Run) -> int | None:
             return None
         total += moved
     return total
-
-
-_MIXED = frozenset({"rw", "readwrite", "randrw"})
 
 
 def _within_limits_bytes(run: Run, options: dict[str, str]) -> int | None:

@@ -26,6 +26,16 @@ from volbench.plan.expansion.extents import Touch, touches
 from volbench.plan.expansion.shared_file import layouts
 from volbench.plan.profile.limit_sources import known_limits, within_machine
 
+_NEED_NO_SIZE = frozenset({"null", "cpuio", "filestat", "filedelete", "dircreate", "dirstat"})
+_SEED_LIMIT = 2**31
+# Default file names of fio (fio HOWTO, filename_format)
+USUAL_FORMAT = "$jobname.$jobnum.$filenum"
+# Assumed size of a volume to warm in plans that are only checked or displayed
+EXAMPLE_BYTES = 1 << 30
+# The plan is kept in memory. Noticed by:
+# tests/plan/expansion/test_estimate.py::test_endless_campaigns_are_refused
+MAX_RUNS = 100_000
+
 
 def with_known_limits(run: Run) -> Run:
     """Return a run with evaluated limits, if the size of its volume is known."""
@@ -55,9 +65,6 @@ def check_known_limits(runs: tuple[Run, ...]) -> None:
                 f"{run.volume.target} is not a device that reports its size",
                 hint=f'write the size with the type: "{run.limits.name} size=100g"',
             )
-
-
-_NEED_NO_SIZE = frozenset({"null", "cpuio", "filestat", "filedelete", "dircreate", "dirstat"})
 
 
 def check_sizes(runs: tuple[Run, ...]) -> None:
@@ -92,18 +99,7 @@ def _writes(run: Run) -> bool | None:
     return {frozenset({"write"}): True, frozenset({"read"}): False}.get(frozenset(accesses))
 
 
-_SEED_LIMIT = 2**31
 Arm = TypeVar("Arm")
-
-# Default file names of fio (fio HOWTO, filename_format)
-USUAL_FORMAT = "$jobname.$jobnum.$filenum"
-
-# Assumed size of a volume to warm in plans that are only checked or displayed
-EXAMPLE_BYTES = 1 << 30
-
-# The plan is kept in memory. Noticed by:
-# tests/plan/expansion/test_estimate.py::test_endless_campaigns_are_refused
-MAX_RUNS = 100_000
 
 
 @dataclass(frozen=True)

@@ -99,6 +99,26 @@ _WITHOUT_MEANING = {
 _OF_HOST_KEYS = {"stricthostkeychecking", "userknownhostsfile", "globalknownhostsfile"}
 _BARE = {"-q", "-C", "-A", "-a", "-x", "-T", "-4", "-6", "-n", "-v", "-vv", "-vvv"}
 
+_META = "_meta"
+_GROUP_KEYS = {"hosts", "vars", "children"}
+_UNGROUPED = "ungrouped"
+INI = "ansible.builtin.ini"
+YAML = "ansible.builtin.yaml"
+_PROGRAM = "ansible-inventory"
+_TIMEOUT_S = 120
+_WARNING = re.compile(r"^\[(?:DEPRECATION )?WARNING\]:", re.MULTILINE)
+# Locations in Ansible's messages: two forms since 2.19, two before, and one without a line
+_PLACES = (
+    re.compile(r"with source '(.+?)'>()()$", re.MULTILINE),
+    re.compile(r"^Origin: (.+?)(?::(\d+)(?::(\d+))?)?$", re.MULTILINE),
+    re.compile(r"appears to be in '(.+?)': line (\d+), column (\d+)"),
+    re.compile(r"(/\S+?):(\d+)(): "),
+    re.compile(r"failed to parse inventory source (.+)()()$", re.MULTILINE),
+)
+_CAUSE = "<<< caused by >>>"
+# Ansible only warns when it ignores a misspelled ``children`` and its hosts
+_DROPPED = "unexpected key"
+
 
 def _fields(draft: InventoryDraft, variables: Node, unused: set[str]) -> dict[str, Node]:
     """Return the keys of a host from its variables; add the names of those that are not used."""
@@ -273,11 +293,6 @@ def _hop_of_command(text: str) -> str:
     return hop_text(named if sign else login, host, port_number)
 
 
-_META = "_meta"
-_GROUP_KEYS = {"hosts", "vars", "children"}
-_UNGROUPED = "ungrouped"
-
-
 def is_ansible(top: Node | None) -> bool:
     """Whether a document consists of Ansible's groups, or is none: INI, or a folder."""
     if top is None:
@@ -395,25 +410,6 @@ def _members(
     yield from _names(draft, groups[name], "hosts").items()
     for child in _names(draft, groups[name], "children"):
         yield from _members(draft, groups, child, visited)
-
-
-INI = "ansible.builtin.ini"
-YAML = "ansible.builtin.yaml"
-
-_PROGRAM = "ansible-inventory"
-_TIMEOUT_S = 120
-_WARNING = re.compile(r"^\[(?:DEPRECATION )?WARNING\]:", re.MULTILINE)
-# Locations in Ansible's messages: two forms since 2.19, two before, and one without a line
-_PLACES = (
-    re.compile(r"with source '(.+?)'>()()$", re.MULTILINE),
-    re.compile(r"^Origin: (.+?)(?::(\d+)(?::(\d+))?)?$", re.MULTILINE),
-    re.compile(r"appears to be in '(.+?)': line (\d+), column (\d+)"),
-    re.compile(r"(/\S+?):(\d+)(): "),
-    re.compile(r"failed to parse inventory source (.+)()()$", re.MULTILINE),
-)
-_CAUSE = "<<< caused by >>>"
-# Ansible only warns when it ignores a misspelled ``children`` and its hosts
-_DROPPED = "unexpected key"
 
 
 def list_inventory(path: Path, *, parsers: Sequence[str]) -> tuple[dict[str, Any], list[str]]:

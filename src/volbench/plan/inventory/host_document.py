@@ -30,6 +30,10 @@ _HOP = re.compile(
     r"(?:(?P<user>[^@]+)@)?(?P<host>\[[^\]]+\]|[^:\[\]]+|[^\[\]]*:[^\[\]]*:[^\[\]]*)(?::(?P<port>[0-9]+))?"
 )
 
+_TEXT_OR_LIST: dict[str, Any] = {
+    "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]
+}
+
 
 def _matching(pattern: str, what: str, hint: str) -> Callable[[str], str]:
     """Return a check of texts by a pattern, which returns a text that matches."""
@@ -207,9 +211,6 @@ Label = Annotated[
 Target = Annotated[Filled, _checked(_check_target), _schema(r"^(/|nbds?(\+unix)?://)", "null")]
 Disk = Annotated[Filled, _checked(_check_disk), _schema(r"^(serial:.*\S.*|/dev/disk/by-id/[^/]+)$")]
 Hop = Annotated[Filled, _checked(lambda text: hop_text(*parse_hop(text)))]
-_TEXT_OR_LIST: dict[str, Any] = {
-    "anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]
-}
 
 
 def _check_roles(limits: dict[str, LimitsDocument]) -> dict[str, LimitsDocument]:

@@ -18,6 +18,12 @@ from volbench.plan.inventory.host_document import parse_hop
 from volbench.plan.inventory.host_drafts import GroupDraft, HostDraft, InventoryDraft
 from volbench.plan.inventory.host_names import ALL
 
+# Depth of included files (ssh_config(5), OpenSSH 9.2: the same). Noticed by:
+# tests/plan/inventory/test_own.py::test_two_aliases_of_one_machine_are_noticed
+_MAX_DEPTH = 16
+_LINE = re.compile(r"\s*([A-Za-z]+)(?:\s*=\s*|\s+)(.*?)\s*")
+_SSHD_PORT = 22
+
 
 def resolve_groups(draft: InventoryDraft) -> dict[str, tuple[str, ...]]:
     """Return the names of hosts by group, in the order of the inventory."""
@@ -122,13 +128,6 @@ def _without_itself(host: Host, draft: HostDraft) -> Host:
     return host.model_copy(update={"jump": host.jump[:end]})
 
 
-# Depth of included files (ssh_config(5), OpenSSH 9.2: the same). Noticed by:
-# tests/plan/inventory/test_own.py::test_two_aliases_of_one_machine_are_noticed
-_MAX_DEPTH = 16
-
-_LINE = re.compile(r"\s*([A-Za-z]+)(?:\s*=\s*|\s+)(.*?)\s*")
-
-
 @dataclass(frozen=True)
 class Aliases:
     """The ``Host`` blocks of an ssh configuration."""
@@ -191,9 +190,6 @@ def parse_aliases(text: str) -> Aliases:
         else:
             blocks[-1][1].setdefault(keyword, value)
     return Aliases(tuple(blocks))
-
-
-_SSHD_PORT = 22
 
 
 def check_duplicates(draft: InventoryDraft, hosts: Mapping[str, Host], aliases: Aliases) -> None:

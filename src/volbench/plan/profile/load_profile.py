@@ -21,6 +21,9 @@ from volbench.plan.profile.profile_edits import ProfileEdit, editable
 
 Schema = dict[str, Any]
 
+_BOOLEAN: Schema = {"enum": [True, False, 0, 1, "0", "1", "yes", "no", "on", "off", None]}
+_OPTIONS: Schema = {"$ref": "#/$defs/options"}
+
 
 def load_profile(
     text: str,
@@ -104,10 +107,6 @@ def _setting_error(edit: ProfileEdit, fault: Fault, job: Job | None) -> InputErr
 def dump_profile(profile: Profile) -> str:
     """Return a profile as YAML; values are canonical: bytes, whole seconds, 0 and 1."""
     return yaml_text(profile.document())
-
-
-_BOOLEAN: Schema = {"enum": [True, False, 0, 1, "0", "1", "yes", "no", "on", "off", None]}
-_OPTIONS: Schema = {"$ref": "#/$defs/options"}
 
 
 def json_schema(table: OptionTable) -> Schema:

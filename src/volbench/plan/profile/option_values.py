@@ -26,6 +26,12 @@ from volbench.model.profile.option_policy import check_option
 from volbench.model.profile.profile_model import JobSettings, Options
 from volbench.model.profile.profile_settings import Name
 
+# More is a typing error: at 10 s each they run for a day. Noticed by:
+# tests/model/profile/test_option_policy.py
+_MAX_COMBINATIONS = 10_000
+_WORD = re.compile(r"\{(.*?)\}")
+_SPEAKING = frozenset({"rw", "ioengine"})  # Options whose values need no option name in job names
+
 
 @dataclass
 class OptionReader:
@@ -170,12 +176,6 @@ def _read_axis(reader: OptionReader, key: str, items: list[object], axes: Axes) 
 # Lists of values by canonical option; validated with an `OptionReader` as the context
 WrittenAxes = Annotated[Axes, PlainValidator(_read_axes), WithJsonSchema({"type": "object"})]
 
-
-# More is a typing error: at 10 s each they run for a day. Noticed by:
-# tests/model/profile/test_option_policy.py
-_MAX_COMBINATIONS = 10_000
-_WORD = re.compile(r"\{(.*?)\}")
-_SPEAKING = frozenset({"rw", "ioengine"})  # Options whose values need no option name in job names
 
 Combination = dict[str, WrittenOption]
 
