@@ -140,7 +140,7 @@ def _metadata_of(folder: str) -> Iterator[Path]:
     for name in names:
         if name.endswith(".dist-info"):
             try:
-                with open(f"{folder or '.'}/{name}/entry_points.txt", "rb") as stream:  # noqa: PTH123
+                with open(f"{folder or '.'}/{name}/entry_points.txt", "rb") as stream:  # noqa: PTH123 - the same
                     is_named = f"[{GROUP}]".encode() in stream.read()
             except OSError:  # most packages have no entry points
                 continue

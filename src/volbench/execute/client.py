@@ -243,10 +243,10 @@ class Session:
         message["within"] = request.timeout_s
         if request.as_root:
             message["root"] = True
-        line = _line({"id": number, **message})
+        line = _json_line({"id": number, **message})
         if len(line) > _PLAIN_BYTES:
             packed = base64.b64encode(zlib.compress(line)).decode("ascii")
-            line = _line({"id": number, "z": packed})
+            line = _json_line({"id": number, "z": packed})
         self._write(line)
         return number
 
@@ -255,7 +255,7 @@ class Session:
         with self._changed:
             is_pending = self._receivers.pop(number, None) is not None
         if cancel and is_pending and self.error is None:
-            self._write(_line({"id": number, "cancel": True}))
+            self._write(_json_line({"id": number, "cancel": True}))
 
     def _write(self, data: bytes) -> None:
         if self._stream is None:
@@ -625,5 +625,5 @@ def _ending(text: str) -> str:
     return text if len(text) <= _MAX_SHOWN else f"... {text[-_MAX_SHOWN:]}"
 
 
-def _line(message: Mapping[str, object]) -> bytes:
+def _json_line(message: Mapping[str, object]) -> bytes:
     return json.dumps(message, separators=(",", ":")).encode("ascii") + b"\n"

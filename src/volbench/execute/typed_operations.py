@@ -43,13 +43,13 @@ def checked_answer(operation: Callable[..., T], answer: object, *, host: str) ->
     Raises:
         TransportError: it does not have that form.
     """
-    value: T = _checked(_adapters(operation).answer, operation, answer, host)
+    value: T = _validated(_adapters(operation).answer, operation, answer, host)
     return value
 
 
 def checked_part(operation: Callable[..., object], part: object, *, host: str) -> Any:  # noqa: ANN401 - the type that the generator yields
     """Return a part of an answer in the type that the operation yields; see `checked_answer`."""
-    return _checked(_adapters(operation).part, operation, part, host)
+    return _validated(_adapters(operation).part, operation, part, host)
 
 
 class _Adapters(NamedTuple):
@@ -70,7 +70,7 @@ def _adapters(operation: Callable[..., object]) -> _Adapters:
     return _Adapters(TypeAdapter(answer, config=config), TypeAdapter(part, config=config))
 
 
-def _checked(
+def _validated(
     adapter: TypeAdapter[Any], operation: Callable[..., object], value: object, host: str
 ) -> Any:  # noqa: ANN401 - of any type
     try:

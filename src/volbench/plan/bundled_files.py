@@ -55,7 +55,7 @@ def read_named(name_or_path: str, *, folder: str, what: str) -> tuple[str, str]:
     try:
         is_file = path.is_file()
     except OSError as error:  # the name is too long
-        raise _unreadable(path, error, what=what) from error
+        raise _bundled_file_error(path, error, what=what) from error
     if not is_file:
         raise InputError(
             f"there is no {what} {name_or_path!r}, neither bundled nor a file",
@@ -74,10 +74,10 @@ def read_text(path: Path, *, what: str, max_bytes: int = _MAX_BYTES, form: str =
             raise InputError(f"{path} is larger than {limit}", hint=f"a {what} is a short text")
         return path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise _unreadable(path, error, what=what, form=form) from error
+        raise _bundled_file_error(path, error, what=what, form=form) from error
 
 
-def _unreadable(
+def _bundled_file_error(
     path: Path, error: OSError | UnicodeDecodeError, *, what: str, form: str = "YAML"
 ) -> InputError:
     return InputError(

@@ -204,7 +204,7 @@ def read_history(path: Path) -> History:
     A truncated last line is skipped: entries are written before the action they announce.
     """
     history = History()
-    for number, entry in _entries(path):
+    for number, entry in _numbered_entries(path):
         _replay(history, entry, path, number)
     return history
 
@@ -215,7 +215,7 @@ def _replay(history: History, entry: object, path: Path, number: int) -> None:
     try:
         _apply_entry(history, entry)
     except ValueError as error:
-        raise _damaged(path, number, error) from error
+        raise _damaged_line(path, number, error) from error
 
 
 def _apply_entry(history: History, entry: Mapping[str, object]) -> None:
@@ -248,13 +248,13 @@ def _apply_host_entry(history: History, kind: str, host: str, entry: Mapping[str
         case {"kind": "released"}:
             history.in_use.discard(host)
         case {"kind": "scratch", "files": dict(files)}:
-            made = {str(path): _identity(numbers) for path, numbers in files.items()}
+            made = {str(path): _identity_of(numbers) for path, numbers in files.items()}
             history.scratch.setdefault(host, {}).update(made)
         case {"kind": "scratch-removed", "paths": list(paths)}:
             for path in paths:
                 history.scratch.get(host, {}).pop(str(path), None)
         case {"kind": "folder", "target": str(target), "path": str(path), "identity": numbers}:
-            if (identity := _identity(numbers)) is not None:
+            if (identity := _identity_of(numbers)) is not None:
                 history.folders.setdefault(host, {})[target] = path, identity
         case {"kind": "folder-removed", "target": str(target)}:
             history.folders.get(host, {}).pop(target, None)
@@ -266,7 +266,7 @@ def _apply_host_entry(history: History, kind: str, host: str, entry: Mapping[str
             history.edges.get(host, {}).pop(f"{allowed.major}:{allowed.minor}", None)
 
 
-def _identity(numbers: object) -> FileIdentity | None:
+def _identity_of(numbers: object) -> FileIdentity | None:
     match numbers:
         case [int(major), int(minor), int(inode), int(born_ns)]:
             return major, minor, inode, born_ns
@@ -274,7 +274,7 @@ def _identity(numbers: object) -> FileIdentity | None:
             return None
 
 
-def _damaged(path: Path, number: int, error: Exception) -> ArchiveError:
+def _damaged_line(path: Path, number: int, error: Exception) -> ArchiveError:
     return ArchiveError(
         f"{path}:{number}: not a journal entry: {error}",
         hint=f"restore the journal from a backup, or {_after_damage(path)}",
@@ -282,7 +282,7 @@ def _damaged(path: Path, number: int, error: Exception) -> ArchiveError:
     )
 
 
-def _entries(path: Path) -> Iterator[tuple[int, object]]:
+def _numbered_entries(path: Path) -> Iterator[tuple[int, object]]:
     """Yield line number and content of each entry."""
     try:
         lines = content_of(path).split(b"\n") if path.exists() else []
@@ -296,7 +296,7 @@ def _entries(path: Path) -> Iterator[tuple[int, object]]:
         except ValueError as error:
             if not any(later.strip() for later in lines[number:]):
                 continue
-            raise _damaged(path, number, error) from error
+            raise _damaged_line(path, number, error) from error
         yield number, entry
 
 

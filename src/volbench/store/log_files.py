@@ -196,7 +196,7 @@ def checksum(path: Path) -> str:
         with open_regular(path, max_bytes=MAX_RAW_BYTES) as stream:
             return file_digest(stream, "sha256").hexdigest()
     except OSError as error:
-        raise _unreadable(path, error) from error
+        raise _unreadable_log(path, error) from error
 
 
 def plain_checksum(path: Path) -> str:
@@ -220,7 +220,7 @@ def open_log(path: Path, *, max_bytes: int = MAX_RAW_BYTES) -> Iterator[BinaryIO
         size = os.fstat(file.fileno()).st_size
         source = _unpacking(file, path.name)
     except _unreadable_errors() as error:
-        raise _unreadable(path, error) from error
+        raise _unreadable_log(path, error) from error
     limit = min(max_bytes, max(_FREE_LOG_BYTES, _MAX_LOG_RATIO * size))
     guarded = _Guarded(path, source, limit)
     with file, closing(source), io.BufferedReader(guarded, _CHUNK_BYTES) as stream:
@@ -256,7 +256,7 @@ class _Guarded(io.RawIOBase):
         try:
             chunk = self._source.read(len(view))
         except _unreadable_errors() as error:
-            raise _unreadable(self._path, error) from error
+            raise _unreadable_log(self._path, error) from error
         self._left -= len(chunk)
         if self._left < 0:
             raise ArchiveError(
@@ -269,7 +269,7 @@ class _Guarded(io.RawIOBase):
         return len(chunk)
 
 
-def _unreadable(path: Path, error: BaseException) -> ArchiveError:
+def _unreadable_log(path: Path, error: BaseException) -> ArchiveError:
     return ArchiveError(
         f"{path} cannot be read: {getattr(error, 'strerror', None) or error}",
         hint="restore it from a backup",

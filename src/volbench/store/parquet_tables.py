@@ -165,11 +165,11 @@ def columns_of(table: pa.Table, columns: Sequence[str] | None) -> pa.Table:
 
 def rows_of(table: pa.Table) -> list[dict[str, object]]:
     """Convert an Arrow table to rows of Python values, None for missing ones."""
-    columns = [_values(column) for column in table.itercolumns()]
+    columns = [_plain_values(column) for column in table.itercolumns()]
     return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
 
 
-def _values(column: pa.ChunkedArray) -> list[object]:
+def _plain_values(column: pa.ChunkedArray) -> list[object]:
     values: list[object] = column.to_pylist()
     if pa.types.is_floating(column.type):
         return [None if value != value else value for value in values]  # noqa: PLR0124 - finds NaN
@@ -258,10 +258,10 @@ def read_table(path: Path, columns: Sequence[str] | None = None) -> pa.Table:
         with pq.ParquetFile(path, read_dictionary=encoded) as file:
             return file.read(columns=columns)
     except (OSError, pa.ArrowException, KeyError) as error:  # KeyError: a column is missing
-        raise _unreadable(path, error) from error
+        raise _unreadable_table(path, error) from error
 
 
-def _unreadable(path: Path, error: Exception) -> ArchiveError:
+def _unreadable_table(path: Path, error: Exception) -> ArchiveError:
     return ArchiveError(
         f"{path} cannot be read: {error}",
         hint="delete the tables folder; it is rebuilt from the raw files",

@@ -115,19 +115,19 @@ def _check_volume(host: ConnectedHost, volume: Volume, facts: VolumeFacts) -> No
 
 def shared_machines(surveyed: Sequence[HostSurvey]) -> list[tuple[str, ...]]:
     """Return groups of host names that share a machine, by its boot id."""
-    return _groups((host.boot_id, host.name) for host in surveyed)
+    return _groups_of_several((host.boot_id, host.name) for host in surveyed)
 
 
 def shared_volumes(surveyed: Sequence[HostSurvey]) -> list[tuple[str, ...]]:
     """Return groups of volumes, as ``host:target``, that share a disk, by its serial number."""
-    return _groups(
+    return _groups_of_several(
         (facts.serial, f"{host.name}:{facts.target}")
         for host in surveyed
         for facts in host.volumes.values()
     )
 
 
-def _groups(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, ...]]:
+def _groups_of_several(pairs: Iterable[tuple[str, str]]) -> list[tuple[str, ...]]:
     names_by_key: dict[str, list[str]] = {}
     for key, name in pairs:
         if key:

@@ -170,7 +170,7 @@ class Gate:
         """Write a start that is new; follow it until it is neither postponed nor revoked."""
         if signal != self._announced:
             self._act()
-            announcement = _words(signal, self._clock)
+            announcement = _announcement(signal, self._clock)
             self._due_s = min(self._due_s, math.inf if signal.at_s is None else signal.at_s)
             executor.ask(write_files, {f"{self._folder}/{GO}": f"{announcement}\n"})
             self._announced = signal
@@ -282,7 +282,7 @@ class Gate:
         return self._executor.ask(read_files, [f"{self._folder}/{name}"])[0]
 
 
-def _words(signal: StartSignal, clock: Clock) -> str:
+def _announcement(signal: StartSignal, clock: Clock) -> str:
     """Return the content of ``go``: start in the machine's clock, and whether it may be late."""
     if signal.at_s is None:
         return NEVER

@@ -40,7 +40,7 @@ def probe_cold(
     size_bytes, reason = _readable(executor, volume)
     cold = None
     if not reason:
-        cold = _judge(Reader(executor, volume, size_bytes, folder, fio, seed, stop))
+        cold = _judge_reads(Reader(executor, volume, size_bytes, folder, fio, seed, stop))
     return _stored(
         folder,
         Probed(
@@ -74,7 +74,7 @@ def _readable(executor: Executor, volume: Volume) -> tuple[int | None, str]:
             return size_bytes, "" if size_bytes >= READ_BYTES else absent
 
 
-def _judge(reader: Reader) -> ColdProbe:
+def _judge_reads(reader: Reader) -> ColdProbe:
     first, second = reader.latencies_s("first"), reader.latencies_s("second")
     before, after = pair_by_offset(first, second)
     if not before:

@@ -124,7 +124,7 @@ def _pass(outcomes: Outcomes, runs: Sequence[Run], is_done: IsDone) -> Pass:
     done = [outcomes.of(run) for run in runs if is_done(run)]
     extents = [run.extent for run in runs if run.extent]
     return Pass(
-        volume=_named(runs[0], extents[0]),
+        volume=_extent_words(runs[0], extents[0]),
         job=runs[0].job,
         direction=extents[0].direction,
         size_bytes=sum(extent.size_bytes for extent in extents),
@@ -135,7 +135,7 @@ def _pass(outcomes: Outcomes, runs: Sequence[Run], is_done: IsDone) -> Pass:
     )
 
 
-def _named(run: Run, extent: Extent) -> str:
+def _extent_words(run: Run, extent: Extent) -> str:
     """Return the name of the range covered by a pass: the volume or a part of it."""
     target = (*planned_files(run), run.volume.target)[0]
     if extent.volume_bytes < extent.whole_bytes and run.volume.kind is not VolumeKind.DIRECTORY:

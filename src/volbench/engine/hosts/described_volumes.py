@@ -39,9 +39,9 @@ class Content:
         if self.unreadable:
             return ""
         device, *partitions = self._parts
-        if not _mark(device) and self.is_unidentified:
+        if not _mark_of(device) and self.is_unidentified:
             return "data that cannot be identified without blkid"
-        named = (f"{name_of(part)}: {signature_of(part)}" for part in partitions if _mark(part))
+        named = (f"{name_of(part)}: {signature_of(part)}" for part in partitions if _mark_of(part))
         return "; ".join((signature_of(device), *named))
 
     @property
@@ -62,7 +62,7 @@ class Content:
     @property
     def mark(self) -> str:
         """Unique mark of the content; empty if there is none, or if not examined."""
-        return " ".join(filter(None, map(_mark, self._parts)))
+        return " ".join(filter(None, map(_mark_of, self._parts)))
 
     def describe(self, part: Part) -> str:
         """Return what a part holds, with its name unless it is the device itself."""
@@ -101,7 +101,7 @@ def is_member(part: Part) -> bool:
     return part.usage == "raid" or is_owned or (part.type == "btrfs" and part.siblings != 1)
 
 
-def _mark(part: Part) -> str:
+def _mark_of(part: Part) -> str:
     """Return the unique mark of what a part holds; empty if there is none, or if not examined."""
     if part.ambivalent:
         return signature_of(part)

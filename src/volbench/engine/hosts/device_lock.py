@@ -77,7 +77,7 @@ def shared_notes(shared: Mapping[str, Mapping[str, list[str]]]) -> Iterator[tupl
     for pairs, keys in keys_at.items():
         listed = _some([f"{target} on {host}" for host, target in pairs], ", ")
         many = "the campaign" if len(keys) == 1 else f"{len(keys)} campaigns:"
-        words = f"the file system of {listed} is also used by {many} {_described(keys)}"
+        words = f"the file system of {listed} is also used by {many} {_campaign_words(keys)}"
         yield words, pairs[0][0] if len({host for host, _ in pairs}) == 1 else ""
 
 
@@ -87,7 +87,7 @@ def _some(texts: Sequence[str], joint: str) -> str:
     return joint.join(texts[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
-def _described(keys: Sequence[str]) -> str:
+def _campaign_words(keys: Sequence[str]) -> str:
     """Return where other campaigns are, and how to end those that were abandoned."""
     known, unknown = [], []
     for key in keys:

@@ -62,7 +62,7 @@ def end_strays(executor: Executor, folders: Iterable[Path]) -> tuple[Path, ...]:
     listed = {str(folder): folder for folder in folders}
     strays = executor.ask(find_strays, list(listed))
     for stray in strays:
-        _end(executor, stray.process)
+        _end_process(executor, stray.process)
     return tuple(dict.fromkeys(listed[s.folder] for s in strays if s.folder in listed))
 
 
@@ -75,10 +75,10 @@ def end_orphan(executor: Executor, process: Mapping[str, object]) -> bool:
     pid, ticks, boot = process.get("pid"), process.get("start_ticks"), process.get("boot_id")
     if not (isinstance(pid, int) and isinstance(ticks, int) and isinstance(boot, str)):
         return False
-    return _end(executor, ProcessIdentity(pid, ticks, boot))
+    return _end_process(executor, ProcessIdentity(pid, ticks, boot))
 
 
-def _end(executor: Executor, process: ProcessIdentity) -> bool:
+def _end_process(executor: Executor, process: ProcessIdentity) -> bool:
     is_ended = executor.ask(end_process, process)
     if is_ended is None:
         raise CampaignError(

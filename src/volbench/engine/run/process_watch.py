@@ -144,7 +144,7 @@ def watch(
         if not continues_after(process.handle, error):
             end_process(process, stop)
         raise
-    status = yield from _end(process, stop)
+    status = yield from _end_by_signals(process, stop)
     return Watched(status, ending, time.monotonic() - started, utc_now(), process.lost)
 
 
@@ -164,12 +164,12 @@ def end_process(process: Process, stop: StopRequest) -> int | None:
     Returns:
         The exit status; None if it is stuck in a system call and cannot be ended.
     """
-    status = finish(_end(process, stop))
+    status = finish(_end_by_signals(process, stop))
     process.stop_sampling()
     return status
 
 
-def _end(process: Process, stop: StopRequest) -> Work[int | None]:
+def _end_by_signals(process: Process, stop: StopRequest) -> Work[int | None]:
     for number, patience_s in PATIENCE_S.items():
         if (status := process.poll()) is not None:
             return status

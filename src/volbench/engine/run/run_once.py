@@ -100,7 +100,7 @@ def judge(run: Run, folder: RunFolder, watched: Watched, *, version: str) -> tup
     """
     if watched.ending is Ending.STOPPED:
         return RunOutcome(RunState.INTERRUPTED, "stopped by the user"), version
-    reading = _read(run, folder, watched, version=version)
+    reading = _findings_of(run, folder, watched, version=version)
     problems = list(reading.problems)
     if watched.ending is Ending.DEADLINE:
         problems.insert(0, f"still running after {watched.elapsed_s:.0f} s, so it was stopped")
@@ -116,7 +116,7 @@ def judge(run: Run, folder: RunFolder, watched: Watched, *, version: str) -> tup
     return RunOutcome(RunState.FAILED, reason), reading.version
 
 
-def _read(run: Run, folder: RunFolder, watched: Watched, *, version: str) -> _Findings:
+def _findings_of(run: Run, folder: RunFolder, watched: Watched, *, version: str) -> _Findings:
     status = -9 if watched.exit_status is None else watched.exit_status
     stderr = read_text(folder.stderr)
     try:

@@ -62,42 +62,42 @@ def _of_aws(endpoint: str) -> "CloudMachine | None":
     if not token or not token.isprintable():
         return None
     machine = _ask(endpoint, "/latest/meta-data/instance-type", {header: token})
-    return CloudMachine("aws", _name(machine))
+    return CloudMachine("aws", _valid_name(machine))
 
 
 def _of_azure(endpoint: str) -> "CloudMachine | None":
     path = "/metadata/instance/compute?api-version=2021-02-01&format=json"
-    compute = _parsed(_ask(endpoint, path, {"Metadata": "true"}))
-    if not _name(compute.get("vmSize")):
+    compute = _parsed_json(_ask(endpoint, path, {"Metadata": "true"}))
+    if not _valid_name(compute.get("vmSize")):
         return None
     disks = []
-    for disk in _entries(_mapping(compute.get("storageProfile")).get("dataDisks")):
+    for disk in _mappings_in(_mapping(compute.get("storageProfile")).get("dataDisks")):
         lun, is_ultra = str(disk.get("lun")), disk.get("isUltraDisk") == "true"
         links = [link.format(lun) for link in _AZURE_LINKS if _LUN.fullmatch(lun)]
-        kind = _name(_mapping(disk.get("managedDisk")).get("storageAccountType"))
+        kind = _valid_name(_mapping(disk.get("managedDisk")).get("storageAccountType"))
         disks.append(
             CloudDisk(
                 _device(links),
                 "UltraSSD_LRS" if is_ultra else kind,
-                _number(disk.get("diskSizeGB")),
-                _number(disk.get("opsPerSecondThrottle")) if is_ultra else 0,
-                _number(disk.get("bytesPerSecondThrottle")) if is_ultra else 0,
+                _count_or_zero(disk.get("diskSizeGB")),
+                _count_or_zero(disk.get("opsPerSecondThrottle")) if is_ultra else 0,
+                _count_or_zero(disk.get("bytesPerSecondThrottle")) if is_ultra else 0,
             )
         )
-    return CloudMachine("azure", _name(compute.get("vmSize")), tuple(disks))
+    return CloudMachine("azure", _valid_name(compute.get("vmSize")), tuple(disks))
 
 
 def _of_gcp(endpoint: str) -> "CloudMachine | None":
     path = "/computeMetadata/v1/instance/?recursive=true"
-    instance = _parsed(_ask(endpoint, path, {"Metadata-Flavor": "Google"}))
-    machine = _name(str(instance.get("machineType")).rpartition("/")[2])
+    instance = _parsed_json(_ask(endpoint, path, {"Metadata-Flavor": "Google"}))
+    machine = _valid_name(str(instance.get("machineType")).rpartition("/")[2])
     if not machine or "machineType" not in instance:
         return None
     disks = []
-    for disk in _entries(instance.get("disks")):
-        name = _name(disk.get("deviceName"))
+    for disk in _mappings_in(instance.get("disks")):
+        name = _valid_name(disk.get("deviceName"))
         links = ["/dev/disk/by-id/google-" + name] if name else []
-        disks.append(CloudDisk(_device(links), _name(disk.get("type"))))
+        disks.append(CloudDisk(_device(links), _valid_name(disk.get("type"))))
     return CloudMachine("gcp", machine, tuple(disks))
 
 
@@ -125,7 +125,7 @@ def _ask(endpoint: str, path: str, headers: "dict[str, str]", *, method: str = "
         connection.close()
 
 
-def _parsed(text: str) -> "dict[str, object]":
+def _parsed_json(text: str) -> "dict[str, object]":
     try:
         return _mapping(json.loads(text))
     except ValueError:  # another web server
@@ -136,15 +136,15 @@ def _mapping(value: object) -> "dict[str, object]":
     return value if isinstance(value, dict) else {}
 
 
-def _entries(value: object) -> "list[dict[str, object]]":
+def _mappings_in(value: object) -> "list[dict[str, object]]":
     return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
 
 
-def _name(value: object) -> str:
+def _valid_name(value: object) -> str:
     return value if isinstance(value, str) and _NAME.fullmatch(value) else ""
 
 
-def _number(value: object) -> int:
+def _count_or_zero(value: object) -> int:
     text = str(value)
     return int(text) if re.fullmatch("[0-9]{1,15}", text) else 0
 

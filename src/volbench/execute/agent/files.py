@@ -417,7 +417,7 @@ def fetch_folder(path: str, have: "dict[str, int]") -> "Iterator[FolderPart]":
     if not os.path.isdir(path):
         raise AgentError("missing", "No such file or directory")
     try:
-        for name in _names(path):
+        for name in _names_below(path):
             yield from _file(path, name, have.get(name, 0))
     except OSError as error:
         failure = of_os_error(error)
@@ -425,7 +425,7 @@ def fetch_folder(path: str, have: "dict[str, int]") -> "Iterator[FolderPart]":
         raise AgentError(failure.kind, "{}: {}".format(name, failure.message)) from error
 
 
-def _names(path: str) -> "list[str]":
+def _names_below(path: str) -> "list[str]":
     """Return the names of the files below a folder, relative to it, without control folders."""
 
     def refuse(error: OSError) -> None:

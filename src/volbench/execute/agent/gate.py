@@ -40,13 +40,13 @@ def main(arguments: "list[str]") -> None:
             program with its arguments.
     """
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    is_ready = _write("ready", _text_of(time.time()), tries_s=DISK_FULL_S)
+    is_ready = _write_pipe("ready", _text_of(time.time()), tries_s=DISK_FULL_S)
     start = wait_for_start(float(arguments[0])) if is_ready else ""
     woke = _text_of(time.time())
     _open_door(arguments[1], "\n" if start else NEVER + "\n")
     if not start:
         os._exit(1)
-    _write("woke", "{} {}".format(woke, start), tries_s=0.0)
+    _write_pipe("woke", "{} {}".format(woke, start), tries_s=0.0)
     if arguments[2:]:
         try:
             os.execvp(arguments[2], arguments[2:])  # noqa: S606 - never through a shell
@@ -60,7 +60,7 @@ def _text_of(time_s: float) -> str:
     return "{:.6f}".format(time_s)
 
 
-def _write(name: str, line: str, tries_s: float) -> bool:
+def _write_pipe(name: str, line: str, tries_s: float) -> bool:
     """Write a line to a file of the gate, and wake those who watch the run."""
     path = "{}/{}".format(FOLDER, name)
     end_s = time.monotonic() + tries_s
@@ -84,7 +84,7 @@ def wait_for_start(patience_s: float) -> str:
     missed_until_s = 0.0
     slept_to = ""
     while True:
-        fields = _words()
+        fields = _start_words()
         start = fields[0] if fields else ""
         if start == NEVER:
             return ""
@@ -105,7 +105,7 @@ def wait_for_start(patience_s: float) -> str:
             time.sleep(POLL_S)
 
 
-def _words() -> "list[str]":
+def _start_words() -> "list[str]":
     try:
         with open(GO) as file:
             return file.readline().split()

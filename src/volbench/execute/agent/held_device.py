@@ -19,7 +19,7 @@ class HeldDevice:
     """
 
     def __init__(self, path: str, *, exclusive: bool) -> None:
-        self._descriptor = _open(path, os.O_EXCL if exclusive else 0)
+        self._descriptor = _open_device(path, os.O_EXCL if exclusive else 0)
 
     @property
     def number(self) -> "tuple[int, int]":
@@ -73,7 +73,7 @@ def exclusive_error(path: str) -> str:
     return ""
 
 
-def _open(path: str, flags: int) -> int:
+def _open_device(path: str, flags: int) -> int:
     try:
         if not stat.S_ISBLK(os.stat(path).st_mode):
             raise AgentError("refused", "not a block device")

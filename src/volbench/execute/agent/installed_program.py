@@ -85,7 +85,7 @@ def _store(data: bytes, digest: str) -> str:
         if status.st_uid != os.geteuid() or status.st_mode & 0o22:
             raise PermissionError(folder)
         if not _is_stored(name, len(data), descriptor):
-            _write(name, data, descriptor)
+            _write_whole(name, data, descriptor)
         for other in os.listdir(folder):
             if other.startswith("agent-") and other != name:
                 _remove_unused(other, descriptor)
@@ -106,7 +106,7 @@ def _is_stored(name: str, size: int, folder: int) -> bool:
     return False
 
 
-def _write(name: str, data: bytes, folder: int) -> None:
+def _write_whole(name: str, data: bytes, folder: int) -> None:
     temporary = "new-{}-{}".format(os.getpid(), name)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     with os.fdopen(os.open(temporary, flags, 0o600, dir_fd=folder), "wb") as file:

@@ -137,7 +137,7 @@ def take_lock(name: str, key: str) -> str:
         Key of the other campaign that holds it, with the owner and path of a lock that belongs to
         another user; empty if this one holds it now.
     """
-    file, wanted = "volbench-" + _checked(_NAME, name), _boot(name) + " " + _checked(_KEY, key)
+    file, wanted = "volbench-" + _matching(_NAME, name), _boot(name) + " " + _matching(_KEY, key)
     with _Folder(_base()) as folder:
         for _ in range(_TRIES):
             if folder.create(file, wanted):
@@ -162,7 +162,7 @@ def take_lock(name: str, key: str) -> str:
 
 def free_lock(name: str, key: str) -> None:
     """Release a device, if the campaign holds it."""
-    file = "volbench-" + _checked(_NAME, name)
+    file = "volbench-" + _matching(_NAME, name)
     with _Folder(_base()) as folder:
         if folder.read(file) == _boot(name) + " " + key:
             folder.remove(file)
@@ -171,7 +171,7 @@ def free_lock(name: str, key: str) -> None:
 def lock_holder(name: str) -> str:
     """Return the key of the campaign that holds a device; empty if none does."""
     with _Folder(_base()) as folder:
-        boot, _, holder = folder.read("volbench-" + _checked(_NAME, name)).rpartition(" ")
+        boot, _, holder = folder.read("volbench-" + _matching(_NAME, name)).rpartition(" ")
     return holder if boot == _boot(name) and _KEY.match(holder) else ""
 
 
@@ -182,8 +182,8 @@ def join_filesystem(name: str, key: str) -> "list[str]":
         name: ``fs-`` with major and minor of the file system.
         key: of the campaign.
     """
-    boot, prefix = _boot(_checked(_NAME, name)), "volbench-{}.".format(name)
-    mine = prefix + _checked(_KEY, key)
+    boot, prefix = _boot(_matching(_NAME, name)), "volbench-{}.".format(name)
+    mine = prefix + _matching(_KEY, key)
     with _Folder(_base()) as folder:
         try:
             folder.replace(mine, boot)
@@ -206,7 +206,7 @@ def leave_filesystems(key: str) -> None:
                     pass
 
 
-def _checked(pattern: "typing.Pattern[str]", text: str) -> str:
+def _matching(pattern: "typing.Pattern[str]", text: str) -> str:
     if not pattern.match(text):
         raise AgentError("refused", "{!r} is not a valid name of a lock".format(text[:200]))
     return text
@@ -230,10 +230,10 @@ def _boot(name: str) -> str:
     disk = "/sys/dev/block/" + name
     if not os.path.exists(disk + "/diskseq"):
         disk += "/.."  # of a partition
-    return "{}:{}".format(_line("/proc/sys/kernel/random/boot_id"), _line(disk + "/diskseq"))
+    return "{}:{}".format(_line_of("/proc/sys/kernel/random/boot_id"), _line_of(disk + "/diskseq"))
 
 
-def _line(path: str) -> str:
+def _line_of(path: str) -> str:
     try:
         with open(path) as file:
             return file.readline().strip()

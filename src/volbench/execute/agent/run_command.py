@@ -46,7 +46,7 @@ def run(
                 _running.discard(process)
         if status is None:
             raise AgentError("timeout", "no end in {:g} s".format(timeout_s))
-        return Output(status, _text(output), _text(errors))
+        return Output(status, _content_of(output), _content_of(errors))
 
 
 def run_on_files(
@@ -153,7 +153,7 @@ def kill_all() -> None:
         kill(process)
 
 
-def _text(file: "typing.IO[bytes]") -> str:
+def _content_of(file: "typing.IO[bytes]") -> str:
     file.seek(0)
     content = file.read(MAX_OUTPUT_BYTES + 1)
     if len(content) > MAX_OUTPUT_BYTES:

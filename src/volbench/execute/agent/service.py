@@ -230,9 +230,9 @@ def serve(early: "list[bytes]") -> None:
     threading.Thread(target=_beat, args=(output,), daemon=True).start()
     threads, root = Threads(), RootAgent(output)
     for line in early:
-        _take(line, output, threads, root)
+        _take_request(line, output, threads, root)
     for line in sys.stdin.buffer:
-        _take(line, output, threads, root)
+        _take_request(line, output, threads, root)
     threads.end(_END_S)
     _leave(0)
 
@@ -255,7 +255,7 @@ def _leave(status: int) -> None:
     os._exit(status)
 
 
-def _take(line: bytes, output: Output, threads: Threads, root: RootAgent) -> None:
+def _take_request(line: bytes, output: Output, threads: Threads, root: RootAgent) -> None:
     request = json.loads(line.decode())
     number = request["id"]
     if "z" in request:

@@ -49,7 +49,7 @@ class KnownHosts:
             return
         if not self.accept_new:
             raise HostKeyError(
-                f"{_name(hop)} is unknown: it presents {kind} {fingerprint(blob)}",
+                f"{_host_pattern(hop)} is unknown: it presents {kind} {fingerprint(blob)}",
                 hint="if another file has its key, pass --known-hosts FILE; else compare this "
                 "fingerprint with the host's own (ssh-keygen -lf "
                 "/etc/ssh/ssh_host_ed25519_key.pub), then connect once with ssh, "
@@ -70,7 +70,7 @@ class KnownHosts:
         for key in known_keys:
             if key.marker == REVOKED and key.blob == blob:
                 raise HostKeyError(
-                    f"{_name(hop)} presents a key revoked in {key.location}: "
+                    f"{_host_pattern(hop)} presents a key revoked in {key.location}: "
                     f"{kind} {fingerprint(blob)}",
                     hint="do not connect; ask the administrator who revoked it",
                 )
@@ -82,7 +82,7 @@ class KnownHosts:
         for key in known_keys:
             if key.marker == AUTHORITY:
                 raise HostKeyError(
-                    f"{_name(hop)} has only a certificate authority ({key.location}), "
+                    f"{_host_pattern(hop)} has only a certificate authority ({key.location}), "
                     "and volbench does not support host certificates",
                     hint=f"add the host key to {self.path} under the name {hop.known_as}",
                 )
@@ -123,14 +123,14 @@ def _locked(path: Path) -> Iterator[None]:
 
 def _changed(hop: Hop, *, kind: str, blob: bytes, known: KnownKey) -> HostKeyError:
     return HostKeyError(
-        f"the key of {_name(hop)} has changed: it presents {kind} {fingerprint(blob)}, "
+        f"the key of {_host_pattern(hop)} has changed: it presents {kind} {fingerprint(blob)}, "
         f"and {known.location} has {known.kind} {fingerprint(known.blob)}",
         hint="this may be a man-in-the-middle attack. Only if the host was reinstalled, "
         f"remove the old key: ssh-keygen -f '{known.path}' -R '{hop.known_as}'",
     )
 
 
-def _name(hop: Hop) -> str:
+def _host_pattern(hop: Hop) -> str:
     return hop.name if hop.name == hop.known_as else f"{hop.name} ({hop.known_as})"
 
 

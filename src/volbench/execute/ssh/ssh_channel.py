@@ -60,12 +60,12 @@ class SshChannel:
         existing = self._pool.existing(self.host)
         connection = self._pool.connection(self.host)
         try:
-            return _open(connection, line, on_output, on_end, within_s=within_s)
+            return _open_stream(connection, line, on_output, on_end, within_s=within_s)
         except ConnectError as error:
             if connection is not existing or error.sent:
                 raise
         connection = self._pool.connection(self.host)
-        return _open(connection, line, on_output, on_end, within_s=within_s)
+        return _open_stream(connection, line, on_output, on_end, within_s=within_s)
 
     def close(self) -> None:
         """Do nothing: the pool owns the connection."""
@@ -85,7 +85,7 @@ def ssh_executor(
     )
 
 
-def _open(
+def _open_stream(
     connection: Connection, line: bytes, on_output: OnOutput, on_end: OnEnd, *, within_s: float
 ) -> SshStream:
     until_s = time.monotonic() + within_s

@@ -50,7 +50,7 @@ class SshConfig:
     def __init__(self, path: Path | None = None, *, home: Path | None = None) -> None:
         self.home = Path.home() if home is None else home
         self.path = self.home / ".ssh" / "config" if path is None else path
-        lines = _lines(self.path, self.path.parent, 0) if self.path.exists() else []
+        lines = _config_lines(self.path, self.path.parent, 0) if self.path.exists() else []
         try:
             self._parsed = paramiko.SSHConfig.from_text("\n".join(map(_protected, lines)))
         except paramiko.SSHException as error:
@@ -118,10 +118,10 @@ def _files(text: str | None) -> tuple[str, ...] | None:
     return tuple(name for name in text.split() if name.lower() != "none")
 
 
-def _lines(path: Path, folder: Path, depth: int) -> list[str]:
+def _config_lines(path: Path, folder: Path, depth: int) -> list[str]:
     """Return the lines of a file with all Includes expanded in place."""
     lines, block = [], "Host *"
-    for number, line in enumerate(_text(path).splitlines(), 1):
+    for number, line in enumerate(_config_text(path).splitlines(), 1):
         setting = _SETTING.match(line)
         key, value = (setting[1].lower(), setting[2]) if setting else ("", "")
         location = f"{path}:{number}"
@@ -143,7 +143,7 @@ def _lines(path: Path, folder: Path, depth: int) -> list[str]:
         if depth >= _MAX_DEPTH:
             raise _bad(location, "too many nested `Include`", "remove the cycle")
         for name in _included(value, folder):
-            lines += _lines(name, folder, depth + 1)
+            lines += _config_lines(name, folder, depth + 1)
         lines.append(block)
     return lines
 
@@ -157,7 +157,7 @@ def _included(value: str, folder: Path) -> list[Path]:
     return paths
 
 
-def _text(path: Path) -> str:
+def _config_text(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError as error:

@@ -91,7 +91,7 @@ class _Importer:
         for text in texts:
             merged = dict(shared)
             kb_base = _kb_base(text, shared)
-            for name, value, line in self._read(text, kb_base):
+            for name, value, line in self._canonical_options(text, kb_base):
                 for rival in _rivals(name):
                     if rival in merged:
                         del merged[rival]
@@ -110,7 +110,7 @@ class _Importer:
         self._rename(parsed)
         return parsed
 
-    def _read(self, text: SectionText, kb_base: int) -> Iterator[tuple[str, str, int]]:
+    def _canonical_options(self, text: SectionText, kb_base: int) -> Iterator[tuple[str, str, int]]:
         for setting in text.settings:
             try:
                 yield from self._read_one(setting, kb_base)

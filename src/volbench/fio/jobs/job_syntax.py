@@ -50,7 +50,7 @@ def read_value(option: Option, text: str | None, *, kb_base: int = 1024) -> AsRe
     if text.strip().startswith("("):
         hint = "write the result"
         raise InputError("arithmetic is not supported by many builds of fio", hint=hint)
-    value = _read(option, text, kb_base)
+    value = _fio_value(option, text, kb_base)
     return AsRead(value, "" if _is_plain(option, text, value) else _surprise(option, text, value))
 
 
@@ -69,7 +69,7 @@ def _surprise(option: Option, text: str, value: str) -> str:
     return f"fio reads {option.name}={text} as {value}{unit}"
 
 
-def _read(option: Option, text: str, kb_base: int) -> str:
+def _fio_value(option: Option, text: str, kb_base: int) -> str:
     match option.kind:
         case OptionKind.SIZE | OptionKind.INTEGER:
             parts = _directions(text) if option.name in TRIPLES else [text]
@@ -85,9 +85,9 @@ def _read(option: Option, text: str, kb_base: int) -> str:
         case OptionKind.MICROSECONDS:
             value = str(_microseconds(text, bare_us=1))
         case OptionKind.BOOLEAN:
-            value = str(_number(text))
+            value = str(_whole_number(text))
         case OptionKind.FLAG:
-            value = "1" if _number(text) else "0"
+            value = "1" if _whole_number(text) else "0"
         case _:
             value = _word(option, text)
     return value
@@ -114,7 +114,7 @@ def _word(option: Option, text: str) -> str:
     return text.strip()
 
 
-def _number(text: str) -> int:
+def _whole_number(text: str) -> int:
     # A 0x anywhere makes fio read hexadecimal digits: 600x is 0x600.
     is_hex = "0x" in text.lower()
     match = (_HEX if is_hex else _DECIMAL).match(text)
@@ -132,7 +132,7 @@ def _bytes(text: str, kb_base: int) -> int:
     letters = _letters(text)
     other = 1000 if kb_base == 1024 else 1024
     base = other if letters[1:3] == "ib" else kb_base
-    return _number(text) * int(base ** _POWERS.get(letters[:1], 0))
+    return _whole_number(text) * int(base ** _POWERS.get(letters[:1], 0))
 
 
 def _amount(text: str, kb_base: int) -> str:
@@ -156,7 +156,7 @@ def _split(text: str, kb_base: int) -> str:
 
 
 def _microseconds(text: str, *, bare_us: int) -> int:
-    number, letters = _number(text), _letters(text)
+    number, letters = _whole_number(text), _letters(text)
     if number < 0:
         raise InputError(f"{text!r} is negative", hint="write 0 or more")
     if "-" in text.strip():
@@ -282,14 +282,14 @@ def find_place(options: dict[str, str]) -> Place:
         return Place(options["uri"])
     if options.get("ioengine") in _ENGINES_WITHOUT_FILES:
         return Place("")
-    folders = _parts(options.get("directory", ""))
+    folders = _split_colons(options.get("directory", ""))
     if len(folders) > 1:
         raise InputError("several directories are several volumes", hint="make a job for each")
     folder = folders[0] if folders else ""
     if "filename" not in options:
         return Place(_as_folder(folder or "."))
     # fio puts a directory before any filename, even an absolute one.
-    paths = [f"{folder}/{name}" if folder else name for name in _parts(options["filename"])]
+    paths = [f"{folder}/{name}" if folder else name for name in _split_colons(options["filename"])]
     if any(is_device(path) for path in paths):
         if len(paths) > 1:
             raise InputError("several devices are several volumes", hint="make a job for each")
@@ -310,7 +310,7 @@ def _as_folder(path: str) -> str:
     return path if path == "." else f"{path.rstrip('/')}/"
 
 
-def _parts(text: str) -> list[str]:
+def _split_colons(text: str) -> list[str]:
     r"""Split at colons as fio does: ``\:`` stands for a colon itself."""
     return [part.replace("\\:", ":") for part in re.split(r"(?<!\\):", text) if part]
 

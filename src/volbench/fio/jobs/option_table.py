@@ -82,7 +82,7 @@ def parse_cmdhelp(text: str) -> Option:
 
 
 def _option(name: str, help_text: str, fields: dict[str, str], choices: tuple[str, ...]) -> Option:
-    kind = _kind(name, fields.get("type", ""), choices)
+    kind = _option_kind(name, fields.get("type", ""), choices)
     limits = _RANGE.search(fields.get("range", ""))
     low, high = limits.groups() if limits and kind is OptionKind.INTEGER else (None, None)
     alias = fields.get("alias", "")
@@ -97,7 +97,7 @@ def _option(name: str, help_text: str, fields: dict[str, str], choices: tuple[st
     )
 
 
-def _kind(name: str, text: str, choices: tuple[str, ...]) -> OptionKind:
+def _option_kind(name: str, text: str, choices: tuple[str, ...]) -> OptionKind:
     if name in _BY_NAME:
         return _BY_NAME[name]
     if choices and name not in _OPEN_CHOICES:

@@ -87,10 +87,10 @@ def section_files(run: Run, section: Section) -> tuple[str, ...]:
     if run.volume.kind is not VolumeKind.DIRECTORY:
         return ()
     folder = PurePosixPath(run.volume.folder)
-    return tuple(str(folder / name) for name in _names(section, options))
+    return tuple(str(folder / name) for name in _file_names(section, options))
 
 
-def _names(section: Section, options: dict[str, str]) -> Iterator[str]:
+def _file_names(section: Section, options: dict[str, str]) -> Iterator[str]:
     """Yield names as fio forms them: ``filename``, else ``filename_format`` for each job."""
     if "filename" in options:
         yield from options["filename"].split(":")
@@ -136,7 +136,7 @@ def render(run: Run, *, measuring: bool = True, prerun: str = "") -> str:
         "[global]",
         "# threads, for worker processes survive when fio is killed",
         "thread=1",
-        *(_line(name, value) for name, value in run.options.items() if _shared(run, name)),
+        *(_setting(name, value) for name, value in run.options.items() if _fits_global(run, name)),
         *(_start_barrier(run, prerun) if prerun else ()),
         *(_measuring(run) if measuring else ()),
     ]
@@ -199,7 +199,7 @@ def _without_grouping(options: dict[str, str]) -> dict[str, str]:
     return {name: value for name, value in options.items() if name != "group_reporting"}
 
 
-def _shared(run: Run, name: str) -> bool:
+def _fits_global(run: Run, name: str) -> bool:
     """Return whether an option may be in [global].
 
     filename there overruns a buffer (#2151), and fio rejects options of an engine that is not
@@ -216,18 +216,18 @@ def _engines(name: str) -> tuple[str, ...]:
 
 def _head(run: Run) -> Iterator[str]:
     """Yield comments on the origin of the file; names and notes are reduced to safe characters."""
-    yield f"# volbench {__version__}: profile {_plain(run.profile)}, job {_plain(run.job)}"
+    yield f"# volbench {__version__}: profile {_comment(run.profile)}, job {_comment(run.job)}"
     if run.note:
-        yield f"# {_plain(run.note)}"
+        yield f"# {_comment(run.note)}"
     yield "# rerun it with: fio <this file>"
     for variable in variables_of(run):
         yield f"# its password is taken from the environment variable {variable}"
     if run.volume.private_folder:
-        yield f"# its folder was removed at the end: mkdir {quoted(_plain(run.volume.folder))}"
+        yield f"# its folder was removed at the end: mkdir {quoted(_comment(run.volume.folder))}"
     yield ""
 
 
-def _plain(text: str) -> str:
+def _comment(text: str) -> str:
     return re.sub(r"[^\w .,:()/%+-]", " ", " ".join(text.split()))[:200]
 
 
@@ -257,20 +257,20 @@ def _start_barrier(run: Run, prerun: str) -> Iterator[str]:
     yield "# added by volbench: all clients start at the same instant"
     command = run.options.get("exec_prerun")
     # Of two lines the later one counts.
-    yield _line("exec_prerun", f"{prerun} && {command}" if command else prerun)
+    yield _setting("exec_prerun", f"{prerun} && {command}" if command else prerun)
 
 
 def _section(run: Run, section: Section, prerun: str) -> Iterator[str]:
     exported = run.volume.kind is VolumeKind.NBD and not _is_without_files(run, section)
     for name, value in {**_inherited(run, section), **section.options}.items():
         if name == "exec_prerun" and prerun:
-            yield _line(name, f"{prerun} && {value}")
+            yield _setting(name, f"{prerun} && {value}")
         elif name not in _RENDERED_APART and not (exported and name == "ioengine"):
-            yield _line(name, value)
+            yield _setting(name, value)
     if "verify" in section.options and run.extent is not None:
         yield "# an interrupted warm-up leaves no verify state behind"
         yield "verify_state_save=0"
-    yield from _place(run, section)
+    yield from _volume_lines(run, section)
 
 
 def _inherited(run: Run, section: Section) -> dict[str, str]:
@@ -279,7 +279,7 @@ def _inherited(run: Run, section: Section) -> dict[str, str]:
     return {
         name: value
         for name, value in run.options.items()
-        if engine in _engines(name) and not _shared(run, name)
+        if engine in _engines(name) and not _fits_global(run, name)
     }
 
 
@@ -287,7 +287,7 @@ def _is_without_files(run: Run, section: Section) -> bool:
     return run.effective(section).get("ioengine") in _MEMORY_ENGINES
 
 
-def _place(run: Run, section: Section) -> Iterator[str]:
+def _volume_lines(run: Run, section: Section) -> Iterator[str]:
     """Yield the options that direct a section to its volume."""
     options = run.effective(section)
     target = run.volume.node
@@ -297,19 +297,19 @@ def _place(run: Run, section: Section) -> Iterator[str]:
         case _ if "read_iolog" in options:
             yield from _replayed(run, section)
         case VolumeKind.NBD:
-            yield _line("ioengine", "nbd")
+            yield _setting("ioengine", "nbd")
             variable = target_variable(run.host, run.volume.role, is_local=run.host == LOCAL)
-            yield _line("uri", target, variable=variable)
+            yield _setting("uri", target, variable=variable)
         case VolumeKind.DEVICE:
-            yield _line("filename", escape_colons(target))
+            yield _setting("filename", escape_colons(target))
             yield "# fio must not create a file for a mistyped device"
             yield "allow_file_create=0"
         case VolumeKind.FILE:
-            yield _line("filename", escape_colons(target))
+            yield _setting("filename", escape_colons(target))
         case VolumeKind.DIRECTORY if "filename" in options:
             # A missing directory is an error, whereas fio creates missing parents of a filename.
-            yield _line("directory", escape_colons(run.volume.folder))
-            yield _line("filename", _plain_names(options["filename"]))
+            yield _setting("directory", escape_colons(run.volume.folder))
+            yield _setting("filename", _plain_names(options["filename"]))
             if run.only_reads_shared(section):
                 yield "# written before by one run for all clients"
                 yield "allow_file_create=0"
@@ -319,7 +319,7 @@ def _place(run: Run, section: Section) -> Iterator[str]:
                 hint="write a profile, and name the volume with --on",
             )
         case VolumeKind.DIRECTORY:
-            yield _line("directory", escape_colons(run.volume.folder))
+            yield _setting("directory", escape_colons(run.volume.folder))
             _plain_names(options.get("filename_format", "job"))
 
 
@@ -352,8 +352,8 @@ def _replayed(run: Run, section: Section) -> Iterator[str]:
     fio 3.33 crashes on a log together with ``directory``, so the file has its full path.
     """
     place = replayed_place(run, section)
-    yield _line("filename", escape_colons(place))
-    yield _line("replay_redirect", place)
+    yield _setting("filename", escape_colons(place))
+    yield _setting("replay_redirect", place)
     if run.volume.kind is VolumeKind.DEVICE:
         yield "allow_file_create=0"
 
@@ -383,7 +383,7 @@ def _header(name: str) -> str:
     return name
 
 
-def _line(name: str, value: str, *, variable: str = "") -> str:
+def _setting(name: str, value: str, *, variable: str = "") -> str:
     """Return ``name=value`` after a final check that fio will read exactly this.
 
     A masked secret becomes a reference to its environment variable.

@@ -201,7 +201,7 @@ class Fields:
 
     def wrong(self, key: str, expected: str) -> OutputError:
         """Return the error that names what was expected at a key."""
-        place = self._place(key)
+        place = self._path_to(key)
         actual = repr(self.raw[key])[:60] if key in self.raw else "nothing"
         return OutputError(
             f"fio's JSON has {actual} at {place}, expected {expected}",
@@ -262,14 +262,14 @@ class Fields:
         """Return the object of a key, or None when missing."""
         if key not in self.raw:
             return None
-        return self._below(key, self.raw[key], self._place(key))
+        return self._below(key, self.raw[key], self._path_to(key))
 
     def children(self, key: str) -> list[Fields]:
         """Return the objects of a list; empty when missing."""
         value = self.raw.get(key, [])
         if not isinstance(value, list):
             raise self.wrong(key, "a list")
-        place = self._place(key)
+        place = self._path_to(key)
         return [self._below(key, item, f"{place}[{n}]") for n, item in enumerate(value)]
 
     def texts(self) -> dict[str, str]:
@@ -307,7 +307,7 @@ class Fields:
             raise self.wrong(key, "Unicode text") from None
         return text
 
-    def _place(self, key: str) -> str:
+    def _path_to(self, key: str) -> str:
         """Return where a key is; one that cannot be printed or stored is escaped."""
         name = key if key.isprintable() else ascii(key)[:60]
         return f"{self.where}.{name}" if self.where else name
@@ -323,7 +323,7 @@ def read_depth_shares(job: Fields) -> dict[int, float]:
     block = job.child("iodepth_level")
     if block is None:
         return {}
-    return dict(sorted((_number(block, key), block.need_number(key)) for key in block.raw))
+    return dict(sorted((_count_in(block, key), block.need_number(key)) for key in block.raw))
 
 
 def read_clat_shares(job: Fields) -> dict[int, float]:
@@ -337,7 +337,7 @@ def read_clat_shares(job: Fields) -> dict[int, float]:
         if block is None:
             continue
         for key in sorted(block.raw, key=partial(_order, block)):
-            end_ns = _number(block, key) * unit_ns
+            end_ns = _count_in(block, key) * unit_ns
             shares.append(block.need_number(key))
             starts += [] if key.startswith(_SLOWEST) else [end_ns]
     if any(end <= start for start, end in pairwise(starts)):
@@ -345,7 +345,7 @@ def read_clat_shares(job: Fields) -> dict[int, float]:
     return dict(zip(starts, shares, strict=False))
 
 
-def _number(block: Fields, key: str) -> int:
+def _count_in(block: Fields, key: str) -> int:
     digits = key.removeprefix(_SLOWEST)
     if not (digits.isdigit() and digits.isascii() and len(digits) < 10):
         raise block.wrong(key, "a class")
@@ -353,4 +353,4 @@ def _number(block: Fields, key: str) -> int:
 
 
 def _order(block: Fields, key: str) -> tuple[int, bool]:
-    return _number(block, key), key.startswith(_SLOWEST)
+    return _count_in(block, key), key.startswith(_SLOWEST)

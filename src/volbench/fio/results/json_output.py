@@ -151,7 +151,7 @@ def _read_jobs(root: Fields, *, is_whole: bool) -> Iterator[JobResult]:
         except OutputError as error:
             if is_whole:
                 raise
-            job = _damaged(entry, error)
+            job = _damaged_entry(entry, error)
         if key == "jobs":
             yield job
         elif len(entries) == 1 and job.name == SUM_OF_CLIENTS:  # others were cut out of the file
@@ -160,7 +160,7 @@ def _read_jobs(root: Fields, *, is_whole: bool) -> Iterator[JobResult]:
             yield replace(job, name=f"{job.hostname}:{job.name}")
 
 
-def _damaged(entry: Fields, error: OutputError) -> JobResult:
+def _damaged_entry(entry: Fields, error: OutputError) -> JobResult:
     """Return an entry without its numbers, under the name that it has."""
     texts = [str(entry.raw.get(key) or "") for key in ("jobname", "hostname")]
     name, hostname = (text if text.isprintable() else "" for text in texts)

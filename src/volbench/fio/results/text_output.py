@@ -333,7 +333,7 @@ def _normal_outputs(lines: list[str]) -> Iterator[RunOutput]:
             body = takewhile(_is_inside, lines[number + 1 :])
             group = {name: texts for (name, at), texts in options.items() if at == match["group"]}
             own = _own_options(key, group, earlier=jobs, cloned=cloned)
-            job = _job(match, body, own, group, number=number + 1)
+            job = _parsed_job(match, body, own, group, number=number + 1)
             end = _time(match["time"])
             if key in jobs and not _continues(job, end, jobs[key], ended[key]):
                 yield _output(version, jobs, lines[begin:number])
@@ -400,7 +400,7 @@ def _is_inside(line: str) -> bool:
     return not (_END.match(line) or _ENTRY.match(line) or _HEADER.match(line))
 
 
-def _damaged(name: str, group: str, reason: str) -> JobResult:
+def _damaged_job(name: str, group: str, reason: str) -> JobResult:
     return JobResult(name, groupid=int(group), error=0, directions=(), damage=reason)
 
 
@@ -434,7 +434,7 @@ def _own_options(
     return [*named.values(), {}][min(number, max(0, len(named) - 1))]
 
 
-def _job(
+def _parsed_job(
     match: re.Match[str],
     body: Iterator[str],
     own: dict[str, str],
@@ -453,7 +453,7 @@ def _job(
         return _sound_job(match, body, own, group)
     except ValueError as error:
         reason = f"line {number} of fio's normal output, or one below, has {error}"
-        return _damaged(match["name"], match["group"], reason)
+        return _damaged_job(match["name"], match["group"], reason)
 
 
 def _sound_job(
@@ -524,7 +524,7 @@ def _terse_output(line: str, *, number: int) -> RunOutput | None:
         )
     except (StopIteration, ValueError, IndexError):
         reason = f"line {number} of fio's terse output is not complete"
-        job = _damaged(match["name"], match[3], reason)
+        job = _damaged_job(match["name"], match[3], reason)
     return RunOutput(match["version"] or "", (job,), form=TERSE)
 
 

@@ -150,7 +150,7 @@ def _only_writes(options: dict[str, str]) -> bool:
 
 
 def _total_s(runs: Sequence[Run], time_of: TimeOf, *, before_s: float) -> float | None:
-    times = [_step_s(step, time_of) for step in _steps(runs)]
+    times = [_step_s(step, time_of) for step in _runs_by_step(runs)]
     known = [time for time in times if time is not None]
     return CAMPAIGN_S + before_s + sum(known) + START_S * len(times) if known else None
 
@@ -171,7 +171,7 @@ def _times_capacity(runs: Sequence[Run]) -> float:
     return max(written.values(), default=0.0)
 
 
-def _steps(runs: Sequence[Run]) -> list[list[Run]]:
+def _runs_by_step(runs: Sequence[Run]) -> list[list[Run]]:
     """Return the runs of each step; a run without a step forms its own."""
     steps: dict[int | str, list[Run]] = {}
     for run in runs:
@@ -303,8 +303,8 @@ def _sized_s(run: Run, section: Section) -> float:
     if moved_bytes is None:
         return math.inf
     block_bytes = _least_block(options)
-    rates = [TRANSFER_BYTES_PER_S, *map(float, _numbers(options.get("rate")))]
-    rates += [count * block_bytes for count in _numbers(options.get("rate_iops"))]
+    rates = [TRANSFER_BYTES_PER_S, *map(float, _positive_numbers(options.get("rate")))]
+    rates += [count * block_bytes for count in _positive_numbers(options.get("rate_iops"))]
     pauses = moved_bytes / block_bytes / max(1, int(options.get("thinktime_blocks", "1")))
     thinking_s = pauses * int(options.get("thinktime", "0")) / 1e6
     return _before_s(options) + moved_bytes / min(rates) + thinking_s
@@ -313,12 +313,12 @@ def _sized_s(run: Run, section: Section) -> float:
 def _least_block(options: dict[str, str]) -> int:
     """Return the minimum block size of a section; 4 KiB is fio's default."""
     texts = [options[name] for name in ("bs", "bsrange") if name in options]
-    sizes = [size for text in texts for size in _numbers(text)]
+    sizes = [size for text in texts for size in _positive_numbers(text)]
     splits = re.findall(r"(?:^|[:,])(\d+)", options.get("bssplit", ""))
     return min([size for size in (*sizes, *map(int, splits)) if size] or [4096])
 
 
-def _numbers(text: str | None) -> list[int]:
+def _positive_numbers(text: str | None) -> list[int]:
     """Return the numbers above 0 of a value such as ``4096,,8192`` or ``4096-65536``."""
     return [int(n) for n in re.split(r"[,-]", text or "") if n.isdecimal() and int(n)]
 
@@ -393,7 +393,7 @@ def _moved_bytes(run: Run) -> int | None:
 def _within_limits_bytes(run: Run, options: dict[str, str]) -> int | None:
     """Return the maximum bytes a section writes within declared limits, bursts included."""
     own_s = _timed_s(options)
-    sizes = [size for name in ("bs", "bsrange") for size in _numbers(options.get(name))]
+    sizes = [size for name in ("bs", "bsrange") for size in _positive_numbers(options.get(name))]
     limits, block_bytes = run.limits, max([*sizes, 4096])
     iops = limits.burst_iops or limits.iops
     known = [

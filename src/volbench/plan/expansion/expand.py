@@ -319,7 +319,7 @@ def _touches(
     )
 
 
-def _options(profile: Profile, job: Job) -> tuple[dict[str, str], tuple[Section, ...]]:
+def _shared_and_sections(profile: Profile, job: Job) -> tuple[dict[str, str], tuple[Section, ...]]:
     """Return the options shared by all sections, and the sections with their own options."""
     if not job.sections:
         inherited = {k: v for k, v in profile.defaults.items() if k not in job.options}
@@ -347,7 +347,7 @@ def run_of(step: Step, *, id_: str, volume: Volume, seed: int, limits: Limits | 
     profile, job, touch = step.profile, step.job, step.touch
     declared = job.limits or profile.limits.get(job.role) or profile.limits.get("*")
     first, second = (declared, limits) if limits and limits.origin else (limits, declared)
-    shared, sections = ({}, (touch.section,)) if touch else _options(profile, job)
+    shared, sections = ({}, (touch.section,)) if touch else _shared_and_sections(profile, job)
     run = Run(
         id=id_,
         profile=profile.name,

@@ -312,7 +312,7 @@ def read_ansible(draft: InventoryDraft, path: Path, top: Node | None = None) -> 
         parsers = (INI, YAML) if path.is_dir() else (INI,) if top is None else (YAML,)
         listing, warnings = list_inventory(path, parsers=parsers)
     elif not _is_merged(top):
-        listing, warnings = list_groups(_as_groups(_plain(top)), path)
+        listing, warnings = list_groups(_as_groups(_plain_value(top)), path)
     else:
         _read_listing(draft, top)
         return
@@ -344,10 +344,10 @@ def _is_merged(top: Node) -> bool:
     )
 
 
-def _plain(node: Node) -> Any:  # noqa: ANN401 - JSON
+def _plain_value(node: Node) -> Any:  # noqa: ANN401 - JSON
     if node.entries is not None:
-        return {entry.name: _plain(entry.value) for entry in node.entries}
-    return node.raw if node.items is None else [_plain(item) for item in node.items]
+        return {entry.name: _plain_value(entry.value) for entry in node.entries}
+    return node.raw if node.items is None else [_plain_value(item) for item in node.items]
 
 
 def _as_groups(listing: Mapping[str, Any]) -> dict[str, Any]:
@@ -384,8 +384,8 @@ def _read_listing(draft: InventoryDraft, top: Node) -> None:
         draft.problems.add("an inventory needs hosts", line=1, column=1)
     for name, entry in groups.items():
         # Children without hosts are not listed, and omitted here.
-        children = {n: at for n, at in _names(draft, entry, "children").items() if n in groups}
-        group = GroupDraft(location(entry), _names(draft, entry, "hosts"), children)
+        children = {n: at for n, at in _members(draft, entry, "children").items() if n in groups}
+        group = GroupDraft(location(entry), _members(draft, entry, "hosts"), children)
         if name not in {ALL, _UNGROUPED} or group.hosts:
             draft.is_name(location(entry), name, "a group")
             draft.groups[name] = group
@@ -393,7 +393,7 @@ def _read_listing(draft: InventoryDraft, top: Node) -> None:
         draft.notes.append(f"not used by volbench: {', '.join(sorted(unused))}")
 
 
-def _names(draft: InventoryDraft, entry: Entry, key: str) -> dict[str, Node]:
+def _members(draft: InventoryDraft, entry: Entry, key: str) -> dict[str, Node]:
     """Return the names under ``hosts`` or ``children`` of a group, with their locations."""
     nodes = {child.name: child.value for child in draft.entries(entry.value, "a group")}
     items = draft.items(nodes[key], key) if key in nodes else ()
@@ -407,8 +407,8 @@ def _members(
     if name in visited or name not in groups:
         return
     visited.add(name)
-    yield from _names(draft, groups[name], "hosts").items()
-    for child in _names(draft, groups[name], "children"):
+    yield from _members(draft, groups[name], "hosts").items()
+    for child in _members(draft, groups[name], "children"):
         yield from _members(draft, groups, child, visited)
 
 
@@ -425,9 +425,9 @@ def list_inventory(path: Path, *, parsers: Sequence[str]) -> tuple[dict[str, Any
             "file",
         )
     with tempfile.TemporaryDirectory(prefix="volbench-ansible-") as folder:
-        done = _run(program, path, Path(folder), parsers)
+        done = _run_ansible(program, path, Path(folder), parsers)
     if done.returncode != 0:
-        raise _unreadable(path, done.stderr)
+        raise _ansible_failed(path, done.stderr)
     warnings = [" ".join(text.split()) for text in _WARNING.split(done.stderr)[1:]]
     dropped = [warning for warning in warnings if _DROPPED in warning]
     if dropped:
@@ -444,7 +444,7 @@ def list_groups(groups: Mapping[str, Any], path: Path) -> tuple[dict[str, Any], 
         return list_inventory(copy, parsers=(YAML,))
 
 
-def _run(
+def _run_ansible(
     program: str, path: Path, folder: Path, parsers: Sequence[str]
 ) -> subprocess.CompletedProcess[str]:
     configuration = folder / "ansible.cfg"
@@ -482,7 +482,7 @@ def _run(
         ) from error
 
 
-def _unreadable(path: Path, stderr: str) -> InventoryError:
+def _ansible_failed(path: Path, stderr: str) -> InventoryError:
     """Return the error with Ansible's reason and location."""
     cause = stderr.rpartition(_CAUSE)[2].partition("Origin: ")[0] if _CAUSE in stderr else stderr
     reason = " ".join(cause.split())[:500] or "no reason given"

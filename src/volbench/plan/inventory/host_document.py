@@ -172,7 +172,7 @@ def _printable(text: str) -> str:
     return text
 
 
-def _checked(check: Callable[[str], object]) -> AfterValidator:
+def _valid(check: Callable[[str], object]) -> AfterValidator:
     """Return a validator that converts a text with a function."""
 
     def replaced(text: str) -> Any:  # noqa: ANN401 - whatever the function returns
@@ -201,16 +201,16 @@ def _schema(pattern: str, *kinds: str) -> WithJsonSchema:
 
 Name = Annotated[str, _schema(r"^[A-Za-z0-9_][A-Za-z0-9._,\[\]-]*$")]
 GroupName = Annotated[str, _schema(r"^(?!all$)[A-Za-z0-9_][A-Za-z0-9._-]*$")]
-Role = Annotated[Text, _checked(_check_role), _schema("^(?!global)[A-Za-z0-9_-]{1,100}$")]
-LabelName = Annotated[Text, _checked(_check_label_name), _schema("^[A-Za-z_][A-Za-z0-9_-]{0,63}$")]
+Role = Annotated[Text, _valid(_check_role), _schema("^(?!global)[A-Za-z0-9_-]{1,100}$")]
+LabelName = Annotated[Text, _valid(_check_label_name), _schema("^[A-Za-z_][A-Za-z0-9_-]{0,63}$")]
 Label = Annotated[
     Filled,
-    _checked(_check_label),
+    _valid(_check_label),
     WithJsonSchema({"type": ["string", "number", "boolean", "null"]}),
 ]
-Target = Annotated[Filled, _checked(_check_target), _schema(r"^(/|nbds?(\+unix)?://)", "null")]
-Disk = Annotated[Filled, _checked(_check_disk), _schema(r"^(serial:.*\S.*|/dev/disk/by-id/[^/]+)$")]
-Hop = Annotated[Filled, _checked(lambda text: hop_text(*parse_hop(text)))]
+Target = Annotated[Filled, _valid(_check_target), _schema(r"^(/|nbds?(\+unix)?://)", "null")]
+Disk = Annotated[Filled, _valid(_check_disk), _schema(r"^(serial:.*\S.*|/dev/disk/by-id/[^/]+)$")]
+Hop = Annotated[Filled, _valid(lambda text: hop_text(*parse_hop(text)))]
 
 
 def _check_roles(limits: dict[str, LimitsDocument]) -> dict[str, LimitsDocument]:
@@ -223,7 +223,7 @@ def _check_roles(limits: dict[str, LimitsDocument]) -> dict[str, LimitsDocument]
 
 
 class _Addressed(Document):
-    address: Annotated[Filled, _checked(_check_address)] = Field(
+    address: Annotated[Filled, _valid(_check_address)] = Field(
         default="",
         description="Name or IP address, without it the host's name; `local` for the machine that "
         "volbench runs on.",
@@ -236,10 +236,10 @@ class HostDefaults(Document):
     port: Nullable[Annotated[Integer, Field(ge=1, le=65535)]] = Field(
         default=None, description="Port of sshd; without it that of `~/.ssh/config`, or 22."
     )
-    user: Nullable[Annotated[Filled, _checked(check_user)]] = Field(
+    user: Nullable[Annotated[Filled, _valid(check_user)]] = Field(
         default=None, description="Login name; without it that of `~/.ssh/config`, or your own."
     )
-    key: Nullable[Annotated[Filled, _checked(_check_key)]] = Field(
+    key: Nullable[Annotated[Filled, _valid(_check_key)]] = Field(
         default=None,
         description="Path of a private key, never the key itself; without it those of "
         "`~/.ssh/config` and the agent, and the default key files.",
@@ -274,12 +274,12 @@ class HostDefaults(Document):
         description="Device or devices that may be overwritten: `serial:TEXT` or "
         "`/dev/disk/by-id/NAME`.",
     )
-    workdir: Annotated[Filled, _checked(_check_workdir), _schema("^/")] = Field(
+    workdir: Annotated[Filled, _valid(_check_workdir), _schema("^/")] = Field(
         default="",
         description="Folder on the host for volbench's files during a run; without it "
         "`.volbench` in the user's home.",
     )
-    python: Annotated[Filled, _checked(_check_python), _schema("^[A-Za-z0-9_/]")] = Field(
+    python: Annotated[Filled, _valid(_check_python), _schema("^[A-Za-z0-9_/]")] = Field(
         default="",
         description="Python 3.6 or newer on the host; without it `python3`, or the system's own "
         "of RHEL.",

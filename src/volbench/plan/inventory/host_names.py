@@ -37,7 +37,7 @@ def expand(text: str) -> Expansion:
     pieces = _PARTS.split(text)
     if any(sign in literal for literal in pieces[::2] for sign in "[]"):
         raise InputError(f"a bracket is not closed in {text!r}", hint="write it like vm[02-30]")
-    ranges = [_values(inside, text) for inside in pieces[1::2]]
+    ranges = [_range_values(inside, text) for inside in pieces[1::2]]
     shape = tuple(len(values) for values in ranges)
     if prod(shape) > MAX_HOSTS:
         raise _too_many(text)
@@ -48,7 +48,7 @@ def expand(text: str) -> Expansion:
     return Expansion(texts, shape)
 
 
-def _values(inside: str, text: str) -> list[str]:
+def _range_values(inside: str, text: str) -> list[str]:
     """Return the values in a pair of brackets, which may contain several ranges with commas."""
     values = [value for item in inside.split(",") for value in _item(item.strip(), text)]
     if len(set(values)) < len(values):
@@ -65,7 +65,7 @@ def _item(item: str, text: str) -> list[str]:
             f"[{item}] in {text!r} is not a valid range", hint="write it like vm[02-30]"
         )
     if first.isdecimal():
-        values = _numbers(first, last, text)
+        values = _number_range(first, last, text)
     else:
         values = list(ascii_letters[ascii_letters.index(first) : ascii_letters.index(last) + 1])
     if not values:
@@ -80,7 +80,7 @@ def _is_end(text: str) -> bool:
     return (text.isascii() and text.isdecimal()) or (len(text) == 1 and text in ascii_letters)
 
 
-def _numbers(first: str, last: str, text: str) -> list[str]:
+def _number_range(first: str, last: str, text: str) -> list[str]:
     padded = any(len(end) > 1 and end.startswith("0") for end in (first, last))
     if padded and len(first) != len(last):
         raise InputError(

@@ -150,10 +150,10 @@ class Aliases:
 
 def read_aliases(path: Path) -> Aliases:
     """Return the aliases of a configuration and its included files; none if it does not exist."""
-    return parse_aliases("\n".join(_lines(path, path.parent, 0)))
+    return parse_aliases("\n".join(_config_lines(path, path.parent, 0)))
 
 
-def _lines(path: Path, folder: Path, depth: int) -> Iterator[str]:
+def _config_lines(path: Path, folder: Path, depth: int) -> Iterator[str]:
     """Yield the lines of a file, with those of included files in place."""
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
@@ -172,7 +172,7 @@ def _lines(path: Path, folder: Path, depth: int) -> Iterator[str]:
         for pattern in match[2].replace('"', "").split():
             wanted = folder.absolute() / Path(pattern).expanduser()
             for included in sorted(Path("/").glob(str(wanted)[1:])):
-                yield from _lines(included, folder, depth + 1)
+                yield from _config_lines(included, folder, depth + 1)
 
 
 def parse_aliases(text: str) -> Aliases:
@@ -203,7 +203,7 @@ def check_duplicates(draft: InventoryDraft, hosts: Mapping[str, Host], aliases: 
         address, alias_port = aliases.reached(host.address)
         port = host.port or alias_port or _SSHD_PORT
         jump = () if host.is_local else host.jump or ()
-        first = seen.setdefault((_plain(address), port, jump), name)
+        first = seen.setdefault((_without_port(address), port, jump), name)
         if first == name:
             continue
         where = f"{host.address} port {host.port or _SSHD_PORT}" if host.address else "this machine"
@@ -214,7 +214,7 @@ def check_duplicates(draft: InventoryDraft, hosts: Mapping[str, Host], aliases: 
         )
 
 
-def _plain(address: str) -> str:
+def _without_port(address: str) -> str:
     """Return an address in normal form: short, lower case, one name for the loopback."""
     try:
         number = ip_address(address)

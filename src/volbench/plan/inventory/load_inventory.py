@@ -58,7 +58,7 @@ def load_inventory(
     """
     path = Path(path)
     aliases = Aliases() if ssh_config is None else read_aliases(Path(ssh_config))
-    draft = _read(path)
+    draft = _read_draft(path)
     hosts = {name: draft.host(host) for name, host in draft.hosts.items()}
     hosts = resolve_hops(draft, hosts)
     check_duplicates(draft, hosts, aliases)
@@ -150,7 +150,7 @@ def _raise_if_any(problems: Problems) -> None:
         raise InventoryError("\n".join(map(str, listed)), problems=listed)
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
@@ -168,10 +168,10 @@ def _refused(path: Path, reason: str, hint: str) -> InventoryError:
     return InventoryError(f"{path} {reason}", hint=hint)
 
 
-def _read(path: Path) -> InventoryDraft:
+def _read_draft(path: Path) -> InventoryDraft:
     """Detect the format of an inventory and read it; problems are recorded."""
     draft = InventoryDraft(Problems(str(path)))
-    text = "" if path.is_dir() else _text(path)
+    text = "" if path.is_dir() else _read_text(path)
     top = None
     if not path.is_dir() and _is_yaml(text, path):
         top = parse_document(

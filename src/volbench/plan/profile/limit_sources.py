@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 
 from volbench.errors import InputError
 from volbench.extension import LimitSource, extensions, load
@@ -67,7 +66,7 @@ def label_limits(labels: Mapping[str, str], *, size_bytes: int | None) -> Limits
     return _answer("label_limits", labels, size_bytes=size_bytes)
 
 
-def disk_limits(provider: str, machine: str, **disk: Any) -> Limits | None:  # noqa: ANN401
+def disk_limits(provider: str, machine: str, **disk: object) -> Limits | None:
     """Return the limits of a disk that a metadata service describes; None where none is known.
 
     Args:
