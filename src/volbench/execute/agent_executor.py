@@ -84,13 +84,7 @@ class AgentHost(ABC):
     def run(
         self, argv: Sequence[str], *, texts: Sequence[str] = (), timeout_s: float = _RUN_S
     ) -> Completed:
-        """Run a program to completion with LC_ALL=C and no input.
-
-        Raises:
-            TransportError: the program is missing, or was killed after `timeout_s`, or the files
-                cannot be written.
-            AuthError: sudo requires a password.
-        """
+        """Run a program to completion with LC_ALL=C and no input."""
         try:
             if texts:
                 base = self.check_folder
@@ -237,11 +231,7 @@ class AgentExecutor(AgentHost):
         )
 
     def survey(self) -> tuple[Survey, tuple[ClockReading, ...]]:
-        """Return the facts of the host, and readings of its clock, in one round trip.
-
-        Raises:
-            TransportError: the host does not respond.
-        """
+        """Return the facts of the host, and readings of its clock, in one round trip."""
         request = self.request(survey, {"folder": self.check_folder})
         answer, readings = self.client.ask_with_clock(request)
         self._work_base = answer.folder
@@ -260,9 +250,6 @@ class AgentExecutor(AgentHost):
         """Start a program in its own session, with standard error redirected to the file `stderr`.
 
         Its control folder is hidden and beside that file, with the same stem.
-
-        Raises:
-            TransportError: the program cannot be started.
         """
         self._starts[stderr] += 1
         count, path = self._starts[stderr], PurePosixPath(stderr)
@@ -319,12 +306,7 @@ class AgentExecutor(AgentHost):
         return self._work_base
 
     def fetch_work_folder(self, path: str, folder: str) -> None:
-        """Fetch all files of a work folder into the controller's, each atomically.
-
-        Raises:
-            TransportError: a file is unreadable on the host, or was corrupted in transit.
-            ArchiveError: a local file cannot be written.
-        """
+        """Fetch all files of a work folder into the controller's, each atomically."""
         with IncomingFolder(self.host, path, Path(folder)) as incoming:
             arguments = {"path": path, "have": incoming.have}
             request = Request(fetch_folder, arguments, name=f"fetching {path}")
@@ -337,11 +319,7 @@ class AgentExecutor(AgentHost):
                 ) from error
 
     def remove_work_folder(self, path: str, *, wait: bool = True) -> None:
-        """Remove a work folder recursively, including files owned by root.
-
-        Raises:
-            VolbenchError: the path is not a work folder, or the operating system refused.
-        """
+        """Remove a work folder recursively, including files owned by root."""
         arguments = {"base": self.check_folder, "path": path}
         if not wait:
             try:

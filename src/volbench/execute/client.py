@@ -131,11 +131,7 @@ class Reply(Receiver):
         self._parts.put(("end", result) if error is None else ("error", error))
 
     def next(self, timeout_s: float) -> tuple[str, object]:
-        """Return the next message: ``part`` or ``end`` and its value; raise an error.
-
-        Raises:
-            queue.Empty: there was none in time.
-        """
+        """Return the next message: ``part`` or ``end`` and its value; raise an error."""
         kind, value = self._parts.get(timeout=max(0.0, timeout_s))
         if isinstance(value, VolbenchError):
             raise value
@@ -180,11 +176,7 @@ class Session:
         self._since_s = time.monotonic()
 
     def open(self, channel: Channel, python: str) -> None:
-        """Start the agent; requests may be sent before it is ready.
-
-        Raises:
-            TransportError: the stream cannot be opened.
-        """
+        """Start the agent; requests may be sent before it is ready."""
         bootstrap = agent_program().bootstrap(self._mark)
         argv = [python, *FLAGS, START.format(len(bootstrap))]
         with self._sending:
@@ -192,11 +184,7 @@ class Session:
         self._write(bootstrap)
 
     def wait_for_greeting(self) -> None:
-        """Wait until Python has begun.
-
-        Raises:
-            TransportError: it does not.
-        """
+        """Wait until Python has begun."""
         with self._changed:
             self._changed.wait_for(lambda: self._is_greeted or bool(self.error), GREETING_S)
         if not self._is_greeted and self.error is None:
@@ -212,11 +200,7 @@ class Session:
             raise self.error
 
     def wait_until_ready(self) -> None:
-        """Wait until the agent answers.
-
-        Raises:
-            TransportError: it cannot be started.
-        """
+        """Wait until the agent answers."""
         with self._changed:
             self._changed.wait_for(lambda: self.is_ready or self.error is not None, OPEN_S)
             if self.error is not None:
@@ -227,11 +211,7 @@ class Session:
             raise error
 
     def send(self, request: Request[Any], receiver: Receiver) -> int:
-        """Send a request and return its number.
-
-        Raises:
-            TransportError: the stream is broken.
-        """
+        """Send a request and return its number."""
         with self._changed:
             if self.error is not None:
                 raise self.error
@@ -314,11 +294,7 @@ class Session:
             receiver.end(None, self._operation_error(line, value))
 
     def _parse(self, line: bytes) -> tuple[int, str, object]:
-        """Return number, key and value of a message.
-
-        Raises:
-            TransportError: it is malformed.
-        """
+        """Return number, key and value of a message."""
         try:
             message = json.loads(line)
             if "z" in message:
@@ -454,11 +430,7 @@ class AgentClient:
         return session is not None and session.error is None
 
     def session(self) -> Session:
-        """Return the open stream, opened if there is none.
-
-        Raises:
-            TransportError: it cannot be opened, or the host has no usable Python.
-        """
+        """Return the open stream, opened if there is none."""
         with self._opening:
             if self._session is not None and self._session.error is None:
                 return self._session
@@ -483,13 +455,7 @@ class AgentClient:
             raise
 
     def ask(self, request: Request[T]) -> T:
-        """Return the result of a request; retry transient errors if that is safe.
-
-        Raises:
-            OperationError: the agent could not carry it out.
-            AuthError: sudo requires a password.
-            TransportError: the host does not answer.
-        """
+        """Return the result of a request; retry transient errors if that is safe."""
         return self._retried(request, lambda: self._ask_once(request))
 
     def ask_parts(self, request: Request[Iterator[Part]], take: Callable[[Part], None]) -> None:
@@ -507,11 +473,7 @@ class AgentClient:
         self._retried(request, attempt)
 
     def post(self, request: Request[T]) -> Callable[[], T]:
-        """Send a request without waiting; the returned function waits for its result.
-
-        Raises:
-            TransportError: it could not be sent.
-        """
+        """Send a request without waiting; the returned function waits for its result."""
         reply = Reply()
         session = self.session()
         number = session.send(request, reply)
@@ -524,20 +486,12 @@ class AgentClient:
         return answer
 
     def subscribe(self, request: Request[Any], receiver: Receiver) -> tuple[Session, int]:
-        """Send a request whose parts go to a receiver, called by the channel's reader.
-
-        Raises:
-            TransportError: it could not be sent.
-        """
+        """Send a request whose parts go to a receiver, called by the channel's reader."""
         session = self.session()
         return session, session.send(request, receiver)
 
     def ask_with_clock(self, request: Request[T]) -> tuple[T, tuple[ClockReading, ...]]:
-        """Return the result of a request, and readings of the host's clock, in one round trip.
-
-        Raises:
-            TransportError: the host does not respond.
-        """
+        """Return the result of a request, and readings of the host's clock, in one round trip."""
 
         def attempt() -> tuple[T, tuple[ClockReading, ...]]:
             session = self.session()

@@ -33,12 +33,7 @@ class HostKeyPolicy:
 
 @contextmanager
 def connect_hosts(hosts: Sequence[Host], *, host_keys: HostKeyPolicy) -> Iterator[list[Executor]]:
-    """Yield one executor per host, in order; connections are opened on first use.
-
-    Raises:
-        RefusedError: this machine does not run Linux.
-        InputError: no installed extension connects to a kind of host.
-    """
+    """Yield one executor per host, in order; connections are opened on first use."""
     require_linux()
     channels = dict(CHANNELS)
     for extension in extensions():

@@ -81,11 +81,7 @@ class DetachedProcess(PushedProcess, Receiver):
             self._ask(send_signal, control=self.handle, number=int(number))
 
     def watch(self) -> None:
-        """Subscribe, or again after a broken stream; a temporarily unreachable host is retried.
-
-        Raises:
-            TransportError: the host has been unreachable for too long, or sends nonsense.
-        """
+        """Subscribe, or again after a broken stream; a temporarily unreachable host is retried."""
         if self._is_over:
             return
         if self._refused is not None:

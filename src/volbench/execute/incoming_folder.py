@@ -53,12 +53,7 @@ class IncomingFolder:
         self._drop()
 
     def take(self, part: FolderPart) -> None:
-        """Process a part of `agent.files.fetch_folder`.
-
-        Raises:
-            TransferError: it is damaged, or names a file outside the folder.
-            ArchiveError: a local file cannot be written.
-        """
+        """Process a part of `agent.files.fetch_folder`."""
         try:
             match part.kind:
                 case "file":
@@ -140,11 +135,7 @@ class IncomingFolder:
             self._temporary = None
 
     def _local_path(self, name: str) -> Path:
-        """Return where a file goes.
-
-        Raises:
-            TransportError: it would not be below the folder.
-        """
+        """Return where a file goes."""
         parts = name.split("/")
         if {"", ".", ".."} & set(parts) or len(parts) > _MAX_DEPTH or "\0" in name:
             raise TransportError(

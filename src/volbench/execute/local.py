@@ -52,11 +52,7 @@ def require_linux() -> None:
 
 
 def temporary_folder() -> str:
-    """Return the folder for temporary files (TMPDIR), where other users cannot replace root's.
-
-    Raises:
-        RefusedError: volbench runs as root, and another user can rename what root makes there.
-    """
+    """Return the folder for temporary files (TMPDIR), where other users cannot replace root's."""
     given = tempfile.gettempdir()
     folder = Path(given).resolve()
     if os.geteuid() != 0:
@@ -208,10 +204,6 @@ class LocalExecutor(LocalBase, AgentHost):
         """Start a program in its own session, with standard error redirected to the file `stderr`.
 
         TMPDIR leads to `cwd`, because fio reacts to a file named fio-dump-status there.
-
-        Raises:
-            RefusedError: other users could replace its control folder.
-            TransportError: the program cannot be started.
         """
         del on_intent
         try:
@@ -233,11 +225,7 @@ class LocalExecutor(LocalBase, AgentHost):
         return LocalProcess(control, launched.pid)
 
     def find(self, handle: str, *, followed: Sequence[str] = ()) -> LocalProcess:
-        """Raise: the output of a local process is readable only by the controller that started it.
-
-        Raises:
-            TransportError: always.
-        """
+        """Raise: only the controller that started a local process can read its output."""
         del followed
         raise TransportError(
             f"cannot reattach to process {handle!r} on {self.host}",
@@ -245,11 +233,7 @@ class LocalExecutor(LocalBase, AgentHost):
         )
 
     def hold(self, path: str) -> HeldDevice:
-        """Open a block device exclusively.
-
-        Raises:
-            RefusedError: the device cannot be opened.
-        """
+        """Open a block device exclusively."""
         try:
             return HeldDevice(path, exclusive=True)
         except AgentError as error:

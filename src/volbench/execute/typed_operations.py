@@ -38,11 +38,7 @@ def limit_s(operation: Callable[..., object], arguments: Mapping[str, object]) -
 
 
 def checked_answer(operation: Callable[..., T], answer: object, *, host: str) -> T:
-    """Return the answer of an agent in the type that the operation returns.
-
-    Raises:
-        TransportError: it does not have that form.
-    """
+    """Return the answer of an agent in the type that the operation returns."""
     value: T = _validated(_adapters(operation).answer, operation, answer, host)
     return value
 

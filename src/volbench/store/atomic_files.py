@@ -80,10 +80,6 @@ def write_output(path: Path, content: bytes) -> None:
     """Write a file that the user named; a pipe or device, such as /dev/stdout, is written to.
 
     A symbolic link of another user is replaced, not followed: it may lead to any file of root.
-
-    Raises:
-        RefusedError: such a link is a folder on the way to the file.
-        InputError: the file cannot be written.
     """
     try:
         refuse_foreign_links(path)
@@ -224,9 +220,6 @@ def open_regular(
 
     Args:
         follow: whether it may be a symbolic link.
-
-    Raises:
-        OSError: it cannot be opened, is not a regular file, or is larger.
     """
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
     descriptor = os.open(path, flags)

@@ -56,11 +56,6 @@ def make_private_folder(path: Path) -> Identity:
 
     Returns:
         The identity of the folder, by which `hold_folder` knows it again.
-
-    Raises:
-        RefusedError: it is a symbolic link; or it belongs to another user, or a link of another
-            user leads to it, and this process runs as root.
-        OSError: it cannot be made.
     """
     refuse_foreign_links(path)
     path.parent.mkdir(parents=True, exist_ok=True)
@@ -91,11 +86,7 @@ def is_own_folder(path: Path) -> bool:
 
 
 def checked_results_folder(path: Path) -> Path:
-    """Return a default folder for new campaigns, unless another user made it.
-
-    Raises:
-        RefusedError: it belongs to neither this user nor root, nor to the user of sudo.
-    """
+    """Return a default folder for new campaigns, unless another user made it."""
     if path.exists() and (whose := foreign_words(path)):
         raise RefusedError(
             f"the folder for results, {whose}, who could replace campaigns in it",
@@ -138,9 +129,6 @@ def refuse_foreign_links(path: Path) -> None:
     """Refuse a path that a link of another user leads elsewhere, if this process runs as root.
 
     The last part of the path may be a link: whoever writes there does not follow it.
-
-    Raises:
-        RefusedError: a folder on the way is such a link, or a link of root leads to one.
     """
     if os.geteuid() != 0:
         return
@@ -186,13 +174,6 @@ def hold_folder(
     Args:
         made: its identity, if this process made it.
         is_moved: the block itself moves the folder.
-
-    Raises:
-        RefusedError: other users can write to it, or it cannot be held here, and this process runs
-            as root.
-        ArchiveError: its path leads elsewhere at the start, or at the end; what was written is in
-            the held folder.
-        OSError: it cannot be opened.
     """
     if os.geteuid() == 0 and not _HAS_DESCRIPTOR_PATHS:
         raise RefusedError(

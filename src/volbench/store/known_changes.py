@@ -14,11 +14,7 @@ FILE = "volbench-trend.json"
 
 
 def read_known_changes(folders: Iterable[Path]) -> list[KnownChange]:
-    """Return the changes in the files of folders that hold campaigns.
-
-    Raises:
-        OutputError: a file is damaged, or cannot be read.
-    """
+    """Return the changes in the files of folders that hold campaigns."""
     found = (read_model(folder / FILE, KnownChanges) for folder in dict.fromkeys(folders))
     return [change for changes in found if changes is not None for change in changes.changes]
 

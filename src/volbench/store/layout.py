@@ -183,11 +183,7 @@ class Layout:
 def walk(
     path: Path, *, onerror: Callable[[OSError], object] | None = None
 ) -> Iterator[tuple[str, list[str], list[str]]]:
-    """Yield folder, names of folders in it and names of files, as `os.walk` does.
-
-    Raises:
-        InputError: somebody nested the folders deeper than results are.
-    """
+    """Yield folder, names of folders in it and names of files, as `os.walk` does."""
     for folder, below, files in os.walk(path, onerror=onerror):
         if len(Path(folder).parts) - len(path.parts) > _MAX_DEPTH:
             raise InputError(

@@ -21,11 +21,7 @@ _BLKTRACE = (b"\x07\x74\x61\x65", b"\x65\x61\x74\x07")
 
 
 def with_planned_logs(runs: Sequence[Run]) -> tuple[tuple[Run, ...], dict[str, bytes]]:
-    """Return runs that replay copies in the campaign folder, and the logs by their SHA-256.
-
-    Raises:
-        InputError: a log is missing, is no log, or replays I/O on something but the volume.
-    """
+    """Return runs that replay copies in the campaign folder, and the logs by their SHA-256."""
     logs: dict[str, bytes] = {}
     for run in runs:
         for section in run.sections:

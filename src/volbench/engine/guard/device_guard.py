@@ -83,10 +83,6 @@ def check_identity(
         held: the opened device; None to check its path only.
         edges: digest of its first and last MiB after volbench's last write, empty if unknown; None
             to skip the check of its content.
-
-    Raises:
-        RefusedError: it is missing, is not a block device, is a different device, or holds content
-            that was neither planned nor written by volbench.
     """
     target, pin = volume.target, volume.pin
     if seen.stat is None or not seen.is_device:
@@ -165,9 +161,6 @@ def check_unused(target: str, device: DescribedDevice, *, is_held: bool = False)
         target: name as given by the user, for the message.
         device: described with its use.
         is_held: whether volbench itself holds it open exclusively.
-
-    Raises:
-        RefusedError: it is read-only, in use, part of a larger volume, or its use is unknown.
     """
     if device.use is None:
         raise RefusedError(
@@ -237,9 +230,6 @@ def check_content(target: str, content: Content, *, may_wipe: bool) -> None:
         target: name as given by the user, for the message.
         content: what is on it.
         may_wipe: whether filesystems, partition tables and members may be overwritten.
-
-    Raises:
-        RefusedError: it holds a filesystem or similar, or could not be examined.
     """
     if reason := _unclear(content) or (None if may_wipe else _occupied(content)):
         raise RefusedError(f"{target} {reason[0]}", hint=reason[1])

@@ -183,11 +183,7 @@ class RunGuard:
 
 
 def check_rooms(runs: Sequence[Run], state: HostState) -> None:
-    """Check the free space of each volume for all files that runs make and keep there.
-
-    Raises:
-        RefusedError: there is too little space.
-    """
+    """Check the free space of each volume for all files that runs make and keep there."""
     groups: dict[tuple[str, int], dict[str, tuple[float, float]]] = {}
     for number, run in enumerate(runs):
         if run.volume.kind not in {VolumeKind.DIRECTORY, VolumeKind.FILE}:

@@ -96,9 +96,6 @@ def check_run(
         consent: consent of the user.
         ours: returns whether this campaign created a file.
         opened: its device, open for the run; None if the run is not about to start.
-
-    Raises:
-        RefusedError: with the reason and a hint.
     """
     volume, writing = run.volume, may_write(run)
     if volume.kind is VolumeKind.NBD:
@@ -199,9 +196,6 @@ def check_space(
         needed_bytes: number of bytes to write.
         jobs: how often fio's `size` is written.
         options: of the command that write less, with a place for the size.
-
-    Raises:
-        RefusedError: there is too little space.
     """
     reserve = RESERVE_BYTES + round(needed_bytes * RESERVE_SHARE)
     if needed_bytes and free_bytes < needed_bytes + reserve:
@@ -255,9 +249,6 @@ def check_place(volume: Volume, seen: DescribedVolume, *, writes: bool) -> None:
         volume: a directory or file.
         seen: its description, with its folder.
         writes: whether files may be created or written.
-
-    Raises:
-        RefusedError: it is missing, is below /dev, or its file system is not mounted.
     """
     target, folder = volume.target, folder_of(volume)
     if seen.folder.kind != "directory":
@@ -283,9 +274,6 @@ def check_not_shared(seen: DescribedVolume, *, user: int, by_sudo: bool) -> None
         seen: description of the volume, with its folder.
         user: who logged in.
         by_sudo: whether fio runs as root regardless of the login user.
-
-    Raises:
-        RefusedError: another user owns the folder or one of its parents, or may write to it.
     """
     if user and not by_sudo:
         return
@@ -310,11 +298,7 @@ def check_not_shared(seen: DescribedVolume, *, user: int, by_sudo: bool) -> None
 
 
 def check_file(volume: Volume, seen: DescribedVolume, path: str, file: DescribedFile) -> None:
-    """Check that a path is a regular file on its volume, or does not exist yet.
-
-    Raises:
-        RefusedError: it resolves to a path outside, or to a device, a pipe or a folder.
-    """
+    """Check that a path is a regular file on its volume, or does not exist yet."""
     is_inside = file.real == seen.real or file.real.startswith(seen.real.rstrip("/") + "/")
     if volume.kind is VolumeKind.DIRECTORY and not is_inside:
         raise RefusedError(
@@ -329,12 +313,7 @@ def check_file(volume: Volume, seen: DescribedVolume, path: str, file: Described
 
 
 def check_overwrite(run: Run, path: str, file: DescribedFile, *, is_ours: bool) -> None:
-    """Check that a file may be created or overwritten.
-
-    Raises:
-        RefusedError: it is a symlink, in use by the kernel, or was not created by volbench and is
-            not named, or is named but fio would not keep it.
-    """
+    """Check that a file may be created or overwritten."""
     if file.real != file.placed:
         raise RefusedError(
             f"{path} is a symlink to {file.real}", hint=f"name the file itself: {file.real}"

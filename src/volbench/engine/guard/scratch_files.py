@@ -100,11 +100,7 @@ class Scratch:
         return any(file.named for file in described)
 
     def is_in_place(self, run: Run, seen: DescribedVolume) -> bool:
-        """Return whether the private folder of a placed run is still the recorded one.
-
-        Raises:
-            RefusedError: its volume is unmounted, or another one is mounted there.
-        """
+        """Return whether the private folder of a placed run is still the recorded one."""
         if run.volume.private_folder is None:
             return True
         with self._lock:

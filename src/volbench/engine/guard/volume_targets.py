@@ -42,11 +42,6 @@ def find_volume(executor: Executor, *, role: str, target: str) -> Volume:
         executor: the machine of the target.
         role: its role in the profile.
         target: a path or an NBD URI; the folder of a new file must exist.
-
-    Raises:
-        InputError: the target is empty or contains control characters.
-        RefusedError: the target is unsuitable: a mistyped device, a character device, or a file in
-            a missing folder.
     """
     return examine_targets(executor, {role: target})[role][0]
 
@@ -126,11 +121,7 @@ def _whole_pin(path: str, seen: DescribedVolume) -> DevicePin:
 
 
 def pin_of(path: str, seen: DescribedVolume) -> DevicePin:
-    """Return the identity of the block device at a path, without its content.
-
-    Raises:
-        RefusedError: it is not a block device known to the kernel, or it has no capacity.
-    """
+    """Return the identity of the block device at a path, without its content."""
     pin = None if seen.device is None else seen.device.pin
     if pin is None or not pin.size_bytes:
         is_known = "without capacity" if seen.is_device else ""
@@ -185,9 +176,6 @@ def check_not_among_devices(path: str, seen: DescribedVolume) -> None:
 
     For a mistyped device name, fio creates a file in memory and exits with 0. File systems mounted
     below /dev, such as /dev/shm, are accepted.
-
-    Raises:
-        RefusedError: it is below /dev.
     """
     is_below = seen.real == _DEVICES or seen.real.startswith(f"{_DEVICES}/")
     if not is_below or seen.real_mount_point.startswith(f"{_DEVICES}/"):

@@ -19,9 +19,6 @@ def cloud_limits(
 
     Args:
         endpoint: address of the service.
-
-    Raises:
-        InputError: no service answers, or none of a known cloud.
     """
     try:
         found = executor.ask(cloud_machine, endpoint)

@@ -137,11 +137,6 @@ def look_at(
         space: paths whose free space is needed.
         flush_s: time to write back dirty pages of each volume before the look; 0 for no flush.
         by_sudo: whether fio runs as root regardless of the login user.
-
-    Raises:
-        InputError: access to a volume is denied.
-        RefusedError: the mounted devices cannot be listed.
-        TransportError: the machine does not answer.
     """
     joined: dict[str, VolumeQuestion] = {}
     for question in questions:

@@ -99,11 +99,7 @@ def install_missing_fio(executor: Executor, survey: Survey) -> Survey:
 
 
 def find_fio(executor: Executor, survey: Survey) -> InstalledFio:
-    """Return a supported fio.
-
-    Raises:
-        FioError: fio is missing, does not work, or is older than 3.18.
-    """
+    """Return a supported fio."""
     path, version = survey.fio.path, survey.fio.stdout.strip()
     if not path:
         where = "this machine" if executor.host == LOCAL else executor.host

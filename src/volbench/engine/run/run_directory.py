@@ -72,9 +72,6 @@ class RunDirectory:
 
         Args:
             digest: SHA-256 of the log in the plan.
-
-        Raises:
-            ArchiveError: the log is missing, or is not the log of the plan.
         """
         path = Layout(self.folder.path.parent.parent).inputs / digest
         content = read_bytes(path)

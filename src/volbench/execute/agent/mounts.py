@@ -26,11 +26,7 @@ class Mount(NamedTuple):
 
 
 def read_mounts(snapshot: Snapshot) -> "list[Mount]":
-    """Return every mount, oldest first.
-
-    Raises:
-        AgentError: the list cannot be read, so devices in use are unknown.
-    """
+    """Return every mount, oldest first."""
     try:
         mounts = [_mount(line) for line in snapshot.text(_MOUNTINFO).split("\n") if line]
     except (IndexError, ValueError):

@@ -21,9 +21,6 @@ class NbdExport:
     Args:
         uri: ``nbd://HOST[:PORT]/NAME`` or ``nbd+unix:///NAME?socket=PATH``.
         limit_s: longest wait for each answer.
-
-    Raises:
-        OSError: the server cannot be reached, or does not offer the export.
     """
 
     def __init__(self, uri: str, limit_s: float) -> None:
@@ -55,11 +52,7 @@ class NbdExport:
                 (self.size_bytes,) = struct.unpack(">Q", reply[2:10])
 
     def read(self, offset: int, length: int) -> bytes:
-        """Return bytes of the export.
-
-        Raises:
-            OSError: the server does not answer, or reports an error.
-        """
+        """Return bytes of the export."""
         self._socket.sendall(
             struct.pack(">IHHQQI", _REQUEST_MAGIC, 0, _READ, offset, offset, length)
         )

@@ -38,11 +38,7 @@ class Snapshot:
             answers.clear()
 
     def stat(self, path: str, *, follow: bool = True) -> "FileStat | None":
-        """Return the stat result of a path, or None if it does not exist.
-
-        Raises:
-            AgentError: access is denied.
-        """
+        """Return the stat result of a path, or None if it does not exist."""
         key = path, follow
         if key not in self._stats:
             try:
@@ -115,11 +111,7 @@ class Snapshot:
         return run_command.run(argv, timeout_s)
 
     def read(self, node: str, offset: int, length: int) -> bytes:
-        """Return bytes of a block device.
-
-        Raises:
-            OSError: it cannot be opened, or not all of them can be read.
-        """
+        """Return bytes of a block device."""
         return _read_device(node, offset, length)
 
     def edges(self, node: str, size_bytes: int) -> str:
@@ -155,12 +147,7 @@ def parent_of(path: str) -> str:
 
 
 def within(limit_s: float, work: "Callable[..., T]", *arguments: object) -> T:
-    """Return the result of a function that may block on a volume.
-
-    Raises:
-        OSError: it raised one, or did not end in time; its thread is left behind then, because
-            nothing ends a thread in uninterruptible sleep.
-    """
+    """Return the result of a function that may block on a volume."""
     results = []  # type: list[T]
     errors = []  # type: list[OSError]
 

@@ -237,11 +237,7 @@ class _Describer:
         self._campaign_dir = campaign_dir
 
     def describe(self, question: VolumeQuestion) -> DescribedVolume:
-        """Return the description of one volume.
-
-        Raises:
-            AgentError: access is denied.
-        """
+        """Return the description of one volume."""
         snapshot, target, details = self._snapshot, question.target, question.details
         real, stat, nearest = (
             snapshot.real_path(target),

@@ -50,12 +50,7 @@ class SshChannel:
     def open(
         self, argv: Sequence[str], on_output: OnOutput, on_end: OnEnd, *, within_s: float
     ) -> SshStream:
-        """Start a program, after reopening a dead connection; see `Channel.open`.
-
-        Raises:
-            DeadlineError: it was not started in time.
-            ConnectError: see `connection_lost`.
-        """
+        """Start a program, after reopening a dead connection; see `Channel.open`."""
         line = shlex.join(argv).encode("utf-8", "surrogateescape")
         existing = self._pool.existing(self.host)
         connection = self._pool.connection(self.host)
@@ -139,11 +134,7 @@ class SshStream:
         self.descriptor = channel.fileno()
 
     def send(self, data: bytes) -> None:
-        """Write to standard input.
-
-        Raises:
-            ConnectError: the connection is broken.
-        """
+        """Write to standard input."""
         try:
             self._channel.sendall(data)
         except (OSError, EOFError, paramiko.SSHException) as error:

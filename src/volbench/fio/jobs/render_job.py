@@ -324,11 +324,7 @@ def _volume_lines(run: Run, section: Section) -> Iterator[str]:
 
 
 def replayed_place(run: Run, section: Section) -> str:
-    """Return the only file or device to which the I/Os of a replayed log go.
-
-    Raises:
-        InputError: the section has several files or an export, or redirects to another place.
-    """
+    """Return the only file or device to which the I/Os of a replayed log go."""
     options = run.effective(section)
     places = section_files(run, section) or (run.volume.node,)
     if run.volume.kind is VolumeKind.NBD or len(places) > 1:

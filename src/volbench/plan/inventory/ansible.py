@@ -384,8 +384,8 @@ def _read_listing(draft: InventoryDraft, top: Node) -> None:
         draft.problems.add("an inventory needs hosts", line=1, column=1)
     for name, entry in groups.items():
         # Children without hosts are not listed, and omitted here.
-        children = {n: at for n, at in _members(draft, entry, "children").items() if n in groups}
-        group = GroupDraft(location(entry), _members(draft, entry, "hosts"), children)
+        children = {n: at for n, at in _listed(draft, entry, "children").items() if n in groups}
+        group = GroupDraft(location(entry), _listed(draft, entry, "hosts"), children)
         if name not in {ALL, _UNGROUPED} or group.hosts:
             draft.is_name(location(entry), name, "a group")
             draft.groups[name] = group
@@ -393,7 +393,7 @@ def _read_listing(draft: InventoryDraft, top: Node) -> None:
         draft.notes.append(f"not used by volbench: {', '.join(sorted(unused))}")
 
 
-def _members(draft: InventoryDraft, entry: Entry, key: str) -> dict[str, Node]:
+def _listed(draft: InventoryDraft, entry: Entry, key: str) -> dict[str, Node]:
     """Return the names under ``hosts`` or ``children`` of a group, with their locations."""
     nodes = {child.name: child.value for child in draft.entries(entry.value, "a group")}
     items = draft.items(nodes[key], key) if key in nodes else ()
@@ -407,8 +407,8 @@ def _members(
     if name in visited or name not in groups:
         return
     visited.add(name)
-    yield from _members(draft, groups[name], "hosts").items()
-    for child in _members(draft, groups[name], "children"):
+    yield from _listed(draft, groups[name], "hosts").items()
+    for child in _listed(draft, groups[name], "children"):
         yield from _members(draft, groups, child, visited)
 
 

@@ -35,11 +35,7 @@ def added_types(files: Sequence[Path]) -> Iterator[None]:
 
 
 def declared_limits(volume: VolumeOfType) -> Limits:
-    """Return the limits of a volume, as far as they are known before its run.
-
-    Raises:
-        InputError: no source knows the type, or no volume of the type is like this one.
-    """
+    """Return the limits of a volume, as far as they are known before its run."""
     limits: Limits = load(_source_of(volume.type).declared_limits)(volume)
     return limits
 
@@ -85,9 +81,6 @@ def class_limits(
         parameters: of the StorageClass and of the volume.
         size_bytes: capacity of the volume.
         machine: type of the node's machine, as its provider names it; may be empty.
-
-    Raises:
-        InputError: no volume can have these parameters.
     """
     return _answer("class_limits", driver, parameters, size_bytes=size_bytes, machine=machine)
 

@@ -47,10 +47,6 @@ def load_profile(
         table: options of the fio that executes the profile.
         settings: list of ``KEY=VALUE``, applied in order.
         allow_exec: accept options that run programs or access files outside the run's folder.
-
-    Raises:
-        ProfileError: the profile has problems; all are listed, in file order.
-        InputError: a setting has no ``=``, an unknown key, an invalid or a conflicting value.
     """
     problems = Problems(path)
     node = parse_document(text, problems, what="a profile", needs="a name and jobs")

@@ -54,11 +54,7 @@ class ProfileEdit:
     places: list[tuple[Location, str]] = field(default_factory=list)  # of the applied settings
 
     def apply(self, setting: str) -> None:
-        """Apply one ``KEY=VALUE``, or the option that stands for a key.
-
-        Raises:
-            InputError: the key does not exist, or the value is invalid.
-        """
+        """Apply one ``KEY=VALUE``, or the option that stands for a key."""
         key, equals, value = (side.strip() for side in setting.partition("="))
         if not equals or not key:
             raise InputError(f"--set {setting!r} has no value", hint="write it like size=64m")
@@ -217,11 +213,7 @@ def _replace(job: Content, name: str, text: str | None) -> None:
 def _set_below(
     content: Content, path: Sequence[str], value: str, *, model: type[BaseModel] | None
 ) -> None:
-    """Set or remove a key of nested mappings; a shorthand sets its field.
-
-    Raises:
-        InputError: the mapping of the key does not exist and requires further keys.
-    """
+    """Set or remove a key of nested mappings; a shorthand sets its field."""
     first, *rest = path
     inner = _model_of(model, first)
     if rest:
