@@ -105,9 +105,8 @@ def ask_secrets(runs: Iterable[Run], known: Mapping[str, str]) -> dict[str, str]
 
 def _host_name(executor: Executor) -> str:
     """Return the name of a machine in the plan, and its own."""
-    from volbench.model.campaign.host import LOCAL
-
     from volbench.execute.agent.files import read_files
+    from volbench.model.campaign.host import LOCAL
 
     hostname = (executor.ask(read_files, ["/proc/sys/kernel/hostname"])[0] or "").strip()
     return f"{'this machine' if executor.host == LOCAL else executor.host} ({hostname})"
