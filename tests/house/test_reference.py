@@ -26,7 +26,7 @@ def commands(command: click.Command, path: str) -> Iterator[tuple[str, click.Com
 
 
 KEY_TABLES = ("profile", "profile/runs", "inventory", "prices", "volume-types")
-MAX_WORDS = 2000
+MAX_WORDS = 1200
 GENERATED = {"cli", "findings", "frames"}  # Reference pages to search, not to read
 
 
