@@ -8,30 +8,11 @@ from pathlib import Path
 import pytest
 
 from tests.ingest.recorded_runs import ingest, make
-from volbench.ingest.campaign_tables import clock_offset_s, shifted_utc
+from volbench.ingest.campaign_tables import shifted_utc
 from volbench.model.campaign.planned_run import Section
 
 EPOCH_MS = 1_767_225_600_000
 """2026-01-01T00:00:00Z."""
-
-
-@pytest.mark.parametrize(
-    ("status", "offset_s"),
-    [
-        ({"start": {"clock_offset_s": 3.25}}, 3.25),
-        ({"start": {"clock_offset_s": -3}}, -3.0),
-        ({"start": {"clock_offset_s": None}}, 0.0),
-        ({"start": {"clock_offset_s": float("nan")}}, 0.0),
-        ({"start": {}}, 0.0),
-        ({"start": "soon"}, 0.0),
-        ({}, 0.0),
-    ],
-)
-def test_the_offset_is_that_recorded_at_the_start(
-    status: dict[str, object], offset_s: float
-) -> None:
-    """A Run that started alone, or before anybody noted it, has none."""
-    assert clock_offset_s(status) == offset_s
 
 
 def test_only_instants_are_shifted() -> None:

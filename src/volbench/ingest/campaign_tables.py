@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
-from numbers import Real
 from pathlib import Path
 from typing import TypeVar
 
@@ -18,7 +16,7 @@ from volbench.errors import ArchiveError, OutputError
 from volbench.fio.logs.direction_series import DirectionSeries
 from volbench.fio.logs.section_logs import read_latency_map
 from volbench.fio.results.merge_jobs import merge_jobs
-from volbench.ingest.run_files import read_facts, read_run_output, read_status
+from volbench.ingest.run_files import Start, Status, read_facts, read_run_output, read_status
 from volbench.ingest.run_summary import (
     Outcome,
     histogram_block,
@@ -45,7 +43,6 @@ from volbench.ingest.series_rows import (
     read_section_series,
     section_logs,
     series_block,
-    utc_text,
     while_all_ran,
     without_impossible_latencies,
 )
@@ -56,7 +53,7 @@ from volbench.model.frames.columns import DAMAGED, Row
 from volbench.model.profile.profile_model import Tool
 from volbench.model.results.provenance import VolumeFacts
 from volbench.model.results.result import RunOutput
-from volbench.store.journal import History
+from volbench.store.journal import History, utc_at
 from volbench.store.layout import Layout, RunFolder
 from volbench.store.parquet_tables import Block, table_of, table_of_blocks
 from volbench.store.worker_processes import NOBODY, Tell, in_processes
@@ -119,17 +116,17 @@ class Damage:
 def read_run(campaign: Campaign, run: Run, state: RunState, folder: RunFolder) -> RunRows:
     """Read the files of a run that has ended.
 
-    A run without readable output keeps a row in the summary, with its state and no numbers. A file
-    that was damaged later is named in that row, in the column `damage`.
+    A run without readable output keeps a row in the summary, with its state and no numbers. The
+    column `damage` of the row names files that were damaged later.
     """
     rows, damage = RunRows(), Damage(folder)
-    status: Mapping[str, object] = {}
+    status = Status()
     with damage.noted():
-        status = read_status(folder)
-    started, ahead_s = status.get("started_utc"), clock_offset_s(status)
-    outcome = Outcome(run, state.value, None if started is None else str(started))
+        status = read_status(folder) or status
+    outcome = Outcome(run, state.value, status.started_utc)
+    start, elapsed_s = status.start or Start(), status.elapsed_s
+    ahead_s = start.clock_offset_s or 0.0
     output, watched = None, None
-    elapsed_s = float(str(status.get("elapsed_s", 0.0)))
     # Where the tool failed, the journal holds why, and there need be no output.
     with damage.noted() if state is RunState.FINISHED else suppress(OutputError):
         if run.tool is Tool.WATCH:
@@ -144,20 +141,22 @@ def read_run(campaign: Campaign, run: Run, state: RunState, folder: RunFolder) -
         with damage.noted():
             _add_series(rows, campaign, run, folder, output)
         if watched is not None:
-            _add_watched(rows, campaign, run, watched)
+            identity = campaign.identity_of(run, run.sections[0].name)
+            _add_watched(rows, identity, watched)
             with damage.noted():
-                intervals = read_intervals(
-                    folder, max_bytes=max_sample_bytes(run, elapsed_s=elapsed_s)
-                )
-                _add_processes(rows, campaign, run, watched, intervals)
+                max_bytes = max_sample_bytes(run, elapsed_s=elapsed_s)
+                _add_processes(rows, identity, watched, read_intervals(folder, max_bytes=max_bytes))
         if run.imported is not None and run.imported.read_as:
-            _split_directions(rows)
+            _replace_row_by_directions(rows)
     with damage.noted():
         on_host = replace(outcome, started_utc=shifted_utc(outcome.started_utc, by_s=ahead_s))
         if watched is not None:
             samples = watched.samples
         else:
-            samples = _samples_of(run, folder, output, elapsed_s=elapsed_s)
+            jobs = output.jobs if output else ()
+            runtimes = [direction.runtime_s for job in jobs for direction in job.directions]
+            max_bytes = max_sample_bytes(run, elapsed_s=max([elapsed_s, *runtimes]))
+            samples = read_samples(folder, max_bytes=max_bytes)
         _add_device(rows, campaign, on_host, samples, output, facts=read_facts(folder))
     # Until here all times are by the host's own clock, as fio and the samples recorded them.
     for utc in (block.columns["utc"] for block in rows.series if ahead_s):
@@ -167,7 +166,7 @@ def read_run(campaign: Campaign, run: Run, state: RunState, folder: RunFolder) -
     for row in rows.summary:
         keep_latencies_of_rate(row, row.pop(COMMON_MEAN, None))
         keep_range_of_rate(row)
-        row |= {"damage": damage.text or None, **start_columns(status)}
+        row |= {"damage": damage.text or None, **start_columns(start)}
     return rows
 
 
@@ -217,8 +216,7 @@ def _add_series(
         rows.series.extend(series_block(identity, series) for series in true.values())
 
 
-def _add_watched(rows: RunRows, campaign: Campaign, run: Run, watched: Watched) -> None:
-    identity = campaign.identity_of(run, run.sections[0].name)
+def _add_watched(rows: RunRows, identity: Row, watched: Watched) -> None:
     rows.series.extend(series_block(identity, series) for series in watched_series(watched))
     if taken := watched.samples.taken:
         found = mark_rows(watched.samples.marks, begun_s=taken[0].utc_s)
@@ -226,10 +224,9 @@ def _add_watched(rows: RunRows, campaign: Campaign, run: Run, watched: Watched) 
 
 
 def _add_processes(
-    rows: RunRows, campaign: Campaign, run: Run, watched: Watched, intervals: Sequence[Interval]
+    rows: RunRows, identity: Row, watched: Watched, intervals: Sequence[Interval]
 ) -> None:
     if taken := watched.samples.taken:
-        identity = campaign.identity_of(run, run.sections[0].name)
         shared = {name: identity[name] for name in ("campaign", "run", "host", "job")}
         found = process_rows(intervals, begun_utc_s=taken[0].utc_s)
         rows.processes.extend({**shared, **row} for row in found)
@@ -238,7 +235,7 @@ def _add_processes(
 def _add_log_columns(
     row: Row, logs: SectionSeries, series: DirectionSeries, true: dict[str, DirectionSeries]
 ) -> None:
-    """Add what a series says to its row of the summary; a false one is taken out of `true`."""
+    """Add the columns of a series to its summary row; remove a false series from `true`."""
     share = row["log_share"] = log_share(series, row.get("total_ios"))
     if share is not None and is_false(logs, series, share):
         del true[series.direction.value]
@@ -251,20 +248,11 @@ def _add_remark(row: Row, remark: str) -> None:
     row["impossible"] = "; ".join(str(text) for text in (row["impossible"], remark) if text) or None
 
 
-def _split_directions(rows: RunRows) -> None:
+def _replace_row_by_directions(rows: RunRows) -> None:
     """Replace the summary row of a run that has only logs by one for each direction in them."""
     if logged := list(dict.fromkeys(block.shared["direction"] for block in rows.series)):
         row = rows.summary.pop()
         rows.summary.extend({**row, "direction": direction} for direction in logged)
-
-
-def _samples_of(
-    run: Run, folder: RunFolder, output: RunOutput | None, *, elapsed_s: float
-) -> Samples:
-    """Return the samples beside a run."""
-    jobs = output.jobs if output else ()
-    longest_s = max([elapsed_s, *(done.runtime_s for job in jobs for done in job.directions)])
-    return read_samples(folder, max_bytes=max_sample_bytes(run, elapsed_s=longest_s))
 
 
 def _add_device(
@@ -286,46 +274,25 @@ def _add_device(
     rows.device.extend({**identity, **row} for row in device)
 
 
-def clock_offset_s(status: Mapping[str, object]) -> float:
-    """Return the seconds that the clock of a run's host was ahead of the controller's.
-
-    Args:
-        status: of the run; without an offset, as of a run that started alone, it is 0.
-    """
-    start = status.get("start")
-    recorded = start.get("clock_offset_s") if isinstance(start, Mapping) else None
-    offset_s = float(recorded) if isinstance(recorded, Real) else 0.0
-    return offset_s if math.isfinite(offset_s) else 0.0
-
-
-def start_columns(status: Mapping[str, object]) -> dict[str, float | None]:
+def start_columns(start: Start) -> dict[str, float | None]:
     """Return the summary columns of a synchronised start; empty for a run that started alone."""
-    start = status.get("start")
-    if not isinstance(start, Mapping):
-        return {}
-    start_s, late_s = start.get("start_s"), start.get("late_s")
     step_start_s = None
-    if isinstance(start_s, Real) and isinstance(late_s, Real):
-        step_start_s = float(start_s) + float(late_s)
-    recorded = {
+    if start.start_s is not None and start.late_s is not None:
+        step_start_s = start.start_s + start.late_s
+    columns = {
         "step_start_s": step_start_s,
-        "start_late_s": start.get("late_s"),
-        "clock_offset_s": start.get("clock_offset_s"),
-        "clock_bound_s": start.get("clock_bound_s"),
+        "start_late_s": start.late_s,
+        "clock_offset_s": start.clock_offset_s,
+        "clock_bound_s": start.clock_bound_s,
     }
-    return {name: float(value) for name, value in recorded.items() if isinstance(value, Real)}
+    return {name: value for name, value in columns.items() if value is not None}
 
 
 def shifted_utc(utc: _T, *, by_s: float) -> _T | str:
-    """Return an instant shifted by some seconds; None and a shift of 0 s leave it as it is.
-
-    Args:
-        utc: ISO 8601 with Z; None if it is unknown.
-        by_s: seconds; negative for earlier.
-    """
+    """Return an instant in ISO 8601, shifted by some seconds; others, such as None, unchanged."""
     if not isinstance(utc, str) or not by_s:
         return utc
-    return utc_text((datetime.fromisoformat(utc) + timedelta(seconds=by_s)).timestamp())
+    return utc_at((datetime.fromisoformat(utc) + timedelta(seconds=by_s)).timestamp())
 
 
 def read_tables(
@@ -338,11 +305,10 @@ def read_tables(
 ) -> Iterator[dict[str, pa.Table]]:
     """Yield a table for each frame that is read from raw files, for one part of the runs each time.
 
-    Args:
-        processes: to read runs in; more than one only where no other thread runs.
+    Runs that have ended follow in the order of the plan.
 
-    Yields:
-        Frame name to the rows of runs that have ended; runs follow in the order of the plan.
+    Args:
+        processes: number of processes; more than one only where no other thread runs.
     """
     states = {run.id: history.states.get(run.id, RunState.PLANNED) for run in campaign.runs}
     ended = [run for run in campaign.runs if states[run.id].has_ended]

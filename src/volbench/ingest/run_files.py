@@ -5,7 +5,7 @@ An imported result may hold many runs, with a copy in the folder of each: it is 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -44,27 +44,27 @@ from volbench.store.log_files import checksum, decode, plain_checksum, unpack
 STATUS_FORMAT = 1  # Version of status.json
 
 
-def _instant(text: str) -> str:
+def _text_with_zone(text: str) -> str:
     if datetime.fromisoformat(text).tzinfo is None:
         raise ValueError("must be a time with its time zone")
     return text
 
 
-_Instant = Annotated[str, AfterValidator(_instant)]
+_Instant = Annotated[str, AfterValidator(_text_with_zone)]
 _Finite = Annotated[float, Field(allow_inf_nan=False, ge=-1e12, le=1e12)]
 
 
-class _Start(BaseModel):
+class Start(BaseModel):
     """Synchronised start of a run; in seconds."""
 
     start_s: _Finite | None = None
     late_s: _Finite | None = None
-    clock_offset_s: _Finite | None = None
+    clock_offset_s: _Finite | None = None  # of the host's clock ahead of the controller's
     clock_bound_s: _Finite | None = None
 
 
-class _Status(BaseModel):
-    """What is read of status.json; other keys are for people."""
+class Status(BaseModel):
+    """Keys of status.json that are read; others are for people."""
 
     model_config = ConfigDict(strict=True, extra="allow")
 
@@ -75,7 +75,7 @@ class _Status(BaseModel):
     ended_utc: _Instant | None = None
     elapsed_s: Annotated[_Finite, Field(ge=0)] = 0.0
     tool_version: str = ""
-    start: _Start | None = None
+    start: Start | None = None  # None for a run that started alone
     files: dict[str, str] = Field(default_factory=dict)
 
 
@@ -91,26 +91,24 @@ def read_facts(folder: RunFolder) -> VolumeFacts | None:
     return read_model(folder.facts, VolumeFacts)
 
 
-def read_status(folder: RunFolder) -> Mapping[str, object]:
-    """Return status.json of a run, empty when it has not ended yet."""
+def read_status(folder: RunFolder) -> Status | None:
+    """Return status.json of a run; None when it has not ended yet."""
     content = read_bytes(folder.status)
     if not content and not folder.status.exists():
-        return {}
+        return None
     try:
-        status = parse_json(content)
-        checked = _Status.model_validate(status)
-    except ValidationError as error:
-        raise damaged_file(folder.status, first_error(error)) from error
+        status = Status.model_validate(parse_json(content))
     except ValueError as error:
-        raise damaged_file(folder.status, error) from error
-    if checked.format > STATUS_FORMAT:
+        reason = first_error(error) if isinstance(error, ValidationError) else error
+        raise damaged_file(folder.status, reason) from error
+    if status.format > STATUS_FORMAT:
         raise OutputError(
-            f"{folder.status} has format {checked.format}; this volbench reads up to"
+            f"{folder.status} has format {status.format}; this volbench reads up to"
             f" {STATUS_FORMAT}",
             hint="update volbench",
             path=str(folder.status),
         )
-    return status if isinstance(status, dict) else {}
+    return status
 
 
 def read_imported(imported: Imported, folder: RunFolder) -> RunOutput:
@@ -130,7 +128,7 @@ def read_imported(imported: Imported, folder: RunFolder) -> RunOutput:
             hint="restore a copy, or import it again",
             path=str(path),
         )
-    results = _parsed(_Content(content, source.sha256, source.name))
+    results = _results(_Content(content, source.sha256, source.name))
     if imported.document >= len(results):
         raise OutputError(f"{path} lacks a result that was imported", hint="import it again")
     return select_part(results[imported.document], imported)
@@ -152,7 +150,7 @@ class _Content:
 
 
 @lru_cache(maxsize=2)
-def _parsed(content: _Content) -> tuple[RunOutput, ...]:
+def _results(content: _Content) -> tuple[RunOutput, ...]:
     return find_results(decode(unpack(content.content)), path=content.name).results
 
 
@@ -178,6 +176,7 @@ class Difference:
 class Verification:
     """Result for one campaign folder."""
 
+    layout: Layout  # paths of the campaign
     # files that are not as they were recorded
     differences: list[Difference] = field(default_factory=list)
     files: int = 0  # number of files whose checksum was compared
@@ -185,39 +184,55 @@ class Verification:
     unrecorded: list[str] = field(default_factory=list)
     signature: str = ""  # why plan and journal could not be verified; empty if they were
 
+    def note(self, path: Path, change: Change, reason: str = "") -> None:
+        """Add a difference."""
+        file, text = str(path.relative_to(self.layout.root)), reason.replace(f"{path}", path.name)
+        self.differences.append(Difference(file, change, text))
+
+    def compare(
+        self, file: Path, digest: object, *, checksum_of: Callable[[Path], str] = checksum
+    ) -> None:
+        """Compare a file with its recorded checksum."""
+        self.files += 1
+        try:
+            if not file.is_file():
+                self.note(file, Change.MISSING)
+            elif checksum_of(file) != digest:
+                self.note(file, Change.CHANGED)
+        except VolbenchError as error:
+            self.note(file, Change.DAMAGED, error.message)
+
+    @contextmanager
+    def unreadable_noted(self, folder: Path) -> Iterator[None]:
+        """Note a folder that cannot be read, and go on."""
+        try:
+            yield
+        except OSError as error:
+            self.note(folder, Change.DAMAGED, f"cannot be read: {error.strerror}")
+
 
 def verify_files(layout: Layout, campaign: Campaign, history: History) -> Verification:
     """Compare every raw file of a campaign with its checksum."""
-    verification = Verification()
+    verification = Verification(layout)
     _verify_signatures(layout, campaign, verification)
     for run in campaign.runs:
         state, folder = history.states.get(run.id), layout.run(run.id)
-        with _noting(verification, layout, folder.path):
+        with verification.unreadable_noted(folder.path):
             if state is not None and state.has_ended:
-                _verify_run(layout, folder, history.checksums.get(run.id), verification)
+                _verify_run(folder, history.checksums.get(run.id), verification)
             elif folder.status.exists():
                 reason = f"{run.id} has a status file, but its end is not in the journal"
-                _note(verification, layout, layout.journal, Change.CHANGED, reason)
+                verification.note(layout.journal, Change.CHANGED, reason)
     for role in campaign.cold_probe_roles:
-        with _noting(verification, layout, layout.probe(role).path):
-            _verify_probe(layout, layout.probe(role), verification)
+        with verification.unreadable_noted(layout.probe(role).path):
+            _verify_probe(layout.probe(role), verification)
     _verify_others(layout, campaign, history, verification)
     planned = {run.id for run in campaign.runs}
-    with _noting(verification, layout, layout.runs):
+    with verification.unreadable_noted(layout.runs):
         for path in sorted(layout.runs.iterdir()) if layout.runs.is_dir() else ():
             if path.name not in planned:
-                _note(verification, layout, path, Change.ADDED, "not a run of the plan")
+                verification.note(path, Change.ADDED, "not a run of the plan")
     return verification
-
-
-@contextmanager
-def _noting(verification: Verification, layout: Layout, folder: Path) -> Iterator[None]:
-    """Note a folder that cannot be read."""
-    try:
-        yield
-    except OSError as error:
-        reason = f"cannot be read: {error.strerror}"
-        _note(verification, layout, folder, Change.DAMAGED, reason)
 
 
 def _verify_signatures(layout: Layout, campaign: Campaign, verification: Verification) -> None:
@@ -231,35 +246,33 @@ def _verify_signatures(layout: Layout, campaign: Campaign, verification: Verific
     except ArchiveError as error:
         verification.signature = error.message.removeprefix(f"{layout.root} is read-only: ")
         if "modified" in verification.signature:
-            _note(verification, layout, layout.campaign, Change.CHANGED, "not as it was signed")
+            verification.note(layout.campaign, Change.CHANGED, "not as it was signed")
         return
     try:
         check_journal(layout.journal, seal)
     except ArchiveError as error:
         reason = error.message.replace(f"{layout.journal}:", "line ")
-        _note(verification, layout, layout.journal, Change.CHANGED, reason)
+        verification.note(layout.journal, Change.CHANGED, reason)
 
 
-def _verify_run(
-    layout: Layout, folder: RunFolder, recorded: str | None, verification: Verification
-) -> None:
+def _verify_run(folder: RunFolder, recorded: str | None, verification: Verification) -> None:
     """Compare the status of a run with the journal, and its files with the status."""
     if not folder.status.exists():
         if recorded:
-            _note(verification, layout, folder.status, Change.MISSING)
+            verification.note(folder.status, Change.MISSING)
         return
     verification.files += 1
     try:
-        files = read_status(folder).get("files")
+        status = read_status(folder)
     except OutputError as error:
-        _note(verification, layout, folder.status, Change.DAMAGED, error.message)
+        verification.note(folder.status, Change.DAMAGED, error.message)
         return
     if recorded is None:
         verification.unrecorded.append(folder.path.name)
     elif checksum(folder.status) != recorded:
-        _note(verification, layout, folder.status, Change.CHANGED, "differs from the journal")
-    if isinstance(files, Mapping):
-        _verify_listed(layout, folder.path, files, verification)
+        verification.note(folder.status, Change.CHANGED, "differs from the journal")
+    if status is not None and "files" in status.model_fields_set:
+        _verify_listed(folder.path, status.files, verification)
 
 
 def _verify_others(
@@ -272,31 +285,24 @@ def _verify_others(
     for name, digest in history.files.items():
         if Path(name).is_absolute() or ".." in Path(name).parts:
             reason = "names a file outside the campaign folder"
-            _note(verification, layout, layout.journal, Change.DAMAGED, reason)
+            verification.note(layout.journal, Change.DAMAGED, reason)
         else:
             expected[layout.root / name] = digest
     for file, digest in sorted(expected.items()):
-        verification.files += 1
-        try:
-            if not file.is_file():
-                _note(verification, layout, file, Change.MISSING)
-            elif checksum(file) != digest:
-                _note(verification, layout, file, Change.CHANGED)
-        except VolbenchError as error:
-            _note(verification, layout, file, Change.DAMAGED, error.message)
+        verification.compare(file, digest)
     folders = {file.parent for file in expected} - {layout.root}
     found = {path for folder in folders if folder.is_dir() for path in folder.iterdir()}
     for file in sorted(found - {*expected, *folders}):
-        _note(verification, layout, file, Change.ADDED)
+        verification.note(file, Change.ADDED)
 
 
-def _verify_probe(layout: Layout, folder: ProbeFolder, verification: Verification) -> None:
+def _verify_probe(folder: ProbeFolder, verification: Verification) -> None:
     if not folder.result.exists():
         return
     try:
         content = parse_json(read_bytes(folder.result))
     except (OutputError, ValueError) as error:
-        _note(verification, layout, folder.result, Change.DAMAGED, str(error))
+        verification.note(folder.result, Change.DAMAGED, str(error))
         return
     files = content.get("files") if isinstance(content, dict) else None
     for step in sorted(path for path in folder.path.iterdir() if path.is_dir()):
@@ -306,37 +312,20 @@ def _verify_probe(layout: Layout, folder: ProbeFolder, verification: Verificatio
             if name.startswith(f"{step.name}/")
         }
         if listed:
-            _verify_listed(layout, step, listed, verification)
+            _verify_listed(step, listed, verification)
 
 
-def _verify_listed(
-    layout: Layout, folder: Path, files: Mapping[str, object], verification: Verification
-) -> None:
+def _verify_listed(folder: Path, files: Mapping[str, object], verification: Verification) -> None:
     present = {path.name for path in folder.iterdir() if not path.is_dir()} - UNCHECKED
     for name, digest in sorted(files.items()):
-        verification.files += 1
         # Logs are compressed when the campaign ends, after their checksum was taken.
         packed = name not in present and name + COMPRESSED in present
         file = folder / (name + COMPRESSED if packed else name)
         present.discard(file.name)
-        try:
-            if not file.is_file():
-                _note(verification, layout, file, Change.MISSING)
-            elif (plain_checksum if packed else checksum)(file) != digest:
-                _note(verification, layout, file, Change.CHANGED)
-        except VolbenchError as error:
-            _note(verification, layout, file, Change.DAMAGED, error.message)
+        verification.compare(file, digest, checksum_of=plain_checksum if packed else checksum)
     for name in sorted(present):
         if not (name.startswith(".") and name.endswith(".tmp")):  # volbench's own
-            _note(verification, layout, folder / name, Change.ADDED)
-
-
-def _note(
-    verification: Verification, layout: Layout, path: Path, change: Change, reason: str = ""
-) -> None:
-    relative = str(path.relative_to(layout.root))
-    text = reason.replace(f"{path}", path.name)
-    verification.differences.append(Difference(relative, change, text))
+            verification.note(folder / name, Change.ADDED)
 
 
 class Probed(Frozen):

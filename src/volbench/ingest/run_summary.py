@@ -86,7 +86,7 @@ def planned_columns(campaign: Campaign, outcome: Outcome, section: Section) -> R
         "arm": run.arm or None,
         "block": run.block or None,
         "import_folder": run.imported.folder if run.imported else None,
-        **_labels(campaign, run),
+        **{f"{LABEL_PREFIX}{name}": value for name, value in campaign.labels_of(run).items()},
     }
 
 
@@ -120,7 +120,7 @@ def measured_columns(section: Section, run: Run, job: JobResult, direction: Dire
         "total_ios": direction.total_ios,
         "iops": direction.iops,
         "iops_overall": direction.iops,
-        **_windows(direction, has_several_jobs=_has_several_jobs(run, section, job)),
+        **_windows(direction, jobs=max(job.members, _integer(options.get("numjobs", "")) or 1)),
         "bw_bytes_per_s": direction.bw_bytes_per_s,
         "bw_overall_bytes_per_s": _bandwidth(direction),
         **_while_parallel(direction),
@@ -131,13 +131,13 @@ def measured_columns(section: Section, run: Run, job: JobResult, direction: Dire
     }
 
 
-def _windows(direction: DirectionResult, *, has_several_jobs: bool) -> Row:
-    """Return fio's statistics of its windows, unless these are not windows of the whole rate."""
+def _windows(direction: DirectionResult, *, jobs: int) -> Row:
+    """Return fio's statistics of its windows, unless they are windows of a part of the rate."""
     low, high, rate = direction.iops_min, direction.iops_max, direction.iops
     if high is None or rate is None or rate > _MAX_OUTSIDE_WINDOWS * high:
         return {}
     # fio adds the variances of jobs; those of rates that move together are not independent.
-    stddev = None if has_several_jobs else direction.iops_stddev
+    stddev = None if jobs > 1 else direction.iops_stddev
     return {"iops_min": low, "iops_max": high, "iops_stddev": stddev}
 
 
@@ -145,11 +145,6 @@ def _bandwidth(direction: DirectionResult) -> float | None:
     if direction.bw_bytes_per_s is None or direction.runtime_s <= 0:
         return direction.bw_bytes_per_s
     return direction.io_bytes / direction.runtime_s
-
-
-def _has_several_jobs(run: Run, section: Section, job: JobResult) -> bool:
-    jobs = _integer(_effective_options(run, section).get("numjobs", ""))
-    return max(job.members, jobs or 1) > 1
 
 
 def _while_parallel(direction: DirectionResult) -> Row:
@@ -165,10 +160,10 @@ def _while_parallel(direction: DirectionResult) -> Row:
 
 
 def keep_latencies_of_rate(row: Row, mean_s: object) -> None:
-    """Leave out latencies of the whole run beside a rate of another time.
+    """Remove latencies of the whole run beside a rate of another time.
 
     Args:
-        row: of the summary; changed.
+        row: row of the summary, changed in place.
         mean_s: mean latency of the time of its rate, if the logs have it.
     """
     rate, overall = row.get("iops"), row.get("iops_overall")
@@ -183,12 +178,9 @@ def keep_latencies_of_rate(row: Row, mean_s: object) -> None:
 
 
 def keep_range_of_rate(row: Row) -> None:
-    """Leave out minimum, maximum and deviation of windows that do not contain the rate of a run.
+    """Remove minimum, maximum and deviation of windows that do not contain the rate of a run.
 
-    Windows of half a second miss the rest of a short run. Rounding to whole I/Os is none of that.
-
-    Args:
-        row: of the summary; changed.
+    Windows of half a second miss the rest of a short run. Rounding to whole I/Os does not count.
     """
     rate, low, high = (row.get(name) for name in ("iops", "iops_min", "iops_max"))
     if not (isinstance(rate, Real) and isinstance(low, Real) and isinstance(high, Real)):
@@ -200,7 +192,7 @@ def keep_range_of_rate(row: Row) -> None:
 def without_impossible(
     direction: DirectionResult, job: JobResult
 ) -> tuple[DirectionResult, list[str]]:
-    """Return a result without latencies that cannot be true, and what they were."""
+    """Return a result without latencies that cannot be true, and a remark on each."""
     longest_s = max(direction.runtime_s, job.elapsed_s or 0.0)
     kept: dict[str, Latency] = {}
     remarks: list[str] = []
@@ -213,7 +205,7 @@ def without_impossible(
         else:
             kept[name], remark = _without_impossible_percentiles(name, latency)
         remarks += [remark] if remark else []
-    if remark := _mostly_submission(kept):
+    if remark := _remark_on_submission(kept):
         kept["clat"] = replace(kept["clat"], percentiles={}, bins={})
         remarks.append(remark)
     if direction.iops is None and direction.bw_bytes_per_s is not None and direction.total_ios:
@@ -222,10 +214,10 @@ def without_impossible(
     return replace(direction, lat=kinds[0], clat=kinds[1], slat=kinds[2]), remarks
 
 
-def _mostly_submission(kept: Mapping[str, Latency]) -> str:
+def _remark_on_submission(kept: Mapping[str, Latency]) -> str:
     """Return why percentiles of completion cannot replace those of the latency; empty if they can.
 
-    fio counts what an engine does while it submits, such as buffered I/O of libaio, elsewhere.
+    fio counts the work of an engine during submission, such as buffered I/O of libaio, elsewhere.
     """
     lat, clat = kept.get("lat"), kept.get("clat")
     if lat is None or clat is None or lat.percentiles or not clat.percentiles:
@@ -300,11 +292,6 @@ def _effective_options(run: Run, section: Section) -> dict[str, str]:
     if not run.reports_options(section):
         return run.effective(section)
     return {"rw": "read", "bs": "4096", **run.effective(section)}
-
-
-def _labels(campaign: Campaign, run: Run) -> Row:
-    labels = campaign.labels_of(run)
-    return {f"{LABEL_PREFIX}{label}": value for label, value in labels.items()}
 
 
 def _is_direct(run: Run, options: Mapping[str, str]) -> bool:

@@ -1,10 +1,10 @@
-"""Rows over time of a run: device frame from kernel samples, series frame from logs of fio."""
+"""Rows of the frames series and device, from the logs of a run and samples of its host."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -30,6 +30,7 @@ from volbench.model.campaign.planned_run import Run, Section
 from volbench.model.frames.columns import Row
 from volbench.model.results.provenance import VolumeFacts
 from volbench.model.results.result import RunOutput
+from volbench.store.journal import utc_at
 from volbench.store.layout import COMPRESSED, RunFolder
 from volbench.store.log_files import open_log, plain_name
 from volbench.store.parquet_tables import Block
@@ -95,7 +96,7 @@ def read_samples(folder: RunFolder, *, max_bytes: int = _FREE_SAMPLE_BYTES) -> S
 
 
 def log_path(plain: Path) -> Path | None:
-    """Return the form of a log that is there: plain where compression did not come to an end."""
+    """Return the path of a log: plain where compression did not come to an end; None if missing."""
     packed = plain.with_name(plain.name + COMPRESSED)
     return next((path for path in (plain, packed) if path.exists()), None)
 
@@ -113,12 +114,16 @@ def device_rows(
     """
     if not samples.taken:
         return
-    start = _last_before_start(samples.taken)
+    before_start = [sample for sample in samples.taken if not sample.after_start]
+    start = before_start[-1] if before_start else samples.taken[0]
     origin_s = start.uptime_s
     if begun_utc_s is not None:
         origin_s += begun_utc_s - start.utc_s
     points = _without_stub(samples.taken)
-    for level, device in _named_devices(facts):
+    devices = [(VOLUME, facts.device if facts else "")]
+    if facts and facts.device:
+        devices += [(BACKING, name) for name in facts.backing]
+    for level, device in devices:
         known = [sample for sample in points if not device or device in sample.disks]
         for before, now in pairwise(known):
             row = _device_row(before, now, device, page_bytes=samples.page_bytes)
@@ -136,12 +141,8 @@ def begun_utc_s(
 ) -> float | None:
     """Return when a run's measured I/O began, in seconds since the epoch; None if it is unknown.
 
-    It is that of the series, so that both are aligned; without one fio 3.36 and later report it.
-    Before, it is the time of fio's result less its longest runtime. Where fio reported nothing, it
-    is when the process was started.
-
-    Args:
-        output: of the run, if it could be read.
+    The sources in their order: the series, so that both are aligned; the start that fio 3.36 and
+    later report; the time of fio's result less its longest runtime; the start of the process.
     """
     starts: list[float] = [
         _epoch_s(utc) - t_s
@@ -164,17 +165,6 @@ def _epoch_s(utc: str) -> float:
     return datetime.fromisoformat(utc).timestamp()
 
 
-def _named_devices(facts: VolumeFacts | None) -> list[tuple[str, str]]:
-    if facts is None or not facts.device:
-        return [(VOLUME, "")]
-    return [(VOLUME, facts.device), *((BACKING, name) for name in facts.backing)]
-
-
-def _last_before_start(taken: Sequence[Sample]) -> Sample:
-    before = [sample for sample in taken if not sample.after_start]
-    return before[-1] if before else taken[0]
-
-
 def _without_stub(taken: Sequence[Sample]) -> list[Sample]:
     """Return the samples without the last but one, when the last came right after it."""
     if len(taken) > 3:
@@ -189,7 +179,7 @@ def _device_row(before: Sample, now: Sample, device: str, *, page_bytes: int) ->
     if interval_s <= 0:
         return None
     row: Row = {
-        "utc": utc_text(now.utc_s),
+        "utc": utc_at(now.utc_s),
         "interval_s": interval_s,
         "after_fio": before.after_end,
         **host_rates(before, now, interval_s=interval_s, page_bytes=page_bytes),
@@ -205,12 +195,6 @@ def _device_row(before: Sample, now: Sample, device: str, *, page_bytes: int) ->
         row |= exceeded_shares(before, now, device, interval_s=interval_s)
         row |= device_latencies(before, now, device)
     return row
-
-
-def utc_text(seconds: float) -> str:
-    """Return seconds since the epoch as ISO 8601 with Z, to the millisecond."""
-    text = datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
-    return text.replace("+00:00", "Z")
 
 
 @dataclass(frozen=True)
@@ -253,12 +237,15 @@ def section_logs(
         jobs = _log_count(run, section)
         mine = [log for log in logs if first <= log.job_number < first + jobs]
         first += jobs
-        runtime_s = _runtime_s(output, section)
+        results = [job for job in output.jobs if job.name == section.name]
+        runtimes = [direction.runtime_s for job in results for direction in job.directions]
+        runtime_s = max(runtimes, default=None)
+        starts = [job.start_utc_s for job in results if job.start_utc_s and run.imported]
         recording = Recording(
             interval_s=_interval_s(run),
             fio_version=parse_version(output.tool_version),
             runtime_s=runtime_s,
-            epoch_start_s=_recorded_start_s(run, output, section),
+            epoch_start_s=min(starts, default=None),  # for logs without the time of day
             begun_by_s=_begun_by_s(run, output, runtime_s),
             window_values=options.get(
                 "log_window_value", "avg" if run.reports_options(section) else None
@@ -285,45 +272,23 @@ def _interval_s(run: Run) -> float:
 def _log_files(folder: RunFolder, run: Run, output: RunOutput) -> list[Log]:
     """Return a run's logs; a plain one counts where its compression did not come to an end.
 
-    A log has at most a row for each window and direction, or, of a replay or an imported run, for
-    each I/O.
+    A log has at most a row for each window and direction; of an imported run, for each I/O.
     """
     done = [direction for job in output.jobs for direction in job.directions]
     windows = max((direction.runtime_s for direction in done), default=0.0) / _interval_s(run)
-    is_single = run.imported is not None
-    ios = sum(direction.total_ios or 0 for direction in done) if is_single else 0
+    ios = sum(direction.total_ios or 0 for direction in done) if run.imported else 0
     rows = _DIRECTIONS * (windows if done else MAX_WINDOWS) + ios
     logs: dict[tuple[str, int], Log] = {}
-    for path in sorted(folder.path.iterdir(), key=_packed_first):
+    # Plain logs last: the later of two replaces the earlier.
+    for path in sorted(
+        folder.path.iterdir(), key=lambda path: (plain_name(path) == path.name, path)
+    ):
         key = parse_log_name(plain_name(path))
         if key is not None:
             row_bytes = _HISTOGRAM_BYTES if key[0] == "clat_hist" else _ROW_BYTES
             opened = partial(open_log, path, max_bytes=int(_FREE_LOG_BYTES + rows * row_bytes))
             logs[key] = Log(*key, name=str(path), open=opened)
     return list(logs.values())
-
-
-def _packed_first(path: Path) -> tuple[bool, str]:
-    return plain_name(path) == path.name, path.name
-
-
-def _runtime_s(output: RunOutput, section: Section) -> float | None:
-    """Return the longest runtime of a section's directions."""
-    runtimes = [
-        direction.runtime_s
-        for job in output.jobs
-        if job.name == section.name
-        for direction in job.directions
-    ]
-    return max(runtimes, default=None)
-
-
-def _recorded_start_s(run: Run, output: RunOutput, section: Section) -> float | None:
-    """Return when an imported section began, for logs without the time of day."""
-    if run.imported is None:
-        return None
-    jobs = [job for job in output.jobs if job.name == section.name]
-    return min((job.start_utc_s for job in jobs if job.start_utc_s), default=None)
 
 
 def _begun_by_s(run: Run, output: RunOutput, runtime_s: float | None) -> float | None:
@@ -351,7 +316,7 @@ def _width_s(series: DirectionSeries) -> float:
 
 
 def is_false(logs: SectionSeries, series: DirectionSeries, share: float) -> bool:
-    """Return whether a series is not that of the result, although all its lines could be read."""
+    """Return whether a series contradicts the result, although all its lines could be read."""
     is_whole = not logs.bad_rows and len(series.t_s) >= _MIN_WINDOWS
     return is_whole and abs(share - 1) > _MAX_MISSING_SHARE
 
@@ -359,7 +324,7 @@ def is_false(logs: SectionSeries, series: DirectionSeries, share: float) -> bool
 def without_impossible_latencies(
     series: DirectionSeries, longest_s: float
 ) -> tuple[DirectionSeries, str]:
-    """Return a series without latencies longer than the run, and what they were."""
+    """Return a series without latencies longer than the run, and a remark on them."""
     longest_s = max(longest_s, float(series.t_s[-1]))
     bound_s, largest_s = longest_latency_s(longest_s), 0.0
     kept: dict[str, Any] = {}
@@ -410,7 +375,7 @@ def series_block(identity: Mapping[str, object], series: DirectionSeries) -> Blo
     """Return the rows of the series frame for one direction of a section."""
     utc = np.full(len(series.t_s), None, dtype=object)
     if series.utc_s is not None:
-        utc[:] = [utc_text(instant) for instant in series.utc_s.tolist()]
+        utc[:] = [utc_at(instant) for instant in series.utc_s.tolist()]
     return Block(
         {**identity, "direction": series.direction.value},
         {

@@ -20,7 +20,7 @@ import numpy as np
 from volbench.analyse.frames.kernel_counters import Sample, SampleReader, disk_rates
 from volbench.fio.logs.direction_series import DirectionSeries
 from volbench.ingest.run_files import read_facts
-from volbench.ingest.series_rows import Samples, log_path, max_sample_bytes, utc_text
+from volbench.ingest.series_rows import Samples, log_path, max_sample_bytes
 from volbench.model.campaign.planned_run import Run
 from volbench.model.frames.columns import Row
 from volbench.model.results.result import (
@@ -30,6 +30,7 @@ from volbench.model.results.result import (
     Latency,
     RunOutput,
 )
+from volbench.store.journal import utc_at
 from volbench.store.layout import RunFolder
 from volbench.store.log_files import open_log
 from volbench.units import SECTOR_BYTES
@@ -44,7 +45,7 @@ _TIME = re.compile(r"\d{1,11}\.\d{3}")
 
 @dataclass(frozen=True)
 class Watched:
-    """What was watched in a run."""
+    """Results and samples of a watched disk."""
 
     device: str  # kernel name of the disk
     output: RunOutput  # results by direction
@@ -52,21 +53,17 @@ class Watched:
 
 
 def read_watched(run: Run, folder: RunFolder, *, elapsed_s: float) -> Watched:
-    """Return what was watched in a run, from its log.
-
-    Args:
-        elapsed_s: length of the run, which limits the size of its log.
-    """
+    """Read the log of a watched run; its length limits the size of the log."""
     facts = read_facts(folder)
     device = "" if facts is None else facts.device
     max_bytes = max_sample_bytes(run, elapsed_s=elapsed_s)
     path = log_path(folder.samples)
     size_bytes = path.stat().st_size if path else 0
-    return _read(path, size_bytes, run.sections[0].name, device, max_bytes)
+    return _watched(path, size_bytes, run.sections[0].name, device, max_bytes)
 
 
 @lru_cache(maxsize=1)
-def _read(
+def _watched(
     path: Path | None, _size_bytes: int, section: str, device: str, max_bytes: int
 ) -> Watched:
     reader, totals = SampleReader(), _Totals(device)
@@ -112,7 +109,7 @@ def _samples(reader: SampleReader, path: Path, max_bytes: int) -> Iterator[Sampl
 
 @dataclass
 class _Totals:
-    """Sums over all intervals of a disk."""
+    """Sums over the intervals of a disk."""
 
     device: str
     elapsed_s: float = 0.0
@@ -202,16 +199,11 @@ def watched_series(watched: Watched) -> list[DirectionSeries]:
 
 
 def mark_rows(marks: Iterable[str], *, begun_s: float) -> Iterator[Row]:
-    """Yield the marks of a run, without its identity: when, what kind, and the text.
-
-    Args:
-        begun_s: when the run began, in seconds since 1970.
-    """
+    """Yield time, kind and text of the marks of a run, without its identity."""
     for mark in marks:
         word, _, rest = mark.partition(" ")
         at, _, rest = rest.partition(" ")
         kind, _, text = rest.partition(" ")
         if word == "mark" and _TIME.fullmatch(at) and kind in MARK_KINDS:
-            utc_s = float(at)
-            at_s = utc_s - begun_s
-            yield {"t_s": at_s, "utc": utc_text(utc_s), "kind": kind, "text": text or None}
+            t_s, utc = float(at) - begun_s, utc_at(float(at))
+            yield {"t_s": t_s, "utc": utc, "kind": kind, "text": text or None}

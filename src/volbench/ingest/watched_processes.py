@@ -1,7 +1,7 @@
 """Processes of a watched host: bytes that each caused at the block layer, interval by interval.
 
-They are of the host, not of a disk. Their log is in the folder of the run of its first disk. In a
-long watch neighbouring intervals are joined: all bytes of the busiest processes stay.
+The log of a host is in the folder of the run of its first disk. In a long watch neighbouring
+intervals are joined: all bytes of the busiest processes stay.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote
 
 from volbench.analyse.frames.kernel_counters import MAX_TIME_S, is_count
 from volbench.execute.agent.observation.process_io import TOP
-from volbench.ingest.series_rows import log_path, utc_text
+from volbench.ingest.series_rows import log_path
 from volbench.model.frames.columns import Row
+from volbench.store.journal import utc_at
 from volbench.store.layout import RunFolder
 from volbench.store.log_files import open_log
 
@@ -51,7 +51,7 @@ def parse_intervals(lines: Iterable[str]) -> Iterator[Interval]:
     for line in lines:
         fields = line.split()
         if fields[:1] == ["P"]:
-            interval = _begun(fields)
+            interval = _empty_interval(fields)
         elif interval is None:
             continue
         elif fields == ["."]:
@@ -64,7 +64,7 @@ def parse_intervals(lines: Iterable[str]) -> Iterator[Interval]:
                 interval.counts[Process(pid, name[:_MAX_NAME])] = read, written, cancelled
 
 
-def _begun(fields: list[str]) -> Interval | None:
+def _empty_interval(fields: list[str]) -> Interval | None:
     try:
         utc_s, interval_s = float(fields[1]), float(fields[2])
     except (IndexError, ValueError):
@@ -80,23 +80,20 @@ def read_intervals(folder: RunFolder, *, max_bytes: int) -> list[Interval]:
         return []
     kept: list[Interval] = []
     stride = 1
-    for count, interval in enumerate(_logged(path, max_bytes)):
-        if count == MAX_INTERVALS * stride:
-            kept = [_joined(*pair) for pair in zip(kept[::2], kept[1::2], strict=True)]
-            stride *= 2
-        if count % stride:
-            kept[-1] = _joined(kept[-1], interval)
-        else:
-            kept.append(interval)
+    with open_log(path, max_bytes=max_bytes) as stream:
+        lines = (line.decode("utf-8", errors="replace") for line in stream)
+        for count, interval in enumerate(parse_intervals(lines)):
+            if count == MAX_INTERVALS * stride:
+                kept = [_interval_of(*pair) for pair in zip(kept[::2], kept[1::2], strict=True)]
+                stride *= 2
+            if count % stride:
+                kept[-1] = _interval_of(kept[-1], interval)
+            else:
+                kept.append(interval)
     return kept
 
 
-def _logged(path: Path, max_bytes: int) -> Iterator[Interval]:
-    with open_log(path, max_bytes=max_bytes) as stream:
-        yield from parse_intervals(line.decode("utf-8", errors="replace") for line in stream)
-
-
-def _joined(first: Interval, second: Interval) -> Interval:
+def _interval_of(first: Interval, second: Interval) -> Interval:
     counts = dict(first.counts)
     for process, (read, written, cancelled) in second.counts.items():
         known = counts.get(process, (0, 0, 0))
@@ -106,16 +103,12 @@ def _joined(first: Interval, second: Interval) -> Interval:
 
 
 def process_rows(intervals: Iterable[Interval], *, begun_utc_s: float) -> Iterator[Row]:
-    """Yield a row for each process in each interval, without the identity of the run.
-
-    Args:
-        begun_utc_s: time of the run's first sample.
-    """
+    """Yield a row for each process in each interval, without the identity of the run."""
     for interval in intervals:
         for process, (read, written, cancelled) in interval.counts.items():
             yield {
                 "t_s": interval.utc_s - begun_utc_s,
-                "utc": utc_text(interval.utc_s),
+                "utc": utc_at(interval.utc_s),
                 "interval_s": interval.interval_s,
                 "pid": process.pid,
                 "process": process.name or None,

@@ -82,7 +82,7 @@ def create_folder(root: Path) -> Layout:
 def refuse_used(root: Path) -> None:
     """Refuse a path that is unusable for a new campaign.
 
-    What a controller leaves that is killed before its plan is written does not count.
+    Files of a controller that was killed before it wrote its plan do not count.
     """
     refuse_foreign_links(root)
     outer = next((path for path in root.absolute().parents if Layout(path).campaign.exists()), None)
@@ -94,25 +94,18 @@ def refuse_used(root: Path) -> None:
         )
     refuse_link(root)
     try:
-        used = root.exists() and not all(map(_is_unplanned, root.iterdir()))
+        used = root.exists() and not all(map(_may_precede_plan, root.iterdir()))
     except OSError as error:
         raise unwritable(root, error) from error
     if used:
-        kept = Layout(root).campaign.exists()
-        raise ArchiveError(
-            f"{root} is not empty",
-            hint="choose a new folder with --output"
-            + (
-                f", or continue a run that was interrupted: volbench resume {quoted(root)}"
-                if kept
-                else ""
-            ),
-            path=str(root),
-        )
+        hint = "choose a new folder with --output"
+        if Layout(root).campaign.exists():
+            hint += f", or continue a run that was interrupted: volbench resume {quoted(root)}"
+        raise ArchiveError(f"{root} is not empty", hint=hint, path=str(root))
 
 
-def _is_unplanned(path: Path) -> bool:
-    """Return whether a file or folder of a campaign folder may precede its plan."""
+def _may_precede_plan(path: Path) -> bool:
+    """Return whether a controller writes a file or folder before its plan."""
     layout = Layout(path.parent)
     if path == layout.runs:
         return path.is_dir() and not any(path.iterdir())
@@ -129,47 +122,43 @@ def why_unread(path: Path, error: OSError) -> str:
 def read_campaign(root: Path) -> tuple[Layout, Archive]:
     """Open a campaign folder."""
     layout = Layout(root)
+    return layout, parse_campaign(layout, plan_content(layout))
+
+
+def plan_content(layout: Layout) -> bytes:
+    """Return the bytes of campaign.json."""
     try:
-        content = content_of(layout.campaign)
+        return content_of(layout.campaign)
     except OSError as error:
         raise ArchiveError(
-            f"{root} is not a campaign folder: {why_unread(layout.campaign, error)}",
+            f"{layout.root} is not a campaign folder: {why_unread(layout.campaign, error)}",
             hint="pass the --output folder of `volbench run`",
-            path=str(root),
+            path=str(layout.root),
         ) from error
-    return layout, parse_campaign(layout, content)
 
 
 def parse_campaign(layout: Layout, content: bytes) -> Archive:
     """Parse campaign.json."""
-    _check_format(layout.campaign, content)
+    path = layout.campaign
     try:
-        return Archive.model_validate_json(content)
-    except ValidationError as error:
-        raise ArchiveError(
-            f"{layout.campaign} is damaged: {first_error(error)}",
-            hint="restore it from a backup; the raw files in runs/ are readable without it",
-            path=str(layout.campaign),
-        ) from error
-
-
-def _check_format(path: Path, text: bytes) -> None:
-    """Refuse the format of a newer volbench before validating the content."""
-    try:
-        document = parse_json(text)
+        document = parse_json(content)
+        version = document.get("format") if isinstance(document, dict) else None
+        is_newer = isinstance(version, int) and version > FORMAT
+        archive = None if is_newer else Archive.model_validate_json(content)
     except ValueError as error:
+        reason = first_error(error) if isinstance(error, ValidationError) else error
         raise ArchiveError(
-            f"{path} is damaged: {error}",
+            f"{path} is damaged: {reason}",
             hint="restore it from a backup; the raw files in runs/ are readable without it",
             path=str(path),
         ) from error
-    version = document.get("format") if isinstance(document, dict) else None
-    if isinstance(version, int) and version > FORMAT:
+    if archive is None:
         raise ArchiveError(
             f"{path} has format {version}; this volbench reads up to {FORMAT}",
             hint="update volbench",
             path=str(path),
         )
+    return archive
 
 
 def fresh_run_folder(layout: Layout, run_id: str, *, durable: bool = True) -> RunFolder:
@@ -217,8 +206,8 @@ def attempts_before(folder: RunFolder) -> int:
 def hold_campaign(layout: Layout, *, is_moved: bool = False) -> Iterator[None]:
     """Hold the exclusive lock of a campaign, so that only one controller runs it.
 
-    The kernel releases the lock when the process exits or crashes. What a killed process had half
-    written is removed. The folder is held open too; see `hold_folder`.
+    The kernel releases the lock when the process exits or crashes. Temporary files of killed
+    processes are removed. The folder is held open too; see `hold_folder`.
     """
     with ExitStack() as stack:
         try:
@@ -252,14 +241,10 @@ def _lock_campaign(layout: Layout) -> Iterator[None]:
 
 
 def is_held(layout: Layout) -> bool:
-    """Return whether a controller on this machine holds the lock of the campaign."""
-    return is_locked(layout.lock)
-
-
-def is_locked(path: Path) -> bool:
-    """Return whether a process on this machine holds the lock of a file or folder; see flock(2)."""
+    """Return whether a controller on this machine holds the lock of the campaign; see flock(2)."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(layout.lock, flags)
     except OSError:  # there is none: never locked
         return False
     try:

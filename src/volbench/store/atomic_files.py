@@ -213,20 +213,13 @@ def first_error(error: ValidationError) -> str:
     return f"{location}: {first['msg']}" if location else first["msg"]
 
 
-def open_regular(
-    path: Path, *, max_bytes: int | None = None, follow: bool = True
-) -> BufferedReader:
-    """Open a regular file; refuse pipes and devices, which may never end, and larger files.
-
-    Args:
-        follow: whether it may be a symbolic link.
-    """
-    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | (0 if follow else os.O_NOFOLLOW)
-    descriptor = os.open(path, flags)
+def open_regular(path: Path, *, max_bytes: int) -> BufferedReader:
+    """Open a regular file; raise OSError for larger files, and pipes and devices without an end."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     file = os.fdopen(descriptor, "rb")
     status = os.fstat(descriptor)
     reason = "" if stat.S_ISREG(status.st_mode) else "it is not a regular file"
-    if max_bytes is not None and status.st_size > max_bytes:
+    if status.st_size > max_bytes:
         reason = (
             f"its size of {format_capacity(status.st_size)} exceeds the maximum of"
             f" {format_capacity(max_bytes)}"
@@ -238,7 +231,7 @@ def open_regular(
 
 
 def content_of(path: Path) -> bytes:
-    """Return the content of a regular file that fits into memory; else raise OSError."""
+    """Return the content of a regular file that fits into memory; raise OSError for others."""
     with open_regular(path, max_bytes=MAX_FILE_BYTES) as file:
         return file.read()
 

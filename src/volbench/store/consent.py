@@ -26,8 +26,8 @@ from volbench.store.archive import (
     hold_campaign,
     parse_campaign,
     plan_bytes,
+    plan_content,
     refuse_used,
-    why_unread,
 )
 from volbench.store.atomic_files import (
     content_of,
@@ -60,7 +60,7 @@ def create_signed_campaign(
 ) -> Layout:
     """Create a campaign folder with its signed plan; after an error, no file of it is left.
 
-    The plan is written last: what has a plan is signed, whenever the process or the disk ends.
+    The plan is written last, so that no plan is ever unsigned.
     """
     content = plan_bytes(archive)
     _own_key(create=True)  # without one, not even the folder is made
@@ -94,7 +94,7 @@ def sign_plan(layout: Layout, content: bytes) -> Seal:
 def read_own_campaign(root: Path) -> tuple[Layout, Archive, Seal]:
     """Open a campaign folder signed by the current user."""
     layout = Layout(root)
-    content = _bytes_of(layout.campaign)
+    content = plan_content(layout)
     archive = parse_campaign(layout, content)
     if archive.campaign.is_imported:
         raise RefusedError(
@@ -111,44 +111,32 @@ def read_own_campaign(root: Path) -> tuple[Layout, Archive, Seal]:
 
 def seal_of(layout: Layout) -> Seal:
     """Return the seal of a campaign signed by the current user."""
-    return _seal_of(layout, _bytes_of(layout.campaign))
+    return _seal_of(layout, plan_content(layout))
 
 
 def _seal_of(layout: Layout, content: bytes) -> Seal:
     try:
         signed = parse_json(content_of(layout.consent))
     except (OSError, ValueError) as error:
-        raise _foreign(layout, "its plan is not signed") from error
+        raise _read_only(layout, "its plan is not signed") from error
     match signed:
         case {"key": str(key_id), "plan": str(plan)} if plan.isascii():
             pass
         case _:
-            raise _foreign(layout, "its plan is not signed")
+            raise _read_only(layout, "its plan is not signed")
     key = _own_key(create=False)
     if not key or key_id != _key_id(key):
-        raise _foreign(layout, "it was planned by another user or on another machine")
+        raise _read_only(layout, "it was planned by another user or on another machine")
     if not hmac.compare_digest(plan, _plan_mac(key, content)):
-        raise _foreign(layout, f"{layout.campaign.name} was modified after planning")
+        raise _read_only(layout, f"{layout.campaign.name} was modified after planning")
     return Seal(key, plan)
-
-
-def _bytes_of(path: Path) -> bytes:
-    try:
-        return content_of(path)
-    except OSError as error:
-        raise ArchiveError(
-            f"{path.parent} is not a campaign folder: {why_unread(path, error)}",
-            hint="pass the --output folder of `volbench run`",
-            path=str(path.parent),
-        ) from error
 
 
 @contextmanager
 def hold_copies(layout: Layout, key: str) -> Iterator[None]:
     """Hold a campaign in all copies of its folder: two controllers would share its runs and locks.
 
-    Args:
-        key: of the campaign, which its copies have too.
+    Copies have the same key.
     """
     path = key_file().with_name("running") / key
     while True:
@@ -188,7 +176,7 @@ def folder_of(key: str) -> Path | None:
     return folder if Layout(folder).campaign.exists() else None
 
 
-def _foreign(layout: Layout, reason: str) -> ArchiveError:
+def _read_only(layout: Layout, reason: str) -> ArchiveError:
     return ArchiveError(
         f"{layout.root} is read-only: {reason}",
         hint="plan it again with your own targets: "
@@ -265,10 +253,7 @@ def _read_key(path: Path) -> bytes:
                     f"chmod {mode} {quoted(checked)}",
                     path=str(checked),
                 )
-        return _key_in(path, file.read(2 * _KEY_BYTES + 1))
-
-
-def _key_in(path: Path, content: bytes) -> bytes:
+        content = file.read(2 * _KEY_BYTES + 1)
     try:
         key = bytes.fromhex(content.decode("ascii").strip())
     except ValueError:

@@ -7,7 +7,7 @@ import pwd
 import re
 import stat
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path, PosixPath
 
 from volbench.errors import ArchiveError, RefusedError, VolbenchError
@@ -86,7 +86,7 @@ def is_own_folder(path: Path) -> bool:
 
 
 def checked_results_folder(path: Path) -> Path:
-    """Return a default folder for new campaigns, unless another user made it."""
+    """Return a default folder for new campaigns; refuse a folder that another user made."""
     if path.exists() and (whose := foreign_words(path)):
         raise RefusedError(
             f"the folder for results, {whose}, who could replace campaigns in it",
@@ -96,7 +96,7 @@ def checked_results_folder(path: Path) -> Path:
 
 
 def foreign_words(folder: Path) -> str:
-    """Return whose a folder is in which others could replace files; "" for a trusted one."""
+    """Return the owner of a folder in which others could replace files; "" for a trusted one."""
     status = folder.stat()
     trusted = {"0", str(os.geteuid()), os.environ.get("SUDO_UID")}
     is_open = os.geteuid() == 0 and _others_write(status) and not status.st_mode & stat.S_ISVTX
@@ -128,7 +128,7 @@ def refuse_foreign(path: Path, status: os.stat_result) -> None:
 def refuse_foreign_links(path: Path) -> None:
     """Refuse a path that a link of another user leads elsewhere, if this process runs as root.
 
-    The last part of the path may be a link: whoever writes there does not follow it.
+    The last part of the path may be a link: writers do not follow it.
     """
     if os.geteuid() != 0:
         return
@@ -171,9 +171,12 @@ def hold_folder(
 ) -> Iterator[None]:
     """Hold a folder open: system calls on `HeldPath` below it stay in it whatever its path becomes.
 
+    Root refuses a folder that others can write to. A path that leads elsewhere at the start or at
+    the end is an ArchiveError; all files are in the held folder.
+
     Args:
-        made: its identity, if this process made it.
-        is_moved: the block itself moves the folder.
+        made: identity of a folder that this process made.
+        is_moved: whether the block itself moves the folder.
     """
     if os.geteuid() == 0 and not _HAS_DESCRIPTOR_PATHS:
         raise RefusedError(
@@ -186,7 +189,7 @@ def hold_folder(
         if made is None:
             refuse_foreign(path, status)
         elif made != (status.st_dev, status.st_ino):
-            raise _moved(path)
+            raise _replaced(path)
         _held.setdefault(str(path), []).append(descriptor)
         try:
             yield
@@ -204,16 +207,14 @@ def hold_folder(
 
 
 def _check_place(path: Path, held: os.stat_result) -> None:
-    """Say that the path of a folder leads elsewhere now."""
-    try:
-        now: os.stat_result | None = os.stat(str(path))  # noqa: PTH116 - not the held folder
-    except OSError:
-        now = None
-    if now is None or not os.path.samestat(now, held):
-        raise _moved(path)
+    """Refuse a path that leads elsewhere now."""
+    with suppress(OSError):
+        if os.path.samestat(os.stat(str(path)), held):  # noqa: PTH116 - not the held folder
+            return
+    raise _replaced(path)
 
 
-def _moved(path: Path) -> ArchiveError:
+def _replaced(path: Path) -> ArchiveError:
     return ArchiveError(
         f"{path} was moved or replaced while volbench wrote to it; all files are in the folder"
         " that originally had this name",

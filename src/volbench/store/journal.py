@@ -12,9 +12,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
-from volbench.errors import ArchiveError, quoted, unwritten
+from volbench.errors import ArchiveError, quoted
 from volbench.model.campaign.planned_run import DevicePin, FileIdentity, RunState
-from volbench.store.atomic_files import content_of, parse_json
+from volbench.store.atomic_files import content_of, parse_json, unwritable
 
 if TYPE_CHECKING:
     from volbench.store.consent import Seal
@@ -80,7 +80,7 @@ class Journal:
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             _repair_tail(self._descriptor)
         except OSError as error:
-            raise _unwritable(path, error) from error
+            raise unwritable(path, error) from error
         try:
             self._mac = "" if seal is None else check_journal(path, seal)
         except ArchiveError:
@@ -88,12 +88,7 @@ class Journal:
             raise
 
     def write(self, kind: str, **facts: object) -> None:
-        """Append one entry.
-
-        Args:
-            kind: such as ``run``, ``runs`` of one state, ``files``, ``in-use``, ``released`` or
-                ``scratch``.
-        """
+        """Append one entry."""
         line = json.dumps({"utc": utc_now(), "kind": kind, **facts}, ensure_ascii=False)
         if self._seal is not None:
             self._mac = self._seal.follow(self._mac, line)
@@ -103,7 +98,7 @@ class Journal:
             if self._durable:
                 os.fsync(self._descriptor)
         except OSError as error:
-            raise _unwritable(self._path, error) from error
+            raise unwritable(self._path, error) from error
 
     def close(self) -> None:
         """Close the file."""
@@ -148,11 +143,7 @@ def _signed_lines(path: Path, seal: Seal) -> Iterator[tuple[int, str, str]]:
 
 
 def read_signed_history(path: Path, seal: Seal) -> tuple[History, ArchiveError | None]:
-    """Replay the lines up to the first that is not signed.
-
-    Returns:
-        The history, and what is wrong with that line; None if all lines are signed.
-    """
+    """Replay the lines up to the first that is not signed, and return its error, if any."""
     history = History()
     try:
         if path.exists():
@@ -164,7 +155,7 @@ def read_signed_history(path: Path, seal: Seal) -> tuple[History, ArchiveError |
 
 
 def _after_damage(path: Path) -> str:
-    """Return what can be done with a campaign whose journal is damaged."""
+    """Return the remedy for a campaign whose journal is damaged."""
     return (
         f"clean up its machines: volbench status {quoted(path.parent)} --clean; then measure"
         f" again: volbench run --like {quoted(path.parent)}"
@@ -240,7 +231,7 @@ def _apply_entry(history: History, entry: Mapping[str, object]) -> None:
         case {"kind": str(kind), "host": str(host)}:
             _apply_host_entry(history, kind, host, entry)
         case _:
-            pass  # an unknown kind, of a later volbench: ignored
+            pass  # an entry of a later volbench: ignored
 
 
 def _apply_host_entry(history: History, kind: str, host: str, entry: Mapping[str, object]) -> None:
@@ -298,9 +289,3 @@ def _numbered_entries(path: Path) -> Iterator[tuple[int, object]]:
                 continue
             raise _damaged_line(path, number, error) from error
         yield number, entry
-
-
-def _unwritable(path: Path, error: OSError) -> ArchiveError:
-    hint = "check permissions; no run starts without a journal"
-    message, hint = unwritten(path, error, hint=hint)
-    return ArchiveError(message, hint=hint, path=str(path))

@@ -110,7 +110,8 @@ def is_packed(content: bytes) -> bool:
 
 def decode(content: bytes) -> str:
     """Decode text in UTF-8, or in UTF-16 with a byte order mark (PowerShell)."""
-    return content.decode(_encoding(content), errors="replace")
+    encoding = next((name for mark, name in _BOMS if content.startswith(mark)), "utf-8")
+    return content.decode(encoding, errors="replace")
 
 
 def find_damage(content: bytes, *, encoding: str) -> int | None:
@@ -121,10 +122,6 @@ def find_damage(content: bytes, *, encoding: str) -> int | None:
     except UnicodeDecodeError as error:
         return error.start
     return nul if nul >= 0 else None
-
-
-def _encoding(content: bytes) -> str:
-    return next((name for mark, name in _BOMS if content.startswith(mark)), "utf-8")
 
 
 def is_binary(content: bytes) -> bool:
@@ -200,7 +197,7 @@ def checksum(path: Path) -> str:
 
 
 def plain_checksum(path: Path) -> str:
-    """Return the SHA-256 of what a log that was compressed with `compress` contains."""
+    """Return the SHA-256 of the decompressed content of a log."""
     digest = sha256()
     with open_log(path) as stream:
         while chunk := stream.read(_CHUNK_BYTES):

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, BinaryIO, cast
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from volbench.errors import ArchiveError, RefusedError
@@ -81,11 +80,9 @@ def schema_of(columns: Sequence[Column]) -> pa.Schema:
 
 
 def table_of(frame_name: str, rows: Rows, *, labels: Sequence[str] = ()) -> pa.Table:
-    """Convert rows to an Arrow table with the column order and types of the contract.
+    """Convert rows to an Arrow table with the columns and types of the contract.
 
-    Args:
-        frame_name: name such as ``summary``.
-        rows: column to value; absent columns are null.
+    Columns that a row lacks are null.
     """
     columns = (*{**FRAMES, **ON_DEMAND}[frame_name], *map(label_column, labels))
     _require_known(frame_name, set().union(*rows), [column.name for column in columns])
@@ -111,12 +108,7 @@ class Block:
 
 
 def table_of_blocks(frame_name: str, blocks: Sequence[Block]) -> pa.Table:
-    """Convert blocks of rows to an Arrow table with the columns and types of the contract.
-
-    Args:
-        frame_name: name such as ``histogram``.
-        blocks: all with the same `columns`; absent columns are null.
-    """
+    """Convert blocks of rows, all with the same `columns`, to an Arrow table like `table_of`."""
     schema = schema_of(FRAMES[frame_name])
     unknown = set().union(*(block.shared.keys() | block.columns for block in blocks))
     _require_known(frame_name, unknown, schema.names)
@@ -178,19 +170,8 @@ def _plain_values(column: pa.ChunkedArray) -> list[object]:
 
 def same_rows(table: pa.Table | None, other: pa.Table) -> bool:
     """Return whether two tables have the same columns and values; NaN equals NaN."""
-    if table is None or table.schema != other.schema or len(table) != len(other):
-        return False
-    return all(
-        _without_nan(mine).equals(_without_nan(theirs))
-        for mine, theirs in zip(table.itercolumns(), other.itercolumns(), strict=True)
-    )
-
-
-def _without_nan(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    if not pa.types.is_floating(column.type):
-        return column
-    missing = pa.scalar(None, column.type)
-    return pc.if_else(pc.is_nan(column), missing, column)
+    has_columns = table is not None and table.schema == other.schema
+    return has_columns and frame_of(table).equals(frame_of(other))
 
 
 def joined_tables(parts: Iterable[Mapping[str, pa.Table]]) -> dict[str, pa.Table]:
@@ -202,9 +183,7 @@ def joined_tables(parts: Iterable[Mapping[str, pa.Table]]) -> dict[str, pa.Table
 def write_tables(folder: Path, parts: Iterable[Mapping[str, pa.Table]]) -> None:
     """Write a Parquet file for each frame, all atomically, holding few rows in memory.
 
-    Args:
-        folder: of the files, created if it is missing.
-        parts: frame name to consecutive rows; all have the same frames.
+    Each part has consecutive rows of all frames. A missing folder is created.
     """
     try:
         folder.mkdir(exist_ok=True)
@@ -276,20 +255,7 @@ def _columns_digest(frame: str) -> str:
     return blake2b(repr(columns).encode(), digest_size=8).hexdigest()
 
 
-def _files_in(folder: Path) -> list[tuple[str, int]]:
-    """Return name and size of each file in a folder; none if it is missing or unreadable."""
-    try:
-        with os.scandir(folder) as entries:
-            return [(entry.name, entry.stat().st_size) for entry in entries if entry.is_file()]
-    except OSError:
-        return []
-
-
-def fingerprint_of(
-    layout: Layout,
-    campaign: Campaign,
-    history: History,
-) -> str:
+def fingerprint_of(layout: Layout, campaign: Campaign, history: History) -> str:
     """Return a digest of the names and sizes of all raw files behind the frames.
 
     Contents and timestamps are excluded: the cache stays valid when a campaign is copied, and
@@ -298,8 +264,9 @@ def fingerprint_of(
     digest = blake2b(digest_size=16)
 
     def add_files(folder: Path) -> None:
-        pairs = sorted(_files_in(folder))
-        digest.update("".join(f"{name} {size}\n" for name, size in pairs).encode())
+        with suppress(OSError), os.scandir(folder) as entries:  # missing or unreadable: no files
+            files = [f"{file.name} {file.stat().st_size}\n" for file in entries if file.is_file()]
+            digest.update("".join(sorted(files)).encode())
 
     for run in campaign.runs:
         state = history.states.get(run.id)
@@ -312,7 +279,7 @@ def fingerprint_of(
 
 
 def max_rows(campaign: Campaign, name: str) -> int:
-    """Return how many rows a frame of a campaign of this plan can have."""
+    """Return the maximum number of rows of a frame, from the plan of the campaign."""
     rows = 1_000.0
     for run in campaign.runs:
         per_section = _SECTION_ROWS.get(name, _OTHER_ROWS)
@@ -353,7 +320,7 @@ class StoredTables:
         return path.is_file() and self._fits(name) and checksum(path) == listed
 
     def _fits(self, name: str) -> bool:
-        """Return whether a campaign of this plan can have so many rows and bytes."""
+        """Return whether the plan allows the rows and bytes of a frame's file."""
         try:
             metadata = pq.read_metadata(self.path(name))
             groups = [metadata.row_group(index) for index in range(metadata.num_row_groups)]
@@ -379,9 +346,6 @@ class StoredTables:
         """Write all frames of one kind and then their stamp, which marks them as complete.
 
         Write errors, such as a read-only folder or a full disk, are ignored: the files are a cache.
-
-        Args:
-            parts: frame name to consecutive rows, read only where files can be written.
 
         Returns:
             Whether the frames were written; if not, some of the parts may be used up.

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from volbench.errors import ArchiveError
 
-# Takes what is being done, how many of it are done, and how many there are
+# Takes the name of the task, and its done and total items
 Tell = Callable[[str, int, int], None]
 
 _Item = TypeVar("_Item")
@@ -31,7 +31,7 @@ def _ignore(what: str, done: int, total: int) -> None:
     del what, done, total
 
 
-NOBODY: Tell = _ignore  # Takes progress that nobody wants to see
+NOBODY: Tell = _ignore  # Discards progress
 
 
 def cores() -> int:
@@ -50,9 +50,7 @@ def in_processes(
 ) -> Iterator[_Result]:
     """Yield the results of work on consecutive parts of items, in their order.
 
-    Args:
-        work: is called with each part, in a forked process; its results are pickled.
-        processes: to use at most; with one, or with few items, no process is started.
+    Each part is done in a forked process. With few items, or one process at most, none is started.
     """
     from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - slow to import
     from concurrent.futures.process import BrokenProcessPool  # noqa: PLC0415 - same

@@ -53,7 +53,9 @@ class Done:
     @property
     def status(self) -> dict[str, object]:
         """What was noted of it."""
-        return dict(read_status(self.folder))
+        status = read_status(self.folder)
+        assert status
+        return status.model_dump()
 
     @property
     def verdict(self) -> object:

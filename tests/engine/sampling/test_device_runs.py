@@ -89,7 +89,9 @@ def measure(
     )
     end = finish(execute_run(attempt))
     output = read_run_output(run, kept) if end.state is RunState.FINISHED else None
-    started = str(read_status(kept)["started_utc"])
+    status = read_status(kept)
+    assert status
+    started = str(status.started_utc)
     samples = read_samples(kept)
     begun = begun_utc_s(output, [], started_utc=started)
     results = [direction for job in output.jobs for direction in job.directions] if output else []

@@ -17,7 +17,7 @@ from volbench.engine.run.process_watch import StopRequest, end_process
 from volbench.engine.run.run_directory import scrub
 from volbench.errors import ArchiveError, InputError
 from volbench.execute.protocol import Executor
-from volbench.ingest.run_files import read_status
+from volbench.ingest.run_files import Status, read_status
 from volbench.model.campaign.event import Listener
 from volbench.model.campaign.planned_run import Campaign, Run, RunState
 from volbench.store.archive import attempts_before, hold_campaign
@@ -132,9 +132,8 @@ def settle_earlier(
         if end_orphan(executor, record):
             states.notify(f"{run.id}: ended the process of an earlier controller", host=run.host)
         scrub(folder.path, run)
-        status = read_status(folder)
-        state = RunState(str(status.get("state", RunState.INTERRUPTED)))
-        reason = str(status.get("reason", "the controller ended while it ran"))
+        status = read_status(folder) or Status(reason="the controller ended while it ran")
+        state, reason = status.state or RunState.INTERRUPTED, status.reason
         states.ended(run, state, reason=reason, folder=folder)
     for path in end_strays(executor, [layout.run(run.id).path for run in runs]):
         message = f"{path.name}: ended a process whose start was not recorded"

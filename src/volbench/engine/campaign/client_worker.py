@@ -346,8 +346,7 @@ class Worker:
         if status := read_status(folder):
             # All results are here; the earlier controller could not record that.
             directory.remove()
-            state = RunState(str(status.get("state", RunState.INTERRUPTED)))
-            return RunOutcome(state, str(status.get("reason", "")))
+            return RunOutcome(status.state or RunState.INTERRUPTED, status.reason)
         process = self._states.process(run)
         record = {name: str(value) for name, value in process.items()}
         is_intended = process.get("launched", True) is False
