@@ -23,6 +23,7 @@ NOISES = (0, 5, 20)
 """Percent: size of jitter, of stolen CPU time and of other clients' I/O."""
 SIZE = 8 * 1024**3
 KIB = 1024
+_RAMP_STEPS = 40
 _CAPACITIES = (500 * 10**9, 10**12, 2 * 10**12, 4 * 10**12)
 
 
@@ -237,23 +238,25 @@ def _slc_cache(draw: Draw) -> Parts:
     return {
         "volume": {
             "service": service,
-            "ssd": {"slc_cache": {"size": round(moved), "after": after}},
+            "slower": {"after": round(moved), "to": after},
         },
         "loads": (load,),
         "platform": "nvme",
         "capacity": draw.one_of(*_CAPACITIES),
         "truth": Cause.SLOWER,
         "level": iops * after,
-        "instant": "slc-cache",
+        "instant": "slower",
     }
 
 
 def _ramp_up(draw: Draw) -> Parts:
     service, depth, iops = _drive(draw)
     load = _load(draw, depth=depth)
-    ramp = {"for": draw.even(4, 12), "from": draw.even(0.2, 0.5)}
+    length_s, first = draw.even(4, 12), draw.even(0.2, 0.5)
+    shares = [number / _RAMP_STEPS for number in range(_RAMP_STEPS + 1)]
+    steps = [{"at": length_s * share, "to": first + (1 - first) * share} for share in shares]
     return {
-        "volume": {"service": service, "ssd": {"ramp_up": ramp}},
+        "volume": {"service": service, "steps": steps},
         "loads": (load,),
         "platform": "nvme",
         "capacity": draw.one_of(*_CAPACITIES),

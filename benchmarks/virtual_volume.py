@@ -1,7 +1,7 @@
 """Virtual time: what a client finds on a simulated volume, tick by tick instead of I/O by I/O.
 
 A minute of 100,000 IOPS takes some milliseconds: within a tick every rate is taken to be constant,
-so that limits, credits, caches, first touches and flash are sums and not events. Latency follows
+so that limits, credits, caches and first touches are sums and not events. Latency follows
 from Little's law (J. D. C. Little, 1961): a client keeps `iodepth` requests in flight, so its mean
 is `iodepth` over the rate. The disk of `simulated_disk` serves each request; both take the same
 parameters and the same noise, and a test compares them.
@@ -18,7 +18,6 @@ import numpy as np
 
 from volbench.extensions.lab.disk_model import (
     BucketParameters,
-    Flash,
     Noise,
     NoiseParameters,
     Speed,
@@ -26,9 +25,7 @@ from volbench.extensions.lab.disk_model import (
 from volbench.extensions.lab.scenario import Scenario
 
 TICK_S = 0.05
-_TAIL_SHARE = 0.02  # Share of writes that wait for an erase while a drive collects garbage
 _LEAST_IOS = 1e-6  # Less than that in a tick is rounding, at the edges of a stall
-_COLLECTION_TAIL = 30.0  # Latency of a write that waits for an erase, over the usual one
 
 
 @dataclass(frozen=True)
@@ -50,7 +47,6 @@ class Tick:
     ios: float  # requests that completed
     service_s: float  # time that the device needs for a request at that time
     waits: bool  # whether a limit, a full cache or the CPU decided, not the device
-    tail_share: float  # share of the requests that waited for an erase
     steal: float  # share of CPU time that was stolen
 
 
@@ -63,7 +59,7 @@ class VirtualSeries:
     slice_s: float  # length of a stolen slice
     ticks: list[Tick] = field(default_factory=list)  # in order, without gaps
     # first time of each state of the volume, in seconds since the run began: ``credits``,
-    # ``cache-full``, ``slc-cache``, ``write-cliff`` or ``thermal``
+    # ``cache-full`` or ``slower``
     began: dict[str, float] = field(default_factory=dict)
     longest_s: float = 0.0  # longest time without a completion
 
@@ -103,7 +99,6 @@ class VirtualVolume:
             stalls=parameters.stalls, steps=parameters.steps, drift_per_s=parameters.drift_per_s
         )
         self._noise = Noise(parameters.noise or NoiseParameters(), seed=parameters.seed)
-        self._flash = Flash(parameters.flash, seed=parameters.seed) if parameters.flash else None
         self._rng = Random(parameters.seed + 1)  # noqa: S311 - a simulation must be repeatable
         self._buckets = [
             *(_Bucket(bucket, per_byte=False) for bucket in parameters.request_buckets),
@@ -113,7 +108,7 @@ class VirtualVolume:
         self._level = 0.0
         self._is_stalled = False
         self._touched = 0.0
-        self._moved = 0.0
+        self._written_bytes = 0.0
 
     def rest(self, seconds: float) -> None:
         """Leave the volume idle."""
@@ -131,7 +126,7 @@ class VirtualVolume:
         series = VirtualSeries(
             load, service.sigma, parameters.noise.slice_s if parameters.noise else 0.0
         )
-        begin, silent_s = self._now, 0.0
+        silent_s = 0.0
         for number in range(round(load.runtime_s / TICK_S)):
             at = number * TICK_S
             work_s = self._speed.work(self._now + TICK_S) - self._speed.work(self._now)
@@ -140,16 +135,12 @@ class VirtualVolume:
             silent_s = silent_s + TICK_S - work_s if tick.ios < _LEAST_IOS else 0.0
             series.longest_s = max(series.longest_s, silent_s)
             self._now += TICK_S
-        if self._flash:
-            for name, when in self._flash.began.items():
-                if when >= begin:
-                    series.began.setdefault(name, when - begin)
         return series
 
     def _tick(self, series: VirtualSeries, at: float, work_s: float) -> Tick:
         load, steal = series.load, self._noise.steal(self._now)
         jitter = self._noise.jitter(self._now)
-        service_s, capacity = self._device(load, jitter)
+        service_s, capacity = self._device(series, at, jitter)
         unhindered = ios = capacity * work_s
         if load.direction == "write" and self._parameters.cache:
             ios = self._cached(series, at, work_s)
@@ -164,30 +155,31 @@ class VirtualVolume:
         for bucket in self._buckets:
             if bucket.take(load, ios, limit_s):
                 series.began.setdefault("credits", at)
-        self._moved = ios * load.block_bytes
+        moved_bytes = ios * load.block_bytes
+        self._written_bytes += moved_bytes if load.direction == "write" else 0.0
         if self._parameters.cache and load.direction == "write":
-            self._level += self._moved
-        self._touched += self._moved / self._parameters.size_bytes
+            self._level += moved_bytes
+        self._touched += moved_bytes / self._parameters.size_bytes
         return Tick(
             at_s=at,
             ios=ios,
             service_s=service_s,
             waits=ios < 0.98 * unhindered,
-            tail_share=_TAIL_SHARE if self._flash and self._flash.is_collecting else 0.0,
             steal=steal,
         )
 
-    def _device(self, load: Load, jitter: float) -> tuple[float, float]:
-        """Return service time and rate of the device, and charge its flash with the last tick."""
-        parameters = self._parameters
+    def _device(self, series: VirtualSeries, at: float, jitter: float) -> tuple[float, float]:
+        """Return service time and rate of the device, and note when its writes become slower."""
+        parameters, load = self._parameters, series.load
         write = load.direction == "write"
         service = parameters.write if write else parameters.read
         speed = jitter * (1 - self._noise.neighbour(self._now))
         mean_s = service.mean_s(load.block_bytes)
         at_once = min(load.iodepth, parameters.slots or load.iodepth)
-        if self._flash:
-            speed *= self._flash.speed(self._now, self._moved, write=write)
-            self._moved = 0.0
+        limit = parameters.slower_after_bytes
+        if write and limit and self._written_bytes >= limit:
+            speed *= parameters.slower_to
+            series.began.setdefault("slower", at)
         mean_s /= speed
         cold, penalty_s = self._cold(load)
         capacity = at_once / (mean_s + penalty_s * cold)
@@ -277,27 +269,23 @@ _PERCENTILES = (1, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 95, 99, 99.5, 99.9, 99
 
 
 def _latency(series: VirtualSeries) -> dict[str, float]:
-    """Return statistics of latency: a mixture over ticks of usual, delayed and stolen requests."""
+    """Return statistics of latency: a mixture over ticks of usual and delayed requests."""
     busy = [tick for tick in series.ticks if tick.ios >= _LEAST_IOS]
     ios = np.array([tick.ios for tick in busy])
     mean_s = np.minimum(series.load.iodepth * TICK_S / ios, 60.0)
     service_s = np.array([tick.service_s for tick in busy])
-    tails = np.array([tick.tail_share for tick in busy])
     steal = np.array([tick.steal for tick in busy])
-    base_s = mean_s / (1 + (_COLLECTION_TAIL - 1) * tails)
     waits = np.array([tick.waits for tick in busy])
     shape = series.sigma * np.where(waits, np.minimum(1.0, service_s / mean_s), 1.0)
-    usual = base_s[:, None] * np.exp(shape[:, None] * _NORMAL - shape[:, None] ** 2 / 2)
+    usual = mean_s[:, None] * np.exp(shape[:, None] * _NORMAL - shape[:, None] ** 2 / 2)
     # A client that was stopped submits its whole queue at once: the first waits for one request.
     even = (np.arange(8) + 0.5) / 8
     late = service_s[:, None] + even * (mean_s + series.slice_s - service_s)[:, None]
-    tail = base_s * _COLLECTION_TAIL
-    values = np.concatenate([usual.ravel(), late.ravel(), tail])
+    values = np.concatenate([usual.ravel(), late.ravel()])
     weights = np.concatenate(
         [
-            np.repeat(ios * (1 - tails) * (1 - steal) / usual.shape[1], usual.shape[1]),
-            np.repeat(ios * (1 - tails) * steal / even.size, even.size),
-            ios * tails,
+            np.repeat(ios * (1 - steal) / usual.shape[1], usual.shape[1]),
+            np.repeat(ios * steal / even.size, even.size),
         ]
     )
     order = np.argsort(values)
@@ -305,7 +293,7 @@ def _latency(series: VirtualSeries) -> dict[str, float]:
     places = np.searchsorted(reached, np.array(_PERCENTILES) / 100 - 1e-12)
     found = values[order][np.minimum(places, len(values) - 1)]
     fastest = float((service_s * np.exp(-3 * series.sigma)).min())
-    slowest = max(float(values[weights > 0].max()), series.longest_s + float(base_s.min()))
+    slowest = max(float(values[weights > 0].max()), series.longest_s + float(mean_s.min()))
     named = {f"p{name:g}": float(value) for name, value in zip(_PERCENTILES, found, strict=True)}
     mean = float(ios @ mean_s / ios.sum())
     return {"mean": mean, "min": min(fastest, float(found[0])), "max": slowest, **named}

@@ -12,7 +12,6 @@ from volbench.errors import InputError, ProfileError
 from volbench.extensions.lab.disk_model import (
     BurstNoise,
     DiskParameters,
-    FlashParameters,
     NoiseParameters,
 )
 from volbench.extensions.lab.expected_results import truth
@@ -62,11 +61,7 @@ stalls: [{at: 8s, for: 4s}]
 steps: [{at: 1min, to: 0.5}]
 drift: -6%
 clock: first-write
-ssd:
-  slc_cache: {size: 16m, after: 30%, refill: 5MB/s}
-  garbage_collection: {spare: 48m, speed: 10%, sigma: 0.5, recover: 9s}
-  thermal: {after: 20s, speed: 70%, cooling: 2}
-  ramp_up: {from: 0.5, for: 4s}
+slower: {after: 16m, to: 30%}
 noise:
   jitter: {size: 5%, memory: 2s, of: volume}
   neighbour: {share: 10%, for: 3s, every: 30s}
@@ -115,9 +110,7 @@ def test_every_key_is_read_in_base_units() -> None:
     assert reported.steps == ((60.0, 0.5),)
     assert reported.drift_per_s == pytest.approx(-0.001)
     assert reported.clock_starts_at_write
-    assert reported.flash == FlashParameters(
-        16 * MIB, 0.3, 5e6, 48 * MIB, 0.1, 0.5, 9.0, 20.0, 0.7, 2.0, 4.0, 0.5
-    )
+    assert (reported.slower_after_bytes, reported.slower_to) == (16 * MIB, 0.3)
     assert reported.noise == NoiseParameters(
         0.05,
         2.0,
@@ -133,7 +126,7 @@ def test_missing_keys_have_no_effect() -> None:
     reported = load_scenario(SMALL, path="s.yaml").parameters()
     assert (reported.request_buckets, reported.byte_buckets, reported.slots) == ((), (), 0)
     assert (reported.first_write_s, reported.first_read_s, reported.cache) == (0, 0, None)
-    assert (reported.flash, reported.noise) == (None, None)
+    assert (reported.slower_after_bytes, reported.noise) == (0, None)
     assert not reported.restored
     assert not reported.instant_unwritten
 
@@ -172,7 +165,6 @@ def test_missing_keys_have_no_effect() -> None:
             "hides first touches",
         ),
         ("noise: {jitter: 120%}", "4:17: noise.jitter", "at most 1"),
-        ("ssd: {thermal: {after: 5s}}", "4:16: ssd.thermal.speed", "missing"),
         ("restored: perhaps", "4:11: restored", "true or false"),
         ("drift: -101%", "4:8: drift", "at least -100"),
         ("truth: [{rw: trim, bs: 4k, iodepth: 1}]", "4:14: truth.0.rw", "one of read, write"),
@@ -279,7 +271,7 @@ def quiet(name: str) -> Scenario:
             "stalls": (),
             "steps": (),
             "drift_percent_per_minute": 0.0,
-            "ssd": None,
+            "slower": None,
             "noise": None,
             "unwritten_reads": "served",  # at once is no rate
         }

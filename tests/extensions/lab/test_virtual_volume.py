@@ -12,15 +12,11 @@ from tests.extensions.lab.proof import made
 from volbench.extensions.lab.disk_model import (
     CELL_S,
     BurstNoise,
-    Flash,
-    FlashParameters,
     Noise,
     NoiseParameters,
 )
 from volbench.extensions.lab.scenario import Scenario, read_scenario
 from volbench.extensions.lab.simulated_disk import Disk
-
-SSD = "name: s\nsize: 64m\nrestored: true\nservice: {read: 2ms, write: 2ms}\nssd:\n  "
 
 
 def rates(scenario: Scenario, *, depth: int, seconds: int, write: bool = True) -> list[float]:
@@ -55,7 +51,6 @@ def ticked(scenario: Scenario, *, depth: int, seconds: int, write: bool = True) 
         ("step-down", 4, 24),
         ("stall", 4, 16),
         ("ssd-slc-cache", 8, 16),
-        ("ssd-thermal", 8, 24),
     ],
 )
 def test_both_simulations_agree(name: str, depth: int, seconds: int) -> None:
@@ -86,7 +81,7 @@ def test_latency_follows_from_the_rate() -> None:
     limited = ticked(read_scenario("p15"), depth=16, seconds=10).latency_s
     assert limited["mean"] == pytest.approx(16 / 1100, rel=0.01)
     assert limited["p99"] < 1.1 * limited["p1"]
-    free = ticked(read_scenario("ssd-thermal"), depth=8, seconds=10).latency_s
+    free = ticked(read_scenario("ssd-slc-cache"), depth=8, seconds=10).latency_s
     assert free["p99"] > 1.5 * free["p50"]
     assert free["min"] < free["p1"] < free["p50"]
 
@@ -121,43 +116,6 @@ def test_noise_has_a_heavy_tail() -> None:
     noise = Noise(NoiseParameters(jitter=0.1, jitter_memory_s=0.01), seed=3)
     beyond = sum(abs(log(noise.jitter(CELL_S * number))) > 0.4 for number in range(20_000))
     assert beyond / 20_000 == pytest.approx(0.0048, abs=0.0015)
-
-
-def test_a_drive_recovers_after_garbage_collection() -> None:
-    """The second run begins as slow as the first ended, and is at full speed after 8 s."""
-    volume = VirtualVolume(
-        made(SSD + "garbage_collection: {spare: 64m, speed: 10%, sigma: 0, recover: 8s}\n")
-    )
-    load = Load("write", 4096, 8, 12)
-    first = volume.run(load)
-    assert first.began["write-cliff"] == pytest.approx(64 * 1024**2 / (4000 * 4096), abs=0.2)
-    volume.rest(2)
-    second = sampled(volume.run(Load("write", 4096, 8, 10)), sample_s=1.0)
-    assert sampled(first, sample_s=1.0).iops[-1] == pytest.approx(400, rel=0.02)
-    assert second.iops[0] < 600
-    assert second.iops[8] == pytest.approx(4000, rel=0.02)
-
-
-def test_an_slc_cache_empties_while_idle() -> None:
-    """After a rest, as much can be written at full speed as it had time to move."""
-    flash = Flash(FlashParameters(slc_bytes=1000, slc_after=0.5, refill_bytes_per_s=100), seed=1)
-    assert flash.speed(0.0, 999, write=True) == 1
-    assert flash.speed(0.1, 1, write=True) == 0.5
-    assert flash.speed(0.2, 0, write=False) == 1, "reads are not slower"
-    assert flash.speed(5.2, 400, write=True) == 1
-    assert flash.speed(5.3, 200, write=True) == 0.5
-
-
-def test_thermal_throttling_and_power_states_slow_the_drive() -> None:
-    """A drive starts slowly after a rest, throttles when hot, and cools."""
-    parameters = FlashParameters(hot_after_s=2, hot_speed=0.5, ramp_s=1, ramp_speed=0.2)
-    flash = Flash(parameters, seed=1)
-    speeds = [flash.speed(number / 10, 0, write=False) for number in range(30)]
-    assert speeds[0] == pytest.approx(0.2)
-    assert speeds[15] == 1
-    assert speeds[-1] == 0.5
-    assert flash.speed(10.0, 0, write=False) == pytest.approx(0.2)
-    assert flash.speed(11.1, 0, write=False) == pytest.approx(0.2), "every rest slows it down"
 
 
 def test_simulating_a_thousand_minutes_takes_seconds() -> None:

@@ -1,4 +1,4 @@
-"""Parameters of the simulated disk, to and from JSON, and their effects: clock, noise and flash.
+"""Parameters of the simulated disk, to and from JSON, and their effects: clock and noise.
 
 The simulation runs inside nbdkit, in the system's Python without volbench's dependencies. The
 modules it imports therefore use the standard library only: this one, `simulated_disk` and `plugin`.
@@ -53,24 +53,6 @@ class CacheParameters:
 
 
 @dataclass(frozen=True)
-class FlashParameters:
-    """Flash of an SSD; a size or time of 0 leaves that part out."""
-
-    slc_bytes: int = 0  # bytes that are written at full speed until the SLC cache is exhausted
-    slc_after: float = 1.0  # speed of writes afterwards, of the full one
-    refill_bytes_per_s: float = 0.0  # rate at which the cache is emptied while the drive is idle
-    spare_bytes: int = 0  # bytes that can be written before the drive has to collect garbage
-    collecting_speed: float = 1.0  # median speed of writes while it does
-    collecting_sigma: float = 0.0  # shape of the log-normal spread of that speed over time
-    recover_s: float = 0.0  # time until writes of a run after it are at full speed again
-    hot_after_s: float = 0.0  # busy time after which the drive throttles itself
-    hot_speed: float = 1.0  # speed of all requests from then on
-    cooling: float = 1.0  # seconds of busy time that a second of rest makes up for
-    ramp_s: float = 0.0  # length of the climb to full speed after an idle time
-    ramp_speed: float = 1.0  # speed at its begin
-
-
-@dataclass(frozen=True)
 class BurstNoise:
     """Bursts that take a share away: `share` on average, for `length_s`, after pauses."""
 
@@ -117,7 +99,8 @@ class DiskParameters:
     drift_per_s: float = 0.0  # change of speed per second, as a share of the normal speed
     # whether times count from the first write, not the first request
     clock_starts_at_write: bool = False
-    flash: FlashParameters | None = None  # of an SSD; None for none
+    slower_after_bytes: int = 0  # bytes written at full speed; 0 for unlimited
+    slower_to: float = 1.0  # speed of writes afterwards, as a share of the full speed
     noise: NoiseParameters | None = None  # around the volume; None for none
 
     def to_json(self) -> str:
@@ -135,7 +118,7 @@ class DiskParameters:
             values[name] = tuple((pair[0], pair[1]) for pair in values[name])
         if noise := values["noise"]:
             noise |= {name: BurstNoise(**noise[name]) for name in ("neighbour", "steal")}
-        optional = {"cache": CacheParameters, "flash": FlashParameters, "noise": NoiseParameters}
+        optional = {"cache": CacheParameters, "noise": NoiseParameters}
         values |= {name: kind(**values[name]) for name, kind in optional.items() if values[name]}
         return cls(**values)
 
@@ -354,98 +337,3 @@ class Noise:
         period = self.slice_s / share
         into = done % period
         return done + self.slice_s - into if into < self.slice_s else done
-
-
-# Gap between requests from which a drive is idle: it reclaims, refills and cools. Noticed by:
-# tests/extensions/lab/test_virtual_volume.py::test_an_slc_cache_empties_while_idle
-IDLE_S = 0.2
-
-_CELL_S = 0.5  # Garbage collection is uneven: its speed changes twice a second
-
-
-class Flash:
-    """State of a drive's flash."""
-
-    def __init__(self, parameters: FlashParameters, *, seed: int) -> None:
-        self._parameters = parameters
-        self._rng = Random(seed)  # noqa: S311 - a simulation must be repeatable
-        self._last: float | None = None
-        self._since = 0.0
-        self._cached = 0.0
-        self._spare = float(parameters.spare_bytes)
-        self.is_collecting = False  # whether writes wait for blocks to be erased
-        self._recovery_from: float | None = None
-        self._heat_s = 0.0
-        self._is_hot = False
-        self._cell = (-1, 1.0)
-        self.began: dict[str, float] = {}
-        """First time of each state: ``slc-cache``, ``write-cliff``, ``thermal``."""
-
-    def speed(self, at: float, length: float, *, write: bool) -> float:
-        """Return the speed of requests at a time, and charge them."""
-        last = at if self._last is None else self._last
-        gap_s = max(0.0, at - last)
-        if self._last is None or gap_s >= IDLE_S:
-            self._rest(gap_s, at)
-        self._last = max(at, last)
-        self._warm(at, gap_s)
-        factor = self._ramp(at) * (self._parameters.hot_speed if self._is_hot else 1.0)
-        return factor * (self._write(at, length) if write else 1.0)
-
-    def _rest(self, gap_s: float, at: float) -> None:
-        """Begin a busy period after an idle time."""
-        parameters = self._parameters
-        self._since = at
-        self._cached = max(0.0, self._cached - gap_s * parameters.refill_bytes_per_s)
-        self._heat_s = max(0.0, self._heat_s - gap_s * parameters.cooling)
-        self._is_hot = self._is_hot and self._heat_s > 0
-        if self.is_collecting and parameters.recover_s:
-            self.is_collecting, self._recovery_from = False, at
-            self._spare = parameters.spare_bytes
-
-    def _warm(self, at: float, gap_s: float) -> None:
-        if not self._parameters.hot_after_s:
-            return
-        self._heat_s += gap_s if gap_s < IDLE_S else 0.0
-        if self._heat_s >= self._parameters.hot_after_s and not self._is_hot:
-            self._is_hot = True
-            self.began.setdefault("thermal", at)
-
-    def _ramp(self, at: float) -> float:
-        ramp_s, first = self._parameters.ramp_s, self._parameters.ramp_speed
-        gone = at - self._since
-        if ramp_s and gone < ramp_s:
-            return first + (1 - first) * gone / ramp_s
-        return 1.0
-
-    def _write(self, at: float, length: float) -> float:
-        parameters, factor = self._parameters, 1.0
-        if parameters.slc_bytes:
-            self._cached += length
-            if self._cached >= parameters.slc_bytes:
-                self.began.setdefault("slc-cache", at)
-                factor *= parameters.slc_after
-        if parameters.spare_bytes:
-            self._spare -= length
-            if self._spare <= 0 and not self.is_collecting:
-                self.is_collecting = True
-                self.began.setdefault("write-cliff", at)
-            factor *= self._collecting(at) if self.is_collecting else self._recovering(at)
-        return factor
-
-    def _collecting(self, at: float) -> float:
-        cell = int(at / _CELL_S)
-        if cell != self._cell[0]:
-            spread = self._parameters.collecting_sigma
-            self._cell = cell, exp(self._rng.gauss(0.0, spread)) if spread else 1.0
-        return min(1.0, self._parameters.collecting_speed * self._cell[1])
-
-    def _recovering(self, at: float) -> float:
-        if self._recovery_from is None:
-            return 1.0
-        gone = (at - self._recovery_from) / self._parameters.recover_s
-        if gone >= 1:
-            self._recovery_from = None
-            return 1.0
-        slow = self._parameters.collecting_speed
-        return float(slow ** (1 - gone))

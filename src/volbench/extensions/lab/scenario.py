@@ -14,7 +14,6 @@ from volbench.extensions.lab.disk_model import (
     BurstNoise,
     CacheParameters,
     DiskParameters,
-    FlashParameters,
     NoiseParameters,
     ServiceParameters,
 )
@@ -217,69 +216,11 @@ class Step(Document):
     to: Positive = Field(description="New speed, as a multiple of the initial one.")
 
 
-class SlcCache(Document):
-    """Part of the flash that takes writes fast until it is full."""
+class Slower(Document):
+    """Writes that become slower after a number of bytes, and stay slower."""
 
-    slc_bytes: Bytes = Field(alias="size", description="Size of the cache.")
-    slc_after: Share = Field(
-        alias="after", description="Speed of writes once it is full, such as 30%."
-    )
-    refill_bytes_per_s: BytesPerSecond = Field(
-        default=1e9, alias="refill", description="Rate at which it empties while idle."
-    )
-
-
-class GarbageCollection(Document):
-    """Write cliff: spare blocks are used up, and each write has to wait for an erase."""
-
-    spare_bytes: Bytes = Field(alias="spare", description="Bytes until spare blocks are used up.")
-    collecting_speed: Share = Field(
-        alias="speed", description="Median speed of writes while it collects."
-    )
-    collecting_sigma: Number = Field(
-        default=0.4,
-        alias="sigma",
-        ge=0,
-        le=2,
-        description="Shape of the log-normal spread over time.",
-    )
-    recover_s: Seconds = Field(
-        default=0.0,
-        alias="recover",
-        description="Time until the next run is at full speed; 0 if it stays slow.",
-    )
-
-
-class Thermal(Document):
-    """Throttling of a hot drive."""
-
-    hot_after_s: Seconds = Field(alias="after", gt=0, description="Busy time until it throttles.")
-    hot_speed: Share = Field(alias="speed", description="Speed from then on.")
-    cooling: Positive = Field(
-        default=1.0, description="Seconds of busy time that one second of rest offsets."
-    )
-
-
-class RampUp(Document):
-    """First seconds of a busy period, after an idle time."""
-
-    ramp_s: Seconds = Field(alias="for", gt=0, description="Length of the climb to full speed.")
-    ramp_speed: Share = Field(alias="from", description="Speed at the start of the climb.")
-
-
-class Ssd(Document):
-    """Behaviour of the flash of an SSD."""
-
-    slc_cache: SlcCache | None = Field(default=None, description="Cache in SLC mode.")
-    garbage_collection: GarbageCollection | None = Field(default=None, description="Write cliff.")
-    thermal: Thermal | None = Field(default=None, description="Throttling by temperature.")
-    ramp_up: RampUp | None = Field(default=None, description="Slow start after a rest.")
-
-    def parameters(self) -> FlashParameters:
-        """Return the parameters of the simulated flash."""
-        behaviours = (self.slc_cache, self.garbage_collection, self.thermal, self.ramp_up)
-        values = {k: v for each in behaviours if each for k, v in each.model_dump().items()}
-        return FlashParameters(**values)
+    after_bytes: Bytes = Field(alias="after", description="Bytes written at full speed.")
+    to: Share = Field(description="Speed of writes afterwards, such as 30%.")
 
 
 class Bursts(Document):
@@ -385,7 +326,9 @@ class Scenario(Document):
         default="served", description="Reads of unwritten blocks: like any other, or immediate."
     )
     cache: Cache | None = Field(default=None, description="Write-back cache.")
-    ssd: Ssd | None = Field(default=None, description="Behaviour of flash.")
+    slower: Slower | None = Field(
+        default=None, description="Speed after a number of bytes, as of an exhausted SLC cache."
+    )
     noise: NoiseBlock | None = Field(default=None, description="Noise around the volume.")
     stalls: tuple[Stall, ...] = Field(default=(), description="Times without any completion.")
     steps: tuple[Step, ...] = Field(default=(), description="Changes of speed.")
@@ -466,7 +409,8 @@ class Scenario(Document):
             steps=tuple((step.at_s, step.to) for step in self.steps),
             drift_per_s=self.drift_percent_per_minute / 100 / 60,
             clock_starts_at_write=self.clock == "first-write",
-            flash=self.ssd.parameters() if self.ssd else None,
+            slower_after_bytes=self.slower.after_bytes if self.slower else 0,
+            slower_to=self.slower.to if self.slower else 1.0,
             noise=self.noise.parameters() if self.noise else None,
         )
 

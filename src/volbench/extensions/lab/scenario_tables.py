@@ -8,7 +8,7 @@ from math import inf
 from typing import Any
 
 from volbench.extensions.lab.expected_results import Direction, Truth, truth
-from volbench.extensions.lab.scenario import NoiseBlock, Scenario, Ssd
+from volbench.extensions.lab.scenario import NoiseBlock, Scenario
 from volbench.present.formatting import first_sentence
 from volbench.present.tables.hosts_tables import facts_table
 from volbench.present.tables.table import IDENTITY, Table, text_table
@@ -117,7 +117,7 @@ def _facts(scenario: Scenario) -> dict[str, object]:
         facts["blocks prepared concurrently"] = scenario.first_touch.parallel or any_number
     if scenario.unwritten_reads == "instant":
         facts["reads of unwritten blocks"] = "answered at once"
-    return facts | _limits(scenario) | _flash(scenario) | _events(scenario) | _noise(scenario)
+    return facts | _limits(scenario) | _events(scenario) | _noise(scenario)
 
 
 def _limits(scenario: Scenario) -> dict[str, object]:
@@ -146,28 +146,11 @@ def _limits(scenario: Scenario) -> dict[str, object]:
     return facts
 
 
-def _flash(scenario: Scenario) -> dict[str, object]:
-    facts: dict[str, object] = {}
-    ssd = scenario.ssd or Ssd()
-    if slc := ssd.slc_cache:
-        size = format_capacity(slc.slc_bytes)
-        facts["SLC cache"] = f"{size}, then {slc.slc_after:.0%} of the speed"
-    if collection := ssd.garbage_collection:
-        size = format_capacity(collection.spare_bytes)
-        facts["garbage collection"] = (
-            f"after {size}, {collection.collecting_speed:.0%} of the speed"
-        )
-    if thermal := ssd.thermal:
-        after = format_duration(thermal.hot_after_s)
-        facts["thermal throttling"] = f"after {after}, {thermal.hot_speed:.0%} of the speed"
-    if ramp := ssd.ramp_up:
-        length = format_duration(ramp.ramp_s)
-        facts["ramp-up"] = f"from {ramp.ramp_speed:.0%} of the speed in {length}"
-    return facts
-
-
 def _events(scenario: Scenario) -> dict[str, object]:
     facts: dict[str, object] = {}
+    if slower := scenario.slower:
+        after = format_capacity(slower.after_bytes)
+        facts["slower writes"] = f"{slower.to:.0%} of the speed after {after}"
     for number, stall in enumerate(scenario.stalls, 1):
         facts[f"stall {number}"] = f"{stall.at_s:g} s to {stall.at_s + stall.length_s:g} s"
     for number, step in enumerate(scenario.steps, 1):

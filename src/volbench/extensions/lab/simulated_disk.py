@@ -19,7 +19,6 @@ from volbench.extensions.lab.disk_model import (
     BucketParameters,
     CacheParameters,
     DiskParameters,
-    Flash,
     Noise,
     Pacer,
     ServiceParameters,
@@ -55,7 +54,7 @@ class Disk:
         self._blocks = _Blocks(parameters)
         self._slots = [float("-inf")] * parameters.slots
         self._cache = _Cache(parameters.cache) if parameters.cache else None
-        self._flash = Flash(parameters.flash, seed=parameters.seed) if parameters.flash else None
+        self._written_bytes = 0
         self._noise = Noise(parameters.noise, seed=parameters.seed) if parameters.noise else None
 
     def read(self, now: float, offset: int, length: int) -> float:
@@ -82,13 +81,13 @@ class Disk:
             begin = self._timeline.work(arrived, write=write)
             if not write and self._blocks.is_answered_at_once(offset, length):
                 return max(arrived, self._timeline.real(begin))
-            ended = self._finish(begin, offset, length, write=write)
+            ended = self._completion(begin, offset, length, write=write)
             done = self._timeline.real(self._noise.delivered(ended) if self._noise else ended)
             if self._pacer:
                 self._pacer.expect(done)
             return done
 
-    def _finish(self, at: float, offset: int, length: int, *, write: bool) -> float:
+    def _completion(self, at: float, offset: int, length: int, *, write: bool) -> float:
         """Return the completion time of a request in virtual time."""
         jitter = self._noise.jitter(at) if self._noise else 1.0
         held_back = self._noise is not None and self._noise.reaches_limits
@@ -99,20 +98,21 @@ class Disk:
         if self._slots:
             at = max(at, self._slots[0])
         at = self._blocks.touch(at, offset, length, write=write)
-        service_s = self._service(
-            self._parameters.write if write else self._parameters.read, length
-        )
-        at += service_s / self._speed(at, length, jitter, write=write)
+        service = self._parameters.write if write else self._parameters.read
+        at += self._service_s(service, length) / self._speed(at, length, jitter, write=write)
         if self._slots:
             heapreplace(self._slots, at)
         return at
 
     def _speed(self, at: float, length: int, jitter: float, *, write: bool) -> float:
-        """Return the speed of the device, due to its flash and to noise."""
-        speed = self._flash.speed(at, length, write=write) if self._flash else 1.0
-        return speed * (jitter * (1 - self._noise.neighbour(at)) if self._noise else 1.0)
+        """Return the speed of the device for a request, due to the bytes written and to noise."""
+        speed = jitter * (1 - self._noise.neighbour(at)) if self._noise else 1.0
+        self._written_bytes += length if write else 0
+        limit = self._parameters.slower_after_bytes
+        is_slower = write and limit and self._written_bytes >= limit
+        return speed * (self._parameters.slower_to if is_slower else 1.0)
 
-    def _service(self, service: ServiceParameters, length: int) -> float:
+    def _service_s(self, service: ServiceParameters, length: int) -> float:
         mean_s = service.mean_s(length)
         if not service.sigma:
             return mean_s
