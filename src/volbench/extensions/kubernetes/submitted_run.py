@@ -56,7 +56,7 @@ def check_run(
         options += ["--context", cluster.context]
     with (
         redirect_stdout(StringIO()),
-        run.make_context("volbench run", [*arguments, *options]) as context,
+        _run_context([*arguments, *options]) as context,
     ):
         run.invoke(context)
     if account and cluster.read_if_allowed("ServiceAccount", account) is None:
@@ -81,12 +81,11 @@ def _checked_arguments(
 
     The options are parsed as volbench run would: otherwise it would fail in the cluster.
     """
-    from volbench.cli.run import run
     from volbench.model.profile.secret_values import mask_text
 
     profiles = tuple(takewhile(lambda text: not text.startswith("-"), arguments))
     options = tuple(arguments[len(profiles) :])
-    with run.make_context("volbench run", [*options]) as context:
+    with _run_context([*options]) as context:
         given = dict(context.params)
         described = _metrics(context) | {
             name: given["pod"][name] for name in _OF_BOTH if name in given["pod"]
@@ -111,6 +110,14 @@ def _checked_arguments(
             hint="put it into a Secret, and name that with --secret",
         )
     return profiles, options, described
+
+
+def _run_context(arguments: list[str]) -> click.Context:
+    """Parse arguments of volbench run, with the configuration of this command."""
+    from volbench.cli.run import run
+
+    configuration = click.get_current_context().find_root().obj
+    return run.make_context("volbench run", arguments, obj=configuration)
 
 
 def _values_of(option: str, arguments: Sequence[str]) -> list[str]:
