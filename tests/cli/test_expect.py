@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command_line import Volbench
+from tests.command_line import Volbench, call
 from tests.loopback_fleet import loopback_fleet
 
 PROFILE = """
@@ -27,13 +27,15 @@ expect:
 """
 
 
-@pytest.fixture(name="campaign")
-def _campaign(tmp_path: Path, scratch: Path, volbench: Volbench) -> Path:
-    profile = tmp_path / "wal.yaml"
-    profile.write_text(PROFILE)
-    done = volbench("run", profile, "--on", scratch, "--output", tmp_path / "out", "--yes")
+@pytest.fixture(scope="module", name="campaign")
+def _campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a finished campaign, which no test changes."""
+    folder = tmp_path_factory.mktemp("expect")
+    (folder / "wal.yaml").write_text(PROFILE)
+    (folder / "scratch").mkdir()
+    done = call("run", "wal.yaml", "--on", "scratch", "--output", "out", "--yes", cwd=folder)
     assert done.returncode == 0, done.stderr
-    return tmp_path / "out"
+    return folder / "out"
 
 
 def test_expectations_pass_fail_and_exit_with_10(campaign: Path, volbench: Volbench) -> None:
