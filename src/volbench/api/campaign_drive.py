@@ -47,7 +47,7 @@ class StartPolicy:
 
 @dataclass(frozen=True)
 class ResumeRequest:
-    """How a stored campaign is continued."""
+    """Options of the continuation of a stored campaign."""
 
     execution: Settings = field(default_factory=Settings)
     host_keys: HostKeyPolicy = field(default_factory=HostKeyPolicy)

@@ -29,7 +29,7 @@ def facts_of(
 
 
 def _facts(provenance: Provenance) -> dict[str, str]:
-    """Return what is known of hosts and volumes of a campaign, by the name of the fact."""
+    """Return the facts about hosts and volumes of a campaign, by name."""
     names = [fact.name for fact in FACTS.values() if fact.source is Source.HOST]
     known: dict[str, set[object]] = {
         name: {getattr(host, name) for host in provenance.hosts} - {None} for name in names

@@ -48,7 +48,7 @@ class Dataset:
     """
 
     def __init__(self, campaigns: Sequence[CampaignData], *, where: str = "") -> None:
-        self.names = dict(zip(_names(campaigns), campaigns, strict=True))
+        self.names = dict(zip(_campaign_names(campaigns), campaigns, strict=True))
         self.where = where
         self._frames: dict[str, pd.DataFrame] = {}
 
@@ -117,14 +117,15 @@ class Dataset:
             allow_different=allow_different,
             keep_invalid=keep_invalid,
         )
-        return verdicts_on(_sides((self, *others)), question)
+        return verdicts_on(_datasets_by_side((self, *others)), question)
 
     def __repr__(self) -> str:
         """Return the number of campaigns and of finished runs, and the condition."""
         finished = sum(note.state is RunState.FINISHED for note in self.runs.values())
         condition = f", where {self.where}" if self.where else ""
         campaigns = counted_noun(len(self.names), "campaign")
-        names = ", ".join([*self.names][:_MAX_NAMES]) + (", ..." * (len(self.names) > _MAX_NAMES))
+        names = ", ".join([*self.names][:_MAX_NAMES])
+        names += ", ..." if len(self.names) > _MAX_NAMES else ""
         runs = f"{finished} of {counted_noun(len(self.runs), 'run')} finished"
         return printable(f"<Dataset of {campaigns} ({names}): {runs}{condition}>")
 
@@ -158,7 +159,8 @@ class Dataset:
             columns = dict.fromkeys(column for row in filled for column in row)
             parts = {
                 campaign: [
-                    dict.fromkeys(columns) | _renamed(row, campaign=campaign) for row in rows
+                    dict.fromkeys(columns) | _row_with_campaign(row, campaign=campaign)
+                    for row in rows
                 ]
                 for campaign, rows in parts.items()
             }
@@ -315,7 +317,7 @@ class Dataset:
 
     def _own(self, campaign: str, frame: pd.DataFrame) -> pd.DataFrame:
         """Return rows of a campaign as they are named here."""
-        return _named(frame, campaign=campaign) if len(self.names) > 1 else frame
+        return _with_campaign(frame, campaign=campaign) if len(self.names) > 1 else frame
 
     def _prefix(self, campaign: str) -> str:
         """Return what ids of runs of a campaign begin with."""
@@ -378,11 +380,11 @@ class Dataset:
         if len(self.names) == 1:
             return next(iter(self.names.values())).frame(name)
         parts = [
-            _named_table(data.table(name), campaign=campaign)
+            _table_with_campaign(data.table(name), campaign=campaign)
             for campaign, data in self.names.items()
         ]
         joined = pa.concat_tables(parts, promote_options="default")
-        return frame_of(joined.select(_in_order(parts[0], joined.column_names)))
+        return frame_of(joined.select(_ordered_columns(parts[0], joined.column_names)))
 
 
 def open_campaigns(*paths: str | os.PathLike[str], where: str = "") -> Dataset:
@@ -396,11 +398,11 @@ def open_campaigns(*paths: str | os.PathLike[str], where: str = "") -> Dataset:
         InputError: there is no campaign in one of them, or it is not a path.
         ArchiveError: one is damaged, or written by a newer volbench.
     """
-    opened = {str(data.path): data for path in paths for data in _opened(path)}
+    opened = {str(data.path): data for path in paths for data in _campaigns_below(path)}
     return Dataset([*opened.values()], where=where)
 
 
-def _opened(path: str | os.PathLike[str]) -> list[CampaignData]:
+def _campaigns_below(path: str | os.PathLike[str]) -> list[CampaignData]:
     if not isinstance(path, str | os.PathLike):
         raise InputError(
             f"{path!r} is not a path", hint='pass paths one by one: open_campaigns("a", "b")'
@@ -431,7 +433,7 @@ def campaign_folders(path: Path) -> list[Path]:
     return folders
 
 
-def _sides(datasets: Sequence[Dataset]) -> dict[str, Dataset]:
+def _datasets_by_side(datasets: Sequence[Dataset]) -> dict[str, Dataset]:
     """Return a name for each dataset: its only campaign's, else base, candidate, candidate 2."""
     names = ["+".join(dataset.names) for dataset in datasets]
     if len(set(names)) < len(names) or any(len(dataset.names) > 1 for dataset in datasets):
@@ -439,7 +441,7 @@ def _sides(datasets: Sequence[Dataset]) -> dict[str, Dataset]:
     return dict(zip(names, datasets, strict=False))
 
 
-def _names(campaigns: Sequence[CampaignData]) -> list[str]:
+def _campaign_names(campaigns: Sequence[CampaignData]) -> list[str]:
     """Return a name for each campaign: its own, else its folder's, else numbered."""
     names = [data.campaign.name for data in campaigns]
     if len(set(names)) == len(names):
@@ -450,7 +452,7 @@ def _names(campaigns: Sequence[CampaignData]) -> list[str]:
     return [f"{name} ({number})" for number, name in enumerate(names, start=1)]
 
 
-def _named(frame: pd.DataFrame, *, campaign: str) -> pd.DataFrame:
+def _with_campaign(frame: pd.DataFrame, *, campaign: str) -> pd.DataFrame:
     dtype = frame["campaign"].dtype
     frame["campaign"] = campaign
     frame["campaign"] = frame["campaign"].astype(dtype)
@@ -459,7 +461,7 @@ def _named(frame: pd.DataFrame, *, campaign: str) -> pd.DataFrame:
     return frame
 
 
-def _named_table(table: pa.Table, *, campaign: str) -> pa.Table:
+def _table_with_campaign(table: pa.Table, *, campaign: str) -> pa.Table:
     """Return a frame as Arrow has it, with the name of its campaign, and before ids of runs."""
     import pyarrow.compute as pc  # noqa: PLC0415 - slow to import
 
@@ -474,12 +476,12 @@ def _named_table(table: pa.Table, *, campaign: str) -> pa.Table:
     return table
 
 
-def _renamed(row: dict[str, object], *, campaign: str) -> dict[str, object]:
+def _row_with_campaign(row: dict[str, object], *, campaign: str) -> dict[str, object]:
     run = {"run": f"{campaign}/{row['run']}"} if "run" in row else {}
     return row | {"campaign": campaign} | run
 
 
-def _in_order(table: pa.Table, columns: list[str]) -> list[str]:
+def _ordered_columns(table: pa.Table, columns: list[str]) -> list[str]:
     """Return columns in the contract's order: labels, which differ by campaign, come last."""
     first = [name for name in table.column_names if not name.startswith(LABEL_PREFIX)]
     return [*first, *(name for name in columns if name not in first)]

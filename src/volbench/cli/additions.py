@@ -46,7 +46,7 @@ class Placement(Protocol):
 
 
 class Addition:
-    """What the options of an extension do for a verb: nothing, where a subclass adds nothing."""
+    """Effects of an extension's options on a verb; without a subclass they have none."""
 
     @property
     def placement(self) -> Placement | None:
@@ -90,7 +90,7 @@ class Addition:
 
 @dataclass(frozen=True)
 class Additions(Addition):
-    """What all extensions add to a verb."""
+    """Additions of all extensions to a verb."""
 
     parts: Mapping[str, Addition]  # by the keyword of their options
 

@@ -74,7 +74,7 @@ def _parse_audit_s(content: str) -> float:
 
 @dataclass(frozen=True)
 class _Promised:
-    """What is audited: promise, time, and workloads."""
+    """Promise, time and workloads of an audit."""
 
     volume_type: str  # empty where numbers, an inventory or a storage class say it
     audit_s: float  # of all runs on a target

@@ -183,12 +183,13 @@ def _fail_on_regression(comparison: Comparison) -> None:
     tolerance = percent(next(row.tolerance or 0 for row in comparison.rows))
     unsure = [row for row in comparison.rows if row.regression is Regression.UNDECIDED]
     for row in unsure:
-        why = row.shortage or f"it may be worse by {size_words(_worst(row))}"
+        why = row.shortage or f"it may be worse by {size_words(_worst_change(row))}"
         click.echo(
-            f"not ruled out: a regression beyond {tolerance} % of {_named(row)}: {why}", err=True
+            f"not ruled out: a regression beyond {tolerance} % of {_comparison_label(row)}: {why}",
+            err=True,
         )
     significant = [row for row in comparison.rows if row.regression is Regression.SHOWN]
-    regressions = [f"{_named(row)}: {row.words}" for row in significant] or [
+    regressions = [f"{_comparison_label(row)}: {row.words}" for row in significant] or [
         every.sentence
         for every in together(comparison.rows, confidence=comparison.confidence)
         if every.is_regression
@@ -202,13 +203,13 @@ def _fail_on_regression(comparison: Comparison) -> None:
     if blind:
         raise UndecidedError(
             f"undecided: {len(blind)} of {counted_noun(len(comparison.rows), 'comparison')} could"
-            f" not have shown a regression beyond {tolerance} %: {_least_seen(blind)}",
+            f" not have shown a regression beyond {tolerance} %: {_detectable_changes(blind)}",
             hint="add repeats (--repeat), lengthen the runs, or raise --tolerance",
         )
 
 
-def _least_seen(rows: list[Compared]) -> str:
-    """Return what the comparisons of a blind gate could have shown."""
+def _detectable_changes(rows: list[Compared]) -> str:
+    """Return the smallest changes that comparisons without a verdict could have shown."""
     from volbench.analyse.compare.comparison_result import size_words
 
     sizes = [row.detectable for row in rows if not math.isnan(row.detectable)]
@@ -219,24 +220,18 @@ def _least_seen(rows: list[Compared]) -> str:
     return f"the minimum detectable is {' to '.join(ends)}{few}"
 
 
-def _worst(row: Compared) -> float:
+def _worst_change(row: Compared) -> float:
     interval = row.interval
     if interval is None:
         return math.nan
     return 1 - interval.low if row.measure.more_is_better else interval.high - 1
 
 
-def _named(row: Compared) -> str:
+def _comparison_label(row: Compared) -> str:
     from volbench.present.tables.compare_table import measure_name
 
     by = "".join(f", {value}" for value in row.by.values())
     return f"{row.label} {row.direction}{by} {measure_name(row.measure)} in {row.candidate}"
-
-
-def _trend_question(**options: object) -> TrendQuestion:
-    from volbench.analyse.compare.workload_trends import TrendQuestion
-
-    return TrendQuestion(**options)  # type: ignore[arg-type]  # the options below, by name
 
 
 @click.command(
@@ -252,7 +247,7 @@ def _trend_question(**options: object) -> TrendQuestion:
 @CAMPAIGNS
 @option_group(
     "question",
-    _trend_question,
+    "volbench.analyse.compare.workload_trends:TrendQuestion",
     names_option(
         "--metric",
         "metrics",

@@ -29,6 +29,7 @@ _VERBS = {
     "inventory": {"run": "inventory"},
     "prices": {"price": "file"},
 }
+_FROM_FILE = click.core.ParameterSource.DEFAULT_MAP
 _PATHS = {"inventory", "results"}
 _TABLES = {"pod"}
 
@@ -115,9 +116,6 @@ def unless_targets_are_given(
 def targets_are_given(context: click.Context) -> bool:
     """Return whether ``--on`` is in the command line, not in a file of defaults."""
     return context.get_parameter_source("targets") is click.core.ParameterSource.COMMANDLINE
-
-
-_FROM_FILE = click.core.ParameterSource.DEFAULT_MAP
 
 
 def say_what_is_configured() -> None:

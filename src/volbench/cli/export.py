@@ -127,12 +127,12 @@ def _write_frame(
     from volbench.present.export.frame_export import export_frame, file_name
 
     with binary_output(output, default_name=file_name(name, kind)) as sink:
-        ordered = _sorted(opened.frame(name), choice.sort)
-        frame = _chosen(ordered, name=name, columns=columns, kind=kind)
+        ordered = _in_order(opened.frame(name), choice.sort)
+        frame = _selected_columns(ordered, name=name, columns=columns, kind=kind)
         export_frame(frame, frame_name=name, format=kind, into=sink, raw=raw)
 
 
-def _sorted(frame: pd.DataFrame, sort: str) -> pd.DataFrame:
+def _in_order(frame: pd.DataFrame, sort: str) -> pd.DataFrame:
     if not sort:
         return frame
     column = _named_columns([sort.removeprefix("-")], [str(name) for name in frame.columns])
@@ -140,7 +140,9 @@ def _sorted(frame: pd.DataFrame, sort: str) -> pd.DataFrame:
     return frame.sort_values(column, ascending=not is_falling, kind="stable", ignore_index=True)
 
 
-def _chosen(frame: pd.DataFrame, *, name: str, columns: Sequence[str], kind: str) -> pd.DataFrame:
+def _selected_columns(
+    frame: pd.DataFrame, *, name: str, columns: Sequence[str], kind: str
+) -> pd.DataFrame:
     """Return the named columns, or the default ones of the format."""
     from volbench.present.export.frame_export import TEXT_FORMATS, default_columns
 

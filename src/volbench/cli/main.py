@@ -97,6 +97,13 @@ OTHER_WORDS = {
 }
 
 
+# Messages of click that are reworded
+_MISSING_FOLDER = re.compile(r"(?:Directory|Path) ('.*') does not exist")
+_A_FILE = re.compile(r"Directory ('.*') is a file")
+_NOT_CHOSEN = re.compile(r"'(-?-?\w.*)': ('.*') is not one of (.*)")
+_RANGE = re.compile(r"'(--.*)': (\S+) is not in the range (?:(\d+)<=x<=(\d+)|x>=?(\d+))")
+_NOT_NUMBER = re.compile(r"'(--.*)': ('.*') is not a valid (integer|float)")
+
 # New objects after which Python looks for cycles. Rows of frames have none, and a look at a
 # million of them takes a tenth of a second. Noticed by: benchmarks/cli.py
 _COLLECTED_AT = 100_000
@@ -275,13 +282,6 @@ def _check_text(arguments: Sequence[str]) -> None:
                 f"the argument {argument!a} is not valid UTF-8",
                 hint="rename the file or folder, or write the text in UTF-8",
             ) from None
-
-
-_MISSING_FOLDER = re.compile(r"(?:Directory|Path) ('.*') does not exist")
-_A_FILE = re.compile(r"Directory ('.*') is a file")
-_NOT_CHOSEN = re.compile(r"'(-?-?\w.*)': ('.*') is not one of (.*)")
-_RANGE = re.compile(r"'(--.*)': (\S+) is not in the range (?:(\d+)<=x<=(\d+)|x>=?(\d+))")
-_NOT_NUMBER = re.compile(r"'(--.*)': ('.*') is not a valid (integer|float)")
 
 
 def _number_message(message: str) -> str:

@@ -63,7 +63,7 @@ _LETTERS = "abcdefghijkl"
 
 @dataclass(frozen=True)
 class Workloads:
-    """What is measured: every combination of pattern, block size and queue depth."""
+    """Workloads to measure: every combination of pattern, block size and queue depth."""
 
     patterns: tuple[str, ...]  # values of fio's `rw`
     block_sizes: tuple[str, ...]  # values of `bs`
@@ -195,8 +195,7 @@ def measure(
     roles = roles_of(targets)
     source = click.get_current_context().get_parameter_source("repeat")
     is_repeat_given = source is click.core.ParameterSource.COMMANDLINE
-    repeat = (f"repeat={workloads.repeat}",) * is_repeat_given
-    changes = (*repeat, *settings)
+    changes = (f"repeat={workloads.repeat}", *settings) if is_repeat_given else settings
     click.echo(f"Checking {printable(mask_text(', '.join(targets)))}", err=True)
     from volbench.api.expectations import read_expectations, with_expected
     from volbench.engine.campaign.prepare import CampaignRequest

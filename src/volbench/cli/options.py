@@ -16,6 +16,7 @@ from click.shell_completion import CompletionItem
 from volbench.cli.help_pages import HEADINGS
 from volbench.cli.verb_groups import remember
 from volbench.errors import InputError
+from volbench.extension import load
 from volbench.units import parse_duration
 
 if TYPE_CHECKING:
@@ -26,17 +27,22 @@ Verb = Callable[..., None]
 Decorator = Callable[[Verb], Verb]
 ListenersOf = Callable[["Layout"], "list[Listener]"]
 
+# Of AWS, Azure and Google Cloud: link-local, so that it never leaves the machine
+_METADATA_ENDPOINT = "http://169.254.169.254"
+_ROLE = re.compile(r"([A-Za-z0-9_-]+)=(.+)", re.DOTALL)
+
 PATH = click.Path(path_type=Path)
 _CAMPAIGN_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 
 
 def option_group(
-    keyword: str, make: Callable[..., object], *options: Decorator, heading: str = ""
+    keyword: str, make: Callable[..., object] | str, *options: Decorator, heading: str = ""
 ) -> OptionGroup:
     """Return a decorator that gives a verb several options as one keyword.
 
     Args:
-        make: called with the values of the options by name; returns the value of the keyword.
+        make: called with the values of the options by name; returns the value of the keyword. A
+            reference (see `volbench.extension.load`) is loaded when the verb is called.
         options: decorators of click and groups, in the order of the help page.
         heading: of these options on a long help page.
     """
@@ -46,7 +52,8 @@ def option_group(
 
         @wraps(verb)
         def wrapped(*arguments: object, **given: object) -> None:
-            group = make(**{name: given.pop(name) for name in names})
+            made = load(make) if isinstance(make, str) else make
+            group = made(**{name: given.pop(name) for name in names})
             verb(*arguments, **{keyword: group}, **given)
 
         decorated: Any = wrapped
@@ -308,15 +315,10 @@ GRACE = click.option(
 )
 
 
-def _settings(**values: Any) -> object:  # noqa: ANN401 - click passes options by name
-    from volbench.engine.campaign.campaign_state import Settings
-
-    return Settings(**values)
-
-
 def settings_options(*options: Decorator) -> Decorator:
     """Return options of the execution, named as in `Settings`, as the keyword `execution`."""
-    return option_group("execution", _settings, *options, heading="Execution")
+    settings = "volbench.engine.campaign.campaign_state:Settings"
+    return option_group("execution", settings, *options, heading="Execution")
 
 
 DETACH = flag(
@@ -349,8 +351,6 @@ def _endpoint(text: str) -> str:
     return parts.geturl()
 
 
-# Of AWS, Azure and Google Cloud: link-local, so that it never leaves the machine
-_METADATA_ENDPOINT = "http://169.254.169.254"
 LIMITS_FROM = click.option(
     "--limits-from",
     "metadata_endpoint",
@@ -406,9 +406,6 @@ def _print_schema(read: Callable[[], object]) -> None:
     import json
 
     click.echo(json.dumps(read(), indent=2, ensure_ascii=False))
-
-
-_ROLE = re.compile(r"([A-Za-z0-9_-]+)=(.+)", re.DOTALL)
 
 
 def parse_targets(texts: Sequence[str]) -> dict[str, str]:

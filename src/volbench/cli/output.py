@@ -73,7 +73,9 @@ def note_owner(path: Path) -> None:
 
     if os.geteuid() != 0:
         return
-    folders = [path.absolute()] * path.is_dir() + [path.absolute().parent]
+    folders = [path.absolute().parent]
+    if path.is_dir():
+        folders.insert(0, path.absolute())
     if whose := next(filter(None, map(foreign_words, folders)), ""):
         click.echo(f"note: {whose}, who can replace what root writes there", err=True)
 

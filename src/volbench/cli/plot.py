@@ -329,7 +329,7 @@ def plot(
     usual = ("lat", "mean", "0s")
     of_time = "".join(f"-{own}" for own in chosen if own not in usual)
     by = "-".join(("by", *chart.by)) if chart.by else ""
-    selected = "".join(f"-{own}" for own in (by, _name_of(where)) if own)
+    selected = "".join(f"-{own}" for own in (by, _file_part(where)) if own)
     plots = (
         replace(plot, name=plot.name + of_time * (plot.name in {"series", "lines"}) + selected)
         for plot in _plots(kind, frames, chart=chart, options=options)
@@ -341,7 +341,7 @@ def plot(
         chart.write(plot, folder=folder)
 
 
-def _name_of(where: str) -> str:
+def _file_part(where: str) -> str:
     """Return a condition as part of a file name; a number distinguishes those that become equal."""
     plain = where.replace(" and ", "-").replace("==", "-").replace(" ", "")
     safe = re.sub(r"[^\w.-]+", "-", plain)[:_MAX_NAME]

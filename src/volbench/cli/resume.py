@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -34,12 +34,6 @@ if TYPE_CHECKING:
     from volbench.api.campaign_drive import Continuation, ResumeRequest, StartPolicy
 
 
-def _resume_request(**values: Any) -> ResumeRequest:  # noqa: ANN401 - click passes options by name
-    from volbench.api.campaign_drive import ResumeRequest
-
-    return ResumeRequest(**values)
-
-
 @click.command(
     "resume",
     cls=VerbCommand,
@@ -48,7 +42,7 @@ def _resume_request(**values: Any) -> ResumeRequest:  # noqa: ANN401 - click pas
 @CAMPAIGN
 @option_group(
     "request",
-    _resume_request,
+    "volbench.api.campaign_drive:ResumeRequest",
     settings_options(flag("--retry-failed", "Repeat failed runs too."), KEEP_FILES, GRACE),
     click.option(
         "--redo-step",

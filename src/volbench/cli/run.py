@@ -47,6 +47,10 @@ if TYPE_CHECKING:
     from volbench.model.profile.profile_model import Job
 
 
+_MAX_JOBS = 1024  # That share an extent of a warm-up
+_JOB = "fill"  # Name of the job of a warm-up
+
+
 def _client_counts(text: str) -> tuple[int, ...]:
     """Return the numbers of clients of a list such as ``1,2,4,8``."""
     parts = text.split(",") if text else []
@@ -254,10 +258,6 @@ def _as_before(request: CampaignRequest, like: Path) -> CampaignRequest:
         clients_before=tuple(name for name in names if name),
     )
     return replace(request, terms=terms)
-
-
-_MAX_JOBS = 1024
-_JOB = "fill"
 
 
 @click.command(

@@ -21,6 +21,9 @@ from volbench.extension import Verb, load
 
 _KEY = "volbench.campaign"
 _KNOWN_HOSTS = "volbench.known-hosts"
+_VERBOSE = "Print library warnings, tracebacks and resource usage to stderr."
+_QUIET = "Print only errors and prompts to stderr."
+_stderr: list[TextIO] = []  # Standard error as it was before a quiet verb; empty for any other
 _PLACEHOLDER = re.compile(r"\b(volbench (?:check|resume|show|status)) DIR\b")
 # Commands that connect to hosts: resume with a folder, and status with a folder and --clean
 _CONNECTS = re.compile(
@@ -61,7 +64,7 @@ def complete_hint(error: VolbenchError) -> None:
 
 
 def connecting_words() -> Callable[[str], str]:
-    """Return what adds the file of host keys to the commands in a text, in any thread."""
+    """Return a function that adds the file of host keys to commands, for use in any thread."""
     context = click.get_current_context(silent=True)
     file = None if context is None else context.meta.get(_KNOWN_HOSTS)
     if file is None:
@@ -76,9 +79,6 @@ def with_paths(text: str, paths: Sequence[str | Path]) -> str:
     return _PLACEHOLDER.sub(lambda match: f"{match[1]} {words}", text)
 
 
-_stderr: list[TextIO] = []  # Standard error as it was before a quiet verb; empty for any other
-
-
 def add_verbosity(command: click.Command) -> click.Command:
     """Return a command whose verbs, at any depth, all have ``-v`` and ``-q``."""
     if isinstance(command, click.Group):
@@ -89,10 +89,6 @@ def add_verbosity(command: click.Command) -> click.Command:
         HEADINGS.update(dict.fromkeys(talk, "Output"))
         command.params += talk
     return command
-
-
-_VERBOSE = "Print library warnings, tracebacks and resource usage to stderr."
-_QUIET = "Print only errors and prompts to stderr."
 
 
 def _option(short: str, name: str, text: str) -> click.Option:

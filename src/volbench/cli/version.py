@@ -28,7 +28,7 @@ _FIO_TIMEOUT_S = 10  # `fio --version` on a hung network filesystem. Noticed by:
 
 
 def environment_text() -> str:
-    """Return what a bug report needs, secrets masked: a section for each subject."""
+    """Return the environment for a bug report, secrets masked: a section for each subject."""
     sections = {
         "versions": _versions(),
         "system": _system(),
