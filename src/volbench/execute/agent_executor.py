@@ -201,7 +201,7 @@ class AgentExecutor(AgentHost):
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> None:
-        """Let a function take what a generator of the agent yields; see `Executor.stream`."""
+        """Pass the parts of a generator of the agent to a function; see `Executor.stream`."""
         self.client.ask_parts(
             self.request(operation, named_arguments(operation, args, kwargs)), take
         )

@@ -575,7 +575,7 @@ class AgentClient:
 
 
 def _ending(text: str) -> str:
-    """Return the end of what a login shell printed: a banner precedes the reason."""
+    """Return the end of a login shell's output: a banner precedes the reason."""
     return text if len(text) <= _MAX_SHOWN else f"... {text[-_MAX_SHOWN:]}"
 
 

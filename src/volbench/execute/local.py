@@ -118,7 +118,7 @@ class LocalProcess(PushedProcess):
 
 
 class LocalBase:
-    """What an executor of the controller's own machine need not do."""
+    """Operations without effect on the controller's own machine."""
 
     is_remote = False
 
@@ -149,7 +149,7 @@ class LocalBase:
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> None:
-        """Let a function take what a generator of the agent yields; see `Executor.stream`."""
+        """Pass the parts of a generator of the agent to a function; see `Executor.stream`."""
         try:
             for part in operation(*args, **kwargs):
                 take(part)

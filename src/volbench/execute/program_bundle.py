@@ -79,7 +79,7 @@ class AgentProgram:
     digest: str  # SHA-256 of `data`
 
     def bootstrap(self, mark: str) -> bytes:
-        """Return what a connection sends first; `mark` precedes each of its answers."""
+        """Return the first bytes of a connection; `mark` precedes each of its answers."""
         names = f"MARK,HASH,SIZE={mark!r},{self.digest!r},{len(self.data)}\n"
         return (names + _BOOTSTRAP).encode()
 

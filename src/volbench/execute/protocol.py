@@ -74,7 +74,7 @@ class ClockReading:
 
 @dataclass(frozen=True)
 class Supervision:
-    """What the supervisor of a program does besides starting it; see `agent.supervisor.launch`."""
+    """Duties of the supervisor of a program besides its start; see `agent.supervisor.launch`."""
 
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)  # secrets by variable
     hold: Mapping[str, object] | None = None  # block device to hold open, as it must be
@@ -201,7 +201,7 @@ class Executor(Protocol):
         *args: P.args,
         **kwargs: P.kwargs,
     ) -> None:
-        """Let a function take what a generator of the agent yields, until its end or an error.
+        """Pass the parts of a generator of the agent to a function, until its end or an error.
 
         Args:
             operation: the generator.

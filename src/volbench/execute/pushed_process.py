@@ -1,4 +1,4 @@
-"""Program whose agent pushes what happens to it (`agent.watch`)."""
+"""Program whose agent pushes its events (`agent.watch`)."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Unread:
             self._length += len(text)
 
     def take(self) -> str:
-        """Return what was added since the last call."""
+        """Return the text since the last call."""
         text, self._parts, self._length = "".join(self._parts), [], 0
         return text
 
@@ -63,7 +63,7 @@ def launch_arguments(argv: Sequence[str], supervision: Supervision | None) -> di
 
 
 class PushedProcess:
-    """What is known of a program whose agent pushes what happens to it.
+    """State of a program whose agent pushes its events.
 
     Args:
         is_known: whether it counts as running before any message.
@@ -85,7 +85,7 @@ class PushedProcess:
         self._wake: Callable[[], None] | None = None
 
     def watch(self) -> None:
-        """See to it that what happens is pushed."""
+        """Subscribe to the events of the program."""
 
     def skip(self, *, output_bytes: int = 0, sample_bytes: int = 0) -> None:
         """Skip the first bytes of output and samples, which an earlier controller has read."""

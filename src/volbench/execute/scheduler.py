@@ -64,7 +64,7 @@ def on_each(items: Iterable[T], work: Callable[[T], R]) -> list[R | VolbenchErro
 
 @dataclass(frozen=True)
 class Wait:
-    """What a piece of work waits for."""
+    """Condition that a piece of work waits for."""
 
     seconds: float  # the longest wait
     # its end, or the appearance of a followed file, ends the wait; None to wait for the time only

@@ -49,7 +49,7 @@ def checked_part(operation: Callable[..., object], part: object, *, host: str) -
 
 
 class _Adapters(NamedTuple):
-    """Validators of what an operation returns; making one takes longer than a look at a file."""
+    """Validators of an operation's answer; making one takes longer than a look at a file."""
 
     answer: TypeAdapter[Any]
     part: TypeAdapter[Any]  # of a generator

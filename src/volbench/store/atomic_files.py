@@ -269,7 +269,7 @@ def read_model(path: Path, model: type[Model]) -> Model | None:
 
 
 def damaged_file(path: Path, reason: object) -> OutputError:
-    """Return the error of a file whose content is not what volbench wrote."""
+    """Return the error of a file with content that volbench did not write."""
     return OutputError(
         f"{path} is damaged: {reason}",
         hint="restore it from a backup",

@@ -215,7 +215,7 @@ class _Writer:
             self._flush()
 
     def close(self) -> None:
-        """Write what is left, and the end of the file."""
+        """Write the remaining rows, and the end of the file."""
         with self._file:
             self._flush()
 

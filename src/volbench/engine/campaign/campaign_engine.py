@@ -156,7 +156,7 @@ def _on_each_bounded(
     work: Callable[[ConnectedHost], None],
     context: CampaignContext,
 ) -> list[VolbenchError | None]:
-    """Call a function for every host in parallel, outside of runs; return what each raised.
+    """Call a function for every host in parallel, outside of runs; return the error of each.
 
     Hosts that do not answer are reported, and given up after the timeout of silent clients.
     """

@@ -57,7 +57,7 @@ class CampaignContext:
 
     @cached_property
     def judges(self) -> list[Judge]:
-        """Judges of what results decide; numpy is imported only where there are any."""
+        """Judges of results during the campaign; numpy is imported only where there are any."""
         found: list[Judge] = []
         if self.campaign.rounds:
             from volbench.engine.campaign.round_stopping import RoundJudge  # noqa: PLC0415 - numpy

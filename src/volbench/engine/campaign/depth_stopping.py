@@ -89,7 +89,7 @@ def _needless(shallower: Sequence[str], clients: Sequence[Mapping[str, float]]) 
 
 
 def _gains(ladder: Sequence[str], clients: Sequence[Mapping[str, float]]) -> list[float]:
-    """Return what the deepest queue gained over the best shallower one, for each client."""
+    """Return the gain of the deepest queue over the best shallower queue, for each client."""
     *shallow, last = ladder
     return [
         levels[last] / before - 1

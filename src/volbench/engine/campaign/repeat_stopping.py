@@ -114,7 +114,7 @@ class PrecisionJudge(ResultsJudge):
         ]
 
     def _judge(self, workload: _Workload, before: int | None) -> str | None:
-        """Return what is not precise yet of the repeats of a workload; None if all is."""
+        """Return why the repeats of a workload are not precise yet; None if they are."""
         repeat = self._campaign.repeats[workload[0]]
         series: dict[_Series, list[float]] = {}
         complete = self._complete(workload, before)

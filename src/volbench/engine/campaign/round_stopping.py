@@ -41,7 +41,7 @@ class Decision:
 
 
 class ResultsJudge:
-    """Base of what judges the raw results of a campaign.
+    """Base of the judges of a campaign's raw results.
 
     Args:
         is_finished: returns whether a run is finished.

@@ -113,7 +113,7 @@ class Gate:
         return tuple(f"{self._folder}/{name}" for name in (READY, WOKE, MISSED))
 
     def follow(self, process: Process) -> None:
-        """Learn the state of a process from what its machine reports, if it has a handle."""
+        """Learn the state of a process from the events of its machine, if it has a handle."""
         self._process = process if process.handle else None
 
     def reopen(self, executor: Executor, folder: str) -> None:

@@ -90,7 +90,7 @@ def reads_blocks(run: Run) -> bool:
 
 
 def sample_blocks(executor: Executor, run: Run, facts: VolumeFacts) -> BlockSample | None:
-    """Return what is known of the blocks that a run reads; None where nothing can be asked."""
+    """Return a sample of the blocks that a run reads; None where nothing can be asked."""
     volume = run.volume
     files = [] if volume.kind is VolumeKind.DEVICE else planned_files(run)
     first, length = _range(run, facts)

@@ -224,7 +224,7 @@ def _reason(target: str, device: DescribedDevice, use: DeviceUse, *, is_held: bo
 
 
 def check_content(target: str, content: Content, *, may_wipe: bool) -> None:
-    """Check that a device holds nothing, or that the user agreed to overwrite what it holds.
+    """Check that a device is empty, or that the user agreed to overwrite its content.
 
     Args:
         target: name as given by the user, for the message.

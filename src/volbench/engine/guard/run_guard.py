@@ -60,7 +60,7 @@ class RunConsent(Consent):
 def question_about(
     run: Run, files: Sequence[str], consent: RunConsent, opened: OpenDevice | None = None
 ) -> VolumeQuestion:
-    """Return what the guard must know of a run's volume, which is no NBD export."""
+    """Return the guard's question about the volume of a run, except an NBD export."""
     volume, details = run.volume, ["content"]
     if may_write(run):
         details.append("use")

@@ -108,7 +108,7 @@ def _identified(role: str, path: str, seen: DescribedVolume, *, is_folder: bool)
 
 
 def find_device(executor: Executor, path: str) -> tuple[DevicePin, Content]:
-    """Return the identity of the block device at a path, and what is on it."""
+    """Return the identity of the block device at a path, and its content."""
     seen = look_at_volume(executor, VolumeQuestion(path, details=("content", "edges")))
     return _whole_pin(path, seen), content_of(seen)
 
@@ -150,7 +150,7 @@ def _check_new_file(path: str, seen: DescribedVolume, *, is_folder: bool) -> Non
 
 
 def _check_name(path: str, seen: DescribedVolume) -> None:
-    """Refuse a new file whose name looks like that of a directory or file misspelt.
+    """Refuse a new file whose name is probably a typo.
 
     Files whose names differ in digits only are a series.
     """

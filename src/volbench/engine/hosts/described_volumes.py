@@ -1,4 +1,4 @@
-"""Volumes as the agent of a host describes them, and what is on their devices."""
+"""Volumes as the agent of a host describes them, and the content of their devices."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _OWNED_TYPES = {"bcache", "ceph_bluestore", "drbd", "stratis", "zfs_member"}
 
 
 class Content:
-    """What is on a block device.
+    """Content of a block device.
 
     Args:
         parts: the device itself, then its partitions.
@@ -65,13 +65,13 @@ class Content:
         return " ".join(filter(None, map(_mark_of, self._parts)))
 
     def describe(self, part: Part) -> str:
-        """Return what a part holds, with its name unless it is the device itself."""
+        """Return the content of a part, with its name unless it is the device itself."""
         signature = signature_of(part)
         return signature if part is self._parts[0] else f"{name_of(part)}: {signature}"
 
 
 def content_of(seen: DescribedVolume) -> Content:
-    """Return what is on a device; unreadable where there is none, or it was not examined."""
+    """Return the content of a device; unreadable without a device, or if not examined."""
     parts = seen.device.content if seen.device is not None else None
     return Content(parts or (Part(seen.real),))
 
@@ -102,7 +102,7 @@ def is_member(part: Part) -> bool:
 
 
 def _mark_of(part: Part) -> str:
-    """Return the unique mark of what a part holds; empty if there is none, or if not examined."""
+    """Return the unique mark of a part's content; empty for none, or if not examined."""
     if part.ambivalent:
         return signature_of(part)
     return " ".join(filter(None, (part.type, part.table, part.uuids)))
@@ -189,7 +189,7 @@ def free_bytes_at(executor: Executor, path: str) -> int:
 def describe_files(
     executor: Executor, paths: Sequence[str], *, allow: Sequence[str] = ()
 ) -> tuple[DescribedFile, ...]:
-    """Return what there is to know of files, in the order of their paths."""
+    """Return the descriptions of files, in the order of their paths."""
     files = executor.ask(volumes.describe_files, [*paths], [*allow]) if paths else ()
     if len(files) != len(paths):
         raise _incomplete(executor)

@@ -88,7 +88,7 @@ def _some(texts: Sequence[str], joint: str) -> str:
 
 
 def _campaign_words(keys: Sequence[str]) -> str:
-    """Return where other campaigns are, and how to end those that were abandoned."""
+    """Return where other campaigns are, and how to end abandoned ones."""
     known, unknown = [], []
     for key in keys:
         folder = folder_of(key)
@@ -109,7 +109,7 @@ def _campaign_words(keys: Sequence[str]) -> str:
 
 
 def release_locks(executor: Executor, campaign: Campaign) -> None:
-    """Release what `reserve_host` locked and noted; locks of other campaigns are kept."""
+    """Release the locks and notes of `reserve_host`; locks of other campaigns are kept."""
     devices = list(devices_of(campaign, executor.host))
     if executor.shared_locks is None:
         with _refusing(executor):

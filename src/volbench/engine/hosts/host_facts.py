@@ -41,7 +41,7 @@ class InstalledFio:
 
 
 def survey_machine(executor: Executor) -> tuple[Survey, Clock | None]:
-    """Return what a machine reports about itself, and its clock; None if it reports no time."""
+    """Return the facts of a machine, and its clock; None if it reports no time."""
     survey, readings = executor.survey()
     return survey, estimate_clock(readings) if readings else None
 
@@ -78,7 +78,7 @@ def require_fio(executor: Executor) -> str:
 
 
 def install_missing_fio(executor: Executor, survey: Survey) -> Survey:
-    """Install fio if it is missing, and return what the machine reports then."""
+    """Install fio if it is missing, and return the facts of the machine after it."""
     if survey.fio.path:
         return survey
     manager = survey.package_manager

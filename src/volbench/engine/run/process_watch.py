@@ -56,7 +56,7 @@ class Watched:
 
 
 class StartGate(Protocol):
-    """What a process waits for before it starts; a run knows nothing else of a fleet."""
+    """Gate that a process waits at before it starts; a run knows nothing else of a fleet."""
 
     patience_s: float  # maximum wait of the process for its start without a controller
     must_repeat: bool  # whether the process started alone, and has to start again with the others
@@ -88,7 +88,7 @@ class StartGate(Protocol):
         """Take over a process that an earlier controller started and may have released."""
 
     def follow(self, process: Process) -> None:
-        """Learn the state of a process from what its machine reports."""
+        """Learn the state of a process from the events of its machine."""
 
     def poll(self) -> None:
         """Take the next step that is due, without waiting for others."""

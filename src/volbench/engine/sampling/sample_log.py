@@ -34,7 +34,7 @@ class _StopRequest(Protocol):
 
 
 def sampling_of(run: Run, devices: tuple[str, ...], *, had_files: bool) -> dict[str, object] | None:
-    """Return what the supervisor of a run samples; None for nothing.
+    """Return the sampling order for the supervisor of a run; None for no samples.
 
     A run without dirty pages, such as a run with ``direct=1``, is not delayed by their write-back.
 

@@ -1,4 +1,4 @@
-"""Block devices in sysfs: partitions, holders, what a device is built on, its other names.
+"""Block devices in sysfs: partitions, holders, lower devices and other names.
 
 Devices are identified by number, never by name, because a device can have many names. See
 Documentation/ABI/stable/sysfs-block of the kernel.
@@ -29,7 +29,7 @@ class BlockDevice(NamedTuple):
 
 
 class DeviceIdentity(NamedTuple):
-    """What identifies a block device across time; see `DevicePin` of the plan."""
+    """Identity of a block device across time; see `DevicePin` of the plan."""
 
     path: str
     major: int
@@ -131,7 +131,7 @@ class Devices:
         return first(*_SERIALS) or first("dm/uuid", "md/uuid"), model
 
     def loops(self) -> "dict[str, FileStat]":
-        """Return what the visible files of loop devices are, by the names of the loop devices."""
+        """Return the visible files of loop devices, by the names of the devices."""
         if self._loops is None:
             stats = {
                 name: self._snapshot.stat_visible(path)
@@ -141,7 +141,7 @@ class Devices:
         return self._loops
 
     def identity(self, device: BlockDevice, path: str) -> DeviceIdentity:
-        """Return what identifies a device across time."""
+        """Return the identity of a device across time."""
         disk = self.whole_disk(device)
         serial, model = self.serial_and_model(disk)
         backing = self.attribute(disk, "loop/backing_file")
@@ -285,7 +285,7 @@ def _distinct(devices: "Iterable[BlockDevice]") -> "list[BlockDevice]":
 
 
 def _storage_of(file: FileStat) -> "tuple[object, ...]":
-    """Return what identifies a file, or the device of a node, whatever its name."""
+    """Return the identity of a file, or of the device of a node, whatever its name."""
     if file.kind == "block":
         return "block", file.rdev
     return "file", file.device, file.inode

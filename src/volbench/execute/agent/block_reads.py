@@ -30,7 +30,7 @@ _MAX_EXTENTS = 2000  # A bound where extents are counted fast; the time limit en
 
 
 class SampledBlocks(typing.NamedTuple):
-    """What is known of the blocks of a range."""
+    """Sample of the blocks of a range."""
 
     sampled: int = 0  # blocks read
     zeros: int = 0  # of these, blocks that hold only zeros
@@ -42,7 +42,7 @@ class SampledBlocks(typing.NamedTuple):
 def sample_blocks(
     paths: "list[str]", first: int, length: int, snapshot: "Snapshot | None" = None
 ) -> "SampledBlocks | None":
-    """Return what is known of a range of the first path that is a device or a file; else None.
+    """Sample a range of the first path that is a device or a file; None without one.
 
     Args:
         paths: candidates, in order.
@@ -70,7 +70,7 @@ def _sample(path: str, first: int, length: int) -> SampledBlocks:
 
 
 def _mapped(sample: SampledBlocks, snapshot: Snapshot, sysfs: str) -> SampledBlocks:
-    """Add what a loop device's file or a thin pool knows of a device."""
+    """Add the mapping that a loop device's file or a thin pool reports."""
     backing = snapshot.text(sysfs + "/loop/backing_file").rstrip("\n")
     if backing:
         below = _sample(backing, 0, 0)
@@ -95,7 +95,7 @@ def thin_share(status: str) -> "float | None":
 
 
 def sample_nbd(uri: str, snapshot: "Snapshot | None" = None) -> SampledBlocks:
-    """Return what is known of the blocks of an export.
+    """Sample the blocks of an export.
 
     The server is asked for its holes by libnbd's nbdinfo. Where that is not installed, or the
     server reports none, blocks are read: a server without block status calls everything data.

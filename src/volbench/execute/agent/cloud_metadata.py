@@ -44,7 +44,7 @@ class CloudMachine(typing.NamedTuple):
 
 
 def cloud_machine(endpoint: str) -> CloudMachine:
-    """Return what the metadata service says of this machine.
+    """Ask the metadata service about this machine.
 
     Args:
         endpoint: address of the service, such as ``http://169.254.169.254``.

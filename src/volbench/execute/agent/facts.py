@@ -22,7 +22,7 @@ ANSWER_S = 15.0
 
 
 class InstalledProgram(NamedTuple):
-    """A program, and what it prints with ``--version``."""
+    """A program and its output with ``--version``."""
 
     path: str  # empty if it is missing
     stdout: str = ""
@@ -31,7 +31,7 @@ class InstalledProgram(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """What a machine reports about itself."""
+    """Facts of a machine."""
 
     machine_id: str  # to be digested, like the host name: machine-id(5) is confidential
     hostname: str

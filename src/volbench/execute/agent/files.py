@@ -1,4 +1,4 @@
-"""Files and folders: identity, atomic writes, and removal of exactly what was examined."""
+"""Files and folders: identity, atomic writes, and removal by identity."""
 
 import base64
 import errno
@@ -375,7 +375,7 @@ _made_folders = []  # type: list[PrivateFolder]
 
 
 def remove_unused() -> None:
-    """Remove what is owed, and the private folders that this process made and that are empty.
+    """Remove owed files, and empty private folders that this process made.
 
     Its controller is gone, and may never have heard of them; it makes another where it needs one.
     """

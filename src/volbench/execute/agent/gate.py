@@ -61,7 +61,7 @@ def _text_of(time_s: float) -> str:
 
 
 def _write_pipe(name: str, line: str, tries_s: float) -> bool:
-    """Write a line to a file of the gate, and wake those who watch the run."""
+    """Write a line to a file of the gate, and wake the watches of the run."""
     path = "{}/{}".format(FOLDER, name)
     end_s = time.monotonic() + tries_s
     while True:

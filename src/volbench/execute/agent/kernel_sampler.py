@@ -168,7 +168,7 @@ class _Stream(Sampler):
         self._parts.append(text)
 
     def text(self) -> str:
-        """Return what was written since the last call."""
+        """Return the text since the last call."""
         parts, self._parts = self._parts, []
         return b"".join(parts).decode("utf-8", "replace")
 
@@ -237,7 +237,7 @@ class _Tail:
 
 
 class _Tool:
-    """Tasks of the program, and those of the children that fio forks without ``thread=1``."""
+    """Tasks of the program, and of the children that fio forks without ``thread=1``."""
 
     def __init__(self) -> None:
         self.pid = 0
@@ -364,7 +364,7 @@ def _limited() -> "list[str]":
 
 
 def _throttling(path: str) -> "list[bytes]":
-    """Return a line with the periods of a limit, those in which it throttled, and for how long."""
+    """Return a line with the periods of a limit, throttled periods, and throttled time."""
     counts = dict(line.split() for line in read(path).splitlines())
     if not {b"nr_periods", b"nr_throttled"} <= counts.keys():
         return []

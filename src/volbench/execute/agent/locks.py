@@ -66,7 +66,7 @@ def reserve(key: str, devices: "list[str]", targets: "list[str]", folder: str = 
 
 @contextlib.contextmanager
 def _noted(file: str, key: str, work_folder: str) -> "typing.Iterator[None]":
-    """Note a file that the block makes or finds; what the campaign made before is made anew."""
+    """Record a lock file; recreate it if this campaign created it."""
     with _Folder(_base()) as folder:
         held = folder.read(file)
         boot = _boot(file[len("volbench-") :].partition(".")[0])

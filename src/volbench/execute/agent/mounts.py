@@ -73,7 +73,7 @@ def _length_and_age(numbered: "tuple[int, Mount]") -> "tuple[int, int]":
 
 
 def mount_numbers(snapshot: Snapshot, mount: Mount) -> "set[tuple[int, int]]":
-    """Return the device numbers of a mount: the filesystem's and that of its source."""
+    """Return the device numbers of a mount: of the filesystem and of its source."""
     numbers = {mount.number}
     source = snapshot.stat_visible(mount.source) if mount.source.startswith("/") else None
     if source is not None:

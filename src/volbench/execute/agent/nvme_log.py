@@ -33,7 +33,7 @@ _MAX_BINS = 64
 
 
 def ebs_namespaces(names: "list[str]") -> "list[str]":
-    """Return those of the kernel names that are whole disks of AWS, if their page can be read."""
+    """Return the kernel names of whole disks of AWS whose page can be read."""
     return [
         name
         for name in names

@@ -144,7 +144,7 @@ class Threads:
             output.send(number, "result", result)
 
     def end(self, seconds: float) -> None:
-        """Kill what runs until all threads are idle, at most for some seconds."""
+        """Kill running programs until all threads are idle, at most for some seconds."""
         end = time.monotonic() + seconds
         while self._idle < self._count and time.monotonic() < end:
             run_command.kill_all()  # again: a thread may be starting one
@@ -238,7 +238,7 @@ def serve(early: "list[bytes]") -> None:
 
 
 def _beat(output: Output) -> None:
-    """Send what nobody waits for: without, the kernel notices the loss of a link after hours."""
+    """Send keepalives: without them the kernel notices the loss of a link after hours."""
     while True:
         time.sleep(_BEAT_S)
         output.write(BEAT)
@@ -248,7 +248,7 @@ _leaving = threading.Lock()
 
 
 def _leave(status: int) -> None:
-    """End, without what a controller that is gone left unused."""
+    """Shut down and remove unused locks and folders of a lost controller."""
     _leaving.acquire()  # for good: another thread may find the controller gone, too
     if locks.release_unused():  # else a run needs them, or the controller is back
         files.remove_unused()

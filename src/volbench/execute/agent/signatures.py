@@ -1,4 +1,4 @@
-"""Content of a block device: its own signature and that of each partition, scanned or not.
+"""Content of a block device: the signatures of it and of each partition, scanned or not.
 
 Read by blkid(8) where a host has it, and from the bytes of the device itself. Offsets and values of
 magic bytes are those of the superblocks in the kernel (``include/uapi/linux/magic.h`` and the
@@ -141,7 +141,7 @@ class Part(NamedTuple):
 def read_content(
     snapshot: Snapshot, devices: Devices, device: BlockDevice, node: str
 ) -> "list[Part]":
-    """Return what is on a block device: the device itself, then its partitions."""
+    """Return the content of a block device: the device itself, then its partitions."""
     try:
         return within(READ_S, _read_parts, snapshot, devices, device, node)
     except OSError:
@@ -174,7 +174,7 @@ def _read_parts(
 
 
 def read_whole(snapshot: Snapshot, devices: Devices, device: BlockDevice) -> Part:
-    """Return what is on a block device as a whole, without its partitions."""
+    """Return the content of a block device as a whole, without its partitions."""
     try:
         return within(READ_S, _examine, snapshot, device.node, 0, devices.size_bytes(device))
     except OSError:
@@ -189,7 +189,7 @@ def _examine(snapshot: Snapshot, node: str, offset: int, size_bytes: int) -> Par
 
 
 def _examined(region: _Region) -> Part:
-    """Return what blkid finds, or what the magic bytes show where it finds nothing."""
+    """Return the result of blkid, or of the magic bytes where blkid finds nothing."""
     by_blkid = _blkid(region)
     part = by_blkid or Part(region.node, known=True)
     magic = find_magic(region.read, region.size_bytes)

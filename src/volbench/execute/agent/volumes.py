@@ -36,7 +36,7 @@ _IN_MEMORY = ("tmpfs", "ramfs")
 
 
 class VolumeQuestion(NamedTuple):
-    """What to describe of a volume."""
+    """Question about a volume."""
 
     target: str  # absolute path
     files: "tuple[str, ...]" = ()  # that a run may use
@@ -186,7 +186,7 @@ def describe_volumes(
     by_sudo: bool = False,
     snapshot: "Snapshot | None" = None,
 ) -> DescribedHost:
-    """Return what the guard must know of volumes, all at one instant.
+    """Describe volumes for the guard, all at one instant.
 
     Args:
         volumes: the questions.
@@ -295,7 +295,7 @@ class _Describer:
         return "" if mount is None else mount.mount_point
 
     def _similar(self, real: str, parent: str, stat: "FileStat | None") -> "tuple[str, ...]":
-        """Return names of devices, or those in the folder of a missing path, directories with /."""
+        """Return names of devices, or names beside a missing path, directories with /."""
         if real.startswith("/dev/"):
             names = self._snapshot.names("/sys/class/block")
             return tuple(name.replace("!", "/") for name in names)
@@ -325,7 +325,7 @@ class _Describer:
         return RequiredFolder(self._kind(path) if path else "", tuple(parents))
 
     def file(self, path: str, allow: "Sequence[str]") -> DescribedFile:
-        """Return what is known of a file that a run may use."""
+        """Describe a file that a run may use."""
         snapshot = self._snapshot
         real, stat, link = (
             snapshot.real_path(path),
@@ -454,7 +454,7 @@ class _Describer:
 def describe_files(
     paths: "Sequence[str]", allow: "Sequence[str]" = (), snapshot: "Snapshot | None" = None
 ) -> "tuple[DescribedFile, ...]":
-    """Return what is known of files, in the order of their paths."""
+    """Describe files, in the order of their paths."""
     describer = _Describer(snapshot or Snapshot(), "/")
     return tuple(describer.file(path, allow) for path in paths)
 

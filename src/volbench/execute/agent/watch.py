@@ -1,4 +1,4 @@
-"""Watch of a supervised program: pushes what happens to it until it and its sampler have ended."""
+"""Watch of a supervised program: pushes its events until it and its sampler have ended."""
 
 import codecs
 import os
@@ -18,7 +18,7 @@ _MAX_LINE = 1000  # Of a followed file, whose first line is a time or the counte
 
 
 class ProgramEvent(typing.NamedTuple):
-    """What happened to a program.
+    """Event of a program.
 
     running                 once
     output, samples         more of its standard output or samples: text, bytes in all
@@ -40,7 +40,7 @@ def watch(
     followed: "list[str] | None" = None,
     patience_s: float = 0.0,
 ) -> "typing.Iterator[ProgramEvent | None]":
-    """Yield what happens to a program, and at last its end.
+    """Yield the events of a program, and at last its end.
 
     Args:
         control: its control folder.
@@ -53,7 +53,7 @@ def watch(
 
 
 class _Watch:
-    """What is known of a program."""
+    """State of a program."""
 
     def __init__(
         self, control: str, output: int, samples: int, followed: "list[str]", patience_s: float

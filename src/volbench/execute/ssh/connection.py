@@ -190,7 +190,7 @@ def _verified(
 
 
 class _Transport(paramiko.Transport):
-    """Transport that knows what the other side offered, for errors."""
+    """Transport that keeps the offers of the other side, for errors."""
 
     _offered: Mapping[str, Sequence[str]] = {}
 
@@ -200,7 +200,7 @@ class _Transport(paramiko.Transport):
 
     @property
     def differences(self) -> str:
-        """What each side offers of each kind of algorithm that they have not in common."""
+        """Offers of both sides for each kind of algorithm without a common one."""
         options = self.get_security_options()
         kinds = (
             ("key exchange", "kex_algo_list", options.kex),

@@ -156,7 +156,7 @@ class SshStream:
         self._connection.close_channel(self._channel)
 
     def pump(self) -> bool:
-        """Pass on what has arrived; return whether more may follow."""
+        """Pass on arrived data; return whether more may follow."""
         channel = self._channel
         while channel.recv_ready():
             self._on_output(channel.recv(_CHUNK_BYTES))
@@ -235,7 +235,7 @@ class StreamReader:
         threading.Thread(target=stream.release, daemon=True).start()
 
     def _update(self, poller: select.epoll, known: set[int]) -> bool:
-        """Register new streams and drop those that leave; return whether any is left."""
+        """Register new streams and drop closed ones; return whether any is left."""
         with self._lock:
             leaving, self._leaving = self._leaving, []
         for stream in leaving:

@@ -48,7 +48,7 @@ class ImportedJob:
 
 @dataclass
 class _Section:
-    """One job section with all options in effect."""
+    """A job section with all options in effect."""
 
     name: str
     line: int
@@ -294,7 +294,7 @@ class _Importer:
 
 
 def _distinct(jobs: list[Job]) -> tuple[Job, ...]:
-    """Return jobs with unique names; those of several sections have combined names."""
+    """Return jobs with unique names; jobs of several sections have combined names."""
     taken = {job.name for job in jobs if not job.sections}
     renamed = []
     for job in jobs:

@@ -1,4 +1,4 @@
-"""Tables of fio's options: the shipped one, and that of an installed fio from its help."""
+"""Tables of fio's options: the shipped table, and the table of an installed fio from its help."""
 
 from __future__ import annotations
 

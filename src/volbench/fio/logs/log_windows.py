@@ -220,7 +220,7 @@ class Means:
 
 @dataclass
 class Totals:
-    """Sums over all jobs in one direction by window; rates are those of averaged logs."""
+    """Sums over all jobs in one direction by window; rates come from averaged logs."""
 
     iops: Floats | None = None  # None without such a log
     bw_bytes_per_s: Floats | None = None  # None without such a log
@@ -232,7 +232,7 @@ class Totals:
     _last: int = -1
 
     def add_job(self, logs: Mapping[str, Averages]) -> None:
-        """Add the logs of one job: ``iops``, ``bw`` and `LATENCIES`, those that it has."""
+        """Add the logs of one job: ``iops``, ``bw`` and `LATENCIES`, as far as it has them."""
         for kind in {"iops", "bw", "lat"} & logs.keys():
             self._last = max(self._last, logs[kind].last())
         rates = {kind: logs[kind].means() for kind in ("iops", "bw") if kind in logs}
@@ -313,7 +313,7 @@ class Counts:
         self.bins = BinStore()  # their latencies by bin
 
     def add(self, tables: Iterable[Ints], windows: Windows, *, kind: str) -> None:
-        """Add the rows of a per-I/O log; only those of lat and clat have latencies."""
+        """Add the rows of a per-I/O log; only lat and clat have latencies."""
         for table in tables:
             mine = table if (table[2] < len(WAYS)).all() else table[:, table[2] < len(WAYS)]
             if mine.shape[1]:

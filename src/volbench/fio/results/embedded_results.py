@@ -65,7 +65,7 @@ def find_results(text: str, *, path: str = "") -> EmbeddedResults:
 def _outputs_of(
     documents: Sequence[Mapping[str, object] | Broken], path: str
 ) -> list[RunOutput | Broken]:
-    """Return what can be read of each document: what is damaged in one costs no other's numbers."""
+    """Return the readable part of each document; damage in one does not affect the others."""
     first = documents[0]
     jobs = first.get("jobs", first.get("client_stats")) if isinstance(first, Mapping) else None
     is_alone = len(documents) == 1 and isinstance(jobs, list) and len(jobs) == 1

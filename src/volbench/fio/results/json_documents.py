@@ -200,7 +200,7 @@ class Fields:
     path: str = ""  # the file
 
     def wrong(self, key: str, expected: str) -> OutputError:
-        """Return the error that names what was expected at a key."""
+        """Return the error of a wrong value, with the expected type."""
         place = self._path_to(key)
         actual = repr(self.raw[key])[:60] if key in self.raw else "nothing"
         return OutputError(

@@ -62,7 +62,7 @@ def parse_version(text: str) -> tuple[int, int]:
 
 
 def parse_output(text: str, *, path: str = "") -> RunOutput:
-    """Return what fio reported: the last complete JSON document of its output.
+    """Return fio's result: the last complete JSON document of its output.
 
     Args:
         text: stdout of fio or the file of ``--output``, invalid UTF-8 already replaced.

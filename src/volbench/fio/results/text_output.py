@@ -124,7 +124,7 @@ def read_text_output(text: str, *, path: str = "") -> list[RunOutput]:
 
 
 def _without_prefix(text: str) -> str:
-    """Return the lines of a log without what another program printed in front of each."""
+    """Return the lines of a log without the prefix of another program."""
     match = _PREFIXED.search(text)
     if match is None:
         return text
@@ -147,7 +147,7 @@ def _bytes(number: str, unit: str, *, is_decimal: bool) -> float:
 
 @dataclass
 class _Block:
-    """What an entry says of one direction."""
+    """Numbers of an entry for one direction."""
 
     about: str  # the line with its rates
     latencies: dict[str, Latency] = field(default_factory=dict)  # by kind
@@ -419,7 +419,7 @@ def _own_options(
     earlier: Collection[tuple[str, str]],
     cloned: Collection[str],
 ) -> dict[str, str]:
-    """Return the options of an entry: those in common where several sections may be meant.
+    """Return the options of an entry: common options where several sections may be meant.
 
     Args:
         key: its name and process.

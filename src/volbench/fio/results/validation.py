@@ -68,7 +68,7 @@ def problems_of(
     expected: Sequence[Expected],
     interrupted: bool = False,
 ) -> tuple[str, ...]:
-    """Return what went wrong, one sentence per problem; empty means success.
+    """Return a sentence for each problem of a run; empty means success.
 
     Args:
         output: fio's result; None when it could not be read.
@@ -91,7 +91,7 @@ def problems_of(
 
 
 def _folded(texts: Iterable[str], noun: str) -> list[str]:
-    """Return texts of which those that differ only in numbers are one, with their count.
+    """Merge texts that differ only in numbers, with their count.
 
     Numbers of errors and of jobs are kept apart.
     """
@@ -157,7 +157,7 @@ def _of_errors(job: JobResult) -> Iterator[str]:
 
 
 def _of_work(job: JobResult, section: Expected) -> Iterator[str]:
-    """Yield what an entry failed to do; one that attained steady state may end early."""
+    """Yield the shortfalls of an entry; it may end early in a steady state."""
     for name in section.directions:
         if not _did(job, name):
             yield f"Job {job.name}: no {name.value} completed"

@@ -73,7 +73,7 @@ class Host(Frozen):
 
 
 def by_name(hosts: Iterable[Host]) -> dict[str, Host]:
-    """Return hosts by name, including those used as jump hosts only."""
+    """Return hosts by name, including mere jump hosts."""
     listed = tuple(hosts)
     return {hop.name: hop for host in listed for hop in host.hops} | {
         host.name: host for host in listed

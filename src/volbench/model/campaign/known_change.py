@@ -11,7 +11,7 @@ from volbench.model.frozen_model import Frozen
 
 
 def workload_key(job: str, direction: str, metric: str, by: Mapping[str, str]) -> tuple[str, ...]:
-    """Return what identifies workload and metric."""
+    """Return the identity of workload and metric."""
     return job, direction, metric, *(f"{name}={value}" for name, value in sorted(by.items()))
 
 
@@ -29,12 +29,12 @@ class KnownChange(Frozen):
 
     @property
     def workload(self) -> tuple[str, ...]:
-        """What identifies workload and metric."""
+        """Identity of workload and metric."""
         return workload_key(self.job, self.direction, self.metric, self.by)
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What identifies the change."""
+        """Identity of the change."""
         return *self.workload, self.is_level, self.campaign
 
 

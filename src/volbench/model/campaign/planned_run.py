@@ -213,7 +213,7 @@ class Run(Frozen):
         return is_measured and self.effective(section).get("filename") == self.shared
 
     def effective(self, section: Section) -> dict[str, str]:
-        """Return the options of one section, including those of the run."""
+        """Return the options of a section, including the options of the run."""
         return {**self.options, **section.options}
 
 
@@ -327,7 +327,7 @@ class Campaign(Consent):
         return tuple(dict.fromkeys(name for labels in every for name in labels))
 
     def labels_of(self, run: Run) -> dict[str, str]:
-        """Return the labels of a run: those of its host, and of the imported result."""
+        """Return the labels of a run: of its host, and of the imported result."""
         host = self._host_labels.get(run.host, {})
         return {**host, **(run.imported.labels if run.imported else {})}
 

@@ -17,7 +17,7 @@ from volbench.model.profile.secret_values import (
 
 
 def variables_of(run: Run) -> dict[str, str]:
-    """Return the environment variables of a run's secrets, each with what it is for."""
+    """Return the environment variables of a run's secrets, each with its use."""
     names = {}
     if MASK in run.volume.target:
         names[volume_variable(run)] = run.volume.target
@@ -34,7 +34,7 @@ def volume_variable(run: Run) -> str:
 
 
 def missing_secrets(runs: Iterable[Run], known: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables of secrets that are not known, each with what it is for."""
+    """Return the variables of missing secrets, each with its use."""
     needed = {name: use for run in runs for name, use in variables_of(run).items()}
     return {name: use for name, use in needed.items() if name not in known}
 

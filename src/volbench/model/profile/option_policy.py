@@ -382,7 +382,7 @@ def lacks_block_size(options: Mapping[str, str | None]) -> bool:
 
 
 def doubtful(options: Mapping[str, str], *, own: Container[str]) -> Iterator[str]:
-    """Yield what fio does with a section that its author may not expect.
+    """Yield effects of a section in fio that its author may not expect.
 
     Args:
         own: names of options that are not defaults, which may be meant for other jobs.

@@ -116,7 +116,7 @@ def without_references(text: str) -> str:
 
 
 def merge_secrets(pairs: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return secrets by variable; those to be asked for are left out."""
+    """Return secrets by variable, without secrets to be asked for."""
     secrets: dict[str, str] = {}
     for variable, secret in pairs:
         if secret in {"", MASK}:

@@ -99,7 +99,7 @@ def _with_own_files(run: Run, share: Share) -> Run:
 
 
 def _with_files_of_profile(run: Run) -> Run:
-    """Return a run whose files are those of its job with any number of clients."""
+    """Return a run with the files of its job, whatever the number of clients."""
     job, count = split_count(run.job)
     return with_files_of(run, job) if count else run
 
@@ -123,7 +123,7 @@ def _with_own_slice(run: Run, share: Share) -> Run:
 
 
 def _size_bytes(run: Run, options: dict[str, str], share: Share) -> int:
-    """Return the size for a client: that of the job, a percentage of the slice, or the slice."""
+    """Return the size for a client: from the job, a percentage of the slice, or the slice."""
     text = options.get("size", "100%")
     if text.endswith("%"):
         size_bytes = share.size_bytes * int(text[:-1]) // 100

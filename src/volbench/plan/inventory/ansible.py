@@ -121,7 +121,7 @@ _DROPPED = "unexpected key"
 
 
 def _fields(draft: InventoryDraft, variables: Node, unused: set[str]) -> dict[str, Node]:
-    """Return the keys of a host from its variables; add the names of those that are not used."""
+    """Return the keys of a host from its variables; add the names of unused variables."""
     entries = draft.entries(variables, "variables")
     known = {entry.name: entry.value for entry in entries if not entry.value.is_null}
     connection = known.get("ansible_connection")

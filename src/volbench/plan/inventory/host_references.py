@@ -154,7 +154,7 @@ def read_aliases(path: Path) -> Aliases:
 
 
 def _config_lines(path: Path, folder: Path, depth: int) -> Iterator[str]:
-    """Yield the lines of a file, with those of included files in place."""
+    """Yield the lines of a file, with the lines of included files in place."""
     try:
         text = path.read_text(encoding="utf-8", errors="replace")
     except (FileNotFoundError, NotADirectoryError):

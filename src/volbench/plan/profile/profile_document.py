@@ -226,7 +226,7 @@ class JobDocument(JobSettings):
 
 
 class VariantDocument(Document):
-    """A variant: options that take precedence over those of each measured job."""
+    """A variant: options that take precedence over the options of each measured job."""
 
     gathered: ClassVar[str] = "options"
 

@@ -1,1 +1,1 @@
-"""What a watch learns of a machine beside the counters of its disks."""
+"""Observation of a machine beside the counters of its disks."""

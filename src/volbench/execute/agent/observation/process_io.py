@@ -72,7 +72,7 @@ class _Looks:
         return self._known[pid][1]
 
     def take(self) -> "dict[str, list[int]]":
-        """Look at all processes; return the growth of the counters of those that did I/O."""
+        """Look at all processes; return the growth of the counters of processes with I/O."""
         began_s = time.clock_gettime(_CPU_CLOCK)
         now = {}
         # Children first: one that ends meanwhile is then in the counters of its parent already.
@@ -99,14 +99,14 @@ class _Looks:
         return grown
 
     def _learn(self, pid: str) -> None:
-        """Note parent and name of a process, and of those above it that are unknown."""
+        """Note parent and name of a process, and of its unknown ancestors."""
         found = _parent_and_name(pid) or self._known.get(pid, (_FIRST, "-"))
         self._known[pid] = found
         if found[0] not in self._known:
             self._learn(found[0])
 
     def _heir(self, pid: str, now: "dict[str, bytes]") -> str:
-        """Return the process whose counters include those of one that ended."""
+        """Return the process whose counters include an ended process."""
         for _ in range(_GENERATIONS):
             pid = self._known.get(pid, (_FIRST, ""))[0]
             if pid in now:
