@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from volbench.analyse.frames.workload_spec import workloads_of
 from volbench.errors import TransportError
 from volbench.execute.agent import block_reads
-from volbench.execute.agent.block_reads import SampledBlocks, flush, sample_nbd
+from volbench.execute.agent.block_reads import SampledBlocks, sample_nbd
 from volbench.execute.agent.volumes import DescribedFile
 from volbench.execute.protocol import Executor
 from volbench.fio.jobs.render_job import planned_files
-from volbench.model.campaign.planned_run import Run, Volume, VolumeKind
+from volbench.model.campaign.planned_run import Run, VolumeKind
 from volbench.model.profile.profile_model import Phase
 from volbench.model.results.provenance import BlockSample, VolumeFacts
 
@@ -30,7 +30,11 @@ FLUSH_S = 600.0
 
 @dataclass
 class DirtyData:
-    """Record of volumes that may have dirty pages of earlier runs."""
+    """Record of volumes that may have dirty pages of earlier runs.
+
+    The kernel, which keeps dirty pages for about 30 s, would write them during the next run, where
+    they count as its load.
+    """
 
     writes: int  # number of runs so far that may have left dirty pages
     # volume to the value of `writes` at its last flush
@@ -41,25 +45,6 @@ class DirtyData:
         is_due = self.flushed.get(target, 0) < self.writes
         self.flushed[target] = self.writes
         return is_due
-
-
-def flush_volume(executor: Executor, volume: Volume) -> str:
-    """Write back every dirty page of a volume.
-
-    Otherwise the kernel, which keeps dirty pages for about 30 s, writes those of an earlier run
-    during the next run, where they count as its load.
-
-    Returns:
-        The reason of a failure; empty on success, or if there is nothing to write back.
-    """
-    if volume.kind is VolumeKind.NBD:
-        return ""
-    try:
-        return executor.ask(flush, volume.target, FLUSH_S)
-    except TransportError as error:
-        if error.transient:
-            raise
-        return error.message
 
 
 class BlockSampler:

@@ -58,7 +58,6 @@ _AS_USER = (
 )
 # Operations on devices and processes, which run as root where the inventory says ``sudo: yes``
 _AS_ROOT = (
-    block_reads.flush,
     block_reads.sample_blocks,
     held_device.edges_digest,
     process_io.sample_processes,
@@ -81,7 +80,6 @@ USUAL_LIMIT_S = 60.0
 LIMITS_S = {
     "cloud_machine": 10.0,
     "describe_volumes": 180.0,
-    "flush": 15.0,
     "launch": 45.0,  # The agent itself waits 30 s for a supervisor on a busy host.
     "run": 15.0,
     "run_on_files": 15.0,
