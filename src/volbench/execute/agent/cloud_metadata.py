@@ -6,7 +6,6 @@ an answer names.
 """
 
 import errno
-import http.client
 import json
 import os
 import re
@@ -49,6 +48,8 @@ def cloud_machine(endpoint: str) -> CloudMachine:
     Args:
         endpoint: address of the service, such as ``http://169.254.169.254``.
     """
+    import http.client  # noqa: PLC0415 - a sixth of the agent's start, and rarely needed
+
     try:
         return _of_aws(endpoint) or _of_azure(endpoint) or _of_gcp(endpoint) or CloudMachine()
     except (OSError, http.client.HTTPException) as error:
@@ -103,6 +104,8 @@ def _of_gcp(endpoint: str) -> "CloudMachine | None":
 
 def _ask(endpoint: str, path: str, headers: "dict[str, str]", *, method: str = "GET") -> str:
     """Return an answer; empty for any status but 200, so that redirections are not followed."""
+    import http.client  # noqa: PLC0415 - the same
+
     address = urlsplit(endpoint)
     connection = http.client.HTTPConnection(
         address.hostname or "", address.port or 80, timeout=TIMEOUT_S
