@@ -96,13 +96,7 @@ class ProfileError(InputError):
 class InventoryError(InputError):
     """A list of hosts or volumes is invalid."""
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        hint: str = "",
-        problems: Sequence[Problem] = (),
-    ) -> None:
+    def __init__(self, message: str, *, hint: str = "", problems: Sequence[Problem] = ()) -> None:
         super().__init__(message, hint=hint)
         # located problems, in file order; empty when the whole list is affected
         self.problems = tuple(problems)
@@ -204,13 +198,7 @@ class CampaignError(VolbenchError):
 
     exit_code = 9
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        hint: str = "",
-        finished: Sequence[str] = (),
-    ) -> None:
+    def __init__(self, message: str, *, hint: str = "", finished: Sequence[str] = ()) -> None:
         super().__init__(message, hint=hint)
         self.finished = tuple(finished)  # IDs of the finished runs, which are kept
 
@@ -226,7 +214,7 @@ class RegressionError(FindingsError):
 
 
 class UndecidedError(VolbenchError):
-    """Neither a regression nor its absence was shown: the noise hides what was asked about."""
+    """Neither a regression nor its absence was shown: the noise hides a change of the tolerance."""
 
     exit_code = 11
 
@@ -251,11 +239,7 @@ class Problems:
         self.found.append(Problem(message, self.path, line, column, key, hint))
 
     def raise_if_any(self) -> None:
-        """Raise the collected problems, if any.
-
-        Raises:
-            ProfileError: there is at least one problem; each is listed once, by line and column.
-        """
+        """Raise a ProfileError of all collected problems, if any."""
         if self.found:
             raise ProfileError(self.in_order())
 

@@ -109,14 +109,7 @@ class Proof:
 
 
 def measure(scenario: str | Scenario, folder: Path, *workloads: Workload, more: str = "") -> Proof:
-    """Run workloads one after another on a new volume.
-
-    Args:
-        scenario: a bundled one by its name, or any.
-        folder: for everything.
-        workloads: a job each.
-        more: further lines of the profile.
-    """
+    """Run workloads one after another on a new volume."""
     volume = read_scenario(scenario) if isinstance(scenario, str) else scenario
     profile = folder / "proof.yaml"
     profile.write_text(profile_text(volume, workloads, more=more))

@@ -79,17 +79,8 @@ def test_nine_tests_reproduce_the_published_results(tmp_path: Path, disk: Path) 
     scratch = tmp_path / "os"
     scratch.mkdir()
     settings = ("size=1g", "runtime=8s", "limits.data.iops=1100", "limits.data.bandwidth=125MB/s")
-    command = [
-        sys.executable,
-        "-m",
-        "volbench",
-        "run",
-        "aks-disk",
-        "--on",
-        f"data={disk}",
-        "--on",
-        f"os={scratch}",
-    ]
+    command = [sys.executable, "-m", "volbench", "run", "aks-disk"]
+    command += ["--on", f"data={disk}", "--on", f"os={scratch}"]
     command += [part for setting in settings for part in ("--set", setting)]
     command += ["--set", "test1.size=64m", "--set", "device_sample=500ms", "--output", str(folder)]
     call(*command)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from datetime import UTC, datetime
 from pathlib import Path
 
 import volbench
@@ -18,6 +17,7 @@ from volbench.model.results.provenance import HostFacts, VolumeFacts
 from volbench.plan.expansion.expand import Terms, expand
 from volbench.plan.profile.load_profile import load_profile
 from volbench.store.archive import Archive, Provenance, create_campaign, fresh_run_folder
+from volbench.store.journal import utc_at
 from volbench.store.layout import RunFolder
 
 TARGET = "nbd+unix:///?socket=/virtual/volume.sock"
@@ -26,14 +26,7 @@ TARGET = "nbd+unix:///?socket=/virtual/volume.sock"
 def measure_virtually(
     scenario: str | Scenario, folder: Path, *workloads: Workload, more: str = ""
 ) -> Proof:
-    """Run workloads one after another on a new volume, in virtual time.
-
-    Args:
-        scenario: a bundled one by its name, or any.
-        folder: for everything.
-        workloads: a job each.
-        more: further lines of the profile.
-    """
+    """Run workloads one after another on a new volume, in virtual time."""
     volume = read_scenario(scenario) if isinstance(scenario, str) else scenario
     text = profile_text(volume, workloads, more=more)
     write_campaign(text, volume, folder / "campaign")
@@ -41,16 +34,10 @@ def measure_virtually(
 
 
 def write_campaign(profile: str, scenario: Scenario, folder: Path) -> None:
-    """Write the folder of a campaign with one profile on one simulated volume.
-
-    Args:
-        profile: its YAML; all roles are the same volume.
-        scenario: the volume.
-        folder: made; it must not be in use.
-    """
+    """Write the folder of a campaign with one profile on one simulated volume."""
     loaded = load_profile(profile, path="proof.yaml", table=shipped_table())
     target = Volume(role="data", kind=VolumeKind.NBD, target=TARGET)
-    terms = Terms(name=folder.name, created_utc=_utc(BEGIN_UTC_S), seed=1)
+    terms = Terms(name=folder.name, created_utc=utc_at(BEGIN_UTC_S), seed=1)
     campaign = expand([loaded], {"data": target}, terms)
     facts = VolumeFacts(role="data", target=TARGET, kind=VolumeKind.NBD, path=TARGET)
     host = HostFacts(host="local", machine="virtual", cpus=2, fio_version=VERSION)
@@ -67,7 +54,9 @@ def write_campaign(profile: str, scenario: Scenario, folder: Path) -> None:
     lines = []
     for run in campaign.runs:
         _write_run(run, volume, fresh_run_folder(layout, run.id), facts)
-        lines.append({"utc": _utc(BEGIN_UTC_S), "kind": "run", "run": run.id, "state": "finished"})
+        lines.append(
+            {"utc": utc_at(BEGIN_UTC_S), "kind": "run", "run": run.id, "state": "finished"}
+        )
     layout.journal.write_text("".join(json.dumps(line) + "\n" for line in lines))
 
 
@@ -91,15 +80,10 @@ def _write_run(run: Run, volume: VirtualVolume, folder: RunFolder, facts: Volume
         "reason": "",
         "exit_status": 0,
         "ending": "itself",
-        "started_utc": _utc(done.begin_utc_s),
-        "ended_utc": _utc(done.end_utc_s),
+        "started_utc": utc_at(done.begin_utc_s),
+        "ended_utc": utc_at(done.end_utc_s),
         "elapsed_s": round(done.elapsed_s, 3),
         "argv": command.shown,
         "tool_version": VERSION,
     }
     folder.status.write_text(json.dumps(status, indent=1) + "\n", encoding="utf-8")
-
-
-def _utc(seconds: float) -> str:
-    moment = datetime.fromtimestamp(seconds, UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")

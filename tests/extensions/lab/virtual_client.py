@@ -27,74 +27,35 @@ Without it, reads of blocks that were never written, which cost nothing, would g
 _PATTERNS = ("read", "write", "rw", "readwrite", "randread", "randwrite", "randrw")
 _KNOWN = frozenset(
     {
-        "rw",
-        "bs",
-        "iodepth",
-        "numjobs",
-        "runtime",
-        "time_based",
-        "size",
-        "io_size",
-        "offset",
-        "offset_increment",
-        "rate_iops",
-        "rwmixread",
+        *("rw", "bs", "iodepth", "numjobs", "runtime", "time_based", "size", "io_size"),
+        *("offset", "offset_increment", "rate_iops", "rwmixread"),
     }
 )
+# Of a simulated disk, which holds no content that verification could find changed
 _WITHOUT_EFFECT = frozenset(
     {
-        "ioengine",
-        "uri",
-        "filename_format",
-        "thread",
-        "direct",
-        "refill_buffers",
-        "randrepeat",
-        "randseed",
-        "norandommap",
-        # A simulated disk holds no content that could differ from what was written.
-        "verify",
-        "verify_fatal",
-        "verify_state_save",
-        "do_verify",
+        *("ioengine", "uri", "filename_format", "thread", "direct", "refill_buffers"),
+        *("randrepeat", "randseed", "norandommap"),
+        *("verify", "verify_fatal", "verify_state_save", "do_verify"),
     }
 )
 
 
 @dataclass(frozen=True)
 class VirtualWorkload:
-    """One section of a job file, as far as a simulated disk can tell workloads apart.
-
-    Attributes:
-        rw: fio's access pattern.
-        block_bytes: of every request.
-        iodepth: requests in flight of each job.
-        numjobs: identical jobs.
-        runtime_s: time after which no request is sent; None to pass over the region once.
-        size_bytes: region of each job; 0 for all of the volume.
-        io_bytes: bytes that each job moves in a pass; 0 for its whole region.
-        offset_bytes: start of the region of the first job.
-        step_bytes: distance from there to the region of the next job.
-        rate_iops: requests a second that each job sends at most; 0 for no limit.
-        read_percent: share of reads of a mix.
-    """
+    """One section of a job file, as far as a simulated disk can tell workloads apart."""
 
     rw: str
     block_bytes: int = 4096
     iodepth: int = 1
     numjobs: int = 1
-    runtime_s: float | None = None
-    size_bytes: int = 0
-    io_bytes: int = 0
-    offset_bytes: int = 0
-    step_bytes: int = 0
-    rate_iops: float = 0.0
+    runtime_s: float | None = None  # None to pass over the region once
+    size_bytes: int = 0  # region of each job; 0 for all of the volume
+    io_bytes: int = 0  # of a job in a pass; 0 for its whole region
+    offset_bytes: int = 0  # start of the region of the first job
+    step_bytes: int = 0  # distance from there to the region of the next job
+    rate_iops: float = 0.0  # maximum of each job; 0 for no limit
     read_percent: float = 50.0
-
-    @property
-    def is_random(self) -> bool:
-        """Whether places are visited in random order, each once a pass."""
-        return self.rw.startswith("rand")
 
     @property
     def directions(self) -> tuple[int, ...]:
@@ -104,11 +65,7 @@ class VirtualWorkload:
 
 
 def workload_of(options: Mapping[str, str]) -> VirtualWorkload:
-    """Return the workload of fio's options.
-
-    Raises:
-        InputError: an option that a simulated client does not know.
-    """
+    """Return the workload of fio's options."""
     unknown = sorted(set(options) - _KNOWN - _WITHOUT_EFFECT)
     rw = options.get("rw", "read")
     if unknown or rw not in _PATTERNS:
@@ -135,15 +92,9 @@ def workload_of(options: Mapping[str, str]) -> VirtualWorkload:
 
 @dataclass(frozen=True)
 class Requests:
-    """Completed requests of one job, in the order in which they were sent.
+    """Completed requests of one job, in the order in which they were sent."""
 
-    Attributes:
-        sent_s: since the volume was first used.
-        done_s: the same.
-        direction: `READ` or `WRITE`.
-    """
-
-    sent_s: NDArray[np.float64]
+    sent_s: NDArray[np.float64]  # since the volume was first used
     done_s: NDArray[np.float64]
     direction: NDArray[np.int8]
 
@@ -169,7 +120,7 @@ class _Job:
         directions = workload.directions
         while True:
             order = list(range(self._places))
-            if workload.is_random:
+            if workload.rw.startswith("rand"):
                 rng.shuffle(order)
             for place in order[: workload.io_bytes // workload.block_bytes or None]:
                 is_read = len(directions) > 1 and rng.random() * 100 < workload.read_percent
@@ -196,18 +147,7 @@ class _Job:
 def run_clients(
     disk: Disk, workload: VirtualWorkload, *, begin_s: float, size_bytes: int, seed: int = 1
 ) -> list[Requests]:
-    """Return the requests of each job, which keeps its queue full as fio does.
-
-    Args:
-        disk: it keeps what earlier workloads did to it.
-        workload: what to do.
-        begin_s: since the volume was first used.
-        size_bytes: capacity of the disk.
-        seed: of the random order.
-
-    Raises:
-        InputError: not a single request fits the region.
-    """
+    """Return the requests of each job, which keeps its queue full as fio does."""
     region = min(workload.size_bytes or size_bytes, size_bytes)
     if region < workload.block_bytes:
         raise InputError(f"no request of {workload.block_bytes} bytes fits {region} bytes")

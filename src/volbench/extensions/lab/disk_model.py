@@ -267,17 +267,15 @@ class _Jitter:
 
     def factor(self, at: float) -> float:
         cell = max(0, int(at / CELL_S))
-        while len(self._factors) <= cell:
-            self._factors.append(self._next())
-        return self._factors[cell]
-
-    def _next(self) -> float:
         rng = self._rng
-        # Student's t: a normal over the root of a chi-square over its degrees of freedom.
-        chi = sum(rng.gauss(0, 1) ** 2 for _ in range(_FREEDOM))
-        fresh = rng.gauss(0, 1) / sqrt(chi / _FREEDOM) / sqrt(_FREEDOM / (_FREEDOM - 2))
-        self._state = self._phi * self._state + sqrt(1 - self._phi**2) * fresh
-        return exp(max(-_MAX_LOG_FACTOR, min(_MAX_LOG_FACTOR, self._sigma * self._state)))
+        while len(self._factors) <= cell:
+            # Student's t: a normal over the root of a chi-square over its degrees of freedom.
+            chi = sum(rng.gauss(0, 1) ** 2 for _ in range(_FREEDOM))
+            fresh = rng.gauss(0, 1) / sqrt(chi / _FREEDOM) / sqrt(_FREEDOM / (_FREEDOM - 2))
+            self._state = self._phi * self._state + sqrt(1 - self._phi**2) * fresh
+            logarithm = max(-_MAX_LOG_FACTOR, min(_MAX_LOG_FACTOR, self._sigma * self._state))
+            self._factors.append(exp(logarithm))
+        return self._factors[cell]
 
 
 class _Bursts:
@@ -290,16 +288,13 @@ class _Bursts:
 
     def share(self, at: float) -> float:
         cell = max(0, int(at / CELL_S))
-        while len(self._shares) <= cell:
-            self._append()
-        return self._shares[cell]
-
-    def _append(self) -> None:
         rng, parameters = self._rng, self._parameters
-        pause = int(rng.expovariate(1.0) * parameters.every_s / CELL_S)
-        length = 1 + int(rng.expovariate(1.0) * parameters.length_s / CELL_S)
-        size = min(0.95, parameters.share * rng.uniform(0.5, 1.5))
-        self._shares += [0.0] * pause + [size] * length
+        while len(self._shares) <= cell:
+            pause = int(rng.expovariate(1.0) * parameters.every_s / CELL_S)
+            length = 1 + int(rng.expovariate(1.0) * parameters.length_s / CELL_S)
+            size = min(0.95, parameters.share * rng.uniform(0.5, 1.5))
+            self._shares += [0.0] * pause + [size] * length
+        return self._shares[cell]
 
 
 class Noise:
@@ -327,7 +322,7 @@ class Noise:
         return self._steal.share(at) if self._steal else 0.0
 
     def delivered(self, done: float) -> float:
-        """Return when a client whose CPU is stolen in slices notices a completion.
+        """Return the time at which a client whose CPU is stolen in slices notices a completion.
 
         A share s of the time is one slice out of every slice / s.
         """

@@ -24,10 +24,7 @@ _SLICES = 4000
 
 @dataclass(frozen=True)
 class Truth:
-    """Expected results of a workload at normal speed, without steps, stalls, drift and noise.
-
-    That of an SSD is the speed of the fresh, cool drive.
-    """
+    """Expected results of a workload at full speed: without steps, stalls, drift and noise."""
 
     # sustained: all blocks warm, credits spent, cache full; for a stalling cache, the mean over its
     # cycles

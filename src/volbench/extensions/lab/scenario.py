@@ -26,6 +26,7 @@ from volbench.model.document.document_model import (
     Rate,
     Size,
     Text,
+    parse_number,
     parsed,
     value_schema,
 )
@@ -36,17 +37,8 @@ from volbench.plan.bundled_files import bundled_names, read_named
 from volbench.units import parse_duration
 
 
-def _number(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError as error:
-        raise InputError(
-            f"must be a number, not {text!r}", hint="write it like 1100 or 0.5"
-        ) from error
-
-
 def _percent(text: str) -> float:
-    return _number(text.strip().removesuffix("%"))
+    return parse_number(text.strip().removesuffix("%"))
 
 
 Bytes = Annotated[Size, Field(gt=0)]
@@ -153,7 +145,7 @@ class Penalty(Frozen):
 def _penalty(text: str) -> Penalty:
     if not text.strip().lower().endswith("x"):
         return Penalty(seconds=parse_duration(text))
-    times = _number(text.strip()[:-1])
+    times = parse_number(text.strip()[:-1])
     if not 1 <= times < float("inf"):
         raise InputError(f"must be at least 1x, not {text}", hint="write it like 20x or 5ms")
     return Penalty(times=times)

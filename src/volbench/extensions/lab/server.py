@@ -208,10 +208,9 @@ def _running(command: Sequence[str], log: Path) -> Iterator[subprocess.Popen[byt
 def _wait_for(ready: Callable[[], bool], server: subprocess.Popen[bytes], log: Path) -> None:
     deadline = time.monotonic() + _READY_S
     while not ready():
-        if server.poll() is not None or time.monotonic() > deadline:
-            reason = (
-                "exited" if server.poll() is not None else f"was not ready after {_READY_S:.0f} s"
-            )
+        has_exited = server.poll() is not None
+        if has_exited or time.monotonic() > deadline:
+            reason = "exited" if has_exited else f"was not ready after {_READY_S:.0f} s"
             raise VolbenchError(
                 f"{log.stem} {reason}: {_tail(log) or 'no output'}", hint=f"see {log}"
             )

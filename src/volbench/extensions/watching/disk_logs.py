@@ -80,7 +80,7 @@ class DiskLog(WatchLog):
         self._is_begun = False
 
     def add(self, host: Sequence[str], disks: dict[str, list[str]]) -> None:
-        """Add one sample: the lines of the host, and those of this disk."""
+        """Add one sample: the lines of the host, and the lines of this disk."""
         mine = [line for name in self._devices for line in disks.get(name, ())]
         started = "" if self._is_begun else "! started\n"
         self._is_begun = True

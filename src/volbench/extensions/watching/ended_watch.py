@@ -1,4 +1,4 @@
-"""Addition to resume: a watch that was killed ends with what it recorded."""
+"""Addition to resume: the end of a killed watch, with all recorded samples."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class EndedWatch(Addition):
 
         if not conclude_killed(layout, campaign):
             return False
-        click.echo("the watch was killed: what it recorded until then is kept", err=True)
+        click.echo("the watch was killed: its samples until then are kept", err=True)
         show_results(layout, table_output)
         check_recorded(layout, campaign)
         return True

@@ -74,7 +74,7 @@ class LiveTable:
         return {name: grown[name] / seconds for name in TOTALLED} if seconds else {}
 
     def _draw(self, lines: Sequence[str]) -> None:
-        """Draw over what was drawn before."""
+        """Replace the lines of the last call."""
         columns = shutil.get_terminal_size().columns
         up = f"\x1b[{self._lines}A" if self._lines else ""
         body = "".join(f"\x1b[K{line[: columns - 1]}\n" for line in lines)
@@ -144,20 +144,20 @@ def _row(disk: LiveDisk, *, several: bool) -> str:
         return f"{start} {printable(disk.problem)}"[: _MOST_COLUMNS - len(since)] + since
     if not disk.rates:
         return f"{start} waiting for the second sample"
-    rates = disk.rates
+    rates, depth = disk.rates, disk.rates["queue_depth"]
     cells = (
         *(format_count(rates[f"{way}_iops"]) for way in ("read", "write")),
         *(f"{rates[f'{way}_bw_bytes_per_s'] / 1e6:.4g}"[:5] for way in ("read", "write")),
-        *(_size(rates[f"{way}_request_bytes"]) for way in ("read", "write")),
+        *(_kibibytes(rates[f"{way}_request_bytes"]) for way in ("read", "write")),
         *(_milliseconds(rates[f"{way}_lat_s"]) for way in ("read", "write")),
-        f"{rates['queue_depth']:.{int(rates['queue_depth'] < 100)}f}",
+        f"{depth:.0f}" if depth >= 100 else f"{depth:.1f}",
         f"{rates['active_percent']:.0f}",
     )
     texts = zip(cells, _WIDTHS, strict=True)
     return start + "".join(f" {cell:>{width}}" for cell, width in texts)
 
 
-def _size(size_bytes: float) -> str:
+def _kibibytes(size_bytes: float) -> str:
     return "-" if math.isnan(size_bytes) else format_size(1024 * round(size_bytes / 1024))
 
 

@@ -35,11 +35,7 @@ class Starts:
 
 
 def parse_command(text: str, *, option: str) -> tuple[str, ...]:
-    """Return the words of a command.
-
-    Raises:
-        InputError: a quotation is not closed.
-    """
+    """Return the words of a command."""
     try:
         return tuple(shlex.split(text))
     except ValueError as error:
@@ -84,10 +80,10 @@ class StaggeredStarts:
         return is_whole and all(each.is_up or each.is_reported for each in self._machines)
 
     def step(self, iops: float | None) -> bool:
-        """Take what is due; return whether all machines are up and the disks quiet again.
+        """Start the machines that are due; return whether all are up and the disks quiet again.
 
         Args:
-            iops: of all watched disks in the last interval; None where there is no new one.
+            iops: of all watched disks in the last interval; None without a new interval.
         """
         now_s = self.clock()
         if self._begun_s is None:
@@ -95,7 +91,7 @@ class StaggeredStarts:
         due = int((now_s - self._begun_s) / self.stagger_s) + 1 if self.stagger_s else 1 << 30
         while len(self._machines) < min(due, self.commands.count):
             number = len(self._machines) + 1
-            self._machines.append(_Machine(number, _started(self.commands.start, number)))
+            self._machines.append(_Machine(number, _process_of(self.commands.start, number)))
             self.mark("start", str(number))
         for machine in self._machines:
             self._look(machine, now_s)
@@ -117,7 +113,10 @@ class StaggeredStarts:
             return
         if machine.look is None:
             if now_s - machine.look_s >= _LOOK_S:
-                machine.look, machine.look_s = _started(self.commands.until, machine.number), now_s
+                machine.look, machine.look_s = (
+                    _process_of(self.commands.until, machine.number),
+                    now_s,
+                )
             return
         result = machine.look.poll()
         if result is None and now_s - machine.look_s > _MAX_LOOK_S:
@@ -131,19 +130,19 @@ class StaggeredStarts:
             self.mark("up", str(machine.number))
 
     def end(self) -> None:
-        """Stop what still runs of the looks, and the machines if there is a command for that."""
+        """Stop pending checks, and the machines if there is a command for that."""
         for machine in self._machines:
             machine.process.poll()  # one that has ended is not left as a zombie
             if machine.look is not None:
                 machine.look.kill()
                 machine.look.wait()
         if self.commands.stop:
-            stops = [_started(self.commands.stop, each.number) for each in self._machines]
+            stops = [_process_of(self.commands.stop, each.number) for each in self._machines]
             for process in stops:
                 process.wait()
 
 
-def _started(command: Sequence[str], number: int) -> subprocess.Popen[bytes]:
+def _process_of(command: Sequence[str], number: int) -> subprocess.Popen[bytes]:
     argv = [word.replace("{n}", str(number)) for word in command]
     try:
         return subprocess.Popen(  # noqa: S603 - the user's own words, and no shell

@@ -9,6 +9,7 @@ import json
 import os
 import time
 from collections.abc import Iterator
+from contextlib import suppress
 
 from volbench.errors import CampaignError, InputError
 from volbench.present.formatting import printable
@@ -44,16 +45,10 @@ class MarkReader:
         whole = content[: content.rfind(b"\n") + 1]
         self._offset += len(whole)
         for line in whole.splitlines():
-            match _parsed(line):
-                case {"utc_s": float(utc_s), "text": str(text)}:
-                    yield "note", _one_line(text), utc_s
-
-
-def _parsed(line: bytes) -> object:
-    try:
-        return json.loads(line[:_MAX_LINE_BYTES])
-    except ValueError:
-        return None
+            with suppress(ValueError):
+                match json.loads(line[:_MAX_LINE_BYTES]):
+                    case {"utc_s": float(utc_s), "text": str(text)}:
+                        yield "note", _one_line(text), utc_s
 
 
 def _one_line(text: str) -> str:
@@ -73,12 +68,7 @@ def running_watches() -> list[Layout]:
 
 
 def add_mark(text: str, layouts: list[Layout]) -> None:
-    """Add a mark to watches.
-
-    Raises:
-        InputError: there is no text.
-        CampaignError: no watch is under way.
-    """
+    """Add a mark to watches."""
     line = _one_line(text)
     if not line:
         raise InputError("a mark needs a text", hint='write it like --mark "vm 7 started"')

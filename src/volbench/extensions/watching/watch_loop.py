@@ -101,7 +101,7 @@ class _HostState:
 
 @dataclass(frozen=True)
 class Duties:
-    """What ends a watch, and what it starts meanwhile."""
+    """Stop conditions and child processes of a watch."""
 
     for_s: float | None  # seconds of each job; None for no end
     starts: Starts | None  # commands that start machines; None for none
@@ -202,10 +202,7 @@ class Watch:
         self._take_last()
 
     def _take_last(self) -> None:
-        """Take a sample of each host that answers, unless the one before was just now.
-
-        Of two that arrive meanwhile one is enough: counters are cumulative.
-        """
+        """Take a last sample of each host that answers, unless the one before was just now."""
         while not self._arrived.empty():
             self._take(0.0)
         now_s = time.monotonic()
@@ -274,7 +271,7 @@ class Watch:
     def _receive(
         self, state: _HostState, take: Callable[[str | None], None], *, is_of_processes: bool
     ) -> VolbenchError | None:
-        """Let a function take samples of a host until it stops that; return what failed."""
+        """Pass samples of a host to a function until it stops the stream; return the error."""
         executor = state.watched.host.executor
         try:
             with suppress(_StopStreamError):
@@ -291,7 +288,7 @@ class Watch:
         return None
 
     def _take(self, wait_s: float) -> bool:
-        """Take what has arrived; return whether there are new rates."""
+        """Handle the next part that arrives; return whether there are new rates."""
         with suppress(queue.Empty):
             return self._handle(*self._arrived.get(timeout=wait_s))
         return False
@@ -421,11 +418,7 @@ class Watch:
 
 
 def check_recorded(layout: Layout, campaign: Campaign) -> None:
-    """Check that no disk of a watch that has ended lacks samples.
-
-    Raises:
-        CampaignError: one was not reached, or has less than two samples.
-    """
+    """Check that each disk of a watch that has ended has at least two samples."""
     history = read_history(layout.journal)
     failed = outcome_of(campaign, history.states).failed
     if failed:

@@ -39,7 +39,7 @@ class WatchedDisk:
 
     @property
     def devices(self) -> tuple[str, ...]:
-        """Kernel names of the disk and of those below it."""
+        """Kernel names of the disk and of the disks below it."""
         return (self.facts.device, *self.facts.backing)
 
 
@@ -55,23 +55,13 @@ class WatchedHost:
 
 
 def find_disks(hosts: Sequence[ConnectedHost], targets: Sequence[str]) -> list[WatchedHost]:
-    """Return the disks of hosts: the disks of the targets, or all disks with a capacity.
-
-    Raises:
-        InputError: a target is on no block device, or a host has no disk.
-    """
+    """Return the disks of hosts: the disks of the targets, or all disks with a capacity."""
 
     def find(host: ConnectedHost) -> WatchedHost:
         survey, clock = survey_machine(host.executor)
-        named = targets or _disks_of(host.executor)
-        disks = _described(host, named)
-        return WatchedHost(
-            host,
-            probe_host(host.executor, survey=survey),
-            disks,
-            clock or Clock(),
-            survey.boot_id,
-        )
+        disks = _watched_disks(host, targets or _disks_of(host.executor))
+        facts = probe_host(host.executor, survey=survey)
+        return WatchedHost(host, facts, disks, clock or Clock(), survey.boot_id)
 
     return on_every_host(hosts, find)
 
@@ -114,7 +104,7 @@ def _disks_of(executor: Executor) -> list[str]:
     return found
 
 
-def _described(host: ConnectedHost, targets: Sequence[str]) -> tuple[WatchedDisk, ...]:
+def _watched_disks(host: ConnectedHost, targets: Sequence[str]) -> tuple[WatchedDisk, ...]:
     paths = list(dict.fromkeys(str(PurePosixPath(target)) for target in targets))
     if host.executor.is_remote and (bad := [path for path in paths if not path.startswith("/")]):
         raise InputError(
@@ -159,11 +149,7 @@ def plan_watch(
     staggers_s: Sequence[float],
     command: tuple[str, ...],
 ) -> Archive:
-    """Return the plan of a watched campaign.
-
-    Args:
-        staggers_s: times between two starts, each with runs of its own; empty without starts.
-    """
+    """Return the plan of a watched campaign, with runs of their own for each stagger of starts."""
     jobs = [job_of(stagger_s) for stagger_s in staggers_s] or [JOB]
     several = len(hosts) > 1
     runs = [

@@ -234,7 +234,7 @@ def _starts(commands: StartCommands) -> Starts | None:
 def _times(
     every: tuple[float, ...], sample_s: float, *, has_starts: bool
 ) -> tuple[float, tuple[float, ...]]:
-    """Return the time between samples, and those between starts, one for each stagger."""
+    """Return the time between samples, and the time between starts for each stagger."""
     if has_starts:
         return sample_s, every or (0.0,)
     if len(every) > 1:
@@ -292,7 +292,7 @@ def _carry_out(
 
 
 def _show(layout: Layout, table_output: TableOutput) -> None:
-    """Print the results, and what a storm of machines did."""
+    """Print the results, and a sentence on each storm of machines."""
     from volbench.analyse.time.boot_storm import storms
     from volbench.api.one_campaign import open_campaign
     from volbench.cli.results import show_results

@@ -109,7 +109,8 @@ def _integer(value: object) -> object:
     return int(value) if isinstance(value, str) else value
 
 
-def _number(text: str) -> float:
+def parse_number(text: str) -> float:
+    """Return a number without a unit."""
     try:
         return float(text)
     except ValueError:
@@ -135,7 +136,7 @@ def value_schema(kind: str) -> WithJsonSchema:
 Text = Annotated[str, BeforeValidator(_as_text)]
 Filled = Annotated[Text, Field(min_length=1)]  # A non-empty text
 Integer = Annotated[int, BeforeValidator(_integer)]
-Number = Annotated[float, parsed(_number), Field(allow_inf_nan=False)]
+Number = Annotated[float, parsed(parse_number), Field(allow_inf_nan=False)]
 Boolean = Annotated[
     bool,
     parsed(_boolean),

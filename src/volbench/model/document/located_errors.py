@@ -142,19 +142,17 @@ def place(node: Node, location: Location, *, on_key: bool = False) -> tuple[int,
     at: Node | Entry = node
     missing = ""
     for step in location:
-        child = _child(node, step)
+        child: Entry | Node | None
+        if node.items is not None and isinstance(step, int) and step < len(node.items):
+            child = node.items[step]
+        else:
+            child = next((each for each in node.entries or () if each.name == str(step)), None)
         missing = "" if child or not str(step).isidentifier() else str(step)
         if child is not None:
             node = child.value if isinstance(child, Entry) else child
             at = child if on_key else node
     key = f"{node.key}.{missing}".strip(".") if missing and node.entries is not None else node.key
     return at.line, at.column, key
-
-
-def _child(node: Node, step: str | int) -> Entry | Node | None:
-    if node.items is not None and isinstance(step, int) and step < len(node.items):
-        return node.items[step]
-    return next((entry for entry in node.entries or () if entry.name == str(step)), None)
 
 
 def faults_of(error: ValidationError, model: type[BaseModel]) -> Iterator[Fault]:
@@ -181,12 +179,9 @@ def _fault(details: ErrorDetails, model: type[BaseModel], location: Location) ->
     if kind in {"enum", "literal_error"}:
         choices = re.findall(r"'([^']*)'", str(context["expected"]))
         hint = did_you_mean(str(value), choices)
-        return Fault(f"must be {_listed(choices)}, not {value!r}", hint)
+        expected = f"one of {', '.join(choices)}" if len(choices) > 1 else "".join(choices)
+        return Fault(f"must be {expected}, not {value!r}", hint)
     return Fault(_sentence(kind, value, context) or details["msg"])
-
-
-def _listed(choices: Sequence[str]) -> str:
-    return f"one of {', '.join(choices)}" if len(choices) > 1 else "".join(choices)
 
 
 def suggestion(name: str, known: Sequence[str]) -> str:
@@ -209,12 +204,9 @@ def _sentence(kind: str, value: object, context: Mapping[str, Any]) -> str:
     if kind in {"too_short", "too_long"}:
         is_short = kind == "too_short"
         count = context["min_length" if is_short else "max_length"]
-        return f"must have at {'least' if is_short else 'most'} {count} {_entries(count)}"
+        entries = "entry" if count == 1 else "entries"
+        return f"must have at {'least' if is_short else 'most'} {count} {entries}"
     return ""
-
-
-def _entries(count: int) -> str:
-    return "entry" if count == 1 else "entries"
 
 
 _CONTAINERS = {

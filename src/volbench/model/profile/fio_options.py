@@ -123,10 +123,6 @@ def canonical(option: Option, raw: object) -> str:
         raise InputError(f"{option.name}: {error.message}", hint=error.hint) from error
 
 
-def _text(_option: Option, text: str) -> str:
-    return text
-
-
 def _sizes(option: Option, text: str) -> str:
     return ",".join(_size(option, size) if size else "" for size in _up_to_three(option, text))
 
@@ -136,17 +132,11 @@ def _size(option: Option, text: str) -> str:
         raise InputError(f"{text!r} is not a size", hint="write it like 4k or 4096")
     if text.endswith("%") and not _PERCENT.fullmatch(text):
         raise InputError(f"{text!r} is not a whole percentage", hint="fio would drop the fraction")
-    if _PERCENT.fullmatch(text):
-        return _share(option, text)
-    return text if _ZONES.fullmatch(text) else str(parse_size(text))
-
-
-def _share(option: Option, text: str) -> str:
-    """Check a percentage: fio interprets values above 100 as a size near 2**64."""
+    # fio interprets percentages above 100 as a size near 2**64.
     least = 1 if option.name in {"size", "io_size"} else 0
-    if not least <= float(text[:-1]) <= 100:
+    if text.endswith("%") and not least <= float(text[:-1]) <= 100:
         raise InputError(f"{text!r} is out of range", hint=f"it goes from {least}% to 100%")
-    return text
+    return text if text.endswith("%") or _ZONES.fullmatch(text) else str(parse_size(text))
 
 
 def _up_to_three(option: Option, text: str) -> list[str]:
@@ -170,11 +160,7 @@ def _size_ranges(option: Option, text: str) -> str:
     return ",".join(ranges)
 
 
-def _block_split(option: Option, text: str) -> str:
-    return ",".join(_one_split(split) for split in _up_to_three(option, text))
-
-
-def _one_split(text: str) -> str:
+def _block_split(text: str) -> str:
     entries, total, open_shares = [], 0, 0
     for entry in text.split(":"):
         size, slash, share = entry.partition("/")
@@ -186,10 +172,6 @@ def _one_split(text: str) -> str:
     if total > 100 or (total < 100 and not open_shares):
         raise InputError(f"{text!r} adds up to {total} %", hint="the shares must add up to 100")
     return ":".join(entries)
-
-
-def _duration(_option: Option, text: str) -> str:
-    return render_duration(parse_duration(text))
 
 
 def render_duration(seconds: float) -> str:
@@ -280,13 +262,15 @@ def _choice(option: Option, text: str) -> str:
 _READERS: dict[OptionKind, Callable[[Option, str], str]] = {
     OptionKind.SIZE: _sizes,
     OptionKind.SIZE_RANGE: _size_ranges,
-    OptionKind.BLOCK_SPLIT: _block_split,
-    OptionKind.DURATION: _duration,
+    OptionKind.BLOCK_SPLIT: lambda option, text: ",".join(
+        map(_block_split, _up_to_three(option, text))
+    ),
+    OptionKind.DURATION: lambda _, text: render_duration(parse_duration(text)),
     OptionKind.MICROSECONDS: _microseconds,
     OptionKind.INTEGER: _integers,
     OptionKind.BOOLEAN: _boolean,
     OptionKind.FLAG: _boolean,
     OptionKind.FLOATS: _floats,
     OptionKind.CHOICE: _choice,
-    OptionKind.TEXT: _text,
+    OptionKind.TEXT: lambda _, text: text,
 }

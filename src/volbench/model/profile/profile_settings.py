@@ -142,7 +142,7 @@ class Limits(LimitNumbers):
     """Limits that the provider declares for a volume."""
 
     name: str = ""  # volume type of the limits, such as ``aws/gp2``; may be empty
-    wanted: VolumeOfType | None = None  # what the limits follow from, until its size is known
+    wanted: VolumeOfType | None = None  # source of the limits, until its size is known
     # fields that are limits of the machine, which are lower than those of the volume
     machine_limits: tuple[str, ...] = ()
     machine_iops: float | None = None  # of all volumes of the machine together, sustained
@@ -188,7 +188,7 @@ class Until(Document):
     )
 
     @model_validator(mode="after")
-    def _can_be_judged(self) -> Self:
+    def _long_enough(self) -> Self:
         if self.block_s < MIN_BLOCK_S:
             reject(Fault(f"block must be at least {MIN_BLOCK_S:g} s", "make the blocks longer"))
         if self.window_s < MIN_BLOCKS * self.block_s:
