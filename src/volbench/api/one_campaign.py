@@ -252,7 +252,7 @@ class CampaignData:
         Raises:
             InputError: no frame has that name.
         """
-        return self._shared(name).copy()
+        return self._shared_frame(name).copy()
 
     def frame_once(self, name: str) -> pd.DataFrame:
         """Return a frame that the campaign does not keep, as charts read it.
@@ -267,7 +267,7 @@ class CampaignData:
             return frame_of(columns_of(self.table(name), columns))
         return frame_of(read_table(file, columns), is_done=True)
 
-    def _shared(self, name: str) -> pd.DataFrame:
+    def _shared_frame(self, name: str) -> pd.DataFrame:
         """Return a frame that nobody may change."""
         table = self.table(name)
         if name not in self._frames:
@@ -281,9 +281,9 @@ class CampaignData:
         """
         stored = self._storage()
         if name == "summary" or name in self._tables or not stored.is_current(name):
-            return self._shared(name)
+            return self._shared_frame(name)
         if not stored.is_intact(name):
-            return self._shared(name)  # which rebuilds it
+            return self._shared_frame(name)  # which rebuilds it
         unread = {column.name for column in IDENTITY} - {"run", "group"} | _UNJUDGED
         if not any(run.step for run in self.campaign.runs):
             unread.add("utc" if name == "series" else "")  # only clients of a step share a clock
@@ -317,7 +317,7 @@ class CampaignData:
         self.store_tables()
         stored = self._storage()
         if stored.is_current(name) and not stored.is_intact(name):
-            stored.keep([self._judged()] if name in DERIVED else self._read())
+            stored.keep([self._judged_tables()] if name in DERIVED else self._read_tables())
         return stored.path(name) if stored.is_current(name) else None
 
     def store_tables(self, *, processes: int = 1, tell: Tell = NOBODY) -> None:
@@ -346,8 +346,8 @@ class CampaignData:
             with suppress(ArchiveError):  # a damaged file is a changed one
                 kept[name] = stored.read(name)
         self._forget()
-        self._tables |= joined_tables(self._read()) if current else {}
-        self._tables |= self._judged() if {*current} & {*DERIVED} else {}
+        self._tables |= joined_tables(self._read_tables()) if current else {}
+        self._tables |= self._judged_tables() if {*current} & {*DERIVED} else {}
         return [name for name, table in kept.items() if not same_rows(table, self._tables[name])]
 
     def context(self) -> Context:
@@ -393,28 +393,28 @@ class CampaignData:
                     self._tables[name] = stored.read(name)
                     return
             if name in DERIVED:
-                made = self._judged()
+                made = self._judged_tables()
                 stored.keep([made])
-            elif stored.keep(self._read()) and stored.is_intact(name):
+            elif stored.keep(self._read_tables()) and stored.is_intact(name):
                 # The others stay on disk until they are asked for.
                 made = {name: stored.read(name)}
             else:
-                made = joined_tables(self._read())
+                made = joined_tables(self._read_tables())
             self._tables |= made
 
-    def _read(self) -> Iterator[dict[str, pa.Table]]:
+    def _read_tables(self) -> Iterator[dict[str, pa.Table]]:
         from volbench.ingest.campaign_tables import read_tables  # noqa: PLC0415 - slow
 
         plan, history, tell = self.campaign, self._history, self._tell
         return read_tables(self._layout, plan, history, processes=self._processes, tell=tell)
 
-    def _judged(self) -> dict[str, pa.Table]:
+    def _judged_tables(self) -> dict[str, pa.Table]:
         from volbench.api.opened_runs import judged_tables  # noqa: PLC0415 - slow to import
 
         return judged_tables(
             self.campaign,
             self.context(),
-            self._shared,
+            self._shared_frame,
             processes=self._processes,
             tell=self._tell,
         )

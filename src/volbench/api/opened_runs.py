@@ -28,7 +28,7 @@ def opened_runs(
     layout: Layout, archive: Archive, frame: Callable[[str], pd.DataFrame]
 ) -> Iterator[RunView]:
     """Return the runs of a campaign side by side."""
-    facts = {run.id: _facts(layout, run.id) for run in archive.campaign.runs}
+    facts = {run.id: _volume_facts(layout, run.id) for run in archive.campaign.runs}
     return run_views(
         archive.campaign,
         frame,
@@ -91,7 +91,7 @@ def judged_tables(
     }
 
 
-def _facts(layout: Layout, run_id: str) -> VolumeFacts | None:
+def _volume_facts(layout: Layout, run_id: str) -> VolumeFacts | None:
     # Where they are damaged, the summary says so.
     with suppress(OutputError):
         return read_facts(layout.run(run_id))

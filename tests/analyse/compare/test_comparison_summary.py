@@ -12,7 +12,7 @@ from tests.analyse.compared_rows import no_findings, rows_of
 from volbench.analyse.compare.comparison import (
     Comparison,
     Question,
-    _kind,
+    _kind_of_cell,
     compare,
     headlines,
     means_over_workloads,
@@ -171,4 +171,4 @@ def test_ratios_without_intervals_say_what_is_better(
 )
 def test_the_order_of_ios_is_named_where_it_is_known(pattern: str | None, kind: str) -> None:
     """Normal output without the line of its job does not say whether reads are random."""
-    assert _kind(pd.Series({"direction": "read", "rw": pattern}, dtype=object)) == kind
+    assert _kind_of_cell(pd.Series({"direction": "read", "rw": pattern}, dtype=object)) == kind

@@ -17,7 +17,7 @@ from tests.analyse.findings.conftest import (
 from tests.analyse.noise import noisy, restless, times
 from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.findings import find
-from volbench.analyse.findings.rate_rules import _at_edges, _declines, _is_small
+from volbench.analyse.findings.rate_rules import _declines, _is_small, _is_start_or_end
 from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.time.steady_state import State, judge_steady
 from volbench.model.results.finding import Finding, Severity
@@ -116,7 +116,7 @@ def test_steady_noise_is_rarely_warned_of(seconds: int) -> None:
         (verdict.state is State.NOISY and _declines(verdict))
         or (
             verdict.state in {State.STEPPED, State.DRIFTING}
-            and not (_at_edges(verdict) or _is_small(verdict))
+            and not (_is_start_or_end(verdict) or _is_small(verdict))
         )
         for verdict in judged
     ]

@@ -51,20 +51,16 @@ _MIN_USUAL_SHARE = 0.5
 # Noticed by: benchmarks/truth.py
 _MIN_QUEUED_RATIO = 2.0
 # The same ratio where I/Os did not all wait alike, if 99 % took half as long; chosen on the even
-# seeds of the truth benchmark.
-# Noticed by: benchmarks/truth.py
+# seeds of the truth benchmark. Noticed by: benchmarks/truth.py
 _MIN_QUEUED_RATIO_UNEVEN = 8.0
 # Percentile 30 (or 1) over the mean latency from which all I/Os wait alike; chosen on the even
-# seeds of the truth benchmark.
-# Noticed by: benchmarks/truth.py
+# seeds of the truth benchmark. Noticed by: benchmarks/truth.py
 _MIN_UNIFORM_RATIO = 0.7
 # Percentile 70 over 30 up to which all I/Os wait alike; stolen CPU time moves neither; chosen on
-# the even seeds of the truth benchmark.
-# Noticed by: benchmarks/truth.py
+# the even seeds of the truth benchmark. Noticed by: benchmarks/truth.py
 _MAX_MIDDLE_RATIO = 1.15
 # Spread of samples of a limit that is not always reached, where all I/Os wait; chosen on the even
-# seeds of the truth benchmark.
-# Noticed by: benchmarks/truth.py
+# seeds of the truth benchmark. Noticed by: benchmarks/truth.py
 _MAX_FLAT_SPREAD_UNREACHED = 0.10
 # Mean over minimum latency, and percentile 1 over the mean, of large I/Os: the fastest takes
 # longer, so they have to be more uniform; chosen on the even seeds of the truth benchmark.
@@ -101,14 +97,14 @@ def reduction(view: RunView, direction: str) -> tuple[list[str], list[str]] | No
         if not rows.empty
     ]
     share = min(stored, default=written) / written
-    causes = [*_of_data(view), *_of_filesystem(view)]
+    causes = [*_data_reasons(view), *_filesystem_reasons(view)]
     if share >= _MAX_STORED_SHARE or not causes:
         return None
     seen = f"the device wrote {100 * share:.0f} % of what the run wrote"
     return [seen, *causes], ["a cache below the filesystem would look the same"]
 
 
-def _of_data(view: RunView) -> Iterator[str]:
+def _data_reasons(view: RunView) -> Iterator[str]:
     """Yield what makes the data of a run easy to store for less."""
     for load in view.workloads:
         if not load.writes:
@@ -126,7 +122,7 @@ def _compressible(load: WorkloadSpec) -> int:
     return max(load.number(name, default=0) for name in names)
 
 
-def _of_filesystem(view: RunView) -> Iterator[str]:
+def _filesystem_reasons(view: RunView) -> Iterator[str]:
     facts = view.volume
     if facts is None:
         return
@@ -239,7 +235,15 @@ def explain_level(
     case = _Case(view, rates, others)
     if not case.iops > 0:
         return case.explanation(Cause.UNKNOWN, 0.0, [], ["no I/O completed at the end"])
-    for judge in (_paced, _reduced, _declared, _cpu, _compared, _queued, _latency):
+    for judge in (
+        _own_rate,
+        _reduced_data,
+        _declared_limit,
+        _cpu_limit,
+        _limit_by_comparison,
+        _limit_by_queue,
+        _latency_bound,
+    ):
         explanation = judge(case)
         if explanation is not None:
             return at_upper_edge(explanation, rates)
@@ -256,7 +260,7 @@ def explain_level(
     )
 
 
-def _paced(case: _Case) -> Explanation | None:
+def _own_rate(case: _Case) -> Explanation | None:
     """Explain a rate that the job itself asked for."""
     if not any(workload.is_paced for workload in case.view.workloads):
         return None
@@ -268,13 +272,13 @@ def _paced(case: _Case) -> Explanation | None:
     )
 
 
-def _reduced(case: _Case) -> Explanation | None:
+def _reduced_data(case: _Case) -> Explanation | None:
     """Explain a rate of data that storage keeps for less."""
     evidence = reduction(case.view, case.rates.direction)
     return None if evidence is None else case.explanation(Cause.REDUCTION, case.iops, *evidence)
 
 
-def _declared(case: _Case) -> Explanation | None:
+def _declared_limit(case: _Case) -> Explanation | None:
     """Explain a level by the nearest declared limit."""
     limits = case.view.run.limits
     sides = (
@@ -291,7 +295,7 @@ def _declared(case: _Case) -> Explanation | None:
         (off, cause, level, limit, written)
         for cause, level, declared, written in sides
         for limit in declared
-        if limit and (off := _distance(level, edge, limit)) <= MAX_DISTANCE_FROM_LIMIT
+        if limit and (off := _distance_from_limit(level, edge, limit)) <= MAX_DISTANCE_FROM_LIMIT
     ]
     if not near:
         return None
@@ -301,26 +305,26 @@ def _declared(case: _Case) -> Explanation | None:
         reasons.append(f"flat within {100 * case.rates.last.spread:.1f} %")
     against = [] if len(near) == 1 else ["the other limit is near as well"]
     if not case.rates.at_device:
-        reasons += _waiting(case)
+        reasons += _queue_reasons(case)
         if case.rates.depth == 1:
             against.append("with one I/O in flight its latency may be the limit")
     return case.explanation(cause, level, reasons, against)
 
 
-def _distance(level: float, edge: float, limit: float) -> float:
+def _distance_from_limit(level: float, edge: float, limit: float) -> float:
     """Return the relative distance of a level, or of its upper edge, from a limit."""
     off = abs(level / limit - 1)
     return off if math.isnan(edge) else min(off, abs(level * edge / limit - 1))
 
 
-def _waiting(case: _Case) -> list[str]:
+def _queue_reasons(case: _Case) -> list[str]:
     """Return the evidence that I/Os queue, if they do."""
     rates = case.rates
     times, low_share = _MIN_QUEUED_RATIOS_LARGE
     close = rates.lat_mean_s >= times * rates.lat_min_s
     close = close and rates.lat_low_s >= low_share * rates.lat_mean_s
     waits = close or (
-        rates.lat_mean_s >= _MIN_QUEUED_RATIO * rates.lat_min_s and not _differs(rates)
+        rates.lat_mean_s >= _MIN_QUEUED_RATIO * rates.lat_min_s and not _waits_unevenly(rates)
     )
     if rates.depth > 1 and waits:
         return [
@@ -332,7 +336,7 @@ def _waiting(case: _Case) -> list[str]:
     return []
 
 
-def _differs(rates: Rates) -> bool:
+def _waits_unevenly(rates: Rates) -> bool:
     """Return whether I/Os are known to take different times, as those that do not wait do."""
     return rates.lat_p70_s > _MAX_MIDDLE_RATIO * (1 + rates.last.spread / 2) * rates.lat_p30_s
 
@@ -340,17 +344,19 @@ def _differs(rates: Rates) -> bool:
 def _is_uniform(rates: Rates) -> bool:
     """Return whether all I/Os wait alike, by the percentiles that are known."""
     if not math.isnan(rates.lat_p70_s):
-        return not _differs(rates) and rates.lat_p30_s >= _MIN_UNIFORM_RATIO * rates.lat_mean_s
+        return (
+            not _waits_unevenly(rates) and rates.lat_p30_s >= _MIN_UNIFORM_RATIO * rates.lat_mean_s
+        )
     return rates.lat_low_s >= _MIN_UNIFORM_RATIO * rates.lat_mean_s
 
 
-def _cpu(case: _Case) -> Explanation | None:
+def _cpu_limit(case: _Case) -> Explanation | None:
     """Explain a level by saturated CPUs."""
     evidence = cpu_evidence(case.view, case.rates)
     return None if evidence is None else case.explanation(Cause.CPU, case.iops, *evidence)
 
 
-def _compared(case: _Case) -> Explanation | None:
+def _limit_by_comparison(case: _Case) -> Explanation | None:
     """Infer a limit from a run with more or larger I/Os in flight that gained nothing."""
     if case.rates.depth == 1 and not case.rates.at_device:
         return None
@@ -362,14 +368,14 @@ def _compared(case: _Case) -> Explanation | None:
             and min(rates.depth, case.rates.depth) > 1
         ):
             text = f"{other.run.job} with {rates.depth} in flight reached the same IOPS"
-            return _inferred(case, [text, *_waiting(case)])
+            return _inferred_limit(case, [text, *_queue_reasons(case)])
     return None
 
 
-def _queued(case: _Case) -> Explanation | None:
+def _limit_by_queue(case: _Case) -> Explanation | None:
     """Infer a limit from a single run: a flat rate, and I/Os that all wait equally long."""
     rates = case.rates
-    waiting, spread = _waiting(case), rates.last.spread
+    waiting, spread = _queue_reasons(case), rates.last.spread
     is_far = rates.lat_p30_s >= _MIN_QUEUED_RATIO * rates.lat_min_s
     is_uniform = _is_uniform(rates) and spread <= (
         _MAX_FLAT_SPREAD_UNREACHED if is_far else MAX_FLAT_SPREAD
@@ -384,7 +390,7 @@ def _queued(case: _Case) -> Explanation | None:
     else:
         reasons.append(f"99 % of I/Os took at least {format_latency(rates.lat_low_s)}")
     against = [] if is_uniform else ["not all I/Os waited equally long"]
-    return _inferred(case, reasons, against)
+    return _inferred_limit(case, reasons, against)
 
 
 def _is_constant(case: _Case) -> bool:
@@ -405,7 +411,7 @@ def _littles_law(rates: Rates) -> str:
     )
 
 
-def _inferred(
+def _inferred_limit(
     case: _Case, speaks_for: Sequence[str], speaks_against: Sequence[str] = ()
 ) -> Explanation:
     """Explain a level by a limit that nobody declared."""
@@ -419,14 +425,14 @@ def _inferred(
     return case.explanation(cause, level, speaks_for, [*against, *speaks_against])
 
 
-def _latency(case: _Case) -> Explanation | None:
+def _latency_bound(case: _Case) -> Explanation | None:
     """Explain a level by Little's law: I/Os in flight / latency, without queueing."""
     rates = case.rates
     if rates.at_device or not rates.lat_mean_s > 0:
         return None
     expected = rates.depth / rates.lat_mean_s
     far_s = _MIN_QUEUED_RATIO_UNEVEN * rates.lat_min_s
-    queued = _waiting(case) or (rates.lat_mean_s >= far_s and rates.lat_low_s >= far_s / 2)
+    queued = _queue_reasons(case) or (rates.lat_mean_s >= far_s and rates.lat_low_s >= far_s / 2)
     if abs(case.iops / expected - 1) > 0.15 or (rates.depth > 1 and queued):
         return None
     reasons = [_littles_law(rates)]
@@ -461,9 +467,9 @@ def explain(
     events = [
         at_upper_edge(event, rates) for event in explain_events(view, rates, earlier or Earlier())
     ]
-    level = explain_level(view, rates, others=_comparable(view, direction, others))
+    level = explain_level(view, rates, others=_comparable_runs(view, direction, others))
     if level.cause is Cause.CPU:
-        events = [_of_the_host(event) for event in events]
+        events = [_dip_of_host(event) for event in events]
     binding = [event for event in events if event.cause in _BINDING]
     further = [event for event in events if event.cause not in _BINDING]
     ran_out = any(event.cause is Cause.CREDITS for event in binding)
@@ -477,7 +483,7 @@ def explain(
     return (level, *binding, *further)
 
 
-def _of_the_host(event: Explanation) -> Explanation:
+def _dip_of_host(event: Explanation) -> Explanation:
     """Return a dip of a run that the CPU limits: the host is as likely to be its cause."""
     if event.cause is not Cause.NEIGHBOUR:
         return event
@@ -489,7 +495,7 @@ def _of_the_host(event: Explanation) -> Explanation:
     )
 
 
-def _comparable(
+def _comparable_runs(
     view: RunView, direction: str, others: Sequence[RunView]
 ) -> list[tuple[RunView, Rates]]:
     """Return finished runs of the same direction on the same volume, with their rates."""

@@ -79,7 +79,7 @@ class Context:
             self._steady[key] = replace(
                 judged,
                 to_s=judged.to_s if swing is None else float(t_s[-1]),  # means end before
-                state=_state_of(judged, jumps, is_felt=is_felt),
+                state=_state_with_jumps(judged, jumps, is_felt=is_felt),
                 changes=place_in_gaps(jumps, t_s, *everything),
             )
         return self._steady[key]
@@ -105,7 +105,7 @@ class Context:
         """Return the load of all clients on a run's volume in its step; None for a single one."""
         if view.run.volume.kind is VolumeKind.UNKNOWN or not view.run.step:
             return None
-        key = _place_of(view)
+        key = _volume_in_step(view)
         clients = self._clients[key]
         if len(clients) < 2:
             return None
@@ -233,7 +233,7 @@ class Context:
     def _clients(self) -> dict[tuple[str, int, str], list[RunView]]:
         clients: dict[tuple[str, int, str], list[RunView]] = {}
         for view in self.views:
-            clients.setdefault(_place_of(view), []).append(view)
+            clients.setdefault(_volume_in_step(view), []).append(view)
         return clients
 
     @cached_property
@@ -289,7 +289,7 @@ class Context:
         return [other for _, _, other in nearest]
 
 
-def _state_of(judged: Steadiness, jumps: Sequence[Change], *, is_felt: bool) -> State:
+def _state_with_jumps(judged: Steadiness, jumps: Sequence[Change], *, is_felt: bool) -> State:
     """Return the verdict with the jumps that are real, and whether it swings."""
     is_flat = judged.drift_bound <= MAX_DRIFT
     state = judged.state
@@ -298,7 +298,7 @@ def _state_of(judged: Steadiness, jumps: Sequence[Change], *, is_felt: bool) -> 
     return State.NOISY if state in {State.STEADY, State.TOO_SHORT} and is_felt else state
 
 
-def _place_of(view: RunView) -> tuple[str, int, str]:
+def _volume_in_step(view: RunView) -> tuple[str, int, str]:
     return view.run.host, view.run.step, view.run.volume.target
 
 
@@ -359,11 +359,11 @@ def verdict_rows(context: Context, views: Sequence[RunView] | None = None) -> li
         for view in (context.views if views is None else views)
         if view.is_finished and view.run.tool is not Tool.WATCH  # its rate is what was asked for
         for direction in directions(view)
-        for row in _rows(view, direction, context)
+        for row in _verdict_rows(view, direction, context)
     ]
 
 
-def _rows(view: RunView, direction: str, context: Context) -> Sequence[Row]:
+def _verdict_rows(view: RunView, direction: str, context: Context) -> Sequence[Row]:
     t_s, iops = rate_per_s(view, "iops", direction=direction)
     if not len(t_s):
         return ()
@@ -434,7 +434,7 @@ def _explained(explanations: Sequence[Explanation], limits: Limits) -> Row:
         names = ("bottleneck", "limited_by", "bottleneck_level", "causes", "explanation")
         return dict.fromkeys(names)
     return {
-        "limited_by": _limited_by(explanations[0], limits),
+        "limited_by": _bottleneck_side(explanations[0], limits),
         "causes": ", ".join(dict.fromkeys(each.cause.value for each in explanations)),
         "bottleneck": explanations[0].cause.value,
         "bottleneck_level": explanations[0].level,
@@ -442,7 +442,7 @@ def _explained(explanations: Sequence[Explanation], limits: Limits) -> Row:
     }
 
 
-def _limited_by(level: Explanation, limits: Limits) -> str | None:
+def _bottleneck_side(level: Explanation, limits: Limits) -> str | None:
     """Return where a bottleneck is; None if it is unknown."""
     field_of = {Cause.IOPS_LIMIT: "iops", Cause.BANDWIDTH_LIMIT: "bandwidth_bytes_per_s"}
     name = field_of.get(level.cause, "")

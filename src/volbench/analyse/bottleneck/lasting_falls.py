@@ -41,8 +41,7 @@ _MIN_MEMORY_BYTES_PER_S = 1e9
 # Noticed by: test_lasting_falls.py::test_undeclared_credits_need_every_sign_of_a_throttle
 _MAX_CACHED_S = 300e-6
 # Percentile 10 over the mean latency before a fall from which I/Os waited alike; chosen on the even
-# seeds of the truth benchmark.
-# Noticed by: benchmarks/truth.py
+# seeds of the truth benchmark. Noticed by: benchmarks/truth.py
 _MIN_SIMILAR_RATIO = 0.8
 # Share of the time after a fall that the host disturbed, less that before it, from which the host
 # caused it: a majority. Noticed by: benchmarks/truth.py

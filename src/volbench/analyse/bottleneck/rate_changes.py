@@ -26,8 +26,7 @@ from volbench.model.results.finding import WORDS, Cause, Explanation
 from volbench.units import counted_noun, format_capacity, format_count, format_duration
 
 # Smallest fall that is explained; smaller steps are only reported; chosen on the even seeds of the
-# truth benchmark.
-# Noticed by: benchmarks/truth.py
+# truth benchmark. Noticed by: benchmarks/truth.py
 MIN_FALL = 0.15
 # Stalls that are explained one by one; more make one sentence.
 # Noticed by: test_rate_changes.py::test_many_stalls_are_one_explanation
@@ -36,19 +35,16 @@ _MAX_SINGLE_STALLS = 5
 # Noticed by: test_explain.py::test_a_neighbour_explains_a_temporary_drop
 _MIN_DIP_STEAL_PERCENT = 3.0
 # Share of the earlier level from which a rate has recovered; chosen on the even seeds of the truth
-# benchmark.
-# Noticed by: benchmarks/truth.py
+# benchmark. Noticed by: benchmarks/truth.py
 _MIN_BACK = 0.9
 # Penalty at the start from which a rise is explained; chosen on the even seeds of the truth
-# benchmark.
-# Noticed by: test_explain.py::test_warming_blocks_explain_a_climb
+# benchmark. Noticed by: test_explain.py::test_warming_blocks_explain_a_climb
 _MIN_CLIMB = 0.3
 # Shortest climb: what is shorter is the start of fio, of a disk or of a connection.
 # Noticed by: test_rate_changes.py::test_the_first_second_is_not_a_ramp_up
 _MIN_CLIMB_S = 2.0
 # Share of the first rate below which a run that stalls again and again has become slow; chosen on
-# the even seeds of the truth benchmark.
-# Noticed by: benchmarks/truth.py
+# the even seeds of the truth benchmark. Noticed by: benchmarks/truth.py
 _MAX_SLOW = 0.7
 # A single stall from which the rest of a run may be slow because of it.
 # Noticed by: test_lasting_falls.py::test_writes_that_stall_repeatedly_have_become_slow
@@ -64,16 +60,14 @@ _MIN_REACHED = 0.97
 # Noticed by: test_sustained_level.py::test_dips_in_the_first_seconds_are_not_a_ramp_up
 _MAX_REACHED_SHARE = 0.3
 # Distance of the mean of a climb from the plateau, in standard errors; chosen on the even seeds of
-# the truth benchmark.
-# Noticed by: benchmarks/truth.py
+# the truth benchmark. Noticed by: benchmarks/truth.py
 _MIN_CLIMB_ERRORS = 2.5
 # Intervals that both levels of a single step last at least; chosen on the even seeds of the truth
 # benchmark.
 # Noticed by: test_rate_changes.py::test_a_rise_in_one_step_may_have_another_cause_than_warm_blocks
 _MIN_STEP_INTERVALS = 4
 # A rise that ends by then may be the ramp-up of a drive, whose power states and queues take
-# seconds.
-# Noticed by: test_rate_changes.py::test_a_short_climb_of_a_volume_may_be_a_ramp_up
+# seconds. Noticed by: test_rate_changes.py::test_a_short_climb_of_a_volume_may_be_a_ramp_up
 _MAX_RAMP_S = 15.0
 
 
@@ -84,18 +78,18 @@ def explain_events(view: RunView, rates: Rates, earlier: Earlier) -> tuple[Expla
     stalls = [(begin, end) for begin, end in spans if end - begin >= least_s - 1e-6]
     if slowdown := _slowdown(view, rates, stalls):
         return (slowdown,)
-    events = [*_stalled(rates, stalls), *_steps(view, rates, stalls)]
+    events = [*_stall_events(rates, stalls), *_fall_events(view, rates, stalls)]
     if not events and (climb := _climb(view, rates, earlier)):
         return (climb,)
     return tuple(sorted(events, key=lambda event: event.from_s))
 
 
-def _stalled(rates: Rates, stalls: list[tuple[float, float]]) -> list[Explanation]:
+def _stall_events(rates: Rates, stalls: list[tuple[float, float]]) -> list[Explanation]:
     """Explain each stall, or many of them together."""
     if len(stalls) <= _MAX_SINGLE_STALLS:
-        return [_stall(rates, *stall) for stall in stalls]
+        return [_stall_event(rates, *stall) for stall in stalls]
     shortest, *_, longest = sorted(end - begin for begin, end in stalls)
-    whole = _stall(rates, stalls[0][0], stalls[-1][1])
+    whole = _stall_event(rates, stalls[0][0], stalls[-1][1])
     reason = (
         f"no {rates.direction} completed in {len(stalls)} stalls of {format_duration(shortest)} to"
         f" {format_duration(longest)}"
@@ -105,7 +99,7 @@ def _stalled(rates: Rates, stalls: list[tuple[float, float]]) -> list[Explanatio
     ]
 
 
-def _stall(rates: Rates, from_s: float, to_s: float) -> Explanation:
+def _stall_event(rates: Rates, from_s: float, to_s: float) -> Explanation:
     return Explanation(
         cause=Cause.STALL,
         direction=rates.direction,
@@ -157,7 +151,9 @@ def _slowdown(view: RunView, rates: Rates, stalls: list[tuple[float, float]]) ->
     )
 
 
-def _steps(view: RunView, rates: Rates, stalls: list[tuple[float, float]]) -> list[Explanation]:
+def _fall_events(
+    view: RunView, rates: Rates, stalls: list[tuple[float, float]]
+) -> list[Explanation]:
     """Explain falls of the level; a rise that ends one belongs to it."""
     events = []
     for index, change in enumerate(rates.changes):

@@ -15,18 +15,15 @@ from volbench.model.results.finding import WORDS, Cause, Explanation
 from volbench.units import format_count, format_rate
 
 # Relative distance of two levels that count as equal: doubling the queue depth gains more without a
-# limit.
-# Noticed by: test_explain.py::test_a_second_queue_depth_shows_a_limit
+# limit. Noticed by: test_explain.py::test_a_second_queue_depth_shows_a_limit
 MAX_SAME_DISTANCE = 0.05
 # Block size from which a limit is that of bandwidth, if nothing else says which: providers convert
-# at 16 to 256 KiB.
-# Noticed by: test_explain.py::test_limits_of_large_blocks_are_those_of_bandwidth
+# at 16 to 256 KiB. Noticed by: test_explain.py::test_limits_of_large_blocks_are_those_of_bandwidth
 _MIN_LARGE_BYTES = 64 * 1024
 _MIB = 2**20
 _ROUND_IOPS = 100.0
 # Relative distance from a multiple of 5 within which a level is a limit that is sold; chosen on the
-# even seeds of the truth benchmark.
-# Noticed by: benchmarks/truth.py
+# even seeds of the truth benchmark. Noticed by: benchmarks/truth.py
 _MAX_ROUND_DISTANCE = 0.005
 _LIMITS = frozenset({Cause.IOPS_LIMIT, Cause.BANDWIDTH_LIMIT, Cause.CREDITS})
 # Causes that a limit is part of, or that often end at one
@@ -35,8 +32,7 @@ _CLIMBS = frozenset({Cause.WARMING, Cause.RAMP_UP})
 # Events after which the level is the one before: their seconds are left out, not what precedes
 _TEMPORARY = frozenset({Cause.STALL, Cause.NEIGHBOUR, Cause.HOST_NOISE})
 # Relative distance of the levels before and after a temporary event to be taken as one; chosen on
-# the even seeds of the truth benchmark.
-# Noticed by: benchmarks/truth.py
+# the even seeds of the truth benchmark. Noticed by: benchmarks/truth.py
 _MAX_LEVEL_CHANGE = 0.2
 # Scatter of the mean of the middle half over that of a mean, for normal noise.
 # Noticed by: test_sustained_level.py::test_the_interval_has_the_true_level_nineteen_times_in_twenty
@@ -122,18 +118,18 @@ def sustained_level(rates: Rates, explanations: Sequence[Explanation]) -> Level:
     if slower is not None and "stalls" in slower.evidence:
         after = rates.iops[rates.t_s > slower.from_s]
         if (after == 0).any():
-            return _over_cycles(after)
+            return _cycle_mean(after)
     last = rates.last
     climbed_s = max((each.to_s for name, each in causes.items() if name in _CLIMBS), default=0.0)
-    values = _at_level(rates, explanations, climbed_s=climbed_s)
+    values = _level_rates(rates, explanations, climbed_s=climbed_s)
     candidates = {candidate for each in explanations for candidate in each.candidates}
     may_be_limited = causes.keys() & _MAY_BE_LIMITED or WORDS[Cause.CREDITS] in candidates
     if may_be_limited and not math.isnan(last.ceiling):
-        return _below(values, last.ceiling)
+        return _edge_level(values, last.ceiling)
     return around(values)
 
 
-def _at_level(rates: Rates, explanations: Sequence[Explanation], *, climbed_s: float) -> Floats:
+def _level_rates(rates: Rates, explanations: Sequence[Explanation], *, climbed_s: float) -> Floats:
     """Return the rates of the last level, also before events that were temporary."""
     last, interval_s = rates.last, rates.interval_s
     latest_s = last.to_s - _MIN_INTERVALS * interval_s
@@ -179,7 +175,7 @@ def at_upper_edge(limit: Explanation, rates: Rates) -> Explanation:
     )
 
 
-def _over_cycles(values: Floats) -> Level:
+def _cycle_mean(values: Floats) -> Level:
     """Return the mean over whole cycles of a stall and what follows it, with that of its halves."""
     is_empty = values == 0
     begins = np.flatnonzero(is_empty & ~np.roll(is_empty, 1))
@@ -191,7 +187,7 @@ def _over_cycles(values: Floats) -> Level:
     return Level(mean, mean - off, mean + off)
 
 
-def _below(values: Floats, edge: float) -> Level:
+def _edge_level(values: Floats, edge: float) -> Level:
     """Return an upper edge; the limit may be a little above it, where it was hardly reached."""
     low, high = np.quantile(values, [0.75, 0.98])
     margin = _ROUNDING * edge

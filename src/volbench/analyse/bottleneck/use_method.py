@@ -67,7 +67,7 @@ def use_rows(
     rows = results.drop_duplicates("run")
     names = run_labels(rows)
     if not watched:
-        return _typed([])
+        return _typed_frame([])
     verdicts_of = {} if verdicts is None else dict(iter(verdicts.groupby("run", sort=False)))
     by_run = dict(iter(results.groupby("run", sort=False)))
     use_of_runs = []
@@ -78,9 +78,9 @@ def use_rows(
             {name: first[name] for name in _IDENTITY}
             | {"label": label}
             | _run_row(by_run[run], samples)
-            | _bottleneck(verdicts_of.get(run))
+            | _bottleneck_columns(verdicts_of.get(run))
         )
-    return _typed(use_of_runs)
+    return _typed_frame(use_of_runs)
 
 
 def run_labels(rows: pd.DataFrame) -> pd.Series[str]:
@@ -98,7 +98,7 @@ def fio_end_s(results: pd.DataFrame) -> float:
 def _run_row(results: pd.DataFrame, samples: pd.DataFrame) -> Row:
     """Return all columns of a run except identity and verdict."""
     end_s = fio_end_s(results)
-    during = _during(samples, end_s=end_s)
+    during = _samples_in_run(samples, end_s=end_s)
     iops = {f"{direction}_iops": _mean(during, f"{direction}_iops") for direction in _DIRECTIONS}
     rates = {
         f"{direction}_bw_bytes_per_s": _mean(during, f"{direction}_bw_bytes_per_s")
@@ -118,19 +118,19 @@ def _run_row(results: pd.DataFrame, samples: pd.DataFrame) -> Row:
         **rates,
         "limit_bw_bytes_per_s": limit_bw,
         "bw_percent": 100 * math.fsum(rates.values()) / limit_bw,
-        **_requests(during),
+        **_request_columns(during),
         **{name: _mean(during, name) for name in _SHARES},
-        **_dirty(samples, during),
+        **_dirty_columns(samples, during),
         "tail_s": tail_s,
         "tail_bytes": tail_bytes,
-        **_reached(results, samples, end_s=end_s),
+        **_bytes_reached(results, samples, end_s=end_s),
         "dirty_remaining_bytes": _dirty_remaining(results, samples),
         "io_errors": None if errors.empty else int(errors.sum()),
         "error": _max(results, "error"),
     }
 
 
-def _during(samples: pd.DataFrame, *, end_s: float) -> pd.DataFrame:
+def _samples_in_run(samples: pd.DataFrame, *, end_s: float) -> pd.DataFrame:
     """Return the samples of the time in which the tool did I/O.
 
     Complete intervals, if any; a shorter run gets all intervals that it overlaps.
@@ -152,7 +152,7 @@ def _mean(samples: pd.DataFrame, column: str, *, rate: str = "") -> float:
     return float(np.average(values[known], weights=shares[known])) if known.any() else math.nan
 
 
-def _requests(during: pd.DataFrame) -> Row:
+def _request_columns(during: pd.DataFrame) -> Row:
     """Return mean latency and size of requests, weighted by the requests per interval."""
     return {
         f"{direction}_{what}": _mean(during, f"{direction}_{what}", rate=f"{direction}_iops")
@@ -161,7 +161,7 @@ def _requests(during: pd.DataFrame) -> Row:
     }
 
 
-def _dirty(samples: pd.DataFrame, during: pd.DataFrame) -> Row:
+def _dirty_columns(samples: pd.DataFrame, during: pd.DataFrame) -> Row:
     """Return the peak of dirty pages, and its rise over the last sample before the run.
 
     Without such a sample the first of the run is the baseline; a single sample shows no growth.
@@ -196,7 +196,7 @@ def write_back_tail(samples: pd.DataFrame, *, end_s: float) -> tuple[float, floa
     return lasted, total
 
 
-def _reached(results: pd.DataFrame, samples: pd.DataFrame, *, end_s: float) -> Row:
+def _bytes_reached(results: pd.DataFrame, samples: pd.DataFrame, *, end_s: float) -> Row:
     """Return the tool's bytes and the device's, in the directions that the tool moved."""
     is_tool = results["direction"].isin(_DIRECTIONS) & ~is_watched(results)
     moved = results[is_tool].dropna(subset=["io_bytes"])
@@ -243,7 +243,7 @@ def _laid_out(samples: pd.DataFrame, column: str) -> float:
     return 0.0 if math.isnan(laid_out) else min(laid_out, float(interval_s[first] * rate[first]))
 
 
-def _bottleneck(verdicts: pd.DataFrame | None) -> Row:
+def _bottleneck_columns(verdicts: pd.DataFrame | None) -> Row:
     """Return the bottleneck of a run, joined over its directions."""
     if verdicts is None:
         return {}
@@ -266,7 +266,7 @@ def _max(results: pd.DataFrame, column: str) -> float:
     return float(results[column].astype("float64").max())
 
 
-def _typed(rows: Sequence[Row]) -> pd.DataFrame:
+def _typed_frame(rows: Sequence[Row]) -> pd.DataFrame:
     """Return rows as a frame with the column types of `USE`, even if empty."""
     kinds = {"string": "string", "int": "Int64", "float": "float64", "bool": "boolean"}
     frame = pd.DataFrame(rows, columns=[column.name for column in USE])

@@ -61,10 +61,10 @@ def device_kind(view: RunView) -> DeviceKind:
     if any(disk.startswith(("ram", "zram")) for disk in (name, *below)):
         return DeviceKind.MEMORY
     named = (kind for prefix, kind in _BY_NAME.items() if name.startswith(prefix))
-    return next(named, None) or _by_facts(view, is_nvme=name.startswith("nvme"))
+    return next(named, None) or _kind_by_facts(view, is_nvme=name.startswith("nvme"))
 
 
-def _by_facts(view: RunView, *, is_nvme: bool) -> DeviceKind:
+def _kind_by_facts(view: RunView, *, is_nvme: bool) -> DeviceKind:
     """Return the kind of a disk whose name may be that of a local or of a virtual one."""
     facts, limits = view.volume, view.run.limits
     hypervisor = view.host.virtualization if view.host is not None else ""

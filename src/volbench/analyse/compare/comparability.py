@@ -107,7 +107,7 @@ class Difference:
         """The difference with both values, without the cell."""
         name = self.fact.name.removeprefix(LABEL_PREFIX)
         if len(self.sides) == 1:
-            values = _joined(self.values)
+            values = _values_text(self.values)
             return f"{name}: {self.sides[0]} has {values} among repeats that would be pooled"
         pairs = zip(self.values, self.sides, strict=True)
         return f"{name}: " + ", ".join(f"{value} in {side}" for value, side in pairs)
@@ -135,17 +135,17 @@ def check_comparable(
         Differences that are only reported or were allowed, and what is not known.
     """
     differences = list(_differences(rows, facts, base, reported))
-    noted = _by_words([each for each in differences if each.weight is Weight.REPORT])
+    noted = _cells_by_words([each for each in differences if each.weight is Weight.REPORT])
     remarks = [f"comparable with reservations: {text}" for text in noted]
     kept = [each for each in differences if each.weight is Weight.REFUSE]
     granted = [difference for difference in kept if difference.fact.name in allowed]
-    remarks += [f"allowed to differ: {text}" for text in _by_words(granted)]
+    remarks += [f"allowed to differ: {text}" for text in _cells_by_words(granted)]
     refused = [difference for difference in kept if difference.fact.name not in allowed]
     if refused:
-        differing = Comparability(_facts_of(differences, allowed))
+        differing = Comparability(_differing_facts(differences, allowed))
         raise _refusal(refused, differing, compares_values=compares_values)
     return Comparability(
-        _facts_of(differences, allowed), tuple(remarks), tuple(_unknown(rows, facts))
+        _differing_facts(differences, allowed), tuple(remarks), tuple(_unknown_facts(rows, facts))
     )
 
 
@@ -156,7 +156,7 @@ _EFFECTS = {
 }
 
 
-def _facts_of(
+def _differing_facts(
     differences: Sequence[Difference], allowed: Collection[str]
 ) -> tuple[DifferingFact, ...]:
     """Return the differences without their cells, the weightiest first."""
@@ -168,7 +168,7 @@ def _facts_of(
         DifferingFact(
             name,
             Effect.ALLOWED if weight is Weight.REFUSE and name in granted else _EFFECTS[weight],
-            dict(zip(sides, values if len(sides) > 1 else [_joined(values)], strict=True)),
+            dict(zip(sides, values if len(sides) > 1 else [_values_text(values)], strict=True)),
             tuple(dict.fromkeys(where)),
         )
         for (name, weight, sides, values), where in cells.items()
@@ -187,7 +187,7 @@ def value_text(name: str, value: object) -> str:
     return str(value)
 
 
-def _joined(values: Sequence[str]) -> str:
+def _values_text(values: Sequence[str]) -> str:
     """Return values in one text, the first few of many."""
     if len(values) <= _MAX_NAMED:
         return " and ".join(values)
@@ -212,10 +212,10 @@ def _differences(
             continue
         for _, cell in rows.groupby("cell", sort=False):
             if len(values_of(cell, name)) > 1:
-                yield from _in_cell(cell, fact, base)
+                yield from _differences_in_cell(cell, fact, base)
 
 
-def _in_cell(cell: pd.DataFrame, fact: Fact, base: str) -> Iterator[Difference]:
+def _differences_in_cell(cell: pd.DataFrame, fact: Fact, base: str) -> Iterator[Difference]:
     where = str(cell["label"].iloc[0])
     values = {
         str(side): tuple(
@@ -230,11 +230,11 @@ def _in_cell(cell: pd.DataFrame, fact: Fact, base: str) -> Iterator[Difference]:
     others = values[base]
     for side, texts in values.items():
         if side != base and texts and others and set(texts) != set(others):
-            pair = (_joined(others), _joined(texts))
+            pair = (_values_text(others), _values_text(texts))
             yield Difference(fact, fact.between, (base, side), pair, where)
 
 
-def _unknown(rows: pd.DataFrame, facts: Collection[str]) -> list[str]:
+def _unknown_facts(rows: pd.DataFrame, facts: Collection[str]) -> list[str]:
     """Return the relevant facts that are unknown for some sides, one sentence per side."""
     sides = {str(side): side_rows for side, side_rows in rows.groupby("side", sort=False)}
     lacking: dict[str, list[str]] = {side: [] for side in sides}
@@ -246,7 +246,7 @@ def _unknown(rows: pd.DataFrame, facts: Collection[str]) -> list[str]:
     return [f"unknown for {side}: {', '.join(names)}" for side, names in lacking.items() if names]
 
 
-def _by_words(differences: Sequence[Difference]) -> dict[str, list[str]]:
+def _cells_by_words(differences: Sequence[Difference]) -> dict[str, list[str]]:
     """Return the text of each difference with its cells."""
     cells_by_words: dict[str, list[str]] = {}
     for difference in differences:
@@ -257,7 +257,7 @@ def _by_words(differences: Sequence[Difference]) -> dict[str, list[str]]:
 def _refusal(
     refused: Sequence[Difference], comparability: Comparability, *, compares_values: bool
 ) -> IncomparableError:
-    lines = [f"  {reason} ({_places(cells)})" for reason, cells in _by_words(refused).items()]
+    lines = [f"  {reason} ({_places(cells)})" for reason, cells in _cells_by_words(refused).items()]
     if len(lines) > _MAX_LINES:
         lines = [*lines[:_MAX_LINES], f"  and {len(lines) - _MAX_LINES} more"]
     names = comparability.refused

@@ -213,19 +213,25 @@ def compare(
     remarks += [*comparability.remarks, *comparability.unknown]
     measures = [known_latency(measure, rows) for measure in measures]
     remarks += steadiness_remarks(rows, [measure.column for measure in measures])
-    remarks += [remark for measure in measures for remark in _unreported(measure, rows)]
-    merged = cache(partial(_bins_of, tuple(sides), bins))
+    remarks += [remark for measure in measures for remark in _unreported_remarks(measure, rows)]
+    merged = cache(partial(_latency_bins, tuple(sides), bins))
     repeats = [_repeats(rows, measure, merged) for measure in measures]
     remarks += [
-        remark for pair in zip(measures, repeats, strict=True) for remark in _unmerged(*pair)
+        remark
+        for pair in zip(measures, repeats, strict=True)
+        for remark in _unmerged_remarks(*pair)
     ]
     groups = [groups_of(part) for part in repeats]
-    compared = list(_compared(rows, measures, groups, by, base, warnings))
-    remarks += [*_copies(compared), *_drifts(compared), *stall_remarks(rows, warnings, base=base)]
-    return replace(_judged(compared, question, remarks), comparability=comparability)
+    compared = list(_compare_cells(rows, measures, groups, by, base, warnings))
+    remarks += [
+        *_copy_remarks(compared),
+        *_drift_remarks(compared),
+        *stall_remarks(rows, warnings, base=base),
+    ]
+    return replace(_judge_together(compared, question, remarks), comparability=comparability)
 
 
-def _drifts(compared: Sequence[Compared]) -> Iterator[str]:
+def _drift_remarks(compared: Sequence[Compared]) -> Iterator[str]:
     """Yield the largest drift within a side of comparisons that are not paired, in one sentence."""
     found = [
         (drift, side, row)
@@ -243,7 +249,7 @@ def _drifts(compared: Sequence[Compared]) -> Iterator[str]:
         )
 
 
-def _copies(compared: Sequence[Compared]) -> Iterator[str]:
+def _copy_remarks(compared: Sequence[Compared]) -> Iterator[str]:
     """Yield the candidates that have the base's rates to the last digit."""
     rated = [row for row in compared if not row.measure.is_latency]
     for candidate in dict.fromkeys(row.candidate for row in rated):
@@ -271,7 +277,7 @@ def _check_left(
             raise ComparisonError(f"no runs are left in {name}{reasons}", hint=hint)
 
 
-def _compared(
+def _compare_cells(
     rows: pd.DataFrame,
     measures: Sequence[Measure],
     groups: Sequence[Mapping[tuple[str, str], Group]],
@@ -290,7 +296,7 @@ def _compared(
         common: dict[str, Any] = {
             "label": str(first["label"]),
             "direction": str(first["direction"]),
-            "kind": _kind(first),
+            "kind": _kind_of_cell(first),
             "workload": {name: first[name] for name in workload},
             "by": {name.removeprefix(LABEL_PREFIX): str(first[f"by_{name}"]) for name in by},
         }
@@ -323,7 +329,7 @@ def values_of_measure(rows: pd.DataFrame, measure: Measure) -> pd.Series[float]:
     return values
 
 
-def _bins_of(sides: Collection[str], bins: Bins | None) -> pd.DataFrame | None:
+def _latency_bins(sides: Collection[str], bins: Bins | None) -> pd.DataFrame | None:
     """Return the latency bins of all sides, runs named as in `compare`."""
     if bins is None:
         return None
@@ -340,7 +346,7 @@ def _repeats(
     return repeats_of(rows, values_of_measure(rows, measure), column=measure.column, bins=bins)
 
 
-def _unmerged(measure: Measure, repeats: pd.DataFrame) -> list[str]:
+def _unmerged_remarks(measure: Measure, repeats: pd.DataFrame) -> list[str]:
     """Return how many repeats of several clients have no value of a metric, in one sentence."""
     lost = int(repeats["value"].isna().sum())
     reason = _NO_BINS if measure.is_latency else _NO_SUM
@@ -355,17 +361,17 @@ def known_latency(measure: Measure, rows: pd.DataFrame) -> Measure:
     return replace(measure, column=latency_column(rows, statistic))
 
 
-def _unreported(measure: Measure, rows: pd.DataFrame) -> list[str]:
+def _unreported_remarks(measure: Measure, rows: pd.DataFrame) -> list[str]:
     """Return the jobs without a metric, in one sentence."""
     jobs = [
         f"{label} {direction}"
         for (label, direction), group in rows.groupby(["label", "direction"], sort=False)
-        if group[_column(measure, str(direction))].isna().all()
+        if group[_reported_column(measure, str(direction))].isna().all()
     ]
     return [f"{measure.name} is not reported by {', '.join(jobs)}"] if jobs else []
 
 
-def _column(measure: Measure, direction: str) -> str:
+def _reported_column(measure: Measure, direction: str) -> str:
     """Return the column of a metric: for fsync and its kin fio reports total latency only."""
     is_sync = direction == "sync" and measure.column.startswith("clat_")
     return measure.column[1:] if is_sync else measure.column
@@ -395,7 +401,7 @@ def _comparison(
     )
 
 
-def _kind(row: pd.Series) -> str:
+def _kind_of_cell(row: pd.Series) -> str:
     """Return what a cell does, such as ``random reads``; ``reads`` if the order is unknown."""
     direction, pattern = str(row["direction"]), row["rw"]
     plural = {"read": "reads", "write": "writes", "trim": "trims"}.get(direction)
@@ -407,7 +413,7 @@ def _kind(row: pd.Series) -> str:
     return f"{pattern if pattern in {WATCHED, REPLAYED} else order} {plural}"
 
 
-def _judged(
+def _judge_together(
     compared: Collection[Compared], question: Question, remarks: Sequence[str]
 ) -> Comparison:
     """Judge all comparisons together, correcting for their number (Holm-Bonferroni)."""
@@ -444,7 +450,7 @@ def headlines(comparison: Comparison) -> list[str]:
     metric = comparison.rows[0].measure
     return [
         f"{candidate} against {rows[0].base}, {metric.name}: {'; '.join(_clauses(rows))}."
-        for candidate, rows in _by_candidate(
+        for candidate, rows in _rows_by_candidate(
             [row for row in comparison.rows if row.measure == metric]
         )
     ]
@@ -481,7 +487,7 @@ class WorkloadMean:
 def means_over_workloads(comparison: Comparison) -> list[WorkloadMean]:
     """Return the mean of each metric of each candidate where no interval is known."""
     means = []
-    for candidate, rows in _by_candidate(comparison.rows):
+    for candidate, rows in _rows_by_candidate(comparison.rows):
         for measure in dict.fromkeys(row.measure for row in rows):
             of_measure = [row for row in rows if row.measure == measure]
             ratios = [row.ratio for row in of_measure if not math.isnan(row.ratio)]
@@ -495,7 +501,7 @@ def _reason(rows: Sequence[Compared]) -> str:
     return ONE_RUN if all(row.shortage == ONE_RUN for row in rows) else "too few repeats"
 
 
-def _by_candidate(rows: Sequence[Compared]) -> Iterator[tuple[str, list[Compared]]]:
+def _rows_by_candidate(rows: Sequence[Compared]) -> Iterator[tuple[str, list[Compared]]]:
     for candidate in dict.fromkeys(row.candidate for row in rows):
         yield candidate, [row for row in rows if row.candidate == candidate]
 
@@ -510,11 +516,11 @@ def _clauses(rows: Sequence[Compared]) -> Iterator[str]:
             sameness, named = _sameness(of_kind)
             same.setdefault(sameness, []).append(named)
         elif len(of_kind) == 1:
-            yield _of_one(of_kind[0])
+            yield _clause_of_one(of_kind[0])
         else:
-            yield _of_several(of_kind)
+            yield _clause_of_several(of_kind)
     for sameness, kinds in same.items():
-        yield f"{sameness} for {_joined(kinds)}"
+        yield f"{sameness} for {_listed_words(kinds)}"
 
 
 def _sameness(rows: Sequence[Compared]) -> tuple[str, str]:
@@ -557,7 +563,7 @@ def _end_text(ratio: float) -> str:
     return change_text(ratio) if ratio <= _MAX_END else f"more than {_MAX_END:g}x"
 
 
-def _of_one(row: Compared) -> str:
+def _clause_of_one(row: Compared) -> str:
     interval = row.interval
     if interval is None:
         known = "unknown" if math.isnan(row.ratio) else change_words(row.ratio, row.measure)
@@ -571,13 +577,15 @@ def _of_one(row: Compared) -> str:
     return f"{size} % {row.verdict.value} for {row.kind} ({ends})"
 
 
-def _of_several(rows: Sequence[Compared]) -> str:
+def _clause_of_several(rows: Sequence[Compared]) -> str:
     """Return how many workloads of a kind have which verdict, and by how much."""
     parts = []
     for verdict in (Verdict.FASTER, Verdict.SLOWER):
         matching = [row for row in rows if row.verdict is verdict]
         if matching:
-            parts.append(f"{verdict.value} for {len(matching)} of {len(rows)} ({_range(matching)})")
+            parts.append(
+                f"{verdict.value} for {len(matching)} of {len(rows)} ({_range_text(matching)})"
+            )
     unknown = [row for row in rows if row.verdict is Verdict.TOO_FEW]
     if unknown:
         few = f"for {len(unknown)} of" if len(unknown) < len(rows) else "over"
@@ -588,7 +596,7 @@ def _of_several(rows: Sequence[Compared]) -> str:
     return f"{rows[0].kind}: {', '.join(parts)}"
 
 
-def _range(rows: Sequence[Compared]) -> str:
+def _range_text(rows: Sequence[Compared]) -> str:
     ratios = sorted(row.ratio for row in rows if not math.isnan(row.ratio))
     if not ratios:
         return "unknown"
@@ -602,12 +610,12 @@ def _range_words(ratios: Sequence[float], measure: Measure) -> str:
     if min(ratios) < 1 < max(ratios):  # the worse end first
         ends.sort(reverse=not measure.more_is_better)
     low, high = (
-        "more than " * (end > _MAX_END) + change_words(min(end, _MAX_END), measure)
+        f"{'more than ' if end > _MAX_END else ''}{change_words(min(end, _MAX_END), measure)}"
         for end in (ends[0], ends[-1])
     )
     word = high.rpartition(" ")[2]
     return low if low == high else f"{low.removesuffix(f' {word}')} to {high}"
 
 
-def _joined(names: Sequence[str]) -> str:
+def _listed_words(names: Sequence[str]) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -38,7 +38,7 @@ def sides_between(
     Returns:
         The rows, their ``side`` anew, and the name of the base.
     """
-    values = sorted(values_of(rows, column), key=_order)
+    values = sorted(values_of(rows, column), key=_order_key)
     names = [value_text(column, value) for value in values]
     names.sort(key=lambda name: order.index(name) if name in order else len(order))
     if len(values) < 2:
@@ -56,7 +56,7 @@ def sides_between(
             hint=f"choose one of {', '.join(names)}",
         )
     kept = rows[rows[column].notna()].reset_index(drop=True)
-    kept["side"] = [value_text(column, _plain(value)) for value in kept[column]]
+    kept["side"] = [value_text(column, _plain_value(value)) for value in kept[column]]
     first = base or names[0]
     place = kept["side"].map(lambda name: -1 if name == first else names.index(name))
     return kept.loc[place.sort_values(kind="stable").index].reset_index(drop=True), first
@@ -79,18 +79,19 @@ def lay_out_cells(
     rows = rows.copy()
     for name in by:
         rows[f"by_{name}"] = [
-            "n/a" if pd.isna(value) else value_text(name, _plain(value)) for value in rows[name]
+            "n/a" if pd.isna(value) else value_text(name, _plain_value(value))
+            for value in rows[name]
         ]
     keys = [f"by_{name}" for name in by]
     if between == ARM:
-        labels = _without_arm(rows)
+        labels = _labels_without_arm(rows)
     else:
         labels = workload_labels(rows, "side", ignored=between, apart=keys, by_name=True)
-    by_job = _with_cells(rows.assign(label=labels), by, base)
-    remarks = [] if between else _renamed(by_job)
+    by_job = _number_cells(rows.assign(label=labels), by, base)
+    remarks = [] if between else _renamed_remarks(by_job)
     alone = by_job[~by_job["shared"]]
     remarks += [
-        f"only in {side}: {_some(_named(side_rows, by))}"
+        f"only in {side}: {_first_names(_cell_names(side_rows, by))}"
         for side, side_rows in alone.groupby("side", sort=False)
     ]
     kept = by_job[by_job["shared"]].reset_index(drop=True)
@@ -105,7 +106,7 @@ def lay_out_cells(
     return kept, remarks
 
 
-def _without_arm(rows: pd.DataFrame) -> pd.Series[str]:
+def _labels_without_arm(rows: pd.DataFrame) -> pd.Series[str]:
     """Return the workload of each row's job, and its section where that has another name."""
     labels = []
     for job, group, arm in zip(rows["job"], rows["group"], rows[ARM], strict=True):
@@ -114,7 +115,7 @@ def _without_arm(rows: pd.DataFrame) -> pd.Series[str]:
     return pd.Series(labels, index=rows.index, dtype="str")
 
 
-def _with_cells(rows: pd.DataFrame, by: Sequence[str], base: str) -> pd.DataFrame:
+def _number_cells(rows: pd.DataFrame, by: Sequence[str], base: str) -> pd.DataFrame:
     """Number the cells, and mark those that the base and another side have."""
     keys = ["label", "direction", *(f"by_{name}" for name in by)]
     rows["cell"] = rows.groupby(keys, sort=False, dropna=False).ngroup()
@@ -122,7 +123,7 @@ def _with_cells(rows: pd.DataFrame, by: Sequence[str], base: str) -> pd.DataFram
     return rows.assign(shared=several & rows["cell"].isin(rows[rows["side"] == base]["cell"]))
 
 
-def _renamed(rows: pd.DataFrame) -> list[str]:
+def _renamed_remarks(rows: pd.DataFrame) -> list[str]:
     """Return which jobs are matched although their names differ, in one sentence."""
     shared = rows[rows["shared"]]
     names = [
@@ -136,24 +137,24 @@ def _renamed(rows: pd.DataFrame) -> list[str]:
     return [f"matched by workload, names differ{where}"]
 
 
-def _some(names: Sequence[str]) -> str:
+def _first_names(names: Sequence[str]) -> str:
     """Return the first few of a list, and how many more there are."""
     distinct = list(dict.fromkeys(names))
     more = f" and {len(distinct) - _MAX_NAMED} more" if len(distinct) > _MAX_NAMED else ""
     return ", ".join(distinct[:_MAX_NAMED]) + more
 
 
-def _named(rows: pd.DataFrame, by: Sequence[str]) -> list[str]:
+def _cell_names(rows: pd.DataFrame, by: Sequence[str]) -> list[str]:
     columns = ["label", "direction", *(f"by_{name}" for name in by)]
     return [" ".join(map(str, row)) for row in rows[columns].itertuples(index=False)]
 
 
-def _plain(value: object) -> object:
+def _plain_value(value: object) -> object:
     """Return a numpy value as Python has it."""
     return value.item() if hasattr(value, "item") else value
 
 
-def _order(value: object) -> list[tuple[float, str]]:
+def _order_key(value: object) -> list[tuple[float, str]]:
     """Return a key that sorts numbers by size, also within texts: P4 before P15."""
     if isinstance(value, int | float):
         return [(float(value), "")]
@@ -189,11 +190,13 @@ def repeats_of(
     known = known.assign(_thing=grouped.ngroup())
     repeats = grouped.agg(clients=("value", "size"), started_utc=("started_utc", "min"))
     repeats = repeats.reset_index()
-    repeats["value"] = _of_all_clients(known, column, bins).reindex(range(len(repeats))).to_numpy()
+    repeats["value"] = (
+        _values_of_clients(known, column, bins).reindex(range(len(repeats))).to_numpy()
+    )
     return repeats
 
 
-def _of_all_clients(
+def _values_of_clients(
     known: pd.DataFrame, column: str, bins: Callable[[], pd.DataFrame | None]
 ) -> pd.Series[float]:
     """Return the value of each ``_thing``; none where several values give no value for all."""

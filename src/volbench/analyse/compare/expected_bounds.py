@@ -119,7 +119,7 @@ def _verdict(
     caveats: Iterable[str],
 ) -> Verdict:
     """Return the verdict on the repeats of one job and direction."""
-    column, note = _column_of(expectation, rows)
+    column, note = _reported_column(expectation, rows)
     numbers = _repeat_numbers(expectation, rows)
     repeats, clients = numbers.nunique(), int(numbers.value_counts().max())
     answer, interval, words = Answer.UNDECIDED, _NOTHING, ""
@@ -142,10 +142,10 @@ def _verdict(
     else:
         values = _worst_of_clients(expectation, rows[column], numbers)
         if column in FLAGS:
-            answer, words = _by_verdict(expectation, values)
+            answer, words = _answer_by_verdict(expectation, values)
             more = "" if answer is not Answer.UNDECIDED else "the repeats differ"
         else:
-            answer, interval, more = _by_number(expectation, values)
+            answer, interval, more = _answer_by_number(expectation, values)
         worst = f"worst of {clients} clients" if clients > 1 else ""
         note = "; ".join(filter(None, (more, note, worst, *caveats)))
     if lost and answer is Answer.PASS:
@@ -179,7 +179,7 @@ def _worst_of_clients(
     return np.asarray(worst, dtype=np.float64)
 
 
-def _column_of(expectation: Expectation, rows: pd.DataFrame) -> tuple[str, str]:
+def _reported_column(expectation: Expectation, rows: pd.DataFrame) -> tuple[str, str]:
     """Return the column of a metric, and what is to be said of it.
 
     Imported results may have percentiles of the completion latency only.
@@ -195,7 +195,7 @@ def _lacks_clients(rows: pd.DataFrame) -> bool:
     return "clients" in rows and bool((rows["clients"] < rows["clients_planned"]).any())
 
 
-def _by_verdict(expectation: Expectation, values: Floats) -> tuple[Answer, str]:
+def _answer_by_verdict(expectation: Expectation, values: Floats) -> tuple[Answer, str]:
     """Return the answer to a verdict that every repeat has to have."""
     held = [expectation.holds(float(value)) for value in values]
     answer = _all_or_none(held)
@@ -210,7 +210,7 @@ def _all_or_none(held: list[bool]) -> Answer:
     return Answer.UNDECIDED if any(held) else Answer.FAIL
 
 
-def _by_number(expectation: Expectation, values: Floats) -> tuple[Answer, Interval, str]:
+def _answer_by_number(expectation: Expectation, values: Floats) -> tuple[Answer, Interval, str]:
     """Return the answer of numbers, their interval, and what is missing for one.
 
     A maximum is the largest of all repeats, and a number that has to be exact is so in each.

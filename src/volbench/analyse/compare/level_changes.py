@@ -41,8 +41,7 @@ _MIN_MEDIAN_SHARE = 0.6
 # Noticed by: test_level_changes.py::test_equal_values_have_a_scatter
 _MIN_SCATTER = 1e-3
 # Standard errors by which an autocorrelation is reduced: that of white noise is above zero in half
-# of all series.
-# Noticed by: test_level_changes.py::test_slow_noise_is_not_a_change
+# of all series. Noticed by: test_level_changes.py::test_slow_noise_is_not_a_change
 _SHRINK = 0.3
 _MAX_LINKED = 0.9  # an autocorrelation that still has a mean. Noticed by: as _SHRINK
 
@@ -67,7 +66,7 @@ def find_level_changes(logs: Floats, *, worse: int, least_step: float) -> tuple[
     start, old = 0, np.empty(0)
     for count in range(_MIN_BEFORE + 2, len(logs) + 1):
         level = logs[start:count]
-        place = _split(level, old, len(changes), worse, least_step)
+        place = _split_place(level, old, len(changes), worse, least_step)
         if place:
             old = np.concatenate([old, level[:place] - median(level[:place])])
             start += place
@@ -75,7 +74,7 @@ def find_level_changes(logs: Floats, *, worse: int, least_step: float) -> tuple[
     return tuple(changes)
 
 
-def _split(level: Floats, old: Floats, changes: int, worse: int, least_step: float) -> int:
+def _split_place(level: Floats, old: Floats, changes: int, worse: int, least_step: float) -> int:
     """Return where the present level changes; 0 for nowhere.
 
     Args:
@@ -89,7 +88,7 @@ def _split(level: Floats, old: Floats, changes: int, worse: int, least_step: flo
         return 0
     raw = np.concatenate([old, level - median(level)])
     least = -math.log1p(-least_step)
-    residuals = _clipped(raw, least)
+    residuals = _clip_outliers(raw, least)
     past, now = residuals[: len(old)], residuals[len(old) :]
     after = len(now) - before
     sums, squares = (np.concatenate([[0.0], part.cumsum()]) for part in (now, now**2))
@@ -115,7 +114,7 @@ def _scale(residuals: Floats) -> float:
     return max(1.4826 * median(np.abs(residuals)), _MIN_SCATTER)
 
 
-def _clipped(residuals: Floats, least: float) -> Floats:
+def _clip_outliers(residuals: Floats, least: float) -> Floats:
     limit = max(_CLIP * _scale(residuals), least)
     return np.clip(residuals, -limit, limit)
 

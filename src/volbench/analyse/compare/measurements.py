@@ -77,9 +77,9 @@ class Measurements:
 
     def rows(self, expectation: Expectation, campaign: str, profile: str) -> pd.DataFrame:
         """Return the rows that an expectation is about; of one client its own for the sum."""
-        of_jobs = self._of_jobs(self.frames[expectation.frame], expectation, campaign, profile)
+        of_jobs = self._rows_of_jobs(self.frames[expectation.frame], expectation, campaign, profile)
         if expectation.frame == "aggregate" and of_jobs.empty:
-            of_jobs = self._of_jobs(self.frames["summary"], expectation, campaign, profile)
+            of_jobs = self._rows_of_jobs(self.frames["summary"], expectation, campaign, profile)
         wanted = expectation.direction
         is_sync = (of_jobs["direction"] == SYNC).fillna(value=False).astype(bool)
         if wanted == SYNC:
@@ -89,11 +89,11 @@ class Measurements:
 
     def lost(self, expectation: Expectation, campaign: str, profile: str) -> dict[str, int]:
         """Return the number of measured runs that did not finish, by job."""
-        rows = self._of_jobs(self.unfinished, expectation, campaign, profile)
+        rows = self._rows_of_jobs(self.unfinished, expectation, campaign, profile)
         return {str(job): int(n) for job, n in rows.groupby("job")["run"].nunique().items()}
 
     @staticmethod
-    def _of_jobs(
+    def _rows_of_jobs(
         rows: pd.DataFrame, expectation: Expectation, campaign: str, profile: str
     ) -> pd.DataFrame:
         wanted = rows["job"].map(lambda job: expectation.matches(str(job))).astype(bool)

@@ -229,11 +229,11 @@ def _measures_a_limit(run: Run | None) -> bool:
         one_direction
         and not any(work.is_paced or work.is_buffered or work.waits_for_sync for work in workloads)
         and not any(work.reads and work.writes for work in workloads)
-        and _depth(run) > 1
+        and _depth_of(run) > 1
     )
 
 
-def _depth(run: Run) -> int:
+def _depth_of(run: Run) -> int:
     return sum(work.depth * work.numjobs for work in workloads_of(run))
 
 
@@ -275,21 +275,21 @@ class _Audit:
             measures = [
                 measure
                 for run, block in own
-                if (measure := self._rates(run, first["direction"], block, is_iops=is_iops))
+                if (measure := self._measure(run, first["direction"], block, is_iops=is_iops))
             ]
             # An I/O of the other size may count as several, or not reach the limit.
             edge = min if is_iops else max
             block = edge((measure.block_bytes for measure in measures), default=0.0)
             measures = [each for each in measures if each.block_bytes == block]
             if measures:
-                promise = _promise(self._plans[measures[0].run].limits, is_iops=is_iops)
+                promise = _promise_of(self._plans[measures[0].run].limits, is_iops=is_iops)
                 yield self._delivery(first, measures, promise, is_iops=is_iops)
             elif reason := self._unmeasured(runs, own, is_iops=is_iops):
-                promise = _promise(self._plans[first["run"]].limits, is_iops=is_iops)
+                promise = _promise_of(self._plans[first["run"]].limits, is_iops=is_iops)
                 unknown = Interval(math.nan, math.nan, math.nan)
-                depths = sorted({_depth(self._plans[run]) for run, _ in own})
+                depths = sorted({_depth_of(self._plans[run]) for run, _ in own})
                 yield Delivery(
-                    **_place_of(first),
+                    **_place_columns(first),
                     is_iops=is_iops,
                     promise=promise,
                     rate=unknown,
@@ -314,7 +314,7 @@ class _Audit:
             runs: of a volume in one direction.
             own: runs of blocks that meet this limit first, with the size of their blocks.
         """
-        if math.isnan(_promise(self._plans[runs["run"].iloc[0]].limits, is_iops=is_iops).rate):
+        if math.isnan(_promise_of(self._plans[runs["run"].iloc[0]].limits, is_iops=is_iops).rate):
             return ""
         if own:
             rules = [rule for run, _ in own for rule in self._findings.get(run, ())]
@@ -326,7 +326,7 @@ class _Audit:
             )
         return ""
 
-    def _rates(
+    def _measure(
         self, run: str, direction: str, block_bytes: float, *, is_iops: bool
     ) -> _Measure | None:
         """Return the seconds of a run without its first, in which the queue fills."""
@@ -343,28 +343,28 @@ class _Audit:
         if disturbed > _MAX_DISTURBED:  # too few are left: all count, and decide nothing
             grey[:] = False
         interval_s = interval_of(by_time.index.to_numpy(dtype=float))
-        depth = _depth(self._plans[run])
+        depth = _depth_of(self._plans[run])
         return _Measure(run, depth, block_bytes, rate[~grey], interval_s, disturbed)
 
     def _delivery(
         self, row: pd.Series, measures: Sequence[_Measure], promise: Promise, *, is_iops: bool
     ) -> Delivery:
         depths = tuple(sorted({measure.depth for measure in measures}))
-        measures, is_burst = _without_burst(measures, promise)
-        deepest, gain = _saturating(measures)
+        measures, is_burst = _rates_after_burst(measures, promise)
+        deepest, gain = _saturating_runs(measures)
         mean = mean_rate([measure.rates for measure in deepest])
         values = np.concatenate([measure.rates for measure in deepest])
         share = share_reached(values, DELIVERED_SECOND * promise.rate)
         seconds = sum(len(measure.rates) * measure.interval_s for measure in deepest)
-        causes = self._causes_of(deepest, str(row["direction"]))
+        causes = self._common_causes(deepest, str(row["direction"]))
         outcome, reason = _outcome(mean, promise)
-        time_outcome, more_s = _of_time(share, promise, seconds)
+        time_outcome, more_s = _time_outcome(share, promise, seconds)
         if time_outcome is Outcome.FALLS_SHORT:
             outcome, reason = Outcome.FALLS_SHORT, ""
         if math.isnan(promise.rate):
             share = Estimate(Interval(math.nan, math.nan, math.nan), share.effective)
         found = Delivery(
-            **_place_of(row),
+            **_place_columns(row),
             is_iops=is_iops,
             promise=promise,
             rate=mean.interval,
@@ -374,7 +374,7 @@ class _Audit:
             depths=depths,
             gain=gain,
             causes=(
-                *self._reported(deepest),
+                *self._exceeded_limits(deepest),
                 *self._other_load(deepest),
                 *(WORDS[cause] for cause in causes if cause is not Cause.UNKNOWN),
             ),
@@ -393,7 +393,7 @@ class _Audit:
             time_outcome = outcome
         return replace(found, outcome=outcome, reason=reason, time_outcome=time_outcome)
 
-    def _reported(self, measures: Sequence[_Measure]) -> Iterator[str]:
+    def _exceeded_limits(self, measures: Sequence[_Measure]) -> Iterator[str]:
         """Yield the limits that the device itself says were reached most of the time."""
         shares = self._exceeded.reindex([measure.run for measure in measures]).mean()
         for column, words in _REPORTED.items():
@@ -404,7 +404,7 @@ class _Audit:
         if any(_OTHER_LOAD in self._findings.get(measure.run, ()) for measure in measures):
             yield "other load on the device or the machine"
 
-    def _causes_of(self, measures: Sequence[_Measure], direction: str) -> list[Cause]:
+    def _common_causes(self, measures: Sequence[_Measure], direction: str) -> list[Cause]:
         """Return the causes that runs have, those of most runs first."""
         texts = [self._causes.get((measure.run, direction), "") for measure in measures]
         names = [name for text in texts for name in str(text).split(", ") if name]
@@ -451,7 +451,7 @@ class _Audit:
         return next((reason for holds, reason in reasons if holds), "")
 
 
-def _place_of(row: pd.Series) -> dict[str, str]:
+def _place_columns(row: pd.Series) -> dict[str, str]:
     return {name: str(row[name]) for name in _VOLUME}
 
 
@@ -479,7 +479,7 @@ def _limits_iops(limits: Limits, block_bytes: float) -> bool:
     return block_bytes < _MIN_LARGE_BYTES
 
 
-def _promise(limits: Limits, *, is_iops: bool) -> Promise:
+def _promise_of(limits: Limits, *, is_iops: bool) -> Promise:
     values = (
         (limits.iops, limits.burst_iops, limits.burst_ios)
         if is_iops
@@ -499,7 +499,7 @@ def _promise(limits: Limits, *, is_iops: bool) -> Promise:
     return Promise(rate, burst, full, time_share, name, source if rate > 0 else "")
 
 
-def _without_burst(
+def _rates_after_burst(
     measures: Sequence[_Measure], promise: Promise
 ) -> tuple[Sequence[_Measure], bool]:
     """Return runs without the seconds before credits ran out; whether credits lasted to the end."""
@@ -521,7 +521,7 @@ def _without_burst(
     return parts, False
 
 
-def _saturating(measures: Sequence[_Measure]) -> tuple[Sequence[_Measure], float]:
+def _saturating_runs(measures: Sequence[_Measure]) -> tuple[Sequence[_Measure], float]:
     """Return the runs whose queue is deep enough, and what the deepest queue gained.
 
     The gain is relative to the next deepest queue; NaN for one depth, or a disturbed one.
@@ -531,7 +531,7 @@ def _saturating(measures: Sequence[_Measure]) -> tuple[Sequence[_Measure], float
         by_depth.setdefault(measure.depth, []).append(measure)
     # Medians: a stall at one of the depths is no gain of the other.
     levels = {
-        depth: median(np.concatenate([each.rates for each in _typical(runs)]))
+        depth: median(np.concatenate([each.rates for each in _undisturbed_runs(runs)]))
         for depth, runs in by_depth.items()
     }
     enough = (1 - MAX_SAME_DISTANCE) * max(levels.values())
@@ -540,7 +540,7 @@ def _saturating(measures: Sequence[_Measure]) -> tuple[Sequence[_Measure], float
         math.nan,
         *(math.nan if _is_disturbed(by_depth[depth]) else levels[depth] for depth in levels),
     ]
-    return _typical(deepest), last / before - 1 if before else math.nan
+    return _undisturbed_runs(deepest), last / before - 1 if before else math.nan
 
 
 def _is_disturbed(measures: Sequence[_Measure]) -> bool:
@@ -548,7 +548,7 @@ def _is_disturbed(measures: Sequence[_Measure]) -> bool:
     return float(np.mean([measure.disturbed for measure in measures])) > _MAX_DISTURBED
 
 
-def _typical(measures: Sequence[_Measure]) -> Sequence[_Measure]:
+def _undisturbed_runs(measures: Sequence[_Measure]) -> Sequence[_Measure]:
     """Return runs without those that the host disturbed, or all if it disturbed the majority."""
     if _is_disturbed(measures):
         return measures
@@ -590,7 +590,7 @@ def _burst_words(rate: float, promise: Promise) -> str:
     )
 
 
-def _of_time(share: Estimate, promise: Promise, seconds: float) -> tuple[Outcome, float]:
+def _time_outcome(share: Estimate, promise: Promise, seconds: float) -> tuple[Outcome, float]:
     """Return the outcome for a promised share of time, and the seconds that are missing."""
     promised = promise.time_share
     if math.isnan(promised) or math.isnan(promise.rate):

@@ -22,8 +22,7 @@ from volbench.analyse.frames.resample import Floats
 from volbench.analyse.significance import student_quantile, student_tail
 from volbench.errors import ComparisonError, InputError
 
-# Family-wise confidence of verdicts, by convention.
-# Noticed by: test_comparison.py
+# Family-wise confidence of verdicts, by convention. Noticed by: test_comparison.py
 CONFIDENCE = 0.95
 # Power of the minimum detectable difference (Cohen 1988).
 # Noticed by: test_repeat_statistics.py::test_the_minimum_detectable_difference_has_80_percent_power
@@ -212,7 +211,7 @@ def contrast(base: Group, candidate: Group, *, resolution: float = 0.0) -> Contr
         raise ComparisonError(reason, hint="run more repeats: volbench run --repeat 5")
     shared = math.log1p(resolution)
     if are_blocked(base, candidate):
-        return _blocked(base, candidate, resolution=shared)
+        return _block_contrast(base, candidate, resolution=shared)
     return unpaired_contrast(base, candidate, resolution=resolution)
 
 
@@ -230,7 +229,7 @@ def unpaired_contrast(base: Group, candidate: Group, *, resolution: float = 0.0)
     """Compare a candidate with a base as `contrast` does without blocks."""
     shared = math.log1p(resolution)
     if base.volumes >= MIN_PAIRS and base.by_volume.keys() == candidate.by_volume.keys():
-        return _paired(base, candidate, resolution=shared)
+        return _volume_contrast(base, candidate, resolution=shared)
     single = base.volumes == candidate.volumes == 1
     first, second = (
         group.by_repeat() if single else group.by_each_volume() for group in (base, candidate)
@@ -327,7 +326,7 @@ def _welch(first: Floats, second: Floats) -> tuple[float, float]:
     return math.sqrt(total), freedom
 
 
-def _paired(base: Group, candidate: Group, *, resolution: float) -> Contrast:
+def _volume_contrast(base: Group, candidate: Group, *, resolution: float) -> Contrast:
     """Compare volume by volume, which eliminates the differences between volumes."""
     pairs = [
         (np.log(values), np.log(candidate.by_volume[key])) for key, values in base.by_volume.items()
@@ -344,7 +343,7 @@ def _paired(base: Group, candidate: Group, *, resolution: float) -> Contrast:
     )
 
 
-def _blocked(base: Group, candidate: Group, *, resolution: float) -> Contrast:
+def _block_contrast(base: Group, candidate: Group, *, resolution: float) -> Contrast:
     """Compare block by block, which eliminates what changes from block to block.
 
     Within a block the arms run one after another. A drift from run to run adds to the ratio in one

@@ -52,8 +52,7 @@ EARLY_FALSE_ALARMS = 0.01
 # Noticed by: test_workload_trends.py::test_limits_are_computed_from_moving_ranges
 _LONG_REFERENCE = 10
 # Relative change for the worse that is accepted by default: less is within the noise of cloud
-# volumes.
-# Noticed by: test_workload_trends.py::test_five_percent_are_tolerated
+# volumes. Noticed by: test_workload_trends.py::test_five_percent_are_tolerated
 TOLERANCE = 0.05
 # Mean distance of two normal values in standard deviations (NIST e-Handbook, d2).
 # Noticed by: test_workload_trends.py::test_limits_are_computed_from_moving_ranges
@@ -290,7 +289,7 @@ def find_trends(
     Args:
         summary: of all campaigns; with its options (`run_facts.with_options`) these are compared.
     """
-    rows, remarks = _kept(summary, findings, question)
+    rows, remarks = _valid_rows(summary, findings, question)
     if rows.empty:
         raise _no_trend(remarks)
     by = [find_column(name, list(rows.columns)) for name in question.by]
@@ -303,7 +302,7 @@ def find_trends(
     )
     remarks += _check_options(rows, question, by)
     trends = [
-        _with_reference(trend, question.reference, known)
+        _add_reference(trend, question.reference, known)
         for key, group in rows.groupby(["_label", "direction", *by], sort=False, dropna=False)
         for measure in measures
         if (trend := _trend(group, key, by, measure, starts, question)) is not None
@@ -311,10 +310,10 @@ def find_trends(
     if not trends:
         raise _no_trend(remarks)
     judged = max(1, sum(not trend.shortage for trend in trends))
-    done = [_with_facts(_with_limits(trend, judged), facts or {}) for trend in trends]
+    done = [_add_facts(_add_limits(trend, judged), facts or {}) for trend in trends]
     if not dated:
         remarks.append("some campaigns have no start time: all are sorted by name")
-    missing = (*_disturbed(trends, list(starts)), *_missing(trends, list(starts)))
+    missing = (*_disturbed_remarks(trends, list(starts)), *_missing_remarks(trends, list(starts)))
     return Trends(tuple(done), (*remarks, *missing))
 
 
@@ -325,7 +324,7 @@ def _no_trend(remarks: Sequence[str]) -> ComparisonError:
     )
 
 
-def _kept(
+def _valid_rows(
     summary: pd.DataFrame, findings: pd.DataFrame, question: TrendQuestion
 ) -> tuple[pd.DataFrame, list[str]]:
     """Return the rows that count, and what is left out."""
@@ -386,7 +385,7 @@ def _trend(
     campaigns = tuple(names[int(str(place))] for place in medians.index)
     numbers = np.asarray(medians, dtype=np.float64)
     started_utc = tuple(starts[name] for name in campaigns)
-    changes = _changes(numbers, measure, question.tolerance)
+    changes = _level_changes(numbers, measure, question.tolerance)
     return Trend(
         label=str(label),
         direction=str(direction),
@@ -424,10 +423,10 @@ def _disturbed_places(shares: pd.Series[float]) -> list[int]:
     return [int(place) for place in shares.index[is_most & (before < _MOST_RUNS)]]
 
 
-def _with_reference(trend: Trend, wanted: int | None, known: Sequence[KnownChange]) -> Trend:
+def _add_reference(trend: Trend, wanted: int | None, known: Sequence[KnownChange]) -> Trend:
     """Return a trend whose reference period begins where a level was last acknowledged."""
     own = [change for change in known if change.workload == trend.workload]
-    starts = [_place_of(trend, change) for change in own if change.is_level]
+    starts = [_first_place(trend, change) for change in own if change.is_level]
     start = max(starts, default=0)
     changed = [change.place for change in trend.changes if change.place > start]
     count = len(trend.results) - start
@@ -441,7 +440,7 @@ def _with_reference(trend: Trend, wanted: int | None, known: Sequence[KnownChang
     )
 
 
-def _place_of(trend: Trend, change: KnownChange) -> int:
+def _first_place(trend: Trend, change: KnownChange) -> int:
     """Return the first campaign of an acknowledged level; 0 where it is no longer there."""
     if change.campaign in trend.campaigns:
         return trend.campaigns.index(change.campaign)
@@ -453,7 +452,7 @@ def _place_of(trend: Trend, change: KnownChange) -> int:
     return next(later, 0)
 
 
-def _changes(values: Floats, measure: Measure, tolerance: float) -> tuple[LevelChange, ...]:
+def _level_changes(values: Floats, measure: Measure, tolerance: float) -> tuple[LevelChange, ...]:
     """Return the changes of level with the medians around them."""
     found = find_level_changes(
         _logs(values),
@@ -516,7 +515,7 @@ def limits_of(reference: Floats, rows: int, resolution: float) -> tuple[float, f
     return low, centre, high
 
 
-def _with_limits(trend: Trend, rows: int) -> Trend:
+def _add_limits(trend: Trend, rows: int) -> Trend:
     if trend.shortage:
         return trend
     reference = trend.results[trend.start : trend.start + trend.reference]
@@ -527,21 +526,21 @@ def _with_limits(trend: Trend, rows: int) -> Trend:
     return replace(trend, limits=limits)
 
 
-def _with_facts(trend: Trend, facts: Facts) -> Trend:
+def _add_facts(trend: Trend, facts: Facts) -> Trend:
     def of(change: LevelChange) -> LevelChange:
         pair = [facts.get(trend.campaigns[place], {}) for place in (change.place - 1, change.place)]
-        return replace(change, facts=tuple(_differing(*pair)))
+        return replace(change, facts=tuple(_changed_facts(*pair)))
 
     return replace(trend, changes=tuple(of(change) for change in trend.changes))
 
 
-def _differing(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:
+def _changed_facts(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[str]:
     for name in before:
         if name in after and before[name] != after[name]:
             yield f"{name}: {before[name]} -> {after[name]}"
 
 
-def _disturbed(trends: Sequence[Trend], campaigns: Sequence[str]) -> list[str]:
+def _disturbed_remarks(trends: Sequence[Trend], campaigns: Sequence[str]) -> list[str]:
     """Return the campaigns that are not judged everywhere, in one sentence."""
     noisy = {name for trend in trends for name in trend.disturbed}
     if not noisy:
@@ -554,7 +553,7 @@ def _disturbed(trends: Sequence[Trend], campaigns: Sequence[str]) -> list[str]:
     return [f"{said} {len(trends)} trends; see: volbench check --rule {rule}"]
 
 
-def _missing(trends: Sequence[Trend], campaigns: Sequence[str]) -> list[str]:
+def _missing_remarks(trends: Sequence[Trend], campaigns: Sequence[str]) -> list[str]:
     """Return the workloads that the last campaign lacks, in one sentence."""
     gone = dict.fromkeys(
         f"{trend.label} {trend.direction}"

@@ -92,11 +92,13 @@ def find(context: Context, views: Sequence[RunView] | None = None) -> list[Findi
     """
     findings: list[Finding] = []
     for view in context.views if views is None else views:
-        findings += sorted(_of_run(view, context), key=lambda finding: _WEIGHT[finding.severity])
+        findings += sorted(
+            _findings_of_run(view, context), key=lambda finding: _WEIGHT[finding.severity]
+        )
     return findings
 
 
-def _of_run(view: RunView, context: Context) -> Iterable[Finding]:
+def _findings_of_run(view: RunView, context: Context) -> Iterable[Finding]:
     if view.is_damaged:
         yield from raw_file_rules.damaged_files.findings(view, context)
     if not view.is_finished:
@@ -111,7 +113,7 @@ def finding_rows(
 ) -> list[dict[str, object]]:
     """Return the rows of the findings frame; arguments as those of `find`."""
     return [
-        {**_identity(context.by_id[finding.run], finding), **_columns(finding)}
+        {**_identity_columns(context.by_id[finding.run], finding), **_finding_columns(finding)}
         for finding in find(context, views)
     ]
 
@@ -124,16 +126,16 @@ def failure_row(
     seen = Observation(f"volbench cannot {task} ({reason}).", {}, severity=severity)
     rule = replace(raw_file_rules.damaged_files, check=lambda *_: [seen])
     (finding,) = rule.findings(view, Context((view,)))
-    return {**_identity(view, finding), **_columns(finding)}
+    return {**_identity_columns(view, finding), **_finding_columns(finding)}
 
 
-def _identity(view: RunView, finding: Finding) -> dict[str, object]:
+def _identity_columns(view: RunView, finding: Finding) -> dict[str, object]:
     only = view.run.sections[0].name if len(view.run.sections) == 1 else None
     group = finding.evidence.get("section", only)
     return view.campaign.identity_of(view.run, None if group is None else str(group))
 
 
-def _columns(finding: Finding) -> dict[str, object]:
+def _finding_columns(finding: Finding) -> dict[str, object]:
     return {
         "rule": finding.rule,
         "severity": finding.severity.value,

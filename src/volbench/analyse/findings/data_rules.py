@@ -155,7 +155,7 @@ def never_written(view: RunView, context: Context) -> Iterator[Observation]:
                 severity=Severity.INVALID,
             )
             return
-    if seen := list(_sampled(view)):
+    if seen := list(_empty_samples(view)):
         yield from seen
         return
     if context.earlier(view).is_written:
@@ -170,10 +170,10 @@ def never_written(view: RunView, context: Context) -> Iterator[Observation]:
             severity=Severity.INVALID if share >= _MIN_INVALID_EMPTY else None,
         )
     elif not view.writes:
-        yield from _too_fast(view)
+        yield from _rates_above_limit(view)
 
 
-def _sampled(view: RunView) -> Iterator[Observation]:
+def _empty_samples(view: RunView) -> Iterator[Observation]:
     """Yield what the sample right before the run found, if it found empty blocks."""
     blocks = view.volume.blocks if view.volume is not None else None
     if blocks is None:
@@ -201,7 +201,7 @@ def _sampled(view: RunView) -> Iterator[Observation]:
     )
 
 
-def _too_fast(view: RunView) -> Iterator[Observation]:
+def _rates_above_limit(view: RunView) -> Iterator[Observation]:
     """Yield reads of a volume without data that exceed its declared limits."""
     iops, rate = total(view, "iops"), total(view, "bw_bytes_per_s")
     above = [
@@ -245,10 +245,10 @@ def compressible(view: RunView, _: Context) -> Iterator[Observation]:
     for workload in view.workloads:
         moved = written.get(workload.section, math.nan)
         if workload.writes and moved > 0:
-            yield from _of_section(workload, moved)
+            yield from _section_data(workload, moved)
 
 
-def _of_section(workload: WorkloadSpec, written: float) -> Iterator[Observation]:
+def _section_data(workload: WorkloadSpec, written: float) -> Iterator[Observation]:
     evidence: Evidence = {"written_bytes": written, "section": workload.section}
     repeats = workload.number("buffer_compress_percentage", default=0)
     duplicates = workload.number("dedupe_percentage", default=0)
@@ -306,12 +306,12 @@ def page_cache(view: RunView, _: Context) -> Iterator[Observation]:
         return
     for direction in sorted(directions):
         if view.is_buffered and rows.empty:
-            yield _unwatched(view, direction)
+            yield _unsampled_cache(view, direction)
         elif not rows.empty and (view.is_buffered or direction == "write"):
-            yield from _beside_device(view, direction, runtime)
+            yield from _device_share(view, direction, runtime)
 
 
-def _unwatched(view: RunView, direction: str) -> Observation:
+def _unsampled_cache(view: RunView, direction: str) -> Observation:
     synced = all(workload.is_synced for workload in view.workloads) and direction == "write"
     end = ", flushed at the end," if synced else ""
     is_mapped = any(workload.engine == "mmap" for workload in view.workloads)
@@ -326,7 +326,7 @@ def _unwatched(view: RunView, direction: str) -> Observation:
     )
 
 
-def _beside_device(view: RunView, direction: str, runtime: float) -> Iterator[Observation]:
+def _device_share(view: RunView, direction: str, runtime: float) -> Iterator[Observation]:
     """Compare the tool's bytes with the device's bytes of one direction."""
     rows, column = device_rows(view), f"{direction}_bw_bytes_per_s"
     moved = total(view, "io_bytes", direction=direction)
@@ -363,7 +363,7 @@ def _beside_device(view: RunView, direction: str, runtime: float) -> Iterator[Ob
 def _write_back(view: RunView, runtime: float, evidence: Evidence) -> str:
     """Return dirty pages and write-back after the end in words, and add them to the evidence."""
     tail_s, tail_bytes = write_back_tail(device_rows(view), end_s=runtime)
-    grown, peak = _dirty(view)
+    grown, peak = _dirty_growth(view)
     evidence |= {
         "tail_bytes": tail_bytes,
         "tail_s": tail_s,
@@ -382,7 +382,7 @@ def _write_back(view: RunView, runtime: float, evidence: Evidence) -> str:
     return sentence
 
 
-def _dirty(view: RunView) -> tuple[float, float]:
+def _dirty_growth(view: RunView) -> tuple[float, float]:
     """Return by how much dirty pages grew, NaN from a single sample, and their peak."""
     dirty = host_rows(view)["dirty_bytes"].dropna()
     if dirty.empty:

@@ -163,22 +163,26 @@ def _load_on_device(view: RunView, context: Context) -> Iterator[Observation]:
     if view.device.empty:
         return
     rows = within_run(_own_devices(view), runtime=runtime_s(view))
-    io_bytes = {way: _known(total(view, "io_bytes", direction=way)) for way in ("read", "write")}
+    io_bytes = {
+        way: _bytes_or_zero(total(view, "io_bytes", direction=way)) for way in ("read", "write")
+    }
     for device, samples in rows.groupby("device", sort=False):
         if len(samples) >= _MIN_SAMPLES:
-            known = _with_others(view, context, samples, io_bytes)
+            known = _bytes_of_clients(view, context, samples, io_bytes)
             least = max(
                 _MIN_FOREIGN_BYTES_PER_S, more * math.fsum(known.values()) / runtime_s(view)
             )
             for direction, moved in known.items():
-                yield from _foreign(view, str(device), samples, direction, own=moved, least=least)
+                yield from _foreign_load(
+                    view, str(device), samples, direction, own=moved, least=least
+                )
 
 
-def _known(moved: float) -> float:
+def _bytes_or_zero(moved: float) -> float:
     return 0.0 if math.isnan(moved) else max(moved, 0.0)
 
 
-def _with_others(
+def _bytes_of_clients(
     view: RunView, context: Context, rows: pd.DataFrame, io_bytes: dict[str, float]
 ) -> dict[str, float]:
     """Return the tool's bytes with those of other clients meanwhile; NaN when one is unknown."""
@@ -202,7 +206,7 @@ def _own_devices(view: RunView) -> pd.DataFrame:
     return pd.concat([rows, backing[disks.astype(bool)]]) if disks.any() else rows
 
 
-def _foreign(
+def _foreign_load(
     view: RunView, device: str, rows: pd.DataFrame, direction: str, *, own: float, least: float
 ) -> Iterator[Observation]:
     """Yield that one direction of a device clearly exceeds the bytes of the tool."""
@@ -249,7 +253,7 @@ def _load_on_other_disks(view: RunView) -> Iterator[Observation]:
         )
         theirs = spread(ends, widths, rates, edges_s)
         share = float(theirs.mean()) / limit if limit else 0.0
-        lost = _lost_to(own, theirs)
+        lost = _lost_share(own, theirs)
         if limit and share >= _MIN_SHARE and share + own.mean() / limit >= _LIMIT_REACHED:
             words = f"{format_percent(share)} of the limit of {limits.machine}, which was reached"
             yield Observation(
@@ -266,7 +270,7 @@ def _load_on_other_disks(view: RunView) -> Iterator[Observation]:
             return
 
 
-def _lost_to(own: Floats, theirs: Floats) -> float:
+def _lost_share(own: Floats, theirs: Floats) -> float:
     """Return the mean share of a rate that is missing where other disks are busy; 0 for chance.
 
     Two rates that wander seem related by chance; their changes from one interval to the next do
@@ -349,7 +353,7 @@ def host_noise(view: RunView, _: Context) -> Iterator[Observation]:
 )
 def cpu_bound(view: RunView, context: Context) -> Iterator[Observation]:
     """Yield the evidence of a saturated CPU: the tool's own time, steal, the whole host."""
-    by_tool = list(_tool_time(view))
+    by_tool = list(_busy_cores(view))
     yield from by_tool
     limited = [] if by_tool else explained(view, context, Cause.CPU)
     for cause in limited:
@@ -363,7 +367,7 @@ def cpu_bound(view: RunView, context: Context) -> Iterator[Observation]:
     share = f"{min(waits, 100):.3g} %"
     waited = "" if math.isnan(waits) else f"; each job waited for a CPU {share} of the time"
     steal, worst = float(rows["steal_percent"].mean()), float(rows["steal_percent"].max())
-    if steal >= _MIN_STEAL_PERCENT and not _had_enough(view, steal):
+    if steal >= _MIN_STEAL_PERCENT and not _had_enough_cpu(view, steal):
         yield Observation(
             f"The hypervisor gave {steal:.3g} % of the CPU time to other guests (steal; up to"
             f" {worst:.3g} %){waited}.",
@@ -413,14 +417,14 @@ def cpu_throttled(view: RunView, _: Context) -> Iterator[Observation]:
         )
 
 
-def _had_enough(view: RunView, steal: float) -> bool:
+def _had_enough_cpu(view: RunView, steal: float) -> bool:
     """Return whether the jobs would have left a CPU partly idle without steal; never by waits."""
     used = max((row["cpu_usr"] + row["cpu_sys"] for row in results_of(view)), default=math.nan)
     unhindered = used / max(1 - steal / 100, 0.01)
     return math.isnan(waits_for_cpu(view.device, view.summary)) and unhindered < FULL_DEMAND_PERCENT
 
 
-def _tool_time(view: RunView) -> Iterator[Observation]:
+def _busy_cores(view: RunView) -> Iterator[Observation]:
     """Yield each section whose jobs kept a core busy each, other than by polling."""
     seen = {workload.section for workload in view.workloads if workload.polls}
     for result in results_of(view):

@@ -35,9 +35,8 @@ _MIN_KEPT_DEPTH = 0.5
 # Runtime from which filling and draining the queue does not count.
 # Noticed by: test_threshold_edges.py::test_a_queue_counts_as_empty_below_half_of_its_depth
 _MIN_DEPTH_RUNTIME_S = 2.0
-# Share of the latency in submission that shows that libaio waited.
-#
-# Noticed by: test_threshold_edges.py::test_libaio_waited_if_half_of_the_latency_is_submission
+# Share of the latency in submission that shows that libaio waited. Noticed by:
+# test_threshold_edges.py::test_libaio_waited_if_half_of_the_latency_is_submission
 _MIN_SUBMIT_SHARE = 0.5
 _FILES = {VolumeKind.FILE: "a file", VolumeKind.DIRECTORY: "a directory"}
 _ROOT_ROLE = "os"
@@ -94,12 +93,12 @@ def queue_depth(view: RunView, _: Context) -> Iterator[Observation]:
                 {"asked_depth": float(workload.depth), "depth": 1.0, "ioengine": workload.engine},
             )
         elif workload.engine == "libaio" and workload.is_buffered:
-            yield _buffered(workload, rows)
+            yield _buffered_queue(workload, rows)
         elif _must_be_full(workload) and runtime_s(view) >= _MIN_DEPTH_RUNTIME_S:
-            yield from _not_kept(workload, rows)
+            yield from _shallow_queue(workload, rows)
 
 
-def _buffered(workload: WorkloadSpec, rows: list[Result]) -> Observation:
+def _buffered_queue(workload: WorkloadSpec, rows: list[Result]) -> Observation:
     """Return that libaio without O_DIRECT submits and waits, with the latencies that show it."""
     evidence: Evidence = {"asked_depth": float(workload.depth), "ioengine": "libaio"}
     shares = [row["slat_mean_s"] * workload.depth / row["lat_mean_s"] for row in rows]
@@ -126,7 +125,7 @@ def _must_be_full(workload: WorkloadSpec) -> bool:
     )
 
 
-def _not_kept(workload: WorkloadSpec, rows: list[Result]) -> Iterator[Observation]:
+def _shallow_queue(workload: WorkloadSpec, rows: list[Result]) -> Iterator[Observation]:
     """Yield that Little's law gives far fewer I/Os in flight than asked for."""
     wanted = workload.depth * workload.numjobs
     in_flight = math.fsum(
@@ -164,9 +163,9 @@ def overlapping_jobs(view: RunView, _: Context) -> Iterator[Observation]:
         if workload.numjobs > 1 and _jobs_overlap(workload, view.size_bytes):
             yield _shared_range(workload)
     for first, other in combinations(sections, 2):
-        if _in_turn(first, other, sections) or not (first.writes or other.writes):
+        if _runs_after(first, other, sections) or not (first.writes or other.writes):
             continue
-        if _meet(first, other, view.size_bytes):
+        if _ranges_meet(first, other, view.size_bytes):
             yield Observation(
                 f"Sections {first.section} and {other.section} access the same blocks at the same"
                 " time, and at least one of them writes.",
@@ -175,7 +174,7 @@ def overlapping_jobs(view: RunView, _: Context) -> Iterator[Observation]:
             )
 
 
-def _in_turn(first: WorkloadSpec, other: WorkloadSpec, sections: Sequence[WorkloadSpec]) -> bool:
+def _runs_after(first: WorkloadSpec, other: WorkloadSpec, sections: Sequence[WorkloadSpec]) -> bool:
     """Return whether the later section begins when the earlier one has ended (fio: wait_for)."""
     by_name = {workload.section: workload for workload in sections}
     seen: set[str] = set()
@@ -222,19 +221,19 @@ def _jobs_overlap(workload: WorkloadSpec, volume_bytes: float) -> bool:
     return workload.size_of("offset_increment", unit) < workload.size_of("size", unit)
 
 
-def _meet(first: WorkloadSpec, other: WorkloadSpec, volume_bytes: float) -> bool:
+def _ranges_meet(first: WorkloadSpec, other: WorkloadSpec, volume_bytes: float) -> bool:
     """Return whether two sections surely open the same file and their ranges meet."""
     if not (_shares_files(first) and _shares_files(other)):
         return False
     if first.options.get("filename") != other.options.get("filename"):
         return False
     (start, end), (other_start, other_end) = (
-        _range(workload, volume_bytes) for workload in (first, other)
+        _byte_range(workload, volume_bytes) for workload in (first, other)
     )
     return (start, end) == (other_start, other_end) or (start < other_end and other_start < end)
 
 
-def _range(workload: WorkloadSpec, volume_bytes: float) -> tuple[float, float]:
+def _byte_range(workload: WorkloadSpec, volume_bytes: float) -> tuple[float, float]:
     """Return the range of a section with all its jobs; of an unknown size, as shares of 1."""
     unit = 1.0 if math.isnan(volume_bytes) else volume_bytes
     start = workload.size_of("offset", unit, unset="0")
@@ -287,7 +286,7 @@ def too_short(view: RunView, _: Context) -> Iterator[Observation]:
     for direction in dict.fromkeys(view.percentiles["direction"]):
         if direction != "sync":
             reported = np.unique(percentiles_of(view, direction).percentile)
-            yield from _percentiles(view, direction, reported.tolist())
+            yield from _weak_percentiles(view, direction, reported.tolist())
     runtime = runtime_s(view)
     is_time_based = any(workload.is_time_based for workload in view.workloads)
     least_s = _MIN_RUNTIME_S if is_time_based else _MIN_IMPORTED_S if view.run.imported else 0.0
@@ -305,7 +304,9 @@ def needed_samples(percentile: float) -> float:
     return math.inf if percentile >= 100 else 100 * _MIN_SAMPLES_ABOVE / (100 - percentile)
 
 
-def _percentiles(view: RunView, direction: str, percentiles: list[float]) -> Iterator[Observation]:
+def _weak_percentiles(
+    view: RunView, direction: str, percentiles: list[float]
+) -> Iterator[Observation]:
     ios = total(view, "total_ios", direction=direction)
     weak = [p for p in percentiles if 50 <= p < 100 and ios < needed_samples(p) * (1 - 1e-9)]
     if weak:
@@ -349,10 +350,10 @@ def ended_early(view: RunView, _: Context) -> Iterator[Observation]:
         is_search = workload.is_on("latency_target") and not workload.is_on("latency_run")
         if is_search and workload.runtime_s:
             if too_soon:
-                yield _by_search(workload, ran_s)
+                yield _search_end(workload, ran_s)
         elif not workload.is_time_based and not _repeats_its_size(view, workload, rows):
             if too_soon or not workload.runtime_s:
-                yield from _by_size(view, workload, rows, ran_s)
+                yield from _size_end(view, workload, rows, ran_s)
         elif too_soon and not any(workload.is_on(name) for name in _EARLY_ENDS):
             yield Observation(
                 f"The job ran for {format_duration(ran_s)} of the requested"
@@ -365,7 +366,7 @@ def ended_early(view: RunView, _: Context) -> Iterator[Observation]:
             )
 
 
-def _by_search(workload: WorkloadSpec, ran_s: float) -> Observation:
+def _search_end(workload: WorkloadSpec, ran_s: float) -> Observation:
     """Return the observation of a section whose search for a queue depth was over."""
     return Observation(
         f"The job ran for {format_duration(ran_s)} of the allowed"
@@ -380,7 +381,7 @@ def _by_search(workload: WorkloadSpec, ran_s: float) -> Observation:
     )
 
 
-def _by_size(
+def _size_end(
     view: RunView, workload: WorkloadSpec, rows: list[Result], ran_s: float
 ) -> Iterator[Observation]:
     """Yield the observations of a section that ends with its size."""

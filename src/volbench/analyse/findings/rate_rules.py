@@ -43,15 +43,13 @@ from volbench.units import format_count, format_duration, format_latency, format
 # Noticed by: benchmarks/truth.py
 _MIN_DRIFT_S = 20.0
 # The same of a step, which shows in fewer seconds, and so does noise that hides both; chosen on the
-# even seeds of the truth benchmark.
-# Noticed by: test_steady.py::test_a_short_run_is_not_judged
+# even seeds of the truth benchmark. Noticed by: test_steady.py::test_a_short_run_is_not_judged
 _MIN_STEP_S = 12.0
 # Estimated drift that noise alone rarely shows: one in ten runs of 30 s that scatter by 20 %.
 # Noticed by: test_steady.py::test_a_noisy_decline_is_warned_of_with_its_bound
 _MIN_LARGE_DRIFT = 0.2
 # Distance of a noisy drift from none, over the reach of its 95 % interval; chosen on the even seeds
-# of the truth benchmark.
-# Noticed by: benchmarks/truth.py
+# of the truth benchmark. Noticed by: benchmarks/truth.py
 _MIN_DRIFT_OVER_REACH = 1.1
 # Length of begin and end in which a step hardly moves the mean.
 # Noticed by: test_steady.py::test_a_slow_start_is_a_note
@@ -99,8 +97,7 @@ _MOVES = frozenset(
 )
 _MAX_STALLS = 5
 # Fastest over slowest repeat from which they are not of one workload: on shared volumes, repeats
-# differ by some 20 %.
-# Noticed by: test_steady.py::test_repeats_that_differ_twofold_are_warned_of
+# differ by some 20 %. Noticed by: test_steady.py::test_repeats_that_differ_twofold_are_warned_of
 MIN_REPEAT_RATIO = 2.0
 
 
@@ -135,12 +132,12 @@ MIN_REPEAT_RATIO = 2.0
 )
 def not_steady(view: RunView, context: Context) -> Iterator[Observation]:
     """Yield each direction that was long enough to be judged and is not steady, and rounds."""
-    yield from _rounds(view, context)
+    yield from _unsteady_rounds(view, context)
     if any(workload.pauses for workload in view.workloads):
         return
     for direction in directions(view):
         if view.run.until is not None:
-            yield from _at_deadline(view, direction, view.run.until)
+            yield from _missed_deadline(view, direction, view.run.until)
             continue
         judged = context.steadiness(view, direction)
         length_s = judged.to_s - judged.from_s
@@ -154,24 +151,24 @@ def not_steady(view: RunView, context: Context) -> Iterator[Observation]:
             message = (
                 f"IOPS alternate between {format_count(swing.low)} and {format_count(swing.high)},"
                 f" every {format_duration(swing.period_s)} on average"
-                f"{_like_stalls(view, direction, swing)}."
+                f"{_stall_words(view, direction, swing)}."
             )
             severity = None if swing.high >= _MIN_SWING * swing.low else Severity.NOTE
         elif judged.state is not State.NOISY:
-            message = f"{_moved(judged, ends)}{_explained(view, direction, context)}."
-            is_brief = _at_edges(judged) and _hardly_moves_mean(view, direction, judged)
+            message = f"{_change_words(judged, ends)}{_cause_words(view, direction, context)}."
+            is_brief = _is_start_or_end(judged) and _hardly_moves_mean(view, direction, judged)
             severity = Severity.NOTE if is_brief or _is_small(judged) else None
         else:
-            message = f"{_moved(judged, ends)}{_known_to(view, direction, context)}."
+            message = f"{_change_words(judged, ends)}{_level_words(view, direction, context)}."
             is_long = length_s >= _MIN_DRIFT_S
             has_moved = (is_long and _declines(judged)) or is_far
             severity = Severity.WARNING if has_moved else Severity.NOTE
-        if by_host := _of_the_host(view, direction, context):
+        if by_host := _host_words(view, direction, context):
             message, severity = f"{message} {by_host}", Severity.NOTE
-        yield _unsteady(judged, message, direction, severity)
+        yield _steadiness_observation(judged, message, direction, severity)
 
 
-def _like_stalls(view: RunView, direction: str, swing: Swing) -> str:
+def _stall_words(view: RunView, direction: str, swing: Swing) -> str:
     """Return that the lower level is that of stalls, if the slowest I/O took what it lacks."""
     t_s, _ = rate_per_s(view, "iops", direction=direction)
     lacks_s = (1 - swing.low / swing.high) * median_step(t_s)
@@ -198,7 +195,7 @@ def _hardly_moves_mean(view: RunView, direction: str, judged: Steadiness) -> boo
     return judged.median > 0 and abs(float(iops.mean()) / judged.median - 1) <= MAX_DRIFT
 
 
-def _of_the_host(view: RunView, direction: str, context: Context) -> str:
+def _host_words(view: RunView, direction: str, context: Context) -> str:
     """Return why the host, not the volume, moved the rate; empty if it did not."""
     t_s, _ = rate_per_s(view, "iops", direction=direction)
     share = float(disturbed(view).at(t_s).mean()) if len(t_s) else 0.0
@@ -209,7 +206,7 @@ def _of_the_host(view: RunView, direction: str, context: Context) -> str:
     return "The CPU limited the run, not the volume." if next(causes, None) is Cause.CPU else ""
 
 
-def _known_to(view: RunView, direction: str, context: Context) -> str:
+def _level_words(view: RunView, direction: str, context: Context) -> str:
     """Return the level with its interval, if there is one."""
     level = context.level(view, direction)
     if level is None or not math.isfinite(level.reach):
@@ -236,7 +233,7 @@ def _declines(judged: Steadiness) -> bool:
     return abs(judged.drift) > max(_MIN_LARGE_DRIFT, _MIN_DRIFT_OVER_REACH * reach)
 
 
-def _at_edges(judged: Steadiness) -> bool:
+def _is_start_or_end(judged: Steadiness) -> bool:
     """Return whether it only stepped while it started or ended, which hardly moves the mean."""
     edge_s = max(_EDGE_S, _EDGE_SHARE * (judged.to_s - judged.from_s))
     return judged.state is State.STEPPED and all(
@@ -245,7 +242,7 @@ def _at_edges(judged: Steadiness) -> bool:
     )
 
 
-def _at_deadline(view: RunView, direction: str, until: Until) -> Iterator[Observation]:
+def _missed_deadline(view: RunView, direction: str, until: Until) -> Iterator[Observation]:
     """Yield that a job that was to run until it is steady ran out of time."""
     allowed_s = max((workload.runtime_s for workload in view.workloads), default=0.0)
     if runtime_s(view) < _MIN_DEADLINE_SHARE * allowed_s:
@@ -254,10 +251,10 @@ def _at_deadline(view: RunView, direction: str, until: Until) -> Iterator[Observ
     judged = judge_last(t_s, iops, window_s=until.window_s, block_s=until.block_s)
     if judged.state is not State.STEADY:
         message = f"Not steady after {format_duration(allowed_s)}, the deadline of until: steady"
-        yield _unsteady(judged, f"{message}. {_moved(judged)}.", direction)
+        yield _steadiness_observation(judged, f"{message}. {_change_words(judged)}.", direction)
 
 
-def _unsteady(
+def _steadiness_observation(
     judged: Steadiness, message: str, direction: str, severity: Severity | None = None
 ) -> Observation:
     return Observation(
@@ -276,7 +273,7 @@ def _unsteady(
     )
 
 
-def _explained(view: RunView, direction: str, context: Context) -> str:
+def _cause_words(view: RunView, direction: str, context: Context) -> str:
     """Return the causes of the changes, if any are known."""
     causes = [
         explanation.words
@@ -287,7 +284,7 @@ def _explained(view: RunView, direction: str, context: Context) -> str:
     return f" ({'; '.join(dict.fromkeys(causes))})" if causes else ""
 
 
-def _moved(judged: Steadiness, ends: tuple[float, float] | None = None) -> str:
+def _change_words(judged: Steadiness, ends: tuple[float, float] | None = None) -> str:
     """Return the verdict on the series in words.
 
     Args:
@@ -376,7 +373,7 @@ def _is_valid(view: RunView, context: Context) -> bool:
     return not any(finding.severity is Severity.INVALID for finding in found)
 
 
-def _rounds(view: RunView, context: Context) -> Iterator[Observation]:
+def _unsteady_rounds(view: RunView, context: Context) -> Iterator[Observation]:
     """Yield one observation for a profile's rounds, at the last tracked run."""
     rounds = view.campaign.rounds.get(view.run.profile)
     tracked = context.tracked.get(view.run.profile)
@@ -393,20 +390,20 @@ def _not_determined(profile: str, determined: Determination) -> Observation:
     if determined.window is None:
         why = f"the criterion needs {ROUNDS} rounds"
     else:
-        why = f"over the last {ROUNDS} rounds {several([_variable(each) for each in moving])}"
+        why = f"over the last {ROUNDS} rounds {several([_variable_words(each) for each in moving])}"
     return Observation(
         f"Profile {profile}: {determined.words}: {why}.",
         {
             "rounds": float(determined.rounds),
             "most_rounds": float(determined.max_rounds),
             "not_steady": ", ".join(variable.track.name for variable in moving),
-            "range_percent": _most(variable.judged.range_ratio for variable in moving),
-            "slope_percent": _most(variable.judged.slope_ratio for variable in moving),
+            "range_percent": _largest_percent(variable.judged.range_ratio for variable in moving),
+            "slope_percent": _largest_percent(variable.judged.slope_ratio for variable in moving),
         },
     )
 
 
-def _variable(variable: Variable) -> str:
+def _variable_words(variable: Variable) -> str:
     """Return the distance of a variable from passing."""
     judged, name = variable.judged, variable.track.name
     if math.isnan(judged.range_ratio):
@@ -415,7 +412,7 @@ def _variable(variable: Variable) -> str:
     return f"{name} ranged over {spread} of its mean and changed by {change}"
 
 
-def _most(ratios: Iterable[float]) -> float:
+def _largest_percent(ratios: Iterable[float]) -> float:
     """Return the largest as a percentage; NaN when none is known."""
     return max((100 * ratio for ratio in ratios if not math.isnan(ratio)), default=math.nan)
 

@@ -114,24 +114,24 @@ def inconsistent_result(view: RunView, _: Context) -> Iterator[Observation]:
     for result in results_of(view):
         if not result["runtime_s"] >= _MIN_RUNTIME_S:
             continue
-        for unit, stated, derived in _pairs(result, view):
+        for unit, stated, derived in _stated_and_derived(result, view):
             rounding = _ROUNDING_BYTES_PER_S if unit == "bytes/s" else 1.0
             if abs(stated - derived) > _MAX_ROUNDING * derived + rounding:
                 yield Observation(
-                    f"The result states {_number(stated)} {unit}, but its other numbers imply"
-                    f" {_number(derived)} {unit}.",
+                    f"The result states {_exact_number(stated)} {unit}, but its other numbers imply"
+                    f" {_exact_number(derived)} {unit}.",
                     {"stated": stated, "derived": derived, "section": result.section},
                     direction=result.direction,
                 )
     yield from _log_sums(view)
 
 
-def _number(value: float) -> str:
+def _exact_number(value: float) -> str:
     """Return a number with the digits that show where two of them differ."""
     return f"{value:,.0f}" if value >= _MIN_WHOLE else f"{value:,.8g}"
 
 
-def _pairs(result: Result, view: RunView) -> Iterator[tuple[str, float, float]]:
+def _stated_and_derived(result: Result, view: RunView) -> Iterator[tuple[str, float, float]]:
     """Yield unit, stated value and derived value of numbers; NaN, if unknown, is never unequal."""
     runtime_s, ios = result["runtime_s"], result["total_ios"]
     whole = ("iops_overall", "bw_overall_bytes_per_s")

@@ -108,10 +108,10 @@ def throttled(view: RunView, context: Context) -> Iterator[Observation]:
             )
             continue
         for limit in limits[:1] if is_mixed else limits:
-            yield _throttled_at(view, limit, level if is_mixed else limit.level)
+            yield _throttling(view, limit, level if is_mixed else limit.level)
 
 
-def _throttled_at(view: RunView, explanation: Explanation, level: float) -> Observation:
+def _throttling(view: RunView, explanation: Explanation, level: float) -> Observation:
     column = _COLUMNS[explanation.cause]
     sustained, burst = declared(view.run, column)
     evidence: Evidence = {"level": level, "of": column}
@@ -123,7 +123,7 @@ def _throttled_at(view: RunView, explanation: Explanation, level: float) -> Obse
         severity = Severity.WARNING if is_less else Severity.NOTE
         beside = (
             f", {'only ' if is_less else ''}{format_percent(level / nearest)} of the declared"
-            f" {level_text(column, nearest)}{_of_machine(view, column)}"
+            f" {level_text(column, nearest)}{_machine_words(view, column)}"
         )
     claim = "Throttled" if explanation.is_certain else "Consistent with throttling"
     message = f"{claim} at {level_text(column, level)}{beside}"
@@ -131,7 +131,7 @@ def _throttled_at(view: RunView, explanation: Explanation, level: float) -> Obse
     return replace(seen, direction=None) if len(directions(view)) > 1 else seen
 
 
-def _of_machine(view: RunView, column: str) -> str:
+def _machine_words(view: RunView, column: str) -> str:
     """Return whose limit it is, if it is not the volume's."""
     limits = view.run.limits
     field = "iops" if column == "iops" else "bandwidth_bytes_per_s"
@@ -166,12 +166,12 @@ def host_cache(view: RunView, _: Context) -> Iterator[Observation]:
     for column in _COLUMNS.values():
         limit = max(declared(view.run, column))
         if limit:
-            yield from _above(view, column, limit)
+            yield from _rate_above_limit(view, column, limit)
     for direction in ("read", "write"):
-        yield from _backing(view, direction)
+        yield from _idle_backing_disk(view, direction)
 
 
-def _above(view: RunView, column: str, limit: float) -> Iterator[Observation]:
+def _rate_above_limit(view: RunView, column: str, limit: float) -> Iterator[Observation]:
     """Yield that the whole run, or 5 s of it, was above the declared limit."""
     rate = total(view, column)
     if rate > _MIN_ABOVE_LIMIT * limit:
@@ -200,7 +200,7 @@ def _above(view: RunView, column: str, limit: float) -> Iterator[Observation]:
         )
 
 
-def _backing(view: RunView, direction: str) -> Iterator[Observation]:
+def _idle_backing_disk(view: RunView, direction: str) -> Iterator[Observation]:
     """Yield that the backing disk moved less than half of what the volume did."""
     rows, column = device_rows(view), f"{direction}_bw_bytes_per_s"
     backing, runtime = device_rows(view, level="backing"), runtime_s(view)

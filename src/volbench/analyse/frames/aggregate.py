@@ -50,7 +50,7 @@ def distribution(histogram: pd.DataFrame, summary: pd.DataFrame) -> tuple[pd.Dat
         than the upper edge, 0 to 1) and ``line``, the number of the combination from 0; and the
         kind of latency, ``lat`` or ``clat``.
     """
-    rows, places = _identified(histogram, summary)
+    rows, places = _measured_rows(histogram, summary)
     key = key_of(rows)
     order = rows.groupby(key, sort=False, dropna=False).ngroup().to_numpy().astype(np.int32)
     kind = _kind_of_all(histogram, places, order)
@@ -87,7 +87,7 @@ def in_steps(
         `COLOUR` of the summary, ``count`` (int) and ``step`` (from ``10 ** (step / per_decade)``
         seconds on); and the kind of latency, ``lat`` or ``clat``.
     """
-    rows, places = _identified(histogram, summary)
+    rows, places = _measured_rows(histogram, summary)
     is_measured = places >= 0
     kinds = set(histogram.loc[is_measured & histogram["direction"].ne("sync"), "latency"].unique())
     kind = "lat" if "lat" in kinds else "clat"
@@ -128,7 +128,7 @@ def in_classes(shares: pd.DataFrame, summary: pd.DataFrame, quantity: str) -> pd
     return bins.assign(count=bins["percent"] / 100 * bins["total_ios"])
 
 
-def _identified(
+def _measured_rows(
     histogram: pd.DataFrame, summary: pd.DataFrame
 ) -> tuple[pd.DataFrame, npt.NDArray[np.intp]]:
     """Return the measured rows of the summary with ``label``, and the one of each bin or -1."""
@@ -151,11 +151,13 @@ def aggregate_rows(
         on_failure: called with a run of each step that cannot be added up, and the error.
         invalid: runs with an invalid result; a step of one has no sums and no latencies.
     """
-    steps = _steps(campaign)
+    steps = _aggregated_steps(campaign)
     if not steps:
         return []
     step_of = {run.id: run.step for runs in steps for run in runs}
-    parts = {name: _by_step(frame(name), step_of) for name in ("summary", "series", "histogram")}
+    parts = {
+        name: _rows_by_step(frame(name), step_of) for name in ("summary", "series", "histogram")
+    }
     nothing = {name: frame(name).iloc[:0] for name in parts}
     rows: list[Row] = []
     for runs in steps:
@@ -168,7 +170,7 @@ def aggregate_rows(
     return rows
 
 
-def _steps(campaign: Campaign) -> list[list[Run]]:
+def _aggregated_steps(campaign: Campaign) -> list[list[Run]]:
     steps: dict[tuple[int, str], list[Run]] = {}
     for run in campaign.runs:
         # Clients in turn share no time: sums over them would say nothing. Nor would sums of arms.
@@ -182,7 +184,7 @@ def _steps(campaign: Campaign) -> list[list[Run]]:
     ]
 
 
-def _by_step(frame: pd.DataFrame, step_of: Mapping[str, int]) -> dict[int, pd.DataFrame]:
+def _rows_by_step(frame: pd.DataFrame, step_of: Mapping[str, int]) -> dict[int, pd.DataFrame]:
     """Return step to its rows; rows of other runs are left out."""
     steps = frame["run"].map(step_of)
     return {int(step): rows for step, rows in frame.groupby(steps, sort=False)}
@@ -214,8 +216,8 @@ def _step_rows(
                 **labels,
                 "clients": len(section),
                 "clients_planned": len(runs) + campaign.clients_absent,
-                **(_rates(step_frames, section) if is_valid else {}),
-                **(_latencies(step_frames["histogram"], section) if is_valid else {}),
+                **(_rate_columns(step_frames, section) if is_valid else {}),
+                **(_latency_columns(step_frames["histogram"], section) if is_valid else {}),
             }
         )
     return rows
@@ -227,7 +229,7 @@ def _common_labels(campaign: Campaign, runs: Sequence[Run]) -> Row:
     return {f"{LABEL_PREFIX}{name}": value for name, value in common}
 
 
-def _rates(frames: Frames, done: pd.DataFrame) -> Row:
+def _rate_columns(frames: Frames, done: pd.DataFrame) -> Row:
     """Return the sums over the time that all clients share, and how far apart their ends are."""
     series = frames["series"]
     is_known = series["utc"].notna() & series["iops"].notna()
@@ -263,7 +265,7 @@ def _rates_of_clients(
     return np.array([spread_rows(own, column, edges)[0] for _, own in rows.groupby("run")])
 
 
-def _latencies(histogram: pd.DataFrame, done: pd.DataFrame) -> Row:
+def _latency_columns(histogram: pd.DataFrame, done: pd.DataFrame) -> Row:
     """Return mean, percentiles and maximum over all I/Os of all clients."""
     counts = done["total_ios"].astype("float64")
     total = float(counts.sum())

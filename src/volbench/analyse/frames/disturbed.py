@@ -112,7 +112,7 @@ def waits_for_cpu(device: pd.DataFrame, summary: pd.DataFrame) -> float:
     runtime_s = float(summary["runtime_s"].max())
     inside = (host["t_s"] > 0) & ~(host["t_s"] > runtime_s)
     waits = host[inside]["tool_wait_percent"].dropna()
-    return float(waits.mean()) / _jobs(summary) if len(waits) else math.nan
+    return float(waits.mean()) / _parallel_jobs(summary) if len(waits) else math.nan
 
 
 def cpu_demand(device: pd.DataFrame, summary: pd.DataFrame) -> float:
@@ -144,7 +144,7 @@ def disturbances(series: pd.DataFrame, device: pd.DataFrame, summary: pd.DataFra
         columns = [known[name].to_numpy(dtype=float) for name in ("t_s", "interval_s", column)]
         return spread(columns[0], columns[1], columns[2], edges_s)
 
-    jobs = _jobs(summary)
+    jobs = _parallel_jobs(summary)
     wait = beside("tool_wait_percent")
     flags_by_cause = {
         STEAL: beside("steal_percent") >= MIN_STEAL_PERCENT,
@@ -157,7 +157,7 @@ def disturbances(series: pd.DataFrame, device: pd.DataFrame, summary: pd.DataFra
     return Disturbance(t_s, {name: flags & is_seen for name, flags in flags_by_cause.items()})
 
 
-def _jobs(summary: pd.DataFrame) -> float:
+def _parallel_jobs(summary: pd.DataFrame) -> float:
     """Return the number of parallel jobs of a run; 1 where it is unknown."""
     jobs = summary.drop_duplicates("group")["numjobs"].astype("float64")
     return max(1.0, float(jobs.fillna(1.0).sum()))

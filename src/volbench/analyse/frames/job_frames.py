@@ -214,7 +214,7 @@ def separate_series(
     kept = rows.assign(_thing=things, line=lines)
     kept[["_folder", "_size"]] = None
     for _, line in kept.groupby("line", sort=False):
-        split = _series_of(line, options)
+        split = _splitting_column(line, options)
         if split is None:
             kept.loc[line.index, "line"] = -1
             continue
@@ -227,7 +227,7 @@ def separate_series(
     return kept.rename(columns={"_folder": FOLDER, "_size": "size_bytes"})
 
 
-def _series_of(line: pd.DataFrame, options: Sequence[str]) -> tuple[str, pd.Series] | None:
+def _splitting_column(line: pd.DataFrame, options: Sequence[str]) -> tuple[str, pd.Series] | None:
     """Return the column and values that split a line; None if nothing tells its points apart."""
     clashes = _clash(line, options)
     for column, values in _splits(line):
@@ -398,7 +398,7 @@ def sweep(
         0, in the order of appearance) and what `pool` returns. Lines that cannot be
         distinguished are left out.
     """
-    return _lines_of(_swept(summary, [option]), [option], columns)
+    return _pooled_lines(_swept_rows(summary, [option]), [option], columns)
 
 
 def grid(summary: pd.DataFrame, options: tuple[str, str], columns: Sequence[str]) -> pd.DataFrame:
@@ -408,7 +408,7 @@ def grid(summary: pd.DataFrame, options: tuple[str, str], columns: Sequence[str]
         As `sweep`, but ``line`` numbers the grids: sets of jobs, equal in everything else, in
         which both options have at least two values. Points may be missing from a grid.
     """
-    return _lines_of(_swept(summary, list(options)), list(options), columns)
+    return _pooled_lines(_swept_rows(summary, list(options)), list(options), columns)
 
 
 def inseparable(summary: pd.DataFrame, options: Sequence[str]) -> str:
@@ -416,7 +416,7 @@ def inseparable(summary: pd.DataFrame, options: Sequence[str]) -> str:
 
     They are equal in all that a line shows, and are no repeats of each other. Empty for none.
     """
-    rows = _swept(summary, options)
+    rows = _swept_rows(summary, options)
     names = list(dict.fromkeys(labels(rows)[rows["line"] < 0]))
     if not names:
         return ""
@@ -428,16 +428,16 @@ def inseparable(summary: pd.DataFrame, options: Sequence[str]) -> str:
     )
 
 
-def _swept(summary: pd.DataFrame, options: Sequence[str]) -> pd.DataFrame:
+def _swept_rows(summary: pd.DataFrame, options: Sequence[str]) -> pd.DataFrame:
     """Return the rows on lines along options, with ``line``; -1 where things would be mixed."""
     rows = measured(summary).dropna(subset=list(options))
     rows = rows[rows["direction"] != "sync"].reset_index(drop=True)
-    rows = separate_series(rows, key_of(rows, _fixed(*options)), options)
+    rows = separate_series(rows, key_of(rows, _fixed_columns(*options)), options)
     lines = rows.groupby("line", sort=False)[list(options)]
     return rows[(lines.transform("nunique") >= 2).all(axis=1)]
 
 
-def _lines_of(
+def _pooled_lines(
     rows: pd.DataFrame,
     options: list[str],
     columns: Sequence[str],
@@ -445,7 +445,7 @@ def _lines_of(
     """Return pooled points of lines."""
     rows = rows[rows["line"] >= 0]
     rows = rows.assign(line=pd.factorize(rows["line"])[0])
-    key = ["line", *key_of(rows, _fixed(*options)), FOLDER, "size_bytes", *options]
+    key = ["line", *key_of(rows, _fixed_columns(*options)), FOLDER, "size_bytes", *options]
     limits = rows.groupby(key, sort=False, dropna=False)[["limit_iops", "limit_bw_bytes_per_s"]]
     pooled = pool(rows, key, columns)
     points = limits.first().join(pooled).reset_index()
@@ -474,25 +474,25 @@ def keep_extremes(x: Floats, y: Floats, *, buckets: int = 1000) -> tuple[Floats,
     return x[index], y[index]
 
 
-def _fixed(*options: str) -> list[str]:
+def _fixed_columns(*options: str) -> list[str]:
     """Return the columns that are equal along a line or over a grid of options."""
     return [name for name in (*SETTING, *OPTIONS) if name not in options]
 
 
 def _values_per_line(rows: pd.DataFrame, option: str) -> pd.Series[int]:
     """Return the number of values of an option in each line."""
-    fixed = key_of(rows, _fixed(option))
+    fixed = key_of(rows, _fixed_columns(option))
     return rows.groupby(fixed, sort=False, dropna=False)[option].nunique()
 
 
 def plain_rows(frame: pd.DataFrame) -> list[dict[str, object]]:
     """Return the rows of a frame as plain Python values, None where a value is missing."""
     # Column by column: pandas takes many times as long over rows of many types at once.
-    columns = {str(name): _plain(column) for name, column in frame.items()}
+    columns = {str(name): _plain_values(column) for name, column in frame.items()}
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
-def _plain(column: pd.Series) -> list[object]:
+def _plain_values(column: pd.Series) -> list[object]:
     """Return values, of numpy's types those of Python."""
     values, known = column.tolist(), (~column.array.isna()).tolist()
     return [

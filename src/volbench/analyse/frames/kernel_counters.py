@@ -122,12 +122,12 @@ class SampleReader:
             elif fields[0] == "volbench-samples":
                 self.page_bytes = _page_bytes(fields)
             elif fields[0] == "T":
-                self._open = self._begin(fields)
+                self._open = self._begin_of(fields)
             elif self._open is not None:
-                _take(self._open, fields)
+                _take_counters(self._open, fields)
         return whole
 
-    def _begin(self, fields: list[str]) -> Sample | None:
+    def _begin_of(self, fields: list[str]) -> Sample | None:
         try:
             utc_s, uptime_s = float(fields[1]), float(fields[2])
         except (IndexError, ValueError):
@@ -148,7 +148,7 @@ def is_count(word: str) -> bool:
     return word.isdecimal() and len(word) <= _MAX_COUNT_DIGITS
 
 
-def _take(sample: Sample, fields: list[str]) -> None:
+def _take_counters(sample: Sample, fields: list[str]) -> None:
     """Add one line of the kernel to a sample; a line that is not of interest changes nothing."""
     if len(fields) >= _DISK_FIELDS and fields[0].isdecimal():
         _take_disk(sample, fields)
@@ -161,7 +161,7 @@ def _take(sample: Sample, fields: list[str]) -> None:
     elif name in {"pswpin", "pswpout"} and numbers:
         sample.swapped_pages = (sample.swapped_pages or 0) + int(numbers[0])
     elif name in {"some", "full", "cpu-some"} and is_count(
-        total := _named(fields).get("total", "")
+        total := _device_name(fields).get("total", "")
     ):
         sample.pressure_us[name] = int(total)
     else:
@@ -209,7 +209,7 @@ def _take_errors(sample: Sample, fields: list[str]) -> None:
         sample.io_errors[fields[1]] = errors
 
 
-def _named(fields: list[str]) -> Mapping[str, str]:
+def _device_name(fields: list[str]) -> Mapping[str, str]:
     return dict(word.split("=", 1) for word in fields if "=" in word)
 
 
@@ -290,7 +290,7 @@ def host_rates(
         "io_pressure_full_percent": _pressure(before, now, "full", interval_s),
         "cpu_pressure_percent": _pressure(before, now, "cpu-some", interval_s),
         **_tool_shares(before.tool_ns, now.tool_ns, interval_s),
-        **_throttled(before, now),
+        **_throttling(before, now),
         "swap_bytes_per_s": _since(before.swapped_pages, now.swapped_pages)
         * page_bytes
         / interval_s,
@@ -341,7 +341,7 @@ def _tool_shares(
     return dict(zip(names, shares, strict=True))
 
 
-def _throttled(before: Sample, now: Sample) -> dict[str, float]:
+def _throttling(before: Sample, now: Sample) -> dict[str, float]:
     """Return how the CPU limit that throttled most did so; NaN without a limit.
 
     A period without a running task is not counted by the kernel (sched-bwc.rst).

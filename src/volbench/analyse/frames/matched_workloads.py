@@ -93,7 +93,7 @@ def match_workloads(
     """
     fixed = [name for name in _PARTS if name != ignored]
     kept = apart or [()] * len(rows)
-    names = _names(rows, sides)
+    names = _row_names(rows, sides)
     entries = [
         _Entry(
             index,
@@ -104,7 +104,7 @@ def match_workloads(
         )
         for index, (row, side, extra, name) in enumerate(zip(rows, sides, kept, names, strict=True))
     ]
-    cells = _cells(entries, by_name=by_name)
+    cells = _cell_of_entries(entries, by_name=by_name)
     return _labels(entries, cells, rows, fixed)
 
 
@@ -152,12 +152,12 @@ def named_by_workload(
     label = workload_labels(rows, side, ignored=ignored)
     labelled = rows[[*_RUN]].assign(_label=label)
     return {
-        name: _named(frame, labelled) if "run" in frame and len(frame) else frame
+        name: _label_frame(frame, labelled) if "run" in frame and len(frame) else frame
         for name, frame in frames.items()
     }
 
 
-def _named(frame: pd.DataFrame, labelled: pd.DataFrame) -> pd.DataFrame:
+def _label_frame(frame: pd.DataFrame, labelled: pd.DataFrame) -> pd.DataFrame:
     import pandas as pd  # noqa: PLC0415 - as above
 
     keys = [name for name in _RUN if name in frame]
@@ -168,7 +168,7 @@ def _named(frame: pd.DataFrame, labelled: pd.DataFrame) -> pd.DataFrame:
     return frame.assign(**{name: label.where(label.notna(), frame[name]) for name in columns})
 
 
-def _names(rows: Sequence[Row], sides: Sequence[str]) -> list[str]:
+def _row_names(rows: Sequence[Row], sides: Sequence[str]) -> list[str]:
     """Return the job of each row, with its section and profile where they are needed."""
     names = []
     for row in rows:
@@ -182,23 +182,25 @@ def _names(rows: Sequence[Row], sides: Sequence[str]) -> list[str]:
     return [f"{row.get('profile') or '?'}/{name}" for row, name in zip(rows, names, strict=True)]
 
 
-def _cells(entries: Sequence[_Entry], *, by_name: bool) -> list[Hashable]:
+def _cell_of_entries(entries: Sequence[_Entry], *, by_name: bool) -> list[Hashable]:
     cells: list[Hashable] = [()] * len(entries)
-    for group in _grouped(entries, lambda entry: (entry.apart, entry.workload)):
-        for entry, cell in _within(group, by_name=by_name):
+    for group in _group_entries(entries, lambda entry: (entry.apart, entry.workload)):
+        for entry, cell in _cells_of_workload(group, by_name=by_name):
             cells[entry.place] = cell
     if not by_name:
         return cells
-    sides = _sides_of(entries, cells)
+    sides = _sides_by_cell(entries, cells)
     alone = [entry for entry in entries if len(sides[cells[entry.place]]) == 1]
-    for group in _grouped(alone, lambda entry: (entry.apart, entry.name)):
+    for group in _group_entries(alone, lambda entry: (entry.apart, entry.name)):
         if len({entry.side for entry in group}) > 1:
             for entry in group:
                 cells[entry.place] = (entry.apart, entry.name)
     return cells
 
 
-def _within(group: Sequence[_Entry], *, by_name: bool) -> Iterator[tuple[_Entry, Hashable]]:
+def _cells_of_workload(
+    group: Sequence[_Entry], *, by_name: bool
+) -> Iterator[tuple[_Entry, Hashable]]:
     """Yield the entries of one workload with their cells.
 
     That is one cell, unless a side has several names for it: then names that several sides have
@@ -215,14 +217,18 @@ def _within(group: Sequence[_Entry], *, by_name: bool) -> Iterator[tuple[_Entry,
         yield entry, (*key, entry.name) if is_named or entry.workload is None else key
 
 
-def _grouped(entries: Sequence[_Entry], key: Callable[[_Entry], Hashable]) -> list[list[_Entry]]:
+def _group_entries(
+    entries: Sequence[_Entry], key: Callable[[_Entry], Hashable]
+) -> list[list[_Entry]]:
     groups: dict[Hashable, list[_Entry]] = {}
     for entry in entries:
         groups.setdefault(key(entry), []).append(entry)
     return list(groups.values())
 
 
-def _sides_of(entries: Sequence[_Entry], cells: Sequence[Hashable]) -> dict[Hashable, set[str]]:
+def _sides_by_cell(
+    entries: Sequence[_Entry], cells: Sequence[Hashable]
+) -> dict[Hashable, set[str]]:
     sides: dict[Hashable, set[str]] = {}
     for entry in entries:
         sides.setdefault(cells[entry.place], set()).add(entry.side)
@@ -241,16 +247,22 @@ def _labels(
     for entry, cell in zip(entries, cells, strict=True):
         first.setdefault(cell, entry)
         names.setdefault(cell, set()).add(entry.name)
-    texts = dict(zip(first, _texts([rows[e.place] for e in first.values()], fixed), strict=True))
+    texts = dict(
+        zip(first, _workload_texts([rows[e.place] for e in first.values()], fixed), strict=True)
+    )
     labels = {cell: entry.name for cell, entry in first.items()}
-    for cell in {cell for cell, jobs in names.items() if len(jobs) > 1} | _shared(first, labels):
+    for cell in {cell for cell, jobs in names.items() if len(jobs) > 1} | _ambiguous_cells(
+        first, labels
+    ):
         labels[cell] = texts[cell]
-    for cell in _shared(first, labels):
+    for cell in _ambiguous_cells(first, labels):
         labels[cell] = f"{texts[cell]} ({first[cell].name})"
     return [labels[cell] for cell in cells]
 
 
-def _shared(first: Mapping[Hashable, _Entry], labels: Mapping[Hashable, str]) -> set[Hashable]:
+def _ambiguous_cells(
+    first: Mapping[Hashable, _Entry], labels: Mapping[Hashable, str]
+) -> set[Hashable]:
     """Return the cells with a label that another cell has too."""
     owners: dict[tuple[Hashable, str], list[Hashable]] = {}
     for cell, entry in first.items():
@@ -258,7 +270,7 @@ def _shared(first: Mapping[Hashable, _Entry], labels: Mapping[Hashable, str]) ->
     return {cell for cells in owners.values() if len(cells) > 1 for cell in cells}
 
 
-def _texts(rows: Sequence[Row], fixed: Sequence[str]) -> list[str]:
+def _workload_texts(rows: Sequence[Row], fixed: Sequence[str]) -> list[str]:
     """Return the workload of each row in words, as far as rows differ in it."""
     varying = [
         name
@@ -267,13 +279,13 @@ def _texts(rows: Sequence[Row], fixed: Sequence[str]) -> list[str]:
     ]
     varying_names = [name for name in fixed if name in {"rw", "block_bytes", *varying}]
     return [
-        " ".join(text for name in varying_names if (text := _part(name, row.get(name))))
+        " ".join(text for name in varying_names if (text := _part_text(name, row.get(name))))
         or "unknown"
         for row in rows
     ]
 
 
-def _part(name: str, value: object) -> str:
+def _part_text(name: str, value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, bool):

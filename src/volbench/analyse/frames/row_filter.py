@@ -73,14 +73,14 @@ def _tokens(condition: str) -> list[_Token]:
     while at < len(text):
         match = _TOKEN.match(text, at)
         if match is None:
-            raise _unreadable(condition, at, f"unexpected {text[at]!r}")
+            raise _unreadable_error(condition, at, f"unexpected {text[at]!r}")
         kind = str(match.lastgroup)
         tokens.append(_Token(kind, match[kind], match.start(kind)))
         at = match.end()
     return tokens
 
 
-def _unreadable(condition: str, at: int, why: str) -> InputError:
+def _unreadable_error(condition: str, at: int, why: str) -> InputError:
     return InputError(
         f"the condition {condition!r} cannot be parsed at column {at + 1}: {why}", hint=_HINT
     )
@@ -124,10 +124,10 @@ class _Parser:
         return self._comparison()
 
     def _comparison(self) -> pd.Series[bool]:
-        name = self._next("word", "a column")
-        sign = self._next("compare", "a comparison such as ==")
+        name = self._next_token("word", "a column")
+        sign = self._next_token("compare", "a comparison such as ==")
         value = self._next_value()
-        column = self._column(name)
+        column = self._find_column(name)
         if sign in {"~", "!~"}:
             matches = self._contains(column, value)
             return ~matches if sign == "!~" else matches
@@ -136,7 +136,7 @@ class _Parser:
             raise self._error(f"{name} is numeric, and {value!r} is not a number")
         return mask
 
-    def _column(self, name: str) -> pd.Series:
+    def _find_column(self, name: str) -> pd.Series:
         """Return a column; an alias such as p99 means what tables show by that name."""
         resolved = find_column(name, list(self._frame.columns))
         column, completion = self._frame[resolved], f"c{resolved}"
@@ -162,7 +162,7 @@ class _Parser:
                 return True
         return False
 
-    def _next(self, kind: str, wanted: str) -> str:
+    def _next_token(self, kind: str, wanted: str) -> str:
         if self._place == len(self._tokens):
             raise self._error(f"{wanted} is missing")
         token = self._tokens[self._place]
@@ -173,13 +173,13 @@ class _Parser:
 
     def _next_value(self) -> str:
         if self._place < len(self._tokens) and self._tokens[self._place].kind == "quoted":
-            return self._next("quoted", "a value")[1:-1]
-        return self._next("word", "a value")
+            return self._next_token("quoted", "a value")[1:-1]
+        return self._next_token("word", "a value")
 
     def _error(self, why: str) -> InputError:
         tokens = self._tokens
         at = tokens[self._place].at if self._place < len(tokens) else len(self._condition)
-        return _unreadable(self._condition, at, why)
+        return _unreadable_error(self._condition, at, why)
 
 
 def _compare(column: pd.Series, sign: str, value: str) -> pd.Series[bool] | None:
@@ -188,7 +188,7 @@ def _compare(column: pd.Series, sign: str, value: str) -> pd.Series[bool] | None
     if pd.api.types.is_bool_dtype(column.dtype):
         wanted = value.lower() in {"1", "true", "yes"}
     elif pd.api.types.is_numeric_dtype(column.dtype):
-        wanted = _number(value)
+        wanted = _parse_number(value)
         if wanted is None:
             return None
     mask = pd.Series(_ORDERS[sign](column, wanted), index=column.index)
@@ -197,7 +197,7 @@ def _compare(column: pd.Series, sign: str, value: str) -> pd.Series[bool] | None
     )
 
 
-def _number(value: str) -> float | None:
+def _parse_number(value: str) -> float | None:
     """Return a plain number, a size or a duration as a number in base units."""
     for read in (float, parse_size, parse_duration):
         try:

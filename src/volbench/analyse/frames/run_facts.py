@@ -51,15 +51,17 @@ def with_facts(
     """
     known = list(views)
     sections = [(view.run, section) for view in known for section in view.run.sections]
-    options = _options(sections)
+    options = _option_columns(sections)
     planned = known[0].campaign.runs if known else ()
     beside = Counter(run.step for run in planned if run.step)
     by_run = {view.run.id: view for view in known}
     rows = [
-        _row(by_run.get(str(run)), str(group), options, beside)
+        _fact_row(by_run.get(str(run)), str(group), options, beside)
         for run, group in zip(summary["run"], summary["group"], strict=True)
     ]
-    facts = pd.DataFrame(rows, index=summary.index, columns=list(_row(None, "", options, beside)))
+    facts = pd.DataFrame(
+        rows, index=summary.index, columns=list(_fact_row(None, "", options, beside))
+    )
     facts = facts.astype(object)
     facts["volbench_version"] = volbench_version
     return pd.concat([summary, facts[[name for name in facts if name not in summary]]], axis=1)
@@ -71,10 +73,10 @@ def with_options(summary: pd.DataFrame, campaign: Campaign) -> pd.DataFrame:
     Args:
         summary: the rows of one campaign; the order and the index stay.
     """
-    options = _options((run, section) for run in campaign.runs for section in run.sections)
+    options = _option_columns((run, section) for run in campaign.runs for section in run.sections)
     by_run = {run.id: run for run in campaign.runs}
     rows = [
-        _reported(by_run[run], group) | _option_values(by_run[run], group, options)
+        _reported_facts(by_run[run], group) | _option_values(by_run[run], group, options)
         for run, group in zip(summary["run"], summary["group"].astype(str), strict=True)
     ]
     names = [_OPTIONS_KNOWN, _UNREPORTED, *options]
@@ -125,13 +127,13 @@ def option_columns(rows: pd.DataFrame) -> list[str]:
     ]
 
 
-def _options(sections: Iterable[tuple[Run, Section]]) -> list[str]:
+def _option_columns(sections: Iterable[tuple[Run, Section]]) -> list[str]:
     """Return the options that any of the runs set and that matter, in the order of the alphabet."""
     named = {name for run, section in sections for name in run.effective(section)}
     return sorted(name for name in named if option_matters(name))
 
 
-def _row(
+def _fact_row(
     view: RunView | None, group: str, options: Sequence[str], beside: Counter[int]
 ) -> dict[str, object]:
     if view is None:
@@ -150,7 +152,7 @@ def _row(
     run = view.run
     return {
         VOLUME_KEY: _volume_key(run, view.host, view.volume),
-        **_reported(run, group),
+        **_reported_facts(run, group),
         STEP: f"{run.step}/{run.repeat}" if run.step else run.id,
         "clients": beside.get(run.step, 1),
         "until": str(run.until.window_s) if run.until else NOT_SET,
@@ -160,7 +162,7 @@ def _row(
     }
 
 
-def _reported(run: Run, group: str) -> dict[str, object]:
+def _reported_facts(run: Run, group: str) -> dict[str, object]:
     return {
         _OPTIONS_KNOWN: run.reports_options(_section(run, group)),
         _UNREPORTED: () if run.imported is None else run.imported.unreported_flags,

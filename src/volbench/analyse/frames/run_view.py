@@ -132,7 +132,7 @@ def run_views(
     parts: dict[str, dict[str, pd.DataFrame]] = {}
     nothing: dict[str, pd.DataFrame] = {}
     for name in ("series", "device", "percentiles", "summary"):
-        parts[name], nothing[name] = _by_run(frame(name))
+        parts[name], nothing[name] = _rows_by_run(frame(name))
     results: dict[str, list[Mapping[str, object]]] = {}
     for row in plain_rows(frame("summary")):
         results.setdefault(str(row["run"]), []).append(row)
@@ -159,7 +159,7 @@ def _shared_texts(column: pd.Series[str]) -> pd.Series[str]:
     return pd.Series(shared[codes], index=column.index, dtype=object)  # not Arrow's texts again
 
 
-def _by_run(frame: pd.DataFrame) -> tuple[dict[str, pd.DataFrame], pd.DataFrame]:
+def _rows_by_run(frame: pd.DataFrame) -> tuple[dict[str, pd.DataFrame], pd.DataFrame]:
     """Return run to its rows, with an index from 0, and the frame without rows.
 
     Texts become Python objects, which are compared many times faster than Arrow's in short frames;
@@ -264,7 +264,7 @@ def rate_per_s(
     times, firsts, counts = np.unique(at_s[order], return_index=True, return_counts=True)
     whole = (counts == lines) & ~np.isnan(times)
     places = firsts[whole, np.newaxis] + np.arange(lines)
-    return times[whole], _added(values[order][places])
+    return times[whole], _row_sums(values[order][places])
 
 
 def is_partial(series: pd.DataFrame) -> npt.NDArray[np.bool_]:
@@ -292,8 +292,8 @@ class _Intervals:
 @once
 def _intervals(view: RunView) -> _Intervals:
     direction = view.series["direction"].to_numpy(dtype=object)
-    sections, _ = _numbered(view.series["group"].to_numpy(dtype=object))
-    ways, names = _numbered(direction)
+    sections, _ = _number_texts(view.series["group"].to_numpy(dtype=object))
+    ways, names = _number_texts(direction)
     return _Intervals(
         t_s=view.series["t_s"].to_numpy(dtype=float),
         direction=direction,
@@ -302,7 +302,7 @@ def _intervals(view: RunView) -> _Intervals:
     )
 
 
-def _numbered(texts: npt.NDArray[np.object_]) -> tuple[npt.NDArray[np.int64], int]:
+def _number_texts(texts: npt.NDArray[np.object_]) -> tuple[npt.NDArray[np.int64], int]:
     """Return a number from 0 for each text, in order of appearance, and the number of texts."""
     if len(texts) and (texts == texts[0]).all():
         return np.zeros(len(texts), dtype=np.int64), 1
@@ -310,7 +310,7 @@ def _numbered(texts: npt.NDArray[np.object_]) -> tuple[npt.NDArray[np.int64], in
     return codes.astype(np.int64), len(names)
 
 
-def _added(table: Floats) -> Floats:
+def _row_sums(table: Floats) -> Floats:
     """Return the sum of each row, compensated (Kahan), so that the order hardly matters."""
     total = np.zeros(len(table))
     lost = np.zeros(len(table))

@@ -119,12 +119,12 @@ class Storm:
     @property
     def read_iops(self) -> Floats:
         """Reads of all clients in each interval."""
-        return _added([client.read_iops for client in self.clients])
+        return _sum_rates([client.read_iops for client in self.clients])
 
     @property
     def write_iops(self) -> Floats:
         """Writes of all clients in each interval."""
-        return _added([client.write_iops for client in self.clients])
+        return _sum_rates([client.write_iops for client in self.clients])
 
     @property
     def iops(self) -> Floats:
@@ -197,7 +197,7 @@ def storm_steps(frames: Frames) -> list[pd.DataFrame]:
     end_s = seconds(timed["utc"])
     spans = timed.assign(start_s=end_s - timed["t_s"], end_s=end_s).groupby(_RUN)
     times = spans.agg({"start_s": "min", "end_s": "max"}).reset_index()
-    events = _marks(frames)
+    events = _watch_marks(frames)
     started = {*events.loc[events["kind"].eq("start"), "run"]}
     return [
         step
@@ -223,24 +223,24 @@ def storms(frames: Frames, *, limit: int | None = None) -> tuple[Storm, ...]:
             all.
     """
     steps = storm_steps(frames)
-    order = sorted(range(len(steps)), key=lambda index: _size(steps[index]), reverse=True)
+    order = sorted(range(len(steps)), key=lambda index: _storm_size(steps[index]), reverse=True)
     storms_of_steps = []
     for step in (steps[index] for index in sorted(order[:limit])):
         finished = measured(step.drop_duplicates("run"))[_RUN]
         series = frames["series"].merge(finished).dropna(subset=["utc", "iops"])
         key = tuple(step[name].iloc[0] for name in _STEP)
         storm = _storm(key, step, series, frames["device"])
-        events = _marks(frames).merge(finished)
-        storms_of_steps.append(_with_machines(storm, events) if len(events) else storm)
+        events = _watch_marks(frames).merge(finished)
+        storms_of_steps.append(_add_machines(storm, events) if len(events) else storm)
     return tuple(storms_of_steps)
 
 
-def _marks(frames: Frames) -> pd.DataFrame:
+def _watch_marks(frames: Frames) -> pd.DataFrame:
     """Return the marks of watches; none where only campaigns of fio are given."""
     return frames["marks"] if "marks" in frames else pd.DataFrame(columns=[*_RUN, "kind"])
 
 
-def _size(step: pd.DataFrame) -> tuple[int, float]:
+def _storm_size(step: pd.DataFrame) -> tuple[int, float]:
     return len(step["run"].unique()), float(step["iops"].sum())
 
 
@@ -256,7 +256,7 @@ def _storm(
     rows[["start_s", "end_s"]] -= first_s
     edges_s = _edges(float(rows["end_s"].max()))
     clients = [
-        _client(str(run), _name(series_of_run, f"{job}-r{repeat}"), series_of_run, edges_s)
+        _client(str(run), _client_name(series_of_run, f"{job}-r{repeat}"), series_of_run, edges_s)
         for run, series_of_run in rows.groupby("run", sort=False)
     ]
     if is_watched(runs).any():  # a disk does not boot
@@ -278,12 +278,12 @@ def _storm(
         device=name,
         device_read_iops=reads,
         device_write_iops=writes,
-        limit_iops=_limit(runs),
+        limit_iops=_shared_limit(runs),
         is_watched=bool(is_watched(runs).any()),
     )
 
 
-def _with_machines(storm: Storm, events: pd.DataFrame) -> Storm:
+def _add_machines(storm: Storm, events: pd.DataFrame) -> Storm:
     """Return the storm of watched disks with the machines that were started meanwhile."""
     events = events.assign(at_s=seconds(events["utc"]) - storm.started_utc_s)
     once = events.drop_duplicates(["kind", "text"])
@@ -309,7 +309,7 @@ def _edges(end_s: float) -> Floats:
     return edges
 
 
-def _limit(runs: pd.DataFrame) -> float:
+def _shared_limit(runs: pd.DataFrame) -> float:
     limits = runs[["host", "volume", "limit_iops"]].drop_duplicates()
     is_known = len(limits) == 1 and limits["limit_iops"].notna().all()
     return float(limits["limit_iops"].iloc[0]) if is_known else math.nan
@@ -329,13 +329,13 @@ def _client(run: str, name: str, series: pd.DataFrame, edges_s: Floats) -> Storm
     return StormClient(run, name, host, start_s, end_s, settled_s, rates["read"], rates["write"])
 
 
-def _name(series: pd.DataFrame, step: str) -> str:
+def _client_name(series: pd.DataFrame, step: str) -> str:
     """Return the part of a run's id after its step, such as ``c03``; else its host."""
     behind = str(series["run"].iloc[0]).partition(step)[2].removeprefix("-")
     return behind or str(series["host"].iloc[0])
 
 
-def _added(parts: Sequence[Floats]) -> Floats:
+def _sum_rates(parts: Sequence[Floats]) -> Floats:
     total: Floats = np.sum(parts, axis=0)
     return total
 
@@ -359,14 +359,14 @@ def devices_on(
         return "", nothing, nothing
     rows = rows.assign(end_s=seconds(rows["utc"]) - first_s, width_s=rows["interval_s"])
     groups = rows.groupby(["host", "device"], sort=False)
-    views = np.array([_device(part, edges_s) for _, part in groups])
+    views = np.array([_device_rates(part, edges_s) for _, part in groups])
     is_known = ~np.isnan(views).all(axis=0)
     sums = np.where(is_known, np.nansum(views, axis=0), np.nan)
     name = str(rows["device"].iloc[0]) if len(groups) == 1 else f"{len(groups)} devices"
     return name, sums[0], sums[1]
 
 
-def _device(rows: pd.DataFrame, edges_s: Floats) -> Floats:
+def _device_rates(rows: pd.DataFrame, edges_s: Floats) -> Floats:
     """Return reads and writes of one device that several clients may have sampled.
 
     They sampled the same counters. In each interval those count that cover most of it: one that saw

@@ -29,8 +29,7 @@ WANTED_BLOCKS = 40
 # Noticed by: test_change_points.py::test_constant_series_have_no_change
 _MIN_BLOCKS = 8
 # For each segment, in units of ln n: with 2 ln n, 25 % of AR(1) hours had a false change, with 3 ln
-# n 2.5 %.
-# Noticed by: test_change_points.py::test_noise_is_not_a_change
+# n 2.5 %. Noticed by: test_change_points.py::test_noise_is_not_a_change
 _PENALTY = 3.0
 # Share of the median that replaces zero, which has no logarithm.
 # Noticed by: test_change_points.py::test_a_long_stall_is_a_change_to_zero
@@ -124,7 +123,7 @@ def find_changes(
     rule = _JumpRule(least_step, _least_level(len(blocks), size))
     edges = _prune(blocks, _candidates(blocks.tobytes(), rule.least_blocks), rule)
     places = [_refine(logs, edge * size, reach=2 * size) for edge in edges]
-    return _changes(t_s, values, sorted(set(places)), least_step=least_step)
+    return _changes_at(t_s, values, sorted(set(places)), least_step=least_step)
 
 
 def place_in_gaps(
@@ -174,11 +173,11 @@ def _plateau(t_s: Floats, values: Floats, *, sample_s: float) -> Plateau:
         to_s=float(t_s[-1]),
         level=level,
         spread=deviation / level if level else 0.0,
-        ceiling=_ceiling(values) if deviation > _MAX_FLAT_SPREAD * level else math.nan,
+        ceiling=_upper_edge(values) if deviation > _MAX_FLAT_SPREAD * level else math.nan,
     )
 
 
-def _ceiling(values: Floats) -> float:
+def _upper_edge(values: Floats) -> float:
     """Return the upper edge of samples; NaN unless they pile up there.
 
     Above the third quartile normal noise reaches as far as it does below the median; under a limit
@@ -221,7 +220,7 @@ def _candidates(content: bytes, least: int) -> tuple[int, ...]:
     """
     blocks = np.frombuffer(content)
     penalty = _PENALTY * math.log(len(blocks))
-    return tuple(segment(blocks / _noise(blocks), penalty=penalty, least=least))
+    return tuple(segment(blocks / _block_noise(blocks), penalty=penalty, least=least))
 
 
 def segment(values: Floats, *, penalty: float, least: int) -> list[int]:
@@ -254,7 +253,7 @@ def segment(values: Floats, *, penalty: float, least: int) -> list[int]:
     return edges[-2::-1]
 
 
-def _noise(blocks: Floats) -> float:
+def _block_noise(blocks: Floats) -> float:
     """Return the standard deviation of blocks, from differences: a few jumps don't raise it."""
     steps = np.diff(blocks)
     spread = 1.4826 * median(np.abs(steps - median(steps))) / math.sqrt(2)
@@ -293,7 +292,7 @@ def _strength(blocks: Floats, edges: list[int], index: int) -> float:
     residuals = blocks - np.concatenate(levels)
     scale = max(
         1.4826 * median(np.abs(residuals)),
-        _noise(blocks),
+        _block_noise(blocks),
         _one_sided(before, after) if len(blocks) >= _MIN_TAIL_BLOCKS else 0.0,
         1e-3,
     )
@@ -337,7 +336,7 @@ def _is_jump(blocks: Floats, edges: list[int], index: int, rule: _JumpRule) -> b
     """Return whether a change is large enough, lasts, and is no part of a ramp."""
     before, after = _sides(blocks, edges, index)
     step = abs(float(median(after) - median(before)))
-    if 1 - np.exp(-step) < rule.least_step or _lasting(before, after) < rule.least_blocks:
+    if 1 - np.exp(-step) < rule.least_step or _least_blocks(before, after) < rule.least_blocks:
         return False
     both = np.concatenate([before, after])
     x = np.arange(len(both), dtype=float)
@@ -346,7 +345,7 @@ def _is_jump(blocks: Floats, edges: list[int], index: int, rule: _JumpRule) -> b
     return bool(flat @ flat <= ramp @ ramp)
 
 
-def _lasting(before: Floats, after: Floats) -> int:
+def _least_blocks(before: Floats, after: Floats) -> int:
     """Return how many blocks of the shorter level are nearer to it than to the other."""
     low, high = sorted((median(before), median(after)))
     between = (low + high) / 2
@@ -374,7 +373,7 @@ def _refine(logs: Floats, edge: int, *, reach: int) -> int:
     return first + int(splits[int(np.argmin(loss))])
 
 
-def _changes(
+def _changes_at(
     t_s: Floats, values: Floats, places: list[int], *, least_step: float
 ) -> tuple[Change, ...]:
     bounds = [0, *places, len(values)]

@@ -12,8 +12,7 @@ from volbench.model.results.provenance import ColdProbe
 from volbench.units import format_latency
 
 # First over second reads in the median from which a volume is cold: repeated warm passes differ by
-# less.
-# Noticed by: test_cold_volume.py::test_first_reads_at_twice_the_latency_are_detected
+# less. Noticed by: test_cold_volume.py::test_first_reads_at_twice_the_latency_are_detected
 MIN_COLD_MEDIAN_RATIO = 1.5
 # The same for the slowest in a hundred: a volume of which only a part is cold.
 # Noticed by: test_cold_volume.py::test_partly_cold_volume_shows_in_the_tail

@@ -123,7 +123,7 @@ class Rates:
 def rates_of(view: RunView, direction: str) -> Rates | None:
     """Return the rates of one direction; None when there are too few intervals to say anything."""
     at_device = view.is_buffered
-    columns = _of_device(view, direction) if at_device else _of_fio(view, direction)
+    columns = _device_rates(view, direction) if at_device else _fio_rates(view, direction)
     if columns is None:
         return None
     t_s, iops, bandwidth = columns
@@ -135,7 +135,7 @@ def rates_of(view: RunView, direction: str) -> Rates | None:
         least_s=least_level_s(view, direction),
     )
     if at_device:
-        changes = _of_the_volume(changes, plateaus(t_s, iops, changes=changes), t_s, bandwidth)
+        changes = _jumps_of_volume(changes, plateaus(t_s, iops, changes=changes), t_s, bandwidth)
     else:
         changes = place_in_gaps(changes, t_s, *rate_per_s(view, "iops", direction=direction))
     moving = [workload for workload in view.workloads if _moves(workload, direction)]
@@ -152,7 +152,7 @@ def rates_of(view: RunView, direction: str) -> Rates | None:
     )
 
 
-def _of_the_volume(
+def _jumps_of_volume(
     changes: Sequence[Change], stretches: Sequence[Plateau], t_s: Floats, bandwidth: Floats
 ) -> tuple[Change, ...]:
     """Return the jumps of IOPS that bandwidth shows too, at least by half.
@@ -166,11 +166,11 @@ def _of_the_volume(
     return tuple(
         change
         for change, (before, after) in zip(changes, pairwise(levels), strict=True)
-        if _share_of(change, before, after) >= _MIN_BANDWIDTH_SHARE
+        if _bandwidth_share(change, before, after) >= _MIN_BANDWIDTH_SHARE
     )
 
 
-def _share_of(change: Change, before: float, after: float) -> float:
+def _bandwidth_share(change: Change, before: float, after: float) -> float:
     """Return the share of a jump of IOPS that bandwidth shows; 1 for all, 0 for nothing."""
     if min(before, after, change.before, change.after) <= 0:
         return 1.0
@@ -183,7 +183,7 @@ def _moves(workload: WorkloadSpec, direction: str) -> bool:
     )
 
 
-def _of_fio(view: RunView, direction: str) -> tuple[Floats, Floats, Floats] | None:
+def _fio_rates(view: RunView, direction: str) -> tuple[Floats, Floats, Floats] | None:
     t_s, iops = clean_rate_per_s(view, "iops", direction=direction)
     at_s, bandwidth = rate_per_s(view, "bw_bytes_per_s", direction=direction)
     if not len(at_s):  # logs of IOPS alone
@@ -197,7 +197,7 @@ def _of_fio(view: RunView, direction: str) -> tuple[Floats, Floats, Floats] | No
     return common, iops[np.isin(t_s, common)], bandwidth[np.isin(at_s, common)]
 
 
-def _of_device(view: RunView, direction: str) -> tuple[Floats, Floats, Floats] | None:
+def _device_rates(view: RunView, direction: str) -> tuple[Floats, Floats, Floats] | None:
     """Return the device's rates while fio ran."""
     if direction not in {"read", "write"}:
         return None
@@ -277,7 +277,7 @@ def stall_spans(view: RunView, t_s: Floats, iops: Floats, *, direction: str | No
     beside = [_lacks_beside(span, t_s, lacks, interval_s=interval_s) for span in spans]
     lengths = [end - begin + sum(sides) for (begin, end), sides in zip(spans, beside, strict=True)]
     spans = [
-        _widened(
+        _widen_span(
             span,
             sides,
             slowest_s,
@@ -312,7 +312,7 @@ def _lacks_beside(span: Span, t_s: Floats, lacks: Floats, *, interval_s: float) 
     return float(lacks[before].sum()) * interval_s, float(lacks[after].sum()) * interval_s
 
 
-def _widened(
+def _widen_span(
     span: Span, sides: Span, slowest_s: float, *, interval_s: float, is_longest: bool
 ) -> Span:
     """Return an empty span with what belongs to it of the intervals beside it."""

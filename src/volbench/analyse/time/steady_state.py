@@ -311,7 +311,8 @@ def determination(summary: pd.DataFrame, rounds: Rounds, *, profile: str) -> Det
     rows = measured(summary)
     rows = rows[(rows["profile"] == profile) & (rows["direction"] != "sync")]
     values = {
-        track: _values(rows[rows["job"] == track.job], track.metric) for track in rounds.track
+        track: _metric_by_round(rows[rows["job"] == track.job], track.metric)
+        for track in rounds.track
     }
     return determine(values, max_rounds=rounds.max_rounds)
 
@@ -331,7 +332,9 @@ def window_matrix(
     rows = rows[(rows["profile"] == profile) & (rows["direction"] != "sync")]
     first, last = determined.window or (1, 0)
     rows = rows[rows["repeat"].between(first, last)]
-    cells = [_cell(str(job), job_rows, metric) for job, job_rows in rows.groupby("job", sort=False)]
+    cells = [
+        _window_row(str(job), job_rows, metric) for job, job_rows in rows.groupby("job", sort=False)
+    ]
     columns = ["job", "mix", "read_percent", "block_bytes", "mean", "min", "max", "rounds"]
     frame = pd.DataFrame(cells, columns=columns)
     frame = frame.astype({"read_percent": "Int64", "block_bytes": "Int64", "rounds": "int64"})
@@ -339,23 +342,27 @@ def window_matrix(
     return frame.sort_values(by, ascending=False, kind="stable", ignore_index=True)
 
 
-def _values(rows: pd.DataFrame, metric: Metric) -> list[float]:
+def _metric_by_round(rows: pd.DataFrame, metric: Metric) -> list[float]:
     """Return a metric of one job, round by round."""
     last = 0 if rows.empty else int(rows["repeat"].max())
     return [
-        combined(_parts(rows[rows["repeat"] == number]), metric) for number in range(1, last + 1)
+        combined(_directions_of_round(rows[rows["repeat"] == number]), metric)
+        for number in range(1, last + 1)
     ]
 
 
-def _parts(rows: pd.DataFrame) -> list[Part]:
+def _directions_of_round(rows: pd.DataFrame) -> list[Part]:
     columns = ["iops", "bw_bytes_per_s", "lat_mean_s", "total_ios"]
     values = rows[columns].astype("float64").fillna({"total_ios": 0.0})
     return [Part(*map(float, row)) for row in values.to_numpy()]
 
 
-def _cell(job: str, rows: pd.DataFrame, metric: Metric) -> dict[str, object]:
+def _window_row(job: str, rows: pd.DataFrame, metric: Metric) -> dict[str, object]:
     values = np.array(
-        [combined(_parts(round_rows), metric) for _, round_rows in rows.groupby("repeat")]
+        [
+            combined(_directions_of_round(round_rows), metric)
+            for _, round_rows in rows.groupby("repeat")
+        ]
     )
     known = values[~np.isnan(values)]
     share = _read_percent(rows)

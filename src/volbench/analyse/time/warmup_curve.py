@@ -136,19 +136,19 @@ def curves(
             if row["run"] != first_run or row["phase"] != "measured":
                 continue
             is_imported = not pd.isna(row.get("import_folder"))
-            if is_imported and not _warmed(verdicts, row):
+            if is_imported and not _has_warmed(verdicts, row):
                 continue
             first, second = _passes(same, series)
             if first is not None:
                 curve = _curve(str(host), str(volume), str(direction), row, first, second)
-                if curve.penalty > _MAX_NO_PENALTY and not _warmed(verdicts, row):
+                if curve.penalty > _MAX_NO_PENALTY and not _has_warmed(verdicts, row):
                     continue
                 if second is not None or curve.penalty > _MIN_CLIMB:
                     curves_by_volume.append(curve)
     return tuple(curves_by_volume)
 
 
-def _warmed(verdicts: pd.DataFrame | None, row: pd.Series) -> bool:
+def _has_warmed(verdicts: pd.DataFrame | None, row: pd.Series) -> bool:
     """Return whether blocks got warm by the verdict of a run's direction; true without any."""
     if verdicts is None:
         return True
@@ -189,12 +189,12 @@ def _passes(rows: pd.DataFrame, series: pd.DataFrame) -> tuple[Pass | None, Pass
         if passes and like != settings:
             continue
         settings = like
-        whole_pass = _pass_of(series, run=str(row["run"]), direction=str(row["direction"]))
+        whole_pass = _pass_of_run(series, run=str(row["run"]), direction=str(row["direction"]))
         passes.append(whole_pass if len(whole_pass.t_s) >= _MIN_POINTS else None)
     return (passes[0] if passes else None), (passes[1] if len(passes) > 1 else None)
 
 
-def _pass_of(series: pd.DataFrame, *, run: str, direction: str) -> Pass:
+def _pass_of_run(series: pd.DataFrame, *, run: str, direction: str) -> Pass:
     """Return one run's series, its sections added up, while all of its jobs ran."""
     mine = series[(series["run"] == run) & (series["direction"] == direction)]
     mine = mine.dropna(subset=["iops"])
@@ -233,11 +233,11 @@ def _curve(
         to_steady_s=steady_s,
         limit_iops=limit,
         at_limit=bool(abs(plateau / limit - 1) <= _MAX_LIMIT_DISTANCE) if limit else False,
-        size_bytes=_size_of(row),
+        size_bytes=_range_bytes(row),
     )
 
 
-def _size_of(row: pd.Series) -> float:
+def _range_bytes(row: pd.Series) -> float:
     """Return the size of the run's range: the whole device, or the requested size."""
     sizes = [row["size_bytes"], row["volume_bytes"]]
     known = [float(value) for value in sizes if not pd.isna(value)]

@@ -43,7 +43,7 @@ _HINT = "write it like p99 < 5ms, reads.iops >= 3000, wal.fdatasync_p99 < 10ms o
 _UNBOUND = "write it like '< 10ms' or '>= 3000'"
 
 
-def _measured(*columns: Column) -> dict[str, Column]:
+def _measured_columns(*columns: Column) -> dict[str, Column]:
     return {
         column.name: column
         for column in columns
@@ -52,11 +52,11 @@ def _measured(*columns: Column) -> dict[str, Column]:
 
 
 # Metric to its column, by frame
-_SUMMARY = _measured(*SUMMARY)
+_SUMMARY = _measured_columns(*SUMMARY)
 _VERDICTS = {
-    name: column for name, column in _measured(*VERDICTS).items() if name not in _SUMMARY
+    name: column for name, column in _measured_columns(*VERDICTS).items() if name not in _SUMMARY
 } | {column.name: column for column in (*VERDICTS, _STEADY) if column.name in FLAGS}
-_AGGREGATE = _measured(*AGGREGATE)
+_AGGREGATE = _measured_columns(*AGGREGATE)
 
 
 @dataclass(frozen=True)

@@ -46,13 +46,10 @@ def warning_marks(rows: Sequence[Row]) -> dict[str, str]:
 
     Notes are not counted, and runs without warnings are left out.
     """
-    heavy: dict[str, list[Row]] = {}
-    for row in rows:
-        if row["severity"] != Severity.NOTE.value:
-            heavy.setdefault(text(row, "run"), []).append(row)
+    heavy = [row for row in rows if row["severity"] != Severity.NOTE.value]
     return {
         run: f"{len(warnings)}{'!' if count_severities(warnings)[Severity.INVALID] else ''}"
-        for run, warnings in heavy.items()
+        for run, warnings in rows_by_run(heavy).items()
     }
 
 

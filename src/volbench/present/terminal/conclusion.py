@@ -123,8 +123,10 @@ class _Workload:
         """IOPS, bandwidth and p99."""
         count, is_changing = len(self.iops), not math.isnan(self.end_iops)
         ends = range_words(self.iops.to_list())
-        changing = f"; the rate changed, at the end it was {format_count(self.end_iops)} IOPS"
-        changing *= is_changing
+        changing = average = ""
+        if is_changing:
+            changing = f"; the rate changed, at the end it was {format_count(self.end_iops)} IOPS"
+            average = " on average"
         low, high = self.iops.min(), self.iops.max()
         if low > 0 and high / low >= MIN_REPEAT_RATIO:
             return (
@@ -134,7 +136,7 @@ class _Workload:
             )
         return (
             f"{_name(self.row)}:"
-            f" {format_count(self.iops.median())} IOPS{' on average' * is_changing}"
+            f" {format_count(self.iops.median())} IOPS{average}"
             f"{f' (median of {count}, {ends})' * (count > 1)}{changing},"
             f" {format_rate(self.bw_bytes_per_s)},"
             f" {self.tail}."
