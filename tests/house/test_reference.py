@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -85,24 +86,39 @@ def test_every_verb_has_help_and_a_place_in_the_page(root: Path) -> None:
 
 
 def test_links_between_pages_have_targets(root: Path) -> None:
-    """A relative link in README, CONTRIBUTING, CHANGELOG or docs points at a file that exists."""
+    """A relative link in README, CONTRIBUTING, CHANGELOG or docs names a file and a heading."""
     pages = [*(root / "docs").rglob("*.md"), *root.glob("*.md")]
     assert len(pages) > 10
+    texts = {page.resolve(): page.read_text(encoding="utf-8") for page in pages}
     dead = [
-        f"{page.relative_to(root)}: {target}"
-        for page in pages
-        for target in links(page.read_text(encoding="utf-8"))
-        if not (page.parent / target).exists()
+        f"{page.relative_to(root)}: {path}#{anchor}"
+        for page, text in texts.items()
+        for path, anchor in links(text)
+        if not (target := (page.parent / path if path else page).resolve()).exists()
+        or (anchor and anchor not in anchors(texts[target]))
     ]
     assert dead == []
 
 
-def links(text: str) -> list[str]:
-    """Return the relative targets of markdown links, without their anchors."""
-    targets = [part.partition(")")[0].partition("#")[0] for part in text.split("](")[1:]]
-    return [target for target in targets if target and "://" not in target]
+def links(text: str) -> list[tuple[str, str]]:
+    """Return path and anchor of relative markdown links; the path of the page itself is empty."""
+    targets = [part.partition(")")[0] for part in text.split("](")[1:]]
+    parts = [target.partition("#") for target in targets if "://" not in target]
+    return [(path, anchor) for path, _, anchor in parts]
+
+
+def anchors(text: str) -> set[str]:
+    """Return the anchors of the headings of a page."""
+    headings = re.findall(
+        r"^#+ (.+)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.MULTILINE
+    )
+    return {
+        re.sub(r"[^\w\s-]", "", heading).strip().lower().replace(" ", "-") for heading in headings
+    }
 
 
 def test_links_are_found() -> None:
-    """The link reader keeps relative targets and drops anchors and addresses."""
-    assert links("[a](b.md#c) [d](https://e.test/f) [g](#h) [i](j/)") == ["b.md", "j/"]
+    """The link reader keeps relative targets with their anchors and drops addresses."""
+    found = links("[a](b.md#c) [d](https://e.test/f) [g](#h) [i](j/)")
+    assert found == [("b.md", "c"), ("", "h"), ("j/", "")]
+    assert anchors("# A `b` c: d\n## e_f\n") == {"a-b-c-d", "e_f"}
