@@ -107,19 +107,12 @@ class Namespace:
 
 @dataclass
 class RealHost:
-    """A host that is reached by SSH, and what may happen to it.
+    """A host that is reached by SSH, and what may happen to it."""
 
-    Attributes:
-        number: from 0; its port on the switch.
-        name: its host name.
-        address: its IP address; sshd listens on port 22.
-        folder: its files, as we see them: ``run`` is its /run, ``root`` its /root.
-    """
-
-    number: int
-    name: str
-    address: str
-    folder: Path
+    number: int  # from 0; its port on the switch
+    name: str  # its host name
+    address: str  # its IP address; sshd listens on port 22
+    folder: Path  # its files, as we see them: ``run`` is its /run, ``root`` its /root
     switch: Namespace
     boots: int = 0
     _space: Namespace | None = field(default=None, repr=False)
@@ -224,19 +217,13 @@ class RealHost:
 
 @dataclass(frozen=True)
 class Fleet:
-    """Hosts, and the keys that open them.
-
-    Attributes:
-        key: private key of the only one who may log in, as any user.
-        user_ca: private key whose certificates sshd trusts.
-        known_hosts: the keys of all hosts as they were at first.
-    """
+    """Hosts, and the keys that open them."""
 
     hosts: tuple[RealHost, ...]
     folder: Path
-    key: Path
-    user_ca: Path
-    known_hosts: Path
+    key: Path  # private key of the only one who may log in, as any user
+    user_ca: Path  # private key whose certificates sshd trusts
+    known_hosts: Path  # the keys of all hosts as they were at first
 
     def __getitem__(self, number: int) -> RealHost:
         """Return a host by its number."""

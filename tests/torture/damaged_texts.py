@@ -45,19 +45,12 @@ SPLICES: tuple[bytes, ...] = (
 
 @dataclass(frozen=True)
 class Change:
-    """One change of a text, at a share of its length.
+    """One change of a text, at a share of its length."""
 
-    Attributes:
-        at: from 0 to 1.
-        cut: number of bytes that are removed.
-        put: bytes that are put there.
-        copied: number of following bytes that are repeated.
-    """
-
-    at: float
-    cut: int
-    put: bytes
-    copied: int
+    at: float  # from 0 to 1
+    cut: int  # number of bytes that are removed
+    put: bytes  # bytes that are put there
+    copied: int  # number of following bytes that are repeated
 
     def of(self, content: bytes) -> bytes:
         """Return the changed content."""

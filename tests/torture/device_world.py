@@ -19,31 +19,18 @@ BLOCK_SECTORS = 2048
 
 @dataclass(eq=False)
 class Device:
-    """A block device.
+    """A block device."""
 
-    Attributes:
-        name: of the kernel, such as ``sdb1``.
-        number: (major, minor).
-        blocks: storage that holds its content.
-        disk: the disk of a partition.
-        lower: devices that it is built on.
-        file: backing file of a loop device.
-        start: first block of a partition on its disk.
-        wwid: World Wide Name of a disk; empty for none.
-        is_extended: whether it is an extended partition of a DOS partition table.
-        is_read_only: whether the kernel refuses writes.
-    """
-
-    name: str
-    number: tuple[int, int]
-    blocks: frozenset[Block]
-    disk: Device | None = None
-    lower: tuple[Device, ...] = ()
-    file: str = ""
-    start: int = 0
-    wwid: str = ""
-    is_extended: bool = False
-    is_read_only: bool = False
+    name: str  # of the kernel, such as ``sdb1``
+    number: tuple[int, int]  # (major, minor)
+    blocks: frozenset[Block]  # storage that holds its content
+    disk: Device | None = None  # the disk of a partition
+    lower: tuple[Device, ...] = ()  # devices that it is built on
+    file: str = ""  # backing file of a loop device
+    start: int = 0  # first block of a partition on its disk
+    wwid: str = ""  # World Wide Name of a disk; empty for none
+    is_extended: bool = False  # whether it is an extended partition of a DOS partition table
+    is_read_only: bool = False  # whether the kernel refuses writes
 
     @property
     def node(self) -> str:
@@ -53,50 +40,31 @@ class Device:
 
 @dataclass(frozen=True)
 class Use:
-    """A use that overwriting would harm.
+    """A use that overwriting would harm."""
 
-    Attributes:
-        device: what is used.
-        how: mount, swap, held, member or holder.
-        by: the device through which its storage may be written; None for no other.
-        claims: whether the kernel knows an exclusive user.
-    """
-
-    device: Device
-    how: str
+    device: Device  # what is used
+    how: str  # mount, swap, held, member or holder
+    # the device through which its storage may be written; None for no other
     by: Device | None = None
-    claims: bool = True
+    claims: bool = True  # whether the kernel knows an exclusive user
 
 
 @dataclass
 class World:
-    """Devices and their uses.
+    """Devices and their uses."""
 
-    Attributes:
-        chance: source of randomness.
-        devices: all of them.
-        uses: of devices.
-        root: device of the filesystem of ``/``.
-        campaign: device of the filesystem of the campaign folder.
-        file_hosts: image file to the device of the filesystem that holds it.
-        contents: type and usage of signatures, as blkid reports them, by the storage they are on.
-    """
-
-    chance: random.Random
-    devices: list[Device] = field(default_factory=list)
-    uses: list[Use] = field(default_factory=list)
-    root: Device | None = None
-    campaign: Device | None = None
+    chance: random.Random  # source of randomness
+    devices: list[Device] = field(default_factory=list)  # all of them
+    uses: list[Use] = field(default_factory=list)  # of devices
+    root: Device | None = None  # device of the filesystem of ``/``
+    campaign: Device | None = None  # device of the filesystem of the campaign folder
+    # image file to the device of the filesystem that holds it
     file_hosts: dict[str, Device] = field(default_factory=dict)
+    # type and usage of signatures, as blkid reports them, by the storage they are on
     contents: dict[frozenset[Block], tuple[str, str]] = field(default_factory=dict)
 
     def harm(self, device: Device, *, wipe: bool) -> str:
-        """Return what overwriting a device would harm, or an empty text.
-
-        Args:
-            device: the device.
-            wipe: whether the user said that what is on it may be lost.
-        """
+        """Return what overwriting a device would harm, or an empty text."""
         for use in self.uses:
             is_wiped = wipe and use.how == "member" and use.device.blocks <= device.blocks
             if self._is_harmed(use, device) and not is_wiped:

@@ -27,17 +27,11 @@ _CLEAN_S = 15.0
 
 @dataclass(frozen=True)
 class Fault:
-    """Something that happens to a host and is over after a while.
+    """Something that happens to a host and is over after a while."""
 
-    Attributes:
-        strike: begins it.
-        heal: ends it.
-        prepare: makes it possible.
-    """
-
-    strike: Callable[[RealHost], object]
-    heal: Callable[[RealHost], object]
-    prepare: Callable[[RealHost], object] = str
+    strike: Callable[[RealHost], object]  # begins it
+    heal: Callable[[RealHost], object]  # ends it
+    prepare: Callable[[RealHost], object] = str  # makes it possible
 
 
 _FILLER = "/root/.volbench/filler"
@@ -68,11 +62,7 @@ FAULTS = {
 
 
 def fleet_kill(chance: random.Random, folder: Path) -> int:
-    """Kill the controller of a fleet at a random instant, sometimes over a slow link.
-
-    Returns:
-        The number of kills.
-    """
+    """Kill the controller of a fleet at a random instant, sometimes over a slow link."""
     with _desk(chance, folder) as desk:
         process = desk.run()
         kills = 0
@@ -94,11 +84,7 @@ def fleet_kill(chance: random.Random, folder: Path) -> int:
 
 
 def fleet_fault(chance: random.Random, folder: Path) -> int:
-    """Let something happen to a host for a while, sometimes to the controller as well.
-
-    Returns:
-        The number of faults.
-    """
+    """Let something happen to a host for a while, sometimes to the controller as well."""
     with _desk(chance, folder) as desk:
         name = chance.choice(sorted(FAULTS))
         fault, victim = FAULTS[name], chance.choice(desk.fleet.hosts)

@@ -34,11 +34,7 @@ class _Log:
 
 
 def guard_situation(chance: random.Random, folder: Path) -> int:
-    """Ask the guard about every device of a random machine, by several names.
-
-    Returns:
-        The number of questions.
-    """
+    """Ask the guard about every device of a random machine, by several names."""
     del folder
     world = made_up(chance)
     host = ScriptedDevices(world, chance)

@@ -30,15 +30,10 @@ RUN_S = 4.0
 
 @dataclass(frozen=True)
 class ShortCampaign:
-    """A campaign of some seconds on this machine, in a folder of its own.
+    """A campaign of some seconds on this machine, in a folder of its own."""
 
-    Attributes:
-        folder: holds everything.
-        out: the campaign folder.
-    """
-
-    folder: Path
-    out: Path
+    folder: Path  # holds everything
+    out: Path  # the campaign folder
 
     @property
     def scratch(self) -> Path:
@@ -165,11 +160,7 @@ def check_kept(before: dict[str, dict[str, str]], after: dict[str, dict[str, str
 
 
 def controller_kill(chance: random.Random, folder: Path) -> int:
-    """Kill a controller, sometimes its successors too, and resume until all is done.
-
-    Returns:
-        The number of kills.
-    """
+    """Kill a controller, sometimes its successors too, and resume until all is done."""
     campaign = ShortCampaign(folder, folder / "c")
     campaign.prepare(chance, runs=chance.randint(2, 4))
     kills, verb, all_printed = 0, "run", ""

@@ -187,11 +187,7 @@ def _verbs(
 
 
 class Secrets:
-    """Files of root that nobody else may change or read.
-
-    Args:
-        folder: theirs, which is made.
-    """
+    """Files of root that nobody else may change or read."""
 
     def __init__(self, folder: Path, chance: random.Random) -> None:
         self.paths = [folder / f"secret{number}" for number in range(3)]

@@ -46,21 +46,14 @@ _MOST_CPU_S = 20.0
 
 @dataclass(frozen=True)
 class Parser:
-    """A parser and what it reads.
+    """A parser and what it reads."""
 
-    Attributes:
-        name: for messages.
-        files: patterns of valid files, from the root of the repository or of a campaign.
-        parse: returns, or raises VolbenchError.
-        examples: for each case.
-        is_stored: whether the files are those of a campaign.
-    """
-
-    name: str
+    name: str  # for messages
+    # patterns of valid files, from the root of the repository or of a campaign
     files: tuple[str, ...]
-    parse: Callable[[bytes], object]
-    examples: int = 60
-    is_stored: bool = False
+    parse: Callable[[bytes], object]  # returns, or raises VolbenchError
+    examples: int = 60  # for each case
+    is_stored: bool = False  # whether the files are those of a campaign
 
     @cache  # noqa: B019 - the parsers live as long as the program
     def corpus(self) -> tuple[bytes, ...]:
@@ -72,11 +65,7 @@ class Parser:
 
 
 def parser_case(chance: random.Random, folder: Path) -> int:
-    """Give damaged input to one parser.
-
-    Returns:
-        The number of inputs.
-    """
+    """Give damaged input to one parser."""
     del folder
     return try_parser(chance.choice(PARSERS), chance.getrandbits(64))
 

@@ -68,11 +68,7 @@ _OPTIONS: Mapping[str, tuple[object, ...]] = {
 
 
 def random_profile(chance: random.Random, folder: Path) -> int:
-    """Load, dump, expand and render random profiles, and run a short one.
-
-    Returns:
-        The number of profiles.
-    """
+    """Load, dump, expand and render random profiles, and run a short one."""
     sound: list[Run] = []
     for number in range(_MANY):
         text = _profile(chance, number)

@@ -18,37 +18,23 @@ Case = Callable[[random.Random, Path], int]
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of cases.
+    """A kind of cases."""
 
-    Attributes:
-        name: for ``--only``.
-        case: tries one.
-        share: of the time, relative to the other kinds.
-        least: number of cases of the long form.
-    """
-
-    name: str
-    case: Case
-    share: float = 1.0
-    least: int = 0
+    name: str  # for ``--only``
+    case: Case  # tries one
+    share: float = 1.0  # of the time, relative to the other kinds
+    least: int = 0  # number of cases of the long form
 
 
 @dataclass
 class Tally:
-    """What happened to the cases of a kind.
+    """What happened to the cases of a kind."""
 
-    Attributes:
-        kind: the kind.
-        cases: number of cases tried.
-        checks: number of things checked in them.
-        spent_s: seconds they took.
-        failures: number of each failed case, and its traceback.
-    """
-
-    kind: Kind
-    cases: int = 0
-    checks: int = 0
-    spent_s: float = 0.0
+    kind: Kind  # the kind
+    cases: int = 0  # number of cases tried
+    checks: int = 0  # number of things checked in them
+    spent_s: float = 0.0  # seconds they took
+    # number of each failed case, and its traceback
     failures: dict[int, str] = field(default_factory=dict)
 
     def try_case(self, seed: str, number: int) -> None:
@@ -87,16 +73,7 @@ def torture(
     first: int = 0,
     say: Callable[[str], None] = print,
 ) -> list[Tally]:
-    """Try cases of each kind in turn.
-
-    Args:
-        kinds: to be tried.
-        seed: of all cases.
-        seconds: time for all kinds, divided by their shares; each kind has one case at least.
-        long: go on until each kind has its least number of cases.
-        first: number of the first case of each kind.
-        say: prints a line.
-    """
+    """Try cases of each kind in turn."""
     tallies = [Tally(kind) for kind in kinds]
     whole = sum(kind.share for kind in kinds)
 

@@ -16,12 +16,7 @@ _NODE_FOLDER = (0, 6)
 
 
 class ScriptedDevices:
-    """The host of a world, as far as the guard looks at it.
-
-    Args:
-        world: its devices and their uses.
-        chance: decides which of several names of a device is shown.
-    """
+    """The host of a world, as far as the guard looks at it."""
 
     def __init__(self, world: World, chance: random.Random) -> None:
         self._world = world

@@ -39,11 +39,7 @@ def stored_files() -> tuple[Path, ...]:
 
 
 def damaged_file(chance: random.Random, folder: Path) -> int:
-    """Damage one stored file in several ways, and give the campaign to every verb that reads it.
-
-    Returns:
-        The number of calls.
-    """
+    """Damage one stored file in several ways, and give the campaign to every verb that reads it."""
     victim = chance.choice(stored_files())
     content = (finished_campaign() / victim).read_bytes()
     variants = [v for _, v in damaged(content, seed=chance.getrandbits(32), variants=8)]

@@ -50,17 +50,7 @@ def keep_busy(  # noqa: PLR0913 - each is a knob of fio, too
     size: int = 64 * MIB,
     overhead: Callable[[], float] = lambda: 0.0,
 ) -> list[Answer]:
-    """Keep some requests in flight at random places, as fio does with a random map.
-
-    Args:
-        disk: the disk; its time begins at 0.
-        until_s: answers after that are left out.
-        depth: requests in flight.
-        length: of each.
-        write: or read.
-        size: of the disk.
-        overhead: time between an answer that was due and the next request.
-    """
+    """Keep some requests in flight at random places, as fio does with a random map."""
     places = [place * length for place in range(size // length)]
     rng = Random(7)  # noqa: S311 - a test must be repeatable
     todo: list[int] = []

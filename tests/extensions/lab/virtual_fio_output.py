@@ -27,17 +27,11 @@ _DEPTHS = (1, 2, 4, 8, 16, 32, 64)
 
 @dataclass(frozen=True)
 class Span:
-    """When a run took place.
+    """When a run took place."""
 
-    Attributes:
-        begin_s: in the time of the requests.
-        begin_utc_s: seconds since 1970.
-        elapsed_s: how long it took.
-    """
-
-    begin_s: float
-    begin_utc_s: float
-    elapsed_s: float
+    begin_s: float  # in the time of the requests
+    begin_utc_s: float  # seconds since 1970
+    elapsed_s: float  # how long it took
 
     @property
     def end_utc_s(self) -> float:
@@ -53,15 +47,7 @@ def render_json(
     *,
     span: Span,
 ) -> str:
-    """Return what fio writes with ``--output-format=json+``.
-
-    Args:
-        name: of the section.
-        jobs: requests of each job.
-        workload: of all of them.
-        options: ``global`` and ``job`` options as they are echoed.
-        span: of the run.
-    """
+    """Return what fio writes with ``--output-format=json+``."""
     document = {
         "fio version": VERSION,
         "timestamp": int(span.end_utc_s),
@@ -169,13 +155,6 @@ def render_logs(
 
     Bandwidth and IOPS have a row for each whole window with completions; a latency row is written
     by the first completion after its window. A stall leaves a gap.
-
-    Args:
-        number: of the job, from 1.
-        requests: of the job.
-        block_bytes: of each request.
-        window_s: ``log_avg_msec`` in seconds.
-        span: of the run.
     """
     rows: dict[str, list[tuple[float, int, int]]] = {
         kind: [] for kind in ("bw", "iops", "lat", "slat", "clat")

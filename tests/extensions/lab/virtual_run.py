@@ -24,17 +24,11 @@ _TICKS_PER_S = 100
 
 @dataclass(frozen=True)
 class VirtualRun:
-    """Outcome of one run.
+    """Outcome of one run."""
 
-    Attributes:
-        files: name to text, as in the folder of a run.
-        begin_utc_s: seconds since 1970.
-        end_utc_s: the same.
-    """
-
-    files: Mapping[str, str]
-    begin_utc_s: float
-    end_utc_s: float
+    files: Mapping[str, str]  # name to text, as in the folder of a run
+    begin_utc_s: float  # seconds since 1970
+    end_utc_s: float  # the same
 
     @property
     def elapsed_s(self) -> float:
@@ -43,11 +37,7 @@ class VirtualRun:
 
 
 class VirtualVolume:
-    """A simulated volume whose clock only moves by what is done with it.
-
-    Args:
-        scenario: what it is. Warmth, credits and the cache carry over from run to run.
-    """
+    """A simulated volume whose clock only moves by what is done with it."""
 
     def __init__(self, scenario: Scenario) -> None:
         self._size_bytes = scenario.size_bytes
@@ -68,19 +58,7 @@ class VirtualVolume:
         device_sample_s: float = 1.0,
         seed: int = 1,
     ) -> VirtualRun:
-        """Do one run, directly after the one before.
-
-        Args:
-            options: fio's, of the global section.
-            job_options: fio's, of the job's own section.
-            name: of the job's section.
-            sample_s: width of the windows of fio's logs; 0 for no logs.
-            device_sample_s: between samples of the host; 0 for none.
-            seed: of the random order.
-
-        Raises:
-            InputError: an option that is not simulated.
-        """
+        """Do one run, directly after the one before."""
         own = job_options or {}
         workload = workload_of({**options, **own})
         begin_s, begin_utc_s = self._now_s, BEGIN_UTC_S + self._now_s
@@ -115,16 +93,7 @@ class VirtualVolume:
 
 
 def simulate(scenario: Scenario, options: Mapping[str, str], folder: Path) -> VirtualRun:
-    """Write the raw files of one run on a new volume into a folder.
-
-    Args:
-        scenario: the volume.
-        options: fio's, such as ``{"rw": "randwrite", "iodepth": "8", "runtime": "30s"}``.
-        folder: made when missing.
-
-    Raises:
-        InputError: an option that is not simulated.
-    """
+    """Write the raw files of one run on a new volume into a folder."""
     done = VirtualVolume(scenario).run(options)
     folder.mkdir(parents=True, exist_ok=True)
     for name, text in done.files.items():
