@@ -124,7 +124,7 @@ def _show_progress(campaign: Path, table_output: TableOutput) -> None:
     """Show the progress of each client, and whether a controller runs."""
     from volbench.ingest.run_files import read_status
     from volbench.present.tables.hosts_tables import ClientStatus, status_table
-    from volbench.present.tables.results_table import damage_notes
+    from volbench.present.tables.summary_table import damage_notes
     from volbench.store.archive import is_held, read_campaign
     from volbench.store.journal import read_history
 

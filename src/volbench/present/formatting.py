@@ -42,7 +42,6 @@ STATISTICS: Mapping[str, str] = {
 }
 BRIEF_STATISTICS = ("mean", "p50", "p99")  # those of exports for people
 NARROW_STATISTICS = (*BRIEF_STATISTICS, "max")  # those of a table on a terminal
-PAGE_STATISTICS = tuple(name for name in STATISTICS if name != "p90")
 
 Row = Mapping[str, object]
 

@@ -90,36 +90,13 @@ def test_of_a_hundred_lines_the_least_steady_have_a_colour_each() -> None:
     ]
     plot = build_plot("lines", frames(rows, series=series))
     assert len({look.colour for look in plot.series}) == len(plot.series) == 8
-    names = [look.label.splitlines()[0] for look in plot.series]
+    names = [look.label for look in plot.series]
     assert names[-2:] == ["job-099, write", "the other 93 jobs"]
     assert "Showing 7 of 100 jobs, the least steady" in caption_of(plot)
     pale, _ = all_marks(plot.panels[0], Lines)
     assert pale.data[pale.group].nunique() == 93
     assert pale.data[pale.y].max() == 193.0
     assert numbers(plot)["job"].nunique() == 100
-
-
-def test_a_line_has_its_numbers_below_its_name() -> None:
-    """They are medians of its runs with fio's deviations; p99.99 is a range over them."""
-    known = {"iops_stddev": 20.0, "lat_mean_s": 0.001, "lat_stddev_s": 0.0001}
-    rows = [
-        result("job", repeat=n, iops=900.0 + 100 * n, lat_p9999_s=0.004 + n / 1000, **known)
-        | {"run": f"r{n}"}
-        for n in (1, 2, 3)
-    ]
-    series = [point for row in rows for point in intervals(row, [1000.0, 1001.0])]
-    plot = build_plot("lines", frames(rows, series=series))
-    assert plot.series[0].label.splitlines() == [
-        "job, write",
-        "1.1k ± 20 IOPS, 1 ms ± 100 us, p99.99 5 ms to 7 ms",
-    ]
-    assert "p99.99 of its runs" in caption_of(plot)
-    completion = [row | {"clat_p9999_s": row["lat_p9999_s"], "lat_p9999_s": None} for row in rows]
-    mixed = build_plot("lines", frames(completion, series=series))
-    assert mixed.series[0].label.endswith("1 ms ± 100 us, p99.99 (clat) 5 ms to 7 ms")
-    rows[0] |= {name: None for name in rows[0] if name.startswith(("iops", "lat_", "clat_"))}
-    bare = build_plot("lines", frames(rows[:1], series=series[:2]))
-    assert bare.series[0].label == "job, write"
 
 
 def test_without_bins_there_is_no_distribution() -> None:

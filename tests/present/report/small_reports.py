@@ -12,7 +12,7 @@ import pandas as pd
 from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section, Volume, VolumeKind
 from volbench.model.frames.columns import SUMMARY
 from volbench.present.report import ReportContent, ReportFigure, RunNote
-from volbench.present.tables.results_table import summary_table
+from volbench.present.tables.summary_table import summary_table
 
 VOID = {"meta", "img", "br", "link", "input", "hr"}
 EVIL = "<script>alert('x')</script>\" onclick=\"y"

@@ -50,10 +50,12 @@ from volbench.model.frames.expectation import parse_expectation
 from volbench.model.profile.profile_settings import Metric, Rounds, Track
 from volbench.plan.bundled_files import profile_index, profile_names
 from volbench.present.formatting import Row
+from volbench.present.tables.aggregate_table import aggregate_table
 from volbench.present.tables.audit_table import audit_table
 from volbench.present.tables.compare_table import comparison_table, patterns_table, trends_table
 from volbench.present.tables.expectations_table import expectations_table
 from volbench.present.tables.findings_table import findings_table
+from volbench.present.tables.groups_table import groups_table
 from volbench.present.tables.hosts_tables import (
     ClientStatus,
     facts_table,
@@ -69,13 +71,9 @@ from volbench.present.tables.plan_tables import (
     states_table,
 )
 from volbench.present.tables.processes_table import processes_table
-from volbench.present.tables.results_table import (
-    aggregate_table,
-    groups_table,
-    summary_table,
-)
 from volbench.present.tables.rounds_table import rounds_tables
-from volbench.present.tables.table import Table, frame_table
+from volbench.present.tables.summary_table import summary_table
+from volbench.present.tables.table import Table
 from volbench.present.tables.use_table import use_table
 from volbench.present.tables.volumes_table import (
     ranking_table,
@@ -367,7 +365,6 @@ TABLES: dict[str, Callable[[], Table[Any]]] = {
     "scenario": lambda: scenario_tables(read_scenario("warm-up-curve"))[0],
     "states": lambda: states_table(STATES),
     "aggregate": lambda: aggregate_table(AGGREGATE),
-    "frame": lambda: frame_table("answer", results()),
     "profile": lambda: profile_table(profiles()[0]),
     "profiles": lambda: profiles_table(profile_index()),
     "runs": lambda: runs_table(plan(), expected_s={}),

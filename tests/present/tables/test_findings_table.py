@@ -18,7 +18,7 @@ from volbench.present.tables.findings_table import (
     findings_text,
     warning_marks,
 )
-from volbench.present.tables.results_table import summary_table
+from volbench.present.tables.summary_table import summary_table
 
 Row = dict[str, object]
 

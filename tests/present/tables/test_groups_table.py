@@ -8,8 +8,9 @@ import pytest
 
 from volbench.errors import InputError
 from volbench.present.formatting import Row
+from volbench.present.tables.groups_table import groups_table
 from volbench.present.tables.render_table import render_table
-from volbench.present.tables.results_table import groups_table, result_tables
+from volbench.present.tables.results_table import result_tables
 
 
 def matrix(*iodepths: int) -> list[dict[str, object]]:

@@ -15,19 +15,16 @@ from volbench.model.campaign.planned_run import (
     VolumeKind,
 )
 from volbench.model.profile.profile_model import Job, Profile
+from volbench.present.tables.aggregate_table import aggregate_table
 from volbench.present.tables.hosts_tables import facts_table, facts_text
 from volbench.present.tables.plan_tables import (
-    profile_summary,
     profile_table,
     runs_table,
     states_table,
 )
 from volbench.present.tables.render_table import render_table, used_columns
-from volbench.present.tables.results_table import (
-    aggregate_table,
-    in_numeric_order,
-    summary_table,
-)
+from volbench.present.tables.results_table import in_numeric_order
+from volbench.present.tables.summary_table import summary_table
 from volbench.present.tables.table import IDENTITY, text_table
 
 VOLUME = Volume(role="data", kind=VolumeKind.FILE, target="/mnt/a-rather-long-path/[red]/file")
@@ -263,7 +260,6 @@ def test_a_profile_is_shown_with_inherited_options() -> None:
     assert "read bs=8k" in text
     assert "direct=1" not in text
     assert "why" in text
-    assert profile_summary(profile) == {"profile": "p", "jobs": 1, "description": "d"}
 
 
 def test_states_show_every_line_of_a_reason() -> None:

@@ -15,7 +15,7 @@ from tests.present.tables.declared_tables import LONG, TABLES, finding, many_res
 from volbench.present import tables
 from volbench.present.tables.findings_table import findings_text
 from volbench.present.tables.render_table import render_table
-from volbench.present.tables.results_table import summary_table
+from volbench.present.tables.summary_table import summary_table
 from volbench.present.tables.table import IDENTITY
 
 NOT_DECLARATIONS = {"text_table"}

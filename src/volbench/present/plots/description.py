@@ -90,8 +90,6 @@ class Panel:
     columns: int = 1
     # empty, ``hatched`` where cells may be missing, or ``quiet``
     background: Literal["", "hatched", "quiet"] = ""
-    # position of a legend of the panel's own series; empty to leave it to the plot
-    legend: Literal["", "right", "inside"] = ""
 
 
 @dataclass(frozen=True, eq=False)

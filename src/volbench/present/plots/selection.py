@@ -13,7 +13,7 @@ from volbench.model.results.finding import Severity
 from volbench.present.formatting import records
 from volbench.present.plots.description import Axis, Series
 from volbench.present.plots.kinds import Frames
-from volbench.present.tables.results_table import lower_bound
+from volbench.present.tables.summary_table import lower_bound
 from volbench.units import counted_noun
 
 Part = TypeVar("Part")

@@ -27,7 +27,7 @@ from volbench.analyse.compare.workload_trends import (
 )
 from volbench.model.frames.column_names import Measure
 from volbench.present.formatting import MISSING
-from volbench.present.tables.results_table import MAX_GROUPS, MAX_RESULTS
+from volbench.present.tables.groups_table import MAX_GROUPS, MAX_RESULTS
 from volbench.present.tables.table import IDENTITY, Column, Table
 from volbench.units import (
     counted_noun,

@@ -10,7 +10,7 @@ from dataclasses import replace
 from volbench.analyse.compare.expected_bounds import Answer, Verdict
 from volbench.model.frames.expectation import ALL_JOBS
 from volbench.present.formatting import MISSING, short_target
-from volbench.present.tables.results_table import MAX_GROUPS, MAX_RESULTS
+from volbench.present.tables.groups_table import MAX_GROUPS, MAX_RESULTS
 from volbench.present.tables.table import IDENTITY, Column, Table
 from volbench.units import counted_noun, format_count, format_latency, format_rate
 

@@ -174,14 +174,6 @@ def _shorten(names: Sequence[str]) -> str:
     return f"{', '.join(distinct[: _SHOWN_RUNS - 1])} and {more:,} more"
 
 
-def rows_by_run(rows: Sequence[Row]) -> dict[str, list[Row]]:
-    """Return the rows of the findings frame by run."""
-    groups: dict[str, list[Row]] = {}
-    for row in rows:
-        groups.setdefault(text(row, "run"), []).append(row)
-    return groups
-
-
 def invalid_runs(rows: Sequence[Row]) -> Collection[str]:
     """Return the runs with a number that does not measure what it claims to."""
     return {text(row, "run") for row in rows if row["severity"] == Severity.INVALID.value}

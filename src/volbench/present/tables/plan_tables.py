@@ -62,15 +62,6 @@ def _options(row: Row) -> str:
     return brief_options(options) if isinstance(options, Mapping) else ""
 
 
-def profile_summary(profile: Profile) -> dict[str, object]:
-    """Return name, number of jobs and description of a profile, for the list of profiles."""
-    return {
-        "profile": profile.name,
-        "jobs": len(profile.jobs),
-        "description": _description(profile),
-    }
-
-
 PROFILE_COLUMNS: tuple[Column[Row], ...] = (
     Column("profile", priority=IDENTITY),
     Column("jobs", is_right=True),
@@ -217,7 +208,7 @@ def _state_counts(states: object) -> str:
 
 def states_table(states: Mapping[str, RunNote]) -> Table[Row]:
     """Return runs with their state and the whole reason."""
-    from volbench.present.tables.results_table import STATE_STYLES  # noqa: PLC0415 - slow to import
+    from volbench.present.tables.summary_table import STATE_STYLES  # noqa: PLC0415 - slow to import
 
     columns: list[Column[Row]] = [
         Column("run", priority=IDENTITY),

@@ -201,21 +201,3 @@ def _spellings(column: Column[Item]) -> set[str]:
 
 def _key(name: str) -> str:
     return name.strip().lower().replace("_", " ")
-
-
-def frame_table(name: str, rows: Sequence[Row]) -> Table[Row]:
-    """Return a frame unchanged; its first column identifies the row."""
-    columns: list[Column[Row]] = [
-        Column(
-            key,
-            header=key,
-            priority=IDENTITY if index == 0 else 1 + index,
-            is_right=all(_is_number(row.get(key)) for row in rows),
-        )
-        for index, key in enumerate(dict.fromkeys(key for row in rows for key in row))
-    ]
-    return Table(name, columns, rows)
-
-
-def _is_number(value: object) -> bool:
-    return value is None or (isinstance(value, int | float) and not isinstance(value, bool))

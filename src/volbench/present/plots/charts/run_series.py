@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pandas as pd
 
 from volbench.analyse.frames.disturbed import grey_rows
-from volbench.analyse.frames.job_frames import measured, with_latencies
+from volbench.analyse.frames.job_frames import measured
 from volbench.analyse.frames.run_view import is_partial
 from volbench.present.formatting import printable
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
 from volbench.present.plots.event_lines import event_lines, events_of
-from volbench.present.plots.kinds import ALWAYS_READ, Frames, Kind, Options
+from volbench.present.plots.kinds import Frames, Kind, Options
 from volbench.present.plots.metrics import (
     BANDWIDTH,
     IOPS,
@@ -34,9 +34,8 @@ from volbench.present.plots.selection import (
     largest,
     rest_series,
     unsteadiness,
-    valid_frames,
 )
-from volbench.units import counted_noun, format_count, format_duration, format_latency
+from volbench.units import counted_noun, format_duration
 
 _IDENTITY = ("run", "repeat", "t_s")
 MISSING_SERIES = "no series: the campaign was run with sample 0"
@@ -49,10 +48,6 @@ _MAX_JOBS = 9  # Maximum number of job rows
 _STEPS = 120  # Points of a line without a colour
 GREY = "Grey: not all parallel jobs were running, so the sum is not the rate of the volume"
 NOISY = "Grey: the host disturbed the run (steal, waits for a CPU, other I/O)"
-_NAMED = (
-    "Below each name: IOPS and mean latency, medians of its runs, ± fio's standard deviation over"
-    " windows and over I/Os; p99.99 of its runs"
-)
 _ONE_SIZE = 1.5  # Factor within which bandwidth over IOPS is of one block size
 _FEW, _FEW_ROOM = 3, 1.15  # Samples that would be at the edge of the axis, and its longer end
 _MANY = 12  # Number of lines above which they are thinner
@@ -254,7 +249,6 @@ class _Runs:
     rows: pd.DataFrame  # intervals with ``_line`` (of the job) and ``_run``
     most: int  # jobs with a colour of their own
     is_part: bool  # it has a panel beside others
-    numbers: Mapping[str, str]  # line to the results of its runs in a few words
     events: pd.DataFrame  # marks of watched runs
 
 
@@ -273,44 +267,7 @@ def read_lines(frames: Frames, chosen: Options) -> _Runs | str:
         _run=rows.groupby(["run", "direction"], sort=False, dropna=False).ngroup(),
     )
     is_part = labels.PANEL in rows
-    heads = rows[["run", "group", "direction"]].assign(_line=line).drop_duplicates()
-    of_results = {name: frames[name] for name in ALWAYS_READ}
-    numbers = {} if is_part else _numbers_of(heads, valid_frames(of_results)["summary"])
-    return _Runs(measures, whole, chosen.lines, is_part, numbers, events_of(frames))
-
-
-def _numbers_of(rows: pd.DataFrame, summary: pd.DataFrame) -> dict[str, str]:
-    """Return line to the results of its runs in a few words, where fio reported them."""
-    results, kind = with_latencies(summary, ("mean", "stddev"))
-    tails, tail_kind = with_latencies(summary, ("p9999",))
-    tail = "p99.99" if kind == tail_kind else f"p99.99 ({tail_kind})"
-    results = results.assign(p9999=tails["p9999"])
-    key = ["run", "group", "direction"]
-    of_lines = rows.astype({"_line": "str"}).merge(
-        results[[*key, "iops", "iops_stddev", "mean", "stddev", "p9999"]], on=key
-    )
-    lines = of_lines.groupby("_line")
-    middles = lines[["iops", "iops_stddev", "mean", "stddev"]].median().astype(float)
-    ends = lines["p9999"].agg(["min", "max"]).astype(float)
-    numbers = zip(middles.to_numpy().tolist(), ends.to_numpy().tolist(), strict=True)
-    return dict(zip(map(str, middles.index), (_in_words(*of, tail) for of in numbers), strict=True))
-
-
-def _in_words(middles: Sequence[float], tails: Sequence[float], tail: str) -> str:
-    """Return the medians of a line's runs with fio's deviations, and the range of their tail."""
-    iops, iops_deviation, mean, deviation = middles
-    ends = dict.fromkeys(map(format_latency, tails))
-    parts = [
-        _with_deviation(iops, iops_deviation, format_count) + " IOPS",
-        _with_deviation(mean, deviation, format_latency),
-        f"{tail} {' to '.join(ends)}",
-    ]
-    known = (iops, mean, tails[0])
-    return ", ".join(part for part, value in zip(parts, known, strict=True) if not pd.isna(value))
-
-
-def _with_deviation(value: float, deviation: float, write: Callable[[float], str]) -> str:
-    return write(value) + ("" if pd.isna(deviation) else f" ± {write(deviation)}")
+    return _Runs(measures, whole, chosen.lines, is_part, events_of(frames))
 
 
 def build_lines(runs: _Runs) -> Plot:
@@ -350,10 +307,7 @@ def build_lines(runs: _Runs) -> Plot:
         grid(only_last_named(panels), height_in=_LINES_IN),
         width_in=12,
         series=(
-            *(
-                _line(index, str(name), runs.numbers.get(str(name), ""))
-                for index, name in enumerate(jobs["_line"])
-            ),
+            *(_line(index, str(name)) for index, name in enumerate(jobs["_line"])),
             *rest_series(rest["_line"].nunique(), "jobs"),
         ),
         legend="right",
@@ -361,7 +315,6 @@ def build_lines(runs: _Runs) -> Plot:
             "Repeats share colour and dash" * (count > len(jobs)),
             "Long lines keep the min and max of each of 1,000 segments",
             *runs.shown.notes,
-            _NAMED if any(runs.numbers.values()) else "",
             fewer,
         ),
         rows=every if fewer else None,
@@ -394,11 +347,10 @@ def _pale(rest: pd.DataFrame, metric: Metric) -> tuple[marks.AnyMark, ...]:
     return (marks.Lines(data, group="_run", series=REST, width=0.6),)
 
 
-def _line(index: int, job: str, numbers: str) -> Series:
-    """Return the series of a job: its name, and its numbers on the line below."""
+def _line(index: int, job: str) -> Series:
+    """Return the series of a job."""
     colour, _, dash = labels.line_look(index)
-    name = labels.wrap_name(printable(job), columns=34)
-    return Series(job, f"{name}\n{numbers}" if numbers else name, colour, dash=dash)
+    return Series(job, labels.wrap_name(printable(job), columns=34), colour, dash=dash)
 
 
 def describe_lines(runs: _Runs) -> str:

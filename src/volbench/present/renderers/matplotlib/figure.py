@@ -29,7 +29,7 @@ from volbench.present.renderers.matplotlib.look import (
     styled,
     without_letters,
 )
-from volbench.present.renderers.matplotlib.placement import legend_inside, place
+from volbench.present.renderers.matplotlib.placement import place
 
 _BOXES = "Boxes are characters that no font here has: install Noto Sans CJK, or use --format html"
 _MARGINS_IN = 1.6  # Estimated width of labels in a column, before they are measured
@@ -97,8 +97,6 @@ def _draw_panel(figure: Figure, plot: Plot, panel: Panel, looks: Looks) -> Axes:
     if plot.shared_y and panel.column > 0 and panel.y.scale == "category":
         axes.tick_params(axis="y", labelleft=False)
     _write_title(axes, panel)
-    if panel.legend == "inside":
-        legend_inside(axes, plot, panel, looks)
     return axes
 
 

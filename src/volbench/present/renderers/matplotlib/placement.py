@@ -20,7 +20,7 @@ from matplotlib.transforms import ScaledTranslation
 
 from volbench.present.plots.description import Panel, Plot, Series, data_marks
 from volbench.present.plots.marks import Areas, Bars, Lines, Mark, Points, series_of
-from volbench.present.renderers.matplotlib.look import MARKERS, Looks, points, ticks_apart
+from volbench.present.renderers.matplotlib.look import MARKERS, Looks, ticks_apart
 
 _EDGE_IN = 0.12
 _GAP_IN = 0.14
@@ -94,10 +94,10 @@ def _with_legend(figure: Figure, plot: Plot, panel: Panel, axes: Axes, looks: Lo
     """Return the margins of a panel, with the legend at its right where there is one."""
     margins = _measured(figure, axes)
     corner = panel.row == 0 and _is_last(plot, panel)
-    if not (panel.legend == "right" or (plot.legend == "right" and corner)):
+    if not (plot.legend == "right" and corner):
         return margins
     offset_in = margins.right + _BESIDE_IN
-    legend = legend_beside(axes, plot, panel, looks, offset_in=offset_in)
+    legend = legend_beside(axes, plot, looks, offset_in=offset_in)
     if legend is None:
         return margins
     width_in, height_in = _size_in(figure, legend)
@@ -140,8 +140,6 @@ def _rows(plot: Plot, margins: Sequence[_Margins], *, above_in: float) -> tuple[
         tops.append(at + max(m.top for _, m in in_row))
         at = tops[-1] + max(height + m.bottom for _, m in in_row) + _GAP_IN
         legends_end = tops[-1] + max(m.height for _, m in in_row) + _GAP_IN
-        if any(panel.legend == "right" for panel, _ in in_row):
-            at = max(at, legends_end)
         end = max(end, at, legends_end)  # a legend of the whole figure stands beside all rows
     return tops, end
 
@@ -235,12 +233,9 @@ def legend_above(figure: Figure, plot: Plot, looks: Looks) -> Legend | None:
     return legend
 
 
-def legend_beside(
-    axes: Axes, plot: Plot, panel: Panel, looks: Looks, *, offset_in: float
-) -> Legend | None:
-    """Return a legend at the right of a panel: of its own series, or of the whole plot."""
-    series = _shown_in(plot, panel) if panel.legend else plot.series
-    handles = _handles(plot, series, looks)
+def legend_beside(axes: Axes, plot: Plot, looks: Looks, *, offset_in: float) -> Legend | None:
+    """Return the legend of a plot at the right of a panel."""
+    handles = _handles(plot, plot.series, looks)
     if not handles:
         return None
     figure = axes.get_figure(root=True)
@@ -253,17 +248,6 @@ def legend_beside(
         borderaxespad=0,
         borderpad=0,
     )
-
-
-def legend_inside(axes: Axes, plot: Plot, panel: Panel, looks: Looks) -> None:
-    """Explain the series of a panel in its upper right corner."""
-    if handles := _handles(plot, _shown_in(plot, panel), looks):
-        axes.legend(handles=handles, loc="upper right", ncols=2, fontsize=points(7.5))
-
-
-def _shown_in(plot: Plot, panel: Panel) -> list[Series]:
-    keys = {key for mark in panel.marks if isinstance(mark, Mark) for key in _keys(mark)}
-    return [series for series in plot.series if series.key in keys]
 
 
 def _handles(plot: Plot, series: Sequence[Series], looks: Looks) -> list[Artist]:
