@@ -16,6 +16,7 @@ from volbench.api.one_campaign import CampaignData
 from volbench.cli.audit import AUDIT
 from volbench.errors import ComparisonError, InputError
 from volbench.model.frames.columns import FRAMES
+from volbench.present.formatting import printable
 from volbench.present.plots.chart import build_plots
 from volbench.present.plots.description import Plot
 from volbench.present.plots.kinds import Options
@@ -28,6 +29,7 @@ from volbench.present.report import (
 from volbench.present.report.lead_charts import is_wide
 from volbench.present.tables.hosts_tables import facts_text
 from volbench.present.tables.results_table import result_tables
+from volbench.present.tables.volumes_table import is_collection
 from volbench.store.journal import utc_now
 from volbench.units import counted_noun
 
@@ -82,7 +84,11 @@ def report_content(
     Args:
         title: of the page; None for the campaign's name.
     """
+    from volbench.present.terminal.conclusion import answer_lines  # brings scipy
+
     frames = _CampaignFrames(opened)
+    has_answers = not is_collection(frames["summary"])
+    own = f"Campaign {printable(opened.campaign.name)}"
     plots = report_plots(frames, Options(opened.campaign.rounds)) if has_charts else ()
     return ReportContent(
         title=title or opened.campaign.name,
@@ -94,10 +100,11 @@ def report_content(
         volumes=[facts_text(volume.model_dump()) for volume in opened.provenance.volumes],
         jobs={run.id: opened.job_text(run.id) for run in opened.campaign.runs},
         answer=_classes_compared(opened),
+        workloads=answer_lines(Dataset([opened]), is_brief=True) if has_answers else (),
         expected=Dataset([opened]).expect() if opened.campaign.expect else (),
         audited=_audited(opened),
         imprecise=opened.imprecise,
-        figures=[_figure(plot) for plot in plots],
+        figures=[_figure(plot, without=own) for plot in plots],
         generated_utc=utc_now(),
         volbench_version=__version__,
     )
@@ -196,10 +203,13 @@ def _trend(dataset: Dataset) -> tuple[str, list[Plot]]:
     return trend_headline(trends), [trend_plot(trends)]
 
 
-def _figure(plot: Plot) -> ReportFigure:
+def _figure(plot: Plot, *, without: str = "") -> ReportFigure:
     """Return a chart as a picture without title and caption, which the page writes.
 
     Wide charts take the whole width of the page, so that their letters keep their size.
+
+    Args:
+        without: sentence that the page has in its title.
     """
     import base64
 
@@ -207,7 +217,8 @@ def _figure(plot: Plot) -> ReportFigure:
 
     width_in = _PAGE_IN if is_wide(plot) else _HALF_PAGE_IN
     drawing = svg_text(draw(replace(plot, title="", caption=(), width_in=width_in)))
-    caption = " ".join(sentence.rstrip(".") + "." for sentence in plot.caption if sentence)
+    sentences = (sentence for sentence in plot.caption if sentence not in {"", without})
+    caption = " ".join(sentence.rstrip(".") + "." for sentence in sentences)
     return ReportFigure(
         plot.title,
         plot.description,

@@ -13,6 +13,8 @@ from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section
 from volbench.model.frames.columns import SUMMARY
 from volbench.present.report import ReportContent, ReportFigure, RunNote
 from volbench.present.tables.summary_table import summary_table
+from volbench.present.terminal.conclusion import answer_lines
+from volbench.store.parquet_tables import frame_of, table_of
 
 VOID = {"meta", "img", "br", "link", "input", "hr"}
 EVIL = "<script>alert('x')</script>\" onclick=\"y"
@@ -107,6 +109,22 @@ def row_of(run: Run, **values: object) -> dict[str, object]:
     } | values
 
 
+@dataclass(frozen=True)
+class _Frames:
+    """Frames of a campaign of these results."""
+
+    rows: list[dict[str, object]]
+
+    def frame(self, name: str) -> pd.DataFrame:
+        """Return a frame by name."""
+        rows = self.rows if name == "summary" else []
+        return frame_of(table_of(name, rows))
+
+    def facts(self) -> pd.DataFrame:
+        """Return the summary."""
+        return self.frame("summary")
+
+
 def content_of(runs: tuple[Run, ...], rows: list[dict[str, object]]) -> ReportContent:
     """Return the content of a report about runs that finished."""
     states = {run.id: RunNote(RunState.FINISHED) for run in runs}
@@ -116,6 +134,7 @@ def content_of(runs: tuple[Run, ...], rows: list[dict[str, object]]) -> ReportCo
             name="aks 1/2", created_utc="2026-01-02T03:00:00Z", runs=runs, seed=42, command=("a b",)
         ),
         states=states,
+        workloads=answer_lines(_Frames(rows), is_brief=True),
         tables=[summary_table(rows, states=states)] if rows else [],
         frames={"summary": pd.DataFrame(rows, columns=[column.name for column in SUMMARY])},
         hosts=[{"kernel": "Linux 6.1"}],

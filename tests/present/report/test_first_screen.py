@@ -74,9 +74,7 @@ def test_the_page_begins_with_the_answer() -> None:
     page = parsed(html)
     assert "/data" in page.text("p")[0]
     assert "40 runs of 40 jobs" in page.text("p")[0]
-    verdict = next(words for words in page.text("p") if words.startswith("Up to"))
-    assert "1k IOPS (one run) and 4.1 MB/s" in verdict
-    assert "20 of 40 jobs reached the declared limit" in verdict
+    assert "randwrite 4k: 500 IOPS, 2.05 MB/s" in " ".join(page.text("p"))
     assert "Data quality: 1 of 40 runs affected" in page.text("summary")
     places = ('class="verdict"', 'class="quality', "<table>", "<figure", 'class="environment"')
     found = [html.index(place) for place in places]
@@ -87,13 +85,11 @@ def test_missed_precision_is_on_the_first_screen() -> None:
     """A median that did not become precise is not a number to quote without that."""
     missed = ["reads: not precise after 30 repeats: known to 5 %", "writes: not precise"]
     for sentences, expected in (
-        (missed[:1], "declared limit. reads: not precise after 30"),
+        (missed[:1], "reads: not precise after 30 repeats: known to 5 %."),
         (missed, "2 workloads are not precise, see Data quality: reads: not precise after 30"),
     ):
         page = parsed(render_report(replace(content([]), imprecise=sentences)))
-        verdict = next(words for words in page.text("p") if words.startswith("Up to"))
-        assert expected in verdict
-        assert verdict.endswith("reads: not precise after 30 repeats: known to 5 %.")
+        assert any(words.startswith(expected) for words in page.text("p"))
 
 
 def test_expectations_are_answered_before_anything_else() -> None:
@@ -108,7 +104,7 @@ def test_expectations_are_answered_before_anything_else() -> None:
     html = render_report(replace(content([]), expected=expected))
     words = "Fail: wal.fsync_p99 < 10ms (measured 12 ms [11 ms, 13 ms])."
     verdict = next(text for text in parsed(html).text("p") if words in text)
-    assert f"{words} 0 of 2 expectations are met. Up to" in verdict
+    assert verdict == f"{words} 0 of 2 expectations are met."
     cells = parsed(html).text("td")
     assert {"fail", "undecided", "no finished result"} <= set(cells)
     assert "<p>Expectations</p>" in html
@@ -152,7 +148,7 @@ def test_a_bottleneck_of_few_results_is_not_that_of_the_campaign(limited: int, t
     assert html.count(f"{limited} of 40 results are consistent with a bandwidth limit") == times
     frames["verdicts"] = frames["verdicts"].head(1)
     only = render_report(replace(made, frames=frames))
-    assert "; consistent with a bandwidth limit" in only
+    assert "1 of 1 result is consistent with a bandwidth limit" in only
 
 
 @pytest.mark.parametrize(
@@ -256,34 +252,6 @@ def test_a_single_run_leads_with_its_series() -> None:
     assert [plot.name for plot in lead_plots(single)] == ["series"]
     unlogged = {**single, "series": single["series"].iloc[:0]}
     assert [plot.name for plot in lead_plots(unlogged)] == ["iops"]
-
-
-def test_the_answer_of_a_single_job_compares_it_with_nothing() -> None:
-    """Highest and lowest are words for several jobs."""
-    run = RUNS[0]
-    row = row_of(run, iops=500.0, bw_bytes_per_s=2_048_000.0, lat_p99_s=0.003, direct=True)
-    page = parsed(render_report(content_of((run,), [row])))
-    assert any(
-        words.startswith("500 IOPS (one run), 2.05 MB/s, 3 ms p99 latency")
-        for words in page.text("p")
-    )
-
-
-@pytest.mark.parametrize(
-    ("verdicts", "words"),
-    [
-        (["noisy", "noisy"], "no result is steady"),
-        (["steady", "noisy"], "1 of 2 results is steady"),
-        (["steady", "steady"], "all results are steady"),
-    ],
-)
-def test_the_answer_says_how_many_results_are_steady(verdicts: list[str], words: str) -> None:
-    """None is a word, not a zero."""
-    run = RUNS[0]
-    made = content_of((run,), [row_of(run, iops=500.0, direct=True)])
-    judged = pd.DataFrame({"run": run.id, "verdict": verdicts, "bottleneck": ""})
-    page = parsed(render_report(replace(made, frames={**made.frames, "verdicts": judged})))
-    assert any(text.endswith(f"{words}.") for text in page.text("p"))
 
 
 def test_a_report_has_six_charts_that_fit_and_none_of_an_invalid_run() -> None:

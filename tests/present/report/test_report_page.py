@@ -84,18 +84,18 @@ def test_the_page_is_in_plain_english(content: ReportContent) -> None:
     assert "All 2 runs finished." in text
     assert "cached went through the page cache" in text
     assert "Each job ran once" in text
-    assert "Up to 498 IOPS (one run) and 2.04 MB/s with direct I/O" in text
+    assert "randwrite 4k: 498 IOPS, 2.04 MB/s, p99 12.3 ms." in text
 
 
 def test_repeats_give_their_median() -> None:
     """One lucky repeat is not the headline, and neither is a warm-up."""
     runs = tuple(run_of(n, "a").model_copy(update={"repeat": n}) for n in (1, 2, 3))
-    rows = [row_of(run, iops=iops) for run, iops in zip(runs, (100.0, 900.0, 110.0), strict=True)]
-    warm, fewer = run_of(4, "warm"), run_of(5, "b")
-    rows += [row_of(warm, phase="warmup", iops=99999.0), row_of(fewer, iops=1.0)]
-    text = " ".join(parsed(render_report(content_of((*runs, warm, fewer), rows))).text("p"))
-    assert "Up to 110 IOPS (median of 3" in text
-    assert "The result of a repeated job is the median of up to 3 repeats." in text
+    rows = [row_of(run, iops=iops) for run, iops in zip(runs, (100.0, 115.0, 110.0), strict=True)]
+    warm = run_of(4, "warm")
+    rows.append(row_of(warm, phase="warmup", iops=99999.0))
+    text = " ".join(parsed(render_report(content_of((*runs, warm), rows))).text("p"))
+    assert "randwrite 4k: 110 IOPS (median of 3, 95 % CI" in text
+    assert "100k" not in text
 
 
 def test_failed_runs_show_their_error(content: ReportContent) -> None:
@@ -110,7 +110,9 @@ def test_failed_runs_show_their_error(content: ReportContent) -> None:
 def test_a_campaign_without_results_still_has_a_report(content: ReportContent) -> None:
     """When everything failed the page says so instead of failing too."""
     for frames in ({}, {"summary": content.frames["summary"].head(0)}):
-        bare = replace(content, frames=frames, tables=(), figures=(), states={}, jobs={})
+        bare = replace(
+            content, frames=frames, tables=(), workloads=(), figures=(), states={}, jobs={}
+        )
         page = parsed(render_report(bare))
         assert "No run has a result yet." in page.text("p")
         assert page.faults == []
@@ -119,8 +121,10 @@ def test_a_campaign_without_results_still_has_a_report(content: ReportContent) -
 def test_results_without_totals_are_not_denied(content: ReportContent) -> None:
     """A fio that was stopped has numbers in the table; logs without a result have a series."""
     summary = content.frames["summary"].assign(status="interrupted")
-    page = parsed(render_report(replace(content, frames={"summary": summary}, figures=())))
-    assert any(words.startswith("No run finished; the table") for words in page.text("p"))
+    page = parsed(
+        render_report(replace(content, frames={"summary": summary}, workloads=(), figures=()))
+    )
+    assert any(words.startswith("No run finished. The results table") for words in page.text("p"))
     run = content.campaign.runs[0]
     row = row_of(run, direction="read") | dict.fromkeys(("rw", "iops", "bw_bytes_per_s", "numjobs"))
     page = parsed(render_report(content_of((run,), [row])))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,9 +10,7 @@ import pandas as pd
 from tests.present.frames_for_plots import Row, frames, result
 from volbench.analyse.compare.expected_bounds import Answer, Verdict
 from volbench.analyse.compare.repeat_statistics import Interval
-from volbench.analyse.frames.job_frames import plain_rows
 from volbench.model.frames.expectation import parse_expectation
-from volbench.present.report.outcomes import job_outcomes
 from volbench.present.terminal.conclusion import conclusion
 
 _ADVICE = "Fill the volume first: volbench run --fill."
@@ -104,22 +101,6 @@ def test_the_answer_and_the_sync_come_first() -> None:
     first, second, *_ = conclusion(Campaign(made), folder=Path("out"), expected=[passed])
     assert first == "Pass: wal.fdatasync_p99 < 10ms (measured 4 ms [3 ms, 5 ms])."
     assert second.endswith("fdatasync p99 4 ms.")
-
-
-def test_the_p99_is_that_of_the_report() -> None:
-    """A workload without total latency does not change what is said of another one."""
-    rows = [
-        {**result("whole"), "lat_p99_s": 0.0057, "clat_p99_s": 0.00534},
-        {**result("part"), "lat_p99_s": math.nan, "clat_p99_s": 0.002},
-    ]
-    made = frames(rows)
-    columns = ["run", "direction", "rule", "severity", "message", "advice"]
-    made["findings"] = pd.DataFrame([], columns=columns)
-    made["verdicts"] = pd.DataFrame([], columns=["run", "direction", "verdict", "level_iops"])
-    words = conclusion(Campaign(made), folder=Path("out"))
-    tails = [outcome.p99_s for outcome in job_outcomes(plain_rows(made["summary"]))]
-    assert tails == [0.0057, 0.002]
-    assert {sentence.rpartition(", ")[2] for sentence in words[:2]} == {"p99 5.7 ms.", "p99 2 ms."}
 
 
 def test_two_kinds_of_latency_are_named() -> None:

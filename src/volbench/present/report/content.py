@@ -44,6 +44,7 @@ class ReportContent:
     jobs: Mapping[str, str] = field(default_factory=dict)
     # what the campaign was made to answer, in sentences; empty for its key figures
     answer: Sequence[str] = ()
+    workloads: Sequence[str] = ()  # a sentence for each workload or sweep
     expected: Sequence[Verdict] = ()  # answers to the expectations of its profiles
     audited: Sequence[Delivery] = ()  # what the volumes of an audit deliver, the worst first
     imprecise: Sequence[str] = ()  # a sentence for each workload that missed `repeat.until`

@@ -28,10 +28,7 @@ _DEFAULTS = Options()
 # for volbench plot
 _MAX_HEIGHT_IN, _MAX_FITTED_IN = 6.8, 4.6
 # Charts behind those of the first screen, while there is room for them
-_FURTHER = (
-    *("iops", "latency", "sweep", "heatmap", "series"),
-    *("ecdf", "blocks", "bandwidth"),
-)
+_FURTHER = ("iops", "latency", "sweep", "heatmap", "series", "ecdf", "blocks")
 _MAX_BARS = 10  # Jobs
 # Columns that are equal along one curve of a sweep
 _PLACE = ("campaign", "host", "profile", "volume", "block_bytes")

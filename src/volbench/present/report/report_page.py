@@ -17,11 +17,10 @@ from markupsafe import Markup
 from volbench.model.campaign.planned_run import Run, RunNote, RunState, note_of, unfinished
 from volbench.present.formatting import Row, instant, printable, records
 from volbench.present.report.content import MultiCampaignContent, ReportContent
-from volbench.present.report.outcomes import client_outcomes, job_outcomes
 from volbench.present.report.report_text import FirstScreen, cautions, first_screen, summary
 from volbench.present.tables.audit_table import audit_table
 from volbench.present.tables.expectations_table import expectations_page_table
-from volbench.present.tables.findings_table import findings_text, invalid_runs
+from volbench.present.tables.findings_table import findings_text
 from volbench.present.tables.html_table import html_table
 from volbench.units import counted_noun
 
@@ -80,7 +79,6 @@ def campaign_section(content: ReportContent) -> CampaignSection:
     """Return the section of a campaign."""
     names = ("summary", "findings", "verdicts", "aggregate")
     rows = {name: records(content.frames[name]) if name in content.frames else [] for name in names}
-    outcomes = job_outcomes(rows["summary"], invalid=invalid_runs(rows["findings"]))
     answers: list[Table[Any]] = []
     if content.expected:
         answers.append(expectations_page_table(content.expected))
@@ -90,12 +88,12 @@ def campaign_section(content: ReportContent) -> CampaignSection:
     versions = {str(row["fio_version"]) for row in rows["summary"] if row.get("fio_version")}
     return CampaignSection(
         content=content,
-        first=first_screen(content, rows, outcomes),
+        first=first_screen(content, rows),
         tables=[*answers, *content.tables],
         findings=findings_text(findings, runs=_finished(rows["summary"])) if findings else "",
         cautions=[
             *(f"{words}." for words in content.imprecise),
-            *cautions(client_outcomes(outcomes, rows["aggregate"])),
+            *cautions(rows["summary"]),
         ],
         summary=summary(content, rows["summary"]),
         failures=unfinished(content.campaign, content.states),

@@ -14,26 +14,21 @@ import pandas as pd
 
 from volbench.analyse.time.warmup_curve import Curve
 from volbench.model.campaign.planned_run import Run, RunState, count_states, unfinished
+from volbench.model.profile.profile_model import Phase
 from volbench.model.results.finding import Severity
 from volbench.present.formatting import Row, instant, number, short_target, text
 from volbench.present.plots.labels import shape
 from volbench.present.report.content import ReportContent
 from volbench.present.report.lead_charts import storm_sentence, worst_warm_up
-from volbench.present.report.outcomes import (
-    REACHED,
-    Outcome,
-    client_outcomes,
-    highest_rates,
-    shares_of_limits,
-)
 from volbench.present.tables.audit_table import audit_words
 from volbench.present.tables.expectations_table import expectation_words
-from volbench.present.tables.findings_table import by_rule, invalid_runs
+from volbench.present.tables.findings_table import invalid_runs
 from volbench.present.tables.volumes_table import collection_words, workload_classes
 from volbench.present.terminal.campaign_text import came_from, sources
 from volbench.units import counted_noun, format_count, format_duration, format_percent, format_size
 
 _MAX_NAMES = 6  # Names that a sentence lists before it counts the rest
+_MAX_LINES = 6  # Sentences about workloads
 BOTTLENECKS = {
     "iops-limit": "an IOPS limit",
     "bandwidth-limit": "a bandwidth limit",
@@ -127,21 +122,21 @@ def _state_text(state: RunState, count: int) -> str:
     return state_words.replace("was ", "were ", 1) if count > 1 else state_words
 
 
-def cautions(outcomes: Sequence[Outcome]) -> list[str]:
+def cautions(rows: Sequence[Row]) -> list[str]:
     """Return reservations about the numbers."""
-    buffered = [outcome.job for outcome in outcomes if outcome.buffered]
+    measured = [row for row in rows if text(row, "phase") in ("", Phase.MEASURED.value)]
+    buffered = dict.fromkeys(
+        text(row, "job")
+        for row in measured
+        if row.get("direct") is False and not text(row, "volume").startswith("nbd")
+    )
     sentences = []
     if buffered:
         sentences.append(
             f"{listed(buffered)} went through the page cache (direct=0): these numbers reflect"
             " the memory of the host as much as the volume."
         )
-    repeats = max((outcome.repeats for outcome in outcomes), default=0)
-    if repeats > 1:
-        is_even = all(outcome.repeats == repeats for outcome in outcomes)
-        most = "" if is_even else "up to "
-        sentences.append(f"The result of a repeated job is the median of {most}{repeats} repeats.")
-    elif outcomes:
+    if measured and all(row.get("repeat") == 1 for row in measured):
         sentences.append("Each job ran once, so the variation between repeats is unknown.")
     return sentences
 
@@ -153,10 +148,6 @@ def listed(names: Iterable[str], *, most: int = _MAX_NAMES, joint: str = ", ") -
         return f"{joint.join(every[: most - 1])}{joint}and {len(every) - most + 1} more"
     *head, last = every or [""]
     return f"{joint.join(head)} and {last}" if head else last
-
-
-def _be(count: int) -> str:
-    return "is" if count == 1 else "are"
 
 
 @dataclass(frozen=True)
@@ -172,13 +163,16 @@ class FirstScreen:
     """Content of the first screen besides the charts."""
 
     place: str
-    verdict: str
+    sentences: Sequence[str]  # the answer first
     badge: QualityBadge
 
+    @property
+    def verdict(self) -> str:
+        """All sentences together."""
+        return " ".join(self.sentences)
 
-def first_screen(
-    content: ReportContent, rows: Mapping[str, Sequence[Row]], outcomes: Sequence[Outcome]
-) -> FirstScreen:
+
+def first_screen(content: ReportContent, rows: Mapping[str, Sequence[Row]]) -> FirstScreen:
     """Return the first screen of a campaign.
 
     Args:
@@ -186,32 +180,35 @@ def first_screen(
     """
     sentences = (
         expectation_words(content.expected),
-        _sentence(content, rows, outcomes),
+        *_answer(content, rows),
+        *_bottleneck(rows["verdicts"]),
         _imprecise(content.imprecise),
     )
     return FirstScreen(
         _place(content, rows["summary"]),
-        " ".join(filter(None, sentences)),
+        list(filter(None, sentences)),
         _badge(content, rows["findings"]),
     )
 
 
-def _sentence(
-    content: ReportContent, rows: Mapping[str, Sequence[Row]], outcomes: Sequence[Outcome]
-) -> str:
+def _answer(content: ReportContent, rows: Mapping[str, Sequence[Row]]) -> Sequence[str]:
     """Return what the campaign was made to answer, or what fits what was measured."""
     if content.audited:
-        return audit_words(content.audited)
+        return [audit_words(content.audited)]
     if content.answer:
-        return " ".join(content.answer)
+        return content.answer
     if storm := storm_sentence(content.frames):
-        return storm
+        return [storm]
     invalid = invalid_runs(rows["findings"])
     classes = [] if rows.get("aggregate") else workload_classes(rows["summary"], invalid)
     if classes:
-        return " ".join(collection_words(rows["summary"], classes, invalid))
-    climb = worst_warm_up(content.frames)
-    return _curve_text(climb) if climb else _answer(rows, outcomes)
+        return collection_words(rows["summary"], classes, invalid)
+    if climb := worst_warm_up(content.frames):
+        return [_curve_text(climb)]
+    more = len(content.workloads) - _MAX_LINES
+    others = [f"{counted_noun(more, 'more sentence')}: see volbench show."] if more > 1 else []
+    lines = content.workloads[:_MAX_LINES] if others else content.workloads
+    return [*lines, *others] or _without_numbers(rows["summary"])
 
 
 def _imprecise(missed: Sequence[str]) -> str:
@@ -283,76 +280,22 @@ def _curve_text(curve: Curve) -> str:
     )
 
 
-def _answer(rows: Mapping[str, Sequence[Row]], outcomes: Sequence[Outcome]) -> str:
-    """Return the highest rates, their bottleneck, and how many results are steady or left out."""
-    rates = highest_rates(client_outcomes(outcomes, rows["aggregate"]))
-    if not rates:
-        return _without_numbers(rows)
-    verdicts = rows["verdicts"]
-    parts = [rates, *_limit(shares_of_limits(outcomes)), *_bottleneck(verdicts)]
-    return "; ".join([*parts, *_steady(verdicts), *_left_out(rows)]) + "."
-
-
-def _without_numbers(rows: Mapping[str, Sequence[Row]]) -> str:
-    """Return why there is no number: nothing finished, all is invalid, or logs have no totals."""
-    findings = rows["findings"]
-    invalid = by_rule([row for row in findings if row["severity"] == Severity.INVALID.value])
-    if not invalid:
-        states = {row.get("status") for row in rows["summary"]}
-        if RunState.FINISHED.value in states:
-            return "The finished runs have time series but no totals: see the charts."
-        if states:
-            return "No run finished; the table of results has what the others reported."
-        return "No run has a result yet."
-    count = counted_noun(len(invalid_runs(findings)), "result")
-    first = next(iter(invalid.values()))[0]
-    return (
-        f"No valid result: {count} invalid ({listed(invalid)})."
-        f" {text(first, 'message').removesuffix('.')}. What to do: {text(first, 'advice')}"
-    )
-
-
-def _limit(shares: Sequence[float]) -> list[str]:
-    if not shares:
-        return []
-    reached = sum(share >= REACHED for share in shares)
-    if reached:
-        return [f"{reached} of {counted_noun(len(shares), 'job')} reached the declared limit"]
-    return [f"at most {format_percent(max(shares))} of the declared limit"]
+def _without_numbers(rows: Sequence[Row]) -> list[str]:
+    """Return why there is no number: nothing finished, or logs have no totals."""
+    states = {row.get("status") for row in rows}
+    if RunState.FINISHED.value in states:
+        return ["The finished runs have time series but no totals: see the charts."]
+    if states:
+        return ["No run finished. The results table shows partial results."]
+    return ["No run has a result yet."]
 
 
 def _bottleneck(verdicts: Sequence[Row]) -> list[str]:
+    """Return the most common bottleneck, if it is known."""
     causes = Counter(text(row, "bottleneck") for row in verdicts)
     [(cause, count)] = causes.most_common(1) or [("", 0)]
     if cause not in BOTTLENECKS:
         return []
-    if len(verdicts) == 1:
-        return [f"consistent with {BOTTLENECKS[cause]}"]
     many = counted_noun(len(verdicts), "result")
-    return [f"{count} of {many} {_be(count)} consistent with {BOTTLENECKS[cause]}"]
-
-
-def _left_out(rows: Mapping[str, Sequence[Row]]) -> list[str]:
-    """Return how many runs with an invalid number the highest rates leave out."""
-    runs = {text(row, "run") for row in rows["summary"]}
-    invalid = runs.intersection(invalid_runs(rows["findings"]))
-    if not invalid or invalid == runs:
-        return []
-    count = len(invalid)
-    return [f"{count} of {len(runs)} runs {_be(count)} invalid and left out"]
-
-
-def _steady(verdicts: Sequence[Row]) -> list[str]:
-    judged = [text(row, "verdict") for row in verdicts]
-    is_short = "too-short" in judged
-    judged = [verdict for verdict in judged if verdict not in {"", "too-short"}]
-    if not judged:
-        return ["the runs are too short to judge whether they are steady"] * is_short
-    steady = judged.count("steady")
-    if len(judged) == 1:
-        return ["steady" if steady else "not steady"]
-    if steady == len(judged):
-        return ["all results are steady"]
-    if not steady:
-        return ["no result is steady"]
-    return [f"{steady} of {len(judged)} results {_be(steady)} steady"]
+    be = "is" if count == 1 else "are"
+    return [f"{count} of {many} {be} consistent with {BOTTLENECKS[cause]}."]

@@ -36,7 +36,7 @@ class Results(Protocol):
         """Return the summary with what is known of hosts and volumes."""
 
 
-_WORKLOAD = ["volume", "job", "group", "direction"]
+_WORKLOAD = ["host", "volume", "job", "group", "direction"]
 _ORDER = ["role", "rw", "direction", "block_bytes", "iodepth", "numjobs", "job"]
 _MIN_SWEEP = 3  # Two settings are a pair. Noticed by: test_conclusion.py
 _NEAR = 0.9  # Share of the highest rate behind a knee. Noticed by: test_conclusion.py
@@ -50,6 +50,16 @@ def conclusion(dataset: Results, *, folder: Path, expected: Sequence[Verdict] = 
     The answers to expectations come first, then the comparison of volumes, each workload or sweep,
     and the warnings.
     """
+    answers = filter(None, [expectation_words(expected)])
+    return [*answers, *answer_lines(dataset), _warnings(dataset, folder)]
+
+
+def answer_lines(dataset: Results, *, is_brief: bool = False) -> list[str]:
+    """Return the comparison of volumes or arms, each workload or sweep, and how many are steady.
+
+    Args:
+        is_brief: without the name of the only volume, and without workloads of two latencies.
+    """
     rows = measured(dataset.frame("summary")).sort_values(_ORDER, kind="stable")
     arms, volumes = rows["arm"].nunique(), rows["volume"].nunique()
     if arms > volumes:  # a volume was named twice
@@ -60,16 +70,19 @@ def conclusion(dataset: Results, *, folder: Path, expected: Sequence[Verdict] = 
     lines = [
         *_rejected(rows, invalid),
         *_results(valid, dataset.frame("verdicts")),
-        *_two_latencies(valid, findings),
-        *_reservations(dataset, rows, folder),
+        *(() if is_brief else _two_latencies(valid, findings)),
+        *_steadiness(dataset, rows),
     ]
-    answers = filter(None, [expectation_words(expected)])
     compared: Sequence[str] = []
     if arms > volumes:
         compared = _comparison(dataset, "arm")
     elif volumes > 1:
         compared = _comparison(dataset, "volume")
-    return [*answers, *compared, *lines]
+    places = {_place(row) for row in plain_rows(rows)}
+    if is_brief and len(places) == 1:
+        prefix = f"{places.pop()}: "
+        lines = [line.removeprefix(prefix) for line in lines]
+    return [*compared, *lines]
 
 
 def _rejected(rows: pd.DataFrame, invalid: pd.DataFrame) -> Iterator[str]:
@@ -122,7 +135,7 @@ class _Workload:
     def sentence(self) -> str:
         """IOPS, bandwidth and p99."""
         count, is_changing = len(self.iops), not math.isnan(self.end_iops)
-        ends = range_words(self.iops.to_list())
+        ends = _range_words(self.iops.to_list())
         changing = average = ""
         if is_changing:
             changing = f"; the rate changed, at the end it was {format_count(self.end_iops)} IOPS"
@@ -143,7 +156,7 @@ class _Workload:
         )
 
 
-def range_words(iops: Sequence[float]) -> str:
+def _range_words(iops: Sequence[float]) -> str:
     """Return the interval of repeats that expectations are judged by; of a few, their ends."""
     interval = location_interval(iops)
     if not math.isnan(interval.low):
@@ -181,9 +194,8 @@ def _results(rows: pd.DataFrame, verdicts: pd.DataFrame) -> Iterator[str]:
             tail_of,
             float(ends.median()) if len(ends) else math.nan,
         )
-        sweeps.setdefault((text(row, "volume"), pattern(row), text(row, "direct")), []).append(
-            workload
-        )
+        place = (text(row, "host"), text(row, "volume"), pattern(row), text(row, "direct"))
+        sweeps.setdefault(place, []).append(workload)
     for workloads in sweeps.values():
         options = [name for name in OPTIONS if len({number(w.row, name) for w in workloads}) > 1]
         if options and len(workloads) >= _MIN_SWEEP:
@@ -230,12 +242,20 @@ def _sweep_sentence(workloads: Sequence[_Workload], options: Sequence[str]) -> s
 
 
 def _name(row: Row) -> str:
-    return f"{text(row, 'volume')}: {shape(row)}"
+    return f"{_place(row)}: {shape(row)}"
 
 
-def _reservations(dataset: Results, rows: pd.DataFrame, folder: Path) -> Iterator[str]:
-    """Yield how many runs were steady, and how many have warnings, by rule."""
+def _place(row: Row) -> str:
+    host = text(row, "host")
+    away = "" if host in {"", "local", "unknown"} else f"{host} "
+    return away + text(row, "volume")
+
+
+def _steadiness(dataset: Results, rows: pd.DataFrame) -> Iterator[str]:
+    """Yield how many runs were steady."""
     runs = set(rows["run"])
+    if rows["iops"].isna().all() and rows["bw_bytes_per_s"].isna().all():
+        return
     verdicts = dataset.frame("verdicts")
     verdicts = verdicts[verdicts["run"].isin(runs)]
     states = Counter(
@@ -250,15 +270,19 @@ def _reservations(dataset: Results, rows: pd.DataFrame, folder: Path) -> Iterato
     else:
         count = counted_noun(len(runs), "run")
         yield f"Steady: {steady} of {count}{f' ({others})' if others else ''}."
+
+
+def _warnings(dataset: Results, folder: Path) -> str:
+    """Return how many runs have warnings, by rule."""
+    runs = measured(dataset.frame("summary"))["run"]
     findings = dataset.frame("findings")
     heavy = findings[findings["run"].isin(runs) & (findings["severity"] != Severity.NOTE.value)]
     if heavy.empty:
-        yield "No warnings."
-        return
+        return "No warnings."
     counts = heavy.drop_duplicates(["run", "rule"])["rule"].value_counts()
     names = ", ".join(f"{rule} {count}" for rule, count in counts.items())
     affected = heavy["run"].nunique()
-    yield f"Runs with warnings: {affected} ({names}); see volbench check {quoted(folder)}"
+    return f"Runs with warnings: {affected} ({names}); see volbench check {quoted(folder)}"
 
 
 def _comparison(dataset: Results, between: str) -> Sequence[str]:
