@@ -49,7 +49,7 @@ def warning_marks(rows: Sequence[Row]) -> dict[str, str]:
     heavy = [row for row in rows if row["severity"] != Severity.NOTE.value]
     return {
         run: f"{len(warnings)}{'!' if count_severities(warnings)[Severity.INVALID] else ''}"
-        for run, warnings in rows_by_run(heavy).items()
+        for run, warnings in _by_run(heavy).items()
     }
 
 
@@ -172,6 +172,14 @@ def _shorten(names: Sequence[str]) -> str:
         return ", ".join(distinct)
     more = len(distinct) - _SHOWN_RUNS + 1
     return f"{', '.join(distinct[: _SHOWN_RUNS - 1])} and {more:,} more"
+
+
+def _by_run(rows: Sequence[Row]) -> dict[str, list[Row]]:
+    """Return the rows of the findings frame by run."""
+    groups: dict[str, list[Row]] = {}
+    for row in rows:
+        groups.setdefault(text(row, "run"), []).append(row)
+    return groups
 
 
 def invalid_runs(rows: Sequence[Row]) -> Collection[str]:
