@@ -160,7 +160,9 @@ def _outcome(case: Case, answer: Explanation) -> str:
     if answer.cause is case.truth:
         return "named"
     if answer.cause is not Cause.UNKNOWN:
-        return "wrong, sure" if answer.is_certain else "wrong, hedged"
+        # "Slower" describes a fall without naming its cause: it misses credits, and denies nothing.
+        is_sure = answer.is_certain and answer.cause is not Cause.SLOWER
+        return "wrong, sure" if is_sure else "wrong, hedged"
     if WORDS[case.truth] in answer.candidates:
         return OUTCOMES[1 + answer.candidates.index(WORDS[case.truth])]
     return "unknown"

@@ -58,7 +58,9 @@ def test_configured_settings_of_pods_are_submitted(
     monkeypatch.chdir(tmp_path)
     found: list[dict[str, Any]] = []
     monkeypatch.setattr(submitted_run, "check_run", lambda *_, **__: None)
-    monkeypatch.setattr(controllers, "submit_controller", lambda _, spec: found.append(vars(spec)))
+    monkeypatch.setattr(
+        controllers, "submit_controller", lambda _, spec: found.append(dict(vars(spec)))
+    )
     monkeypatch.setattr(ClusterAddress, "opened", lambda _: nullcontext(Mock(namespace="n")))
     call(*SUBMIT, "quick", "--size", "1Gi", "--pod", "run-as-user=7", "--pod", "request.cpu=4")
     (spec,) = found

@@ -53,11 +53,11 @@ _PERCENTILES = {"low": 1.0, "p10": 10.0, "p30": 30.0, "p50": 50.0, "p70": 70.0, 
 # Noticed by: test_rate_changes.py::test_a_slow_second_beside_a_stall_is_not_a_stall
 _SIDE_INTERVALS = 3
 # Fewer intervals cannot distinguish a stall shorter than two from noise.
-# Noticed by: test_evidence_of_falls.py::test_a_stall_between_two_seconds_is_found
+# Noticed by: test_lasting_falls.py::test_a_stall_between_two_seconds_is_found
 _MIN_STALL_INTERVALS = 8
 # Share of the longest latency that two intervals have to lack for it to be a stall of all I/Os;
 # chosen on the even seeds of the truth benchmark.
-# Noticed by: test_evidence_of_falls.py::test_a_stall_between_two_seconds_is_found
+# Noticed by: test_lasting_falls.py::test_a_stall_between_two_seconds_is_found
 _MIN_LACKING = 0.75
 # Share of its completions that an interval beside a stall lacks before noise explains it; chosen on
 # the even seeds of the truth benchmark.
