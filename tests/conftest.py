@@ -75,8 +75,6 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     folder = item.path.relative_to(Path(__file__).parent).parts[0]
     if folder in _MARKED_FOLDERS:
         item.add_marker(folder)
-    if item.get_closest_marker("real_time"):
-        item.add_marker("slow")
     if "cluster" in getattr(item, "fixturenames", ()):
         item.add_marker("kubernetes")
 

@@ -38,6 +38,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
+_FULL = tuple(os.strerror(number) for number in (errno.ENOSPC, errno.EDQUOT))
 
 
 class VolbenchError(Exception):
@@ -267,9 +268,6 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
         return names[min(numbers, key=lambda entry: abs(numbers[entry] - int(number)))]
     matches = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.6)
     return names[matches[0]] if matches else None
-
-
-_FULL = tuple(os.strerror(number) for number in (errno.ENOSPC, errno.EDQUOT))
 
 
 def unwritten(

@@ -12,7 +12,7 @@ import pytest
 from tests.command_line import call
 from tests.engine.conftest import Disks
 
-pytestmark = [pytest.mark.root, pytest.mark.real_time]
+pytestmark = [pytest.mark.root, pytest.mark.slow]
 
 MIB = 1024**2
 MACHINE = {"cpu-bound", "stall", "neighbour", "host-noise"}

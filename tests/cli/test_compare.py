@@ -19,7 +19,7 @@ from volbench.cli.main import cli
 from volbench.errors import ComparisonError, InputError, RegressionError, UndecidedError
 from volbench.extensions.lab.scenario import load_scenario
 
-pytestmark = pytest.mark.real_time
+pytestmark = pytest.mark.slow
 
 PROFILE = """\
 name: paced

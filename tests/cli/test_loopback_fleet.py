@@ -30,7 +30,7 @@ from volbench.model.campaign.host import Host
 from volbench.model.campaign.planned_run import Campaign, Run, Section, Volume, VolumeKind
 from volbench.store.archive import read_campaign
 
-pytestmark = pytest.mark.real_time
+pytestmark = pytest.mark.slow
 
 EVENTS = ("--format", "events")
 MAX_OF_RUN = 5

@@ -16,7 +16,7 @@ from volbench.cli.main import cli
 from volbench.errors import InputError
 from volbench.present.plots.kinds import KINDS
 
-pytestmark = pytest.mark.real_time
+pytestmark = pytest.mark.slow
 
 QUICK = settings("size=2m", "direct=0", "sample=250ms")
 

@@ -27,7 +27,7 @@ from volbench.model.campaign.planned_run import Run
 from volbench.store.archive import fresh_run_folder
 from volbench.store.layout import Layout, RunFolder
 
-pytestmark = pytest.mark.real_time
+pytestmark = pytest.mark.slow
 
 MIB = 1024**2
 DEVICE_PROFILE = """\

@@ -20,7 +20,7 @@ import volbench as volbench_package
 from tests.command_line import COMMAND, Volbench, call, settings
 from tests.waiting import until
 
-pytestmark = pytest.mark.real_time
+pytestmark = pytest.mark.slow
 
 SHRUNK = settings("size=4m", "runtime=500ms", "sample=250ms")
 """Less than what volbench follows to the device after a run: see writeback.SLACK_BYTES."""

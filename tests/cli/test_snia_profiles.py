@@ -13,7 +13,7 @@ from tests.command_line import Volbench, settings
 from tests.engine.conftest import Disks
 from volbench.model.campaign.planned_run import RunState
 
-pytestmark = pytest.mark.real_time
+pytestmark = pytest.mark.slow
 
 BUFFERED = ("ioengine=psync", "direct=0", "iodepth=1", "sample=0", "device_sample=0")
 

@@ -13,7 +13,7 @@ from tests.command_line import COMMAND, Volbench
 from tests.engine.conftest import attach_loop
 from tests.waiting import Started
 
-pytestmark = pytest.mark.real_time
+pytestmark = pytest.mark.slow
 
 MIB = 1 << 20
 SIZES = [300, 4097, 10_000_001]

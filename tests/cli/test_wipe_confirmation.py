@@ -10,7 +10,7 @@ import pytest
 from tests.command_line import at_a_terminal, settings
 from tests.engine.conftest import Disks, call
 
-pytestmark = pytest.mark.real_time
+pytestmark = pytest.mark.slow
 
 SMALL = settings("size=4m", "runtime=100ms", "sample=0", "rand*=", "mixed*=", "read*=")
 """The fill and one job that writes."""

@@ -16,7 +16,7 @@ from tests.command_line import COMMAND, call
 from tests.fleet.hosts import Fleet
 from tests.waiting import Started, until
 
-pytestmark = [pytest.mark.root, pytest.mark.real_time]
+pytestmark = [pytest.mark.root, pytest.mark.slow]
 
 READS, WRITES = 90, 40
 READ_BYTES, WRITE_BYTES = READS * 65536, WRITES * 4096

@@ -129,7 +129,7 @@ def test_tests_of_the_core_pass_without_extensions(core: Path) -> None:
     done = python(
         core,
         *("-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider"),
-        *("-m", "not slow and not real_time and not alone and not root"),
+        *("-m", "not slow and not alone and not root"),
         *(path for path in modules if path not in left_out),
         cwd=ROOT,
     )

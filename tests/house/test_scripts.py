@@ -130,7 +130,7 @@ def test_folders_are_left_out_by_their_marker(root: Path) -> None:
     """The marker of a folder is there when ``-m`` selects."""
     argv = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", "not browser"]
     done = subprocess.run(
-        [*argv, "tests/browser/test_page.py"], check=False, cwd=root, capture_output=True
+        [*argv, "tests/browser/test_pages.py"], check=False, cwd=root, capture_output=True
     )
     assert done.returncode == pytest.ExitCode.NO_TESTS_COLLECTED, done.stdout
 

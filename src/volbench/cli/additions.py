@@ -105,7 +105,7 @@ class Additions(Addition):
         return {keyword: part.kept() for keyword, part in self.parts.items()}
 
     def again(self, kept: Mapping[str, Any]) -> Additions:
-        """Return these additions with the values of `kept`."""
+        """Return the additions with the values of `kept`."""
         return Additions(
             {keyword: part.again(kept.get(keyword, {})) for keyword, part in self.parts.items()}
         )

@@ -283,7 +283,7 @@ def _request(
 
     profile = profile_on(
         roles,
-        _jobs(promised.audit_s, has_writes=promised.has_writes),
+        _audit_jobs(promised.audit_s, has_writes=promised.has_writes),
         document={
             "name": AUDIT,
             "order": "listed",  # From the shallowest queue on
@@ -365,7 +365,7 @@ def _refuse_options_of_measuring() -> None:
             )
 
 
-def _jobs(audit_s: float, *, has_writes: bool) -> Iterator[tuple[str, dict[str, str]]]:
+def _audit_jobs(audit_s: float, *, has_writes: bool) -> Iterator[tuple[str, dict[str, str]]]:
     """Yield name and options of each workload; the time is that of all runs.
 
     All depths of a workload are measured once at most, and two of them in the other repeats.

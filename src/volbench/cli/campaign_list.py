@@ -57,7 +57,7 @@ def known_campaigns(top: Path, *, since: datetime | None) -> Table[Mapping[str, 
             if since is None or _created(plan) >= since:
                 plans.append((plan.created_utc, path, plan))
     plans.sort(key=lambda entry: entry[0], reverse=True)
-    rows = [_row(path, plan) for _, path, plan in plans]
+    rows = [_campaign_row(path, plan) for _, path, plan in plans]
     return text_table(
         "campaigns",
         rows,
@@ -75,7 +75,7 @@ def _created(plan: Campaign) -> datetime:
         return datetime.min.replace(tzinfo=UTC)
 
 
-def _row(path: Path, plan: Campaign | VolbenchError) -> dict[str, str]:
+def _campaign_row(path: Path, plan: Campaign | VolbenchError) -> dict[str, str]:
     """Return a campaign with its answer, or why it cannot be read."""
     from volbench.api.one_campaign import open_campaign
 
@@ -104,7 +104,7 @@ def _result(data: CampaignData) -> dict[str, str]:
     warned = {row["run"] for row in findings if row["severity"] != Severity.NOTE.value}
     rows = [row for row in data.rows("summary") if row["phase"] == Phase.MEASURED.value]
     finished = [row for row in rows if row["status"] == RunState.FINISHED.value]
-    rates = [*_rates(row for row in finished if row["run"] not in invalid)]
+    rates = [*_median_rates(row for row in finished if row["run"] not in invalid)]
     failed = {row["run"] for row in rows if row["status"] == RunState.FAILED.value}
     if data.is_running:
         answer = "running"
@@ -117,7 +117,7 @@ def _result(data: CampaignData) -> dict[str, str]:
     return {"answer": answer, "warnings": str(len(warned))}
 
 
-def _rates(rows: Iterator[Mapping[str, object]]) -> Iterator[str]:
+def _median_rates(rows: Iterator[Mapping[str, object]]) -> Iterator[str]:
     """Yield the median rate of each workload, direction and volume; of unlike repeats, the ends."""
     from volbench.analyse.findings.rate_rules import MIN_REPEAT_RATIO
 

@@ -59,7 +59,7 @@ class VerbCommand(click.Command):
         formatter.write_paragraph()
         options = {each.opts[-1]: each for each in self.params if isinstance(each, click.Option)}
         for heading, names in MOST_NEEDED.items():
-            rows = [_row(options[name], ctx) for name in names if name in options]
+            rows = [_option_row(options[name], ctx) for name in names if name in options]
             formatter.write("".join([f"{heading}:\n", *rows]) if rows else "")
         pages = [each.opts[0] for each in self.get_params(ctx) if each.opts[0] in PAGES]
         formatter.write(f"\nMore options: {', '.join(pages)}\n")
@@ -106,7 +106,7 @@ def _page_option(name: str) -> click.Option:
     )
 
 
-def _row(option: click.Option, ctx: click.Context) -> str:
+def _option_row(option: click.Option, ctx: click.Context) -> str:
     """Return a line of the first screen: an option and the begin of its description."""
     record = option.get_help_record(ctx)
     left = f"  {record[0] if record else ''}".ljust(_LEFT)

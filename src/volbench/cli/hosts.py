@@ -300,7 +300,7 @@ def _show_machine(targets: tuple[str, ...], table_output: TableOutput, *, with_c
     looks = list(_looks(executor, targets, with_cold=with_cold))
     document = {
         "host": host.model_dump(mode="json"),
-        "volumes": [_record(facts, probed) for facts, probed in looks],
+        "volumes": [_host_record(facts, probed) for facts, probed in looks],
     }
     tables = [facts_table(facts.target, facts.model_dump()) for facts, _ in looks]
     machine = replace(facts_table("this machine", host.model_dump()), document=document)
@@ -338,7 +338,7 @@ def _probe(executor: Executor, volume: Volume) -> Probed:
         )
 
 
-def _record(facts: VolumeFacts, probed: Probed | None) -> dict[str, object]:
+def _host_record(facts: VolumeFacts, probed: Probed | None) -> dict[str, object]:
     record = facts.model_dump(mode="json")
     if probed is not None:
         record |= {

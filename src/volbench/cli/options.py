@@ -33,6 +33,42 @@ _ROLE = re.compile(r"([A-Za-z0-9_-]+)=(.+)", re.DOTALL)
 
 PATH = click.Path(path_type=Path)
 _CAMPAIGN_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
+CAMPAIGN = click.argument("campaign", type=_CAMPAIGN_FOLDER, metavar="DIR", callback=remember)
+WHERE = click.option(
+    "--where",
+    default="",
+    metavar="CONDITION",
+    help="Only runs that meet a condition, such as 'bs==4k and host~vm'.",
+)
+JUNIT = click.option(
+    "--junit",
+    type=click.Path(allow_dash=True, path_type=Path),
+    metavar="FILE",
+    help="Also write the results as JUnit XML for CI systems; - prints only the XML.",
+)
+SETTINGS = click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Override a fio option in every job (size=64m), in one (test1.bs=8k), or a key of the "
+    "profile (repeat=3, limits.iops=1100, limits.data=azure/P15); repeatable.",
+)
+EXPECT = click.option(
+    "--expect",
+    "expectations",
+    multiple=True,
+    metavar="[JOB.]METRIC<BOUND",
+    help="Requirement of the results, such as reads.p99<5ms: a metric of one job or of all, with "
+    "< <= > or >= and a bound in its unit (write_iops>=3000, fdatasync_p99<10ms, steady=yes), or a "
+    "YAML file of them; repeatable. Exit code 10 if one fails, 11 if one is undecided.",
+)
+ALLOW_DESTROY = click.option(
+    "--allow-destroy",
+    multiple=True,
+    metavar="DEVICE",
+    help="Allow this device or file to be overwritten; repeatable. On another host: vm01:/dev/sdb.",
+)
 
 
 def option_group(
@@ -215,7 +251,6 @@ def campaigns_argument(metavar: str = "DIR...", *, required: bool = True) -> Dec
     return click.argument("campaigns", nargs=-1, required=required, type=kind, metavar=metavar)
 
 
-CAMPAIGN = click.argument("campaign", type=_CAMPAIGN_FOLDER, metavar="DIR", callback=remember)
 CAMPAIGNS = campaigns_argument()
 
 NEW_CAMPAIGN = output_option(
@@ -224,49 +259,12 @@ NEW_CAMPAIGN = output_option(
     help="New campaign folder. Default: volbench-results/NAME-TIME.",
 )
 
-WHERE = click.option(
-    "--where",
-    default="",
-    metavar="CONDITION",
-    help="Only runs that meet a condition, such as 'bs==4k and host~vm'.",
-)
-
-JUNIT = click.option(
-    "--junit",
-    type=click.Path(allow_dash=True, path_type=Path),
-    metavar="FILE",
-    help="Also write the results as JUnit XML for CI systems; - prints only the XML.",
-)
-SETTINGS = click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="KEY=VALUE",
-    help="Override a fio option in every job (size=64m), in one (test1.bs=8k), or a key of the "
-    "profile (repeat=3, limits.iops=1100, limits.data=azure/P15); repeatable.",
-)
-
-EXPECT = click.option(
-    "--expect",
-    "expectations",
-    multiple=True,
-    metavar="[JOB.]METRIC<BOUND",
-    help="Requirement of the results, such as reads.p99<5ms: a metric of one job or of all, with "
-    "< <= > or >= and a bound in its unit (write_iops>=3000, fdatasync_p99<10ms, steady=yes), or a "
-    "YAML file of them; repeatable. Exit code 10 if one fails, 11 if one is undecided.",
-)
 
 ALLOW_EXEC = headed(
     "Safety",
     flag("--allow-exec", "Accept options that run programs or leave the run's folder."),
 )
 
-ALLOW_DESTROY = click.option(
-    "--allow-destroy",
-    multiple=True,
-    metavar="DEVICE",
-    help="Allow this device or file to be overwritten; repeatable. On another host: vm01:/dev/sdb.",
-)
 
 WIPE_SIGNATURES = flag(
     "--wipe-signatures",

@@ -44,6 +44,7 @@ _PAIR = 2
 _MAX_SENTENCES = 3
 # Widths of pictures, about those of their places: letters keep their size
 _PAGE_IN, _HALF_PAGE_IN = 12.5, 6.2
+_CLASS = "storage_class"  # Label of pods
 
 
 class _CampaignFrames(Mapping[str, pd.DataFrame]):
@@ -118,9 +119,6 @@ def _audited(opened: CampaignData) -> Sequence[Delivery]:
         return Dataset([opened]).audit()
     except InputError:  # it was stopped before it measured a limit
         return ()
-
-
-_CLASS = "storage_class"  # Label of pods
 
 
 def _classes_compared(opened: CampaignData) -> Sequence[str]:

@@ -59,7 +59,7 @@ class IncomingFolder:
                 case "file":
                     self._begin(part.text, part.size, part.offset)
                 case "data":
-                    self._write(_inflated(part.text))
+                    self._write_part(_inflated(part.text))
                 case "sha256":
                     self._keep(part.text)
                 case _:
@@ -96,7 +96,7 @@ class IncomingFolder:
         self._file = self._temporary.open("xb")
         self._digest = hashlib.sha256()
 
-    def _write(self, data: bytes) -> None:
+    def _write_part(self, data: bytes) -> None:
         if self._file is None or self.have[self._name] + len(data) > self._size:
             raise self._damaged(f"{self._name[:80]!r} is longer than announced")
         self._file.write(data)

@@ -195,7 +195,7 @@ class _Drive:
         with self._lock:
             self._busy.discard(piece)
             if wait is None:
-                self._end(error)
+                self._end_task(error)
                 return
             turn = piece.turn
             entry = (time.monotonic() + wait.seconds, next(self._order), piece, turn)
@@ -209,7 +209,7 @@ class _Drive:
         with self._lock:
             self._resume(piece, turn)
 
-    def _end(self, error: BaseException | None) -> None:
+    def _end_task(self, error: BaseException | None) -> None:
         self._left -= 1
         if error is not None:
             self._errors.append(error)

@@ -42,6 +42,7 @@ from volbench.store.layout import COMPRESSED, UNCHECKED, Layout, ProbeFolder, Ru
 from volbench.store.log_files import checksum, decode, plain_checksum, unpack
 
 STATUS_FORMAT = 1  # Version of status.json
+_Finite = Annotated[float, Field(allow_inf_nan=False, ge=-1e12, le=1e12)]
 
 
 def _text_with_zone(text: str) -> str:
@@ -51,7 +52,6 @@ def _text_with_zone(text: str) -> str:
 
 
 _Instant = Annotated[str, AfterValidator(_text_with_zone)]
-_Finite = Annotated[float, Field(allow_inf_nan=False, ge=-1e12, le=1e12)]
 
 
 class Start(BaseModel):

@@ -44,6 +44,15 @@ BRIEF_STATISTICS = ("mean", "p50", "p99")  # those of exports for people
 NARROW_STATISTICS = (*BRIEF_STATISTICS, "max")  # those of a table on a terminal
 
 Row = Mapping[str, object]
+# Suffix of a column name to the unit of its values
+_UNITS = {"_bytes_per_s": "bytes/s", "_bytes": "bytes", "_percent": "%", "_s": "s"}
+UNIT_ENDINGS = tuple(_UNITS)
+_UNIT_WORDS: Mapping[str, Callable[[float], str]] = {
+    "bytes/s": format_rate,
+    "bytes": format_size,
+    "1/s": format_count,
+    "%": lambda value: format_percent(value / 100),
+}
 
 
 @dataclass(frozen=True)
@@ -82,17 +91,6 @@ def shown(row: Row, column: str, format_value: Callable[[float], str]) -> str:
     """Return a formatted number of a row; ``n/a`` if it is missing."""
     value = number(row, column)
     return MISSING if math.isnan(value) else format_value(value)
-
-
-# Suffix of a column name to the unit of its values
-_UNITS = {"_bytes_per_s": "bytes/s", "_bytes": "bytes", "_percent": "%", "_s": "s"}
-UNIT_ENDINGS = tuple(_UNITS)
-_UNIT_WORDS: Mapping[str, Callable[[float], str]] = {
-    "bytes/s": format_rate,
-    "bytes": format_size,
-    "1/s": format_count,
-    "%": lambda value: format_percent(value / 100),
-}
 
 
 def unit_of(column: str) -> str:

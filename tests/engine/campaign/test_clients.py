@@ -23,7 +23,7 @@ from volbench.store.journal import Journal, read_history
 from volbench.store.layout import Layout
 from volbench.store.log_files import open_log
 
-pytestmark = pytest.mark.real_time
+pytestmark = pytest.mark.slow
 
 OPTIONS = {
     "rw": "randwrite",

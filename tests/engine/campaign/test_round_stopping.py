@@ -214,7 +214,7 @@ def test_a_resume_comes_to_the_same_decision(
     assert read_history(journal).reasons == read_history(ended["clean"] / "journal.jsonl").reasons
 
 
-@pytest.mark.real_time
+@pytest.mark.slow
 def test_a_killed_controller_can_be_resumed(tmp_path: Path, volbench: Volbench) -> None:
     """SIGKILL in the fourth round: the rest is done, and the rounds end as they would have."""
     profile = write_profile(tmp_path / "short.yaml", MOST_ROUNDS)

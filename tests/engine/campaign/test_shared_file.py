@@ -23,7 +23,7 @@ from volbench.store.consent import seal_of
 from volbench.store.journal import Journal
 from volbench.store.layout import Layout
 
-pytestmark = pytest.mark.real_time
+pytestmark = pytest.mark.slow
 
 STORM = """
 name: storm

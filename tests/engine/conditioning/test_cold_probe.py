@@ -36,7 +36,7 @@ from volbench.plan.profile.load_profile import load_profile
 from volbench.store.consent import create_signed_campaign
 from volbench.store.layout import Layout, ProbeFolder
 
-pytestmark = pytest.mark.real_time
+pytestmark = pytest.mark.slow
 
 KIB = 1024
 MIB = 1024**2

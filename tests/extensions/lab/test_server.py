@@ -15,7 +15,7 @@ from volbench.extensions.lab import server
 from volbench.extensions.lab.scenario import Scenario, load_scenario, read_scenario
 from volbench.extensions.lab.server import check_tools, serve
 
-pytestmark = pytest.mark.real_time
+pytestmark = pytest.mark.slow
 
 COLD = """
 name: cold

@@ -69,7 +69,7 @@ def intervals(count: int) -> list[Interval]:
     return found
 
 
-@pytest.mark.real_time
+@pytest.mark.slow
 @pytest.mark.usefixtures("often")
 def test_a_process_has_the_bytes_that_it_read(loop: str, tmp_path: Path) -> None:
     """Under its whole name, once, in frame, table and export; the name cannot forge a line."""
@@ -96,7 +96,7 @@ def test_a_process_has_the_bytes_that_it_read(loop: str, tmp_path: Path) -> None
     assert call("check", "--files", tmp_path / "w").returncode == 0
 
 
-@pytest.mark.real_time
+@pytest.mark.slow
 @pytest.mark.usefixtures("often")
 def test_a_child_that_ended_counts_once(loop: str) -> None:
     """The kernel adds its counters to those of the parent that waited for it."""
@@ -109,7 +109,7 @@ def test_a_child_that_ended_counts_once(loop: str) -> None:
     assert sum(read for process, (read, _, _) in counts if process.pid == shell.pid) < BYTES / 2
 
 
-@pytest.mark.real_time
+@pytest.mark.slow
 @pytest.mark.usefixtures("often")
 def test_a_process_shorter_than_the_interval_counts_for_its_parent(loop: str) -> None:
     """Nobody has seen it, but its bytes are not lost."""
@@ -193,7 +193,7 @@ def test_the_live_table_names_the_busiest() -> None:
     assert lines == ["top: vm0:pid 4 1 MB/s", "vm1: no processes: sudo requires a password"]
 
 
-@pytest.mark.real_time
+@pytest.mark.slow
 def test_a_look_is_rarer_where_it_costs_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """So that its share of a core is bounded."""
     monkeypatch.setattr(process_io, "_SHARE", 1e-6)

@@ -28,7 +28,7 @@ from tests.waiting import PATIENCE_S, until
 from volbench.extensions.watching.user_marks import running_watches
 from volbench.store.log_files import open_log
 
-pytestmark = pytest.mark.real_time
+pytestmark = pytest.mark.slow
 
 READS, WRITES = 100, 50
 

@@ -19,7 +19,7 @@ from volbench.model.campaign.host import Host, Inventory
 from volbench.model.profile.profile_settings import Limits
 from volbench.plan.inventory import load_inventory
 
-pytestmark = pytest.mark.real_time
+pytestmark = pytest.mark.slow
 
 KINDS = ("fleet.ini", "fleet.json", "fleet-export.json", "fleet-all.yaml")
 

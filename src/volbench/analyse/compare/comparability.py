@@ -113,6 +113,13 @@ class Difference:
         return f"{name}: " + ", ".join(f"{value} in {side}" for value, side in pairs)
 
 
+_EFFECTS = {
+    Weight.REFUSE: Effect.REFUSED,
+    Weight.REPORT: Effect.RESERVATION,
+    Weight.IGNORE: Effect.NOTED,
+}
+
+
 def check_comparable(
     rows: pd.DataFrame,
     *,
@@ -147,13 +154,6 @@ def check_comparable(
     return Comparability(
         _differing_facts(differences, allowed), tuple(remarks), tuple(_unknown_facts(rows, facts))
     )
-
-
-_EFFECTS = {
-    Weight.REFUSE: Effect.REFUSED,
-    Weight.REPORT: Effect.RESERVATION,
-    Weight.IGNORE: Effect.NOTED,
-}
 
 
 def _differing_facts(

@@ -215,7 +215,7 @@ class Trends:
 
     @property
     def judged(self) -> tuple[Trend, ...]:
-        """Those of enough campaigns; all of them where none is."""
+        """Workloads that occur in enough campaigns; all workloads if none does."""
         few = State.TOO_FEW
         enough = tuple(trend for trend in self.rows if trend.is_blind or trend.state is not few)
         return enough or self.rows

@@ -197,7 +197,7 @@ class Worker:
                     steps.give_up([run])
                 continue
             try:
-                outcome = yield from self._run(run, steps)
+                outcome = yield from self._run_next(run, steps)
             finally:
                 self._gate = None
                 if steps is not None:
@@ -242,7 +242,7 @@ class Worker:
             self._notify(f"{run.workload if decision.jobs else run.profile}: {decision.words}")
         return decision.is_over
 
-    def _run(self, run: Run, steps: StepsOfAll | None) -> Work[RunOutcome]:
+    def _run_next(self, run: Run, steps: StepsOfAll | None) -> Work[RunOutcome]:
         gate = self._gate = None if steps is None else steps.gate(self, run)
         self._states.listener(RunStarted(run, expected_s(run)))
         try:
@@ -259,7 +259,7 @@ class Worker:
         except (RefusedError, ArchiveError) as error:
             # The next run would fail too: a changed volume, or no room for results.
             if not self._keeps_results_remote(run, error):
-                self._end(run, stopped_by(error))
+                self._end_worker(run, stopped_by(error))
             raise
         except VolbenchError as error:
             outcome = RunOutcome(RunState.FAILED, error.message)
@@ -267,8 +267,8 @@ class Worker:
         if gate is not None and gate.must_repeat and not self.context.stop.requested:
             self._states.ended(run, outcome.state, reason=outcome.reason, folder=self._folder(run))
             self._notify(f"{run.id} starts again: {outcome.reason}")
-            return (yield from self._run(run, steps))
-        self._end(run, outcome)
+            return (yield from self._run_next(run, steps))
+        self._end_worker(run, outcome)
         return outcome
 
     def _keeps_results_remote(self, run: Run, error: VolbenchError) -> bool:
@@ -421,7 +421,7 @@ class Worker:
         self._results_in = () if directory.is_here else (directory.path.removesuffix(f"/{name}"),)
         return directory
 
-    def _end(self, run: Run, outcome: RunOutcome) -> None:
+    def _end_worker(self, run: Run, outcome: RunOutcome) -> None:
         context = self.context
         folder = self._folder(run)
         self._states.ended(run, outcome.state, reason=outcome.reason, folder=folder)

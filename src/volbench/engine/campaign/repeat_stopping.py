@@ -84,7 +84,7 @@ class PrecisionJudge(ResultsJudge):
     def missed(self) -> Iterator[str]:
         """Yield a sentence for each workload that did not become precise."""
         for workload in self._planned:
-            if words := self._judge(workload, None):
+            if words := self._imprecision(workload, None):
                 count = len(self._complete(workload, None))
                 yield f"{workload[1]}: not precise after {count} repeats: {words}"
 
@@ -99,7 +99,7 @@ class PrecisionJudge(ResultsJudge):
         """Judge once before each repeat, for all clients and arms."""
         key = workload, before
         if key not in self._decided:
-            self._decided[key] = self._judge(workload, before)
+            self._decided[key] = self._imprecision(workload, before)
             if self._decided[key] is None:
                 self._over.add(workload)
         return self._decided[key]
@@ -113,7 +113,7 @@ class PrecisionJudge(ResultsJudge):
             and all(map(self._is_finished, chain(*arms.values())))
         ]
 
-    def _judge(self, workload: _Workload, before: int | None) -> str | None:
+    def _imprecision(self, workload: _Workload, before: int | None) -> str | None:
         """Return why the repeats of a workload are not precise yet; None if they are."""
         repeat = self._campaign.repeats[workload[0]]
         series: dict[_Series, list[float]] = {}

@@ -193,7 +193,7 @@ class Gate:
             return True
         now_s = time.time()
         if now_s >= self._due_s - self._clock.bound_s:
-            woke = self._text(WOKE)
+            woke = self._gate_text(WOKE)
             if woke is None and now_s < self._due_s + _WOKEN_S:
                 return False
             if self._started_early(woke):
@@ -218,7 +218,7 @@ class Gate:
     def _confirm(self, executor: Executor) -> None:
         """Confirm that the machine is reachable."""
         is_heard = self._process is not None and executor.silent_s < _HEARD_S
-        if is_heard or self._text(READY):
+        if is_heard or self._gate_text(READY):
             self._barrier.confirm(self._run_id)
             self._is_confirmed = True
             self._rest()
@@ -238,7 +238,7 @@ class Gate:
         """
         woke = self._reported(WOKE)
         woke_s = self._time_of(woke)
-        if woke_s is None and self._at_s is not None and self._text(MISSED) is not None:
+        if woke_s is None and self._at_s is not None and self._gate_text(MISSED) is not None:
             self._at_s = None
             self._reason = "its start was announced too late, or its clock was set meanwhile"
         if self._started_early(woke) or (woke_s is not None and self._is_superseded()):
@@ -260,7 +260,7 @@ class Gate:
 
     def _reported(self, name: str) -> str | None:
         """Return the first line of a file as last reported."""
-        return self._text(name) if self._process is None else self._pushed(name)
+        return self._gate_text(name) if self._process is None else self._pushed(name)
 
     def _pushed(self, name: str) -> str | None:
         """Return the first line of a file as its machine has pushed it."""
@@ -275,7 +275,7 @@ class Gate:
         except ValueError:
             return None
 
-    def _text(self, name: str) -> str | None:
+    def _gate_text(self, name: str) -> str | None:
         """Return the content of a gate file; None if it does not exist."""
         if self._executor is None:
             return None

@@ -81,7 +81,7 @@ class Reader:
             "log_offset": "1",
         }
         step = self._step(name)
-        self._read(step, name, {**options, "blockalign": str(spread)})
+        self._read_blocks(step, name, {**options, "blockalign": str(spread)})
         return read_offset_log(step.path / _LATENCY_LOG)
 
     def zero_share(self, *, reach_bytes: int) -> float | None:
@@ -102,7 +102,7 @@ class Reader:
             "verify_state_save": "0",
             "continue_on_error": "verify",
         }
-        output = self._read(self._step("zeros"), "zeros", options, expected_error=_MISMATCH)
+        output = self._read_blocks(self._step("zeros"), "zeros", options, expected_error=_MISMATCH)
         job = output.jobs[0]
         read = job.direction(Direction.READ)
         return 1 - job.total_errors / read.total_ios if read and read.total_ios else None
@@ -112,7 +112,7 @@ class Reader:
         make_folder(step.path)
         return step
 
-    def _read(
+    def _read_blocks(
         self, step: RunFolder, name: str, options: Mapping[str, str], *, expected_error: int = 0
     ) -> RunOutput:
         """Run one process to its end and return its results."""

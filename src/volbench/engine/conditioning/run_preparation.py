@@ -78,7 +78,7 @@ def sample_blocks(executor: Executor, run: Run, facts: VolumeFacts) -> BlockSamp
     """Return a sample of the blocks that a run reads; None where nothing can be asked."""
     volume = run.volume
     files = [] if volume.kind is VolumeKind.DEVICE else planned_files(run)
-    first, length = _range(run, facts)
+    first, length = _shared_range(run, facts)
     try:
         if volume.kind is VolumeKind.NBD:
             sample: SampledBlocks | None = executor.ask(sample_nbd, volume.target)
@@ -92,7 +92,7 @@ def sample_blocks(executor: Executor, run: Run, facts: VolumeFacts) -> BlockSamp
     return None if sample is None else BlockSample(**sample._asdict())
 
 
-def _range(run: Run, facts: VolumeFacts) -> tuple[int, int]:
+def _shared_range(run: Run, facts: VolumeFacts) -> tuple[int, int]:
     """Return offset and length of the range that the reading jobs share; 0 for all of it."""
     if run.volume.kind is not VolumeKind.DEVICE:
         return 0, 0

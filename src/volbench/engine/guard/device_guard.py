@@ -341,7 +341,7 @@ class HeldDevices:
                 return
             use.is_written = True
             use.is_unknown |= _trims(run)
-            self._record(number, "")
+            self._device_record(number, "")
 
     def _release(self, number: str, run: Run) -> None:
         with self._lock:
@@ -352,7 +352,7 @@ class HeldDevices:
             del self._uses[number]
             try:
                 if use.is_written and not use.is_unknown and run.volume.pin is not None:
-                    self._record(number, self._digest(use, run, run.volume.pin.size_bytes))
+                    self._device_record(number, self._digest(use, run, run.volume.pin.size_bytes))
             finally:
                 if use.held is not None:
                     use.held.close()
@@ -364,7 +364,7 @@ class HeldDevices:
         path = run.volume.node
         return self._executor.ask(edges_digest, path, size_bytes)
 
-    def _record(self, number: str, digest: str) -> None:
+    def _device_record(self, number: str, digest: str) -> None:
         if self._edges.get(number) != digest:
             self._edges[number] = digest
             self._log.write("edges", host=self._executor.host, target=number, digest=digest)

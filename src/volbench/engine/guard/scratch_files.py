@@ -130,7 +130,7 @@ class Scratch:
                 "plan a new campaign",
             )
         self._record_folder(target, path, folder)
-        self._record(
+        self._record_file(
             {
                 file: (*folder[:2], *mark[2:])
                 for file, mark in self._files.items()
@@ -213,7 +213,7 @@ class Scratch:
             absent = [path for path, identity in identities.items() if identity is None]
             owned = (path for path, mark in identities.items() if self._is_own(path, mark))
             self._awaited.update(absent, owned)
-            self._record(dict.fromkeys(absent))
+            self._record_file(dict.fromkeys(absent))
 
     def watcher(self, paths: Sequence[str]) -> Callable[[float], None]:
         """Return a function that polls for new files, called with the seconds since the start."""
@@ -244,7 +244,7 @@ class Scratch:
             }
             self._awaited -= {path for path in changed if self._files.get(path) is not None}
             self._made.update(changed)
-            self._record(changed)
+            self._record_file(changed)
 
     def claim_open(self, run: Run, *, pid: int) -> None:
         """Record the files of a run that its orphaned process holds open."""
@@ -266,7 +266,9 @@ class Scratch:
         with self._lock:
             seen = self._identities([path for path in planned_files(run) if path in self._files])
             made = {path: mark for path, mark in seen.items() if mark and is_made(mark)}
-            self._record({path: mark for path, mark in made.items() if mark != self._files[path]})
+            self._record_file(
+                {path: mark for path, mark in made.items() if mark != self._files[path]}
+            )
 
     def _removable(self) -> list[tuple[str, FileIdentity]]:
         """Return the files and then the folders that volbench certainly created."""
@@ -322,7 +324,7 @@ class Scratch:
         """All recorded paths, sorted."""
         return tuple(sorted(self._files))
 
-    def _record(self, files: _Identities) -> None:
+    def _record_file(self, files: _Identities) -> None:
         if files:
             self._log.write("scratch", host=self._executor.host, files=dict(files))
             self._files.update(files)

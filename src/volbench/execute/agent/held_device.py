@@ -32,12 +32,12 @@ class HeldDevice:
         last = size_bytes // 512 * 512
         length = min(EDGE_BYTES, last)
         try:
-            edges = self._read(0, length) + self._read(last - length, length)
+            edges = self._read_text(0, length) + self._read_text(last - length, length)
         except OSError:
             return ""
         return hashlib.sha256(edges).hexdigest() if any(edges) else BLANK
 
-    def _read(self, offset: int, length: int) -> bytes:
+    def _read_text(self, offset: int, length: int) -> bytes:
         parts = []
         while length:
             block = os.pread(self._descriptor, length, offset)

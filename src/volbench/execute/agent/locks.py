@@ -278,7 +278,7 @@ class _Folder:
 
     def create(self, name: str, text: str) -> bool:
         """Write a file that appears whole; return False if the name is taken."""
-        temporary = self._write(text)
+        temporary = self._write_lock(text)
         try:
             flow = {"src_dir_fd": self.descriptor, "dst_dir_fd": self.descriptor}
             os.link(temporary, name, follow_symlinks=False, **flow)
@@ -292,14 +292,14 @@ class _Folder:
 
     def replace(self, name: str, text: str) -> None:
         """Write a file that appears whole, in place of one of the same name."""
-        temporary = self._write(text)
+        temporary = self._write_lock(text)
         try:
             os.rename(temporary, name, src_dir_fd=self.descriptor, dst_dir_fd=self.descriptor)
         except OSError as error:
             os.unlink(temporary, dir_fd=self.descriptor)
             raise of_os_error(error) from error
 
-    def _write(self, text: str) -> str:
+    def _write_lock(self, text: str) -> str:
         """Write a new file, and return its name."""
         name = ".volbench-" + secrets.token_hex(12)
         try:

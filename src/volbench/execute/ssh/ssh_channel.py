@@ -208,11 +208,11 @@ class StreamReader:
         """Wake the thread, or start it."""
         if self._thread is None:
             self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-            self._thread = threading.Thread(target=self._run, name="streams", daemon=True)
+            self._thread = threading.Thread(target=self._run_reader, name="streams", daemon=True)
             self._thread.start()
         os.eventfd_write(self._wake, 1)
 
-    def _run(self) -> None:
+    def _run_reader(self) -> None:
         poller = select.epoll()
         poller.register(self._wake, select.EPOLLIN)
         known: set[int] = set()

@@ -142,7 +142,7 @@ class Resolver:
             identities_only=chosen or entry.identities_only,
             agent=agent,
             known_as=name if port == _DEFAULT_PORT or entry.alias else f"[{name}]:{port}",
-            known_hosts=self._known(entry),
+            known_hosts=self._known_keys(entry),
             proxy=proxy_argv(entry.proxy_command, values) if is_proxied else (),
         )
 
@@ -169,7 +169,7 @@ class Resolver:
             return os.environ.get(named.strip("${}"), "")
         return str(self.config.expand(named))
 
-    def _known(self, entry: Entry) -> tuple[Path, ...]:
+    def _known_keys(self, entry: Entry) -> tuple[Path, ...]:
         default = tuple(f"~/.ssh/{name}" for name in _DEFAULT_KNOWN)
         user = default if entry.known_hosts is None else entry.known_hosts
         everyone = _GLOBAL_KNOWN if entry.global_known_hosts is None else entry.global_known_hosts

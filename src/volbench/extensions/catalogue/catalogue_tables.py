@@ -478,7 +478,7 @@ OFFER_COLUMNS: tuple[Column[Offer], ...] = (
     _rare_column("burst_fee", "", 7, _burst_fee),
     _rare_column("once", "", 7, lambda o: _range_text(o.once) if any(o.once) else ""),
     _amount_column(
-        "runs", "", 3, lambda o: f"{o.runs}" + f" ({o.unsteady} unsteady)" * bool(o.unsteady)
+        "runs", "", 3, lambda o: f"{o.runs}" + (f" ({o.unsteady} unsteady)" if o.unsteady else "")
     ),
     _rare_column("steal_percent", "steal", 8, lambda o: format_percent(o.steal_percent / 100)),
     _names_column("cpu_models", "CPU", 9, "; "),

@@ -152,7 +152,7 @@ def label_limits(labels: Mapping[str, str], *, size_bytes: int | None) -> Limits
     used = [name for name, known in ((VOLUME_TYPE, limits), (FLAVOR, machine)) if known]
     if not used:
         return None
-    origin = f"label{'s' * (len(used) > 1)} {' and '.join(used)} of the host"
+    origin = f"label{'s' if len(used) > 1 else ''} {' and '.join(used)} of the host"
     return (limits or Limits()).model_copy(update={"machine": machine, "origin": origin})
 
 

@@ -38,7 +38,7 @@ def pareto_plot(market: Market, *, title: str = "") -> Plot:
         )
     families = list(dict.fromkeys(offer.family for offer in known))
     jobs = [(job, list(of_job)) for job, of_job in groupby(known, key=lambda offer: offer.job)]
-    panels = [_panel(job, offers, market.currency) for job, offers in jobs]
+    panels = [_cost_panel(job, offers, market.currency) for job, offers in jobs]
     return replace(
         grid(panels, height_in=_PANEL_IN, abreast=2),
         series=(
@@ -64,7 +64,7 @@ def _caption(market: Market, *, left_out: int) -> tuple[str, ...]:
     return (*parts, *(note[:1].upper() + note[1:].rstrip(".") for note in market.notes))
 
 
-def _panel(job: str, offers: Sequence[Offer], currency: str) -> Panel:
+def _cost_panel(job: str, offers: Sequence[Offer], currency: str) -> Panel:
     data = pd.DataFrame(
         {
             "job": [offer.job for offer in offers],
@@ -83,7 +83,7 @@ def _panel(job: str, offers: Sequence[Offer], currency: str) -> Panel:
     return Panel(
         x=Axis(f"{currency} a month", limits=(0, most_x * _ROOM)),
         y=Axis("steady IOPS", "count", limits=(0, most_y * _ROOM)),
-        marks=(*_points(data), *_names(data, most=(most_x, most_y))),
+        marks=(*_points(data), *_placed_names(data, most=(most_x, most_y))),
         title=printable(job),
     )
 
@@ -123,7 +123,7 @@ def _drawn(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame({"_x": rows["monthly"], "_y": rows["iops"], "_family": rows["family"]})
 
 
-def _names(data: pd.DataFrame, *, most: tuple[float, float]) -> Sequence[marks.AnyMark]:
+def _placed_names(data: pd.DataFrame, *, most: tuple[float, float]) -> Sequence[marks.AnyMark]:
     """Return the names, each at the position that covers least of other points and names."""
     points = [
         (str(name), x / most[0], y / most[1])

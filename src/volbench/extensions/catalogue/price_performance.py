@@ -199,7 +199,7 @@ class _Cell:
             values=values,
             job=str(first["job"]),
             family=", ".join(_distinct_texts(rows["family"])),
-            monthly=self._range("monthly"),
+            monthly=self._min_and_max("monthly"),
             runs=len(rows),
             volumes=len(set(self._volumes)),
             unsteady=int((~rows["steady"].astype(bool)).sum()),
@@ -211,12 +211,12 @@ class _Cell:
             cost_per_1000_iops=self._interval("cost_per_1000_iops"),
             cost_per_100_mb_per_s=self._interval("cost_per_100_mb_per_s"),
             cost_per_gib=self._interval("cost_per_gib"),
-            burst_monthly=self._range("burst_monthly"),
-            burst_per_million_ios=self._range("burst_per_million_ios"),
-            once=self._range("once"),
+            burst_monthly=self._min_and_max("burst_monthly"),
+            burst_per_million_ios=self._min_and_max("burst_per_million_ios"),
+            once=self._min_and_max("once"),
         )
 
-    def _range(self, column: str) -> tuple[float, float]:
+    def _min_and_max(self, column: str) -> tuple[float, float]:
         """Return min and max; NaN if one is unknown."""
         values = self.rows[column].astype("float64")
         return float(values.min(skipna=False)), float(values.max(skipna=False))

@@ -75,13 +75,15 @@ class _OneOrMore:
         return {"anyOf": [array["items"], array]}
 
 
+ONE_OR_MORE = _OneOrMore()  # Annotation of a list that may be written as a single item
+
+
 def _as_list(value: object) -> object:
     return value if isinstance(value, list | tuple) or value is NULL else [value]
 
 
 # The lowest value applies; without rules there is no declared limit
 Rules = tuple[Rule[float], ...]
-ONE_OR_MORE = _OneOrMore()  # Annotation of a list that may be written as a single item
 
 
 class Provision(Document, Generic[Value]):

@@ -53,6 +53,7 @@ FOLDER = "volume-types"  # Name of the folders with volume-type files
 _SUFFIXES = (".yaml", ".yml")
 _NONE: Mapping[str, VolumeType] = MappingProxyType({})
 _ALSO: ContextVar[Mapping[str, VolumeType]] = ContextVar("_ALSO", default=_NONE)
+_Entry = TypeVar("_Entry")
 
 
 def _parse_day(text: str) -> str:
@@ -73,7 +74,6 @@ Name = Annotated[Text, AfterValidator(_checked_name)]
 CountRules = Annotated[tuple[Rule[Count], ...], ONE_OR_MORE]
 RateRules = Annotated[tuple[Rule[Rate], ...], ONE_OR_MORE]
 SizeRules = Annotated[tuple[Rule[Size], ...], ONE_OR_MORE]
-_Entry = TypeVar("_Entry")
 
 
 class Limit(Document, Generic[Value]):

@@ -313,13 +313,13 @@ def staged_import(request: ImportRequest) -> Iterator[ImportReport]:
 
     So an import that is interrupted, also while the block makes tables, can be repeated.
     """
-    prepared = [_read(request)]
+    prepared = [_read_drafts(request)]
     with staged_folder(request.into) as folder:
         # Its drafts take more memory than the tables: nothing here holds them any longer.
-        yield _write(request, folder, *prepared.pop())
+        yield _write_campaign(request, folder, *prepared.pop())
 
 
-def _read(request: ImportRequest) -> tuple[ScanResult, list[Draft], list[Problem]]:
+def _read_drafts(request: ImportRequest) -> tuple[ScanResult, list[Draft], list[Problem]]:
     """Return the files found, drafts of runs from them, and remarks; nothing is written."""
     patterns = [parse_pattern(text) for text in request.patterns]
     scanned = scan(request.paths, leave_out=request.into, tell=request.tell)
@@ -396,7 +396,7 @@ def _remarks(drafts: Sequence[Draft], unmatched: Sequence[Draft]) -> list[Proble
     return list(dict.fromkeys(remarks))
 
 
-def _write(
+def _write_campaign(
     request: ImportRequest,
     folder: Path,
     scanned: ScanResult,

@@ -107,7 +107,7 @@ def import_verb(
     )
     with progress_line() as tell, staged_import(replace(request, tell=tell)) as report:
         into, folder, lines = report.into, report.folder, _report_lines(report)
-        rows = [_record(assembled) for assembled in report.runs]
+        rows = [_import_record(assembled) for assembled in report.runs]
         document = _document(report)
         del report  # its runs would stay in memory beside those of the opened campaign
         campaign = open_campaign(folder)
@@ -193,7 +193,7 @@ def _runs_table(
     )
 
 
-def _record(assembled: AssembledRun) -> dict[str, object]:
+def _import_record(assembled: AssembledRun) -> dict[str, object]:
     run = assembled.run
     return {
         "run": run.id,

@@ -422,7 +422,7 @@ def name_runs(
             path=short,
             jobname=_given_job(draft, given) or _jobname(draft),
             among_others=_has_siblings(draft),
-            settings=(draft.labels, _settings(draft)),
+            settings=(draft.labels, _repeat_settings(draft)),
             labels=distinct,
             folder="/".join(split_repeat(path[:-1])[0]),
             repeat=_repeat_number(given[REPEAT], draft) if REPEAT in given else number,
@@ -499,7 +499,7 @@ def _repeat_number(text: str, draft: Draft) -> int:
     return int(digits.group())
 
 
-def _settings(draft: Draft) -> object:
+def _repeat_settings(draft: Draft) -> object:
     """Return what makes results comparable as repeats: jobs, and all options but those of logs."""
     return [
         (

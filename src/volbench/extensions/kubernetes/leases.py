@@ -239,7 +239,7 @@ class CampaignLease:
                 or self._is_parent(lease)
                 or (is_silent and not holder.is_live)
             ):
-                if self._write(lease):
+                if self._write_lease(lease):
                     return
                 first = ""
             elif holder.is_alive or not is_unchanged or (holder.is_live and not waits):
@@ -259,7 +259,7 @@ class CampaignLease:
         process = {} if lease is None else controller_of(lease).get("process", {})
         return bool(process) and process == _process(os.getppid())
 
-    def _write(self, lease: Manifest | None) -> bool:
+    def _write_lease(self, lease: Manifest | None) -> bool:
         """Write this controller into the lease; return False if it has changed meanwhile."""
         known = "" if lease is None else lease["metadata"].get("annotations", {}).get(_MARK, "")
         if lease is not None and self._layout is not None and known not in _marks(self._layout):

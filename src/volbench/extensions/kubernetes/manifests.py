@@ -49,6 +49,25 @@ WAIT = (
 ENDING_STATUS = 143  # Exit status of what is started in a pod that ends
 _STARTED = f'test ! -e {_ENDING} || exit {ENDING_STATUS}; umask 022; exec "$@"'
 START = ("sh", "-c", _STARTED, "sh")
+_API = "rbac.authorization.k8s.io"
+_MADE = ("get", "list", "create", "delete")
+# API group, resources and verbs within the namespace
+_NAMESPACED = (
+    ("", ("configmaps", "persistentvolumeclaims", "pods"), _MADE),
+    # An exec over a WebSocket is a GET; from Kubernetes 1.35 on it needs create, too.
+    ("", ("pods/exec",), ("get", "create")),
+    ("", ("pods/log",), ("get",)),
+    ("", ("events",), ("list",)),
+    ("apps", ("statefulsets",), ("list", "create", "delete")),
+    ("coordination.k8s.io", ("leases",), (*_MADE, "patch")),
+    ("snapshot.storage.k8s.io", ("volumesnapshots",), _MADE),
+    ("batch", ("jobs",), ("get", "create", "patch")),  # to submit controllers
+)
+# The same for the whole cluster: lost nodes, reclaim policies, volumes that stay behind
+_CLUSTER = (
+    ("", ("nodes", "persistentvolumes"), ("get",)),
+    ("storage.k8s.io", ("storageclasses", "volumeattachments"), ("get",)),
+)
 
 
 def objects(spec: ClusterSpec, *, owner_uid: str = "") -> list[Manifest]:
@@ -377,29 +396,6 @@ def _volumes(spec: ClusterSpec, index: int) -> list[Manifest]:
         limit = {"sizeLimit": spec.size} if spec.os_disk and spec.size else {}
         volumes.append({"name": _OS, "emptyDir": limit})
     return volumes
-
-
-_API = "rbac.authorization.k8s.io"
-
-_MADE = ("get", "list", "create", "delete")
-# API group, resources and verbs within the namespace
-_NAMESPACED = (
-    ("", ("configmaps", "persistentvolumeclaims", "pods"), _MADE),
-    # An exec over a WebSocket is a GET; from Kubernetes 1.35 on it needs create, too.
-    ("", ("pods/exec",), ("get", "create")),
-    ("", ("pods/log",), ("get",)),
-    ("", ("events",), ("list",)),
-    ("apps", ("statefulsets",), ("list", "create", "delete")),
-    ("coordination.k8s.io", ("leases",), (*_MADE, "patch")),
-    ("snapshot.storage.k8s.io", ("volumesnapshots",), _MADE),
-    ("batch", ("jobs",), ("get", "create", "patch")),  # to submit controllers
-)
-
-# The same for the whole cluster: lost nodes, reclaim policies, volumes that stay behind
-_CLUSTER = (
-    ("", ("nodes", "persistentvolumes"), ("get",)),
-    ("storage.k8s.io", ("storageclasses", "volumeattachments"), ("get",)),
-)
 
 
 def access_manifests(*, namespace: str, name: str = "volbench") -> list[Manifest]:

@@ -30,6 +30,20 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from volbench.model.campaign.host import Host
+_CONTEXT = click.option(
+    "--context",
+    default="",
+    metavar="NAME",
+    help="Context of the file in KUBECONFIG, or ~/.kube/config. Default: the current one.",
+)
+_NAMESPACE = click.option("--namespace", default="", metavar="NAME", help=NAMESPACE_HELP)
+_K8S = flag(
+    "--k8s", "Run in pods of a Kubernetes cluster, made for the campaign and removed after it."
+)
+# The cluster of a verb below `k8s`, as the keyword `address`
+ADDRESS = option_group("address", ClusterAddress, _NAMESPACE, _CONTEXT, heading="Kubernetes")
+# The cluster of a verb whose namespace is a field of its `ClusterSpec`, as the keyword `context`
+CONTEXT = option_group("context", lambda context: context, _CONTEXT, heading="Kubernetes")
 
 
 def all_settings(given: Iterable[str]) -> tuple[str, ...]:
@@ -55,13 +69,6 @@ def _parse_timeout(
     return float(settings.get("timeout_s", ClusterSpec.timeout_s))
 
 
-_CONTEXT = click.option(
-    "--context",
-    default="",
-    metavar="NAME",
-    help="Context of the file in KUBECONFIG, or ~/.kube/config. Default: the current one.",
-)
-_NAMESPACE = click.option("--namespace", default="", metavar="NAME", help=NAMESPACE_HELP)
 _POD = click.option(
     "--pod",
     "pod",
@@ -72,15 +79,6 @@ _POD = click.option(
     + ", ".join(f"{key}*" if key.endswith(".") else key for key in pod_keys(ClusterSpec))
     + ". Default: the table [pod] of volbench.toml.",
 )
-_K8S = flag(
-    "--k8s", "Run in pods of a Kubernetes cluster, made for the campaign and removed after it."
-)
-
-# The cluster of a verb below `k8s`, as the keyword `address`
-ADDRESS = option_group("address", ClusterAddress, _NAMESPACE, _CONTEXT, heading="Kubernetes")
-
-# The cluster of a verb whose namespace is a field of its `ClusterSpec`, as the keyword `context`
-CONTEXT = option_group("context", lambda context: context, _CONTEXT, heading="Kubernetes")
 
 
 def description(*only: str) -> OptionGroup:

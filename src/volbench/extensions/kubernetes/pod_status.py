@@ -81,7 +81,7 @@ def why_pending(pod: Manifest | None, events: Sequence[Manifest]) -> Pending | N
     status = pod.get("status", {})
     if has_ended(pod):
         is_rejected = bool(_REJECTED.fullmatch(status.get("reason", "")))
-        return Pending(_ended(pod), not is_rejected, is_rejected)
+        return Pending(_end_reason(pod), not is_rejected, is_rejected)
     for container in status.get("containerStatuses", ()):
         waiting = container.get("state", {}).get("waiting", {})
         reason = waiting.get("reason", "")
@@ -190,7 +190,7 @@ class _RejectedPod:
 
 
 def _pods(cluster: Cluster, names: Sequence[str]) -> dict[str, Manifest]:
-    """Return those pods that there are by name, in one request."""
+    """Return the pods that exist by name, in one request."""
     if len(names) > 1:
         listed = cluster.list("Pod", f"{MANAGED_BY}=volbench")
         return {pod["metadata"]["name"]: pod for pod in listed}
@@ -231,7 +231,7 @@ def why_ended(pod: Manifest | None, uid: str) -> str:
     if pod["metadata"]["uid"] != uid:
         return "it was replaced by another pod of the same name"
     if has_ended(pod):
-        return _ended(pod)
+        return _end_reason(pod)
     if "deletionTimestamp" in pod["metadata"]:
         reason = _disruption(pod)
         return f"it is being deleted ({reason})" if reason else "it is being deleted"
@@ -259,7 +259,7 @@ def _disruption(pod: Manifest) -> str:
     return ""
 
 
-def _ended(pod: Manifest) -> str:
+def _end_reason(pod: Manifest) -> str:
     """Return the reason of the end of a pod, such as ``Evicted: The node was low on memory``."""
     status = pod.get("status", {})
     if status.get("reason"):

@@ -25,6 +25,19 @@ class StorageClass:
     parameters: dict[str, str]  # of the driver
 
 
+CLASS_COLUMNS: tuple[Column[StorageClass], ...] = (
+    Column("name", lambda each: each.name, priority=IDENTITY),
+    Column("title", lambda each: each.title, priority=2, is_folded=True),
+    Column("provisioner", lambda each: each.provisioner, priority=4),
+    Column(
+        "parameters",
+        lambda each: ", ".join(f"{key}: {value}" for key, value in each.parameters.items()),
+        priority=3,
+        is_folded=True,
+    ),
+)
+
+
 def storage_classes() -> list[StorageClass]:
     """Return the bundled storage classes, sorted by provisioner and name."""
     classes = [_parsed(name, read_class(name)) for name in bundled_names(FOLDER)]
@@ -50,19 +63,6 @@ def _parsed(name: str, text: str) -> StorageClass:
     parameters = {key: str(value) for key, value in content.get("parameters", {}).items()}
     title = text.partition("\n")[0].removeprefix("#").strip()
     return StorageClass(name, title, content["provisioner"], parameters)
-
-
-CLASS_COLUMNS: tuple[Column[StorageClass], ...] = (
-    Column("name", lambda each: each.name, priority=IDENTITY),
-    Column("title", lambda each: each.title, priority=2, is_folded=True),
-    Column("provisioner", lambda each: each.provisioner, priority=4),
-    Column(
-        "parameters",
-        lambda each: ", ".join(f"{key}: {value}" for key, value in each.parameters.items()),
-        priority=3,
-        is_folded=True,
-    ),
-)
 
 
 def classes_table(classes: Sequence[StorageClass]) -> Table[StorageClass]:

@@ -16,6 +16,19 @@ from math import exp, sqrt
 from random import Random
 from typing import Any
 
+# Maximum delay that is treated as overhead; longer delays are think time of the client. Noticed by:
+# tests/extensions/lab/test_simulated_disk.py::test_a_delay_of_a_millisecond_is_overhead
+PATIENCE_S = 0.001
+# Resolution of the noise. Noticed by:
+# tests/extensions/lab/test_virtual_volume.py::test_jitter_is_autocorrelated_and_has_its_size
+CELL_S = 0.1
+# Degrees of freedom of the innovations: the fourth moment does not exist. Noticed by:
+# tests/extensions/lab/test_virtual_volume.py::test_noise_has_a_heavy_tail
+_FREEDOM = 4
+# Largest logarithm of a factor: 4.5 times faster or slower. Noticed by:
+# tests/extensions/lab/test_virtual_volume.py::test_jitter_is_autocorrelated_and_has_its_size
+_MAX_LOG_FACTOR = 1.5
+
 
 @dataclass(frozen=True)
 class ServiceParameters:
@@ -218,11 +231,6 @@ class Timeline:
         return (self._first or 0.0) + (self._speed.real(gone) if self._started else gone)
 
 
-# Maximum delay that is treated as overhead; longer delays are think time of the client. Noticed by:
-# tests/extensions/lab/test_simulated_disk.py::test_a_delay_of_a_millisecond_is_overhead
-PATIENCE_S = 0.001
-
-
 class Pacer:
     """Matches arrivals with the answers that triggered them."""
 
@@ -241,18 +249,6 @@ class Pacer:
     def expect(self, due: float) -> None:
         """Record the due time of an answer."""
         heappush(self._due, due)
-
-
-# Resolution of the noise. Noticed by:
-# tests/extensions/lab/test_virtual_volume.py::test_jitter_is_autocorrelated_and_has_its_size
-CELL_S = 0.1
-
-# Degrees of freedom of the innovations: the fourth moment does not exist. Noticed by:
-# tests/extensions/lab/test_virtual_volume.py::test_noise_has_a_heavy_tail
-_FREEDOM = 4
-# Largest logarithm of a factor: 4.5 times faster or slower. Noticed by:
-# tests/extensions/lab/test_virtual_volume.py::test_jitter_is_autocorrelated_and_has_its_size
-_MAX_LOG_FACTOR = 1.5
 
 
 class _Jitter:

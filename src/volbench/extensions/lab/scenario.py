@@ -36,6 +36,11 @@ from volbench.model.frozen_model import Frozen
 from volbench.plan.bundled_files import bundled_names, read_named
 from volbench.units import parse_duration
 
+# Maximum size: the data of the volume is kept in memory. Noticed by:
+# tests/extensions/lab/test_scenario.py::test_data_in_memory_has_a_maximum_size
+_MAX_BYTES = 16 * 1024**3
+_FOLDER = "extensions/lab/scenarios"  # Of the bundled scenarios, below the package
+
 
 def _percent(text: str) -> float:
     return parse_number(text.strip().removesuffix("%"))
@@ -278,13 +283,6 @@ class Expected(Document):
     fast_iops: Positive | None = Field(default=None, description="IOPS during a burst.")
     fast_for: Seconds | None = Field(default=None, description="Duration of `fast_iops`.")
     stall_for: Seconds | None = Field(default=None, description="Stall of a full cache.")
-
-
-# Maximum size: the data of the volume is kept in memory. Noticed by:
-# tests/extensions/lab/test_scenario.py::test_data_in_memory_has_a_maximum_size
-_MAX_BYTES = 16 * 1024**3
-
-_FOLDER = "extensions/lab/scenarios"  # Of the bundled scenarios, below the package
 
 
 def _checked_name(text: str) -> str:

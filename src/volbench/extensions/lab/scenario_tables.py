@@ -30,6 +30,12 @@ _USUAL: tuple[tuple[Direction, int, int], ...] = (
     ("write", 4096, 16),
     ("write", 262144, 8),
 )
+_WORDS = ("rw", "bs", "bottleneck", "at first")
+_PRIORITIES = {
+    **dict.fromkeys(("bs", "iodepth"), IDENTITY),
+    **dict.fromkeys(("cold IOPS", "penalty", "90 % after", "at first", "stall"), 3),
+    "bandwidth": 4,
+}
 
 
 def _truth_rows(scenario: Scenario) -> list[dict[str, str]]:
@@ -38,14 +44,6 @@ def _truth_rows(scenario: Scenario) -> list[dict[str, str]]:
         _row(rw, bs, iodepth, truth(scenario, direction=rw, block_bytes=bs, iodepth=iodepth))
         for rw, bs, iodepth in sorted({*_USUAL, *named})
     ]
-
-
-_WORDS = ("rw", "bs", "bottleneck", "at first")
-_PRIORITIES = {
-    **dict.fromkeys(("bs", "iodepth"), IDENTITY),
-    **dict.fromkeys(("cold IOPS", "penalty", "90 % after", "at first", "stall"), 3),
-    "bandwidth": 4,
-}
 
 
 def scenarios_table(scenarios: Sequence[Scenario]) -> Table[Any]:

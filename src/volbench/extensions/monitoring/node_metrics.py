@@ -68,6 +68,27 @@ class Counter:
     more: Mapping[str, str]  # its own labels
 
 
+# Column of the frame, name in /proc/meminfo, and metric
+MEMORY = tuple(
+    (f"{name.lower()}_bytes", name, Family(f"node_memory_{name}_bytes", "gauge", "bytes", meaning))
+    for name, meaning in (
+        ("Dirty", "Memory that waits to be written."),
+        ("Writeback", "Memory that is being written."),
+    )
+)
+IOPS = Family("volbench_iops", "gauge", "", "I/Os completed per second, as reported by fio.")
+BANDWIDTH = Family(
+    "volbench_bandwidth_bytes_per_second",
+    "gauge",
+    "bytes_per_second",
+    "Bytes per second, as reported by fio.",
+)
+LATENCY = Family(
+    "volbench_latency_seconds", "gauge", "seconds", "Total latency of I/Os, as reported by fio."
+)
+RUN = Family("volbench_run", "info", "", "Facts of a run, from its start to its end.")
+
+
 def _metric(name: str, meaning: str, amount: Amount, total: Total, **more: str) -> Counter:
     """Return a counter; its unit is the last word of its name where that is one."""
     unit = name.rpartition("_")[2]
@@ -183,26 +204,6 @@ ON_HOST = (
         _swapped_bytes,
     ),
 )
-# Column of the frame, name in /proc/meminfo, and metric
-MEMORY = tuple(
-    (f"{name.lower()}_bytes", name, Family(f"node_memory_{name}_bytes", "gauge", "bytes", meaning))
-    for name, meaning in (
-        ("Dirty", "Memory that waits to be written."),
-        ("Writeback", "Memory that is being written."),
-    )
-)
-
-IOPS = Family("volbench_iops", "gauge", "", "I/Os completed per second, as reported by fio.")
-BANDWIDTH = Family(
-    "volbench_bandwidth_bytes_per_second",
-    "gauge",
-    "bytes_per_second",
-    "Bytes per second, as reported by fio.",
-)
-LATENCY = Family(
-    "volbench_latency_seconds", "gauge", "seconds", "Total latency of I/Os, as reported by fio."
-)
-RUN = Family("volbench_run", "info", "", "Facts of a run, from its start to its end.")
 
 
 def fit_label(name: str, taken: Container[str]) -> str:

@@ -153,16 +153,18 @@ def _series_blocks(series: pd.DataFrame) -> Iterator[list[str]]:
         kind="stable",
         key=lambda column: pd.factorize(column)[0] if column.name in _STREAM else column,
     ).drop_duplicates([*_STREAM, "end_s"])
-    yield _block(IOPS, _ended(rows, "iops", IOPS.name, end="0.0"))
-    yield _block(BANDWIDTH, _ended(rows, "bw_bytes_per_s", BANDWIDTH.name, end="0.0"))
+    yield _block(IOPS, _with_end_lines(rows, "iops", IOPS.name, end="0.0"))
+    yield _block(BANDWIDTH, _with_end_lines(rows, "bw_bytes_per_s", BANDWIDTH.name, end="0.0"))
     latencies = [
-        _ended(rows, f"lat_{statistic}_s", LATENCY.name, end="NaN", statistic=statistic)
+        _with_end_lines(rows, f"lat_{statistic}_s", LATENCY.name, end="NaN", statistic=statistic)
         for statistic in _STATISTICS
     ]
     yield _block(LATENCY, [line for lines in latencies for line in lines])
 
 
-def _ended(rows: pd.DataFrame, column: str, name: str, *, end: str, **more: str) -> list[str]:
+def _with_end_lines(
+    rows: pd.DataFrame, column: str, name: str, *, end: str, **more: str
+) -> list[str]:
     """Return the lines of each run, and one right behind its last: it does no I/O any more.
 
     Prometheus would go on with the last value for five minutes.

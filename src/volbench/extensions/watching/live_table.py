@@ -130,12 +130,12 @@ def table_lines(disks: Sequence[LiveDisk], elapsed_s: float, *, most: int) -> li
     ordered = sorted(
         disks, key=lambda disk: (not disk.problem, -disk.rates.get("active_percent", -1.0))
     )
-    rows = [_row(disk, several=several) for disk in ordered[:most]]
+    rows = [_disk_row(disk, several=several) for disk in ordered[:most]]
     rows += [f"and {len(ordered) - most} more disks, less busy"] if len(ordered) > most else []
     return [title, head, *rows]
 
 
-def _row(disk: LiveDisk, *, several: bool) -> str:
+def _disk_row(disk: LiveDisk, *, several: bool) -> str:
     name = printable(f"{disk.host}:{disk.device}" if several else disk.device)
     start = f"{name if len(name) <= _NAME else '…' + name[1 - _NAME :]:<{_NAME}}"
     if disk.problem:

@@ -255,7 +255,7 @@ class Watch:
                 self._arrived.put((state, is_of_processes, part))
 
         while not (self._is_over or self._stop.requested):
-            error = self._receive(state, take, is_of_processes=is_of_processes)
+            error = self._receive_samples(state, take, is_of_processes=is_of_processes)
             if error is None or not error.transient:
                 return  # the watch is over, or the user is not root
             time.sleep(_RETRY_S)
@@ -266,9 +266,9 @@ class Watch:
                 self._arrived.put((state, False, part))
                 raise _StopStreamError
 
-        self._receive(state, take, is_of_processes=False)
+        self._receive_samples(state, take, is_of_processes=False)
 
-    def _receive(
+    def _receive_samples(
         self, state: _HostState, take: Callable[[str | None], None], *, is_of_processes: bool
     ) -> VolbenchError | None:
         """Pass samples of a host to a function until it stops the stream; return the error."""

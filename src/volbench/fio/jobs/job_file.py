@@ -95,7 +95,9 @@ class _Importer:
                 for rival in _rivals(name):
                     if rival in merged:
                         del merged[rival]
-                        self._note(line, f"{name} replaces {rival}: fio keeps the last of them")
+                        self._section_note(
+                            line, f"{name} replaces {rival}: fio keeps the last of them"
+                        )
                 merged[name] = value, line
             if text.is_global:
                 shared = merged
@@ -129,7 +131,7 @@ class _Importer:
             return
         read = read_value(option, setting.value, kb_base=kb_base)
         if read.surprise:
-            self._note(setting.line, read.surprise)
+            self._section_note(setting.line, read.surprise)
         if option.name in OWN:
             if option.name not in _KEPT_APART:
                 raise InputError(f"{option.name} cannot be kept", hint=OWN[option.name])
@@ -142,7 +144,7 @@ class _Importer:
         """Note that volbench sets the logs; a path outside the run's folder is an error."""
         if "/" in (setting.value or "") and not self._allow_exec:
             raise InputError("a log path leaves the run's folder", hint="leave the option out")
-        self._note(setting.line, f"{name} is left out: {OWN[name]}")
+        self._section_note(setting.line, f"{name} is left out: {OWN[name]}")
 
     def _settle(self, section: _Section) -> None:
         """Find a section's volume and remove options that the profile expresses otherwise."""
@@ -167,7 +169,9 @@ class _Importer:
         section.note = section.options.pop("description", "")
         timed = section.options.get("time_based") == "1"
         if timed and section.options.get("runtime", "0s") == "0s":
-            self._note(section.lines["time_based"], "time_based without runtime does nothing")
+            self._section_note(
+                section.lines["time_based"], "time_based without runtime does nothing"
+            )
             del section.options["time_based"]
         for conflict in fio_conflicts(section.options):
             name = conflict.option
@@ -180,7 +184,7 @@ class _Importer:
         taken: set[str] = set()
         known: dict[str, str] = {}
         for section in sections:
-            self._follow(section, known)
+            self._rename_waits(section, known)
             name = re.sub(r"[^A-Za-z0-9_-]+", "_", section.name)[:90] or "job"
             while name in taken:
                 name += "_2"
@@ -188,7 +192,7 @@ class _Importer:
             known[section.name] = name
             if name == section.name:
                 continue
-            self._note(section.line, f"section {section.name!r} is renamed to {name}")
+            self._section_note(section.line, f"section {section.name!r} is renamed to {name}")
             if "filename" not in section.options and "filename_format" not in section.options:
                 if not re.fullmatch(r"[\w .,+-]+", section.name):
                     self.problems.add(
@@ -199,7 +203,7 @@ class _Importer:
                 section.options["filename_format"] = f"{section.name}.$jobnum.$filenum"
             section.name = name
 
-    def _follow(self, section: _Section, known: dict[str, str]) -> None:
+    def _rename_waits(self, section: _Section, known: dict[str, str]) -> None:
         """Let wait_for name the section by its new name; it must be above this one."""
         wanted = section.options.get("wait_for")
         if wanted is None:
@@ -215,7 +219,7 @@ class _Importer:
 
     def profile(self, sections: list[_Section], path: str) -> Profile:
         """Return the profile of settled sections."""
-        groups = self._groups(sections)
+        groups = self._simultaneous_sections(sections)
         touched = (section.place.target for section in sections if section.place.target)
         targets = list(dict.fromkeys(touched)) or ["."]
         roles = {target: "data" if i == 1 else f"data{i}" for i, target in enumerate(targets, 1)}
@@ -238,7 +242,7 @@ class _Importer:
             volumes={role: target for target, role in roles.items()},
         )
 
-    def _groups(self, sections: list[_Section]) -> list[list[_Section]]:
+    def _simultaneous_sections(self, sections: list[_Section]) -> list[list[_Section]]:
         """Return sections that run together; a stonewall waits for everything before it."""
         groups: list[list[_Section]] = []
         for section in sections:
@@ -268,7 +272,9 @@ class _Importer:
             )
         earlier = {other.name for group in groups[:-1] for other in group}
         if section.options.get("wait_for") in earlier:
-            self._note(section.lines["wait_for"], "wait_for is left out: that job has ended before")
+            self._section_note(
+                section.lines["wait_for"], "wait_for is left out: that job has ended before"
+            )
             del section.options["wait_for"]
 
     def _job(self, group: list[_Section], common: dict[str, str], roles: dict[str, str]) -> Job:
@@ -289,7 +295,7 @@ class _Importer:
         named = {section.name: options for section, options in zip(group, options_of, strict=True)}
         return Job(name="_".join(named)[:90], role=role, note=note, sections=named)
 
-    def _note(self, line: int, text: str) -> None:
+    def _section_note(self, line: int, text: str) -> None:
         self.notices.append(f"{self.problems.path}:{line}: {text}")
 
 

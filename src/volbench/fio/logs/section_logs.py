@@ -103,7 +103,7 @@ class LogSection:
             if log.kind != "clat_hist":
                 self._columns[key] = _columns(head, recording)
                 self._single[key] = _is_single(head, self._columns[key])
-        start_ms, self._epoch_s = self._start()
+        start_ms, self._epoch_s = self._log_start()
         # the windows of the run
         self.windows = Windows(recording.interval_s, start_ms, recording.fio_version)
 
@@ -229,7 +229,7 @@ class LogSection:
             )
         return count
 
-    def _start(self) -> tuple[float, float | None]:
+    def _log_start(self) -> tuple[float, float | None]:
         """Return the start of I/O in the time of the logs, and since the epoch if known.
 
         With absolute times and an unknown start it is the start of the first row's window.

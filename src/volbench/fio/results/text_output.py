@@ -214,7 +214,7 @@ class _Entry:
                 lat = block.latencies["sync"]
                 yield DirectionResult(direction, 0, None, longest_s, None, None, lat=lat)
                 continue
-            runtime, amount = _RUNTIME.search(block.about), _amount(block.about)
+            runtime, amount = _RUNTIME.search(block.about), _printed_bytes(block.about)
             if runtime is None or not amount:
                 continue
             runtime_s = int(runtime[1]) / 1000
@@ -283,7 +283,7 @@ def _likely(amounts: tuple[float, ...], about: str, runtime_s: float) -> float:
     return min(amounts, key=lambda amount: abs(amount - moved))
 
 
-def _amount(about: str) -> tuple[float, ...]:
+def _printed_bytes(about: str) -> tuple[float, ...]:
     """Return the bytes in ``(143MiB/2001msec)``, or in ``io=143MB`` before fio 2.16.
 
     Returns:

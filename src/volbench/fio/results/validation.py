@@ -205,7 +205,7 @@ class ProgressReader:
 
     def _progress(self, match: re.Match[str], elapsed_s: float) -> Progress:
         self._state = _state(match["states"]) or self._state
-        bandwidth, iops = self._rates(match, elapsed_s)
+        bandwidth, iops = self._rates_by_letter(match, elapsed_s)
         return Progress(
             elapsed_s=elapsed_s,
             total_s=self._total_s,
@@ -218,7 +218,7 @@ class ProgressReader:
             trim_bw_bytes_per_s=bandwidth.get("t"),
         )
 
-    def _rates(
+    def _rates_by_letter(
         self, match: re.Match[str], elapsed_s: float
     ) -> tuple[dict[str, float], dict[str, float]]:
         """Return bandwidth and IOPS by letter; a direction seen earlier and now missing is 0."""

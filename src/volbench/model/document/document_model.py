@@ -28,6 +28,17 @@ from volbench.units import parse_duration, parse_rate, parse_size
 Schema = dict[str, Any]
 
 MAY_BE_NULL = "may be null"  # Comment of a nullable value; all other keys need a value
+# Bounds that pydantic does not translate to JSON Schema behind a validator
+_BOUNDS = {
+    "ge": "minimum",
+    "gt": "exclusiveMinimum",
+    "le": "maximum",
+    "lt": "exclusiveMaximum",
+}
+_T = TypeVar("_T")
+_ANSWERS = {"true": True, "yes": True, "on": True, "1": True} | dict.fromkeys(
+    ("false", "no", "off", "0"), False
+)
 
 
 def document_schema(model: type[BaseModel], *, title: str = "") -> Schema:
@@ -55,15 +66,6 @@ def _cleaned(schema: Any) -> Any:  # noqa: ANN401 - any part of a JSON Schema
     return _without_null(cleaned)
 
 
-# Bounds that pydantic does not translate to JSON Schema behind a validator
-_BOUNDS = {
-    "ge": "minimum",
-    "gt": "exclusiveMinimum",
-    "le": "maximum",
-    "lt": "exclusiveMaximum",
-}
-
-
 def _without_null(schema: Schema) -> Schema:
     choices = schema.get("anyOf", [])
     if {"type": "null"} not in choices or schema.get("$comment") == MAY_BE_NULL:
@@ -71,9 +73,6 @@ def _without_null(schema: Schema) -> Schema:
     others = {key: value for key, value in schema.items() if key not in {"anyOf", "default"}}
     left = [choice for choice in choices if choice != {"type": "null"}]
     return {**left[0], **others} if len(left) == 1 else {"anyOf": left, **others}
-
-
-_T = TypeVar("_T")
 
 
 def parsed(parse: Callable[[str], object]) -> BeforeValidator:
@@ -115,11 +114,6 @@ def parse_number(text: str) -> float:
         return float(text)
     except ValueError:
         raise InputError(f"must be a number, not {text!r}", hint="write it like 1.5") from None
-
-
-_ANSWERS = {"true": True, "yes": True, "on": True, "1": True} | dict.fromkeys(
-    ("false", "no", "off", "0"), False
-)
 
 
 def _boolean(text: str) -> bool:

@@ -14,6 +14,17 @@ from pydantic_core import ErrorDetails, InitErrorDetails, PydanticCustomError
 
 from volbench.errors import InputError, Problems, did_you_mean, nearest
 
+_CONTAINERS = {
+    **dict.fromkeys(("dict_type", "model_type", "model_attributes_type"), "a mapping"),
+    **dict.fromkeys(("list_type", "tuple_type"), "a list"),
+}
+_BOUNDS = {
+    "greater_than": ("above", "gt"),
+    "greater_than_equal": ("at least", "ge"),
+    "less_than": ("below", "lt"),
+    "less_than_equal": ("at most", "le"),
+}
+
 
 @dataclass(frozen=True)
 class Node:
@@ -207,18 +218,6 @@ def _sentence(kind: str, value: object, context: Mapping[str, Any]) -> str:
         entries = "entry" if count == 1 else "entries"
         return f"must have at {'least' if is_short else 'most'} {count} {entries}"
     return ""
-
-
-_CONTAINERS = {
-    **dict.fromkeys(("dict_type", "model_type", "model_attributes_type"), "a mapping"),
-    **dict.fromkeys(("list_type", "tuple_type"), "a list"),
-}
-_BOUNDS = {
-    "greater_than": ("above", "gt"),
-    "greater_than_equal": ("at least", "ge"),
-    "less_than": ("below", "lt"),
-    "less_than_equal": ("at most", "le"),
-}
 
 
 def _kind_of(value: object) -> str:

@@ -21,6 +21,35 @@ from volbench.model.document.located_errors import Entry, Model, Node, validate
 _MAX_NODES = 20_000
 
 _CORE = "tag:yaml.org,2002:"
+_NO_COLON = "could not find expected ':'"
+_QUOTE = "quote texts that contain special characters"
+_COLUMNS = "keys of one mapping begin in the same column, and those below a key further right"
+# Part of what ruamel.yaml says to the same in plain words, and what to do; the first that fits
+_PLAIN_WORDS = {
+    "'\\t'": ("this line is indented with a tab", "YAML is indented with spaces, not tabs"),
+    "another document": ("a second document begins here", "move it to a separate file"),
+    "undefined alias": (
+        "* refers to a name that is not defined",
+        "quote a text that begins with *",
+    ),
+    "incompatible": ("this version of YAML is not supported", "remove the %YAML line"),
+    "end of stream": ("this quote is never closed", "add the closing quote"),
+    "stream end": ("this bracket is never closed", "add the closing } or ]"),
+    _NO_COLON: ("this line has no colon", "write it like key: value"),
+    "mapping values are not allowed": (
+        "this colon is not expected here",
+        "indent the line like its neighbours, or quote a text that contains a colon",
+    ),
+    "expected ',' or": ("the brackets do not match", "each { needs its }, and each [ its ]"),
+    "but found '}'": ("a } without its {", "remove it, or quote the text"),
+    "but found ']'": ("a ] without its [", "remove it, or quote the text"),
+    "<block end>": ("the indentation is wrong here", _COLUMNS),
+    "cannot start any token": ("a text must not begin with this character without quotes", _QUOTE),
+}
+# Text that YAML 1.1 reads as text, too, without quotes
+_PLAIN = re.compile(
+    r"(?!(?:y|n|yes|no|on|off|true|false|null)\Z)[a-z/][\w./-]*", re.ASCII | re.IGNORECASE
+)
 
 
 def parse_document(
@@ -101,34 +130,6 @@ def _note_syntax(error: MarkedYAMLError, problems: Problems) -> None:
         column=mark.column + 1 if mark else 0,
         hint=hint or "quote texts that contain special characters",
     )
-
-
-_NO_COLON = "could not find expected ':'"
-_QUOTE = "quote texts that contain special characters"
-_COLUMNS = "keys of one mapping begin in the same column, and those below a key further right"
-
-# Part of what ruamel.yaml says to the same in plain words, and what to do; the first that fits
-_PLAIN_WORDS = {
-    "'\\t'": ("this line is indented with a tab", "YAML is indented with spaces, not tabs"),
-    "another document": ("a second document begins here", "move it to a separate file"),
-    "undefined alias": (
-        "* refers to a name that is not defined",
-        "quote a text that begins with *",
-    ),
-    "incompatible": ("this version of YAML is not supported", "remove the %YAML line"),
-    "end of stream": ("this quote is never closed", "add the closing quote"),
-    "stream end": ("this bracket is never closed", "add the closing } or ]"),
-    _NO_COLON: ("this line has no colon", "write it like key: value"),
-    "mapping values are not allowed": (
-        "this colon is not expected here",
-        "indent the line like its neighbours, or quote a text that contains a colon",
-    ),
-    "expected ',' or": ("the brackets do not match", "each { needs its }, and each [ its ]"),
-    "but found '}'": ("a } without its {", "remove it, or quote the text"),
-    "but found ']'": ("a ] without its [", "remove it, or quote the text"),
-    "<block end>": ("the indentation is wrong here", _COLUMNS),
-    "cannot start any token": ("a text must not begin with this character without quotes", _QUOTE),
-}
 
 
 class _Builder:
@@ -254,12 +255,6 @@ def read_document(text: str, model: type[Model], *, path: str, what: str, needs:
 def yaml_text(content: Mapping[str, object]) -> str:
     """Return the YAML text of plain values, one key per line."""
     return _dumped(YAML(typ="safe", pure=True), content)
-
-
-# Text that YAML 1.1 reads as text, too, without quotes
-_PLAIN = re.compile(
-    r"(?!(?:y|n|yes|no|on|off|true|false|null)\Z)[a-z/][\w./-]*", re.ASCII | re.IGNORECASE
-)
 
 
 def yaml_documents(documents: Iterable[Mapping[str, object]]) -> str:

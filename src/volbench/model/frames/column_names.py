@@ -111,6 +111,25 @@ _MORE_IS_BETTER = (
 )
 _LESS_IS_BETTER = ("iops_stddev", "cpu_usr", "cpu_sys")
 _LATENCIES = ("lat_", "clat_", "slat_")
+# Alias to column of the summary
+ALIASES: Mapping[str, str] = MappingProxyType(
+    {
+        "bandwidth": "bw_bytes_per_s",
+        "bs": "block_bytes",
+        "bw": "bw_bytes_per_s",
+        "depth": "iodepth",
+        "engine": "ioengine",
+        "fio": "fio_version",
+        "jobs": "numjobs",
+        "lat": "lat_mean_s",
+        "size": "size_bytes",
+        "steady_bw": "steady_bw_bytes_per_s",
+        **{name: f"lat_{name}_s" for name in ("p50", "p90", "p95", "p99", "p999", "p9999")},
+        **{name: f"lat_{name}_s" for name in ("mean", "min", "max", "stddev")},
+        "lat_mean": "lat_mean_s",
+    }
+)
+_USUAL = ("host", "bs", "iodepth")  # Columns that a hint names where none is near
 
 
 @dataclass(frozen=True)
@@ -147,29 +166,6 @@ def _resolution(column: str) -> float:
     statistic = column.removesuffix("_s").rpartition("_")[2]
     # Base and candidate may both have the maximum error, in opposite directions.
     return (1 + BIN_ERROR) ** 2 - 1 if statistic in PERCENTILES else 0.0
-
-
-# Alias to column of the summary
-ALIASES: Mapping[str, str] = MappingProxyType(
-    {
-        "bandwidth": "bw_bytes_per_s",
-        "bs": "block_bytes",
-        "bw": "bw_bytes_per_s",
-        "depth": "iodepth",
-        "engine": "ioengine",
-        "fio": "fio_version",
-        "jobs": "numjobs",
-        "lat": "lat_mean_s",
-        "size": "size_bytes",
-        "steady_bw": "steady_bw_bytes_per_s",
-        **{name: f"lat_{name}_s" for name in ("p50", "p90", "p95", "p99", "p999", "p9999")},
-        **{name: f"lat_{name}_s" for name in ("mean", "min", "max", "stddev")},
-        "lat_mean": "lat_mean_s",
-    }
-)
-
-
-_USUAL = ("host", "bs", "iodepth")  # Columns that a hint names where none is near
 
 
 def meaning_of(name: str, known: Collection[str]) -> str:

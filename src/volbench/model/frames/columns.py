@@ -7,6 +7,28 @@ from dataclasses import dataclass
 MIXED = "mixed"  # Pattern of unlike jobs that fio merged
 WATCHED = "watched"  # Pattern of a load that is not volbench's own
 REPLAYED = "replayed"  # Pattern of a recorded one
+DAMAGED = "damaged"  # Status of a finished run whose result is no longer readable
+# In remarks on percentiles that were left out
+SUBMISSION = "as completion is only"
+# Midpoints of the last bins of fio 3 and fio 2 (stat.h), which hold all longer latencies too
+LAST_BINS_S = frozenset({17.11276032, 16.71168})
+# Percentiles of the summary, by the name used in their columns
+PERCENTILES: dict[str, float] = {
+    "p50": 50.0,
+    "p90": 90.0,
+    "p95": 95.0,
+    "p99": 99.0,
+    "p999": 99.9,
+    "p9999": 99.99,
+}
+_LATENCIES = (
+    ("lat", "Total latency, submission to completion"),
+    ("clat", "Completion latency"),
+    ("slat", "Submission latency"),
+)
+LABEL_PREFIX = "label_"  # Prefix of the columns that contain labels of hosts
+# Frames that are derived from others, which are read from raw files
+DERIVED = ("verdicts", "findings", "aggregate")
 
 
 @dataclass(frozen=True)
@@ -95,30 +117,6 @@ LATENCY_MAP: tuple[Column, ...] = (
 
 
 Row = dict[str, object]  # Column to value; None where it is unknown
-
-DAMAGED = "damaged"  # Status of a finished run whose result is no longer readable
-
-
-# In remarks on percentiles that were left out
-SUBMISSION = "as completion is only"
-# Midpoints of the last bins of fio 3 and fio 2 (stat.h), which hold all longer latencies too
-LAST_BINS_S = frozenset({17.11276032, 16.71168})
-# Percentiles of the summary, by the name used in their columns
-PERCENTILES: dict[str, float] = {
-    "p50": 50.0,
-    "p90": 90.0,
-    "p95": 95.0,
-    "p99": 99.0,
-    "p999": 99.9,
-    "p9999": 99.99,
-}
-
-
-_LATENCIES = (
-    ("lat", "Total latency, submission to completion"),
-    ("clat", "Completion latency"),
-    ("slat", "Submission latency"),
-)
 
 
 def _latency_columns() -> tuple[Column, ...]:
@@ -221,8 +219,6 @@ SUMMARY: tuple[Column, ...] = (
     text("arm", "Variant of the job that the run belongs to; missing for jobs without variants."),
     whole("block", "", "Block of arms measured next to each other, from 1; missing without arms."),
 )
-
-LABEL_PREFIX = "label_"  # Prefix of the columns that contain labels of hosts
 
 
 def label_column(name: str) -> Column:
@@ -459,9 +455,6 @@ FRAMES: dict[str, tuple[Column, ...]] = {
 
 # Frames that are read from raw logs on request and never cached
 ON_DEMAND: dict[str, tuple[Column, ...]] = {"latency_map": LATENCY_MAP}
-
-# Frames that are derived from others, which are read from raw files
-DERIVED = ("verdicts", "findings", "aggregate")
 
 
 def described(name: str, *, frame_name: str = "") -> Column:

@@ -17,6 +17,53 @@ from volbench.errors import InputError
 from volbench.model.frames.column_names import meaning_of
 from volbench.model.frames.columns import LABEL_PREFIX
 
+# Columns that name a volume or its type; comparing their values compares volumes
+VOLUME_COLUMNS = frozenset({"volume", "role", "device_model", "csi_driver"}) | {
+    LABEL_PREFIX + name
+    for name in (
+        *("volume_type", "storage_class"),
+        *("persistent_volume", "volume_size"),
+    )
+}
+_AS_COLUMNS = frozenset({"rw", "direct", "bs", "iodepth", "numjobs", "ioengine", "size"})
+_HARMLESS = frozenset(
+    {
+        "clat_percentiles",
+        "clientname",
+        "clustername",
+        "create_only",
+        "create_serialize",
+        "description",
+        "directory",
+        "disable_bw_measurement",
+        "eta",
+        "filename",
+        "filename_format",
+        "fallocate",
+        "group_reporting",
+        "iopsavgtime",
+        "bwavgtime",
+        "lat_percentiles",
+        "name",
+        "new_group",
+        "opendir",
+        "output",
+        "percentile_list",
+        "pool",
+        "randrepeat",
+        "rbdname",
+        "per_job_logs",
+        "randseed",
+        "slat_percentiles",
+        "stonewall",
+        "unified_rw_reporting",
+        "unlink",
+    }
+)
+_HARMLESS_BEGINNINGS = ("write_bw_log", "write_lat_log", "write_iops_log", "write_hist_log", "log_")
+_ON_UNLESS_SET = frozenset({"fadvise_hint", "invalidate", "scramble_buffers"})
+NOT_SET = "not set"
+
 
 class Weight(StrEnum):
     """Effect of a difference on a comparison."""
@@ -149,59 +196,10 @@ _FACTS = (
 # All facts by name; options of fio are added by `fact_of`
 FACTS: Mapping[str, Fact] = MappingProxyType({fact.name: fact for fact in _FACTS})
 
-# Columns that name a volume or its type; comparing their values compares volumes
-VOLUME_COLUMNS = frozenset({"volume", "role", "device_model", "csi_driver"}) | {
-    LABEL_PREFIX + name
-    for name in (
-        *("volume_type", "storage_class"),
-        *("persistent_volume", "volume_size"),
-    )
-}
 # Facts that follow from the volume: between volumes they differ as what is compared does
 VOLUME_FACTS = frozenset(
     {"volume_bytes", *(fact.name for fact in _FACTS if fact.source is Source.VOLUME)}
 )
-
-_AS_COLUMNS = frozenset({"rw", "direct", "bs", "iodepth", "numjobs", "ioengine", "size"})
-_HARMLESS = frozenset(
-    {
-        "clat_percentiles",
-        "clientname",
-        "clustername",
-        "create_only",
-        "create_serialize",
-        "description",
-        "directory",
-        "disable_bw_measurement",
-        "eta",
-        "filename",
-        "filename_format",
-        "fallocate",
-        "group_reporting",
-        "iopsavgtime",
-        "bwavgtime",
-        "lat_percentiles",
-        "name",
-        "new_group",
-        "opendir",
-        "output",
-        "percentile_list",
-        "pool",
-        "randrepeat",
-        "rbdname",
-        "per_job_logs",
-        "randseed",
-        "slat_percentiles",
-        "stonewall",
-        "unified_rw_reporting",
-        "unlink",
-    }
-)
-_HARMLESS_BEGINNINGS = ("write_bw_log", "write_lat_log", "write_iops_log", "write_hist_log", "log_")
-
-
-_ON_UNLESS_SET = frozenset({"fadvise_hint", "invalidate", "scramble_buffers"})
-NOT_SET = "not set"
 
 
 def option_value(name: str, text: str | None) -> str:

@@ -129,7 +129,7 @@ def touches(job: Job, defaults: Options, *, size_bytes: int, kind: VolumeKind) -
     for rw in passes:
         for number, piece in enumerate(pieces, start=1):
             label = f"{job.name}-{rw}-{number:0{width}d}of{len(pieces)}"
-            of_extent = {**options, **_range(piece), "rw": rw, **_unaligned(piece, kind, rw)}
+            of_extent = {**options, **_extent_range(piece), "rw": rw, **_unaligned(piece, kind, rw)}
             if kind is VolumeKind.DIRECTORY:
                 of_extent.setdefault("filename", f"{job.name}.warm")
             if rw == "write" and piece.block_bytes % SECTOR_BYTES == 0:
@@ -177,7 +177,7 @@ def _sample(
     return Touch(name, name, extent, Section(name=name, options=of_sample))
 
 
-def _range(piece: Piece) -> dict[str, str]:
+def _extent_range(piece: Piece) -> dict[str, str]:
     each = piece.size_bytes // piece.numjobs
     return {
         "bs": str(piece.block_bytes),

@@ -49,10 +49,10 @@ class OptionReader:
             raise InputError(f"must be a single value, not {kind}", hint="write one value")
         key = (name, str(value) if value is not NULL else NULL)
         if key not in self._known:
-            self._known[key] = self._read(name, value)
+            self._known[key] = self._read_value(name, value)
         return self._known[key]
 
-    def _read(self, name: str, value: object) -> tuple[str, str | None]:
+    def _read_value(self, name: str, value: object) -> tuple[str, str | None]:
         is_null = value is NULL or value is None
         if not is_null:
             return check_option(self.table, name, value, allow_exec=self.allow_exec)

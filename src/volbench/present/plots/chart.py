@@ -28,6 +28,19 @@ from volbench.units import counted_noun, format_duration, format_size
 
 _DEFAULTS = Options()
 _PERCENTILE = re.compile(r"(?:lat_)?(p\d+)_s")  # Column of a chart
+_NOUNS = {
+    "campaign": "campaigns",
+    "profile": "profiles",
+    "host": "hosts",
+    "volume": "volumes",
+    "client": "clients",
+    "repeat": "repeats",
+}
+_MAX_INVALID = 3  # Up to how many jobs with invalid runs are named
+_MAX_CAMPAIGNS = 6  # Up to how many campaigns are named
+# Characters from which on a title loses its least important parts. volbench's own choice.
+MAX_LENGTH = 96
+_MAX_OPTIONS = 2
 
 
 def build_plot(
@@ -179,7 +192,7 @@ def _drawn(
     """Return the plots of the parts that have anything to show, or why none has."""
     plots, reasons = [], []
     for name, frames in parts:
-        data = _read(kind, frames, options)
+        data = _read_rows(kind, frames, options)
         if isinstance(data, str):
             reasons.append(data)
             continue
@@ -193,7 +206,7 @@ def _described(kind: Kind[Any], frames: Frames, data: object, options: Options) 
     """Return the main numbers of a chart in a sentence, none of them of an invalid result."""
     valid = valid_frames(frames)
     if valid is not frames:
-        data = _read(kind, valid, options)
+        data = _read_rows(kind, valid, options)
     if isinstance(data, str):
         runs = measured(frames["summary"])["run"].nunique()
         if runs == 1:
@@ -202,7 +215,7 @@ def _described(kind: Kind[Any], frames: Frames, data: object, options: Options) 
     return kind.describe(data)
 
 
-def _read(kind: Kind[Any], frames: Frames, options: Options) -> object:
+def _read_rows(kind: Kind[Any], frames: Frames, options: Options) -> object:
     reason = _missing_results(frames) if kind.needs_results else ""
     return reason or kind.read(frames, options)
 
@@ -238,18 +251,6 @@ def _complete(frames: Frames) -> dict[str, pd.DataFrame]:
     return {**empty, **frames}
 
 
-_NOUNS = {
-    "campaign": "campaigns",
-    "profile": "profiles",
-    "host": "hosts",
-    "volume": "volumes",
-    "client": "clients",
-    "repeat": "repeats",
-}
-_MAX_INVALID = 3  # Up to how many jobs with invalid runs are named
-_MAX_CAMPAIGNS = 6  # Up to how many campaigns are named
-
-
 def caption(
     summary: pd.DataFrame, sentences: Sequence[str], *, drawn: pd.DataFrame | None = None
 ) -> tuple[str, ...]:
@@ -262,7 +263,7 @@ def caption(
     names = ", ".join(campaigns[:_MAX_CAMPAIGNS])
     if len(campaigns) > _MAX_CAMPAIGNS:
         names += f" and {len(campaigns) - _MAX_CAMPAIGNS} more"
-    first = f"Campaign{'s' * (len(campaigns) > 1)} {names}"
+    first = f"Campaign{'s' if len(campaigns) > 1 else ''} {names}"
     parts = [first, setting(summary if drawn is None else drawn), *sentences]
     parts += [_not_shown(state, count) for state, count in left_out(summary).items()]
     return tuple(dict.fromkeys(part for part in parts if part))
@@ -340,7 +341,7 @@ def _depths(rows: pd.DataFrame) -> str:
 def _where_not_mixed(rows: pd.DataFrame, is_unknown: pd.Series) -> str:
     """Return that an option is not that of all rows: fio merged unlike jobs, or it is unknown."""
     is_merged = is_unknown & rows["rw"].eq(MIXED).fillna(value=False)
-    return " or mixed" * bool(is_merged.any()) + _where_known(is_unknown & ~is_merged)
+    return (" or mixed" if is_merged.any() else "") + _where_known(is_unknown & ~is_merged)
 
 
 def _cache(rows: pd.DataFrame) -> str:
@@ -382,11 +383,6 @@ def _runtimes(rows: pd.DataFrame) -> str:
     if high - low <= max(0.05 * high, 0.5):
         return f"{format_duration(float(runtimes.median()))} per run"
     return f"{format_duration(low)} to {format_duration(high)} per run"
-
-
-# Characters from which on a title loses its least important parts. volbench's own choice.
-MAX_LENGTH = 96
-_MAX_OPTIONS = 2
 
 
 def chart_title(kind: Kind[Any], summary: pd.DataFrame) -> str:

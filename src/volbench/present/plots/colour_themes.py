@@ -26,6 +26,28 @@ _FURTHER_ON_BLACK = ("#c94f8c", "#3fae5d", "#8a7ff0", "#b8923f", "#e08a97", "#a5
 _FURTHER_HATCHES = ("\\\\\\\\", "++++", "oooo")  # Of each further seven greys
 # Direction of I/O to the place of its colour in the palette
 _MEANINGS = {"read": 0, "write": 1, "trim": 2, "sync": 3, "mixed": 6}
+# Ramps from pale to dark, between whose colours there are equal steps (ColorBrewer 2.0: Blues,
+# Oranges, Purples and Greys of nine classes)
+RAMPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "blue": (
+            *("#f7fbff", "#deebf7", "#c6dbef", "#9ecae1", "#6baed6"),
+            *("#4292c6", "#2171b5", "#08519c", "#08306b"),
+        ),
+        "orange": (
+            *("#fff5eb", "#fee6ce", "#fdd0a2", "#fdae6b", "#fd8d3c"),
+            *("#f16913", "#d94801", "#a63603", "#7f2704"),
+        ),
+        "purple": (
+            *("#fcfbfd", "#efedf5", "#dadaeb", "#bcbddc", "#9e9ac8"),
+            *("#807dba", "#6a51a3", "#54278f", "#3f007d"),
+        ),
+        "grey": (
+            *("#ffffff", "#f0f0f0", "#d9d9d9", "#bdbdbd", "#969696"),
+            *("#737373", "#525252", "#252525", "#000000"),
+        ),
+    }
+)
 
 
 @dataclass(frozen=True)
@@ -55,29 +77,6 @@ def _by_place(patterns: Mapping[int, str]) -> Mapping[str, str]:
     directions = {n: patterns[place] for n, place in _MEANINGS.items() if place in patterns}
     return {f"palette-{place}": pattern for place, pattern in patterns.items()} | directions
 
-
-# Ramps from pale to dark, between whose colours there are equal steps (ColorBrewer 2.0: Blues,
-# Oranges, Purples and Greys of nine classes)
-RAMPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
-    {
-        "blue": (
-            *("#f7fbff", "#deebf7", "#c6dbef", "#9ecae1", "#6baed6"),
-            *("#4292c6", "#2171b5", "#08519c", "#08306b"),
-        ),
-        "orange": (
-            *("#fff5eb", "#fee6ce", "#fdd0a2", "#fdae6b", "#fd8d3c"),
-            *("#f16913", "#d94801", "#a63603", "#7f2704"),
-        ),
-        "purple": (
-            *("#fcfbfd", "#efedf5", "#dadaeb", "#bcbddc", "#9e9ac8"),
-            *("#807dba", "#6a51a3", "#54278f", "#3f007d"),
-        ),
-        "grey": (
-            *("#ffffff", "#f0f0f0", "#d9d9d9", "#bdbdbd", "#969696"),
-            *("#737373", "#525252", "#252525", "#000000"),
-        ),
-    }
-)
 
 THEMES: Mapping[str, Theme] = MappingProxyType(
     {

@@ -39,6 +39,8 @@ IDENTITY = (
     "direct",
     "repeats",
 )
+# Ending of a frame's column to the format of its values, the first that fits
+COLUMN_FORMATS = (("bytes_per_s", "rate"), ("_bytes", "size"), ("_s", "latency"))
 
 
 @dataclass(frozen=True)
@@ -189,6 +191,3 @@ FORMATS: Mapping[str, Format] = MappingProxyType(
         "share": Format("", lambda value: f"{100 * value:g} %"),
     }
 )
-
-# Ending of a frame's column to the format of its values, the first that fits
-COLUMN_FORMATS = (("bytes_per_s", "rate"), ("_bytes", "size"), ("_s", "latency"))

@@ -27,6 +27,10 @@ LATENCY_LOGS = (
     " (write_hist_log and log_hist_msec)"
 )
 SINCE_START = "Time since the run's I/O began"
+# Ratio of limit to data above which only the limit's name is shown: the data would take less than a
+# quarter of the axis. Noticed by: tests/present/plots/test_time.py
+_FAR = 4.0
+_HALF_ROW = 0.45
 
 
 @dataclass(frozen=True)
@@ -109,12 +113,6 @@ def category_axis(label: str, names: Sequence[str]) -> Axis:
 def rows_axis(names: Sequence[str]) -> Axis:
     """Return an upright axis with a name for each row, the first at the top."""
     return Axis("", scale="category", categories=tuple(names), inverted=True)
-
-
-# Ratio of limit to data above which only the limit's name is shown: the data would take less than a
-# quarter of the axis. Noticed by: tests/present/plots/test_time.py
-_FAR = 4.0
-_HALF_ROW = 0.45
 
 
 @dataclass(frozen=True)

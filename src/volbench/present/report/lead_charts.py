@@ -38,6 +38,12 @@ _SWEPT = ("iodepth", "numjobs", "block_bytes")
 _MIN_KNEE_POINTS = 3  # Two points have no knee. Noticed by: test_first_screen.py
 # Values of both options from which a sweep is a grid, not lines. Noticed by: test_lead_charts.py
 _MIN_GRID = 3
+# Verdict of a run whose rate changed, the worst first, to the size of its change
+_CHANGES = (
+    ("stepped", "drift_percent"),
+    ("drifting", "drift_percent"),
+    ("noisy", "spread_percent"),
+)
 
 
 def lead_plots(frames: Frames, options: Options = _DEFAULTS) -> list[Plot]:
@@ -171,14 +177,6 @@ _CANDIDATES: tuple[tuple[str, Callable[[Frames], Frames], int], ...] = (
     ("sweep", _one_setting, 2),
     ("iops", _largest_jobs, 1),
     ("bandwidth", _largest_jobs, 1),
-)
-
-
-# Verdict of a run whose rate changed, the worst first, to the size of its change
-_CHANGES = (
-    ("stepped", "drift_percent"),
-    ("drifting", "drift_percent"),
-    ("noisy", "spread_percent"),
 )
 
 

@@ -60,7 +60,7 @@ def _hosts(content: ReportContent) -> list[str]:
     return [words.get(name, name) for name in dict.fromkeys(r.host for r in content.campaign.runs)]
 
 
-def _volume(run: Run) -> str:
+def _volume_words(run: Run) -> str:
     """Return a volume in words; files of an import may not name theirs."""
     is_unnamed = run.imported is not None and run.volume.target == "unknown"
     return "an unnamed volume" if is_unnamed else run.volume.target
@@ -80,7 +80,7 @@ def _what_ran(content: ReportContent, rows: Sequence[Row]) -> list[str]:
         when = f"from {first} to {last} (start of the last run)" if last != first else f"at {first}"
     if campaign.is_imported:
         measured = when if started else "at a time that the files do not report"
-        targets = dict.fromkeys(map(_volume, campaign.runs))
+        targets = dict.fromkeys(map(_volume_words, campaign.runs))
         return [
             came_from(campaign),
             sources(campaign),
@@ -221,14 +221,14 @@ def _imprecise(missed: Sequence[str]) -> str:
 def _place(content: ReportContent, rows: Sequence[Row]) -> str:
     """Return hosts, volume, number of runs, fio version and start in one line."""
     runs = content.campaign.runs
-    volumes = set(map(_volume, runs))
+    volumes = set(map(_volume_words, runs))
     sizes = {text(row, "volume"): number(row, "volume_bytes") for row in rows}
     if len(volumes) == 1:
         [target] = volumes
         size = sizes.get(target, math.nan)
         volume = short_target(target) + (f" ({format_size(size)})" if size > 0 else "")
     else:  # the same path on two hosts is two volumes
-        volume = counted_noun(len({(run.host, _volume(run)) for run in runs}), "volume")
+        volume = counted_noun(len({(run.host, _volume_words(run)) for run in runs}), "volume")
     tools = sorted({text(row, "fio_version") for row in rows} - {""})
     started = sorted(text(row, "started_utc") for row in rows if row.get("started_utc"))
     jobs = len({(run.profile, run.job) for run in runs})

@@ -337,7 +337,7 @@ def trend_headline(trends: Trends) -> str:
 def _counted(state: State, count: int) -> str:
     if state is State.TOO_FEW:
         return f"{counted_noun(count, 'trend')} with {state.value}"
-    return f"{count} {state.value}{'s' * (state is State.REGRESSION and count > 1)}"
+    return f"{count} {state.value}{'s' if state is State.REGRESSION and count > 1 else ''}"
 
 
 def change_words(trend: Trend, change: LevelChange) -> str:

@@ -38,7 +38,9 @@ def expectation_words(verdicts: Sequence[Verdict]) -> str:
     name = verdict_names(verdicts)
     named = [f"{name(v)} ({_in_words(v)})" for v in deciding[:_MAX_NAMED]]
     more = len(deciding) - len(named)
-    sentence = f"{worst.value.capitalize()}: {', '.join(named)}{f' and {more} more' * bool(more)}."
+    sentence = (
+        f"{worst.value.capitalize()}: {', '.join(named)}{f' and {more} more' if more else ''}."
+    )
     if worst is Answer.PASS:
         return sentence
     met, many = answers.count(Answer.PASS), counted_noun(len(verdicts), "expectation")

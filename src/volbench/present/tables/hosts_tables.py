@@ -16,6 +16,12 @@ from volbench.present.formatting import MISSING, Row, printable
 from volbench.present.tables.table import IDENTITY, Column, Table, text_table
 from volbench.units import counted_noun, format_capacity, format_duration, format_latency
 
+_SURVEY_PRIORITIES = {"fio": 2, "kernel": 5, "CPUs": 6, "memory": 6, "clock": 4, "volumes": 3}
+FACT_COLUMNS: tuple[Column[tuple[str, str]], ...] = (
+    Column("fact", lambda pair: pair[0], priority=IDENTITY),
+    Column("value", lambda pair: pair[1], is_folded=True),
+)
+
 
 def hosts_table(inventory: Inventory) -> Table[Any]:
     """Return the hosts, a row each, in the order of the inventory."""
@@ -66,9 +72,6 @@ def _address(host: Host) -> str:
 
 def _pairs(values: Mapping[str, str]) -> str:
     return ", ".join(f"{name}={value}" for name, value in values.items())
-
-
-_SURVEY_PRIORITIES = {"fio": 2, "kernel": 5, "CPUs": 6, "memory": 6, "clock": 4, "volumes": 3}
 
 
 def survey_table(rows: Sequence[Mapping[str, str]], records: Sequence[Row]) -> Table[Any]:
@@ -210,12 +213,6 @@ def _number_words(name: str, value: float) -> str:
     if name.endswith("_bytes"):
         return f"{format_capacity(value)} ({value} bytes)"
     return format_duration(value) if name.endswith("_s") else str(value)
-
-
-FACT_COLUMNS: tuple[Column[tuple[str, str]], ...] = (
-    Column("fact", lambda pair: pair[0], priority=IDENTITY),
-    Column("value", lambda pair: pair[1], is_folded=True),
-)
 
 
 def facts_table(title: str, facts: Mapping[str, object]) -> Table[tuple[str, str]]:

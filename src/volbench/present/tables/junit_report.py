@@ -61,7 +61,7 @@ def junit_of_trends(trends: Trends) -> bytes:
                 message=trend_words(trend),
                 element="failure"
                 if trend.state.is_bad
-                else "skipped" * (trend.state is State.TOO_FEW),
+                else ("skipped" if trend.state is State.TOO_FEW else ""),
                 type=trend.state.value,
             )
             for trend in trends.rows

@@ -15,6 +15,13 @@ if TYPE_CHECKING:
     from volbench.model.profile.profile_model import Profile
 
 _BRIEF_OPTIONS = ("rw", "bs", "iodepth", "direct", "numjobs")
+PROFILE_COLUMNS: tuple[Column[Row], ...] = (
+    Column("profile", priority=IDENTITY),
+    Column("jobs", is_right=True),
+    Column("description", lambda row: first_sentence(text(row, "description")), is_folded=True),
+)
+_VOLUME_TYPE = "volume_type"
+_NAMES_SHOWN = 3  # Names that a cell lists before it counts the others
 
 
 def profile_table(profile: Profile) -> Table[Row]:
@@ -31,9 +38,9 @@ def profile_table(profile: Profile) -> Table[Row]:
             "job": job.name,
             "role": job.role,
             "phase": job.phase.value,
-            "options": _known({**profile.defaults, **job.options}),
+            "options": _known_values({**profile.defaults, **job.options}),
             "sections": {
-                name: _known({**profile.defaults, **job.options, **options})
+                name: _known_values({**profile.defaults, **job.options, **options})
                 for name, options in job.sections.items()
             },
             "note": job.note,
@@ -48,7 +55,7 @@ def _description(profile: Profile) -> str:
     return " ".join(profile.description.split())
 
 
-def _known(options: Mapping[str, str | None]) -> dict[str, str]:
+def _known_values(options: Mapping[str, str | None]) -> dict[str, str]:
     return {name: value for name, value in options.items() if value is not None}
 
 
@@ -57,16 +64,9 @@ def _options(row: Row) -> str:
     options, sections = row["options"], row["sections"]
     if isinstance(sections, Mapping) and len(sections) > 1:
         named = [f"{name}: {brief_options(each)}" for name, each in sections.items()]
-        more = [f"and {len(named) - _NAMES_SHOWN} more"] * (len(named) > _NAMES_SHOWN)
+        more = [f"and {len(named) - _NAMES_SHOWN} more"] if len(named) > _NAMES_SHOWN else []
         return "; ".join([*named[:_NAMES_SHOWN], *more])
     return brief_options(options) if isinstance(options, Mapping) else ""
-
-
-PROFILE_COLUMNS: tuple[Column[Row], ...] = (
-    Column("profile", priority=IDENTITY),
-    Column("jobs", is_right=True),
-    Column("description", lambda row: first_sentence(text(row, "description")), is_folded=True),
-)
 
 
 def profiles_table(index: Sequence[Row]) -> Table[Row]:
@@ -131,10 +131,6 @@ def _plan_note(campaign: Campaign) -> str:
     if measured < len(campaign.runs):
         runs += f", {measured} of them measured"
     return "; ".join(filter(None, [runs, campaign.design, f"seed {campaign.seed}"]))
-
-
-_VOLUME_TYPE = "volume_type"
-_NAMES_SHOWN = 3  # Names that a cell lists before it counts the others
 
 
 def campaign_record(

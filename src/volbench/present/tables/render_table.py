@@ -18,6 +18,11 @@ from volbench.present.tables.table import IDENTITY, Column, Item, Table
 
 FORMATS = ("table", "json", "csv", "markdown")
 _NAMED_COLUMNS = 10  # More hidden columns than these are counted, not named
+GAP = 2  # Blanks between columns
+# Widths that a folded column and one of the identity keep if they can; one that each keeps
+_FOLDED_WIDTH, _IDENTITY_WIDTH, _NARROWEST = 24, 16, 8
+# Columns of this priority are what the table is for: the identity is broken to keep them
+_MAIN_PRIORITY = 1
 
 
 def render_table(
@@ -226,13 +231,6 @@ def _line(
         style = column.styles.get(cell) if colour else None
         parts.append(click.style(text, fg=style, bold=style == "red") if style else text)
     return "  ".join(parts).rstrip()
-
-
-GAP = 2  # Blanks between columns
-# Widths that a folded column and one of the identity keep if they can; one that each keeps
-_FOLDED_WIDTH, _IDENTITY_WIDTH, _NARROWEST = 24, 16, 8
-# Columns of this priority are what the table is for: the identity is broken to keep them
-_MAIN_PRIORITY = 1
 
 
 @dataclass(frozen=True)

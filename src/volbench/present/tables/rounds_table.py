@@ -32,6 +32,7 @@ _FORMATS: Mapping[Metric, tuple[str, Callable[[float], str]]] = {
     Metric.BW: ("bandwidth", format_rate),
     Metric.LAT_MEAN: ("mean latency", format_latency),
 }
+_WORDS = {"tracked", "verdict"}
 
 
 def rounds_tables(
@@ -110,9 +111,6 @@ def _determination_table(determined: Determination, profile: str) -> Table[Any]:
         right=[heading for row in rows[:1] for heading in row if heading not in _WORDS],
         notes=[f"{profile}: {determined.words}"],
     )
-
-
-_WORDS = {"tracked", "verdict"}
 
 
 def _determination_cells(variable: Variable, first: int, last: int) -> dict[str, str]:

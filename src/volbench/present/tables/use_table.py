@@ -19,6 +19,11 @@ from volbench.units import (
 )
 
 NOTES = ("Means while fio did I/O.",)
+# Less than this in memory is background noise of the host, whose log files are dirty at any time.
+# Noticed by: tests/present/tables/test_use_table.py
+_NOISE_BYTES = 1e6
+_NOISE_SHARE = 0.02  # Of the bytes of the tool, likewise. Noticed by: test_use_table.py
+_LIMIT = "in brackets the share of the declared limit"
 
 
 def use_columns(rows: Sequence[Row]) -> tuple[Column[Row], ...]:
@@ -87,12 +92,6 @@ def _tail(row: Row) -> str:
     return f"{lasted}, {_amount(left)} left" if is_cut else lasted
 
 
-# Less than this in memory is background noise of the host, whose log files are dirty at any time.
-# Noticed by: tests/present/tables/test_use_table.py
-_NOISE_BYTES = 1e6
-_NOISE_SHARE = 0.02  # Of the bytes of the tool, likewise. Noticed by: test_use_table.py
-
-
 def _errors(row: Row) -> str:
     """Return failed requests of the device, if it reports them, and fio's error."""
     failed, code = number(row, "io_errors"), number(row, "error")
@@ -110,7 +109,7 @@ def _bottleneck(row: Row) -> str:
     return f"{word} {format_rate(level) if word == 'bandwidth-limit' else format_count(level)}"
 
 
-def _column(
+def _unit_column(
     name: str,
     header: str,
     priority: int,
@@ -122,69 +121,68 @@ def _column(
     return replace(column, show=show or column.show)
 
 
-_LIMIT = "in brackets the share of the declared limit"
 _COLUMNS: tuple[Column[Row], ...] = (
-    _column(
+    _unit_column(
         "device_iops",
         "IOPS",
         1,
         f"Utilization: I/Os that the device completed, {_LIMIT}",
         lambda row: _rate(row, "iops", "iops_percent", format_count),
     ),
-    _column(
+    _unit_column(
         "device_bw_bytes_per_s",
         "bandwidth",
         2,
         f"Utilization: bytes that the device moved, {_LIMIT}",
         lambda row: _rate(row, "bw_bytes_per_s", "bw_percent", format_rate),
     ),
-    _column(
+    _unit_column(
         "active_percent", "active", 3, "Utilization: share of the time with a request in flight"
     ),
-    _column(
+    _unit_column(
         "device_lat_s",
         "latency",
         2,
         "Mean time of a request in queue and device",
         _latency,
     ),
-    _column(
+    _unit_column(
         "queue_depth",
         "queue",
         3,
         "Saturation: mean number of requests in queue and device",
         lambda row: shown(row, "queue_depth", "{:.3g}".format),
     ),
-    _column(
+    _unit_column(
         "iowait_percent", "iowait", 7, "Saturation: CPU time that was idle while I/O was pending"
     ),
-    _column(
+    _unit_column(
         "io_pressure_some_percent",
         "pressure",
         6,
         "Saturation: time in which some task waited for I/O",
     ),
-    _column(
+    _unit_column(
         "dirty_growth_bytes",
         "dirty",
         5,
         "Saturation: growth of dirty pages while fio ran",
         lambda row: shown(row, "dirty_growth_bytes", _amount),
     ),
-    _column(
+    _unit_column(
         "tail_s",
         "tail",
         5,
         "Saturation: how long the device wrote after fio had ended, and what was left in memory",
         _tail,
     ),
-    _column(
+    _unit_column(
         "device_share_percent",
         "reached",
         4,
         "Bytes that the device moved until fio ended, of the bytes that fio counted",
     ),
-    _column(
+    _unit_column(
         "errors",
         "errors",
         3,

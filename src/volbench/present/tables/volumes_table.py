@@ -153,7 +153,7 @@ def _workload_class(workload: str, rows: Sequence[Row], names: Sequence[str]) ->
         RankedVolume(
             workload,
             rank,
-            _name(first, names),
+            _volume_name(first, names),
             iops,
             bandwidth,
             p99,
@@ -166,7 +166,7 @@ def _workload_class(workload: str, rows: Sequence[Row], names: Sequence[str]) ->
     return WorkloadClass(workload, setting, ranked, len(everywhere) - len(ranked))
 
 
-def _name(row: Row, names: Sequence[str]) -> str:
+def _volume_name(row: Row, names: Sequence[str]) -> str:
     """Return what tells a volume from others; only long paths are cut, not hosts and labels."""
     parts = dict(zip(names, _key(row, names), strict=True))
     if "volume" in parts:
@@ -250,7 +250,7 @@ def workloads_table(classes: Sequence[WorkloadClass]) -> Table[WorkloadClass]:
     def rate(
         name: str, label: str, priority: int, of: Callable[[WorkloadClass], float]
     ) -> Column[WorkloadClass]:
-        return _amount(name, label, priority, of, format_count)
+        return _number_column(name, label, priority, of, format_count)
 
     columns: list[Column[WorkloadClass]] = [
         Column("workload", lambda group: group.workload, priority=IDENTITY),
@@ -293,10 +293,12 @@ def ranking_table(classes: Sequence[WorkloadClass], *, most: int = 0) -> Table[R
             is_right=True,
         ),
         Column("volume", lambda row: row.volume, priority=IDENTITY),
-        _amount("iops", "IOPS", 1, lambda row: row.iops, format_count),
-        _amount("bw_bytes_per_s", "Bandwidth", 3, lambda row: row.bw_bytes_per_s, format_rate),
-        _amount("lat_p99_s", "p99 latency", 2, lambda row: row.p99_s, format_latency),
-        _amount("of_fastest", "Of the fastest", 2, lambda row: row.share, "{:.2g} x".format),
+        _number_column("iops", "IOPS", 1, lambda row: row.iops, format_count),
+        _number_column(
+            "bw_bytes_per_s", "Bandwidth", 3, lambda row: row.bw_bytes_per_s, format_rate
+        ),
+        _number_column("lat_p99_s", "p99 latency", 2, lambda row: row.p99_s, format_latency),
+        _number_column("of_fastest", "Of the fastest", 2, lambda row: row.share, "{:.2g} x".format),
     ]
     ranked = [group for group in classes if len(group.volumes) > 1]
     left_out = sum(max(0, len(group.volumes) - most) for group in ranked) if most else 0
@@ -316,7 +318,7 @@ def ranking_tables(classes: Sequence[WorkloadClass], *, most: int = 0) -> list[T
     return [workloads_table(classes), ranking_table(classes, most=most)]
 
 
-def _amount(
+def _number_column(
     name: str,
     label: str,
     priority: int,

@@ -41,8 +41,8 @@ def _time(estimate: Estimate) -> str:
         rate = format_rate(FILL_BYTES_PER_S)
         text += f", of which {_spoken(estimate.fill_s)} to fill files and volumes at {rate}"
     further = ["write-back of cached data"] * estimate.is_cached
-    further += [f"{counted_noun(estimate.untimed, 'run')} of unknown duration"] * bool(
-        estimate.untimed
+    further += (
+        [f"{counted_noun(estimate.untimed, 'run')} of unknown duration"] if estimate.untimed else []
     )
     *others, last = further or [""]
     ending = f"{', '.join(others)} and {last}" if others else last

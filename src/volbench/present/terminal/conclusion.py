@@ -150,7 +150,7 @@ class _Workload:
         return (
             f"{_name(self.row)}:"
             f" {format_count(self.iops.median())} IOPS{average}"
-            f"{f' (median of {count}, {ends})' * (count > 1)}{changing},"
+            f"{f' (median of {count}, {ends})' if count > 1 else ''}{changing},"
             f" {format_rate(self.bw_bytes_per_s)},"
             f" {self.tail}."
         )

@@ -29,6 +29,7 @@ Clock = Callable[[], float]
 # Extents that the pace is taken from: the first blocks of a volume say little about its last.
 # Noticed by: tests/present/terminal/test_live_display.py
 _REMEMBERED = 4
+_STATE_STYLES = {RunState.FINISHED: "green", RunState.FAILED: "bold red"}
 
 
 @dataclass
@@ -174,8 +175,6 @@ def _step(run: Run) -> int | str:
 
 # Parts of a line: text, and its style in rich's words; empty for none
 Line = tuple[tuple[str, str], ...]
-
-_STATE_STYLES = {RunState.FINISHED: "green", RunState.FAILED: "bold red"}
 
 
 def lasting_line(event: Event, tally: Tally) -> Line | None:

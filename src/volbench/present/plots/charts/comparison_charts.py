@@ -49,6 +49,12 @@ _ROW_IN = 0.46  # Minimum height of a row: its ratio stands above its point
 # Minimum span of a panel, so that noise does not look like a difference
 _MIN_SPAN = math.log(1.05)
 _EVEN_STEPS_SPAN = math.log(3)  # Above it, even steps crowd at one end of a logarithmic axis
+_MIN_CAMPAIGNS = 3
+_MAX_PANELS = 16
+_PANEL_IN = 1.5
+_DAY_S = 86400.0
+_TICKS = 5
+_FEW = 40  # Up to how many campaigns each has a marker
 
 
 def forest_plot(comparison: Comparison, *, title: str = "") -> Plot:
@@ -139,7 +145,7 @@ def _panel(data: pd.DataFrame, first: Compared) -> Panel:
     known, unknown = data[data["ratio"].notna()], data[data["ratio"].isna()]
     judged = data[data["ratio_low"].notna()]
     better = "right" if first.measure.more_is_better else "left"
-    ends = _limits(known, tolerance or 0)
+    ends = _axis_limits(known, tolerance or 0)
     tolerated = (
         () if tolerance is None else (marks.Span(1 - tolerance, 1 + tolerance, series="pale"),)
     )
@@ -168,7 +174,7 @@ def _panel(data: pd.DataFrame, first: Compared) -> Panel:
     )
 
 
-def _limits(known: pd.DataFrame, tolerance: float) -> tuple[float, float]:
+def _axis_limits(known: pd.DataFrame, tolerance: float) -> tuple[float, float]:
     """Return the logarithms of the ends of an axis that shows every interval and 1."""
     names = ("ratio", "ratio_low", "ratio_high")
     ends = [math.log(end) for name in names for end in known[name].dropna()]
@@ -202,14 +208,6 @@ def _title(rows: Sequence[Compared]) -> str:
     candidates = list(dict.fromkeys(row.candidate for row in rows))
     names = candidates[0] if len(candidates) == 1 else f"{len(candidates)} candidates"
     return f"{names} against {rows[0].base}"
-
-
-_MIN_CAMPAIGNS = 3
-_MAX_PANELS = 16
-_PANEL_IN = 1.5
-_DAY_S = 86400.0
-_TICKS = 5
-_FEW = 40  # Up to how many campaigns each has a marker
 
 
 def read_trends(frames: Frames, options: Options) -> Trends | str:

@@ -20,6 +20,10 @@ _MIN_WIDTH = 0.4  # Minimum width of a run, as a share of the longest run's
 # Maximum number of tick labels over the whole width, and the share of each
 _TICKS, _TICK_SHARE = 12, 0.022
 _ROUND_S = (0.1, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 21600, 86400)
+# Ratio to the device's rate above which fio's rate is cut off: the device is the subject
+_TOWERING = 2.0
+_SPREAD = 8.0  # Ratio from which a linear axis would hide small values
+_FAR = 4.0  # Ratio of limit to data above which the limit is outside the axis
 
 
 @dataclass(frozen=True)
@@ -165,12 +169,6 @@ def _backing(rows: pd.DataFrame) -> pd.DataFrame | None:
     ).groupby("t_s")
     rates = times[["interval_s", "active_percent"]].max()
     return rates.join(times[["iops", "bw_bytes_per_s"]].sum(min_count=1)).reset_index()
-
-
-# Ratio to the device's rate above which fio's rate is cut off: the device is the subject
-_TOWERING = 2.0
-_SPREAD = 8.0  # Ratio from which a linear axis would hide small values
-_FAR = 4.0  # Ratio of limit to data above which the limit is outside the axis
 
 
 @dataclass(frozen=True)

@@ -193,7 +193,7 @@ def _quantity_marks(quantity: Quantity, places: Sequence[Place], y: Axis) -> lis
         )
         parts.insert(-1, area)
     top = y.limits[1] if y.limits else math.inf
-    return [*parts, *_limits(quantity, places, top), *_towering(quantity, places, top)]
+    return [*parts, *_limit_lines(quantity, places, top), *_towering(quantity, places, top)]
 
 
 def _steps(place: Place, rows: pd.DataFrame, column: str, key: str) -> pd.DataFrame:
@@ -220,7 +220,7 @@ def _steps(place: Place, rows: pd.DataFrame, column: str, key: str) -> pd.DataFr
     )
 
 
-def _limits(quantity: Quantity, places: Sequence[Place], top: float) -> list[marks.AnyMark]:
+def _limit_lines(quantity: Quantity, places: Sequence[Place], top: float) -> list[marks.AnyMark]:
     """Draw each run's own limit along it, and name each limit once."""
     write = FORMATS[quantity.format].write
     limits = [(place, limit) for place in places for limit in quantity.limits([place])]
@@ -229,7 +229,7 @@ def _limits(quantity: Quantity, places: Sequence[Place], top: float) -> list[mar
         marks.ReferenceLine(
             limit,
             "y",
-            name=f"limit: {write(limit)}" * (first[limit] is place),
+            name=(f"limit: {write(limit)}" if first[limit] is place else ""),
             extent=(place.left, place.right),
             width=1.0,
             is_beyond=limit > top,
@@ -282,7 +282,7 @@ def _run_names(places: Sequence[Place]) -> list[marks.AnyMark]:
 def describe(runs: _Runs) -> str:
     """Return the extremes of the device's rates in one sentence."""
     uses = runs.uses
-    sentence = f"Device activity during {len(uses)} run{'s' * (len(uses) != 1)}"
+    sentence = f"Device activity during {len(uses)} run{'s' if len(uses) != 1 else ''}"
     parts = []
     for names, write, unit in (
         (("read_iops", "write_iops"), format_count, " IOPS"),

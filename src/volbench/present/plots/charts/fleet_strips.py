@@ -118,7 +118,7 @@ def build(fleet: _Fleet) -> Plot:
     metrics = [m for m in (IOPS, P99_LATENCY) if rows[m.column].notna().any()]
     names = [f"{strip['label'].iloc[0]}, {strip['direction'].iloc[0]}" for strip in strips]
     y = rows_axis([labels.wrap_name(printable(name)) for name in names])
-    panels = [replace(_panel(data, metric, len(strips)), y=y) for metric in metrics]
+    panels = [replace(_strip_panel(data, metric, len(strips)), y=y) for metric in metrics]
     return replace(
         grid(panels, height_in=_ROW_IN * len(strips), abreast=2),
         width_in=12,
@@ -146,7 +146,7 @@ def _placed(strip: pd.DataFrame, row: int) -> pd.DataFrame:
     return strip.assign(_row=float(row), _y=row + lift, _series=strip[labels.colour_column(strip)])
 
 
-def _panel(data: pd.DataFrame, metric: Metric, strips: int) -> Panel:
+def _strip_panel(data: pd.DataFrame, metric: Metric, strips: int) -> Panel:
     boxes = _boxes(data, metric)
     label = metric.label if metric is IOPS else f"p99 of {data['latency'].iloc[0]}"
     x = metric.wide_axis(data[metric.column].dropna(), label=label, room=1.05, log_room=1.4)
@@ -157,7 +157,7 @@ def _panel(data: pd.DataFrame, metric: Metric, strips: int) -> Panel:
             marks.Bars(boxes, value="_width", base="_first", thickness=0.5, series="pale"),
             marks.Whiskers(boxes, at="_middle", along="y", width=1.6, has_caps=False),
             marks.Points(data, x=metric.column, by="_series", size=4.5),
-            *_names(data, metric, x, Axis(limits=(0.0, float(strips)))),
+            *_outlier_names(data, metric, x, Axis(limits=(0.0, float(strips)))),
         ),
     )
 
@@ -179,7 +179,7 @@ def _boxes(data: pd.DataFrame, metric: Metric) -> pd.DataFrame:
     )
 
 
-def _names(data: pd.DataFrame, metric: Metric, x: Axis, y: Axis) -> list[marks.AnyMark]:
+def _outlier_names(data: pd.DataFrame, metric: Metric, x: Axis, y: Axis) -> list[marks.AnyMark]:
     """Name outliers where there is room, above and below; count those beyond the first few."""
     room = (_NAME_SHARE, _NAME_ROWS / (y.limits or (0.0, 1.0))[1])
     out = data[data["outlier_iops" if metric is IOPS else "outlier_p99"]]

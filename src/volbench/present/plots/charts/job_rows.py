@@ -192,7 +192,9 @@ def read_latency(frames: Frames, _: Options) -> pd.DataFrame | str:
     note = (
         f"{_some(summary.loc[is_other, 'job'])}: {LATENCY_KINDS[other]}, as fio reported no other"
     )
-    return known.assign(latency=LATENCY_KINDS[kind], note=f"{note} percentiles" * any(is_other))
+    return known.assign(
+        latency=LATENCY_KINDS[kind], note=(f"{note} percentiles" if any(is_other) else "")
+    )
 
 
 def _some(jobs: pd.Series[str]) -> str:

@@ -59,7 +59,7 @@ def build(maps: _Maps) -> Plot:
         what="runs",
         criterion="those with the slowest p99",
     )
-    panels = [_panel(name, run, maps.series) for name, run in drawn]
+    panels = [_map_panel(name, run, maps.series) for name, run in drawn]
     return replace(
         grid(only_last_named(panels), height_in=_PANEL_IN),
         width_in=11,
@@ -75,7 +75,7 @@ def _p99(run: pd.DataFrame) -> float:
     return float(counts.index[counts >= 0.99 * counts.iloc[-1]][0])
 
 
-def _panel(name: str, run: pd.DataFrame, series: pd.DataFrame) -> Panel:
+def _map_panel(name: str, run: pd.DataFrame, series: pd.DataFrame) -> Panel:
     """Draw the cells of a run on their true edges, median and p99 of the intervals over them."""
     cells = labels.identified(run, _COLUMNS).assign(_low=run["bin_low_s"].clip(lower=_LOWEST_S))
     drawn = marks.Cells(

@@ -192,7 +192,7 @@ def describe_grids(grids: Sequence[Grid]) -> str:
     return (
         "Grids of IOPS and mean latency over "
         f"{' and '.join(labels.SHORT_NAMES[option] for option in options)} "
-        f"for {len(grids)} access pattern{'s' * (len(grids) > 1)}: max "
+        f"for {len(grids)} access pattern{'s' if len(grids) > 1 else ''}: max "
         f"{format_count(number(best, 'iops'))} IOPS at {at}."
     )
 

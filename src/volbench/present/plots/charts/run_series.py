@@ -160,8 +160,8 @@ def build_series(jobs: _Jobs) -> Plot:
         ),
         caption=(
             *jobs.shown.notes,
-            f"Not logged, so not shown: {', '.join(missing)}" * bool(missing),
-            "Solid: repeat 1; dashed, dotted: further repeats" * (repeats > 1),
+            (f"Not logged, so not shown: {', '.join(missing)}" if missing else ""),
+            ("Solid: repeat 1; dashed, dotted: further repeats" if repeats > 1 else ""),
             GREY * any((job["_grey"] & ~job["_noisy"]).any() for job in series.values()),
             NOISY * any(job["_noisy"].any() for job in series.values()),
             jobs.fewer,
@@ -312,7 +312,7 @@ def build_lines(runs: _Runs) -> Plot:
         ),
         legend="right",
         caption=(
-            "Repeats share colour and dash" * (count > len(jobs)),
+            ("Repeats share colour and dash" if count > len(jobs) else ""),
             "Long lines keep the min and max of each of 1,000 segments",
             *runs.shown.notes,
             fewer,

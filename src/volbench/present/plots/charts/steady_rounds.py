@@ -61,7 +61,7 @@ class JudgedRounds:
     @property
     def sums(self) -> str:
         """Return the sentence that says what is added up; empty for one host."""
-        return f"Rates are sums over {self.hosts} hosts" * (self.hosts > 1)
+        return f"Rates are sums over {self.hosts} hosts" if self.hosts > 1 else ""
 
     @property
     def outcome(self) -> str:
@@ -156,7 +156,7 @@ def build_convergence(judged: JudgedRounds) -> Plot:
         legend="right",
         caption=(
             judged.outcome,
-            "Grey: the measurement window" * bool(judged.determination.window),
+            ("Grey: the measurement window" if judged.determination.window else ""),
             "Mixes are reads/writes",
             judged.sums,
             fewer,

@@ -54,6 +54,7 @@ _SERIES = (
     Series("settled", "finished booting", "ink", "circle"),
     Series("up", "a machine is up", "ink", "up"),
 )
+_SIMULTANEOUS_S = 1.0  # Starts closer than a sample are one. Noticed by: test_fleet.py
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def build(storms: _Storms) -> Plot:
     """Draw a column for each storm: stacked on top, apart in the middle, clients below."""
     drawn = storms.shown
     strips_in = _STRIP_IN * max(len(storm.clients) for storm in drawn)
-    columns = [_column(storm, drawn) for storm in drawn]
+    columns = [_storm_panels(storm, drawn) for storm in drawn]
     has_machines = any(storm.machines for storm in drawn)
     used = {
         "start": has_machines or not all(storm.is_watched for storm in drawn),
@@ -107,12 +108,15 @@ def build(storms: _Storms) -> Plot:
 def _notes(storms: _Storms) -> tuple[str, ...]:
     """Return the notes needed to read the panels."""
     missing_count = sum(len(storm.without_series) for storm in storms.shown)
+    settles_early = any(each.settles_early for storm in storms.shown for each in storm.clients)
+    missing = (
+        f"{missing_count} client{'s' if missing_count > 1 else ''} without a series, not drawn"
+    )
+    share = f"below {100 * SETTLED:g} % of the client's own busiest interval"
     return (
         f"Means of {INTERVAL_S:g} s",
-        f"Finished booting: below {100 * SETTLED:g} % of the client's own busiest interval"
-        * any(client.settles_early for storm in storms.shown for client in storm.clients),
-        f"{missing_count} client{'s' * (missing_count > 1)} without a series, not drawn"
-        * bool(missing_count),
+        f"Finished booting: {share}" if settles_early else "",
+        missing if missing_count else "",
         not_shown(len(storms.shown), len(storms.shown) + storms.more, "storms", _BUSIEST),
     )
 
@@ -127,7 +131,7 @@ def _device(storm: Storm) -> Floats:
     return storm.device_read_iops + storm.device_write_iops
 
 
-def _column(storm: Storm, drawn: Sequence[Storm]) -> list[Panel]:
+def _storm_panels(storm: Storm, drawn: Sequence[Storm]) -> list[Panel]:
     """Return the three panels of a storm on the scales that all columns share."""
     total = max(_top(other.iops, _device(other)) for other in drawn)
     reads = max(_top(other.read_iops, other.device_read_iops) for other in drawn)
@@ -354,9 +358,6 @@ STORM = Kind(
 )
 
 
-_SIMULTANEOUS_S = 1.0  # Starts closer than a sample are one. Noticed by: test_fleet.py
-
-
 def headline(storm: Storm, *, letters: int) -> str:
     """Return the numbers of a storm in lines of at most so many letters."""
     if storm.is_watched:
@@ -422,7 +423,7 @@ def _members(storm: Storm) -> str:
 def _clients_text(storm: Storm) -> str:
     if storm.without_series:
         return f"{len(storm.clients)} of {len(storm.clients) + len(storm.without_series)} clients"
-    return f"{len(storm.clients)} client{'s' * (len(storm.clients) != 1)}"
+    return f"{len(storm.clients)} client{'s' if len(storm.clients) != 1 else ''}"
 
 
 def _is_at_once(storm: Storm) -> bool:

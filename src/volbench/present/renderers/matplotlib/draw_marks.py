@@ -80,7 +80,7 @@ def _draw_lines(axes: Axes, mark: Lines, looks: Looks) -> None:
         if not look.marker and not mark.has_dots:
             lines = [_joined(lines)]
         for x, y in lines:
-            marker = MARKERS[look.marker] or "o" * (mark.has_dots and len(x) < _FEW_POINTS)
+            marker = MARKERS[look.marker] or ("o" if mark.has_dots and len(x) < _FEW_POINTS else "")
             axes.plot(
                 x,
                 y,

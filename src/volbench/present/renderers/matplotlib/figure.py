@@ -35,6 +35,13 @@ _BOXES = "Boxes are characters that no font here has: install Noto Sans CJK, or 
 _MARGINS_IN = 1.6  # Estimated width of labels in a column, before they are measured
 _CROWDED = 0.2  # Share of the axis below which the names of two lines would touch
 _LINE_IN = 0.17
+_METADATA: dict[str, dict[str, str | None]] = {
+    "svg": {"Date": None, "Creator": "volbench"},
+    "png": {"Software": "volbench"},
+    "pdf": {"CreationDate": None, "Creator": "volbench", "Producer": "volbench"},
+}
+_FONT = "'DejaVu Sans'"
+_REFERENCE = re.compile(r'(\bid="|href="#|url\(#)')
 
 
 def draw(plot: Plot, *, theme: str = "light", font_size: float | None = None) -> Figure:
@@ -67,7 +74,9 @@ def draw(plot: Plot, *, theme: str = "light", font_size: float | None = None) ->
         note = figure.text(
             0,
             0,
-            fill(printable(caption + "." * bool(caption)), int(plot.width_in * 126 / font_size)),
+            fill(
+                printable(caption + ("." if caption else "")), int(plot.width_in * 126 / font_size)
+            ),
             va="bottom",
             fontsize=points(8),
             color=chosen.colours["muted"],
@@ -178,15 +187,6 @@ def _name_at_right(axes: Axes, mark: ReferenceLine, looks: Looks) -> None:
         annotation_clip=False,
         color=looks.colour(mark.series),
     )
-
-
-_METADATA: dict[str, dict[str, str | None]] = {
-    "svg": {"Date": None, "Creator": "volbench"},
-    "png": {"Software": "volbench"},
-    "pdf": {"CreationDate": None, "Creator": "volbench", "Producer": "volbench"},
-}
-_FONT = "'DejaVu Sans'"
-_REFERENCE = re.compile(r'(\bid="|href="#|url\(#)')
 
 
 def save(

@@ -91,11 +91,19 @@ _FONTS = (
     *("Noto Sans CJK SC", "Noto Sans CJK JP", "Noto Sans SC", "WenQuanYi Zen Hei"),
     *("Droid Sans Fallback", "PingFang SC", "Hiragino Sans", "Microsoft YaHei", "Malgun Gothic"),
 )
+_FONT_PT = 9.0  # Of most letters; the size of all others is in proportion to it
+_CHARACTER_IN = 0.07  # Width of a letter at `_FONT_PT`
+_PER_TICK_IN = {"x": 0.9, "y": 0.28}
+_TIME_STEPS_S = (
+    *(0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30),
+    *(60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 86400),
+)
+_MARGIN = 0.6  # Room beside the outermost categories
 
 
 @cache
 def fonts() -> Mapping[str, frozenset[int]]:
-    """Return those of the fonts that are installed, with the code points of their letters."""
+    """Return the installed fonts among some, with the code points of their letters."""
     installed = {entry.name for entry in fontManager.ttflist}
     paths = {name: fontManager.findfont(name) for name in _FONTS if name in installed}
     return MappingProxyType(
@@ -107,9 +115,6 @@ def without_letters(text: str) -> bool:
     """Return whether a text has printable characters that no installed font has."""
     known = frozenset().union(*fonts().values())
     return any(char.isprintable() and ord(char) not in known for char in text)
-
-
-_FONT_PT = 9.0  # Of most letters; the size of all others is in proportion to it
 
 
 def points(size: float) -> float:
@@ -171,15 +176,6 @@ class Looks:
 def looks_of(plot: Plot, theme: Theme) -> Looks:
     """Return the looks of a plot's series."""
     return Looks(theme, {series.key: series for series in plot.series})
-
-
-_CHARACTER_IN = 0.07  # Width of a letter at `_FONT_PT`
-_PER_TICK_IN = {"x": 0.9, "y": 0.28}
-_TIME_STEPS_S = (
-    *(0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30),
-    *(60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 86400),
-)
-_MARGIN = 0.6  # Room beside the outermost categories
 
 
 def set_scales(axes: Axes, panel: Panel, *, width_in: float, height_in: float) -> None:

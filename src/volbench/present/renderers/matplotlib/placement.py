@@ -29,6 +29,8 @@ _MAX_STRETCH = 2.0
 _MIN_STRETCH = 0.6  # Flatter panels have labels over each other; the picture is higher instead
 _MIN_DATA_IN = 0.9  # Width of a column of panels; the picture is wider instead
 _LABEL_IN = 0.16  # Height of a label, from the left edge of the margin to its foot
+MAX_ENTRIES = 28  # Maximum number of legend entries; the rest is counted
+_MAX_ABREAST = 6
 
 
 @dataclass(frozen=True)
@@ -211,10 +213,6 @@ def _size_in(figure: Figure, artist: Artist) -> tuple[float, float]:
 def _renderer(figure: Figure) -> RendererAgg:
     renderer: RendererAgg = figure.canvas.get_renderer()  # type: ignore[attr-defined]  # of FigureCanvasAgg
     return renderer
-
-
-MAX_ENTRIES = 28  # Maximum number of legend entries; the rest is counted
-_MAX_ABREAST = 6
 
 
 def legend_above(figure: Figure, plot: Plot, looks: Looks) -> Legend | None:
