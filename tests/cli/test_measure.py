@@ -216,7 +216,8 @@ def test_several_disks_are_measured_for_an_application(
     arguments = ["measure", "--for", "etcd", *targets, "--output", tmp_path / "out"]
     done = volbench(*arguments, "--repeat", "1", "--set", "size=46000")
     assert done.returncode in {0, 10}, done.stderr
-    answers = volbench("check", tmp_path / "out", "--junit", "-").stdout
+    judge = ("check", tmp_path / "out", "--junit", tmp_path / "junit.xml", "--json")
+    answers = volbench(*judge).stdout
     assert {row["expectation"] for row in json.loads(answers)} == {
         f"wal-{disk}.{bound}"
         for disk in ("ssd", "hdd")
