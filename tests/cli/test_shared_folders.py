@@ -345,7 +345,7 @@ def test_root_is_told_whose_folder_it_writes_into(
             ("report", imported, "--site", "--output"),
         )
     ):
-        for folder in (theirs, mine, sticky):
+        for folder in (theirs, mine, sticky) if words[0] == "import" else (theirs,):
             done = volbench(*words, folder / f"new{number}")
             assert done.returncode == 0, (words, done.stderr)
             note = f"note: {folder} belongs to the user {login_of(NOBODY)}, who can replace"

@@ -230,7 +230,7 @@ def test_a_change_is_new_in_the_night_that_finds_it(drops: Path) -> None:
     """Later it is a regression still, but not a new one."""
     states = [
         row
-        for day in range(16, 25)
+        for day in (16, 17, 24)
         for row in json.loads(
             trend(
                 drops, "--metric", "iops", "--json", "--where", f"started_utc<2026-01-{day}T12"

@@ -133,14 +133,12 @@ def test_prices_are_grouped_by_family_and_by_label(results: Path) -> None:
         assert names <= {offer["name"] for offer in json.loads(done.stdout)["offers"]}
 
 
-@pytest.mark.parametrize("ending", ["svg", "png", "pdf"])
-def test_the_chart_is_written(results: Path, tmp_path: Path, ending: str) -> None:
+def test_the_chart_is_written(results: Path, tmp_path: Path) -> None:
     """Cost against IOPS goes into a file whose ending says what it is."""
-    file = tmp_path / f"pareto.{ending}"
+    file = tmp_path / "pareto.png"
     done = run("price", results, *KAMATERA, "--unsteady", "--chart", file)
     assert done.exit_code == 0, done.output
-    start = {"svg": b"<?xml", "png": b"\x89PNG", "pdf": b"%PDF"}[ending]
-    assert file.read_bytes().startswith(start)
+    assert file.read_bytes().startswith(b"\x89PNG")
     wrong = run("price", results, *KAMATERA, "--unsteady", "--chart", tmp_path / "pareto.gif")
     assert "is not the name of an image file" in str(wrong.exception)
 
