@@ -12,7 +12,7 @@ import volbench
 from tests.command_line import call
 from tests.extensions.importer.sources import put, result_of, take
 from tests.labelled_campaigns import HOSTS, make
-from volbench.cli.campaign_list import _rates
+from volbench.cli.campaign_list import _median_rates
 
 
 @pytest.fixture(name="results")
@@ -46,7 +46,7 @@ def test_no_median_stands_for_repeats_that_differ_twofold(
     """As in the conclusion of the campaign, which says that one rate would mislead."""
     row = {"volume": "v", "job": "j", "group": "j", "direction": "read"}
     rows = ({**row, "iops": rate} for rate in rates)
-    assert [*_rates(rows)] == [f"j read: {answer}"]
+    assert [*_median_rates(rows)] == [f"j read: {answer}"]
 
 
 def test_failed_runs_have_no_rate(tmp_path: Path) -> None:
