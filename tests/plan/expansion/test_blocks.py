@@ -6,13 +6,13 @@ from collections import Counter
 
 import pytest
 
+from tests.plan.loading import load
 from volbench.errors import ProfileError
-from volbench.fio.jobs.option_table import shipped_table
 from volbench.fio.jobs.render_job import planned_files
 from volbench.model.campaign.planned_run import Campaign, Volume, VolumeKind
 from volbench.model.profile.profile_model import Profile
 from volbench.plan.expansion.expand import Terms, balanced, expand
-from volbench.plan.profile.load_profile import dump_profile, load_profile
+from volbench.plan.profile.load_profile import dump_profile
 from volbench.present.tables.plan_tables import runs_table
 
 ENGINES = """
@@ -22,11 +22,6 @@ phases: {warmup: {fill: {rw: write}}}
 jobs: {reads: {rw: randread}, writes: {rw: randwrite}}
 variants: {aio: {ioengine: libaio}, uring: {ioengine: io_uring}}
 """
-
-
-def load(text: str) -> Profile:
-    """Load a profile against the shipped table."""
-    return load_profile(text, path="p.yaml", table=shipped_table())
 
 
 def planned(profile: Profile, repeat: int) -> Campaign:
@@ -100,12 +95,6 @@ def test_the_design_is_named() -> None:
     terms = Terms(name="c", seed=1)
     volume = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")
     assert expand([stopping], {"data": volume}, terms).design == "at most 10 blocks of aio, uring"
-
-
-def test_a_dumped_profile_has_the_same_blocks() -> None:
-    """`run --like` loads what was dumped."""
-    profile = load(ENGINES)
-    assert planned(load(dump_profile(profile)), 2).runs == planned(profile, 2).runs
 
 
 @pytest.mark.parametrize(

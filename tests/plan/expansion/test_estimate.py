@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import math
-
 import pytest
 
+from tests.plan.loading import load
 from volbench.errors import InputError
-from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.campaign.planned_run import Campaign, DevicePin, Volume, VolumeKind
 from volbench.plan.expansion.estimate import (
     CAMPAIGN_S,
@@ -19,7 +17,6 @@ from volbench.plan.expansion.estimate import (
     layout_bytes,
 )
 from volbench.plan.expansion.expand import Terms, expand
-from volbench.plan.profile.load_profile import load_profile
 
 GIB = 2**30
 
@@ -27,7 +24,7 @@ GIB = 2**30
 def planned(*jobs: str, kind: VolumeKind = VolumeKind.DIRECTORY, repeat: int = 1) -> Campaign:
     """Expand jobs, each written in one line, on one volume."""
     text = "name: x\njobs:\n" + "".join(f"  j{n}: {{{job}}}\n" for n, job in enumerate(jobs))
-    profile = load_profile(text, path="p.yaml", table=shipped_table())
+    profile = load(text)
     volume = Volume(role="data", kind=kind, target="/there")
     return expand([profile], {"data": volume}, Terms(name="c", seed=1, repeat=repeat))
 
@@ -89,12 +86,6 @@ def test_deadlines_grow_with_what_takes_longer() -> None:
     assert deadlines[0] > 10
 
 
-def test_an_unknown_size_has_no_expected_end() -> None:
-    """A share of a file that may be there already gives no deadline that could be wrong."""
-    (run,) = planned("rw: read, size: 50%").runs
-    assert deadline_s(run, grace_s=10) == math.inf
-
-
 def test_a_campaign_is_the_sum_of_its_runs() -> None:
     """Repeats count; where nothing is timed there is no total."""
     whole = estimate(planned("rw: read, size: 1g, runtime: 60s", "rw: read, size: 1g", repeat=3))
@@ -152,7 +143,7 @@ jobs:
 
 def test_rounds_have_a_minimum_and_a_maximum_time() -> None:
     """Five rounds at least; the base limits the fill, the burst the writes; reads write nothing."""
-    profile = load_profile(ROUNDS, path="p.yaml", table=shipped_table())
+    profile = load(ROUNDS)
     pin = DevicePin(path="/dev/x", major=8, minor=0, size_bytes=100 * 2**20)
     volume = Volume(role="data", kind=VolumeKind.DEVICE, target="/dev/x", pin=pin)
     found = estimate(expand([profile], {"data": volume}, Terms(name="c", seed=1)))

@@ -8,23 +8,15 @@ from pathlib import Path
 import pytest
 
 from tests.fio.plain import FIO
+from tests.plan.loading import TABLE, load
 from volbench.errors import InputError
-from volbench.fio.jobs.option_table import shipped_table
 from volbench.fio.jobs.render_job import render
 from volbench.model.campaign.planned_run import Campaign, Volume, VolumeKind
 from volbench.model.profile.profile_model import Profile
 from volbench.model.profile.profile_settings import Limits
 from volbench.plan.bundled_files import profile_names, read_profile
-from volbench.plan.expansion.estimate import deadline_s, estimate, expected_s, layout_bytes
 from volbench.plan.expansion.expand import Terms, expand
 from volbench.plan.profile.load_profile import dump_profile, load_profile
-
-TABLE = shipped_table()
-
-
-def load(text: str, *settings: str) -> Profile:
-    """Load a profile against the shipped table."""
-    return load_profile(text, path="p.yaml", table=TABLE, settings=settings)
 
 
 def bundled(name: str) -> Profile:
@@ -70,12 +62,6 @@ def test_a_seed_gives_the_same_plan_again() -> None:
     assert planned(profile, seed=5).runs != planned(profile, seed=6).runs
     drawn = planned(profile, seed=None)
     assert planned(profile, seed=drawn.seed).runs == drawn.runs
-
-
-def test_each_repeat_has_other_offsets() -> None:
-    """Repeats of one job do not touch the same blocks in the same order."""
-    seeds = [run.seed for run in planned(load(PHASES), repeat=5).runs]
-    assert len(set(seeds)) == len(seeds)
 
 
 def test_ids_are_unique_over_profiles() -> None:
@@ -193,20 +179,6 @@ def test_an_override_reaches_every_job() -> None:
     assert found["a"]["runtime"] == found["s"]["runtime"] == "2s"
 
 
-def test_an_override_applies_to_one_job() -> None:
-    """JOB.option holds for that job alone."""
-    found = overridden("a.size=8k", "d.size=2m")
-    assert found["a"]["size"] == "8192"
-    assert found["t"]["size"] == str(2**30)
-    assert found["d"]["size"] == str(2 * 2**20)
-
-
-def test_an_empty_override_removes_an_option() -> None:
-    """`KEY=` leaves the option out of every job."""
-    found = overridden("runtime=")
-    assert all("runtime" not in options for options in found.values())
-
-
 def test_overrides_of_the_profile_itself() -> None:
     """repeat, order, seed, sample and limits are not fio options."""
     profile = load(
@@ -226,52 +198,3 @@ def test_overrides_of_the_profile_itself() -> None:
     )
     assert profile.limits["*"].iops == 10
     assert profile.limits["data"].bandwidth_bytes_per_s == 1e6
-
-
-@pytest.mark.parametrize(
-    "setting",
-    [
-        "size",
-        "=1",
-        "sice=4m",
-        "size=4q",
-        "z.size=1m",
-        "repeat=0",
-        "repeat=x",
-        "order=odd",
-        "seed=-1",
-        "limits.iops=-1",
-        "limits.speed=1",
-        "exec_prerun=id",
-        "filename=/etc/passwd",
-        "write_bw_log=x",
-        "sample=1ms",
-        "d.of=/dev/sda",
-        "repeat=99999999",
-    ],
-)
-def test_bad_overrides_are_named(setting: str) -> None:
-    """The message holds the setting as it was given, and a way out."""
-    with pytest.raises(InputError) as caught:
-        load(OVERRIDDEN, setting)
-    assert setting in caught.value.message
-    assert caught.value.hint
-
-
-def test_runs_and_time_of_bundled_profiles_are_estimated() -> None:
-    """Time comes from runtimes, bytes from sizes; what nothing bounds is None."""
-    campaign = planned(
-        load(
-            "name: x\ndefaults: {size: 1g, bs: 4k}\njobs:\n"
-            "  timed: {rw: randwrite, runtime: 60s, ramp_time: 5s, time_based: 1}\n"
-            "  sized: {rw: write}\n"
-        )
-    )
-    timed, sized = campaign.runs
-    assert expected_s(timed) == 65
-    assert expected_s(sized) is None
-    assert layout_bytes(timed) == 2**30
-    assert deadline_s(timed, grace_s=10) > 65 + 10
-    assert deadline_s(sized, grace_s=10) > 2**30 / 1e6
-    assert estimate(campaign).bytes_written is None
-    assert estimate(campaign).runs == 2

@@ -7,15 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.plan.expansion.planned_clients import (
-    LOCAL,
-    MIB,
-    VM1,
-    VM2,
-    device,
-    folder,
-    load,
-)
+from tests.plan.expansion.planned_clients import LOCAL, MIB, VM1, VM2, device, folder
+from tests.plan.loading import load
 from volbench.errors import InputError
 from volbench.fio.jobs.render_job import planned_files, render
 from volbench.model.campaign.host import Host, Policy
@@ -235,12 +228,6 @@ def test_each_client_in_a_directory_has_its_own_files(options: str, first: str) 
     assert "filename" in render(runs[0])
 
 
-def test_sections_of_a_client_keep_sharing_their_file() -> None:
-    """The phase after boot works on what the boot read."""
-    runs = planned(STORM, *clients_of([Client(LOCAL, 0, folder())], 2)).runs
-    assert planned_files(runs[-1]) == ("/data/c02-disk",)
-
-
 def test_files_are_not_renamed_where_a_client_is_alone() -> None:
     """Hosts, and clients with directories of their own, don't share anything."""
     runs = planned(
@@ -293,7 +280,6 @@ def test_size_is_relative_to_the_slice(size: str, expected: int) -> None:
     ("options", "words"),
     [
         ("offset: 4k", "sets offset"),
-        ("offset: 10%", "sets offset"),
         ("offset_increment: 1m, numjobs: 2", "jobs in parallel would leave"),
         ("fill_device: 1, rw: write", "beyond the slice"),
         ("size: 101m", "does not fit a slice of 104857600 bytes"),
@@ -395,12 +381,6 @@ def test_impossible_sets_of_clients_are_refused(clients: list[Client], words: st
     """Nobody, the same one twice, and one without a volume."""
     with pytest.raises(InputError, match=words):
         planned(STORM, *clients)
-
-
-def test_too_many_runs_are_refused() -> None:
-    """Clients count."""
-    with pytest.raises(InputError, match="200000 runs"):
-        planned(job("size: 1m"), *clients_of([Client(VM1, 0, folder())], 1000), repeat=200)
 
 
 @pytest.mark.parametrize(

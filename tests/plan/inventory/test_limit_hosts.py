@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.plan.inventory.reading import FILES
-from volbench.errors import InputError, InventoryError
+from volbench.errors import InventoryError
 from volbench.model.campaign.host import Inventory
 from volbench.plan.inventory import load_inventory, select
 
@@ -64,12 +64,6 @@ def test_a_limit_without_a_match(fleet: Inventory, limit: str, words: str, hint:
         select(fleet, ["vm01", limit])
     assert words in caught.value.message
     assert hint in caught.value.hint
-
-
-def test_an_invalid_range_in_a_limit(fleet: Inventory) -> None:
-    """As in an inventory."""
-    with pytest.raises(InputError, match="backwards"):
-        select(fleet, ["vm[30-02]"])
 
 
 def test_without_an_inventory_there_is_no_host_to_name() -> None:

@@ -73,11 +73,6 @@ def test_a_host_keeps_its_jump_hosts(fleet: Inventory) -> None:
     assert names_of(select(fleet, ["vm02"]).hosts)["gate"].port == 2222
 
 
-def test_a_bare_name_is_an_alias(fleet: Inventory) -> None:
-    """Without an address, ssh's own configuration says where it is."""
-    assert by_name(fleet)["alias"].address == "alias"
-
-
 def test_local_refers_to_this_machine(fleet: Inventory) -> None:
     """It has no address, and what defaults say of connections does not hold for it."""
     host = by_name(fleet)["local"]

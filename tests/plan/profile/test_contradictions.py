@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from tests.plan.loading import TABLE, load
 from volbench.errors import InputError
-from volbench.fio.jobs.option_table import shipped_table
-from volbench.model.profile.profile_model import Options, Profile
+from volbench.model.profile.profile_model import Options
 from volbench.plan.bundled_files import profile_names, read_profile
 from volbench.plan.profile.load_profile import load_profile
 
-TABLE = shipped_table()
 BOTH = "name: x\njobs: {a: {rw: write, bs: 1m, size: 64m}, d: {rw: read, bs: 1m, size: 64m}}\n"
-
-
-def load(text: str, *settings: str) -> Profile:
-    """Load a profile against the shipped table."""
-    return load_profile(text, path="p.yaml", table=TABLE, settings=settings)
 
 
 def options_after(text: str, *settings: str) -> Options:
@@ -39,11 +33,6 @@ def test_contradictions_are_reported_before_the_run(text: str, settings: list[st
         options_after(text, *settings)
     assert all(f"--set {setting}" in caught.value.message for setting in settings)
     assert ": job " in caught.value.message
-
-
-def test_settings_that_fit_only_together() -> None:
-    """What a later setting puts right is no contradiction."""
-    assert options_after(BOTH, "size=64k", "bs=4k") == {"bs": "4096", "size": "65536"}
 
 
 def test_programs_need_consent_in_settings_too() -> None:

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
 
+from tests.plan.loading import load
 from volbench.errors import ProfileError
-from volbench.fio.jobs.option_table import shipped_table
-from volbench.model.profile.profile_model import Phase, Profile
-from volbench.plan.profile.load_profile import load_profile
+from volbench.model.profile.profile_model import Phase
 from volbench.plan.profile.profile_document import profile_warnings
-
-
-def load(text: str) -> Profile:
-    """Load a profile against the shipped table."""
-    return load_profile(text, path="p.yaml", table=shipped_table())
 
 
 def problems(text: str) -> list[tuple[int, str]]:
@@ -23,16 +15,6 @@ def problems(text: str) -> list[tuple[int, str]]:
     with pytest.raises(ProfileError) as caught:
         load(text)
     return [(problem.line, problem.message) for problem in caught.value.problems]
-
-
-def test_a_matrix_is_the_whole_product() -> None:
-    """Each combination comes once, the last axis fastest, under a name of its own."""
-    axes = {"rw": ["read", "randread"], "bs": ["4k", "8k", "1m"], "iodepth": ["1", "32"]}
-    lines = "".join(f"  {name}: [{', '.join(values)}]\n" for name, values in axes.items())
-    jobs = load(f"name: x\nmatrix:\n{lines}").jobs
-    wanted = [f"{rw}-bs{bs}-iodepth{depth}" for rw, bs, depth in itertools.product(*axes.values())]
-    assert [job.name for job in jobs] == wanted
-    assert len({tuple(job.options.items()) for job in jobs}) == len(wanted)
 
 
 def test_an_exclusion_may_name_a_part() -> None:

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from tests.plan.loading import load
 from volbench.errors import ProfileError
 from volbench.fio.jobs.option_table import shipped_table
-from volbench.model.profile.profile_model import Order, Phase, Profile
+from volbench.model.profile.profile_model import Order, Phase
 from volbench.model.profile.profile_settings import Limits
 from volbench.plan.profile.load_profile import dump_profile, load_profile
-
-
-def load(text: str, *, allow_exec: bool = False) -> Profile:
-    """Load a profile against the shipped table."""
-    return load_profile(text, path="p.yaml", table=shipped_table(), allow_exec=allow_exec)
 
 
 def test_every_key_of_a_profile_is_read() -> None:
@@ -59,12 +55,6 @@ jobs:
     assert warm.options["runtime"] == "10s"
     assert (a.role, a.note) == ("os", "hello")
     assert a.limits == Limits(bandwidth_bytes_per_s=float(2**30))
-
-
-def test_limits_may_apply_to_every_role() -> None:
-    """Limits without a role hold for all."""
-    profile = load("name: x\nlimits: {iops: 10}\njobs: {a: {rw: read}}\n")
-    assert profile.limits == {"*": Limits(iops=10)}
 
 
 def test_matrix_is_every_combination_but_the_excluded() -> None:
