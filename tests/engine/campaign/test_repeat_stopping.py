@@ -159,24 +159,15 @@ def test_until_and_set_are_named_as_they_were_typed(ended: dict[str, Path]) -> N
     settings = ["--set", "repeat.until=5%", "--set", "repeat.max=4"]
     planned = call(*arguments(fixed, fixed.parent / "none", *settings, "--dry-run"))
     assert "(6 to 8 runs)" in planned.stdout, planned.stderr
-    run, at = arguments(fixed, fixed.parent / "none"), ["--on", str(fixed.parent), "--dry-run"]
+    run = arguments(fixed, fixed.parent / "none")
+    measure = ["measure", "--on", str(fixed.parent), "--dry-run", "--repeat", "4"]
     for words, named in (
-        (
-            [*run, "--set=repeat=4", "--set=repeat.until=5%"],
-            "--set repeat=4 --set repeat.until=5%: repeat",
-        ),
-        (
-            ["measure", *at, "--for", "etcd", "--repeat", "4", "--set", "repeat.until=3%"],
-            "--set repeat=4 --set repeat.until=3%: repeat",
-        ),
-        (
-            ["measure", *at, "--repeat", "4", "--set", "repeat.until=3%"],
-            "--set repeat=4 --set repeat.until=3%: repeat",
-        ),
+        ([*run, "--set=repeat=4", "--set=repeat.until=5%"], "--set repeat=4 --set repeat.until=5%"),
+        ([*measure, "--set", "repeat.until=3%"], "--set repeat=4 --set repeat.until=3%"),
     ):
         refused = call(*words)
         assert refused.returncode == 2
-        assert f"{named}: a fixed number excludes until" in refused.stderr
+        assert f"{named}: repeat: a fixed number excludes until" in refused.stderr
 
 
 def test_clients_stop_together(tmp_path: Path) -> None:

@@ -97,18 +97,6 @@ class TestHost:
 class TestFio:
     """Which fio runs are made with."""
 
-    def test_the_installed_fio(self, executor: LocalExecutor) -> None:
-        """The path that is told can be started."""
-        path = require_fio(executor)
-        assert executor.run([path, "--version"]).stdout.startswith("fio-")
-
-    def test_a_missing_fio_is_refused(self) -> None:
-        """A machine without fio is told how to get it."""
-        with pytest.raises(FioError, match="fio is not installed on fake") as caught:
-            require_fio(FakeExecutor())
-        assert caught.value.exit_code == 5
-        assert "apt-get install fio" in caught.value.hint
-
     @pytest.mark.parametrize("version", ["fio-2.2.10", "fio-3.1", "fio-3.17", "fio-3.17-12-gabc"])
     def test_an_old_fio_is_refused(self, version: str) -> None:
         """Runs are not made with a fio whose results lack what is needed."""

@@ -16,7 +16,6 @@ from volbench.fio.jobs.render_job import render
 from volbench.model.campaign.planned_run import Run, Volume, VolumeKind
 from volbench.model.profile.profile_model import Profile
 from volbench.plan.expansion.expand import Terms, expand
-from volbench.plan.profile.load_profile import dump_profile, load_profile
 
 JOB_FILES = sorted((Path(__file__).parent / "jobfiles").glob("*.fio"))
 TABLE = shipped_table()
@@ -98,13 +97,6 @@ def test_fio_does_the_same(path: Path, tmp_path: Path) -> None:
         for folder in folders
     ]
     assert sizes[1] == sizes[0]
-
-
-@pytest.mark.parametrize("path", JOB_FILES, ids=lambda path: path.stem)
-def test_a_profile_survives_its_yaml(path: Path) -> None:
-    """What is dumped loads as the same profile."""
-    profile = _import(_read(path)).profile
-    assert load_profile(dump_profile(profile), path="mine.yaml", table=TABLE) == profile
 
 
 @pytest.mark.parametrize(

@@ -68,11 +68,9 @@ def read(logs: Sequence[Log], *, runtime_s: float | None = 4.0) -> tuple[SeriesP
         ("l_bw.1.log", ("bw", 1)),
         ("run_7_clat.12.log", ("clat", 12)),
         ("h_clat_hist.3.log", ("clat_hist", 3)),
-        ("logs/l_iops.2.log", ("iops", 2)),
         ("l_bw.log", None),
         ("l_bw.0.log", None),
         ("l_bw.1.log.fz", None),
-        ("fio.json", None),
         ("bw.1.log", None),
     ],
 )

@@ -9,7 +9,7 @@ from volbench.errors import ProfileError
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.profile.profile_model import Order, Phase
 from volbench.model.profile.profile_settings import Limits
-from volbench.plan.profile.load_profile import dump_profile, load_profile
+from volbench.plan.profile.load_profile import load_profile
 
 
 def test_every_key_of_a_profile_is_read() -> None:
@@ -138,13 +138,3 @@ def test_yaml_1_1_booleans_and_octals_are_not_misread() -> None:
     assert profile.name == "on"
     assert profile.jobs[0].name == "no"
     assert profile.jobs[0].options["offset"] == "10"
-
-
-def test_dumped_profiles_read_back() -> None:
-    """Import relies on it: YAML that volbench writes means what it was made from."""
-    profile = load(
-        "name: x\nseed: 3\ndefaults: {bs: 4k}\nlimits: {iops: 10.5}\n"
-        "phases: {warmup: {w: {rw: write, bs: null}}}\n"
-        "jobs:\n  a:\n    note: 'yes: #1'\n    sections: {s: {rw: read}, t: {bs: '8k,4k'}}\n"
-    )
-    assert load(dump_profile(profile)) == profile

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from tests.plan.loading import TABLE, load
+from tests.plan.loading import load
 from volbench.errors import InputError
 from volbench.model.profile.profile_model import Start
-from volbench.plan.profile.load_profile import dump_profile, json_schema
+from volbench.plan.profile.load_profile import dump_profile
 
 PLAIN = "name: x\njobs: {a: {rw: read, size: 1m}}\n"
 STORM = f"start: staggered\nstagger: 1.5s\nclients: 30\n{PLAIN}"
@@ -75,12 +75,3 @@ def test_one_section_is_set_by_job_and_section() -> None:
     assert cut.sections["boot"]["runtime"] is None
     with pytest.raises(InputError, match=r"no section 'later'"):
         load(PARTS, "storm.later.runtime=5m")
-
-
-def test_the_schema_has_the_keys() -> None:
-    """The JSON Schema bounds them as the loader does."""
-    schema = json_schema(TABLE)
-    properties = schema["properties"]
-    assert schema["$defs"]["Start"]["enum"] == ["together", "staggered", "sequential"]
-    assert (properties["clients"]["minimum"], properties["clients"]["maximum"]) == (1, 1000)
-    assert properties["stagger"]["type"] == ["string", "number"]
