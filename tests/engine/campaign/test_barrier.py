@@ -276,17 +276,6 @@ def test_start_is_postponed_until_every_client_has_received_it() -> None:
     assert barrier.is_final("r1", final)
 
 
-def test_client_that_is_cut_off_for_a_minute_starts_with_the_others() -> None:
-    """Its link is lost right after the start was announced: that start is postponed until then."""
-    fleet = Fleet()
-    barrier = a_ready_step(2, fleet=fleet)
-    while fleet.now_s < 60:
-        assert at(barrier, "r0") > fleet.now_s
-        fleet.now_s += POSTPONE_S
-    assert at(barrier, "r1") == at(barrier, "r0") > fleet.now_s
-    assert fleet.late == []
-
-
 @pytest.mark.parametrize(("quorum", "starts"), [(2, False), (1, True)])
 def test_client_with_an_announced_start_does_not_start_alone(
     quorum: int,

@@ -118,16 +118,11 @@ def test_probe_only_reads(tmp_path: Path) -> None:
     data.chmod(0o400)
     probe(data, tmp_path / "probe")
     assert (data.stat().st_mtime_ns, hashlib.sha256(data.read_bytes()).hexdigest()) == before
-    logs = [f"reads_{kind}.1.log" for kind in ("clat", "lat", "slat")]
-    always, kept = ("fio.json", "job.fio", "stderr"), {"first": logs, "second": logs, "zeros": []}
-    assert names_in(tmp_path / "probe") == sorted(
-        ["probe.json"]
-        + [
-            f"{name}/{file}"
-            for name in kept
-            for file in ("fio.json", "job.fio", "stderr", *kept[name])
-        ]
-    )
+    always = ("fio.json", "job.fio", "stderr")
+    logs = tuple(f"reads_{kind}.1.log" for kind in ("clat", "lat", "slat"))
+    kept = {"first": (*always, *logs), "second": (*always, *logs), "zeros": always}
+    names = [f"{step}/{name}" for step in kept for name in kept[step]]
+    assert names_in(tmp_path / "probe") == sorted(["probe.json", *names])
     assert {path.name for path in tmp_path.iterdir()} == {"data: 1", "probe"}
 
 

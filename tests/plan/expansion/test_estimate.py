@@ -181,9 +181,7 @@ def test_a_file_is_laid_out_once() -> None:
     read = "rw: read, filename: f, size: "
     assert estimate(planned(f"{read}1g", f"{read}1g", repeat=3)).bytes_written == GIB
     assert estimate(planned(f"{read}1g", f"{read}2g")).bytes_written == 3 * GIB
-    assert (
-        estimate(planned(f"{read}1g", "rw: read, filename: g, size: 1g")).bytes_written == 2 * GIB
-    )
+    assert estimate(planned(f"{read}1g", f"{read}1g".replace("f,", "g,"))).bytes_written == 2 * GIB
 
 
 def test_time_besides_the_runs_is_mentioned() -> None:

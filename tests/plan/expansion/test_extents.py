@@ -100,7 +100,6 @@ def test_a_profile_with_warming_reads_back() -> None:
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("mode: write,", "mode: wipe,", "wipe"),
         ("mode: write, ", "", "mode: is missing"),
         ("extents: 5", "extents: -1", "at least 0"),
         ("bs: 64k", "rw: read", "sets rw itself"),

@@ -61,7 +61,6 @@ def test_a_matrix_that_would_multiply_jobs_is_refused(defaults: str) -> None:
     ("options", "warnings"),
     [
         ("{rw: read, bs: 4k}", []),
-        ("{rw: read, bssplit: 4k/50:8k/50}", []),
         ("{bs: 4k}", ["rw is not set"]),
         ("{rw: read}", ["bs is not set"]),
         ("{rw: randread, bssplit: 4k/50:64k/50, rate_iops: 9}", ["rate_iops with bssplit limits"]),
@@ -71,8 +70,6 @@ def test_a_matrix_that_would_multiply_jobs_is_refused(defaults: str) -> None:
         ("{rw: read, bs: 4k, iodepth: 64}", ["fio's default, has one I/O in flight"]),
         ("{rw: read, bs: 4k, ioengine: libaio, direct: 0, iodepth: 8}", ["without direct: 1"]),
         ("{rw: read, bs: 4k, ioengine: libaio, direct: 1, iodepth: 8}", []),
-        ("{rw: read, bs: 4k, ioengine: libaio, buffered: 0, iodepth: 8}", []),
-        ("{rw: read, bs: 4k, ioengine: io_uring, iodepth: 8}", []),
         ("{rw: read, bs: 4k, ioengine: mmap, direct: 1}", ["no effect with the ioengine mmap"]),
         (
             "{rw: read, bs: 4k, ioengine: io_uring, iodepth: 4, iodepth_batch: 9}",

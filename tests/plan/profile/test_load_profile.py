@@ -104,15 +104,6 @@ def test_a_job_may_be_empty() -> None:
     assert load("name: x\ndefaults: {rw: read}\njobs:\n  a:\n  b: {}\n").jobs[0].options == {}
 
 
-def test_a_job_may_have_several_sections() -> None:
-    """Sections keep their own options; null takes an inherited one away."""
-    profile = load(
-        "name: x\njobs:\n  mix:\n    bs: 8k\n    sections:\n"
-        "      r: {rw: randread}\n      w: {rw: write, bs: null}\n"
-    )
-    assert profile.jobs[0].sections == {"r": {"rw": "randread"}, "w": {"rw": "write", "bs": None}}
-
-
 def test_programs_need_consent() -> None:
     """With --allow-exec an option that runs a program is kept."""
     text = "name: x\njobs:\n  a: {rw: read, exec_prerun: /bin/true}\n"
