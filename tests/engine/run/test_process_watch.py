@@ -52,7 +52,7 @@ def watched_to_its_end(
     *,
     deadline_s: float = 60.0,
     stop: StopRequest | None = None,
-    on_output: Callable[[str, float], object] = lambda _text, _elapsed_s: None,
+    on_output: Callable[[str, float], None] = lambda _text, _elapsed_s: None,
 ) -> Watched:
     """Watch a process until it ends."""
     stop = stop or StopRequest()
@@ -66,7 +66,7 @@ def exists(pid: int) -> bool:
 
 def test_output_and_status_arrive(tmp_path: Path) -> None:
     """What a process prints is told while it runs, and its exit status at the end."""
-    heard = []
+    heard: list[str] = []
     process = start(tmp_path, "import sys; print('hello'); sys.exit(7)")
     watched = watched_to_its_end(process, on_output=lambda text, _elapsed: heard.append(text))
     assert "".join(heard) == "hello\n"

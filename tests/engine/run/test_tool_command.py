@@ -88,7 +88,6 @@ GOOD: dict[str, tuple[Section, ...]] = {
     "verify in time": (psync(rw="write", verify="crc32c", runtime="2s", time_based="1"),),
     "create-only": (psync(rw="read", create_only=1),),
     "fsync": (psync(rw="randwrite", fsync=4, end_fsync=1),),
-    "clones": (psync(rw="write", numjobs=3),),
     "clones-grouped": (psync(rw="write", numjobs=3, group_reporting=1),),
     "sections": (null("a", rw="read"), null("b", rw="write", numjobs=2)),
     "groups": (
@@ -102,7 +101,6 @@ GOOD: dict[str, tuple[Section, ...]] = {
         null("b", rw="write", numjobs=2, group_reporting=1),
     ),
     "size-ends-before-runtime": (null(rw="read", runtime="60s"),),
-    "time-based": (null(rw="read", **TIMED),),
     "time-based-with-ramp": (null(rw="read", ramp_time="1s", **TIMED),),
     "time-based-without-runtime": (null(rw="read", time_based=1),),
     "runtimes-differ": (null("a", rw="read", **TIMED), null("b", rw="write")),

@@ -52,7 +52,6 @@ def test_the_expected_time_is_estimated(job: str, seconds: float | None) -> None
     ("job", "kind", "written"),
     [
         ("rw: write, size: 1g, numjobs: 2, loops: 3", VolumeKind.DEVICE, 6 * GIB),
-        ("rw: randread, size: 1g", VolumeKind.DEVICE, 0),
         ("rw: randread, size: 1g", VolumeKind.DIRECTORY, GIB),
         ("rw: 'randread:8', size: 1g", VolumeKind.DEVICE, 0),
         ("rw: randwrite, size: 1g, runtime: 5s, time_based: 1", VolumeKind.DEVICE, None),

@@ -104,39 +104,6 @@ def test_limits_of_job_role_and_profile() -> None:
     ]
 
 
-AKS = {
-    "test1": ("os", "1", "write", "1", "4096"),
-    "test2": ("data", "0", "write", "1", "4096"),
-    "test3": ("data", "1", "write", "1", "4096"),
-    "test4": ("data", "1", "write", "16", "4096"),
-    "test5": ("data", "1", "write", "1", "131072"),
-    "test6": ("data", "0", "write", "1", "262144"),
-    "test7": ("data", "0", "randwrite", "1", "4096"),
-    "test8": ("data", "0", "randwrite", "16", "262144"),
-    "test9": ("data", "0", "randwrite", "16", "4096"),
-}
-
-
-def test_aks_disk_equals_the_published_matrix() -> None:
-    """Global and own options are those of the article, and nothing else."""
-    runs = planned(bundled("aks-disk")).runs
-    assert [run.job for run in runs] == list(AKS)
-    for run in runs:
-        role, *values = AKS[run.job]
-        assert run.volume.role == role
-        assert run.options == {
-            "ioengine": "libaio",
-            "group_reporting": "1",
-            "thread": "1",
-            "size": str(10 * 2**30),
-            "cpus_allowed": "1",
-            "runtime": "300s",
-            "filename": "fio-test-file",
-        }
-        (section,) = run.sections
-        assert section.options == dict(zip(("direct", "rw", "iodepth", "bs"), values, strict=True))
-
-
 @pytest.mark.parametrize("name", profile_names())
 def test_the_bundled_profiles_are_valid(name: str, tmp_path: Path) -> None:
     """Each reads back from its own dump, and fio parses every job file of it."""

@@ -55,7 +55,6 @@ def test_groups_shrink_with_their_hosts(fleet: Inventory) -> None:
         ("nobody", "matches no host", ""),
         ("vm[29-31]", "there is no vm31", "range"),
         ("", "matches no host", "commas"),
-        ("vm01,", "matches no host", "commas"),
     ],
 )
 def test_a_limit_without_a_match(fleet: Inventory, limit: str, words: str, hint: str) -> None:

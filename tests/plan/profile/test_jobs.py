@@ -37,13 +37,6 @@ def test_two_combinations_of_one_name_are_reported() -> None:
     assert "already" in problems(text)[0][1]
 
 
-def test_a_matrix_and_jobs_can_be_combined() -> None:
-    """Both are measured."""
-    profile = load("name: x\nmatrix: {rw: [write], bs: [4k]}\njobs: {a: {rw: read}}\n")
-    assert {job.name for job in profile.jobs} == {"write-bs4k", "a"}
-    assert {job.phase for job in profile.jobs} == {Phase.MEASURED}
-
-
 @pytest.mark.parametrize("defaults", ["", "defaults: {ioengine: libaio}\n"])
 def test_a_matrix_that_would_multiply_jobs_is_refused(defaults: str) -> None:
     """Its jobs would run at fio's default pattern and block size."""
@@ -82,7 +75,6 @@ def test_a_matrix_that_would_multiply_jobs_is_refused(defaults: str) -> None:
         ("{rw: read, bs: 4k, numjobs: 4, rate: 1m}", ["rate applies to each of the 4 jobs"]),
         ("{rw: read, bs: 4k, numjobs: 4, filename: f}", ["the same blocks of filename: f"]),
         ("{rw: read, bs: 4k, numjobs: 4, filename: f, offset_increment: 1m}", []),
-        ("{rw: randread, bs: 4k, numjobs: 4, filename: f}", []),
         ("{rw: randread, bs: 4k, fsync: 1}", ["fsync has no effect with rw: randread"]),
         ("{rw: read, bs: 4k, rwmixread: 70}", ["does not mix directions"]),
         ("{rw: read, bs: 4k, random_distribution: 'zipf:1.2'}", ["which is sequential"]),

@@ -110,11 +110,8 @@ def test_overrides_change_rounds() -> None:
 @pytest.mark.parametrize(
     "setting",
     [
-        "rounds.max=4",
         "rounds.track=nobody.iops",
-        "rounds.track=reads.p99",
         "rounds=5",
-        "rounds.speed=1",
         "repeat=3",
         "*=",
         "writes=",
