@@ -168,33 +168,6 @@ def test_a_step_is_over_when_all_have_left() -> None:
 
 
 @pytest.mark.parametrize(("quorum", "starts"), [(3, False), (2, True), (1, True)])
-def test_a_lost_client_does_not_delay_the_others(quorum: int, starts: bool) -> None:  # noqa: FBT001 - a case
-    """The others start if they are enough; if not, each is told why, and none waits."""
-    barrier = a_step(3, quorum=quorum)
-    barrier.arrive("r0")
-    barrier.arrive("r1")
-    assert barrier.signal("r0") is None
-    barrier.leave("r2")
-    if starts:
-        confirm(barrier, "r0", "r1")
-    signal = barrier.signal("r0")
-    assert signal is not None
-    assert (signal.at_s is not None) is starts
-    if not starts:
-        assert "only 2 of 3 clients are ready: vm2" in signal.reason
-
-
-def test_a_client_that_ended_does_not_prevent_the_start_of_others() -> None:
-    """What was opened stays open, although the first has long ended."""
-    barrier = a_ready_step(2)
-    first = at(barrier, "r0")
-    assert at(barrier, "r1") == first
-    barrier.signal("r1")
-    barrier.leave("r0")
-    assert at(barrier, "r1") == first
-
-
-@pytest.mark.parametrize(("quorum", "starts"), [(3, False), (2, True), (1, True)])
 def test_a_silent_client_is_waited_for_only_so_long(quorum: int, starts: bool) -> None:  # noqa: FBT001 - a case
     """Two minutes after the last arrival the others go without it, or are told its name."""
     fleet = Fleet()

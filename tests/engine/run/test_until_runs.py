@@ -39,7 +39,7 @@ RISING = (
     "limits: {iops: 200}\n"  # kept on a busy machine too, where a latency alone is not
 )
 SLOW = "service: {read: 20ms, write: 20ms, slots: 4}"  # a busy machine keeps up with this one
-WRITES = {"rw": "randwrite", "bs": 4096, "iodepth": 4, "time_based": 1}
+WRITES: dict[str, str | int] = {"rw": "randwrite", "bs": 4096, "iodepth": 4, "time_based": 1}
 FALLING = f"name: falling\nsize: 4m\nrestored: true\n{SLOW}\ndrift: -95%\n"
 
 

@@ -153,7 +153,6 @@ REFUSED = {
     "blank before a word": ("[j]\nrw = write\n", 2),
     "no value": ("[j]\nsize\n", 2),
     "comment in a header": ("[job #1]\nsize=1m\n", 1),
-    "text behind a header": ("[job] x\nsize=1m\n", 1),
     "long line": ("[j]\nsize=1m\ndescription=" + "x" * 8200 + "\n", 3),
     "several directories": ("[j]\ndirectory=/a:/b\n", 2),
     "several devices": ("[j]\nfilename=/dev/sdy:/dev/sdz\n", 2),

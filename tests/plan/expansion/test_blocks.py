@@ -45,13 +45,6 @@ def test_arms_of_a_workload_are_adjacent_and_alternate() -> None:
     ]
 
 
-def test_preparation_and_jobs_without_arms_are_in_no_block() -> None:
-    """Only runs that have something to be compared with have a block."""
-    assert {run.job for run in planned(load(ENGINES), 1).runs if not run.block} == {"fill"}
-    plain = load(ENGINES.partition("variants")[0])
-    assert {run.block for run in planned(plain, 2).runs} == {0}
-
-
 def test_arms_of_a_block_do_the_same_in_the_same_files() -> None:
     """Random offsets and files belong to the workload, so that only the variant differs."""
     reads = [run for run in planned(load(ENGINES), 1).runs if run.job.startswith("reads")]

@@ -169,22 +169,6 @@ def test_each_number_of_clients_uses_the_same_files(options: str, shared: str, o
         assert all([name.rpartition("/")[2] for name in names] == [file] for names in first)
 
 
-def test_classes_that_take_turns_have_each_number_of_clients() -> None:
-    """The numbers are those of a class, such as the replicas of a storage class."""
-    hosts = [
-        Client(VM1.model_copy(update={"name": f"h{number}", "turn": 1 + number // 2}), 0, folder())
-        for number in range(4)
-    ]
-    terms = replace(TERMS, client_counts=(1, 2))
-    plan = expand_clients([load(job("size: 1m, rw: read"))], hosts, terms)
-    assert [[run.host for run in plan.runs if run.step == step] for step in range(1, 5)] == [
-        ["h0"],
-        ["h2"],
-        ["h0", "h1"],
-        ["h2", "h3"],
-    ]
-
-
 def test_no_two_clients_read_the_same_offsets() -> None:
     """Seeds differ from client to client and from repeat to repeat, and stay with the seed."""
     clients = two_hosts(6)

@@ -12,7 +12,7 @@ from volbench.fio.jobs.render_job import lays_out, planned_files, render, writes
 from volbench.model.campaign.planned_run import Campaign, Run
 from volbench.model.profile.profile_model import Phase
 from volbench.plan.expansion.estimate import estimate, layout_bytes
-from volbench.plan.expansion.expand import Terms, expand
+from volbench.plan.expansion.expand import Terms
 from volbench.plan.expansion.multi_client import Client, clients_of, expand_clients
 
 STORM = """
@@ -92,13 +92,6 @@ def test_the_file_is_counted_once_for_a_host() -> None:
     text = STORM.replace("rw: randrw", "rw: randread")
     fills = 4 * MIB
     assert estimate(on_hosts(4, text)).bytes_written == 2 * 6 * MIB + 4 * MIB + fills
-
-
-def test_a_single_client_has_the_same_steps() -> None:
-    """So that one client can be compared with many."""
-    runs = expand([load(STORM)], folder(), Terms(seed=1)).runs
-    assert [run.job for run in runs] == ["lay-out-base", "fill", "vm"]
-    assert [files(run) for run in runs] == [["base"], ["fill"], ["base", "overlay"]]
 
 
 def test_a_setting_shares_a_file_or_gives_each_client_its_own() -> None:

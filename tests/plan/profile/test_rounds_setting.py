@@ -40,16 +40,6 @@ def planned(profile: Profile, **terms: int) -> Campaign:
     return expand([profile], {"data": VOLUME}, Terms(name="c", seed=1, repeat=terms.get("repeat")))
 
 
-def test_every_key_of_rounds_is_read() -> None:
-    """Numbers, variables and times come out as they were meant."""
-    profile = load(FULL)
-    tracked = (
-        Track(job="writes", metric=Metric.IOPS),
-        Track(job="reads", metric=Metric.LAT_MEAN),
-    )
-    assert profile.rounds == Rounds(max_rounds=7, track=tracked)
-
-
 def test_dumped_rounds_read_back() -> None:
     """A dump holds all of it."""
     assert load(dump_profile(load(FULL))) == load(FULL)
@@ -144,12 +134,3 @@ def test_several_clients_are_refused() -> None:
         expand_clients([load(FULL)], clients, Terms(name="c", seed=1))
     entry = expand_clients([load(FULL)], clients[:1], Terms(name="c", seed=1))
     assert set(entry.rounds) == {"full"}
-
-
-def test_limits_of_the_host_take_precedence() -> None:
-    """A larger volume of another host has credits that last for another time."""
-    limits = load(FULL).limits["*"].model_copy(update={"burst_ios": 2700000.0})
-    host = Host(name="vm1", address="x", limits={"data": limits})
-    client = Client(host, 0, {"data": VOLUME})
-    campaign = expand_clients([load(FULL)], [client], Terms(name="c", seed=1))
-    assert {run.limits.burst_ios for run in campaign.runs} == {2700000.0}

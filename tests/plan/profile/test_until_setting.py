@@ -52,12 +52,6 @@ def test_every_new_key_is_read() -> None:
     )
 
 
-def test_dump_reads_back_as_the_same() -> None:
-    """What a campaign keeps of its profile is the profile."""
-    profile = load(FULL)
-    assert load(dump_profile(profile)) == profile
-
-
 def test_the_schema_accepts_it() -> None:
     """The schema knows the keys, in the file and in the dump of it."""
     validator = Draft202012Validator(json.loads(json.dumps(json_schema(TABLE))))
