@@ -21,6 +21,7 @@ from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Executor
 from volbench.model.campaign.planned_run import Extent, Run, Section, Volume, VolumeKind
 
+HERE = LocalExecutor()
 IMAGE_BYTES = 32 * 1024**2
 """Large enough for every filesystem and swap area the tests make."""
 
@@ -28,16 +29,8 @@ _FIRST_LOOP, _LOOPS, _PROCESSES = 200, 4, 250
 """Numbers of loop devices: so many for each process that runs tests."""
 
 _NEEDED = (
-    "addpart",
-    "delpart",
-    "losetup",
-    "mount",
-    "umount",
-    "mkfs.ext4",
-    "mkswap",
-    "swapon",
-    "swapoff",
-    "blkid",
+    *("addpart", "delpart", "losetup", "mount", "umount", "mkfs.ext4", "mkswap", "swapon"),
+    *("swapoff", "blkid"),
 )
 
 
@@ -232,9 +225,3 @@ def check_now(
     campaign_dir, by_sudo = consent.campaign_dir, consent.by_sudo
     state = look_at(executor, questions, campaign_dir=campaign_dir, by_sudo=by_sudo)
     check_run(run, state, files=files, consent=consent, ours=ours, opened=opened)
-
-
-@pytest.fixture
-def executor() -> LocalExecutor:
-    """Hand out this machine."""
-    return LocalExecutor()

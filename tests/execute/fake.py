@@ -135,8 +135,6 @@ class FakeExecutor(LocalBase):
     edges: dict[str, str] = field(default_factory=dict)
     free: int = 1024**4  # bytes free on every filesystem
     ran: list[tuple[str, ...]] = field(default_factory=list)  # argv of each program run or started
-    timeouts_s: list[float] = field(default_factory=list)  # time limit of each program run
-    started_in: list[str] = field(default_factory=list)  # working directory of each process started
 
     shared_locks: SharedLocks | None = None
 
@@ -189,7 +187,7 @@ class FakeExecutor(LocalBase):
         if answer is None:
             raise _missing(argv)
         self.ran.append(tuple(argv))
-        self.timeouts_s.append(timeout_s)
+        del timeout_s
         return answer(tuple(argv))
 
     def start(
@@ -208,9 +206,8 @@ class FakeExecutor(LocalBase):
             raise _missing(argv)
         self.ran.append(tuple(argv))
         self.files[stderr] = ""
-        del supervision, on_intent
+        del cwd, supervision, on_intent
         self.write_files(files or {})
-        self.started_in.append(cwd)
         return begin(tuple(argv))
 
     def find(self, handle: str, *, followed: Sequence[str] = ()) -> FakeProcess:
@@ -267,10 +264,6 @@ class FakeExecutor(LocalBase):
         if found is None or found.kind != "block":
             return "not a block device"
         return self.busy.get(self.real_path(path), "")
-
-    def free_bytes(self, path: str) -> int:
-        """Return the scripted free space for any path."""
-        return self.free if path else 0
 
     def remove(self, path: str) -> None:
         """Remove a scripted file, if it exists."""
@@ -338,7 +331,7 @@ class ScriptedSnapshot(Snapshot):
 
     def free_bytes(self, path: str) -> int:
         """Return the scripted free space."""
-        return self._executor.free_bytes(path)
+        return self._executor.free if path else 0
 
     def which(self, program: str) -> str:
         """Return the path of a scripted program."""

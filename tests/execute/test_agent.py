@@ -196,13 +196,6 @@ def test_an_agent_that_was_killed_is_called_so() -> None:
         AgentClient(killed).ask(Request(clock))
 
 
-def test_a_login_shell_that_runs_nothing_is_quoted() -> None:
-    """The user sees what it printed."""
-    end = ProgramEnd(1, "This account is currently not available.\n")
-    with pytest.raises(TransportError, match="did not start Python: This account is"):
-        AgentClient(ScriptedChannel(end=end)).ask(Request(clock))
-
-
 def test_a_banner_does_not_hide_what_a_login_shell_said() -> None:
     """The reason follows it, and a table has room for 200 characters."""
     end = ProgramEnd(1, "Welcome to this machine.\n" * 50 + "Permission to run it is denied.\n")

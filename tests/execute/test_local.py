@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import time
 from pathlib import Path
 from unittest import mock
@@ -66,22 +65,6 @@ def test_a_process_leads_its_session_and_has_its_own_temporary_folder(tmp_path: 
     assert group == session == process.pid
 
 
-def test_a_signal_reaches_the_whole_group(tmp_path: Path) -> None:
-    """Children of a process are ended with it."""
-    process = EXECUTOR.start(
-        ["sh", "-c", "sleep 1000 & echo $!; wait"],
-        cwd=str(tmp_path),
-        stderr=str(tmp_path / "stderr"),
-    )
-    text = ""
-    while "\n" not in text:
-        assert process.wait(0.01) is None
-        text += process.read_output()
-    process.signal(signal.SIGKILL)
-    assert _ended(process) == -signal.SIGKILL
-    assert _is_gone(int(text))
-
-
 def test_a_character_may_arrive_in_two_parts(tmp_path: Path) -> None:
     """Output is cut anywhere, and still read as whole characters; broken bytes are replaced."""
     gate = tmp_path / "gate"
@@ -108,18 +91,6 @@ def test_large_output_does_not_block_the_program(tmp_path: Path) -> None:
     )
     assert _ended(process) == 0
     assert len(process.read_output()) == 1_000_000
-
-
-def test_relative_paths_are_those_of_the_controller(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A campaign folder may be given as a relative path; the supervisor works elsewhere."""
-    monkeypatch.chdir(tmp_path)
-    Path("run").mkdir()
-    process = EXECUTOR.start(["sh", "-c", "pwd; echo bad >&2"], cwd="run", stderr="run/stderr")
-    assert process.wait(60) == 0
-    assert process.read_output() == f"{tmp_path}/run\n"
-    assert (tmp_path / "run" / "stderr").read_text() == "bad\n"
 
 
 def test_standard_error_that_can_not_be_written_is_reported(tmp_path: Path) -> None:

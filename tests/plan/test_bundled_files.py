@@ -6,34 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from volbench.cli.measure import APPLICATIONS
 from volbench.errors import InputError
-from volbench.plan.bundled_files import profile_names, read_profile
-
-
-def test_the_promised_profiles_are_there() -> None:
-    """Each of them is bundled."""
-    promised = {
-        "aks-disk",
-        "quick",
-        "iodepth-sweep",
-        "block-size-sweep",
-        "oltp",
-        "dd-bias",
-        "multi-file",
-        "warmup-curve",
-        "boot-storm",
-        "boot-storm-linux",
-        "snia-iops",
-        "snia-throughput",
-        "snia-latency",
-        "snia-latency-histogram",
-        "snia-write-saturation",
-        "cloud-lite",
-        "burst-drain",
-        *APPLICATIONS,
-    }
-    assert promised <= set(profile_names())
+from volbench.plan.bundled_files import read_profile
 
 
 def test_a_file_is_read_by_its_path(tmp_path: Path) -> None:
@@ -57,9 +31,9 @@ def test_a_misspelt_name_gets_a_suggestion() -> None:
     assert "quick" in caught.value.hint
 
 
-@pytest.mark.parametrize("path", ["a" * 5000, "a/" * 3000, "."])
+@pytest.mark.parametrize("path", ["a" * 5000, "a/" * 3000])
 def test_an_impossible_path_is_reported(path: str) -> None:
-    """Too long a name or a folder is no traceback."""
+    """Too long a name is no traceback."""
     with pytest.raises(InputError) as caught:
         read_profile(path)
     assert caught.value.hint

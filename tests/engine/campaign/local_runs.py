@@ -17,12 +17,15 @@ from volbench.store.consent import create_signed_campaign
 from volbench.store.layout import Layout
 
 
+def stored(folder: Path, campaign: Campaign) -> Layout:
+    """Store a plan."""
+    provenance = Provenance(volbench_version="0", python_version="3")
+    return create_signed_campaign(folder, Archive(campaign=campaign, provenance=provenance))
+
+
 def run(folder: Path, campaign: Campaign, events: list[Event] | None = None) -> Layout:
     """Run a plan on this machine."""
-    archive = Archive(
-        campaign=campaign, provenance=Provenance(volbench_version="0", python_version="3")
-    )
-    layout = create_signed_campaign(folder, archive)
+    layout = stored(folder, campaign)
     execute(layout, campaign, require_fio(LocalExecutor()), [] if events is None else events)
     return layout
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.campaign.local_runs import execute, run
+from tests.engine.campaign.local_runs import execute, run, stored
 from volbench.engine.campaign.campaign_state import UNFINISHED, Settings
 from volbench.engine.guard.volume_targets import find_volume
 from volbench.engine.hosts.host_facts import require_fio
@@ -17,8 +17,7 @@ from volbench.model.campaign.event import Event, Notice
 from volbench.model.campaign.host import Policy
 from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section
 from volbench.model.profile.profile_model import Start
-from volbench.store.archive import Archive, Provenance
-from volbench.store.consent import create_signed_campaign, seal_of
+from volbench.store.consent import seal_of
 from volbench.store.journal import Journal, read_history
 from volbench.store.layout import Layout
 from volbench.store.log_files import open_log
@@ -160,10 +159,7 @@ def test_a_client_that_fails_early(tmp_path: Path, data: Path, policy: Policy) -
 def test_a_program_that_cannot_start_fails_its_run(tmp_path: Path, data: Path) -> None:
     """That is no lost machine: each run is told as failed, and the next one is tried."""
     campaign = a_campaign(data, 1, steps=2)
-    archive = Archive(
-        campaign=campaign, provenance=Provenance(volbench_version="0", python_version="3")
-    )
-    layout = create_signed_campaign(tmp_path / "c", archive)
+    layout = stored(tmp_path / "c", campaign)
     with pytest.raises(CampaignError, match="2 of 2 runs failed"):
         execute(layout, campaign, "/no/such/fio", [])
 

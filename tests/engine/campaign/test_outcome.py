@@ -36,10 +36,3 @@ def test_runs_whose_pods_are_removed_are_not_resumed(left: tuple[str, ...], hint
     with pytest.raises(CampaignError) as caught:
         check_finished(end, Path("c"), total=4, are_hosts_kept=False)
     assert hint in caught.value.hint
-
-
-def test_the_only_run_is_counted_in_the_singular() -> None:
-    """No message says "1 runs"."""
-    with pytest.raises(CampaignError) as caught:
-        check_finished(CampaignEnded((), ("a",), (), ()), Path("c"), total=1)
-    assert caught.value.message == "1 of 1 run failed"

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.engine.campaign.local_runs import stored
 from volbench.engine.campaign import campaign_engine, campaign_state
 from volbench.engine.campaign.campaign_engine import run_campaign
 from volbench.engine.campaign.campaign_state import Settings
@@ -18,8 +19,6 @@ from volbench.execute.local import LocalExecutor
 from volbench.model.campaign.event import Event, HostSilent, Notice
 from volbench.model.campaign.host import Host, Policy
 from volbench.model.campaign.planned_run import Campaign, Run, Section, Volume, VolumeKind
-from volbench.store.archive import Archive, Provenance
-from volbench.store.consent import create_signed_campaign
 
 HUNG_S = 3600.0
 """Longer than any timeout here: the host does not come back."""
@@ -87,7 +86,7 @@ def test_hung_host_is_waited_for_as_long_as_a_silent_client(
         hosts=tuple(hosts),
         policy=policy,
     )
-    layout = create_signed_campaign(tmp_path / "c", archive_of(campaign))
+    layout = stored(tmp_path / "c", campaign)
     connected = [
         ConnectedHost(host, executor)
         for host, executor in zip(hosts, [LocalExecutor("near"), hung], strict=True)
@@ -108,9 +107,3 @@ def test_hung_host_is_waited_for_as_long_as_a_silent_client(
     assert {event.host for event in events if isinstance(event, HostSilent)} == {"away"}
     notices = [event.message for event in events if isinstance(event, Notice)]
     assert any("away does not answer" in message for message in notices) != is_needed
-
-
-def archive_of(campaign: Campaign) -> Archive:
-    """Return the archive of a plan without runs."""
-    provenance = Provenance(volbench_version="0", python_version="3", hosts=(), volumes=())
-    return Archive(campaign=campaign, provenance=provenance, profiles={})

@@ -120,15 +120,6 @@ def test_a_volume_that_gets_faster_is_never_steady(ended: dict[str, Path]) -> No
     assert "steady state not achieved in 6 rounds" in said(folder)
 
 
-@pytest.mark.parametrize("name", ["clean", "rising"])
-def test_frames_and_the_engine_give_the_same_verdicts(ended: dict[str, Path], name: str) -> None:
-    """What an analyst computes from the frame is what ended the rounds."""
-    opened = api.open_campaign(ended[name])
-    rounds = opened.campaign.rounds["short"]
-    found = determination(opened.summary(), rounds, profile="short")
-    assert found.words in said(ended[name])
-
-
 def test_each_run_shows_its_reason(ended: dict[str, Path], volbench: Volbench) -> None:
     """`show --runs` gives the reason beside each run; the table gives it once."""
     made = steady_at(ended["clean"])

@@ -8,15 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.analyse.findings.conftest import a_run, a_view, found, summary_row
+from tests.analyse.findings.conftest import a_run
 from volbench.engine.conditioning.run_preparation import reads_blocks, sample_blocks
 from volbench.execute.agent import block_reads
 from volbench.execute.agent.block_reads import thin_share
 from volbench.execute.local import LocalExecutor
 from volbench.model.campaign.planned_run import Run, Volume, VolumeKind
 from volbench.model.profile.profile_model import Phase
-from volbench.model.results.finding import Severity
-from volbench.model.results.provenance import BlockSample, VolumeFacts
+from volbench.model.results.provenance import VolumeFacts
 
 SIZE = 4 << 20
 
@@ -68,24 +67,3 @@ def test_a_thin_volume_knows_what_is_mapped() -> None:
     """The status line of device mapper has the length and the mapped sectors."""
     assert thin_share("0 1000 thin 250 999") == 0.75
     assert thin_share("0 1000 linear 8:16 0") is None
-
-
-@pytest.mark.parametrize(
-    ("blocks", "severity"),
-    [
-        (BlockSample(sampled=64, zeros=64), Severity.INVALID),
-        (BlockSample(sampled=64, zeros=8), Severity.WARNING),
-        (BlockSample(unmapped_share=0.9, reported_by="the NBD server"), Severity.INVALID),
-        (BlockSample(sampled=64, zeros=1), None),
-        (BlockSample(problem="denied"), None),
-    ],
-)
-def test_the_finding_names_holes_and_zeros(blocks: BlockSample, severity: Severity | None) -> None:
-    """Reads of empty blocks are invalid although no cold-volume probe was asked for."""
-    run = a_run({"rw": "randread"})
-    view = a_view(run, summary=[summary_row(run, direction="read")], device=[])
-    assert view.volume is not None
-    facts = view.volume.model_copy(update={"blocks": blocks})
-    view = a_view(run, summary=[summary_row(run, direction="read")], device=[], volume=facts)
-    entries = found(view, rule="never-written")
-    assert [entry.severity for entry in entries] == ([severity] if severity else [])

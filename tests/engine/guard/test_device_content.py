@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.conftest import IMAGE_BYTES, Disks, call, refusal
+from tests.engine.conftest import HERE, IMAGE_BYTES, Disks, call, refusal
 from volbench.engine.hosts.described_volumes import Content, content_of, look_at_volume
 from volbench.execute.agent import files
 from volbench.execute.agent.partition_tables import Region, read_table
@@ -91,7 +91,7 @@ TABLES: dict[str, Callable[[Path], int]] = {
     ],
 )
 def test_partitions_that_the_kernel_has_not_scanned_are_examined(
-    executor: LocalExecutor, disks: Disks, table: str, kind: str
+    disks: Disks, table: str, kind: str
 ) -> None:
     """A loop device without -P shows no partitions, and the image has them all the same."""
     image = disks.image()
@@ -105,34 +105,32 @@ def test_partitions_that_the_kernel_has_not_scanned_are_examined(
         put(image, offset + start, data)
     device = disks.attach(image)
     assert not list(Path("/sys/block", Path(device).name).glob("loop*p*"))
-    found = refusal(executor, device)
+    found = refusal(HERE, device)
     assert kind in found
     assert "8 MiB" in found or "12 MiB" in found
-    assert refusal(executor, device, wipe=True) == ""
+    assert refusal(HERE, device, wipe=True) == ""
 
 
 @pytest.mark.root
 @pytest.mark.parametrize("table", TABLES)
-def test_a_partition_table_alone_is_content(
-    executor: LocalExecutor, disks: Disks, table: str
-) -> None:
+def test_a_partition_table_alone_is_content(disks: Disks, table: str) -> None:
     """Empty partitions are a layout that somebody made."""
     image = disks.image()
     TABLES[table](image)
     device = disks.attach(image)
     kind = "gpt" if table.startswith("gpt") else "dos"
-    assert refusal(executor, device) == f"{device} holds partition table {kind}"
+    assert refusal(HERE, device) == f"{device} holds partition table {kind}"
 
 
 @pytest.mark.root
-def test_a_scanned_partition_is_not_listed_twice(executor: LocalExecutor, disks: Disks) -> None:
+def test_a_scanned_partition_is_not_listed_twice(disks: Disks) -> None:
     """The kernel's partition and that of the table are the same."""
     image = disks.image()
     write_mbr(image, mbr_entry(0x83, 2048, IMAGE_BYTES // 512 - 4096))
     device = disks.attach(image)
     part = disks.partition(device)
     disks.format(part)
-    assert str(content_at(executor, device)) == f"partition table dos; {part}: ext4"
+    assert str(content_at(HERE, device)) == f"partition table dos; {part}: ext4"
 
 
 def read_from(data: bytes) -> Callable[[int, int], bytes]:

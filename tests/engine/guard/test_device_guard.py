@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.conftest import IMAGE_BYTES, Disks, call, refusal
+from tests.engine.conftest import HERE, IMAGE_BYTES, Disks, call, refusal
 from volbench.engine.guard.volume_targets import find_volume
 from volbench.execute.agent.block_devices import Devices
 from volbench.execute.agent.mounts import number_under
 from volbench.execute.agent.snapshot import Snapshot
-from volbench.execute.local import LocalExecutor
 from volbench.model.campaign.planned_run import DevicePin, VolumeKind
 
 pytestmark = pytest.mark.root
@@ -23,66 +22,58 @@ def is_mounted_at(point: Path, reason: str) -> bool:
     return " is mounted" in reason and reason.endswith(f": {point}")
 
 
-def test_an_allowed_device_passes(executor: LocalExecutor, disks: Disks) -> None:
+def test_an_allowed_device_passes(disks: Disks) -> None:
     """A free device that the user named may be overwritten."""
-    assert refusal(executor, disks.attach()) == ""
+    assert refusal(HERE, disks.attach()) == ""
 
 
-def test_a_device_with_a_filesystem_needs_a_second_consent(
-    executor: LocalExecutor, disks: Disks
-) -> None:
+def test_a_device_with_a_filesystem_needs_a_second_consent(disks: Disks) -> None:
     """What is on a device may be overwritten only if its user also said so."""
     device = disks.attach()
     disks.format(device)
-    assert refusal(executor, device) == f"{device} holds ext4"
-    assert refusal(executor, device, wipe=True) == ""
-    assert refusal(executor, device, wipe=True, allow=[]) == f"job j would overwrite {device}"
+    assert refusal(HERE, device) == f"{device} holds ext4"
+    assert refusal(HERE, device, wipe=True) == ""
+    assert refusal(HERE, device, wipe=True, allow=[]) == f"job j would overwrite {device}"
 
 
-def test_a_device_needs_permission(executor: LocalExecutor, disks: Disks) -> None:
+def test_a_device_needs_permission(disks: Disks) -> None:
     """A free device that the user did not name is refused, also when another one is named."""
     device, other = disks.attach(), disks.attach()
     for allow in ([], [other], ["/"], [""], [device + "x"], [str(Path(device).name)]):
-        assert refusal(executor, device, allow=allow) == f"job j would overwrite {device}"
+        assert refusal(HERE, device, allow=allow) == f"job j would overwrite {device}"
 
 
-def test_permission_is_given_by_any_name_of_the_device(
-    executor: LocalExecutor, disks: Disks, tmp_path: Path
-) -> None:
+def test_permission_is_given_by_any_name_of_the_device(disks: Disks, tmp_path: Path) -> None:
     """A symlink such as those in /dev/disk/by-id names the device on both sides."""
     device, link = disks.attach(), tmp_path / "by-id"
     link.symlink_to(device)
-    assert refusal(executor, device, allow=[str(link)]) == ""
-    assert refusal(executor, str(link), allow=[device]) == ""
-    assert refusal(executor, str(link), allow=[]) == f"job j would overwrite {link}"
+    assert refusal(HERE, device, allow=[str(link)]) == ""
+    assert refusal(HERE, str(link), allow=[device]) == ""
+    assert refusal(HERE, str(link), allow=[]) == f"job j would overwrite {link}"
     node = tmp_path / "node"
     os.mknod(node, 0o600 | 0o060000, Path(device).stat().st_rdev)
-    assert refusal(executor, device, allow=[str(node)]) == f"job j would overwrite {device}"
+    assert refusal(HERE, device, allow=[str(node)]) == f"job j would overwrite {device}"
 
 
-def test_permission_for_a_disk_does_not_include_its_partitions(
-    executor: LocalExecutor, disks: Disks
-) -> None:
+def test_permission_for_a_disk_does_not_include_its_partitions(disks: Disks) -> None:
     """Each device is named by itself."""
     disk = disks.attach()
     part = disks.partition(disk)
-    assert refusal(executor, part, allow=[disk]) == f"job j would overwrite {part}"
-    assert refusal(executor, disk, allow=[part]) == f"job j would overwrite {disk}"
-    assert refusal(executor, part) == ""
-    assert refusal(executor, disk) == ""
+    assert refusal(HERE, part, allow=[disk]) == f"job j would overwrite {part}"
+    assert refusal(HERE, disk, allow=[part]) == f"job j would overwrite {disk}"
+    assert refusal(HERE, part) == ""
+    assert refusal(HERE, disk) == ""
 
 
-def test_reading_needs_no_permission(executor: LocalExecutor, disks: Disks) -> None:
+def test_reading_needs_no_permission(disks: Disks) -> None:
     """A Run that only reads may read a device, even a mounted one."""
     device = disks.attach()
     disks.format(device)
     disks.mount(device)
-    assert refusal(executor, device, writes=False, allow=[]) == ""
+    assert refusal(HERE, device, writes=False, allow=[]) == ""
 
 
-def test_a_mounted_device_is_refused_by_every_name(
-    executor: LocalExecutor, disks: Disks, tmp_path: Path
-) -> None:
+def test_a_mounted_device_is_refused_by_every_name(disks: Disks, tmp_path: Path) -> None:
     """A mounted device is known by its number: no symlink, node or spelling hides it."""
     device = disks.attach()
     disks.format(device)
@@ -91,22 +82,22 @@ def test_a_mounted_device_is_refused_by_every_name(
     link.symlink_to(device)
     os.mknod(node, 0o600 | 0o060000, Path(device).stat().st_rdev)
     for name in (device, str(link), str(node), f"/dev/../dev/{Path(device).name}"):
-        assert is_mounted_at(point, refusal(executor, name))
+        assert is_mounted_at(point, refusal(HERE, name))
 
 
-def test_a_bind_mount_is_a_mount(executor: LocalExecutor, disks: Disks) -> None:
+def test_a_bind_mount_is_a_mount(disks: Disks) -> None:
     """A device stays in use through a bind mount after its own mount is gone."""
     device = disks.attach()
     disks.format(device)
     first = disks.mount(device)
     second = disks.mount(str(first), "--bind")
     disks.unmount(first)
-    assert is_mounted_at(second, refusal(executor, device))
+    assert is_mounted_at(second, refusal(HERE, device))
     disks.unmount(second)
-    assert refusal(executor, device, wipe=True) == ""
+    assert refusal(HERE, device, wipe=True) == ""
 
 
-def test_a_mount_point_with_a_blank_is_recognised(executor: LocalExecutor, disks: Disks) -> None:
+def test_a_mount_point_with_a_blank_is_recognised(disks: Disks) -> None:
     """A mount point with a blank in its name is read as it is."""
     device = disks.attach()
     disks.format(device)
@@ -115,64 +106,64 @@ def test_a_mount_point_with_a_blank_is_recognised(executor: LocalExecutor, disks
     folder.mkdir()
     call("mount", "--move", str(point), str(folder))
     try:
-        assert is_mounted_at(folder, refusal(executor, device))
+        assert is_mounted_at(folder, refusal(HERE, device))
     finally:
         call("umount", str(folder))
 
 
-def test_a_disk_with_a_mounted_partition_is_refused(executor: LocalExecutor, disks: Disks) -> None:
+def test_a_disk_with_a_mounted_partition_is_refused(disks: Disks) -> None:
     """The disk, and the partition itself, are in use."""
     disk = disks.attach()
     part = disks.partition(disk)
     disks.format(part)
     point = disks.mount(part)
     for device in (disk, part):
-        assert is_mounted_at(point, refusal(executor, device))
+        assert is_mounted_at(point, refusal(HERE, device))
 
 
-def test_swap_is_refused(executor: LocalExecutor, disks: Disks, tmp_path: Path) -> None:
+def test_swap_is_refused(disks: Disks, tmp_path: Path) -> None:
     """A device that holds swapped memory is in use, by whatever name."""
     device, link = disks.attach(), tmp_path / "link"
     link.symlink_to(device)
     disks.swap(device)
     for name in (device, str(link)):
-        assert refusal(executor, name) == f"{name} is in use as swap, or one of its partitions is"
+        assert refusal(HERE, name) == f"{name} is in use as swap, or one of its partitions is"
 
 
-def test_a_disk_with_swap_on_a_partition_is_refused(executor: LocalExecutor, disks: Disks) -> None:
+def test_a_disk_with_swap_on_a_partition_is_refused(disks: Disks) -> None:
     """Swap on a partition makes the whole disk one in use."""
     disk = disks.attach()
     disks.swap(disks.partition(disk))
-    assert refusal(executor, disk) == f"{disk} is in use as swap, or one of its partitions is"
+    assert refusal(HERE, disk) == f"{disk} is in use as swap, or one of its partitions is"
 
 
-def test_a_device_under_a_loop_device_is_refused(executor: LocalExecutor, disks: Disks) -> None:
+def test_a_device_under_a_loop_device_is_refused(disks: Disks) -> None:
     """A loop device on a device does not show among its holders, and still uses it."""
     device = disks.attach()
     upper = disks.attach(Path(device))
     name = Path(upper).name
-    assert refusal(executor, device) == f"{device} is in use by the loop device {name}"
+    assert refusal(HERE, device) == f"{device} is in use by the loop device {name}"
 
 
-def test_a_device_held_by_a_process_is_refused(executor: LocalExecutor, disks: Disks) -> None:
+def test_a_device_held_by_a_process_is_refused(disks: Disks) -> None:
     """A program that opened the device exclusively keeps it."""
     device = disks.attach()
     descriptor = os.open(device, os.O_RDONLY | os.O_EXCL)
     try:
-        assert refusal(executor, device).startswith(f"{device} cannot be opened exclusively: ")
+        assert refusal(HERE, device).startswith(f"{device} cannot be opened exclusively: ")
     finally:
         os.close(descriptor)
-    assert refusal(executor, device) == ""
+    assert refusal(HERE, device) == ""
 
 
-def test_a_read_only_device_is_refused(executor: LocalExecutor, disks: Disks) -> None:
+def test_a_read_only_device_is_refused(disks: Disks) -> None:
     """A device that can't be written is no target for a run that writes."""
     device = disks.attach(None, "--read-only")
-    assert refusal(executor, device) == f"{device} is read-only"
-    assert refusal(executor, device, writes=False) == ""
+    assert refusal(HERE, device) == f"{device} is read-only"
+    assert refusal(HERE, device, writes=False) == ""
 
 
-def test_the_root_disk_is_refused(executor: LocalExecutor, tmp_path: Path) -> None:
+def test_the_root_disk_is_refused(tmp_path: Path) -> None:
     """No leave opens the way to the disk under /."""
     snapshot = Snapshot()
     under = Devices(snapshot).of_path("/")
@@ -182,12 +173,10 @@ def test_the_root_disk_is_refused(executor: LocalExecutor, tmp_path: Path) -> No
         link.symlink_to(device.node)
         for name in (device.node, str(link)):
             expected = f"{name} is the disk of /, or part of it"
-            assert refusal(executor, name) in {expected, f"{name} is read-only"}
+            assert refusal(HERE, name) in {expected, f"{name} is read-only"}
 
 
-def test_the_disk_under_the_campaign_folder_is_refused(
-    executor: LocalExecutor, disks: Disks
-) -> None:
+def test_the_disk_under_the_campaign_folder_is_refused(disks: Disks) -> None:
     """Results are not written over, though their folder does not exist yet."""
     disk = disks.attach()
     part = disks.partition(disk)
@@ -196,14 +185,12 @@ def test_the_disk_under_the_campaign_folder_is_refused(
     campaign = str(point / "not" / "yet")
     for device in (disk, part):
         assert (
-            refusal(executor, device, campaign_dir=campaign)
+            refusal(HERE, device, campaign_dir=campaign)
             == f"{device} is the disk of the campaign folder, or part of it"
         )
 
 
-def test_the_disk_under_an_image_under_the_campaign_folder_is_refused(
-    executor: LocalExecutor, disks: Disks
-) -> None:
+def test_the_disk_under_an_image_under_the_campaign_folder_is_refused(disks: Disks) -> None:
     """The campaign folder is followed through a loop device down to the disk with its image."""
     lower = disks.attach()
     disks.format(lower)
@@ -216,16 +203,16 @@ def test_the_disk_under_an_image_under_the_campaign_folder_is_refused(
     campaign = str(disks.mount(upper) / "campaign")
     for device in (lower, upper):
         assert (
-            refusal(executor, device, campaign_dir=campaign)
+            refusal(HERE, device, campaign_dir=campaign)
             == f"{device} is the disk of the campaign folder, or part of it"
         )
 
 
-def test_a_device_that_changed_its_size_is_refused(executor: LocalExecutor, disks: Disks) -> None:
+def test_a_device_that_changed_its_size_is_refused(disks: Disks) -> None:
     """A device must be what it was when the campaign was planned, for reading too."""
     image = disks.image()
     device = disks.attach(image)
-    volume = find_volume(executor, role="data", target=device)
+    volume = find_volume(HERE, role="data", target=device)
     with image.open("r+b") as file:
         file.truncate(IMAGE_BYTES * 2)
     call("losetup", "--set-capacity", device)
@@ -233,55 +220,51 @@ def test_a_device_that_changed_its_size_is_refused(executor: LocalExecutor, disk
         f"{device} is not the device that was planned: "
         f"size in bytes was {IMAGE_BYTES}, is {IMAGE_BYTES * 2}"
     )
-    assert refusal(executor, volume) == expected
-    assert refusal(executor, volume, writes=False) == expected
+    assert refusal(HERE, volume) == expected
+    assert refusal(HERE, volume, writes=False) == expected
 
 
-def test_a_name_that_resolves_to_another_device_is_refused(
-    executor: LocalExecutor, disks: Disks, tmp_path: Path
-) -> None:
+def test_a_name_that_resolves_to_another_device_is_refused(disks: Disks, tmp_path: Path) -> None:
     """A symlink that was turned since the plan does not lead a run to another disk."""
     first, second, link = disks.attach(), disks.attach(), tmp_path / "link"
     link.symlink_to(first)
-    volume = find_volume(executor, role="data", target=str(link))
+    volume = find_volume(HERE, role="data", target=str(link))
     link.unlink()
     link.symlink_to(second)
-    assert refusal(executor, volume, allow=[first, second, str(link)]).startswith(
+    assert refusal(HERE, volume, allow=[first, second, str(link)]).startswith(
         f"{link} is not the device that was planned: device number was "
     )
 
 
-def test_a_device_that_went_away_is_refused(
-    executor: LocalExecutor, disks: Disks, tmp_path: Path
-) -> None:
+def test_a_device_that_went_away_is_refused(disks: Disks, tmp_path: Path) -> None:
     """A device that was unplugged, or whose name is a file now, is refused before fio sees it."""
     device, link = disks.attach(), tmp_path / "link"
     link.symlink_to(device)
-    volume = find_volume(executor, role="data", target=str(link))
+    volume = find_volume(HERE, role="data", target=str(link))
     link.unlink()
-    assert refusal(executor, volume, writes=False) == f"{link} no longer exists"
+    assert refusal(HERE, volume, writes=False) == f"{link} no longer exists"
     link.write_text("", encoding="utf-8")
-    assert refusal(executor, volume) == f"{link} is not a block device"
+    assert refusal(HERE, volume) == f"{link} is not a block device"
 
 
-def test_a_detached_device_is_refused(executor: LocalExecutor, disks: Disks) -> None:
+def test_a_detached_device_is_refused(disks: Disks) -> None:
     """A loop device without a file has no capacity."""
     device = disks.attach()
-    volume = find_volume(executor, role="data", target=device)
+    volume = find_volume(HERE, role="data", target=device)
     call("losetup", "-d", device)
-    assert refusal(executor, volume) == f"{device} is a block device without capacity"
+    assert refusal(HERE, volume) == f"{device} is a block device without capacity"
 
 
 @pytest.mark.parametrize("field", ["serial", "model", "major", "minor"])
-def test_every_part_of_the_pin_counts(executor: LocalExecutor, disks: Disks, field: str) -> None:
+def test_every_part_of_the_pin_counts(disks: Disks, field: str) -> None:
     """A device that differs in one part of its identity is another device."""
-    volume = find_volume(executor, role="data", target=disks.attach())
+    volume = find_volume(HERE, role="data", target=disks.attach())
     assert volume.kind is VolumeKind.DEVICE
     assert isinstance(volume.pin, DevicePin)
     changed = {"serial": "X1", "model": "X2", "major": 1, "minor": 200}[field]
     pin = volume.pin.model_copy(update={field: changed})
     assert "is not the device that was planned" in refusal(
-        executor, volume.model_copy(update={"pin": pin})
+        HERE, volume.model_copy(update={"pin": pin})
     )
     unpinned = volume.model_copy(update={"pin": None})
-    assert "it was not identified when" in refusal(executor, unpinned)
+    assert "it was not identified when" in refusal(HERE, unpinned)

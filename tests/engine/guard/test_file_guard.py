@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.conftest import Disks, attach_loop, call, refusal
+from tests.engine.conftest import HERE, Disks, attach_loop, call, refusal
 from tests.execute.fake import FakeExecutor
 from volbench.engine.guard.run_guard import RESERVE_BYTES, check_room, check_space
 from volbench.engine.guard.volume_targets import find_volume
 from volbench.errors import RefusedError
-from volbench.execute.local import LocalExecutor
 from volbench.model.campaign.planned_run import Volume, VolumeKind
 
 
@@ -25,25 +24,25 @@ def folder(tmp_path: Path) -> Path:
     return path
 
 
-def test_a_fresh_file_passes(executor: LocalExecutor, folder: Path) -> None:
+def test_a_fresh_file_passes(folder: Path) -> None:
     """A new file in a folder destroys nothing."""
-    assert refusal(executor, str(folder), files=[str(folder / "new")], allow=[]) == ""
+    assert refusal(HERE, str(folder), files=[str(folder / "new")], allow=[]) == ""
     new = str(folder / "new")
-    assert refusal(executor, new, files=[new], allow=[]) == ""
+    assert refusal(HERE, new, files=[new], allow=[]) == ""
 
 
-def test_a_folder_that_is_a_symlink_passes(executor: LocalExecutor, folder: Path) -> None:
+def test_a_folder_that_is_a_symlink_passes(folder: Path) -> None:
     """A volume may be named by a symlink; its files are inside what that leads to."""
     link = folder.parent / "link"
     link.symlink_to(folder)
-    assert refusal(executor, str(link), files=[str(link / "new")], allow=[]) == ""
+    assert refusal(HERE, str(link), files=[str(link / "new")], allow=[]) == ""
 
 
-def test_a_file_of_our_own_passes(executor: LocalExecutor, folder: Path) -> None:
+def test_a_file_of_our_own_passes(folder: Path) -> None:
     """What volbench made in this campaign it may write again."""
     path = folder / "made"
     path.write_text("x", encoding="utf-8")
-    assert refusal(executor, str(folder), files=[str(path)], allow=[], made=[str(path)]) == ""
+    assert refusal(HERE, str(folder), files=[str(path)], allow=[], made=[str(path)]) == ""
 
 
 @pytest.mark.parametrize(
@@ -62,18 +61,13 @@ def test_a_file_of_our_own_passes(executor: LocalExecutor, folder: Path) -> None
 )
 @pytest.mark.parametrize("is_folder", [False, True])
 def test_a_users_file_is_only_overwritten_in_place(
-    executor: LocalExecutor,
-    folder: Path,
-    options: dict[str, str],
-    problem: str,
-    *,
-    is_folder: bool,
+    folder: Path, options: dict[str, str], problem: str, *, is_folder: bool
 ) -> None:
     """With unlink fio removes a file, and a short one anyway: consent is to its content only."""
     path = folder / "precious"
     path.write_bytes(bytes(1000))
     found = refusal(
-        executor,
+        HERE,
         str(folder if is_folder else path),
         files=[str(path)],
         allow=[str(path)],
@@ -81,40 +75,40 @@ def test_a_users_file_is_only_overwritten_in_place(
     )
     assert problem in found
     assert bool(problem) is bool(found)
-    made = refusal(executor, str(path), files=[str(path)], made=[str(path)], options=options)
+    made = refusal(HERE, str(path), files=[str(path)], made=[str(path)], options=options)
     assert made == ""
 
 
-def test_a_foreign_file_needs_permission(executor: LocalExecutor, folder: Path) -> None:
+def test_a_foreign_file_needs_permission(folder: Path) -> None:
     """A file that stood there before is refused until it is named itself."""
     path, link = folder / "precious", folder.parent / "alias"
     path.write_text("x", encoding="utf-8")
     link.symlink_to(path)
     expected = f"{path} exists and was not created by volbench: it would be overwritten"
     for allow in ([], [str(folder)], ["/"], [path.name]):
-        assert refusal(executor, str(folder), files=[str(path)], allow=allow) == expected
+        assert refusal(HERE, str(folder), files=[str(path)], allow=allow) == expected
     for allow in ([str(path)], [str(link)]):
-        assert refusal(executor, str(folder), files=[str(path)], allow=allow) == ""
-    assert refusal(executor, str(path), files=[str(path)], allow=[]) == expected
-    assert refusal(executor, str(path), files=[str(path)]) == ""
+        assert refusal(HERE, str(folder), files=[str(path)], allow=allow) == ""
+    assert refusal(HERE, str(path), files=[str(path)], allow=[]) == expected
+    assert refusal(HERE, str(path), files=[str(path)]) == ""
 
 
-def test_the_second_of_two_files_is_checked(executor: LocalExecutor, folder: Path) -> None:
+def test_the_second_of_two_files_is_checked(folder: Path) -> None:
     """Every file of a run is looked at."""
     path = folder / "precious"
     path.write_text("x", encoding="utf-8")
     files = [str(folder / "new"), str(path)]
-    assert refusal(executor, str(folder), files=files).startswith(f"{path} exists")
+    assert refusal(HERE, str(folder), files=files).startswith(f"{path} exists")
 
 
-def test_reading_a_foreign_file_passes(executor: LocalExecutor, folder: Path) -> None:
+def test_reading_a_foreign_file_passes(folder: Path) -> None:
     """A Run that only reads needs no leave."""
     path = folder / "precious"
     path.write_text("x", encoding="utf-8")
-    assert refusal(executor, str(path), files=[str(path)], writes=False, allow=[]) == ""
+    assert refusal(HERE, str(path), files=[str(path)], writes=False, allow=[]) == ""
 
 
-def test_a_symlink_is_not_written_through(executor: LocalExecutor, folder: Path) -> None:
+def test_a_symlink_is_not_written_through(folder: Path) -> None:
     """A symlink as a file is refused, though volbench or its user know it."""
     path, link, dangling = folder / "precious", folder / "link", folder / "dangling"
     path.write_text("x", encoding="utf-8")
@@ -125,7 +119,7 @@ def test_a_symlink_is_not_written_through(executor: LocalExecutor, folder: Path)
         for target in (folder, name):
             assert (
                 refusal(
-                    executor,
+                    HERE,
                     str(target),
                     files=[str(name)],
                     allow=[str(name), str(path)],
@@ -135,7 +129,7 @@ def test_a_symlink_is_not_written_through(executor: LocalExecutor, folder: Path)
             )
 
 
-def test_a_file_outside_its_folder_is_refused(executor: LocalExecutor, folder: Path) -> None:
+def test_a_file_outside_its_folder_is_refused(folder: Path) -> None:
     """Neither a symlink nor dots nor a whole path lead out of the volume, for reading either."""
     outside = folder.parent / "outside"
     outside.mkdir()
@@ -144,33 +138,31 @@ def test_a_file_outside_its_folder_is_refused(executor: LocalExecutor, folder: P
     for name in ("door/file", "../outside/file", "../data-too/file"):
         path = str(folder / name)
         for writes in (True, False):
-            message = refusal(executor, str(folder), files=[path], writes=writes)
+            message = refusal(HERE, str(folder), files=[path], writes=writes)
             assert message.startswith(f"{path} leads outside its volume, to {folder.parent}")
 
 
-def test_a_path_that_is_not_a_regular_file_is_refused(
-    executor: LocalExecutor, folder: Path
-) -> None:
+def test_a_path_that_is_not_a_regular_file_is_refused(folder: Path) -> None:
     """Pipes and folders in the place of a file are refused, for reading too."""
     os.mkfifo(folder / "pipe")
     (folder / "folder").mkdir()
     for writes in (True, False):
         for name, what in (("pipe", "not a regular file"), ("folder", "a folder")):
             path = str(folder / name)
-            message = refusal(executor, str(folder), files=[path], writes=writes)
+            message = refusal(HERE, str(folder), files=[path], writes=writes)
             assert message == f"{path} is {what}"
 
 
-def test_a_missing_folder_is_refused(executor: LocalExecutor, folder: Path) -> None:
+def test_a_missing_folder_is_refused(folder: Path) -> None:
     """A folder that went away since the plan is not recreated on the disk of its parent."""
-    volume = find_volume(executor, role="data", target=str(folder))
-    file = find_volume(executor, role="data", target=str(folder / "file"))
+    volume = find_volume(HERE, role="data", target=str(folder))
+    file = find_volume(HERE, role="data", target=str(folder / "file"))
     folder.rmdir()
     expected = f"there is no folder {folder}: fio would create it and fill the disk of its parent"
     for gone in (volume, file):
         for writes in (True, False):
             path = str(folder / "file")
-            assert refusal(executor, gone, files=[path], writes=writes) == expected
+            assert refusal(HERE, gone, files=[path], writes=writes) == expected
 
 
 def test_a_missing_mount_is_refused() -> None:
@@ -195,23 +187,23 @@ def test_a_missing_mount_is_refused() -> None:
     assert refusal(machine, "/data 1", files=["/data 1/new"]) == ""
 
 
-def test_a_folder_among_devices_is_refused(executor: LocalExecutor) -> None:
+def test_a_folder_among_devices_is_refused() -> None:
     """A folder of /dev is memory; a filesystem that is mounted further down is a folder."""
     volume = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/dev/pts/..")
-    message = refusal(executor, volume, files=["/dev/new"])
+    message = refusal(HERE, volume, files=["/dev/new"])
     assert message == "/dev/pts/.. is not a block device but a file in memory below /dev"
     with tempfile.TemporaryDirectory(dir="/dev/shm") as folder:
-        assert refusal(executor, folder, files=[f"{folder}/new"]) == ""
+        assert refusal(HERE, folder, files=[f"{folder}/new"]) == ""
 
 
 @pytest.mark.parametrize("writes", [True, False])
-def test_an_export_is_overwritten_only_by_name(executor: LocalExecutor, *, writes: bool) -> None:
+def test_an_export_is_overwritten_only_by_name(*, writes: bool) -> None:
     """What an NBD server exports may be somebody's disk."""
     uri = "nbd://host/export"
     expected = f"job j would overwrite {uri}" if writes else ""
     for allow in ([], ["nbd://host/other"]):
-        assert refusal(executor, uri, writes=writes, allow=allow) == expected
-    assert refusal(executor, uri, writes=writes) == ""
+        assert refusal(HERE, uri, writes=writes, allow=allow) == expected
+    assert refusal(HERE, uri, writes=writes) == ""
 
 
 def test_unreadable_mounts_are_refused(folder: Path) -> None:
@@ -240,12 +232,12 @@ def test_space_is_checked_with_a_reserve() -> None:
     check_room(machine, "/data/new", needed_bytes=0)
 
 
-def test_space_is_that_of_the_filesystem(executor: LocalExecutor, folder: Path) -> None:
+def test_space_is_that_of_the_filesystem(folder: Path) -> None:
     """The room is looked up where the file will be, though its folders do not exist yet."""
     there = str(folder / "not" / "yet" / "file")
-    check_room(executor, there, needed_bytes=1)
+    check_room(HERE, there, needed_bytes=1)
     with pytest.raises(RefusedError, match="needs 1024 TiB"):
-        check_room(executor, there, needed_bytes=2**50)
+        check_room(HERE, there, needed_bytes=2**50)
 
 
 class TestInUse:
@@ -253,9 +245,7 @@ class TestInUse:
 
     pytestmark = pytest.mark.root
 
-    def test_a_file_under_a_loop_device_is_refused(
-        self, executor: LocalExecutor, disks: Disks
-    ) -> None:
+    def test_a_file_under_a_loop_device_is_refused(self, disks: Disks) -> None:
         """The image of a disk in use is refused, by a hard link to it too, until it is detached."""
         image = disks.image()
         other = image.with_name("other")
@@ -263,13 +253,13 @@ class TestInUse:
         device = attach_loop(image)
         try:
             for path in (str(image), str(other)):
-                message = refusal(executor, path, files=[path], made=[path])
+                message = refusal(HERE, path, files=[path], made=[path])
                 assert message == f"{path} is in use by the loop device {Path(device).name}"
         finally:
             call("losetup", "-d", device)
-        assert refusal(executor, str(image), files=[str(image)]) == ""
+        assert refusal(HERE, str(image), files=[str(image)]) == ""
 
-    def test_a_swap_file_is_refused(self, executor: LocalExecutor, disks: Disks) -> None:
+    def test_a_swap_file_is_refused(self, disks: Disks) -> None:
         """A file that holds swapped memory is refused though it is allowed."""
         device = disks.attach()
         disks.format(device)
@@ -277,18 +267,16 @@ class TestInUse:
         path.write_bytes(bytes(4 * 1024**2))
         path.chmod(0o600)
         disks.swap(str(path))
-        message = refusal(executor, str(path), files=[str(path)])
+        message = refusal(HERE, str(path), files=[str(path)])
         assert message == f"{path} is in use as swap"
 
-    def test_a_device_inside_a_folder_is_refused(
-        self, executor: LocalExecutor, disks: Disks, folder: Path
-    ) -> None:
+    def test_a_device_inside_a_folder_is_refused(self, disks: Disks, folder: Path) -> None:
         """A device node in the place of a file is refused, and so is a symlink to a device."""
         device = disks.attach()
         os.mknod(folder / "node", 0o600 | 0o060000, Path(device).stat().st_rdev)
         (folder / "link").symlink_to(device)
         node, link = str(folder / "node"), str(folder / "link")
-        assert refusal(executor, str(folder), files=[node]) == f"{node} is a block device"
+        assert refusal(HERE, str(folder), files=[node]) == f"{node} is a block device"
         for writes in (True, False):
-            message = refusal(executor, str(folder), files=[link], writes=writes)
+            message = refusal(HERE, str(folder), files=[link], writes=writes)
             assert message == f"{link} leads outside its volume, to {device}"

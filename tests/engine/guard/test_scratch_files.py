@@ -39,6 +39,13 @@ def scratch_from(journal: Journal, tmp_path: Path, *, allow: Sequence[str] = ())
     )
 
 
+def write_in_run(scratch: Scratch, path: Path) -> None:
+    """Let a run make a file."""
+    scratch.expect([str(path)])
+    path.write_text("data")
+    scratch.settle([str(path)])
+
+
 def run_in(folder: Path) -> Run:
     """Return a run of one file in a directory."""
     volume = Volume(role="data", kind=VolumeKind.DIRECTORY, target=str(folder))
@@ -47,11 +54,8 @@ def run_in(folder: Path) -> Run:
 
 def test_files_created_by_a_run_are_removed(tmp_path: Path, journal: Journal) -> None:
     """A file that was not there before its run is volbench's, and goes at the end."""
-    path = tmp_path / "made"
-    scratch = scratch_from(journal, tmp_path)
-    scratch.expect([str(path)])
-    path.write_text("data")
-    scratch.settle([str(path)])
+    path, scratch = tmp_path / "made", scratch_from(journal, tmp_path)
+    write_in_run(scratch, path)
     assert scratch.owns(str(path))
     assert scratch.remove() == ()
     assert not path.exists()
@@ -90,11 +94,8 @@ def test_a_file_that_replaced_a_scratch_file_is_kept(
 
 def test_a_new_file_with_the_same_inode_is_another_file(tmp_path: Path, journal: Journal) -> None:
     """ext4 gives the inode of a removed file to the next one: the time of birth tells them."""
-    path = tmp_path / "made"
-    scratch = scratch_from(journal, tmp_path)
-    scratch.expect([str(path)])
-    path.write_text("data")
-    scratch.settle([str(path)])
+    path, scratch = tmp_path / "made", scratch_from(journal, tmp_path)
+    write_in_run(scratch, path)
     inode = path.stat().st_ino
     for _ in range(20):
         path.unlink()
@@ -123,10 +124,7 @@ def test_fio_may_replace_a_file_once_in_a_run(tmp_path: Path, journal: Journal) 
 def test_ownership_survives_a_crash(tmp_path: Path, journal: Journal) -> None:
     """A later controller knows from the journal what an earlier one made."""
     path = tmp_path / "made"
-    first = scratch_from(journal, tmp_path)
-    first.expect([str(path)])
-    path.write_text("data")
-    first.settle([str(path)])
+    write_in_run(scratch_from(journal, tmp_path), path)
     later = scratch_from(journal, tmp_path)
     assert later.owns(str(path))
     later.remove()
@@ -241,9 +239,7 @@ def test_a_filesystem_is_known_by_its_folder_whatever_its_device_number(
     placed = scratch.place(run_in(point))
     assert placed is not None
     (path,) = planned_files(placed)
-    scratch.expect([path])
-    Path(path).write_text("data")
-    scratch.settle([path])
+    write_in_run(scratch, Path(path))
     disks.unmount(point)
     if now != "none":
         second = disks.attach(image if now == "same" else None)

@@ -7,76 +7,69 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.conftest import Disks, call, refusal
+from tests.engine.conftest import HERE, Disks, call, refusal
 from tests.engine.machines import Server
-from volbench.execute.local import LocalExecutor
 
 
 @pytest.mark.root
-def test_an_image_attached_twice(executor: LocalExecutor, disks: Disks) -> None:
+def test_an_image_attached_twice(disks: Disks) -> None:
     """An image that is mounted through one loop device is in use through the other."""
     image = disks.image()
     first, second = disks.attach(image), disks.attach(image)
-    assert refusal(executor, second) == ""
+    assert refusal(HERE, second) == ""
     disks.format(first)
     point = disks.mount(first)
     for device in (first, second):
-        assert refusal(executor, device).endswith(
-            f"is mounted, or one of its partitions is: {point}"
-        )
+        assert refusal(HERE, device).endswith(f"is mounted, or one of its partitions is: {point}")
 
 
 @pytest.mark.root
-def test_an_image_attached_twice_and_held_by_a_program(
-    executor: LocalExecutor, disks: Disks
-) -> None:
+def test_an_image_attached_twice_and_held_by_a_program(disks: Disks) -> None:
     """A use that no table shows, such as a mount in a container, is known to the kernel."""
     image = disks.image()
     first, second = disks.attach(image), disks.attach(image)
     descriptor = os.open(first, os.O_RDONLY | os.O_EXCL)
     try:
-        assert "cannot be opened exclusively" in refusal(executor, second)
+        assert "cannot be opened exclusively" in refusal(HERE, second)
     finally:
         os.close(descriptor)
 
 
 @pytest.mark.root
-def test_a_loop_device_on_a_mounted_device(executor: LocalExecutor, disks: Disks) -> None:
+def test_a_loop_device_on_a_mounted_device(disks: Disks) -> None:
     """Writing to a loop device writes to the device that it is on."""
     lower = disks.attach()
     disks.format(lower)
     upper = disks.attach(Path(lower))
     point = disks.mount(lower)
-    assert refusal(executor, upper).endswith(f"is mounted, or one of its partitions is: {point}")
+    assert refusal(HERE, upper).endswith(f"is mounted, or one of its partitions is: {point}")
 
 
 @pytest.mark.root
-def test_a_partition_in_use_by_another_name_of_its_disk(
-    executor: LocalExecutor, disks: Disks
-) -> None:
+def test_a_partition_in_use_by_another_name_of_its_disk(disks: Disks) -> None:
     """Partitions at the same place of the same image are the same."""
     image = disks.image()
     first, second = disks.attach(image), disks.attach(image)
     used, other = disks.partition(first), disks.partition(second)
     disks.swap(used)
     for device in (other, second):
-        assert "is in use as swap" in refusal(executor, device)
+        assert "is in use as swap" in refusal(HERE, device)
 
 
 @pytest.mark.root
-def test_an_extended_partition(executor: LocalExecutor, disks: Disks) -> None:
+def test_an_extended_partition(disks: Disks) -> None:
     """The kernel shows two sectors of an extended partition: the table of the logical ones."""
     disk = disks.attach()
     call("addpart", disk, "1", "2048", "2")
     try:
-        assert "is an extended partition" in refusal(executor, f"{disk}p1")
-        assert refusal(executor, disk) == ""
+        assert "is an extended partition" in refusal(HERE, f"{disk}p1")
+        assert refusal(HERE, disk) == ""
     finally:
         call("delpart", disk, "1")
 
 
 @pytest.mark.root
-def test_loop_devices_on_parts_of_a_disk(executor: LocalExecutor, disks: Disks) -> None:
+def test_loop_devices_on_parts_of_a_disk(disks: Disks) -> None:
     """A partition that a loop device shows is followed down from the whole disk."""
     disk = disks.attach()
     part = disks.partition(disk)
@@ -84,21 +77,19 @@ def test_loop_devices_on_parts_of_a_disk(executor: LocalExecutor, disks: Disks) 
     upper = disks.attach(Path(part))
     disks.format(upper)
     point = disks.mount(upper)
-    assert refusal(executor, whole).endswith(f"is mounted, or one of its partitions is: {point}")
+    assert refusal(HERE, whole).endswith(f"is mounted, or one of its partitions is: {point}")
 
 
 @pytest.mark.root
-def test_a_part_of_a_disk_that_a_program_holds_under_another_name(
-    executor: LocalExecutor, disks: Disks
-) -> None:
+def test_a_part_of_a_disk_that_a_program_holds_under_another_name(disks: Disks) -> None:
     """A loop device on a partition is a part of a loop device on the disk."""
     disk = disks.attach()
     whole = disks.attach(Path(disk))
     part = disks.attach(Path(disks.partition(disk)))
-    assert refusal(executor, part) == ""
+    assert refusal(HERE, part) == ""
     descriptor = os.open(whole, os.O_RDONLY | os.O_EXCL)
     try:
-        assert f"cannot be opened exclusively as {whole}" in refusal(executor, part)
+        assert f"cannot be opened exclusively as {whole}" in refusal(HERE, part)
     finally:
         os.close(descriptor)
 

@@ -16,15 +16,12 @@ from volbench.engine.hosts.described_volumes import (
     look_at,
 )
 from volbench.errors import TransportError
-from volbench.execute.agent import volumes
-from volbench.execute.agent.facts import survey
 from volbench.execute.agent.volumes import (
     DescribedDevice,
     DescribedHost,
     DescribedVolume,
     VolumeQuestion,
     describe_volumes,
-    file_identities,
 )
 from volbench.execute.protocol import Executor
 from volbench.execute.typed_operations import checked_answer
@@ -73,18 +70,6 @@ def test_a_malformed_description_is_refused(damage: Callable[[Answer], None]) ->
     damage(answer)
     with pytest.raises(TransportError, match="fake answers describe_volumes with"):
         checked_answer(describe_volumes, answer, host="fake")
-
-
-@pytest.mark.parametrize("answer", [None, [], {"kernel": 6}, "text"])
-@pytest.mark.parametrize("operation", [survey, file_identities, volumes.describe_files])
-def test_other_malformed_answers_are_refused(
-    answer: object, operation: Callable[..., object]
-) -> None:
-    """A host that answers with something else is an error of the connection."""
-    if answer == [] and operation is not survey:
-        return
-    with pytest.raises(TransportError, match="fake answers"):
-        checked_answer(operation, answer, host="fake")
 
 
 @pytest.mark.parametrize(

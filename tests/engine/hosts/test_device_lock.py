@@ -9,6 +9,7 @@ from socket import gethostname
 
 import pytest
 
+from tests.engine.campaign.local_runs import stored
 from tests.engine.conftest import Disks, call
 from volbench.engine.hosts.device_lock import (
     device_holder,
@@ -27,8 +28,8 @@ from volbench.model.campaign.planned_run import (
     Volume,
     VolumeKind,
 )
-from volbench.store.archive import Archive, Provenance, hold_campaign
-from volbench.store.consent import create_signed_campaign, hold_copies
+from volbench.store.archive import hold_campaign
+from volbench.store.consent import hold_copies
 
 EXECUTOR = LocalExecutor()
 MAJOR = 4094
@@ -84,9 +85,7 @@ def test_the_second_campaign_is_refused() -> None:
 def test_a_shared_file_system_is_reported_once(tmp_path: Path) -> None:
     """With the folder and host of the other campaign, if this user started it here."""
     other = a_campaign(1, 1)
-    provenance = Provenance(volbench_version="0", python_version="3")
-    archive = Archive(campaign=other, provenance=provenance)
-    layout = create_signed_campaign(tmp_path / "my other", archive)
+    layout = stored(tmp_path / "my other", other)
     shared = {f"vm{n}": {"/data": [other.key]} for n in range(4)}
     with hold_copies(layout, other.key):
         with hold_campaign(layout):

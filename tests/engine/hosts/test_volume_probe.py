@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.conftest import IMAGE_BYTES, Disks
+from tests.engine.conftest import HERE, IMAGE_BYTES, Disks
 from tests.engine.machines import GIB, Server
 from tests.execute.fake import FakeExecutor
 from volbench.engine.guard.run_guard import describe_device
@@ -16,7 +16,6 @@ from volbench.engine.guard.volume_targets import find_volume, probe_volume
 from volbench.engine.hosts.host_facts import probe_host, require_fio
 from volbench.errors import FioError, InputError, RefusedError
 from volbench.execute.agent.files import FileStat
-from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Completed
 from volbench.model.campaign.planned_run import VolumeKind
 
@@ -25,16 +24,12 @@ def _fio_that_says(text: str, *, status: int = 0, stderr: str = "") -> FakeExecu
     return FakeExecutor(answers={"fio": lambda argv: Completed(argv, status, text, stderr)})
 
 
-OF_PODS = ("machine_type", "zone", "persistent_volume", "csi_driver", "volume_handle")
-"""Facts that only a cluster reports."""
-
-
 class TestHost:
     """What a machine is."""
 
-    def test_facts_of_this_machine_match_the_system(self, executor: LocalExecutor) -> None:
+    def test_facts_of_this_machine_match_the_system(self) -> None:
         """Facts are those that the system itself tells."""
-        facts = probe_host(executor)
+        facts = probe_host(HERE)
         memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         assert facts.host == "local"
         assert facts.kernel == os.uname().release
@@ -46,21 +41,9 @@ class TestHost:
 
     def test_a_machine_that_reports_nothing(self) -> None:
         """What is not reported stays open."""
-        facts = probe_host(FakeExecutor())
-        assert facts.model_dump() == {
-            "host": "fake",
-            "machine": facts.machine,
-            "kernel": "",
-            "os": "",
-            "cpu_model": "",
-            "cpus": 1,
-            "memory_bytes": None,
-            "memory_limit_bytes": None,
-            "fio_version": "",
-            "virtualization": "",
-            **dict.fromkeys(OF_PODS, ""),
-            "ephemeral_limit_bytes": None,
-        }
+        facts = probe_host(FakeExecutor()).model_dump()
+        assert {key for key, value in facts.items() if value} == {"host", "machine", "cpus"}
+        assert facts["cpus"] == 1
 
     def test_a_machine_is_identified_without_its_machine_id(self) -> None:
         """The machine-id is confidential: only a digest of it leaves."""
@@ -97,18 +80,6 @@ class TestHost:
 class TestFio:
     """Which fio runs are made with."""
 
-    def test_the_installed_fio(self, executor: LocalExecutor) -> None:
-        """The path that is told can be started."""
-        path = require_fio(executor)
-        assert executor.run([path, "--version"]).stdout.startswith("fio-")
-
-    def test_a_missing_fio_is_refused(self) -> None:
-        """A machine without fio is told how to get it."""
-        with pytest.raises(FioError, match="fio is not installed on fake") as caught:
-            require_fio(FakeExecutor())
-        assert caught.value.exit_code == 5
-        assert "apt-get install fio" in caught.value.hint
-
     @pytest.mark.parametrize("version", ["fio-2.2.10", "fio-3.1", "fio-3.17", "fio-3.17-12-gabc"])
     def test_an_old_fio_is_refused(self, version: str) -> None:
         """Runs are not made with a fio whose results lack what is needed."""
@@ -134,46 +105,44 @@ class TestTarget:
     """What a target is."""
 
     def test_folders_and_files_are_recognised(
-        self, executor: LocalExecutor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """Targets are told apart and made absolute; a file need not exist."""
         (tmp_path / "file").write_text("x", encoding="utf-8")
         monkeypatch.chdir(tmp_path)
         kinds = {".": VolumeKind.DIRECTORY, "file": VolumeKind.FILE, "new": VolumeKind.FILE}
         for target, kind in kinds.items():
-            volume = find_volume(executor, role="data", target=target)
+            volume = find_volume(HERE, role="data", target=target)
             assert (volume.role, volume.kind, volume.pin) == ("data", kind, None)
             assert volume.target == str(tmp_path / target)
 
     @pytest.mark.parametrize("uri", ["nbd://host:10809/disk", "nbd+unix:///?socket=/run/nbd"])
-    def test_exports_are_recognised(self, executor: LocalExecutor, uri: str) -> None:
+    def test_exports_are_recognised(self, uri: str) -> None:
         """An NBD URI stays as it is, and needs no look at this machine."""
-        volume = find_volume(executor, role="data", target=uri)
+        volume = find_volume(HERE, role="data", target=uri)
         assert (volume.kind, volume.target) == (VolumeKind.NBD, uri)
-        facts = probe_volume(executor, volume)
+        facts = probe_volume(HERE, volume)
         assert (facts.path, facts.size_bytes, facts.device) == (uri, None, "")
 
     @pytest.mark.parametrize("target", ["", "a\nb", "\x00", "/dev/sd\x1bb"])
-    def test_a_path_must_be_text(self, executor: LocalExecutor, target: str) -> None:
+    def test_a_path_must_be_text(self, target: str) -> None:
         """Control characters never get further."""
         with pytest.raises(InputError, match="is not a target for role data"):
-            find_volume(executor, role="data", target=target)
+            find_volume(HERE, role="data", target=target)
 
-    def test_a_mistyped_device_is_refused(self, executor: LocalExecutor) -> None:
+    def test_a_mistyped_device_is_refused(self) -> None:
         """A name under /dev where nothing stands is refused, not made."""
         for target in ("/dev/no-such-disk", "/dev/../dev/no-such-disk", "/dev/disk/by-id/none"):
             with pytest.raises(RefusedError, match="does not exist: fio would create a file"):
-                find_volume(executor, role="data", target=target)
+                find_volume(HERE, role="data", target=target)
         assert not Path("/dev/no-such-disk").exists()
 
-    def test_a_symlink_to_a_mistyped_device_is_refused(
-        self, executor: LocalExecutor, tmp_path: Path
-    ) -> None:
+    def test_a_symlink_to_a_mistyped_device_is_refused(self, tmp_path: Path) -> None:
         """A symlink that leads to nothing under /dev is a mistyped device."""
         link = tmp_path / "link"
         link.symlink_to("/dev/no-such-disk")
         with pytest.raises(RefusedError, match="does not exist: fio would create a file"):
-            find_volume(executor, role="data", target=str(link))
+            find_volume(HERE, role="data", target=str(link))
 
     def test_a_close_name_is_offered(self) -> None:
         """A slip of the finger gets the nearest device as an answer."""
@@ -196,7 +165,7 @@ class TestTarget:
         with pytest.raises(RefusedError, match="/dev/sdb is not a block device"):
             find_volume(machine, role="data", target="/dev/sdb")
 
-    def test_character_devices_and_pipes(self, executor: LocalExecutor, tmp_path: Path) -> None:
+    def test_character_devices_and_pipes(self, tmp_path: Path) -> None:
         """What is neither file, folder nor block device is no volume."""
         pipe = tmp_path / "pipe"
         os.mkfifo(pipe)
@@ -205,16 +174,16 @@ class TestTarget:
             (str(pipe), "a pipe or a socket"),
         ):
             with pytest.raises(RefusedError, match=f"is {what}, which cannot be measured"):
-                find_volume(executor, role="data", target=target)
+                find_volume(HERE, role="data", target=target)
 
-    def test_a_missing_folder(self, executor: LocalExecutor, tmp_path: Path) -> None:
+    def test_a_missing_folder(self, tmp_path: Path) -> None:
         """A new file needs a folder that is there: fio would make it on the backing disk."""
         for target in (tmp_path / "none" / "file", tmp_path / "none" / "deeper" / "file"):
             with pytest.raises(RefusedError, match=f"there is no folder {target.parent}") as caught:
-                find_volume(executor, role="data", target=str(target))
+                find_volume(HERE, role="data", target=str(target))
             assert "mkdir -p" in caught.value.hint
         with pytest.raises(RefusedError, match="does not exist"):
-            find_volume(executor, role="data", target=f"{tmp_path}/none/")
+            find_volume(HERE, role="data", target=f"{tmp_path}/none/")
 
     @pytest.mark.parametrize("target", ["/data", "/mnt/volume", "/media/volume"])
     def test_a_missing_mount_point(self, target: str) -> None:
@@ -283,9 +252,9 @@ class TestTarget:
 class TestVolume:
     """What stands under a volume."""
 
-    def test_a_folder_is_described(self, executor: LocalExecutor, tmp_path: Path) -> None:
+    def test_a_folder_is_described(self, tmp_path: Path) -> None:
         """A folder has the filesystem, the free bytes and the device that the system tells."""
-        facts = probe_volume(executor, find_volume(executor, role="d", target=str(tmp_path)))
+        facts = probe_volume(HERE, find_volume(HERE, role="d", target=str(tmp_path)))
         reported = subprocess.run(
             ["findmnt", "-n", "-o", "TARGET,FSTYPE", "-T", str(tmp_path)],
             capture_output=True,
@@ -336,34 +305,32 @@ class TestRealDevice:
 
     pytestmark = pytest.mark.root
 
-    def test_a_device_in_use_lists_its_users(self, executor: LocalExecutor, disks: Disks) -> None:
+    def test_a_device_in_use_lists_its_users(self, disks: Disks) -> None:
         """A loop device tells its image, its content, its mount and the backing disk."""
         image = disks.image()
         device = disks.attach(image)
         disks.format(device)
         point = disks.mount(device)
-        facts = probe_volume(executor, find_volume(executor, role="d", target=device))
+        facts = probe_volume(HERE, find_volume(HERE, role="d", target=device))
         assert facts.kind is VolumeKind.DEVICE
         assert (facts.device, facts.major) == (Path(device).name, 7)
         assert (facts.model, facts.size_bytes) == (f"file {image}", IMAGE_BYTES)
         assert (facts.filesystem, facts.mount_point, facts.content) == ("ext4", str(point), "ext4")
         assert facts.read_only is False
         assert facts.logical_block_bytes == 512
-        folder = probe_volume(executor, find_volume(executor, role="d", target=str(point)))
+        folder = probe_volume(HERE, find_volume(HERE, role="d", target=str(point)))
         assert folder.model_dump(include={"device", "model", "backing", "mount_options"}) == (
             facts.model_dump(include={"device", "model", "backing", "mount_options"})
         )
         assert folder.content == ""
         assert 0 < (folder.free_bytes or 0) < IMAGE_BYTES
 
-    def test_a_device_is_described_in_plain_english(
-        self, executor: LocalExecutor, disks: Disks
-    ) -> None:
+    def test_a_device_is_described_in_plain_english(self, disks: Disks) -> None:
         """A person sees model, size, serial and what would be lost."""
         image = disks.image()
         device = disks.attach(image)
         words = describe_device(
-            probe_volume(executor, find_volume(executor, role="d", target=device)), host="vm01"
+            probe_volume(HERE, find_volume(HERE, role="d", target=device)), host="vm01"
         )
         assert words.splitlines() == [
             "host:    vm01",
@@ -375,7 +342,7 @@ class TestRealDevice:
         ]
         disks.format(device)
         subprocess.run(["tune2fs", "-L", "backup", device], capture_output=True, check=True)
-        facts = probe_volume(executor, find_volume(executor, role="d", target=device))
+        facts = probe_volume(HERE, find_volume(HERE, role="d", target=device))
         assert describe_device(facts, host="vm01").splitlines()[-1] == 'on it:   ext4 "backup"'
         evil = facts.model_copy(update={"content": "\x1b[2Jext4"})
         assert "\x1b" not in describe_device(evil, host="vm01")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +14,7 @@ from volbench.engine.hosts.orphans import end_orphan, identify, is_alive
 from volbench.engine.run.process_watch import (
     Ending,
     StopRequest,
+    Watched,
     end_process,
     stop_on_signals,
     watch,
@@ -46,6 +47,18 @@ def start(folder: Path, program: str) -> Process:
     )
 
 
+def watched_to_its_end(
+    process: Process,
+    *,
+    deadline_s: float = 60.0,
+    stop: StopRequest | None = None,
+    on_output: Callable[[str, float], None] = lambda _text, _elapsed_s: None,
+) -> Watched:
+    """Watch a process until it ends."""
+    stop = stop or StopRequest()
+    return finish(watch(process, deadline_s=deadline_s, stop=stop, on_output=on_output))
+
+
 def exists(pid: int) -> bool:
     """Return whether a process still runs."""
     return (Path("/proc") / str(pid)).exists()
@@ -53,16 +66,9 @@ def exists(pid: int) -> bool:
 
 def test_output_and_status_arrive(tmp_path: Path) -> None:
     """What a process prints is told while it runs, and its exit status at the end."""
-    heard = []
+    heard: list[str] = []
     process = start(tmp_path, "import sys; print('hello'); sys.exit(7)")
-    watched = finish(
-        watch(
-            process,
-            deadline_s=30,
-            stop=StopRequest(),
-            on_output=lambda text, _elapsed: heard.append(text),
-        )
-    )
+    watched = watched_to_its_end(process, on_output=lambda text, _elapsed: heard.append(text))
     assert "".join(heard) == "hello\n"
     assert (watched.exit_status, watched.ending) == (7, Ending.ITSELF)
 
@@ -70,9 +76,7 @@ def test_output_and_status_arrive(tmp_path: Path) -> None:
 def test_deadline_ends_a_process(tmp_path: Path) -> None:
     """A process that is late is ended and gone."""
     process = start(tmp_path, ASLEEP)
-    watched = finish(
-        watch(process, deadline_s=0.3, stop=StopRequest(), on_output=lambda _text, _elapsed: None)
-    )
+    watched = watched_to_its_end(process, deadline_s=0.3)
     assert watched.ending is Ending.DEADLINE
     assert watched.exit_status is not None
     assert not exists(process.pid)
@@ -88,7 +92,7 @@ def test_a_second_request_kills_a_process_that_ignores_the_first(tmp_path: Path)
             stop.request()
             stop.request()
 
-    watched = finish(watch(process, deadline_s=60, stop=stop, on_output=ask_twice))
+    watched = watched_to_its_end(process, stop=stop, on_output=ask_twice)
     assert watched.ending is Ending.STOPPED
     assert watched.exit_status == -9
     assert watched.elapsed_s < 30
@@ -103,7 +107,7 @@ def test_an_error_while_watching_ends_the_process(tmp_path: Path) -> None:
         raise ArithmeticError
 
     with pytest.raises(ArithmeticError):
-        finish(watch(process, deadline_s=60, stop=StopRequest(), on_output=fail))
+        watched_to_its_end(process, on_output=fail)
     assert not exists(process.pid)
 
 
@@ -157,9 +161,7 @@ def test_another_process_with_the_same_pid_is_left_alone(tmp_path: Path) -> None
         assert not end_orphan(executor, identity | change)
     assert not end_orphan(executor, {})
     assert process.poll() is None
-    finish(
-        watch(process, deadline_s=0.0, stop=StopRequest(), on_output=lambda _text, _elapsed: None)
-    )
+    watched_to_its_end(process, deadline_s=0.0)
 
 
 @pytest.mark.parametrize(("error", "runs_on"), [(TransportError, False), (ConnectError, True)])
@@ -174,7 +176,7 @@ def test_only_a_lost_machine_keeps_its_process(
 
     try:
         with pytest.raises(error):
-            finish(watch(process, deadline_s=60, stop=StopRequest(), on_output=tell))
+            watched_to_its_end(process, on_output=tell)
         assert (process.poll() is None) is runs_on
     finally:
         end_process(process, StopRequest())

@@ -16,6 +16,7 @@ import pytest
 
 from tests.engine.campaign.virtual_runs import virtual_watch
 from tests.extensions.lab.silent_export import silent_export
+from tests.fio.runs import section
 from volbench.engine.guard.volume_targets import find_volume
 from volbench.engine.hosts.connected_host import this_machine
 from volbench.engine.run.process_watch import StopRequest
@@ -27,7 +28,7 @@ from volbench.extensions.lab.scenario import Scenario, load_scenario
 from volbench.extensions.lab.server import serve
 from volbench.ingest.run_files import read_run_output, read_status
 from volbench.model.campaign.event import Event, RunProgress
-from volbench.model.campaign.planned_run import Run, RunState, Section
+from volbench.model.campaign.planned_run import Run, RunState
 from volbench.model.profile.profile_settings import Until
 from volbench.model.results.result import Direction
 from volbench.store.layout import RunFolder
@@ -38,6 +39,7 @@ RISING = (
     "limits: {iops: 200}\n"  # kept on a busy machine too, where a latency alone is not
 )
 SLOW = "service: {read: 20ms, write: 20ms, slots: 4}"  # a busy machine keeps up with this one
+WRITES: dict[str, str | int] = {"rw": "randwrite", "bs": 4096, "iodepth": 4, "time_based": 1}
 FALLING = f"name: falling\nsize: 4m\nrestored: true\n{SLOW}\ndrift: -95%\n"
 
 
@@ -101,18 +103,7 @@ def run_until(
             profile="p",
             job="j",
             volume=find_volume(executor, role="data", target=uri),
-            sections=(
-                Section(
-                    name="j",
-                    options={
-                        "rw": "randwrite",
-                        "bs": "4096",
-                        "iodepth": "4",
-                        "time_based": "1",
-                        "runtime": f"{runtime_s}s",
-                    },
-                ),
-            ),
+            sections=(section(**WRITES, runtime=f"{runtime_s}s"),),
             device_sample_s=0,
             until=Until(window_s=10, block_s=1),
         )

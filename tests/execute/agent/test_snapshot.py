@@ -51,13 +51,14 @@ def test_a_file_is_examined_once(tmp_path: Path) -> None:
     """A file that changes between two checks of one operation is the same to both."""
     path, snapshot = tmp_path / "file", Snapshot()
     path.write_text("first")
-    before = snapshot.stat(str(path)), snapshot.text(str(path)), snapshot.names(str(tmp_path))
+
+    def seen() -> tuple[object, ...]:
+        folder = str(tmp_path)
+        return snapshot.stat(str(path)), snapshot.text(str(path)), snapshot.names(folder)
+
+    before = seen()
     path.unlink()
-    assert (
-        snapshot.stat(str(path)),
-        snapshot.text(str(path)),
-        snapshot.names(str(tmp_path)),
-    ) == before
+    assert seen() == before
     snapshot.forget()
     assert snapshot.stat(str(path)) is None
     assert snapshot.text(str(path)) == ""

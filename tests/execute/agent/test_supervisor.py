@@ -191,14 +191,6 @@ def test_kill_reaches_children_in_other_groups(folder: Path) -> None:
     until(lambda: supervisor.ticks_of(child) == 0)
 
 
-def test_signalled_program_has_a_negative_status(folder: Path) -> None:
-    """As of a process of Python; a signal to a program that has ended does nothing."""
-    launch(folder, "sleep", "60")
-    supervisor.send_signal(str(folder / ".c"), signal.SIGTERM)
-    assert events(folder)[-1] == Event("status", number=-15)
-    supervisor.send_signal(str(folder / ".c"), signal.SIGTERM)
-
-
 def change_state(folder: Path, **values: object) -> None:
     """Edit what is recorded of a program."""
     path = folder / ".c/state"

@@ -186,9 +186,3 @@ def test_an_invalid_configuration_is_named(tmp_path: Path, config: str) -> None:
     """The file and the value are told."""
     with pytest.raises(InputError, match=r"\.ssh/config cannot be used"):
         route(tmp_path, WEB, config=config)
-
-
-def test_a_missing_configuration_is_accepted(tmp_path: Path) -> None:
-    """Without the file everything is as usual."""
-    found = Resolver(SshConfig(home=tmp_path), agent="").route(WEB)
-    assert (found.target.address, found.target.port) == ("10.0.0.4", 22)

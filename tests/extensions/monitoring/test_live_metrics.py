@@ -118,7 +118,7 @@ def test_progress_is_that_of_the_terminal(campaign: Campaign, layout: Layout) ->
     now = 100.0
     found = scraped(LiveMetrics(layout, {}, clock=lambda: now), events)
     counts = {labels["state"]: value for labels, value in found["volbench_runs"]}
-    assert counts == {"waiting": 1, "running": 1, "finished": 0, "failed": 1}
+    assert counts == {"waiting": 0, "running": 1, "finished": 0, "failed": 1}
     assert found["volbench_run_elapsed_seconds"][0][1] == 2.0
     assert found["volbench_run_expected_seconds"][0][1] == 10.0
     ((labels, iops),) = found["volbench_iops"]

@@ -13,22 +13,8 @@ from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.profile.fio_options import Option
 
 BLOCK_SPELLINGS = [
-    "8k",
-    " 8k",
-    "8K",
-    "8kb",
-    "8KiB",
-    "8ki",
-    "4k8",
-    "4kk",
-    "4k-8k",
-    "4096b",
-    "0x1000",
-    "010k",
-    "+8k",
-    "600x",
-    "512.5k",
-    "1m",
+    *("8k", " 8k", "8K", "8kb", "8KiB", "8ki", "4k8", "4kk", "4k-8k", "4096b", "0x1000", "010k"),
+    *("+8k", "600x", "512.5k", "1m"),
 ]
 DECIMAL_TOO = ("8kb", "8KiB", "8ki")
 

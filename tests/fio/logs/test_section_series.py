@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
-import subprocess
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -68,11 +66,9 @@ def read(logs: Sequence[Log], *, runtime_s: float | None = 4.0) -> tuple[SeriesP
         ("l_bw.1.log", ("bw", 1)),
         ("run_7_clat.12.log", ("clat", 12)),
         ("h_clat_hist.3.log", ("clat_hist", 3)),
-        ("logs/l_iops.2.log", ("iops", 2)),
         ("l_bw.log", None),
         ("l_bw.0.log", None),
         ("l_bw.1.log.fz", None),
-        ("fio.json", None),
         ("bw.1.log", None),
     ],
 )
@@ -99,20 +95,6 @@ def test_averaged_logs_of_every_version_are_whole(version: str) -> None:
             assert 1e-6 < point.lat_mean_s < 0.1
             assert point.lat_p99_s is None
             assert point.utc_s is None
-
-
-@pytest.mark.parametrize("version", VERSIONS)
-def test_submission_and_completion_latencies_add_up_to_the_total(version: str) -> None:
-    """Fio logs a submission before its completion, so only means of a long run are equal."""
-    points = series_of(version, "logs-averaged", interval_s=0.1)
-    known = [point for point in points if None not in (point.clat_mean_s, point.slat_mean_s)]
-    assert len(known) == len(points)
-    total, clat, slat = (
-        math.fsum(getattr(point, f"{kind}_mean_s") for point in known)
-        for kind in ("lat", "clat", "slat")
-    )
-    assert 0 < slat < total
-    assert clat + slat == pytest.approx(total, rel=0.15)
 
 
 def test_means_of_a_part_of_the_latency_are_weighted_by_the_ios_of_each_job() -> None:
@@ -212,12 +194,6 @@ def test_the_last_window_is_kept_when_fio_wrote_it() -> None:
     points = read([log_of("iops", 1, rows)])
     assert iops(points) == [1, 2, 3, 4]
     assert {point.direction for point in points} == {Direction.WRITE}
-
-
-def test_late_rows_stay_in_their_windows() -> None:
-    """Rows that come later and later neither share a window nor leave one empty."""
-    rows = "1000, 1, 0, 0, 0\n2400, 2, 0, 0, 0\n3520, 3, 0, 0, 0\n4010, 4, 0, 0, 0\n"
-    assert iops(read([log_of("iops", 1, rows)])) == [1, 2, 3, 4]
 
 
 def test_latency_of_numjobs_is_weighted_by_their_iops() -> None:
@@ -357,40 +333,6 @@ def test_single_ios_of_numjobs_are_counted_together() -> None:
     assert point.lat_p50_s == point.lat_p99_s == pytest.approx(1e-6, rel=0.0079)
     assert point.lat_p999_s == pytest.approx(60, rel=0.0079)
     assert point.lat_max_s == 60
-
-
-def test_logs_of_the_installed_fio_agree_with_its_result(tmp_path: Path) -> None:
-    """The IOPS and bandwidth of real logs are near those of the JSON of the same run."""
-    fio = shutil.which("fio")
-    assert fio is not None
-    job = "[w]\nioengine=psync\nthread=1\nsize=1m\nrw=randrw\nbs=4k\nrate_iops=500\n"
-    job += "numjobs=2\ntime_based\nruntime=3\nlog_avg_msec=500\nlog_unix_epoch=1\n"
-    job += (
-        "write_iops_log=l\nwrite_bw_log=l\nwrite_lat_log=l\nwrite_hist_log=l\nlog_hist_msec=500\n"
-    )
-    (tmp_path / "job.fio").write_text(job)
-    command = [fio, "--output-format=json", "--output=out.json", "job.fio"]
-    subprocess.run(command, cwd=tmp_path, check=True, capture_output=True)
-    raw = json.loads((tmp_path / "out.json").read_text())
-    recording = Recording(
-        interval_s=0.5,
-        runtime_s=max(entry["read"]["runtime"] for entry in raw["jobs"]) / 1000,
-        fio_version=parse_version(raw["fio version"]),
-    )
-    reading = read_series(logs_of(tmp_path), recording)
-    assert reading.bad_rows == ()
-    points = points_of(reading)
-    for direction in (Direction.READ, Direction.WRITE):
-        mine = [point for point in points if point.direction is direction]
-        total = sum(entry[direction.value]["iops"] for entry in raw["jobs"])
-        assert len(mine) in {5, 6}
-        mean = math.fsum(point.iops or 0 for point in mine) / len(mine)
-        assert mean == pytest.approx(total, rel=0.3)
-        assert any(point.lat_mean_s for point in mine)
-        assert any(point.lat_p99_s for point in mine)
-        for point in mine:
-            assert point.utc_s is not None
-            assert abs(point.utc_s - raw["timestamp"]) < 60
 
 
 def test_windows_in_which_not_all_jobs_ran_are_marked() -> None:

@@ -460,37 +460,21 @@ class Watched(dict[str, object]):
 
 
 IGNORED = {
-    "time": "timestamp_ms is exact",
-    "disk_util": "the samples of the host say more, and imports name no device",
-    "jobs.eta": "meaningless in a finished run",
-    "jobs.ctx": "no rule needs it",
-    "jobs.majf": "no rule needs it",
-    "jobs.minf": "no rule needs it",
-    "jobs.desc": "the option description is complete",
-    "jobs.iodepth_submit": "the batches of the engine",
-    "jobs.iodepth_complete": "the batches of the engine",
-    "jobs.latency_depth": "of latency_target, an option that searches for a depth",
-    "jobs.latency_target": "the same",
-    "jobs.latency_target_ns": "the same",
-    "jobs.latency_percentile": "the same",
-    "jobs.latency_window": "the same",
-    "jobs.latency_window_us": "the same",
-    "jobs.zone_resets": "of zoned devices",
-    "jobs.sync.total_ios": "it leaves out fdatasync; the samples count all",
-    "short_ios": "fio completes them",
-    "drop_ios": "trims that were not done",
-    "bw_bytes": "bytes",
-    "io_kbytes": "bytes are exact",
-    "bw": "bw_bytes is exact",
-    "bw_min": "as the windows of IOPS, in KiB/s",
-    "bw_max": "the same",
-    "bw_agg": "the same",
-    "bw_mean": "the same",
-    "bw_dev": "the same",
-    "bw_samples": "the same",
-    **dict.fromkeys(("iops_min", "iops_max", "iops_stddev"), "zeros where there is no sample"),
-    "iops_mean": "it leaves out windows without I/O",
-    "prios": "latencies by priority of I/O",
+    *("time", "bw", "bw_bytes", "io_kbytes"),  # others are exact, or in bytes
+    "disk_util",  # the samples of the host say more, and imports name no device
+    *("jobs.eta", "jobs.ctx", "jobs.majf", "jobs.minf", "jobs.desc"),  # no rule needs them
+    *("jobs.iodepth_submit", "jobs.iodepth_complete"),  # the batches of the engine
+    # of latency_target, an option that searches for a depth
+    *("jobs.latency_depth", "jobs.latency_target", "jobs.latency_target_ns"),
+    *("jobs.latency_percentile", "jobs.latency_window", "jobs.latency_window_us"),
+    "jobs.zone_resets",  # of zoned devices
+    "jobs.sync.total_ios",  # it leaves out fdatasync; the samples count all
+    *("short_ios", "drop_ios"),  # fio completes them; trims that were not done
+    # as the windows of IOPS, in KiB/s
+    *("bw_min", "bw_max", "bw_agg", "bw_mean", "bw_dev", "bw_samples"),
+    *("iops_min", "iops_max", "iops_stddev"),  # zeros where there is no sample
+    "iops_mean",  # it leaves out windows without I/O
+    "prios",  # latencies by priority of I/O
 }
 """Fields of fio 3.42 that volbench does not use, and why."""
 
@@ -505,4 +489,4 @@ def test_every_field_of_the_newest_fio_is_read_or_ignored() -> None:
             read_document(document)
             unread |= set(document.unread())
     known = {re.sub(r"^jobs\.(read|write|trim|mixed)\.", "", name) for name in unread}
-    assert known <= IGNORED.keys(), known - IGNORED.keys()
+    assert known <= IGNORED, known - IGNORED

@@ -140,18 +140,6 @@ def test_percentiles_never_exceed_the_maximum() -> None:
     assert found.percentiles[100.0] <= found.max_s
 
 
-def test_two_equal_jobs_have_the_percentiles_of_one() -> None:
-    """Doubling every bin changes no percentile, and the rate doubles."""
-    (job,) = jobs_of("fio-3.33", "randrw-jsonplus")
-    entry, two = write_of(job), write_of(merge_jobs([job, job])[0])
-    assert entry.clat is not None
-    assert two.clat is not None
-    for percentile, value_s in entry.clat.percentiles.items():
-        assert two.clat.percentiles[percentile] == min(value_s, entry.clat.max_s)
-    assert two.clat.mean_s == pytest.approx(entry.clat.mean_s)
-    assert two.iops == pytest.approx(2 * (entry.iops or 0), rel=1e-6)
-
-
 def test_the_first_error_is_kept_and_cpu_usage_is_averaged() -> None:
     """An error of any job is the section's; shares of a processor are averaged."""
     merged = merge_jobs([clone([1, 2]), clone([1] * 4, error=28), clone([1] * 6, error=5)])[0]

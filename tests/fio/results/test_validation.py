@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -203,20 +201,3 @@ def test_a_signal_is_named() -> None:
     """A process killed by a signal has a negative status."""
     problems = problems_of(None, exit_status=-9, stderr="", expected=[])
     assert problems == ("fio was killed by signal 9 (Killed).", "fio produced no result.")
-
-
-def test_real_runs_are_judged(tmp_path: Path) -> None:
-    """The installed fio: verified writes pass, a log that can't be opened does not."""
-    fio = shutil.which("fio")
-    assert fio is not None
-    command = [fio, "--output-format=json+", "--name=v", "--ioengine=psync", "--thread"]
-    command += ["--size=256k", "--bs=4k", "--rw=write", "--verify=crc32c"]
-    good = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    expected = [Expected("v", 1, (WRITE,))]
-    output = parse_output(good.stdout)
-    assert problems_of(output, exit_status=0, stderr=good.stderr, expected=expected) == ()
-    command += ["--write_bw_log=absent/l", "--log_avg_msec=100"]
-    bad = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
-    output = parse_output(bad.stdout)
-    problems = problems_of(output, exit_status=0, stderr=bad.stderr, expected=expected)
-    assert any("fopen log" in problem for problem in problems)

@@ -4,22 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.campaign.host import Host
 from volbench.model.campaign.planned_run import DevicePin, Volume, VolumeKind
-from volbench.model.profile.profile_model import Profile
 from volbench.model.profile.profile_settings import Limits
-from volbench.plan.profile.load_profile import load_profile
 
 MIB = 1 << 20
 LOCAL = Host(name="local")
 VM1 = Host(name="vm01", address="10.0.0.1", labels={"flavor": "small"})
 VM2 = Host(name="vm02", address="10.0.0.2", limits={"*": Limits(iops=7)})
-
-
-def load(text: str) -> Profile:
-    """Load a profile against the shipped table."""
-    return load_profile(text, path="p.yaml", table=shipped_table())
 
 
 def folder(path: str = "/data") -> Mapping[str, Volume]:

@@ -6,13 +6,13 @@ from collections import Counter
 
 import pytest
 
+from tests.plan.loading import load
 from volbench.errors import ProfileError
-from volbench.fio.jobs.option_table import shipped_table
 from volbench.fio.jobs.render_job import planned_files
 from volbench.model.campaign.planned_run import Campaign, Volume, VolumeKind
 from volbench.model.profile.profile_model import Profile
 from volbench.plan.expansion.expand import Terms, balanced, expand
-from volbench.plan.profile.load_profile import dump_profile, load_profile
+from volbench.plan.profile.load_profile import dump_profile
 from volbench.present.tables.plan_tables import runs_table
 
 ENGINES = """
@@ -22,11 +22,6 @@ phases: {warmup: {fill: {rw: write}}}
 jobs: {reads: {rw: randread}, writes: {rw: randwrite}}
 variants: {aio: {ioengine: libaio}, uring: {ioengine: io_uring}}
 """
-
-
-def load(text: str) -> Profile:
-    """Load a profile against the shipped table."""
-    return load_profile(text, path="p.yaml", table=shipped_table())
 
 
 def planned(profile: Profile, repeat: int) -> Campaign:
@@ -48,13 +43,6 @@ def test_arms_of_a_workload_are_adjacent_and_alternate() -> None:
         (4, "writes-uring", "uring"),
         (4, "writes-aio", "aio"),
     ]
-
-
-def test_preparation_and_jobs_without_arms_are_in_no_block() -> None:
-    """Only runs that have something to be compared with have a block."""
-    assert {run.job for run in planned(load(ENGINES), 1).runs if not run.block} == {"fill"}
-    plain = load(ENGINES.partition("variants")[0])
-    assert {run.block for run in planned(plain, 2).runs} == {0}
 
 
 def test_arms_of_a_block_do_the_same_in_the_same_files() -> None:
@@ -100,12 +88,6 @@ def test_the_design_is_named() -> None:
     terms = Terms(name="c", seed=1)
     volume = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")
     assert expand([stopping], {"data": volume}, terms).design == "at most 10 blocks of aio, uring"
-
-
-def test_a_dumped_profile_has_the_same_blocks() -> None:
-    """`run --like` loads what was dumped."""
-    profile = load(ENGINES)
-    assert planned(load(dump_profile(profile)), 2).runs == planned(profile, 2).runs
 
 
 @pytest.mark.parametrize(

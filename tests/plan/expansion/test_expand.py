@@ -8,23 +8,15 @@ from pathlib import Path
 import pytest
 
 from tests.fio.plain import FIO
+from tests.plan.loading import TABLE, load
 from volbench.errors import InputError
-from volbench.fio.jobs.option_table import shipped_table
 from volbench.fio.jobs.render_job import render
 from volbench.model.campaign.planned_run import Campaign, Volume, VolumeKind
 from volbench.model.profile.profile_model import Profile
 from volbench.model.profile.profile_settings import Limits
 from volbench.plan.bundled_files import profile_names, read_profile
-from volbench.plan.expansion.estimate import deadline_s, estimate, expected_s, layout_bytes
 from volbench.plan.expansion.expand import Terms, expand
 from volbench.plan.profile.load_profile import dump_profile, load_profile
-
-TABLE = shipped_table()
-
-
-def load(text: str, *settings: str) -> Profile:
-    """Load a profile against the shipped table."""
-    return load_profile(text, path="p.yaml", table=TABLE, settings=settings)
 
 
 def bundled(name: str) -> Profile:
@@ -72,12 +64,6 @@ def test_a_seed_gives_the_same_plan_again() -> None:
     assert planned(profile, seed=drawn.seed).runs == drawn.runs
 
 
-def test_each_repeat_has_other_offsets() -> None:
-    """Repeats of one job do not touch the same blocks in the same order."""
-    seeds = [run.seed for run in planned(load(PHASES), repeat=5).runs]
-    assert len(set(seeds)) == len(seeds)
-
-
 def test_ids_are_unique_over_profiles() -> None:
     """Two profiles with the same job names never share a folder."""
     runs = planned(load(PHASES), load(PHASES.replace("name: x", "name: y"))).runs
@@ -116,39 +102,6 @@ def test_limits_of_job_role_and_profile() -> None:
         Limits(iops=1),
         Limits(iops=2),
     ]
-
-
-AKS = {
-    "test1": ("os", "1", "write", "1", "4096"),
-    "test2": ("data", "0", "write", "1", "4096"),
-    "test3": ("data", "1", "write", "1", "4096"),
-    "test4": ("data", "1", "write", "16", "4096"),
-    "test5": ("data", "1", "write", "1", "131072"),
-    "test6": ("data", "0", "write", "1", "262144"),
-    "test7": ("data", "0", "randwrite", "1", "4096"),
-    "test8": ("data", "0", "randwrite", "16", "262144"),
-    "test9": ("data", "0", "randwrite", "16", "4096"),
-}
-
-
-def test_aks_disk_equals_the_published_matrix() -> None:
-    """Global and own options are those of the article, and nothing else."""
-    runs = planned(bundled("aks-disk")).runs
-    assert [run.job for run in runs] == list(AKS)
-    for run in runs:
-        role, *values = AKS[run.job]
-        assert run.volume.role == role
-        assert run.options == {
-            "ioengine": "libaio",
-            "group_reporting": "1",
-            "thread": "1",
-            "size": str(10 * 2**30),
-            "cpus_allowed": "1",
-            "runtime": "300s",
-            "filename": "fio-test-file",
-        }
-        (section,) = run.sections
-        assert section.options == dict(zip(("direct", "rw", "iodepth", "bs"), values, strict=True))
 
 
 @pytest.mark.parametrize("name", profile_names())
@@ -193,20 +146,6 @@ def test_an_override_reaches_every_job() -> None:
     assert found["a"]["runtime"] == found["s"]["runtime"] == "2s"
 
 
-def test_an_override_applies_to_one_job() -> None:
-    """JOB.option holds for that job alone."""
-    found = overridden("a.size=8k", "d.size=2m")
-    assert found["a"]["size"] == "8192"
-    assert found["t"]["size"] == str(2**30)
-    assert found["d"]["size"] == str(2 * 2**20)
-
-
-def test_an_empty_override_removes_an_option() -> None:
-    """`KEY=` leaves the option out of every job."""
-    found = overridden("runtime=")
-    assert all("runtime" not in options for options in found.values())
-
-
 def test_overrides_of_the_profile_itself() -> None:
     """repeat, order, seed, sample and limits are not fio options."""
     profile = load(
@@ -226,52 +165,3 @@ def test_overrides_of_the_profile_itself() -> None:
     )
     assert profile.limits["*"].iops == 10
     assert profile.limits["data"].bandwidth_bytes_per_s == 1e6
-
-
-@pytest.mark.parametrize(
-    "setting",
-    [
-        "size",
-        "=1",
-        "sice=4m",
-        "size=4q",
-        "z.size=1m",
-        "repeat=0",
-        "repeat=x",
-        "order=odd",
-        "seed=-1",
-        "limits.iops=-1",
-        "limits.speed=1",
-        "exec_prerun=id",
-        "filename=/etc/passwd",
-        "write_bw_log=x",
-        "sample=1ms",
-        "d.of=/dev/sda",
-        "repeat=99999999",
-    ],
-)
-def test_bad_overrides_are_named(setting: str) -> None:
-    """The message holds the setting as it was given, and a way out."""
-    with pytest.raises(InputError) as caught:
-        load(OVERRIDDEN, setting)
-    assert setting in caught.value.message
-    assert caught.value.hint
-
-
-def test_runs_and_time_of_bundled_profiles_are_estimated() -> None:
-    """Time comes from runtimes, bytes from sizes; what nothing bounds is None."""
-    campaign = planned(
-        load(
-            "name: x\ndefaults: {size: 1g, bs: 4k}\njobs:\n"
-            "  timed: {rw: randwrite, runtime: 60s, ramp_time: 5s, time_based: 1}\n"
-            "  sized: {rw: write}\n"
-        )
-    )
-    timed, sized = campaign.runs
-    assert expected_s(timed) == 65
-    assert expected_s(sized) is None
-    assert layout_bytes(timed) == 2**30
-    assert deadline_s(timed, grace_s=10) > 65 + 10
-    assert deadline_s(sized, grace_s=10) > 2**30 / 1e6
-    assert estimate(campaign).bytes_written is None
-    assert estimate(campaign).runs == 2

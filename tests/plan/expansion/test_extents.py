@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.plan.loading import load
 from volbench.errors import ProfileError
-from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.campaign.planned_run import VolumeKind
 from volbench.model.profile.profile_model import Job, Phase
 from volbench.model.profile.profile_settings import Warming, WarmingMode
@@ -17,7 +17,7 @@ from volbench.plan.expansion.extents import (
     usual_count,
     with_numjobs,
 )
-from volbench.plan.profile.load_profile import dump_profile, load_profile
+from volbench.plan.profile.load_profile import dump_profile
 
 MIB = 1 << 20
 DEVICE = VolumeKind.DEVICE
@@ -91,17 +91,15 @@ jobs:
 
 def test_a_profile_with_warming_reads_back() -> None:
     """What is written into the campaign folder is what was asked for."""
-    table = shipped_table()
-    profile = load_profile(TEXT, path="p.yaml", table=table)
+    profile = load(TEXT)
     job = profile.jobs[0]
     assert job.warming == Warming(mode=WarmingMode.WRITE, extents=5, auto_jobs=True)
-    assert load_profile(dump_profile(profile), path="p.yaml", table=table) == profile
+    assert load(dump_profile(profile)) == profile
 
 
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
-        ("mode: write,", "mode: wipe,", "wipe"),
         ("mode: write, ", "", "mode: is missing"),
         ("extents: 5", "extents: -1", "at least 0"),
         ("bs: 64k", "rw: read", "sets rw itself"),
@@ -116,4 +114,4 @@ def test_invalid_warm_ups_are_reported(old: str, new: str, words: str) -> None:
     if "measured" in new:
         text = text.partition("jobs:\n")[0]
     with pytest.raises(ProfileError, match=words):
-        load_profile(text, path="p.yaml", table=shipped_table())
+        load(text)

@@ -5,16 +5,15 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from tests.plan.expansion.planned_clients import LOCAL, MIB, VM1, VM2, device, folder, load
+from tests.plan.expansion.planned_clients import LOCAL, MIB, VM1, VM2, device, folder
+from tests.plan.loading import load
 from volbench.errors import InputError
-from volbench.fio.jobs.option_table import shipped_table
 from volbench.fio.jobs.render_job import lays_out, planned_files, render, writes
 from volbench.model.campaign.planned_run import Campaign, Run
 from volbench.model.profile.profile_model import Phase
 from volbench.plan.expansion.estimate import estimate, layout_bytes
-from volbench.plan.expansion.expand import Terms, expand
+from volbench.plan.expansion.expand import Terms
 from volbench.plan.expansion.multi_client import Client, clients_of, expand_clients
-from volbench.plan.profile.load_profile import load_profile
 
 STORM = """
 name: storm
@@ -95,27 +94,16 @@ def test_the_file_is_counted_once_for_a_host() -> None:
     assert estimate(on_hosts(4, text)).bytes_written == 2 * 6 * MIB + 4 * MIB + fills
 
 
-def test_a_single_client_has_the_same_steps() -> None:
-    """So that one client can be compared with many."""
-    runs = expand([load(STORM)], folder(), Terms(seed=1)).runs
-    assert [run.job for run in runs] == ["lay-out-base", "fill", "vm"]
-    assert [files(run) for run in runs] == [["base"], ["fill"], ["base", "overlay"]]
-
-
 def test_a_setting_shares_a_file_or_gives_each_client_its_own() -> None:
     """So that both can be compared with one profile."""
-    own = load_profile(STORM, path="p.yaml", table=shipped_table(), settings=["vm.shared="])
+    own = load(STORM, "vm.shared=")
     assert [job.name for job in own.jobs if job.shared] == []
     clients = clients_of([Client(LOCAL, 0, folder())], 2)
     *_, run = expand_clients([own], clients, Terms(seed=1)).runs
     assert files(run) == ["c02-base", "c02-overlay"]
-    text = yaml.safe_dump(own.document())
-    again = load_profile(text, path="p.yaml", table=shipped_table(), settings=["vm.shared=base"])
+    again = load(yaml.safe_dump(own.document()), "vm.shared=base")
     assert again == load(STORM)
-    assert (
-        load_profile(yaml.safe_dump(again.document()), path="p.yaml", table=shipped_table())
-        == again
-    )
+    assert load(yaml.safe_dump(again.document())) == again
 
 
 def test_a_device_has_no_files_to_share() -> None:

@@ -108,13 +108,6 @@ def test_variables_in_adjacent_folders_are_read(tmp_path: Path, *, is_folder: bo
     assert [(host.name, host.port) for host in hosts] == [("vm1", 2201), ("vm2", 2202)]
 
 
-def test_the_later_value_takes_precedence(tmp_path: Path) -> None:
-    """A host that is written twice is one host, with Ansible's choice of its values."""
-    text = "[web]\nvm1 ansible_host=10.0.0.1\nvm1\n[db]\nvm1 ansible_host=10.0.0.2\n"
-    (host,) = read(tmp_path, text, "hosts").hosts
-    assert host.address == "10.0.0.2"
-
-
 @pytest.mark.parametrize(
     ("name", "text"),
     [
@@ -182,18 +175,6 @@ def test_a_missing_ansible_is_reported(tmp_path: Path) -> None:
     (tmp_path / "ansible-inventory").chmod(0o755)
     with pytest.raises(InventoryError, match="started"):
         load_inventory(FILES / "fleet.ini")
-
-
-def test_a_plain_list_of_names(tmp_path: Path) -> None:
-    """Names one below the other are aliases."""
-    inventory = read(tmp_path, "# mine\nvm1\n\nvm2:2222\nvm[08:10]\n", "hosts")
-    assert [(host.name, host.address, host.port) for host in inventory.hosts] == [
-        ("vm1", "vm1", None),
-        ("vm2", "vm2", 2222),
-        ("vm08", "vm08", None),
-        ("vm09", "vm09", None),
-        ("vm10", "vm10", None),
-    ]
 
 
 def test_a_local_connection_is_this_machine(tmp_path: Path) -> None:

@@ -6,10 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from tests.plan.inventory.reading import BAD
-from volbench.cli.main import cli
 from volbench.errors import InventoryError
 from volbench.plan.inventory import load_inventory
 
@@ -47,15 +45,6 @@ def test_every_problem_is_named(defect: str, monkeypatch: pytest.MonkeyPatch) ->
         assert problem.line > 0 or defect in THROUGH_ANSIBLE
     places = [(problem.path, problem.line, problem.column) for problem in caught.value.problems]
     assert places == sorted(places)
-
-
-@pytest.mark.parametrize("defect", sorted({*DEFECTS} - THROUGH_ANSIBLE))
-def test_the_command_line_reports_the_same(defect: str) -> None:
-    """`volbench hosts --list` ends with that error and nothing else."""
-    (path,) = (BAD / defect).glob("inventory.*")
-    done = CliRunner().invoke(cli, ["hosts", "--list", "--inventory", str(path)])
-    assert isinstance(done.exception, InventoryError)
-    assert done.stdout == ""
 
 
 def test_secrets_are_never_repeated() -> None:

@@ -43,19 +43,6 @@ def test_a_range_is_many_hosts(fleet: Inventory) -> None:
     assert [host.address for host in fleet.hosts[1:30]] == [f"10.0.0.{n}" for n in range(5, 34)]
 
 
-def test_several_ranges_count_as_one_number(fleet: Inventory) -> None:
-    """The last range of a name, and of its address, counts fastest."""
-    racks = {name: host.address for name, host in by_name(fleet).items() if name.startswith("r")}
-    assert racks == {
-        "r1n08": "10.1.0.8",
-        "r1n09": "10.1.0.9",
-        "r1n10": "10.1.0.10",
-        "r2n08": "10.2.0.8",
-        "r2n09": "10.2.0.9",
-        "r2n10": "10.2.0.10",
-    }
-
-
 def test_null_removes_a_default(fleet: Inventory) -> None:
     """A key and a label that many have can be taken from one."""
     host = by_name(fleet)["r1n08"]
@@ -71,11 +58,6 @@ def test_a_host_keeps_its_jump_hosts(fleet: Inventory) -> None:
     assert host.jump == ("jump@192.0.2.7:2200", "gate")
     assert host.hops == (by_name(fleet)["gate"],)
     assert names_of(select(fleet, ["vm02"]).hosts)["gate"].port == 2222
-
-
-def test_a_bare_name_is_an_alias(fleet: Inventory) -> None:
-    """Without an address, ssh's own configuration says where it is."""
-    assert by_name(fleet)["alias"].address == "alias"
 
 
 def test_local_refers_to_this_machine(fleet: Inventory) -> None:
@@ -149,19 +131,6 @@ def test_a_default_route_ends_at_its_own_jump_hosts(tmp_path: Path) -> None:
     )
     ways = {name: host.jump for name, host in by_name(read(tmp_path, text)).items()}
     assert ways == {"outer": (), "inner": ("outer",), "vm1": ("outer", "inner")}
-
-
-def test_a_jump_host_has_its_own_jump_hosts(tmp_path: Path) -> None:
-    """A way over a host that is reached over another one needs both."""
-    text = (
-        "hosts:\n"
-        "  vm1: {address: 10.0.0.2, jump: inner}\n"
-        "  inner: {address: 10.0.0.1, jump: [me@outer]}\n"
-        "  outer: {address: 192.0.2.1, key: ~/.ssh/outer}\n"
-    )
-    host = by_name(read(tmp_path, text))["vm1"]
-    assert host.jump == ("inner",)
-    assert [hop.name for hop in host.hops] == ["inner", "outer"]
 
 
 @pytest.mark.parametrize(

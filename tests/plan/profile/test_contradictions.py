@@ -4,19 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from tests.plan.loading import TABLE, load
 from volbench.errors import InputError
-from volbench.fio.jobs.option_table import shipped_table
-from volbench.model.profile.profile_model import Options, Profile
+from volbench.model.profile.profile_model import Options
 from volbench.plan.bundled_files import profile_names, read_profile
 from volbench.plan.profile.load_profile import load_profile
 
-TABLE = shipped_table()
 BOTH = "name: x\njobs: {a: {rw: write, bs: 1m, size: 64m}, d: {rw: read, bs: 1m, size: 64m}}\n"
-
-
-def load(text: str, *settings: str) -> Profile:
-    """Load a profile against the shipped table."""
-    return load_profile(text, path="p.yaml", table=TABLE, settings=settings)
 
 
 def options_after(text: str, *settings: str) -> Options:

@@ -6,13 +6,12 @@ import pytest
 from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
+from tests.plan.loading import TABLE, load
 from volbench.errors import InputError
-from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.profile.expect_setting import expectations_in
 from volbench.model.profile.profile_model import Profile
-from volbench.plan.profile.load_profile import dump_profile, json_schema, load_profile
+from volbench.plan.profile.load_profile import dump_profile, json_schema
 
-TABLE = shipped_table()
 TEXT = """
 name: database
 defaults: {size: 64m}
@@ -26,11 +25,6 @@ jobs:
 """
 
 
-def load(*settings: str) -> Profile:
-    """Load the profile with settings."""
-    return load_profile(TEXT, path="p.yaml", table=TABLE, settings=settings)
-
-
 def texts(profile: Profile) -> list[str]:
     """Return the expectations as they are printed."""
     return [expectation.text for expectation in expectations_in(profile.expect)]
@@ -38,7 +32,7 @@ def texts(profile: Profile) -> list[str]:
 
 def test_expectations_of_a_profile_are_read_and_dumped() -> None:
     """Each job, pattern of jobs, metric and bound is one; a dumped profile has the same."""
-    assert texts(load()) == [
+    assert texts(load(TEXT)) == [
         "wal.fdatasync_p99 < 10ms",
         "reads.iops >= 3000",
         "reads.iops < 9000",
@@ -46,8 +40,8 @@ def test_expectations_of_a_profile_are_read_and_dumped() -> None:
         "max < 1s",
         "error = 0",
     ]
-    again = load_profile(dump_profile(load()), path="p.yaml", table=TABLE)
-    assert texts(again) == texts(load())
+    again = load(dump_profile(load(TEXT)))
+    assert texts(again) == texts(load(TEXT))
 
 
 def test_the_schema_accepts_expectations() -> None:
@@ -61,10 +55,10 @@ def test_the_schema_accepts_expectations() -> None:
 
 def test_settings_change_expectations() -> None:
     """One is replaced, removed or added; those of a removed job go with it."""
-    assert "reads.iops >= 10" in texts(load("expect.reads.iops=>= 10"))
-    assert texts(load("expect=")) == []
-    assert "wal.iops > 5" in texts(load("expect.wal.iops=> 5"))
-    assert not any(text.startswith("wal.") for text in texts(load("wal=")))
+    assert "reads.iops >= 10" in texts(load(TEXT, "expect.reads.iops=>= 10"))
+    assert texts(load(TEXT, "expect=")) == []
+    assert "wal.iops > 5" in texts(load(TEXT, "expect.wal.iops=> 5"))
+    assert not any(text.startswith("wal.") for text in texts(load(TEXT, "wal=")))
 
 
 @pytest.mark.parametrize(
@@ -77,5 +71,5 @@ def test_settings_change_expectations() -> None:
 def test_wrong_settings_are_refused(setting: str, message: str) -> None:
     """The setting is named."""
     with pytest.raises(InputError, match=message) as caught:
-        load(setting)
+        load(TEXT, setting)
     assert setting.partition("=")[0] in str(caught.value)

@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-
 import pytest
 
+from tests.plan.loading import load
 from volbench.errors import ProfileError
-from volbench.fio.jobs.option_table import shipped_table
-from volbench.model.profile.profile_model import Phase, Profile
-from volbench.plan.profile.load_profile import load_profile
+from volbench.model.profile.profile_model import Phase
 from volbench.plan.profile.profile_document import profile_warnings
-
-
-def load(text: str) -> Profile:
-    """Load a profile against the shipped table."""
-    return load_profile(text, path="p.yaml", table=shipped_table())
 
 
 def problems(text: str) -> list[tuple[int, str]]:
@@ -23,16 +15,6 @@ def problems(text: str) -> list[tuple[int, str]]:
     with pytest.raises(ProfileError) as caught:
         load(text)
     return [(problem.line, problem.message) for problem in caught.value.problems]
-
-
-def test_a_matrix_is_the_whole_product() -> None:
-    """Each combination comes once, the last axis fastest, under a name of its own."""
-    axes = {"rw": ["read", "randread"], "bs": ["4k", "8k", "1m"], "iodepth": ["1", "32"]}
-    lines = "".join(f"  {name}: [{', '.join(values)}]\n" for name, values in axes.items())
-    jobs = load(f"name: x\nmatrix:\n{lines}").jobs
-    wanted = [f"{rw}-bs{bs}-iodepth{depth}" for rw, bs, depth in itertools.product(*axes.values())]
-    assert [job.name for job in jobs] == wanted
-    assert len({tuple(job.options.items()) for job in jobs}) == len(wanted)
 
 
 def test_an_exclusion_may_name_a_part() -> None:
@@ -55,13 +37,6 @@ def test_two_combinations_of_one_name_are_reported() -> None:
     assert "already" in problems(text)[0][1]
 
 
-def test_a_matrix_and_jobs_can_be_combined() -> None:
-    """Both are measured."""
-    profile = load("name: x\nmatrix: {rw: [write], bs: [4k]}\njobs: {a: {rw: read}}\n")
-    assert {job.name for job in profile.jobs} == {"write-bs4k", "a"}
-    assert {job.phase for job in profile.jobs} == {Phase.MEASURED}
-
-
 @pytest.mark.parametrize("defaults", ["", "defaults: {ioengine: libaio}\n"])
 def test_a_matrix_that_would_multiply_jobs_is_refused(defaults: str) -> None:
     """Its jobs would run at fio's default pattern and block size."""
@@ -79,7 +54,6 @@ def test_a_matrix_that_would_multiply_jobs_is_refused(defaults: str) -> None:
     ("options", "warnings"),
     [
         ("{rw: read, bs: 4k}", []),
-        ("{rw: read, bssplit: 4k/50:8k/50}", []),
         ("{bs: 4k}", ["rw is not set"]),
         ("{rw: read}", ["bs is not set"]),
         ("{rw: randread, bssplit: 4k/50:64k/50, rate_iops: 9}", ["rate_iops with bssplit limits"]),
@@ -89,8 +63,6 @@ def test_a_matrix_that_would_multiply_jobs_is_refused(defaults: str) -> None:
         ("{rw: read, bs: 4k, iodepth: 64}", ["fio's default, has one I/O in flight"]),
         ("{rw: read, bs: 4k, ioengine: libaio, direct: 0, iodepth: 8}", ["without direct: 1"]),
         ("{rw: read, bs: 4k, ioengine: libaio, direct: 1, iodepth: 8}", []),
-        ("{rw: read, bs: 4k, ioengine: libaio, buffered: 0, iodepth: 8}", []),
-        ("{rw: read, bs: 4k, ioengine: io_uring, iodepth: 8}", []),
         ("{rw: read, bs: 4k, ioengine: mmap, direct: 1}", ["no effect with the ioengine mmap"]),
         (
             "{rw: read, bs: 4k, ioengine: io_uring, iodepth: 4, iodepth_batch: 9}",
@@ -103,7 +75,6 @@ def test_a_matrix_that_would_multiply_jobs_is_refused(defaults: str) -> None:
         ("{rw: read, bs: 4k, numjobs: 4, rate: 1m}", ["rate applies to each of the 4 jobs"]),
         ("{rw: read, bs: 4k, numjobs: 4, filename: f}", ["the same blocks of filename: f"]),
         ("{rw: read, bs: 4k, numjobs: 4, filename: f, offset_increment: 1m}", []),
-        ("{rw: randread, bs: 4k, numjobs: 4, filename: f}", []),
         ("{rw: randread, bs: 4k, fsync: 1}", ["fsync has no effect with rw: randread"]),
         ("{rw: read, bs: 4k, rwmixread: 70}", ["does not mix directions"]),
         ("{rw: read, bs: 4k, random_distribution: 'zipf:1.2'}", ["which is sequential"]),

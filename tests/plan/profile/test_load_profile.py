@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import pytest
 
+from tests.plan.loading import load
 from volbench.errors import ProfileError
 from volbench.fio.jobs.option_table import shipped_table
-from volbench.model.profile.profile_model import Order, Phase, Profile
+from volbench.model.profile.profile_model import Order, Phase
 from volbench.model.profile.profile_settings import Limits
-from volbench.plan.profile.load_profile import dump_profile, load_profile
-
-
-def load(text: str, *, allow_exec: bool = False) -> Profile:
-    """Load a profile against the shipped table."""
-    return load_profile(text, path="p.yaml", table=shipped_table(), allow_exec=allow_exec)
+from volbench.plan.profile.load_profile import load_profile
 
 
 def test_every_key_of_a_profile_is_read() -> None:
@@ -59,12 +55,6 @@ jobs:
     assert warm.options["runtime"] == "10s"
     assert (a.role, a.note) == ("os", "hello")
     assert a.limits == Limits(bandwidth_bytes_per_s=float(2**30))
-
-
-def test_limits_may_apply_to_every_role() -> None:
-    """Limits without a role hold for all."""
-    profile = load("name: x\nlimits: {iops: 10}\njobs: {a: {rw: read}}\n")
-    assert profile.limits == {"*": Limits(iops=10)}
 
 
 def test_matrix_is_every_combination_but_the_excluded() -> None:
@@ -114,15 +104,6 @@ def test_a_job_may_be_empty() -> None:
     assert load("name: x\ndefaults: {rw: read}\njobs:\n  a:\n  b: {}\n").jobs[0].options == {}
 
 
-def test_a_job_may_have_several_sections() -> None:
-    """Sections keep their own options; null takes an inherited one away."""
-    profile = load(
-        "name: x\njobs:\n  mix:\n    bs: 8k\n    sections:\n"
-        "      r: {rw: randread}\n      w: {rw: write, bs: null}\n"
-    )
-    assert profile.jobs[0].sections == {"r": {"rw": "randread"}, "w": {"rw": "write", "bs": None}}
-
-
 def test_programs_need_consent() -> None:
     """With --allow-exec an option that runs a program is kept."""
     text = "name: x\njobs:\n  a: {rw: read, exec_prerun: /bin/true}\n"
@@ -148,13 +129,3 @@ def test_yaml_1_1_booleans_and_octals_are_not_misread() -> None:
     assert profile.name == "on"
     assert profile.jobs[0].name == "no"
     assert profile.jobs[0].options["offset"] == "10"
-
-
-def test_dumped_profiles_read_back() -> None:
-    """Import relies on it: YAML that volbench writes means what it was made from."""
-    profile = load(
-        "name: x\nseed: 3\ndefaults: {bs: 4k}\nlimits: {iops: 10.5}\n"
-        "phases: {warmup: {w: {rw: write, bs: null}}}\n"
-        "jobs:\n  a:\n    note: 'yes: #1'\n    sections: {s: {rw: read}, t: {bs: '8k,4k'}}\n"
-    )
-    assert load(dump_profile(profile)) == profile

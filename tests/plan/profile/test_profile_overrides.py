@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from volbench.fio.jobs.option_table import shipped_table
-from volbench.model.profile.profile_model import Profile
-from volbench.plan.profile.load_profile import load_profile
+from tests.plan.loading import load
 from volbench.plan.profile.profile_edits import settings_by_profile
 
 ROUNDS = """
@@ -16,11 +14,6 @@ defaults: {size: 1m}
 jobs: {writes: {rw: randwrite}, reads-512: {rw: randread, bs: 512}}
 """
 PLAIN = "name: plain\ndefaults: {size: 1m}\njobs: {histogram: {rw: randwrite}}\n"
-
-
-def load(text: str) -> Profile:
-    """Load a profile against the shipped table."""
-    return load_profile(text, path="p.yaml", table=shipped_table())
 
 
 @pytest.mark.parametrize(

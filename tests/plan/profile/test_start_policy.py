@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from tests.plan.loading import load
 from volbench.errors import InputError
-from volbench.fio.jobs.option_table import shipped_table
-from volbench.model.profile.profile_model import Profile, Start
-from volbench.plan.profile.load_profile import dump_profile, json_schema, load_profile
+from volbench.model.profile.profile_model import Start
+from volbench.plan.profile.load_profile import dump_profile
 
-TABLE = shipped_table()
 PLAIN = "name: x\njobs: {a: {rw: read, size: 1m}}\n"
 STORM = f"start: staggered\nstagger: 1.5s\nclients: 30\n{PLAIN}"
 PARTS = """
@@ -18,16 +17,6 @@ defaults: {size: 1m, runtime: 9s}
 jobs:
   storm: {sections: {boot: {rw: randread, runtime: 1m}, after: {rw: randrw, wait_for: boot}}}
 """
-
-
-def load(text: str, *settings: str) -> Profile:
-    """Load a profile against the shipped table."""
-    return load_profile(text, path="p.yaml", table=TABLE, settings=settings)
-
-
-def changed(text: str, *settings: str) -> Profile:
-    """Load a profile and apply overrides."""
-    return load(text, *settings)
 
 
 def test_keys_are_read_and_left_out_keys_mean_one_process() -> None:
@@ -45,15 +34,15 @@ def test_dumped_profiles_read_back_the_same(text: str) -> None:
 
 def test_settings_change_them_in_any_order() -> None:
     """A stagger may be set before the start that it belongs to."""
-    assert changed(STORM, "stagger=240s", "clients=5").stagger_s == 240.0
-    both = changed(PLAIN, "stagger=20s", "start=staggered")
+    assert load(STORM, "stagger=240s", "clients=5").stagger_s == 240.0
+    both = load(PLAIN, "stagger=20s", "start=staggered")
     assert (both.start, both.stagger_s) == (Start.STAGGERED, 20.0)
-    assert changed(STORM, "clients=5").clients == 5
+    assert load(STORM, "clients=5").clients == 5
 
 
 def test_another_start_drops_the_stagger() -> None:
     """Who wants all clients at once need not take the stagger away first."""
-    together = changed(STORM, "start=together")
+    together = load(STORM, "start=together")
     assert (together.start, together.stagger_s) == (Start.TOGETHER, 0.0)
 
 
@@ -62,36 +51,22 @@ def test_another_start_drops_the_stagger() -> None:
     [
         (PLAIN, "stagger=20s", "no effect with start: together"),
         (PLAIN, "start=staggered", "needs the time between two"),
-        (STORM, "stagger=", "needs the time between two"),
         (STORM, "stagger=0", "too short to separate the starts"),
-        (STORM, "stagger=-1s", "negative"),
-        (STORM, "start=later", "must be one of together"),
         (STORM, "clients=0", "at least 1"),
-        (STORM, "clients=1001", "at most 1000"),
-        (STORM, "clients=many", "an integer"),
     ],
 )
 def test_useless_settings_are_refused(text: str, setting: str, words: str) -> None:
     """The reason is told, as for a key of the profile itself."""
     with pytest.raises(InputError, match=words):
-        changed(text, setting)
+        load(text, setting)
 
 
 def test_one_section_is_set_by_job_and_section() -> None:
     """The two phases of a client have lengths of their own."""
-    (job,) = changed(PARTS, "storm.after.runtime=5m", "storm.boot.bs=8k").jobs
+    (job,) = load(PARTS, "storm.after.runtime=5m", "storm.boot.bs=8k").jobs
     assert job.sections["after"]["runtime"] == "300s"
     assert job.sections["boot"] == {"rw": "randread", "runtime": "60s", "bs": "8192"}
-    (cut,) = changed(PARTS, "storm.boot.runtime=").jobs
+    (cut,) = load(PARTS, "storm.boot.runtime=").jobs
     assert cut.sections["boot"]["runtime"] is None
     with pytest.raises(InputError, match=r"no section 'later'"):
-        changed(PARTS, "storm.later.runtime=5m")
-
-
-def test_the_schema_has_the_keys() -> None:
-    """The JSON Schema bounds them as the loader does."""
-    schema = json_schema(TABLE)
-    properties = schema["properties"]
-    assert schema["$defs"]["Start"]["enum"] == ["together", "staggered", "sequential"]
-    assert (properties["clients"]["minimum"], properties["clients"]["maximum"]) == (1, 1000)
-    assert properties["stagger"]["type"] == ["string", "number"]
+        load(PARTS, "storm.later.runtime=5m")

@@ -9,16 +9,15 @@ import pytest
 from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
+from tests.plan.loading import TABLE, load
 from volbench.errors import InputError
-from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.campaign.planned_run import Volume, VolumeKind
 from volbench.model.profile.profile_model import Profile
 from volbench.model.profile.profile_settings import Limits, Until
 from volbench.plan.expansion.estimate import estimate
 from volbench.plan.expansion.expand import Terms, expand
-from volbench.plan.profile.load_profile import dump_profile, json_schema, load_profile
+from volbench.plan.profile.load_profile import dump_profile, json_schema
 
-TABLE = shipped_table()
 FULL = """
 name: full
 device_sample: 500ms
@@ -32,16 +31,6 @@ jobs:
   long: {rw: randread, role: os, until: {state: steady, window: 10m, block: 30s}}
   fixed: {rw: randread, runtime: 1m}
 """
-
-
-def load(text: str, *settings: str) -> Profile:
-    """Load a profile against the shipped table."""
-    return load_profile(text, path="p.yaml", table=TABLE, settings=settings)
-
-
-def changed(*settings: str) -> Profile:
-    """Load the full profile and apply overrides."""
-    return load(FULL, *settings)
 
 
 def untils(profile: Profile) -> dict[str, Until | None]:
@@ -61,12 +50,6 @@ def test_every_new_key_is_read() -> None:
     assert profile.limits["os"] == Limits(
         bandwidth_bytes_per_s=40e6, burst_bandwidth_bytes_per_s=250e6, burst_bytes=2**40
     )
-
-
-def test_dump_reads_back_as_the_same() -> None:
-    """What a campaign keeps of its profile is the profile."""
-    profile = load(FULL)
-    assert load(dump_profile(profile)) == profile
 
 
 def test_the_schema_accepts_it() -> None:
@@ -89,13 +72,14 @@ def test_runs_know_when_to_end() -> None:
     assert {run.device_sample_s for run in campaign.runs} == {0.5}
     assert campaign.cold_probe_roles == ("data", "os")
     assert estimate(campaign).is_most
-    fixed = expand([changed("short.until=", "long.until=")], volumes, Terms(name="c"))
+    fixed = expand([load(FULL, "short.until=", "long.until=")], volumes, Terms(name="c"))
     assert not estimate(fixed).is_most
 
 
 def test_settings_reach_every_key() -> None:
     """--set changes what a profile says, and takes it away."""
-    profile = changed(
+    profile = load(
+        FULL,
         "device_sample=0",
         "cold_probe=false",
         "limits.burst_iops=",
@@ -118,21 +102,11 @@ def test_settings_reach_every_key() -> None:
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ("device_sample=50ms", "at least 100ms"),
         ("cold_probe=perhaps", "must be true or false"),
-        ("limits.os.burst_iops=9", "needs iops"),
-        ("limits.data.burst_iops=50", "above iops"),
         ("limits.data.iops=", "needs iops"),
-        ("limits.data.burst_ios=many", "must be a number"),
         ("limits.data.burst=5", "limits.data.burst: unknown key"),
-        ("short.until=warm", "must be steady, not 'warm'"),
-        ("short.until.windows=1m", "until.windows: unknown key"),
         ("fixed.until.window=1m", "there is no until"),
-        ("short.until.window=20s", "fewer than 8 blocks"),
-        ("short.until.block=10ms", "at least 1 s"),
-        ("fixed.until=steady", "fit a runtime of 60 s"),
         ("runtime=10s", "fit a runtime of 10 s"),
-        ("time_based=0", "needs a runtime"),
         ("short.runtime=", "needs a runtime"),
         ("nobody.until=steady", "no job 'nobody'"),
     ],
@@ -140,7 +114,7 @@ def test_settings_reach_every_key() -> None:
 def test_impossible_settings_are_refused(settings: str, words: str) -> None:
     """A setting that makes no sense, alone or together with the rest, is told with a way out."""
     with pytest.raises(InputError, match=words) as caught:
-        changed(settings)
+        load(FULL, settings)
     assert caught.value.hint
 
 
