@@ -74,18 +74,6 @@ def test_an_uneven_rate_with_uneven_waits_is_not_a_limit() -> None:
     assert explain(view, "write")[0].cause not in {Cause.IOPS_LIMIT, Cause.BANDWIDTH_LIMIT}
 
 
-def test_large_ios_one_at_a_time_are_limited_by_latency() -> None:
-    """The fifth test: 200 IOPS of 128 KiB at 5 ms are no cap, neither in IOPS nor in bytes."""
-    view = ran(
-        level(200),
-        {"iodepth": "1"},
-        limits=P15,
-        block_bytes=128 * 1024,
-        lat_s=(0.005, 0.0046, 0.0045),
-    )
-    assert explain(view, "write")[0].cause is Cause.LATENCY
-
-
 def test_a_buffered_run_is_judged_by_its_device() -> None:
     """The tool wrote into memory at 800 MB/s; the device took 125 MB/s, its declared bandwidth."""
     options: dict[str, str | None] = {"direct": None, "iodepth": "1"}
@@ -275,14 +263,6 @@ def test_warming_blocks_explain_a_climb() -> None:
     warm = next(entry for entry in found if entry.cause is Cause.WARMING)
     assert warm.evidence["cold_iops"] < 400
     assert abs(warm.evidence["plateau_iops"] / 1000 - 1) < 0.03
-
-
-def test_a_single_stall_is_reported() -> None:
-    """Four seconds without an I/O are told with their length; why is not known."""
-    rates = level(1000, 30) + [0.0] * 4 + level(1000, 26)
-    found = explain(ran(rates), "write")
-    stall = next(entry for entry in found if entry.cause is Cause.STALL)
-    assert (stall.from_s, stall.to_s) == (30, 34)
 
 
 def test_a_busy_cpu_is_reported() -> None:

@@ -147,8 +147,3 @@ def test_a_busy_host_limits_only_jobs_that_need_a_cpu_all_the_time(
     assert bool(found(view, rule="cpu-bound")) == is_noted
     is_cpu = any(cause.cause is Cause.CPU for cause in Context((view,)).explanations(view))
     assert is_cpu == is_cause
-
-
-def test_a_quiet_host_has_no_finding() -> None:
-    """The clean run has no finding of the host."""
-    assert not {entry.rule for entry in find(Context((a_view(),)))} & {"host-noise", "cpu-bound"}

@@ -17,7 +17,6 @@ from tests.analyse.findings.conftest import (
     a_run,
     a_view,
     found,
-    percentile_rows,
     summary_row,
 )
 from volbench.analyse.bottleneck.campaign_context import Context
@@ -75,22 +74,6 @@ def test_a_synchronous_engine_with_a_queue_depth_is_reported(engine: str | None)
     (entry,) = found(a_view(a_run({"ioengine": engine})), rule="queue-depth")
     assert (entry.evidence["asked_depth"], entry.evidence["depth"]) == (16, 1)
     assert (engine or "psync") in entry.message
-
-
-def test_buffered_libaio_with_a_queue_depth_is_reported() -> None:
-    """The submission does the I/O; its latency is told as proof."""
-    run = a_run({"direct": None})
-    view = a_view(run, summary=[summary_row(run, slat_mean_s=9e-4, lat_mean_s=1e-3)])
-    (entry,) = found(view, rule="queue-depth")
-    assert entry.evidence["slat_mean_s"] == pytest.approx(9e-4)
-    assert "900 us" in entry.message
-
-
-def test_a_half_empty_queue_is_reported() -> None:
-    """By Little's law two I/Os were in flight where 16 were asked for."""
-    run = a_run()
-    (entry,) = found(a_view(run, summary=[summary_row(run, lat_mean_s=0.002)]), rule="queue-depth")
-    assert entry.evidence["depth"] == pytest.approx(2)
 
 
 def test_a_queue_without_a_rate_is_not_judged() -> None:
@@ -297,16 +280,6 @@ def test_too_few_samples_for_a_percentile_are_reported() -> None:
     (note,) = found(a_view(run, summary=[summary_row(run, total_ios=1000)]), rule="too-short")
     assert note.severity is NOTE
     assert note.evidence["least_percentile"] == 99.9
-
-
-def test_enough_samples_are_not_reported() -> None:
-    """60,000 I/Os tell p99.9 and not p99.99."""
-    run = a_run()
-    assert found(a_view(run), rule="too-short") == []
-    (note,) = found(a_view(run, percentiles=percentile_rows(run, tail=99.99)), rule="too-short")
-    assert note.message.startswith("60,000 writes leave")
-    assert note.message.endswith("needs 100,000.")
-    assert note.evidence["needed_ios"] == pytest.approx(100_000)
 
 
 @pytest.mark.parametrize(("percentile", "needed"), [(50, 20), (99, 1000), (99.99, 100_000)])

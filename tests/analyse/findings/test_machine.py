@@ -51,19 +51,6 @@ def test_steal_is_reported_where_fio_was_short_of_the_cpu(used: float, count: in
     assert found(view, rule="host-noise")
 
 
-def test_a_core_full_except_for_steal_is_reported() -> None:
-    """The explanation of the run and the finding say the same."""
-    run = a_run()
-    view = a_view(
-        run,
-        summary=[summary_row(run, cpu_usr=30.0, cpu_sys=63.0)],
-        device=device_samples(run, steal_percent=4.0),
-    )
-    (entry,) = found(view, rule="cpu-bound")
-    assert "93 % of a CPU" in entry.message
-    assert "stolen" in entry.message
-
-
 def test_a_busy_host_is_a_note() -> None:
     """All CPUs at work is context; the device may still be the limit."""
     run = a_run()
@@ -92,16 +79,6 @@ def test_a_cpu_limit_that_throttled_fio_is_reported(percent: float | None, count
     ]
 
 
-@pytest.mark.parametrize(("rate", "count"), [(5e6, 1), (1e4, 0), (None, 0)])
-def test_swapping_is_reported(rate: float | None, count: int) -> None:
-    """Megabytes a second are told; a page now and then, or nothing known, is not."""
-    run = a_run()
-    view = a_view(run, device=device_samples(run, swap_bytes_per_s=rate))
-    assert ["swapping" in entry.message for entry in found(view, rule="host-noise")] == [
-        True
-    ] * count
-
-
 def with_foreign(column: str, extra: float, kind: VolumeKind = VolumeKind.DEVICE) -> RunView:
     """Return a run whose device did more than fio in one column."""
     run = a_run(kind=kind)
@@ -116,13 +93,6 @@ def test_foreign_reads_during_a_write_run_are_reported() -> None:
     (entry,) = found(with_foreign("read_bw_bytes_per_s", 50e6), rule="other-load")
     assert entry.direction == "read"
     assert entry.evidence["foreign_bw_bytes_per_s"] == pytest.approx(50e6)
-
-
-def test_foreign_writes_are_reported() -> None:
-    """Half as much again, by another process."""
-    (entry,) = found(with_foreign("write_bw_bytes_per_s", IOPS * BLOCK / 2), rule="other-load")
-    assert entry.direction == "write"
-    assert entry.evidence["device"] == "sdb"
 
 
 def clients_of_one_device(*, rate: float, steps: tuple[int, int] = (1, 1)) -> list[RunView]:
@@ -294,18 +264,6 @@ def test_a_stall_is_reported_with_its_time() -> None:
     assert entry.evidence["stall_s"] == 8
 
 
-def test_a_stall_is_as_long_as_the_slowest_io() -> None:
-    """2.1 s from 20.5 s on: the series has one empty second, and two that are half empty."""
-    run = a_run()
-    rates = [*[IOPS] * 20, IOPS * 0.5, 0.0, IOPS * 0.4, *[IOPS] * 37]
-    view = a_view(run, series=series_rows(run, rates), summary=[summary_row(run, lat_max_s=2.1)])
-    (entry,) = found(view, rule="stall")
-    assert entry.evidence["stall_s"] == pytest.approx(2.1)
-    assert entry.from_s == pytest.approx(20.5, abs=0.1)
-    assert "2.1s" in entry.message
-    assert "after 20s" in entry.message
-
-
 def test_a_slow_io_elsewhere_does_not_lengthen_a_stall() -> None:
     """A latency of 9 s cannot be that of a stall of one to three seconds."""
     run = a_run()
@@ -322,11 +280,6 @@ def test_many_stalls_are_counted_and_the_longest_reported() -> None:
     findings = found(a_view(run, series=series_rows(run, rates)), rule="stall")
     assert len(findings) == 5
     assert all("one of 10" in finding.message for finding in findings)
-
-
-def test_a_run_without_a_stall_has_no_finding() -> None:
-    """A steady run has none."""
-    assert found(a_view(), rule="stall") == []
 
 
 @pytest.mark.parametrize(

@@ -284,26 +284,6 @@ def test_sampled_blocks_without_data_are_reported_from_three_percent_on(
     assert [finding.severity for finding in findings] == severities
 
 
-def test_reads_above_the_limit_of_an_unwritten_volume_are_reported() -> None:
-    """Without any write before, they are doubted; after a fill they are not."""
-    run = a_run({"rw": "randread"}, limits=Limits(iops=300))
-    view = a_view(run, summary=[summary_row(run, direction="read")], device=[], series=[])
-    (entry,) = found(view, rule="never-written")
-    assert entry.evidence["iops"] == IOPS
-    fill = a_view(a_run(name="fill"))
-    assert found(fill, view, rule="never-written") == []
-
-
-def test_runs_with_too_little_data_are_not_judged() -> None:
-    """A few bytes after the end, and a single sample, make no sentence."""
-    run = a_run(BUFFERED)
-    sample = device_sample(run, 60.5, interval_s=60.5, write_bw_bytes_per_s=1e3, after_fio=False)
-    (entry,) = found(a_view(run, device=[sample]), rule="page-cache")
-    assert "followed" not in entry.message
-    assert "dirty" not in entry.message.lower() or "peaked" in entry.message
-    assert "dirty_growth_bytes" not in entry.evidence
-
-
 @pytest.mark.parametrize(
     "options", [{}, {"direct": None, "end_fsync": "1"}, {"rw": "randread"}], ids=str
 )

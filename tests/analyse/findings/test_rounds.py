@@ -93,8 +93,3 @@ def test_a_round_with_a_missing_value_is_reported() -> None:
     """A Run that failed leaves a hole in the window, which can't pass."""
     (entry,) = reported_of(rounds_of(w=(1000.0, 1000, math.nan, 1000, 1000)))
     assert "w.iops lacks a value" in entry.message
-
-
-def test_profiles_without_rounds_have_no_findings() -> None:
-    """Repeats are no rounds."""
-    assert not reported_of([a_view()])

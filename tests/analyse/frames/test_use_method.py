@@ -152,14 +152,6 @@ def test_a_late_journal_write_is_not_write_back() -> None:
     assert use([result()], few).iloc[0]["tail_s"] == 0
 
 
-def test_dirty_bytes_are_not_counted_as_written_to_the_device() -> None:
-    """The tool counted four times what the device moved until it ended."""
-    row = use([result(io_bytes=4 * 4_096_000)], steady()).iloc[0]
-    assert row["tool_bytes"] == 4 * 4_096_000
-    assert row["device_bytes"] == pytest.approx(4_096_000)
-    assert row["device_share_percent"] == pytest.approx(25)
-
-
 def test_laying_out_files_is_not_counted() -> None:
     """What the device did before fio's I/O began is left out, also in the interval of the begin."""
     layout = [sample(-0.9, write_bw_bytes_per_s=1e8), sample(0.1, write_bw_bytes_per_s=0.9e8)]
