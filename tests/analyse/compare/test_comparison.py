@@ -174,13 +174,6 @@ def test_long_lists_are_cut() -> None:
     )
 
 
-def test_sides_are_in_numeric_order() -> None:
-    """P4 comes before P15, and is the base."""
-    rows = [rows_of(1000, label_volume_type=kind, seed=n) for n, kind in enumerate(("P15", "P4"))]
-    entry = only(compared(pd.concat(rows), between="volume_type"))
-    assert (entry.base, entry.candidate) == ("P4", "P15")
-
-
 def test_invalid_runs_are_left_out_and_reported() -> None:
     """An invalid run does not count unless asked for; a warning marks the row."""
     base, candidate = rows_of(1000), rows_of(1200, seed=2)

@@ -232,14 +232,10 @@ def test_a_host_that_is_always_busy_is_judged() -> None:
 
 
 def test_a_trend_without_workloads_is_an_error() -> None:
-    """A metric that no run reports is no empty table."""
+    """The error says that no run reports the metric, or which rule rejected all."""
     summary = summary_of(3).assign(iops=float("nan"))
     with pytest.raises(ComparisonError, match="there is no trend to show"):
         trends_of(summary)
-
-
-def test_invalid_results_alone_have_no_trend() -> None:
-    """The error says that they were left out, and by which rule."""
     summary = summary_of(5)
     found = {"run": summary["run"].unique(), "severity": "invalid", "rule": "page-cache"}
     with pytest.raises(ComparisonError, match="invalid by page-cache, left out"):

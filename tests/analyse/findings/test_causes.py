@@ -15,6 +15,7 @@ from tests.analyse.findings.conftest import (
     device_samples,
     found,
     over_time,
+    percentile_rows,
     series_rows,
     summary_row,
 )
@@ -59,13 +60,7 @@ def test_a_limit_below_the_declared_is_a_warning() -> None:
         series=view.series.to_dict("records"),
         device=[],
         percentiles=[
-            {
-                **{name: waits[name] for name in ("run", "group")},
-                "direction": "write",
-                "latency": "lat",
-                "percentile": percentile,
-                "value_s": 0.0195,
-            }
+            {**percentile_rows(run)[0], "percentile": percentile, "value_s": 0.0195}
             for percentile in (1.0, 50.0)
         ],
     )

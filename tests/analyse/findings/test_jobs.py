@@ -107,14 +107,6 @@ def test_an_export_has_an_engine_of_its_own() -> None:
     assert found(a_view(run, device=[]), rule="queue-depth") == []
 
 
-def test_numjobs_that_write_the_same_range_are_reported() -> None:
-    """The one-liner of 32 sequential jobs writes a device 32 times."""
-    run = a_run({"rw": "write", "numjobs": "32", "iodepth": "1"})
-    (entry,) = found(a_view(run), rule="overlapping-jobs")
-    assert entry.severity is WARNING
-    assert "32 times" in entry.message
-
-
 @pytest.mark.parametrize(
     ("options", "kind"),
     [
@@ -135,6 +127,7 @@ def test_numjobs_with_separate_ranges_are_not_reported(
 @pytest.mark.parametrize(
     "options",
     [
+        {},
         {"size": "50%", "offset_increment": "25%"},
         {"offset_increment": "1073741824"},
         {"size": "4096", "filename": "one"},
@@ -143,7 +136,7 @@ def test_numjobs_with_separate_ranges_are_not_reported(
 def test_offset_increments_smaller_than_the_range_are_reported(
     options: dict[str, str | None],
 ) -> None:
-    """A step smaller than the size, or no size at all, still overlaps."""
+    """No step, one smaller than the size, or no size at all: jobs overlap."""
     kind = VolumeKind.DIRECTORY if "filename" in options else VolumeKind.DEVICE
     run = a_run({"rw": "write", "numjobs": "4", **options}, kind=kind)
     assert [entry.severity for entry in found(a_view(run), rule="overlapping-jobs")] == [WARNING]
@@ -155,23 +148,15 @@ def test_random_numjobs_are_a_note() -> None:
     assert entry.severity is NOTE
 
 
-@pytest.mark.parametrize(("offset", "count"), [("0", 1), ("80%", 0)])
-def test_parallel_sections_on_one_device_are_reported(offset: str, count: int) -> None:
-    """A log at the end of the device does not meet the data before it."""
+@pytest.mark.parametrize(
+    ("own", "count"), [({"offset": "0"}, 1), ({"offset": "80%"}, 0), ({"wait_for": "data"}, 0)]
+)
+def test_parallel_sections_on_one_device_are_reported(own: dict[str, str], count: int) -> None:
+    """A log does not meet the data before it, or that of a section that has ended."""
     data = Section(name="data", options={"rw": "randrw", "size": "80%"})
-    log = Section(name="log", options={"rw": "write", "size": "20%", "offset": offset})
+    log = Section(name="log", options={"rw": "write", "size": "20%", **own})
     run = a_run(sections=(data, log))
     rows = [summary_row(run, group="data"), summary_row(run, group="log")]
-    assert len(found(a_view(run, summary=rows, series=[]), rule="overlapping-jobs")) == count
-
-
-@pytest.mark.parametrize(("waits_for", "count"), [({"wait_for": "boot"}, 0), ({}, 1)])
-def test_sections_behind_a_stonewall_do_not_overlap(waits_for: dict[str, str], count: int) -> None:
-    """A phase that begins when the one before it has ended may use its blocks."""
-    boot = Section(name="boot", options={"rw": "randrw", "size": "80%"})
-    after = Section(name="after", options={"rw": "randrw", "size": "80%", **waits_for})
-    run = a_run(sections=(boot, after))
-    rows = [summary_row(run, group="boot"), summary_row(run, group="after")]
     assert len(found(a_view(run, summary=rows, series=[]), rule="overlapping-jobs")) == count
 
 

@@ -98,14 +98,10 @@ def test_labels_name_the_options_that_differ() -> None:
 
 
 def test_total_latency_is_preferred() -> None:
-    """Total latency is taken where all rows have it; rows without any latency don't matter."""
+    """As soon as one row has nothing else, completion latency is taken for all."""
     assert (
         latency_column(frames([result("a"), only_bandwidth("b")])["summary"], "p99") == "lat_p99_s"
     )
-
-
-def test_one_row_without_total_latency_moves_all() -> None:
-    """Completion latency is taken for all rows as soon as one has nothing else."""
     summary = frames([result("a", lat_p99_s=None), result("b")])["summary"]
     assert latency_column(summary, "p99") == "clat_p99_s"
     added, kind = with_latencies(summary, ("p99", "max"))
@@ -188,7 +184,7 @@ def test_distribution_is_of_one_kind() -> None:
 
 
 def test_thinning_keeps_every_spike() -> None:
-    """A single stalled and a single slow second survive among 100,000."""
+    """A single stalled and a single slow second survive among 100,000; gaps stay."""
     x = np.arange(100_000, dtype=float)
     y = np.full(100_000, 5.0)
     y[12_345], y[67_890] = 0.0, 99.0
@@ -197,10 +193,6 @@ def test_thinning_keeps_every_spike() -> None:
     assert (kept_y.min(), kept_y.max()) == (0.0, 99.0)
     assert {12_345.0, 67_890.0} <= set(kept_x)
     assert (np.diff(kept_x) > 0).all()
-
-
-def test_thinning_keeps_gaps() -> None:
-    """A stretch without values stays a gap in the line."""
     x = np.arange(10_000, dtype=float)
     y = np.where((x > 4000) & (x < 6000), np.nan, 1.0)
     kept_x, kept_y = keep_extremes(x, y, buckets=100)

@@ -8,24 +8,11 @@ from collections.abc import Sequence
 import pandas as pd
 import pytest
 
+from tests.analyse.findings.conftest import Row, a_run, frame, identity
 from volbench.analyse.bottleneck.use_method import fio_end_s, use_rows
 from volbench.model.frames.column_names import USE
-from volbench.store.parquet_tables import frame_of, table_of
 
-Row = dict[str, object]
-
-IDENTITY: Row = {
-    "campaign": "c",
-    "run": "r1",
-    "host": "local",
-    "profile": "p",
-    "job": "job",
-    "group": "job",
-    "role": "data",
-    "volume": "/data",
-    "repeat": 1,
-    "phase": "measured",
-}
+IDENTITY = identity(a_run())
 
 
 def result(**columns: object) -> Row:
@@ -53,18 +40,9 @@ def sample(t_s: float, **columns: object) -> Row:
 
 
 QUIET: Row = {
-    "write_iops": 0.0,
-    "write_bw_bytes_per_s": 0.0,
-    "write_lat_s": None,
-    "write_request_bytes": None,
-    "queue_depth": 0.0,
-    "active_percent": 0.0,
+    **dict.fromkeys(("write_iops", "write_bw_bytes_per_s", "queue_depth", "active_percent"), 0.0),
+    **dict.fromkeys(("write_lat_s", "write_request_bytes")),
 }
-
-
-def frame(name: str, rows: Sequence[Row]) -> pd.DataFrame:
-    """Return rows with the types of the contract."""
-    return frame_of(table_of(name, list(rows)))
 
 
 def use(
@@ -153,17 +131,12 @@ def test_a_late_journal_write_is_not_write_back() -> None:
 
 
 def test_laying_out_files_is_not_counted() -> None:
-    """What the device did before fio's I/O began is left out, also in the interval of the begin."""
+    """What the device did before fio began is left out, which is extrapolated in a short run."""
     layout = [sample(-0.9, write_bw_bytes_per_s=1e8), sample(0.1, write_bw_bytes_per_s=0.9e8)]
     later = [sample(t + 0.1) for t in range(1, 10)]
     row = use([result(io_bytes=9 * 409_600)], [*layout, *later]).iloc[0]
     assert row["device_share_percent"] == pytest.approx(100, abs=1)
     assert row["write_iops"] == pytest.approx(100)
-
-
-def test_a_device_never_moves_less_than_nothing() -> None:
-    """What was laid out is extrapolated, and may exceed what was written in a short run."""
-    layout = [sample(-0.9, write_bw_bytes_per_s=1e8), sample(0.1, write_bw_bytes_per_s=0.9e8)]
     row = use([result(runtime_s=0.05)], layout).iloc[0]
     assert row["device_share_percent"] == row["device_bytes"] == 0
 

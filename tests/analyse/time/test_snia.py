@@ -36,14 +36,10 @@ def test_the_numbers_are_reported() -> None:
 
 
 def test_the_first_round_that_passes_is_reported() -> None:
-    """Three falls and then a level: the window that ends at round 8 is the first without them."""
+    """The last five rounds judge, but the first window that passed stays told."""
     judged = judge_snia([400, 300, 200, 100, 100, 100, 100, 100, 100])
     assert judged.steady
     assert judged.at_round == 8
-
-
-def test_a_volume_may_stop_being_steady() -> None:
-    """The last five rounds judge, but the first window that passed stays told."""
     judged = judge_snia([100] * 5 + [50] * 2)
     assert not judged.steady
     assert judged.at_round == 5

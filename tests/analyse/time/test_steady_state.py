@@ -41,16 +41,6 @@ def test_a_decline_is_reported_with_its_size() -> None:
     assert 0.2 < judged.drift_bound < 0.25
 
 
-def test_a_step_is_reported_with_its_time() -> None:
-    """A level that halves is stepped, however flat both halves are."""
-    values = noisy(3600, cv=0.05, phi=0.5, seed=2)
-    values[1200:] *= 0.5
-    judged = judge_steady(times(3600), values)
-    assert judged.state is State.STEPPED
-    (change,) = judged.changes
-    assert abs(change.t_s - 1200) <= 3
-
-
 def test_noisy_data_give_no_verdict() -> None:
     """Half a minute at 60 % noise shows neither a level nor a drift."""
     judged = judge_steady(times(30), noisy(30, cv=0.6, seed=3))

@@ -202,12 +202,15 @@ def test_intervals_without_all_jobs_are_left_out() -> None:
 
 
 def test_a_filled_volume_has_no_warm_up_curve() -> None:
-    """After a warm-up the first measured run is not the first touch."""
+    """After a warm-up there is no first touch; without intervals nothing to read."""
     t_s, iops = climb(cold=100, warm=1000, blocks=1500, seconds=60, sample_s=0.5)
     summary = pd.DataFrame([rows_of("fill", "warmup"), rows_of("first", "measured")])
     series = pd.concat([series_of(run, t_s, iops) for run in ("fill", "first")])
     assert curves(summary, series) == ()
     assert len(curves(summary[1:], series)) == 1
+    summary = pd.DataFrame([rows_of("first", "measured")])
+    empty = series_of("first", np.arange(1.0), np.ones(1)).iloc[:0]
+    assert curves(summary, empty) == ()
 
 
 def test_a_flat_first_run_is_not_a_warm_up_curve() -> None:
@@ -230,13 +233,6 @@ def test_a_fill_is_the_sum_of_its_extents() -> None:
     assert fill.runs == ("w1", "w2")
     assert fill.bytes_per_s == pytest.approx(2 * (1 << 20) / 6)
     assert (fill.slowest_bytes_per_s, fill.fastest_bytes_per_s) == (2.5e5, 5e5)
-
-
-def test_a_campaign_without_a_series_has_no_warm_up_curve() -> None:
-    """Without intervals there is nothing to read."""
-    summary = pd.DataFrame([rows_of("first", "measured")])
-    empty = series_of("first", np.arange(1.0), np.ones(1)).iloc[:0]
-    assert curves(summary, empty) == ()
 
 
 @pytest.mark.parametrize(
