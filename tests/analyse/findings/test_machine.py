@@ -60,14 +60,6 @@ def test_a_busy_host_is_a_note() -> None:
     assert entry.severity is Severity.NOTE
 
 
-@pytest.mark.parametrize("device", [True, False])
-def test_an_idle_cpu_has_no_finding(*, device: bool) -> None:
-    """A few per cent are no doubt, and no samples are none either."""
-    run = a_run()
-    view = a_view(run, summary=[summary_row(run, cpu_usr=40.0, cpu_sys=50.0)])
-    assert found(view if device else a_view(run, device=[]), rule="cpu-bound") == []
-
-
 @pytest.mark.parametrize(("percent", "count"), [(43.0, 1), (0.5, 0), (None, 0)])
 def test_a_cpu_limit_that_throttled_fio_is_reported(percent: float | None, count: int) -> None:
     """From 1 % of the periods on; a limit that hardly acts, or none, is no finding."""

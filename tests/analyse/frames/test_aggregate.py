@@ -146,7 +146,7 @@ def test_an_invalid_client_leaves_its_step_without_numbers() -> None:
 
 
 def test_sums_are_over_the_time_that_all_share() -> None:
-    """A client that ran alone for 10 s before the other counts only from there."""
+    """A client that ran alone for 10 s counts only from there; without shared time no sum."""
     first = ran(0, [900.0] * 10 + [500.0] * 20)
     second = ran(1, [500.0] * 30, after_s=10)
     (row,) = aggregated(a_campaign(2), frames(first, second).__getitem__)
@@ -156,6 +156,10 @@ def test_sums_are_over_the_time_that_all_share() -> None:
     assert row["start_skew_bound_s"] == pytest.approx(0.001)
     assert row["fairness"] == pytest.approx(1.0)
     assert set(row) <= {column.name for column in AGGREGATE}
+    clients = frames(ran(0, [500.0] * 5), ran(1, [500.0] * 5, after_s=60))
+    (row,) = aggregated(a_campaign(2), clients.__getitem__)
+    assert row["overlap_s"] == 0
+    assert "iops" not in row
 
 
 def test_fairness_falls_to_the_share_of_clients_that_get_something() -> None:
@@ -173,16 +177,8 @@ def test_rates_that_no_interval_holds_are_unknown() -> None:
     assert not {"iops", "bw_bytes_per_s", "fairness"} & set(row)
 
 
-def test_clients_that_never_meet_have_no_sum() -> None:
-    """One after another, there is no time for a sum, and none is made up."""
-    clients = frames(ran(0, [500.0] * 5), ran(1, [500.0] * 5, after_s=60))
-    (row,) = aggregated(a_campaign(2), clients.__getitem__)
-    assert row["overlap_s"] == 0
-    assert "iops" not in row
-
-
 def test_percentiles_come_from_all_bins_together() -> None:
-    """99 fast I/Os of one and 901 slow ones of the other: the median is slow."""
+    """The median of 99 fast and 901 slow I/Os is slow; the last bin of fio has no value."""
     fast = ran(0, [100.0] * 5, bins={0.001: 99})
     slow = ran(1, [300.0] * 5, bins={0.02: 891, 0.5: 10})
     (row,) = aggregated(a_campaign(2), frames(fast, slow).__getitem__)
@@ -191,10 +187,6 @@ def test_percentiles_come_from_all_bins_together() -> None:
     assert row["lat_p999_s"] == row["lat_max_s"]
     assert row["lat_mean_s"] == pytest.approx((500 * 0.001 + 1500 * 0.002) / 2000)
     assert row["lat_max_s"] == 0.998 * 0.5  # Below the midpoint of its bin
-
-
-def test_a_percentile_in_the_last_bin_of_fio_has_no_value() -> None:
-    """The last bin has no end: its midpoint of 17.1 s is not a latency; the median is one."""
     fast = ran(0, [100.0] * 5, bins={0.001: 900})
     slow = ran(1, [100.0] * 5, bins={17.11276032: 100})
     (row,) = aggregated(a_campaign(2), frames(fast, slow).__getitem__)

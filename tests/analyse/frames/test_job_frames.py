@@ -22,7 +22,7 @@ from volbench.analyse.frames.job_frames import sweep as sweep_points
 
 
 def test_only_finished_measured_runs_count() -> None:
-    """Warm-ups, failed and interrupted runs stay out, and what failed is counted by run."""
+    """Warm-ups and failed runs stay out with their bins; what failed is counted by run."""
     rows = [
         result("a"),
         result("warm", phase="warmup"),
@@ -34,27 +34,19 @@ def test_only_finished_measured_runs_count() -> None:
     given = frames(rows)
     assert list(measured(given["summary"])["job"]) == ["a"]
     assert left_out(given["summary"]) == {"failed": 1, "interrupted": 1}
-
-
-def test_other_frames_follow_the_summary() -> None:
-    """Bins of a failed run are dropped with the run."""
     good, bad = result("a"), result("b", status="failed")
     given = frames([good, bad], histogram=[*bins(good, {1.0: 1}), *bins(bad, {1.0: 1})])
     assert list(of_measured(given["histogram"], given["summary"])["job"]) == ["a"]
 
 
 def test_repeats_are_pooled() -> None:
-    """Three repeats give one row with their median, minimum and maximum."""
+    """A row has median, minimum and maximum of a number that all three repeats report."""
     rows = [result("a", repeat=n, iops=iops) for n, iops in ((1, 90.0), (2, 300.0), (3, 100.0))]
     pooled = per_job(frames(rows)["summary"], ["iops"])
     assert len(pooled) == 1
     row = pooled.iloc[0]
     assert (row["iops"], row["iops_low"], row["iops_high"]) == (100.0, 90.0, 300.0)
     assert row["repeats"] == 3
-
-
-def test_a_number_of_some_repeats_is_not_that_of_all() -> None:
-    """A latency that one of three repeats reports does not stand beside the IOPS of three."""
     rows = [result("a", repeat=n, lat_mean_s=0.001 if n == 1 else None) for n in (1, 2, 3)]
     row = per_job(frames(rows)["summary"], ["iops", "lat_mean_s"]).iloc[0]
     assert row["repeats"] == 3

@@ -32,7 +32,7 @@ def read(text: str) -> list[Sample]:
 
 
 def test_every_line_of_a_sample_is_read() -> None:
-    """What the kernel wrote comes out as numbers with their units."""
+    """Numbers have their units; cciss/c0d0 of diskstats is cciss!c0d0 below /sys."""
     reader = SampleReader()
     (sample,) = reader.feed(LOG)
     assert reader.page_bytes == 16384
@@ -55,10 +55,6 @@ def test_every_line_of_a_sample_is_read() -> None:
     assert sample.swapped_pages == 42
     assert sample.pressure_us == {"some": 60264734, "full": 48120991}
     assert sample.io_errors == {"vda": 31}
-
-
-def test_a_device_in_a_folder_has_its_sysfs_name() -> None:
-    """The kernel writes cciss/c0d0 in diskstats and cciss!c0d0 below /sys."""
     (sample,) = read(LOG)
     assert sample.disks["cciss!c0d0"].queue_ticks == 11
 
