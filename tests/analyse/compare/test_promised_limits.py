@@ -74,7 +74,7 @@ def both(rates: Sequence[float], *, limits: Limits = PROMISED) -> tuple[RunView,
 
 
 def test_a_volume_at_its_limit_delivers() -> None:
-    """Ten seconds show the rate; the promised share of time takes an hour."""
+    """Ten seconds show the rate, the share of time takes an hour; a machine may promise less."""
     (found,) = audited(*both(level(1000, 300)))
     assert found.outcome is Outcome.DELIVERS
     assert found.limit == "write IOPS"
@@ -82,10 +82,6 @@ def test_a_volume_at_its_limit_delivers() -> None:
     assert found.share.low > 0.98
     assert found.time_outcome is Outcome.UNDECIDED
     assert 2000 < found.more_s < 10_000
-
-
-def test_the_promise_of_a_machine_is_named() -> None:
-    """The machine's limit is the promise where it is the lower one."""
     limits = Limits(iops=1000, name="azure/P30", machine="m", machine_limits=("iops",))
     (found,) = audited(*both(level(1000, 60), limits=limits))
     assert found.outcome is Outcome.DELIVERS
@@ -281,12 +277,10 @@ def test_a_declared_limit_without_a_usable_second_keeps_its_row() -> None:
     assert not alone.is_iops
 
 
-LOW = Limits(iops=1000, bandwidth_bytes_per_s=4e5)
-
-
 def test_an_iops_limit_above_that_of_bandwidth_keeps_its_row() -> None:
     """At 400 KB/s blocks of 4 KiB reach 98 of 1,000 IOPS: no depth shows more."""
-    iops, bandwidth = sorted(audited(*both(level(97, 60), limits=LOW)), key=lambda e: not e.is_iops)
+    low = Limits(iops=1000, bandwidth_bytes_per_s=4e5)
+    iops, bandwidth = sorted(audited(*both(level(97, 60), limits=low)), key=lambda e: not e.is_iops)
     assert bandwidth.outcome is not Outcome.UNDECIDED
     assert iops.outcome is Outcome.UNDECIDED
     assert iops.reason == "blocks of 4k meet the bandwidth limit first: use smaller ones"

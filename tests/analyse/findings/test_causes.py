@@ -30,17 +30,13 @@ def level(iops: float, *, seconds: int = 120) -> list[float]:
 
 
 def test_a_declared_limit_is_a_note() -> None:
-    """At 1,100 of 1,100 IOPS the price list was measured."""
+    """At 1,100 of 1,100 IOPS the price list was measured, or that of the machine."""
     run = a_run(limits=Limits(iops=1100))
     (entry,) = found(over_time(level(1100), run), rule="throttled")
     assert entry.severity is Severity.NOTE
     assert entry.evidence["declared"] == 1100
     assert "100 % of the declared 1.1k IOPS" in entry.message
     assert "flat within 0.4 %" in entry.message
-
-
-def test_the_limit_of_a_machine_is_named() -> None:
-    """A fast volume on a small machine is throttled by the machine."""
     limits = Limits(
         iops=1280, name="azure/P30", machine="azure/Standard_B2s", machine_limits=("iops",)
     )

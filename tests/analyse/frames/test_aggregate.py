@@ -163,15 +163,11 @@ def test_sums_are_over_the_time_that_all_share() -> None:
 
 
 def test_fairness_falls_to_the_share_of_clients_that_get_something() -> None:
-    """Jain's index: 1 where all clients have the same rate, 1/n where one of n has everything."""
+    """Jain's index: 1 for equal rates, 1/n where one of n has everything, or unknown."""
     for rates, fairness in (((500.0, 500.0), 1.0), ((1000.0, 0.0), 0.5), ((300.0, 100.0), 0.8)):
         clients = frames(*(ran(number, [rate] * 5) for number, rate in enumerate(rates)))
         (row,) = aggregated(a_campaign(2), clients.__getitem__)
         assert row["fairness"] == pytest.approx(fairness)
-
-
-def test_rates_that_no_interval_holds_are_unknown() -> None:
-    """A run of a second has one interval without a rate: that is not a rate of 0."""
     clients = frames(ran(0, [math.nan]), ran(1, [math.nan]))
     (row,) = aggregated(a_campaign(2), clients.__getitem__)
     assert not {"iops", "bw_bytes_per_s", "fairness"} & set(row)
@@ -195,13 +191,18 @@ def test_percentiles_come_from_all_bins_together() -> None:
 
 
 def test_a_total_over_fewer_clients_says_so() -> None:
-    """Who failed is not in the sum, and the plan's number stands beside it."""
+    """Who failed is not in the sum; when a client ran is unknown without its series."""
     kept = frames(ran(0, [500.0] * 5), ran(1, [500.0] * 5))
     lost = pd.DataFrame([{"run": "r2", "group": "j", "direction": None, "status": "failed"}])
     kept["summary"] = pd.concat([kept["summary"], lost], ignore_index=True)
     (row,) = aggregated(a_campaign(3), kept.__getitem__)
     assert (row["clients"], row["clients_planned"]) == (2, 3)
     assert row["iops"] == pytest.approx(1000)
+    silent = ran(1, [500.0] * 5)
+    silent["series"] = []
+    (row,) = aggregated(a_campaign(2), frames(ran(0, [500.0] * 5), silent).__getitem__)
+    assert math.isnan(float(str(row.get("iops", math.nan))))
+    assert row["clients"] == 2
 
 
 def test_clients_in_turn_have_no_total() -> None:
@@ -210,12 +211,3 @@ def test_clients_in_turn_have_no_total() -> None:
     assert aggregated(a_campaign(2), found.__getitem__)
     assert aggregated(a_campaign(2, start=Start.SEQUENTIAL), found.__getitem__) == []
     assert aggregated(a_campaign(1), frames(ran(0, [500.0] * 5)).__getitem__) == []
-
-
-def test_a_client_without_series_leaves_no_sum() -> None:
-    """When it ran is unknown, so nothing is claimed about a time that all shared."""
-    silent = ran(1, [500.0] * 5)
-    silent["series"] = []
-    (row,) = aggregated(a_campaign(2), frames(ran(0, [500.0] * 5), silent).__getitem__)
-    assert math.isnan(float(str(row.get("iops", math.nan))))
-    assert row["clients"] == 2

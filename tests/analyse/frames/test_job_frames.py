@@ -54,7 +54,7 @@ def test_repeats_are_pooled() -> None:
 
 
 def test_directions_and_order_are_kept() -> None:
-    """Reads and writes of a job stay apart, in the order they came."""
+    """Reads and writes of a job stay apart, in their order; what is missing stays missing."""
     rows = [result("z"), result("a", direction="read"), result("a", direction="write")]
     pooled = per_job(frames(rows)["summary"], ["iops"])
     assert list(zip(pooled["job"], pooled["direction"], strict=True)) == [
@@ -62,10 +62,6 @@ def test_directions_and_order_are_kept() -> None:
         ("a", "read"),
         ("a", "write"),
     ]
-
-
-def test_missing_values_stay_missing() -> None:
-    """IOPS that are not reported are NaN, never zero."""
     pooled = per_job(frames([only_bandwidth("copy")])["summary"], ["iops"])
     assert np.isnan(pooled["iops"].iloc[0])
     assert pooled["repeats"].iloc[0] == 0
@@ -90,7 +86,7 @@ def test_labels_name_the_options_that_differ() -> None:
 
 
 def test_total_latency_is_preferred() -> None:
-    """As soon as one row has nothing else, completion latency is taken for all."""
+    """Completion latency is for all rows as soon as one has nothing else, except of syncs."""
     assert (
         latency_column(frames([result("a"), only_bandwidth("b")])["summary"], "p99") == "lat_p99_s"
     )
@@ -100,10 +96,6 @@ def test_total_latency_is_preferred() -> None:
     assert kind == "clat"
     assert list(added["p99"]) == pytest.approx([0.0054, 0.0054])
     assert list(added["max"]) == pytest.approx([0.036, 0.036])
-
-
-def test_sync_keeps_total_latency() -> None:
-    """Rows of fsync have total latency alone and do not decide for the others."""
     sync = result("a", direction="sync", clat_p99_s=None, clat_max_s=None)
     rows = [result("a", lat_p99_s=None), sync]
     added, kind = with_latencies(frames(rows)["summary"], ("p99", "max"))
@@ -133,16 +125,12 @@ def test_swept_options_are_found(
 
 
 def test_points_of_a_sweep_are_ordered_and_single_points_dropped() -> None:
-    """A line ascends in the option; a job on no line is left out."""
+    """A line ascends in the option; a job on no line is left out, in a grid it is kept."""
     rows = [*reversed(sweep(depths=(1, 4, 16))), result("alone", rw="write", iodepth=2)]
     points = sweep_points(frames(rows)["summary"], "iodepth", ["iops"])
     assert list(points["rw"].unique()) == ["randwrite", "randread"]
     assert list(points["iodepth"]) == [1, 4, 16] * 2
     assert list(points["iops"]) == [100.0, 400.0, 1600.0] * 2
-
-
-def test_a_grid_may_have_holes() -> None:
-    """A grid keeps points that stand alone in their row or column."""
     rows = [row for row in sweep(blocks=(4096, 8192)) if row["job"] != "randread-16-8192"]
     points = grid(frames(rows)["summary"], ("iodepth", "block_bytes"), ["iops"])
     assert list(points["line"]) == [0] * 5 + [1] * 6

@@ -99,14 +99,6 @@ def test_less_than_a_megabyte_is_not_write_back(bytes_per_s: float, tail_s: floa
     assert use([result()], [*steady()[:11], *after]).iloc[0]["tail_s"] == pytest.approx(tail_s)
 
 
-def test_no_byte_is_lost_of_a_run_within_one_interval() -> None:
-    """What the device wrote while fio was being set up belongs to the run or to its tail."""
-    rows = [sample(0.7, write_bw_bytes_per_s=50e6), sample(1.7, **QUIET)]
-    row = use([result(direct=False, runtime_s=0.02, io_bytes=50_000_000)], rows).iloc[0]
-    assert row["device_bytes"] + row["tail_bytes"] == pytest.approx(50e6)
-    assert row["tail_bytes"] == pytest.approx(50e6 * 0.68 / 0.7)
-
-
 def test_bytes_that_stay_in_memory_are_remaining_dirty_bytes() -> None:
     """What fio wrote and the device did not is left, as far as pages wait for it."""
     rows = [sample(float(t), **QUIET | {"dirty_bytes": 3e6}) for t in range(1, 13)]
@@ -142,16 +134,12 @@ def test_laying_out_files_is_not_counted() -> None:
 
 
 def test_intervals_are_weighted_by_their_requests() -> None:
-    """Mean latency and size are of requests: a second with few of them hardly counts."""
+    """A second with few requests hardly counts; one without any is a zero of the rate only."""
     rows = steady()
     rows[1] |= {"write_iops": 1.0, "write_lat_s": 9.0, "write_request_bytes": 512.0}
     row = use([result()], rows).iloc[0]
     assert row["write_lat_s"] == pytest.approx((900 * 0.01 + 9) / 901)
     assert row["write_request_bytes"] == pytest.approx((900 * 4096 + 512) / 901)
-
-
-def test_a_stall_is_in_the_means() -> None:
-    """Seconds without a completion are zeros of the rate; they have no latency of their own."""
     rows = steady()
     for place in range(1, 6):
         rows[place] |= QUIET | {"queue_depth": 16.0, "active_percent": 100.0}
@@ -174,10 +162,14 @@ def test_dirty_pages_grow_from_what_was_there() -> None:
 
 
 def test_a_short_run_has_the_intervals_it_touches() -> None:
-    """A Run within one interval is told from that one, not as nothing."""
+    """A run within one interval is told from that one, and what came before is in its tail."""
     row = use([result(runtime_s=0.3, io_bytes=40_960)], [sample(0.0), sample(1.0)]).iloc[0]
     assert row["write_iops"] == 100
     assert row["device_share_percent"] == pytest.approx(300, rel=0.01)
+    rows = [sample(0.7, write_bw_bytes_per_s=50e6), sample(1.7, **QUIET)]
+    row = use([result(direct=False, runtime_s=0.02, io_bytes=50_000_000)], rows).iloc[0]
+    assert row["device_bytes"] + row["tail_bytes"] == pytest.approx(50e6)
+    assert row["tail_bytes"] == pytest.approx(50e6 * 0.68 / 0.7)
 
 
 def test_errors_of_device_and_fio_are_counted_separately() -> None:

@@ -27,13 +27,9 @@ def one_storm(*reported: tuple[str, float, list[float]], **columns: object) -> S
 
 
 def test_intervals_across_an_edge_are_split() -> None:
-    """An interval that lies over an edge counts on both sides by its parts."""
+    """An interval over an edge counts on both sides by its parts; gaps are zero."""
     rates = spread(np.array([7.0]), np.array([5.0]), np.array([10.0]), EDGES)
     assert rates.tolist() == [6.0, 4.0, 0.0, 0.0]
-
-
-def test_gaps_are_zero_and_overlaps_are_not_doubled() -> None:
-    """What was not reported is missing; an interval begins where the one before it ended."""
     ends, widths = np.array([5.0, 9.0, 20.0]), np.array([5.0, 5.0, 5.0])
     rates = spread(ends, widths, np.array([2.0, 2.0, np.nan]), EDGES)
     assert rates.tolist() == [2.0, pytest.approx(1.6), 0.0, 0.0]
