@@ -78,17 +78,13 @@ def test_noise_alone_is_stable() -> None:
 
 
 def test_a_drop_that_recovered_is_history() -> None:
-    """The changes are listed, and the workload is as good as it was."""
+    """Changes are listed; a level that rose is told, which is worse for a latency."""
 
     def level(night: int, place: int) -> float:
         return steady(night, place) * (0.7 if 15 <= night < 25 else 1.0)
 
     trend = only(summary_of(45, level=level))
     assert (trend.state, len(trend.changes)) == (State.STABLE, 2)
-
-
-def test_an_improvement_is_not_a_regression() -> None:
-    """A level that rose is told as such; for a latency that would be worse."""
     rising = summary_of(40, level=dropping(at=30, factor=1.3))
     assert only(rising).state is State.IMPROVED
     slower = rising.assign(lat_p99_s=rising["iops"] / 1e6)

@@ -9,30 +9,9 @@ import pytest
 
 from volbench.analyse.frames.kernel_counters import Disk, Sample, disk_rates, host_rates
 
-BEFORE = Disk(
-    reads=100,
-    read_sectors=800,
-    read_ticks=50,
-    writes=10,
-    write_sectors=2560,
-    write_ticks=70,
-    busy_ticks=1000,
-    queue_ticks=2000,
-    read_merges=5,
-    write_merges=1,
-)
-NOW = Disk(
-    reads=300,
-    read_sectors=2400,
-    read_ticks=150,
-    writes=20,
-    write_sectors=5120,
-    write_ticks=170,
-    busy_ticks=2000,
-    queue_ticks=6000,
-    read_merges=25,
-    write_merges=7,
-)
+BEFORE = Disk(100, 800, 50, 10, 2560, 70, 1000, 2000, read_merges=5, write_merges=1)
+NOW = Disk(300, 2400, 150, 20, 5120, 170, 2000, 6000, read_merges=25, write_merges=7)
+"""Reads, their sectors and ticks, the same of writes, and ticks of use and of the queue."""
 
 
 def test_rates_means_and_use_of_a_device() -> None:

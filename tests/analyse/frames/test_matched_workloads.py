@@ -46,7 +46,6 @@ def test_same_workloads_are_distinguished_by_names_of_both_sides() -> None:
         ({"size_bytes": 10**9}, True),
         ({"size_bytes": 100 * 10**9}, False),
         ({"direct": False}, False),
-        ({"numjobs": 4}, False),
         ({"rw": "randwrite:8"}, True),
         ({"block_bytes": 8192}, False),
     ],

@@ -30,7 +30,6 @@ FALLING = [600.0, 500, 400, 300, 200]
     [
         (STILL, STILL, 5),
         (FALLING + STILL, FALLING + STILL, 10),
-        (STILL + STILL, FALLING + STILL, 10),
         (FALLING, STILL, None),
         (STILL[:4], STILL[:4], None),
         ([*STILL[:4], math.nan, *STILL], STILL + STILL, 10),

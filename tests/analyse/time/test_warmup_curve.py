@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.present.frames_for_plots import Row, result
 from volbench.analyse.frames.resample import Floats
 from volbench.analyse.time.warmup_curve import (
     cold_level,
@@ -114,31 +115,11 @@ def test_cost_is_proportional_to_size() -> None:
     assert math.isnan(cost_of(1.5e6, size_bytes=3e12).money)
 
 
-def rows_of(run: str, phase: str, **more: object) -> dict[str, object]:
+def rows_of(run: str, phase: str, **more: object) -> Row:
     """Return a row of the summary frame."""
-    plain: dict[str, object] = {
-        "run": run,
-        "host": "local",
-        "volume": "/dev/v",
-        "job": run,
-        "repeat": 1,
-        "phase": phase,
-        "status": "finished",
-        "direction": "write",
-        "rw": "randwrite",
-        "block_bytes": 4096,
-        "iodepth": 8,
-        "numjobs": 1,
-        "direct": True,
-        "ioengine": "libaio",
-        "size_bytes": None,
-        "volume_bytes": 64 << 20,
-        "limit_iops": float("nan"),
-        "io_bytes": 1 << 20,
-        "runtime_s": 2.0,
-        "bw_bytes_per_s": 5e5,
-    }
-    return {**plain, **more}
+    row = result(run, run=run, phase=phase, volume="/dev/v", iodepth=8, bw_bytes_per_s=5e5)
+    sizes: Row = {"size_bytes": None, "volume_bytes": 64 << 20, "io_bytes": 1 << 20}
+    return row | sizes | {"limit_iops": math.nan, "runtime_s": 2.0} | more
 
 
 def series_of(run: str, t_s: Floats, iops: Floats) -> pd.DataFrame:
