@@ -21,7 +21,6 @@ def written(rate: float, **options: str) -> Earlier:
     ("options", "is_filled"),
     [
         ({"size": f"{GIB}"}, True),
-        ({"size": f"{GIB // 4}"}, True),
         ({"size": f"{GIB // 4}", "offset": f"{GIB // 2}"}, True),
         ({"size": f"{GIB // 2}", "offset": f"{3 * GIB // 4}"}, False),
         ({"size": f"{2 * GIB}"}, False),

@@ -59,7 +59,7 @@ def test_a_drift_from_block_to_block_cancels_out() -> None:
 
 
 def test_campaigns_without_blocks_compare_as_before() -> None:
-    """The same values without block numbers give the unpaired interval, and no new column."""
+    """No pairs, no new column; equal numbers in two plans say nothing about time."""
     base, candidate = in_blocks(1000, seed=1), in_blocks(1030, seed=2)
     paired = compared(base, candidate)
     plain = compared(base.assign(block=math.nan), candidate.assign(block=math.nan))
@@ -69,23 +69,15 @@ def test_campaigns_without_blocks_compare_as_before() -> None:
     assert "design" not in [column.name for column in comparison_table(plain).columns]
     assert {"design", "unpaired"} <= {column.name for column in comparison_table(paired).columns}
     assert any(note.startswith("Paired:") for note in notes(paired))
-
-
-def test_blocks_of_two_campaigns_are_no_pairs() -> None:
-    """Equal numbers in two plans say nothing about time."""
     other = in_blocks(1030, seed=2).assign(campaign="d")
     (row,) = compared(in_blocks(1000, seed=1), other).rows
     assert row.design == "unpaired"
 
 
 def test_a_block_without_one_arm_is_left_out() -> None:
-    """A failed run costs its block, not the campaign."""
+    """A failed run costs its block, not the campaign; two blocks are too few to pair."""
     (row,) = compared(in_blocks(1000, seed=1), in_blocks(1030, seed=2).iloc[2:]).rows
     assert row.design == "6 blocks"
-
-
-def test_two_blocks_are_too_few_to_pair() -> None:
-    """Three repeats of which two pair are compared without blocks."""
     base, candidate = in_blocks(1000, seed=1), in_blocks(1030, seed=2)
     (row,) = compared(base.iloc[:4], candidate.iloc[2:6]).rows
     assert row.design == "unpaired"

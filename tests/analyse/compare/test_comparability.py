@@ -10,7 +10,7 @@ from volbench.analyse.compare.comparability import Effect, IncomparableError
 
 
 def test_differing_facts_are_listed() -> None:
-    """Each has its value on either side and its effect; fio's version alone is a reservation."""
+    """Each has its values and its effect; fio's version is a reservation, a folder nothing."""
     base = rows_of(1000, fio_version="fio-3.33", label_volume_type="P15")
     other = rows_of(1200, fio_version="fio-3.36", kernel="6.8", label_volume_type="P20")
     found = compared(base, other, allowed=("kernel",)).comparability
@@ -23,10 +23,6 @@ def test_differing_facts_are_listed() -> None:
     assert found.verdict == "comparable with reservations"
     same = compared(rows_of(1000), rows_of(1200)).comparability
     assert (same.facts, same.verdict) == ((), "comparable")
-
-
-def test_the_folder_of_an_import_is_not_a_difference() -> None:
-    """Provenance says nothing about what was measured: it would fill a row per workload."""
     base, other = rows_of(1000, import_folder="a/qd1"), rows_of(1200, import_folder="b/qd1")
     found = compared(base, other).comparability
     assert (found.facts, found.verdict) == ((), "comparable")

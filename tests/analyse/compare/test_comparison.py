@@ -61,7 +61,7 @@ def test_too_few_repeats_are_reported() -> None:
 
 
 def test_decisive_differences_are_refused_with_both_values() -> None:
-    """Block size and kernel are named with what stands on each side; all at once."""
+    """What differs is named with what stands on each side, all at once; not set is a value."""
     other = rows_of(1200, block_bytes=8192, kernel="6.8")
     with pytest.raises(ComparisonError) as caught:
         compared(rows_of(1000), other)
@@ -69,15 +69,11 @@ def test_decisive_differences_are_refused_with_both_values() -> None:
     assert "kernel: 6.1 in A, 6.8 in B (reads)" in caught.value.message
     assert "--allow-different block_bytes,kernel" in caught.value.hint
     assert caught.value.exit_code == 8
-
-
-def test_grouping_different_configurations_is_refused() -> None:
-    """Repeats of one side that differ are no repeats."""
-    mixed = pd.concat([rows_of(1000), rows_of(1000, volumes=("sdc",), kernel="6.8")])
-    with pytest.raises(
-        ComparisonError, match=r"kernel: A has 6\.1 and 6\.8 among repeats that would be pooled"
-    ):
-        compared(mixed, rows_of(1200))
+    limited = rows_of(1000, rate_iops="1000")
+    with pytest.raises(ComparisonError, match="rate_iops: not set in A, 1000 in B"):
+        compared(rows_of(1000), limited)
+    unknown = rows_of(1000, options_known=False)
+    assert "unknown for A: rate_iops" in compared(unknown, limited).remarks
 
 
 def test_allowed_differences_are_reported() -> None:
@@ -89,15 +85,6 @@ def test_allowed_differences_are_reported() -> None:
     assert "allowed to differ: block_bytes: 4k in A, 8k in B" in aliased.remarks
     with pytest.raises(InputError, match="there is no fact 'kernl'"):
         compared(rows_of(1000), rows_of(1200), allowed=("kernl",))
-
-
-def test_an_option_that_one_side_does_not_set_differs() -> None:
-    """Not set is a value: a rate limit on one side alone is refused."""
-    limited = rows_of(1000, rate_iops="1000")
-    with pytest.raises(ComparisonError, match="rate_iops: not set in A, 1000 in B"):
-        compared(rows_of(1000), limited)
-    unknown = rows_of(1000, options_known=False)
-    assert "unknown for A: rate_iops" in compared(unknown, limited).remarks
 
 
 def test_by_keeps_groups_separate() -> None:
@@ -154,7 +141,7 @@ def test_between_a_swept_option_compares_workloads() -> None:
 
 
 def test_jobs_missing_on_one_side_are_reported() -> None:
-    """What has no counterpart is named; nothing in common is an error."""
+    """What has no counterpart is named, up to five; nothing in common is an error."""
     more = pd.concat([rows_of(1200), rows_of(1, job="writes")])
     assert "only in B: writes read" in compared(rows_of(1000), more).remarks
     other = rows_of(1000, job="writes", rw="randwrite")
@@ -165,6 +152,11 @@ def test_jobs_missing_on_one_side_are_reported() -> None:
         compared(pd.concat([rows_of(1000), other.assign(block_bytes=65536)]), between="bs")
     with pytest.raises(ComparisonError, match=r"nothing to compare: bs is 4k in all runs"):
         compared(rows_of(1000), between="bs")
+    many = [rows_of(1, job=f"j{place:02}", repeats=1) for place in range(100)]
+    found = compared(rows_of(1000), pd.concat([rows_of(1000), *many]))
+    assert "only in B: j00 read, j01 read, j02 read, j03 read, j04 read and 95 more" in (
+        found.remarks
+    )
 
 
 def test_jobs_with_different_names_are_matched_by_workload() -> None:
@@ -174,40 +166,8 @@ def test_jobs_with_different_names_are_matched_by_workload() -> None:
     assert "matched by workload, names differ: fio-read = reads" in found.remarks
 
 
-def test_many_renamed_jobs_are_counted_with_an_example() -> None:
-    """Names of an import hold the volume: forty workloads of seven volumes are not listed."""
-    sides = [
-        pd.concat(
-            [
-                rows_of(1000, job=f"{side}{volume}-qd{depth}", iodepth=depth, seed=volume)
-                for depth in (1, 4, 16)
-                for volume in range(3)
-            ]
-        )
-        for side in "ab"
-    ]
-    [remark] = [each for each in compared(*sides).remarks if "names differ" in each]
-    assert remark == ("matched by workload, names differ in 3 workloads, such as a0-qd1 = b2-qd1")
-
-
-def test_long_lists_are_cut() -> None:
-    """A hundred jobs of one side are told by the first five and their number."""
-    many = [rows_of(1, job=f"j{place:02}", repeats=1) for place in range(100)]
-    found = compared(rows_of(1000), pd.concat([rows_of(1000), *many]))
-    assert "only in B: j00 read, j01 read, j02 read, j03 read, j04 read and 95 more" in (
-        found.remarks
-    )
-
-
-def test_sides_are_in_numeric_order() -> None:
-    """P4 comes before P15, and is the base."""
-    rows = [rows_of(1000, label_volume_type=kind, seed=n) for n, kind in enumerate(("P15", "P4"))]
-    entry = only(compared(pd.concat(rows), between="volume_type"))
-    assert (entry.base, entry.candidate) == ("P4", "P15")
-
-
 def test_invalid_runs_are_left_out_and_reported() -> None:
-    """An invalid run does not count unless asked for; a warning marks the row."""
+    """Neither invalid nor failed runs count unless asked for; a warning marks the row."""
     base, candidate = rows_of(1000), rows_of(1200, seed=2)
     candidate.loc[0, "iops"] = 1e6
     findings = {
@@ -229,6 +189,11 @@ def test_invalid_runs_are_left_out_and_reported() -> None:
     )
     assert only(kept).candidate_group.repeats == 5
     assert only(kept).warnings == {"stall": 1, "page-cache": 1}
+    candidate = rows_of(1200, seed=2)
+    candidate.loc[4, "status"] = "failed"
+    found = compared(rows_of(1000), candidate)
+    assert only(found).candidate_group.repeats == 4
+    assert "B: 1 run failed, left out" in found.remarks
 
 
 def test_a_volume_whose_runs_are_invalid_is_named_with_the_rule() -> None:
@@ -243,15 +208,6 @@ def test_a_volume_whose_runs_are_invalid_is_named_with_the_rule() -> None:
     assert (entry.base, entry.candidate) == ("v2", "v3")
 
 
-def test_runs_that_failed_are_reported() -> None:
-    """They are left out with their number and their side."""
-    candidate = rows_of(1200, seed=2)
-    candidate.loc[4, "status"] = "failed"
-    found = compared(rows_of(1000), candidate)
-    assert only(found).candidate_group.repeats == 4
-    assert "B: 1 run failed, left out" in found.remarks
-
-
 def test_three_sides_are_compared_with_the_first() -> None:
     """Each candidate has its row; all are judged together."""
     found = compared(rows_of(1000), rows_of(1200, seed=2), rows_of(800, seed=3))
@@ -264,7 +220,7 @@ def test_three_sides_are_compared_with_the_first() -> None:
 
 
 def test_volumes_are_the_unit_where_there_are_several() -> None:
-    """A hundred repeats on two volumes a side say little about volumes that differ by half."""
+    """A hundred repeats on two volumes say little; those of one day share it."""
     base = pd.concat([rows_of(1000, repeats=50), rows_of(1500, repeats=50, volumes=("sdc",))])
     other = [
         rows_of(1100, repeats=50, volumes=("sdd",)),
@@ -274,10 +230,6 @@ def test_volumes_are_the_unit_where_there_are_several() -> None:
     assert entry.verdict is Verdict.NOT_SHOWN
     assert (entry.base_group.volumes, entry.base_group.repeats) == (2, 100)
     assert entry.detectable > 0.5
-
-
-def test_a_volume_in_several_campaigns_counts_once_in_each() -> None:
-    """Repeats of one day share it, so that days are the unit."""
     days = [rows_of(1000 + 300 * day, campaign=f"d{day}", seed=day) for day in range(3)]
     entry = only(compared(pd.concat(days), pd.concat(days)))
     assert entry.base_group.volumes == 3
@@ -329,12 +281,21 @@ def test_latencies_of_clients_are_those_of_all_their_ios(metric: str, value: flo
 
 
 def test_percentiles_of_clients_without_bins_are_left_out() -> None:
-    """Nothing stands in for the p99 of several clients, and the comparison says so."""
+    """Nothing stands in for a p99 or a sum of several clients, and the comparison says so."""
     both, single = clients_of(2), rows_of(100, job="alone")
     rows = pd.concat([both, single], ignore_index=True)
     found = compared(rows, rows.copy(), metrics=("p99",))
     assert {entry.label for entry in found.rows} == {"alone"}
     assert any("10 of 20 repeats of several clients" in remark for remark in found.remarks)
+    both = clients_of(2)
+    sums = both.assign(aggregate_clients=2.0, aggregate_iops=150.0)
+    found = compared(both, sums)
+    assert only(found).candidate_group.median == 150
+    sums.loc[sums["repeat"] == 1, "aggregate_iops"] = math.nan
+    remark = next(text for text in compared(both, sums).remarks if text.startswith("iops: "))
+    assert remark.startswith("iops: 1 of 10 repeats of several clients left out: no time is known")
+    others = both.assign(aggregate_clients=3.0, aggregate_iops=150.0)
+    assert not any(text.startswith("iops: ") for text in compared(both, others).remarks)
 
 
 def test_a_regression_is_shown_ruled_out_or_undecided() -> None:
@@ -352,10 +313,6 @@ def test_a_regression_is_shown_ruled_out_or_undecided() -> None:
     few = only(compared(rows_of(1000), rows_of(1000, repeats=2), tolerance=0.05))
     assert few.regression is Regression.UNDECIDED
     assert only(compared(rows_of(1000), rows_of(1000))).regression is None
-
-
-def test_small_changes_within_the_tolerance_are_the_same() -> None:
-    """A change that is real and tolerated is called the same, with its interval."""
     base, candidate = rows_of(1000, noise=0.001), rows_of(1010, noise=0.001, seed=2)
     assert only(compared(base, candidate)).verdict is Verdict.FASTER
     entry = only(compared(base, candidate, tolerance=0.05))
@@ -397,7 +354,7 @@ def test_completion_latency_is_used_on_both_sides_when_total_is_missing() -> Non
 
 
 def test_steady_rates_exclude_the_ramp_up() -> None:
-    """Means hold the climb of runs until steady; the steady rate is compared when asked."""
+    """Means hold the climb, steady rates do not; runs that were not steady are counted."""
     sides = [
         rows_of(level, seed=seed, until="300.0").assign(steady_iops=level * factor)
         for level, seed, factor in ((1000, 1, 1.0), (1200, 2, 1.0))
@@ -410,32 +367,8 @@ def test_steady_rates_exclude_the_ramp_up() -> None:
     assert only(found).verdict is Verdict.FASTER
     assert only(found).interval is not None
     assert not any("climb" in remark for remark in found.remarks)
-
-
-def test_runs_that_were_not_steady_are_reported() -> None:
-    """They have no steady rate, and the side says how many there were."""
     base = rows_of(1000).assign(steady_iops=[1000.0, 1001, 999, 1002, math.nan])
     other = rows_of(1200, seed=2).assign(steady_iops=[1200.0, 1201, 1199, 1202, 1198])
     found = compared(base, other, metrics=("steady_iops",))
     assert found.remarks == ("A: 1 of 5 runs not shown to be steady, left out",)
     assert only(found).base_group.repeats == 4
-
-
-def test_an_undetectable_difference_has_no_percentage() -> None:
-    """Two volumes against one: repeats on them say next to nothing of their kinds."""
-    base = pd.concat([rows_of(800, volumes=("a",)), rows_of(8000, volumes=("b",), seed=3)])
-    entry = only(compared(base, rows_of(1000, volumes=("c",), seed=2)))
-    assert entry.words == "inconclusive: too noisy to detect even a 10x change"
-
-
-def test_the_sum_of_clients_is_that_of_the_aggregate() -> None:
-    """A table and a comparison show one number; where there is no sum, none is made up."""
-    both = clients_of(2)
-    sums = both.assign(aggregate_clients=2.0, aggregate_iops=150.0)
-    found = compared(both, sums)
-    assert only(found).candidate_group.median == 150
-    sums.loc[sums["repeat"] == 1, "aggregate_iops"] = math.nan
-    remark = next(text for text in compared(both, sums).remarks if text.startswith("iops: "))
-    assert remark.startswith("iops: 1 of 10 repeats of several clients left out: no time is known")
-    others = both.assign(aggregate_clients=3.0, aggregate_iops=150.0)
-    assert not any(text.startswith("iops: ") for text in compared(both, others).remarks)

@@ -33,16 +33,12 @@ def stalls_of(
 
 
 def test_blocks_in_which_one_side_stalled_decide() -> None:
-    """One block stalled on both sides and says nothing; six only on one."""
+    """One block stalled on both sides and says nothing; without blocks Fisher's test decides."""
     (text,) = stalls_of(base=1, candidate=7, in_blocks=True)
     assert text.startswith("stalls: 7 of 8 runs of reads in B, 1 of 8 in A (exact test, p = ")
     assert float(text.rpartition(" ")[2].rstrip(")")) == pytest.approx(
         binomtest(0, 6).pvalue, rel=0.05
     )
-
-
-def test_runs_without_blocks_are_tested_by_fisher() -> None:
-    """The numbers are those of the reference."""
     (text,) = stalls_of(base=1, candidate=7, in_blocks=False)
     expected = fisher_exact([[1, 7], [7, 1]]).pvalue
     assert float(text.rpartition(" ")[2].rstrip(")")) == pytest.approx(expected, rel=0.05)

@@ -59,14 +59,6 @@ def test_equal_workloads_are_not_a_regression() -> None:
     assert not any("sign test" in remark for remark in compared.remarks)
 
 
-def test_three_workloads_are_too_few_for_a_sign_test() -> None:
-    """One in eight sets of three equal workloads is slower in all of them."""
-    few = {name: SLOWER[name] for name in ("job0", "job1", "job2")}
-    (every,) = together(many(few, noise=0.3, tolerance=0.05).rows, confidence=0.95)
-    assert every.p_value == pytest.approx(1 / 8)
-    assert not every.is_regression
-
-
 @pytest.mark.parametrize(
     ("noise", "tolerance", "blind"),
     [(0.05, 0.1, 0), (0.08, 0.1, 1), (0.03, 0.01, 0), (0.04, 0.01, 1)],

@@ -65,10 +65,6 @@ def test_columns_do_not_contradict_each_other(frames: Frames) -> None:
     assert [found for pair in pairs for found in larger(frames["summary"], *pair)] == []
     pairs = [*ordered("lat"), *ordered("clat")]
     assert [found for pair in pairs for found in larger(frames["series"], *pair)] == []
-
-
-def test_no_percentile_is_above_the_maximum(frames: Frames) -> None:
-    """Not even by the width of a bin of fio."""
     summary = frames["summary"]
     for latency in ("lat", "clat", "slat"):
         for name in PERCENTILES:

@@ -30,14 +30,6 @@ def test_no_finding_is_false_or_missed(judged: list[Judged]) -> None:
     }
 
 
-def test_alternating_levels_are_named(judged: list[Judged]) -> None:
-    """Medians of blocks call it steady."""
-    (found,) = (
-        each for each in judged if each.rule == "not-steady" and "alternating" in each.source
-    )
-    assert "alternate between 5.75k and 15.5k, every 2.1s" in found.message
-
-
 def test_periodic_stalls_are_named(judged: list[Judged]) -> None:
     """Seconds in which nothing completed for 0.6 s show in the series and in the slowest I/O."""
     (found,) = (each for each in judged if each.rule == "not-steady" and "stalls" in each.source)

@@ -88,7 +88,7 @@ def test_buffered_io_without_device_samples_is_reported(
 
 
 def test_reads_from_memory_are_reported() -> None:
-    """Buffered reads of which the device saw a tenth came from memory."""
+    """What the device did not see came from memory, or a filesystem ignores O_DIRECT."""
     run = a_run({**BUFFERED, "rw": "randread"})
     view = a_view(
         run,
@@ -98,10 +98,6 @@ def test_reads_from_memory_are_reported() -> None:
     (entry,) = found(view, rule="page-cache")
     assert (entry.severity, entry.direction) == (Severity.INVALID, "read")
     assert entry.evidence["device_bytes"] == pytest.approx(0.1 * RATE * SECONDS, rel=0.01)
-
-
-def test_direct_writes_that_did_not_reach_the_device_are_reported() -> None:
-    """O_DIRECT that a filesystem does not honour is seen by the same comparison."""
     run = a_run()
     (entry,) = found(a_view(run, device=slow_device(run, share=0.3)), rule="page-cache")
     assert entry.severity is Severity.INVALID
@@ -139,7 +135,6 @@ def test_engines_outside_the_kernel_have_no_page_cache(engine: str, direct: str)
         ({"device": "loop3", "backing": ("ram0",)}, 1),
         ({"device": "loop3", "backing": ("sda",)}, 0),
         ({"device": "loop3", "memory_below": "tmpfs under loop3"}, 1),
-        ({"device": "sdb"}, 0),
     ],
 )
 def test_results_on_a_memory_device_are_reported(facts: dict[str, object], count: int) -> None:
@@ -195,12 +190,15 @@ def test_larger_files_and_direct_io_are_not_reported(options: dict[str, str | No
 
 
 def test_rates_above_the_declared_limit_are_reported() -> None:
-    """A direct run at twice the declared IOPS did not come from the volume alone."""
+    """A direct run at twice the declared rate did not come from the volume alone."""
     run = a_run(limits=Limits(iops=500))
     (entry,) = found(a_view(run), rule="host-cache")
     assert entry.evidence["rate"] == IOPS
     assert entry.evidence["declared"] == 500
     assert "200 %" in entry.message
+    run = a_run(limits=Limits(bandwidth_bytes_per_s=RATE / 3))
+    (entry,) = found(a_view(run), rule="host-cache")
+    assert entry.evidence["of"] == "bw_bytes_per_s"
 
 
 def test_a_burst_above_the_declared_limit_is_reported() -> None:
@@ -217,13 +215,6 @@ def test_a_burst_above_the_declared_limit_is_reported() -> None:
 def test_rates_within_the_declared_limits_are_not_reported(limits: Limits) -> None:
     """At the limit, within a declared burst, or with nothing declared: no doubt."""
     assert found(a_view(a_run(limits=limits)), rule="host-cache") == []
-
-
-def test_bandwidth_above_the_declared_limit_is_reported() -> None:
-    """The same for bytes."""
-    run = a_run(limits=Limits(bandwidth_bytes_per_s=RATE / 3))
-    (entry,) = found(a_view(run), rule="host-cache")
-    assert entry.evidence["of"] == "bw_bytes_per_s"
 
 
 def test_a_caching_loop_device_is_reported() -> None:
@@ -284,26 +275,6 @@ def test_sampled_blocks_without_data_are_reported_from_three_percent_on(
     assert [finding.severity for finding in findings] == severities
 
 
-def test_reads_above_the_limit_of_an_unwritten_volume_are_reported() -> None:
-    """Without any write before, they are doubted; after a fill they are not."""
-    run = a_run({"rw": "randread"}, limits=Limits(iops=300))
-    view = a_view(run, summary=[summary_row(run, direction="read")], device=[], series=[])
-    (entry,) = found(view, rule="never-written")
-    assert entry.evidence["iops"] == IOPS
-    fill = a_view(a_run(name="fill"))
-    assert found(fill, view, rule="never-written") == []
-
-
-def test_runs_with_too_little_data_are_not_judged() -> None:
-    """A few bytes after the end, and a single sample, make no sentence."""
-    run = a_run(BUFFERED)
-    sample = device_sample(run, 60.5, interval_s=60.5, write_bw_bytes_per_s=1e3, after_fio=False)
-    (entry,) = found(a_view(run, device=[sample]), rule="page-cache")
-    assert "followed" not in entry.message
-    assert "dirty" not in entry.message.lower() or "peaked" in entry.message
-    assert "dirty_growth_bytes" not in entry.evidence
-
-
 @pytest.mark.parametrize(
     "options", [{}, {"direct": None, "end_fsync": "1"}, {"rw": "randread"}], ids=str
 )
@@ -335,11 +306,7 @@ def test_a_run_far_shorter_than_a_sample_is_not_judged(options: dict[str, str | 
 def test_imported_results_faster_than_any_disk_are_questioned(
     columns: dict[str, object], count: int
 ) -> None:
-    """1.5 us for an I/O, or for half of them, or 40 GB/s are memory.
-
-    Others published 7.6 us of a drive, 32 GB/s of a cluster at 17 ms, and 26 GB/s of four drives
-    without a latency.
-    """
+    """1.5 us or 40 GB/s are memory; 7.6 us of a drive and 32 GB/s of a cluster were published."""
     run = a_run(imported=Imported(files=(), jobs=()))
     view = a_view(run, summary=[summary_row(run, **columns)], device=[], volume=None)
     entries = found(view, rule="memory-volume")

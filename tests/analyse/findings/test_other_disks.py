@@ -65,9 +65,10 @@ def test_a_shared_limit_of_the_machine_is_named() -> None:
 
 
 def test_a_limit_that_is_not_reached_is_not_shared() -> None:
-    """The machine could do 5,000: neither load stands in the way of the other."""
+    """The machine could do 5,000, or nothing is known of other disks."""
     limits = Limits(machine="azure/Standard_D4s_v5", machine_iops=5000)
     assert finding(beside(980 + noise(1), np.full(SECONDS, 300.0), limits)) is None
+    assert finding(beside(np.full(SECONDS, IOPS), np.full(SECONDS, math.nan))) is None
 
 
 def test_a_rate_that_falls_with_their_load_is_blamed_on_them() -> None:
@@ -104,11 +105,6 @@ def test_a_small_load_beside_a_stall_is_not_blamed() -> None:
     """A log is written to the system disk when the volume stalls: ten I/Os cost no 500."""
     rates = IOPS - 250 * BUSY
     assert finding(beside(rates + noise(4), 5 * BUSY)) is None
-
-
-def test_hosts_that_do_not_report_them_have_no_finding() -> None:
-    """Campaigns of before, and volumes without a disk of the machine."""
-    assert finding(beside(np.full(SECONDS, IOPS), np.full(SECONDS, math.nan))) is None
 
 
 def test_a_few_intervals_decide_nothing() -> None:

@@ -63,6 +63,8 @@ def test_rounds_that_still_fall_are_reported_with_their_numbers() -> None:
     assert entry.evidence["slope_percent"] == pytest.approx(100)
     assert "steady state not achieved in 5 rounds" in entry.message
     assert "w.iops ranged over 100 % of its mean" in entry.message
+    (entry,) = reported_of(rounds_of(w=(1000.0, 1000, math.nan, 1000, 1000)))
+    assert "w.iops lacks a value" in entry.message
 
 
 def test_only_variables_that_fail_are_named() -> None:
@@ -87,14 +89,3 @@ def test_a_stopped_campaign_says_how_far_it_came() -> None:
     (few,) = reported_of(rounds_of(max_rounds=25, w=STILL[:3]))
     assert "needs 5 rounds" in few.message
     assert "range_percent" not in few.evidence
-
-
-def test_a_round_with_a_missing_value_is_reported() -> None:
-    """A Run that failed leaves a hole in the window, which can't pass."""
-    (entry,) = reported_of(rounds_of(w=(1000.0, 1000, math.nan, 1000, 1000)))
-    assert "w.iops lacks a value" in entry.message
-
-
-def test_profiles_without_rounds_have_no_findings() -> None:
-    """Repeats are no rounds."""
-    assert not reported_of([a_view()])

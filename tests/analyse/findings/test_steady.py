@@ -24,17 +24,13 @@ from volbench.model.results.finding import Finding, Severity
 
 
 def test_a_step_is_reported_with_its_levels() -> None:
-    """From 3,000 to 1,000 after two minutes."""
+    """From 3,000 to 1,000 after two minutes; or a third less at the end than at the start."""
     rates = [3000.0 * entry / 1000 for entry in restless(120, spread=0.01)]
     (entry,) = found(over_time(rates + restless(180, spread=0.01, seed=2)), rule="not-steady")
     assert entry.severity is Severity.WARNING
     assert entry.evidence["verdict"] == "stepped"
     assert "2m 00s" in entry.message
     assert entry.direction == "write"
-
-
-def test_a_drift_is_reported_with_its_direction() -> None:
-    """A third less at the end than at the start."""
     rates = [entry * (1 - 0.33 * t / 600) for t, entry in enumerate(restless(600, spread=0.01))]
     (entry,) = found(over_time(rates), rule="not-steady")
     assert entry.evidence["verdict"] == "drifting"

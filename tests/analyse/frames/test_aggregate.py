@@ -146,7 +146,7 @@ def test_an_invalid_client_leaves_its_step_without_numbers() -> None:
 
 
 def test_sums_are_over_the_time_that_all_share() -> None:
-    """A client that ran alone for 10 s before the other counts only from there."""
+    """A client that ran alone for 10 s counts only from there; without shared time no sum."""
     first = ran(0, [900.0] * 10 + [500.0] * 20)
     second = ran(1, [500.0] * 30, after_s=10)
     (row,) = aggregated(a_campaign(2), frames(first, second).__getitem__)
@@ -156,33 +156,25 @@ def test_sums_are_over_the_time_that_all_share() -> None:
     assert row["start_skew_bound_s"] == pytest.approx(0.001)
     assert row["fairness"] == pytest.approx(1.0)
     assert set(row) <= {column.name for column in AGGREGATE}
-
-
-def test_fairness_falls_to_the_share_of_clients_that_get_something() -> None:
-    """Jain's index: 1 where all clients have the same rate, 1/n where one of n has everything."""
-    for rates, fairness in (((500.0, 500.0), 1.0), ((1000.0, 0.0), 0.5), ((300.0, 100.0), 0.8)):
-        clients = frames(*(ran(number, [rate] * 5) for number, rate in enumerate(rates)))
-        (row,) = aggregated(a_campaign(2), clients.__getitem__)
-        assert row["fairness"] == pytest.approx(fairness)
-
-
-def test_rates_that_no_interval_holds_are_unknown() -> None:
-    """A run of a second has one interval without a rate: that is not a rate of 0."""
-    clients = frames(ran(0, [math.nan]), ran(1, [math.nan]))
-    (row,) = aggregated(a_campaign(2), clients.__getitem__)
-    assert not {"iops", "bw_bytes_per_s", "fairness"} & set(row)
-
-
-def test_clients_that_never_meet_have_no_sum() -> None:
-    """One after another, there is no time for a sum, and none is made up."""
     clients = frames(ran(0, [500.0] * 5), ran(1, [500.0] * 5, after_s=60))
     (row,) = aggregated(a_campaign(2), clients.__getitem__)
     assert row["overlap_s"] == 0
     assert "iops" not in row
 
 
+def test_fairness_falls_to_the_share_of_clients_that_get_something() -> None:
+    """Jain's index: 1 for equal rates, 1/n where one of n has everything, or unknown."""
+    for rates, fairness in (((500.0, 500.0), 1.0), ((1000.0, 0.0), 0.5), ((300.0, 100.0), 0.8)):
+        clients = frames(*(ran(number, [rate] * 5) for number, rate in enumerate(rates)))
+        (row,) = aggregated(a_campaign(2), clients.__getitem__)
+        assert row["fairness"] == pytest.approx(fairness)
+    clients = frames(ran(0, [math.nan]), ran(1, [math.nan]))
+    (row,) = aggregated(a_campaign(2), clients.__getitem__)
+    assert not {"iops", "bw_bytes_per_s", "fairness"} & set(row)
+
+
 def test_percentiles_come_from_all_bins_together() -> None:
-    """99 fast I/Os of one and 901 slow ones of the other: the median is slow."""
+    """The median of 99 fast and 901 slow I/Os is slow; the last bin of fio has no value."""
     fast = ran(0, [100.0] * 5, bins={0.001: 99})
     slow = ran(1, [300.0] * 5, bins={0.02: 891, 0.5: 10})
     (row,) = aggregated(a_campaign(2), frames(fast, slow).__getitem__)
@@ -191,10 +183,6 @@ def test_percentiles_come_from_all_bins_together() -> None:
     assert row["lat_p999_s"] == row["lat_max_s"]
     assert row["lat_mean_s"] == pytest.approx((500 * 0.001 + 1500 * 0.002) / 2000)
     assert row["lat_max_s"] == 0.998 * 0.5  # Below the midpoint of its bin
-
-
-def test_a_percentile_in_the_last_bin_of_fio_has_no_value() -> None:
-    """The last bin has no end: its midpoint of 17.1 s is not a latency; the median is one."""
     fast = ran(0, [100.0] * 5, bins={0.001: 900})
     slow = ran(1, [100.0] * 5, bins={17.11276032: 100})
     (row,) = aggregated(a_campaign(2), frames(fast, slow).__getitem__)
@@ -203,31 +191,23 @@ def test_a_percentile_in_the_last_bin_of_fio_has_no_value() -> None:
 
 
 def test_a_total_over_fewer_clients_says_so() -> None:
-    """Who failed is not in the sum, and the plan's number stands beside it."""
+    """Who failed is not in the sum; when a client ran is unknown without its series."""
     kept = frames(ran(0, [500.0] * 5), ran(1, [500.0] * 5))
     lost = pd.DataFrame([{"run": "r2", "group": "j", "direction": None, "status": "failed"}])
     kept["summary"] = pd.concat([kept["summary"], lost], ignore_index=True)
     (row,) = aggregated(a_campaign(3), kept.__getitem__)
     assert (row["clients"], row["clients_planned"]) == (2, 3)
     assert row["iops"] == pytest.approx(1000)
-
-
-def test_one_client_has_no_total() -> None:
-    """Its own row says it all."""
-    assert aggregated(a_campaign(1), frames(ran(0, [500.0] * 5)).__getitem__) == []
-
-
-def test_clients_in_turn_have_no_total() -> None:
-    """Storage classes measured one after another share no time."""
-    found = frames(ran(0, [500.0] * 5), ran(1, [500.0] * 5, after_s=5))
-    assert aggregated(a_campaign(2), found.__getitem__)
-    assert aggregated(a_campaign(2, start=Start.SEQUENTIAL), found.__getitem__) == []
-
-
-def test_a_client_without_series_leaves_no_sum() -> None:
-    """When it ran is unknown, so nothing is claimed about a time that all shared."""
     silent = ran(1, [500.0] * 5)
     silent["series"] = []
     (row,) = aggregated(a_campaign(2), frames(ran(0, [500.0] * 5), silent).__getitem__)
     assert math.isnan(float(str(row.get("iops", math.nan))))
     assert row["clients"] == 2
+
+
+def test_clients_in_turn_have_no_total() -> None:
+    """Storage classes measured one after another share no time; one client says it all."""
+    found = frames(ran(0, [500.0] * 5), ran(1, [500.0] * 5, after_s=5))
+    assert aggregated(a_campaign(2), found.__getitem__)
+    assert aggregated(a_campaign(2, start=Start.SEQUENTIAL), found.__getitem__) == []
+    assert aggregated(a_campaign(1), frames(ran(0, [500.0] * 5)).__getitem__) == []

@@ -40,10 +40,6 @@ def test_time_sampled_by_two_clients_counts_once() -> None:
     rows = summed(pd.concat([first, second]))
     assert rows["sum"].tolist() == pytest.approx([100.0, 150.0, 200.0, 250.0])
     assert rows["new_s"].tolist() == pytest.approx([1.0, 0.5, 0.5, 0.5])
-
-
-def test_a_sample_without_new_time_is_left_out() -> None:
-    """The same interval told twice is one."""
     rows = summed(pd.concat([looks(("01.000", 1.0, 5.0)), looks(("01.000", 1.0, 5.0))]))
     assert rows["sum"].tolist() == [5.0]
 

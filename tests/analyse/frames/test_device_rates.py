@@ -9,30 +9,9 @@ import pytest
 
 from volbench.analyse.frames.kernel_counters import Disk, Sample, disk_rates, host_rates
 
-BEFORE = Disk(
-    reads=100,
-    read_sectors=800,
-    read_ticks=50,
-    writes=10,
-    write_sectors=2560,
-    write_ticks=70,
-    busy_ticks=1000,
-    queue_ticks=2000,
-    read_merges=5,
-    write_merges=1,
-)
-NOW = Disk(
-    reads=300,
-    read_sectors=2400,
-    read_ticks=150,
-    writes=20,
-    write_sectors=5120,
-    write_ticks=170,
-    busy_ticks=2000,
-    queue_ticks=6000,
-    read_merges=25,
-    write_merges=7,
-)
+BEFORE = Disk(100, 800, 50, 10, 2560, 70, 1000, 2000, read_merges=5, write_merges=1)
+NOW = Disk(300, 2400, 150, 20, 5120, 170, 2000, 6000, read_merges=25, write_merges=7)
+"""Reads, their sectors and ticks, the same of writes, and ticks of use and of the queue."""
 
 
 def test_rates_means_and_use_of_a_device() -> None:
@@ -63,14 +42,10 @@ def test_a_device_at_rest_has_no_latency() -> None:
 
 
 def test_active_time_never_exceeds_100_percent() -> None:
-    """The kernel counts in ticks of its own, which may reach past the interval."""
+    """The kernel's ticks may reach past the interval; 32 bits begin again after 49 days."""
     rates = disk_rates(BEFORE, replace(NOW, busy_ticks=2003), interval_s=1.0)
     assert rates is not None
     assert rates["active_percent"] == 100.0
-
-
-def test_tick_counters_that_wrap_continue() -> None:
-    """Tick counts are 32 bits wide: after 49 days they begin again."""
     before = replace(BEFORE, queue_ticks=2**32 - 1000)
     rates = disk_rates(before, replace(NOW, queue_ticks=3000), interval_s=2.0)
     assert rates is not None
@@ -90,25 +65,21 @@ def sample(cpu: tuple[int, ...] = (), *, swapped: int | None = None, some: int =
 
 
 def test_cpu_shares_are_of_all_time() -> None:
-    """Busy is what is neither idle nor iowait; guests are in user already."""
+    """Guests are in user already; iowait may decrease, and no share is below 0."""
     before = (100, 0, 50, 1000, 10, 0, 0, 0, 90, 0)
     now = (130, 0, 60, 1040, 20, 2, 3, 5, 115, 0)
     rates = host_rates(sample(before), sample(now), interval_s=1.0, page_bytes=4096)
     assert rates["cpu_busy_percent"] == 50.0
     assert rates["iowait_percent"] == 10.0
     assert rates["steal_percent"] == 5.0
-
-
-def test_idle_time_that_decreases_counts_as_zero() -> None:
-    """The kernel says of iowait that it may decrease; a share is never below 0."""
-    before, now = (0, 0, 0, 100, 50, 0, 0, 0), (10, 0, 0, 190, 49, 0, 0, 0)
-    rates = host_rates(sample(before), sample(now), interval_s=1.0, page_bytes=4096)
+    earlier, later = sample((0, 0, 0, 100, 50, 0, 0, 0)), sample((10, 0, 0, 190, 49, 0, 0, 0))
+    rates = host_rates(earlier, later, interval_s=1.0, page_bytes=4096)
     assert rates["iowait_percent"] == 0.0
     assert rates["cpu_busy_percent"] == 10.0
 
 
 def test_swap_and_pressure_are_reported_where_there_are_any() -> None:
-    """Pages become bytes, microseconds of stall percents; a missing counter stays unknown."""
+    """A missing counter stays unknown, and so does one that was reset."""
     rates = host_rates(
         sample(swapped=10, some=1_000_000),
         sample(swapped=14, some=1_500_000),
@@ -120,10 +91,6 @@ def test_swap_and_pressure_are_reported_where_there_are_any() -> None:
     assert math.isnan(rates["io_pressure_full_percent"])
     assert math.isnan(rates["dirty_bytes"])
     assert math.isnan(rates["cpu_busy_percent"])
-
-
-def test_a_counter_that_was_reset_is_unknown() -> None:
-    """Neither swap nor pressure is ever told below 0."""
     rates = host_rates(
         sample(swapped=10, some=9), sample(swapped=0, some=1), interval_s=1.0, page_bytes=4096
     )

@@ -22,7 +22,7 @@ from volbench.analyse.frames.job_frames import sweep as sweep_points
 
 
 def test_only_finished_measured_runs_count() -> None:
-    """Warm-ups, failed and interrupted runs stay out, and what failed is counted by run."""
+    """Warm-ups and failed runs stay out with their bins; what failed is counted by run."""
     rows = [
         result("a"),
         result("warm", phase="warmup"),
@@ -34,27 +34,19 @@ def test_only_finished_measured_runs_count() -> None:
     given = frames(rows)
     assert list(measured(given["summary"])["job"]) == ["a"]
     assert left_out(given["summary"]) == {"failed": 1, "interrupted": 1}
-
-
-def test_other_frames_follow_the_summary() -> None:
-    """Bins of a failed run are dropped with the run."""
     good, bad = result("a"), result("b", status="failed")
     given = frames([good, bad], histogram=[*bins(good, {1.0: 1}), *bins(bad, {1.0: 1})])
     assert list(of_measured(given["histogram"], given["summary"])["job"]) == ["a"]
 
 
 def test_repeats_are_pooled() -> None:
-    """Three repeats give one row with their median, minimum and maximum."""
+    """A row has median, minimum and maximum of a number that all three repeats report."""
     rows = [result("a", repeat=n, iops=iops) for n, iops in ((1, 90.0), (2, 300.0), (3, 100.0))]
     pooled = per_job(frames(rows)["summary"], ["iops"])
     assert len(pooled) == 1
     row = pooled.iloc[0]
     assert (row["iops"], row["iops_low"], row["iops_high"]) == (100.0, 90.0, 300.0)
     assert row["repeats"] == 3
-
-
-def test_a_number_of_some_repeats_is_not_that_of_all() -> None:
-    """A latency that one of three repeats reports does not stand beside the IOPS of three."""
     rows = [result("a", repeat=n, lat_mean_s=0.001 if n == 1 else None) for n in (1, 2, 3)]
     row = per_job(frames(rows)["summary"], ["iops", "lat_mean_s"]).iloc[0]
     assert row["repeats"] == 3
@@ -62,7 +54,7 @@ def test_a_number_of_some_repeats_is_not_that_of_all() -> None:
 
 
 def test_directions_and_order_are_kept() -> None:
-    """Reads and writes of a job stay apart, in the order they came."""
+    """Reads and writes of a job stay apart, in their order; what is missing stays missing."""
     rows = [result("z"), result("a", direction="read"), result("a", direction="write")]
     pooled = per_job(frames(rows)["summary"], ["iops"])
     assert list(zip(pooled["job"], pooled["direction"], strict=True)) == [
@@ -70,10 +62,6 @@ def test_directions_and_order_are_kept() -> None:
         ("a", "read"),
         ("a", "write"),
     ]
-
-
-def test_missing_values_stay_missing() -> None:
-    """IOPS that are not reported are NaN, never zero."""
     pooled = per_job(frames([only_bandwidth("copy")])["summary"], ["iops"])
     assert np.isnan(pooled["iops"].iloc[0])
     assert pooled["repeats"].iloc[0] == 0
@@ -98,24 +86,16 @@ def test_labels_name_the_options_that_differ() -> None:
 
 
 def test_total_latency_is_preferred() -> None:
-    """Total latency is taken where all rows have it; rows without any latency don't matter."""
+    """Completion latency is for all rows as soon as one has nothing else, except of syncs."""
     assert (
         latency_column(frames([result("a"), only_bandwidth("b")])["summary"], "p99") == "lat_p99_s"
     )
-
-
-def test_one_row_without_total_latency_moves_all() -> None:
-    """Completion latency is taken for all rows as soon as one has nothing else."""
     summary = frames([result("a", lat_p99_s=None), result("b")])["summary"]
     assert latency_column(summary, "p99") == "clat_p99_s"
     added, kind = with_latencies(summary, ("p99", "max"))
     assert kind == "clat"
     assert list(added["p99"]) == pytest.approx([0.0054, 0.0054])
     assert list(added["max"]) == pytest.approx([0.036, 0.036])
-
-
-def test_sync_keeps_total_latency() -> None:
-    """Rows of fsync have total latency alone and do not decide for the others."""
     sync = result("a", direction="sync", clat_p99_s=None, clat_max_s=None)
     rows = [result("a", lat_p99_s=None), sync]
     added, kind = with_latencies(frames(rows)["summary"], ("p99", "max"))
@@ -145,16 +125,12 @@ def test_swept_options_are_found(
 
 
 def test_points_of_a_sweep_are_ordered_and_single_points_dropped() -> None:
-    """A line ascends in the option; a job on no line is left out."""
+    """A line ascends in the option; a job on no line is left out, in a grid it is kept."""
     rows = [*reversed(sweep(depths=(1, 4, 16))), result("alone", rw="write", iodepth=2)]
     points = sweep_points(frames(rows)["summary"], "iodepth", ["iops"])
     assert list(points["rw"].unique()) == ["randwrite", "randread"]
     assert list(points["iodepth"]) == [1, 4, 16] * 2
     assert list(points["iops"]) == [100.0, 400.0, 1600.0] * 2
-
-
-def test_a_grid_may_have_holes() -> None:
-    """A grid keeps points that stand alone in their row or column."""
     rows = [row for row in sweep(blocks=(4096, 8192)) if row["job"] != "randread-16-8192"]
     points = grid(frames(rows)["summary"], ("iodepth", "block_bytes"), ["iops"])
     assert list(points["line"]) == [0] * 5 + [1] * 6
@@ -188,7 +164,7 @@ def test_distribution_is_of_one_kind() -> None:
 
 
 def test_thinning_keeps_every_spike() -> None:
-    """A single stalled and a single slow second survive among 100,000."""
+    """A single stalled and a single slow second survive among 100,000; gaps stay."""
     x = np.arange(100_000, dtype=float)
     y = np.full(100_000, 5.0)
     y[12_345], y[67_890] = 0.0, 99.0
@@ -197,10 +173,6 @@ def test_thinning_keeps_every_spike() -> None:
     assert (kept_y.min(), kept_y.max()) == (0.0, 99.0)
     assert {12_345.0, 67_890.0} <= set(kept_x)
     assert (np.diff(kept_x) > 0).all()
-
-
-def test_thinning_keeps_gaps() -> None:
-    """A stretch without values stays a gap in the line."""
     x = np.arange(10_000, dtype=float)
     y = np.where((x > 4000) & (x < 6000), np.nan, 1.0)
     kept_x, kept_y = keep_extremes(x, y, buckets=100)

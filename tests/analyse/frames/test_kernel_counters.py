@@ -32,7 +32,7 @@ def read(text: str) -> list[Sample]:
 
 
 def test_every_line_of_a_sample_is_read() -> None:
-    """What the kernel wrote comes out as numbers with their units."""
+    """Numbers have their units; cciss/c0d0 of diskstats is cciss!c0d0 below /sys."""
     reader = SampleReader()
     (sample,) = reader.feed(LOG)
     assert reader.page_bytes == 16384
@@ -55,10 +55,6 @@ def test_every_line_of_a_sample_is_read() -> None:
     assert sample.swapped_pages == 42
     assert sample.pressure_us == {"some": 60264734, "full": 48120991}
     assert sample.io_errors == {"vda": 31}
-
-
-def test_a_device_in_a_folder_has_its_sysfs_name() -> None:
-    """The kernel writes cciss/c0d0 in diskstats and cciss!c0d0 below /sys."""
     (sample,) = read(LOG)
     assert sample.disks["cciss!c0d0"].queue_ticks == 11
 
@@ -121,7 +117,7 @@ def test_waits_of_the_tool_and_cpu_pressure() -> None:
 
 
 def test_the_cpu_limit_that_throttled_most_counts() -> None:
-    """Two nested limits: the inner one throttled in 8 of 10 periods, the outer one in one."""
+    """Of two nested ones; without a running task 0 is known."""
     text = "T 1 1\nthrottle 100 0 0\nthrottle 100 50 9000000\n.\n"
     later = "T 2 2\nthrottle 110 8 500000\nthrottle 110 51 9010000\n.\nT 3 3\n.\n"
     first, second, third = SampleReader().feed(text + later)
@@ -131,10 +127,6 @@ def test_the_cpu_limit_that_throttled_most_counts() -> None:
     unknown = host_rates(second, third, interval_s=1.0, page_bytes=4096)
     assert math.isnan(unknown["cpu_throttled_percent"])
     assert math.isnan(unknown["cpu_throttled_s"])
-
-
-def test_a_limit_without_a_running_task_throttles_nothing() -> None:
-    """The kernel counts no periods then; 0 is known, not unknown."""
     first, second = SampleReader().feed("T 1 1\nthrottle 5 5 5\n.\nT 2 2\nthrottle 5 5 5\n.\n")
     rates = host_rates(first, second, interval_s=1.0, page_bytes=4096)
     assert rates["cpu_throttled_percent"] == 0

@@ -62,7 +62,7 @@ def test_the_legend_names_the_folders() -> None:
 
 
 def test_read_write_mixes_have_separate_lines() -> None:
-    """70 % reads and 30 % reads are two workloads."""
+    """70 % and 30 % reads are two workloads; a grid holds one drive, too."""
     rows = [
         result(f"m{mix}-{depth}", rw="randrw", rwmixread=mix, iodepth=depth, iops=float(mix))
         for mix in (70, 30)
@@ -70,10 +70,6 @@ def test_read_write_mixes_have_separate_lines() -> None:
     ]
     points = sweep(frames(rows)["summary"], "iodepth", ["iops"])
     assert list(points["iops"]) == [70.0, 70.0, 30.0, 30.0]
-
-
-def test_grids_of_drives_are_separate() -> None:
-    """A grid holds one drive, too."""
     rows = [
         {**row, "block_bytes": size, "job": f"{row['job']}-{size}"}
         for row in drives()

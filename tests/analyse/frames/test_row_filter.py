@@ -25,12 +25,10 @@ FRAME = pd.DataFrame(
     [
         ("", [0, 1, 2, 3]),
         ("bs==4k", [0, 2]),
-        ("bs = 4096", [0, 2]),
         ("bs!=4k", [1, 3]),
         ("bs>4k", [1]),
         ("p99<10ms", [0, 2]),  # completion latency where there is no total latency, as in tables
         ("lat_p99_s<10ms", [0]),
-        ("clat_p99_s<1ms", [0]),
         ("p99 >= 0.02", [1, 3]),
         ("host~VM", [0, 1]),
         ("host!~vm", [2, 3]),
@@ -40,7 +38,6 @@ FRAME = pd.DataFrame(
         ("host==db or host==vm01 and bs==64k", [2]),
         ("(host==db or host==vm01) and bs==4k", [0, 2]),
         ("not host~vm", [2, 3]),
-        ("not not host~vm", [0, 1]),
         ("direct==yes", [0, 3]),
         ("direct==no", [1]),
         ("host~^vm0[12]$", [0, 1]),
@@ -59,7 +56,6 @@ def test_conditions_keep_the_matching_rows(condition: str, rows: list[int]) -> N
         ("bs", "a comparison such as == is missing"),
         ("bs==", "a value is missing"),
         ("bs==4k and", "a column is missing"),
-        ("bs==4k host==db", "'host' is unexpected"),
         ("(bs==4k", r"\) is missing"),
         ("bs==large", "is numeric, and 'large' is not a number"),
         ("host~(", "expected a value"),

@@ -8,24 +8,11 @@ from collections.abc import Sequence
 import pandas as pd
 import pytest
 
+from tests.analyse.findings.conftest import Row, a_run, frame, identity
 from volbench.analyse.bottleneck.use_method import fio_end_s, use_rows
 from volbench.model.frames.column_names import USE
-from volbench.store.parquet_tables import frame_of, table_of
 
-Row = dict[str, object]
-
-IDENTITY: Row = {
-    "campaign": "c",
-    "run": "r1",
-    "host": "local",
-    "profile": "p",
-    "job": "job",
-    "group": "job",
-    "role": "data",
-    "volume": "/data",
-    "repeat": 1,
-    "phase": "measured",
-}
+IDENTITY = identity(a_run())
 
 
 def result(**columns: object) -> Row:
@@ -53,18 +40,9 @@ def sample(t_s: float, **columns: object) -> Row:
 
 
 QUIET: Row = {
-    "write_iops": 0.0,
-    "write_bw_bytes_per_s": 0.0,
-    "write_lat_s": None,
-    "write_request_bytes": None,
-    "queue_depth": 0.0,
-    "active_percent": 0.0,
+    **dict.fromkeys(("write_iops", "write_bw_bytes_per_s", "queue_depth", "active_percent"), 0.0),
+    **dict.fromkeys(("write_lat_s", "write_request_bytes")),
 }
-
-
-def frame(name: str, rows: Sequence[Row]) -> pd.DataFrame:
-    """Return rows with the types of the contract."""
-    return frame_of(table_of(name, list(rows)))
 
 
 def use(
@@ -121,14 +99,6 @@ def test_less_than_a_megabyte_is_not_write_back(bytes_per_s: float, tail_s: floa
     assert use([result()], [*steady()[:11], *after]).iloc[0]["tail_s"] == pytest.approx(tail_s)
 
 
-def test_no_byte_is_lost_of_a_run_within_one_interval() -> None:
-    """What the device wrote while fio was being set up belongs to the run or to its tail."""
-    rows = [sample(0.7, write_bw_bytes_per_s=50e6), sample(1.7, **QUIET)]
-    row = use([result(direct=False, runtime_s=0.02, io_bytes=50_000_000)], rows).iloc[0]
-    assert row["device_bytes"] + row["tail_bytes"] == pytest.approx(50e6)
-    assert row["tail_bytes"] == pytest.approx(50e6 * 0.68 / 0.7)
-
-
 def test_bytes_that_stay_in_memory_are_remaining_dirty_bytes() -> None:
     """What fio wrote and the device did not is left, as far as pages wait for it."""
     rows = [sample(float(t), **QUIET | {"dirty_bytes": 3e6}) for t in range(1, 13)]
@@ -152,41 +122,24 @@ def test_a_late_journal_write_is_not_write_back() -> None:
     assert use([result()], few).iloc[0]["tail_s"] == 0
 
 
-def test_dirty_bytes_are_not_counted_as_written_to_the_device() -> None:
-    """The tool counted four times what the device moved until it ended."""
-    row = use([result(io_bytes=4 * 4_096_000)], steady()).iloc[0]
-    assert row["tool_bytes"] == 4 * 4_096_000
-    assert row["device_bytes"] == pytest.approx(4_096_000)
-    assert row["device_share_percent"] == pytest.approx(25)
-
-
 def test_laying_out_files_is_not_counted() -> None:
-    """What the device did before fio's I/O began is left out, also in the interval of the begin."""
+    """What the device did before fio began is left out, which is extrapolated in a short run."""
     layout = [sample(-0.9, write_bw_bytes_per_s=1e8), sample(0.1, write_bw_bytes_per_s=0.9e8)]
     later = [sample(t + 0.1) for t in range(1, 10)]
     row = use([result(io_bytes=9 * 409_600)], [*layout, *later]).iloc[0]
     assert row["device_share_percent"] == pytest.approx(100, abs=1)
     assert row["write_iops"] == pytest.approx(100)
-
-
-def test_a_device_never_moves_less_than_nothing() -> None:
-    """What was laid out is extrapolated, and may exceed what was written in a short run."""
-    layout = [sample(-0.9, write_bw_bytes_per_s=1e8), sample(0.1, write_bw_bytes_per_s=0.9e8)]
     row = use([result(runtime_s=0.05)], layout).iloc[0]
     assert row["device_share_percent"] == row["device_bytes"] == 0
 
 
 def test_intervals_are_weighted_by_their_requests() -> None:
-    """Mean latency and size are of requests: a second with few of them hardly counts."""
+    """A second with few requests hardly counts; one without any is a zero of the rate only."""
     rows = steady()
     rows[1] |= {"write_iops": 1.0, "write_lat_s": 9.0, "write_request_bytes": 512.0}
     row = use([result()], rows).iloc[0]
     assert row["write_lat_s"] == pytest.approx((900 * 0.01 + 9) / 901)
     assert row["write_request_bytes"] == pytest.approx((900 * 4096 + 512) / 901)
-
-
-def test_a_stall_is_in_the_means() -> None:
-    """Seconds without a completion are zeros of the rate; they have no latency of their own."""
     rows = steady()
     for place in range(1, 6):
         rows[place] |= QUIET | {"queue_depth": 16.0, "active_percent": 100.0}
@@ -209,10 +162,14 @@ def test_dirty_pages_grow_from_what_was_there() -> None:
 
 
 def test_a_short_run_has_the_intervals_it_touches() -> None:
-    """A Run within one interval is told from that one, not as nothing."""
+    """A run within one interval is told from that one, and what came before is in its tail."""
     row = use([result(runtime_s=0.3, io_bytes=40_960)], [sample(0.0), sample(1.0)]).iloc[0]
     assert row["write_iops"] == 100
     assert row["device_share_percent"] == pytest.approx(300, rel=0.01)
+    rows = [sample(0.7, write_bw_bytes_per_s=50e6), sample(1.7, **QUIET)]
+    row = use([result(direct=False, runtime_s=0.02, io_bytes=50_000_000)], rows).iloc[0]
+    assert row["device_bytes"] + row["tail_bytes"] == pytest.approx(50e6)
+    assert row["tail_bytes"] == pytest.approx(50e6 * 0.68 / 0.7)
 
 
 def test_errors_of_device_and_fio_are_counted_separately() -> None:

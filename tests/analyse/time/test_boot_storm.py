@@ -27,13 +27,9 @@ def one_storm(*reported: tuple[str, float, list[float]], **columns: object) -> S
 
 
 def test_intervals_across_an_edge_are_split() -> None:
-    """An interval that lies over an edge counts on both sides by its parts."""
+    """An interval over an edge counts on both sides by its parts; gaps are zero."""
     rates = spread(np.array([7.0]), np.array([5.0]), np.array([10.0]), EDGES)
     assert rates.tolist() == [6.0, 4.0, 0.0, 0.0]
-
-
-def test_gaps_are_zero_and_overlaps_are_not_doubled() -> None:
-    """What was not reported is missing; an interval begins where the one before it ended."""
     ends, widths = np.array([5.0, 9.0, 20.0]), np.array([5.0, 5.0, 5.0])
     rates = spread(ends, widths, np.array([2.0, 2.0, np.nan]), EDGES)
     assert rates.tolist() == [2.0, pytest.approx(1.6), 0.0, 0.0]
@@ -165,7 +161,7 @@ def test_ios_missing_at_the_end_of_logs_are_taken_from_the_total() -> None:
 
 
 def test_devices_of_several_hosts_are_added_up() -> None:
-    """Each host has its own disk, whatever it is called there."""
+    """Each host has its own disk; where nobody watched one, its line is missing."""
     rows = [client("vm01", host="vm01"), client("vm02", host="vm02")]
     reported = [point for row in rows for point in series(row, "read", [1.0] * 10, start_s=START_S)]
     looks = [s for row in rows for s in samples(row, [7.0], [1.0], start_s=START_S)]
@@ -173,10 +169,6 @@ def test_devices_of_several_hosts_are_added_up() -> None:
     assert found.device == "2 devices"
     assert found.device_read_iops[0] == 14.0
     assert np.isnan(found.device_read_iops[1])
-
-
-def test_a_missing_device_is_not_zero() -> None:
-    """Where nobody watched a device, its line is missing."""
     found = one_storm(("c01", 0.0, [1.0]), ("c02", 0.0, [1.0]))
     assert found.device == ""
     assert np.isnan(found.device_read_iops).all()

@@ -5,14 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.analyse.noise import times
 from volbench.analyse.time.change_points import Change
 from volbench.analyse.time.rate_swings import real_jumps, swing_of, without_swing
 from volbench.analyse.time.steady_state import State, judge_steady
-
-
-def times(count: int) -> np.ndarray:
-    """Return the ends of intervals of a second."""
-    return np.arange(1.0, count + 1)
 
 
 def noisy(rates: np.ndarray, share: float = 0.02) -> np.ndarray:

@@ -28,22 +28,14 @@ def test_range_and_slope_are_within_limits(rounds: list[float], *, passes: bool)
 
 
 def test_the_numbers_are_reported() -> None:
-    """Range and slope are of the mean; the slope is that of the fitted line over four steps."""
+    """Range and slope are of the mean, of the last five rounds; the first that passed is told."""
     judged = judge_snia([104, 102, 100, 98, 96])
     assert judged.mean == 100
     assert judged.range_ratio == pytest.approx(0.08)
     assert judged.slope_ratio == pytest.approx(0.08)
-
-
-def test_the_first_round_that_passes_is_reported() -> None:
-    """Three falls and then a level: the window that ends at round 8 is the first without them."""
     judged = judge_snia([400, 300, 200, 100, 100, 100, 100, 100, 100])
     assert judged.steady
     assert judged.at_round == 8
-
-
-def test_a_volume_may_stop_being_steady() -> None:
-    """The last five rounds judge, but the first window that passed stays told."""
     judged = judge_snia([100] * 5 + [50] * 2)
     assert not judged.steady
     assert judged.at_round == 5

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.present.frames_for_plots import Row, result
 from volbench.analyse.frames.resample import Floats
 from volbench.analyse.time.warmup_curve import (
     cold_level,
@@ -91,17 +92,13 @@ def test_neither_a_lucky_interval_nor_a_dip_decides_when_a_level_is_reached() ->
 
 
 def test_a_warm_volume_has_no_penalty() -> None:
-    """A flat noisy series was warm from the start."""
+    """A flat series was warm from the start; others from where they stay near the plateau."""
     random = np.random.default_rng(3)
     t_s = np.arange(1.0, 61.0)
     iops = 1000 * (1 + 0.05 * random.standard_normal(60))
     assert cold_level(t_s, iops, plateau=1000) == pytest.approx(1000, rel=0.1)
     assert time_to_level(t_s, iops, level=900) == 0
     assert time_to_steady(t_s, iops, plateau=1000) == 0
-
-
-def test_the_steady_state_is_reported_from_its_start() -> None:
-    """The plateau begins where the series stays near it; a series that arrives last never did."""
     t_s = np.arange(1.0, 101.0)
     iops = np.where(t_s <= 30, 10 + 15 * t_s, 480.0)
     assert time_to_steady(t_s, iops, plateau=480) == pytest.approx(29, abs=2)
@@ -118,31 +115,11 @@ def test_cost_is_proportional_to_size() -> None:
     assert math.isnan(cost_of(1.5e6, size_bytes=3e12).money)
 
 
-def rows_of(run: str, phase: str, **more: object) -> dict[str, object]:
+def rows_of(run: str, phase: str, **more: object) -> Row:
     """Return a row of the summary frame."""
-    plain: dict[str, object] = {
-        "run": run,
-        "host": "local",
-        "volume": "/dev/v",
-        "job": run,
-        "repeat": 1,
-        "phase": phase,
-        "status": "finished",
-        "direction": "write",
-        "rw": "randwrite",
-        "block_bytes": 4096,
-        "iodepth": 8,
-        "numjobs": 1,
-        "direct": True,
-        "ioengine": "libaio",
-        "size_bytes": None,
-        "volume_bytes": 64 << 20,
-        "limit_iops": float("nan"),
-        "io_bytes": 1 << 20,
-        "runtime_s": 2.0,
-        "bw_bytes_per_s": 5e5,
-    }
-    return {**plain, **more}
+    row = result(run, run=run, phase=phase, volume="/dev/v", iodepth=8, bw_bytes_per_s=5e5)
+    sizes: Row = {"size_bytes": None, "volume_bytes": 64 << 20, "io_bytes": 1 << 20}
+    return row | sizes | {"limit_iops": math.nan, "runtime_s": 2.0} | more
 
 
 def series_of(run: str, t_s: Floats, iops: Floats) -> pd.DataFrame:
@@ -202,12 +179,15 @@ def test_intervals_without_all_jobs_are_left_out() -> None:
 
 
 def test_a_filled_volume_has_no_warm_up_curve() -> None:
-    """After a warm-up the first measured run is not the first touch."""
+    """After a warm-up there is no first touch; without intervals nothing to read."""
     t_s, iops = climb(cold=100, warm=1000, blocks=1500, seconds=60, sample_s=0.5)
     summary = pd.DataFrame([rows_of("fill", "warmup"), rows_of("first", "measured")])
     series = pd.concat([series_of(run, t_s, iops) for run in ("fill", "first")])
     assert curves(summary, series) == ()
     assert len(curves(summary[1:], series)) == 1
+    summary = pd.DataFrame([rows_of("first", "measured")])
+    empty = series_of("first", np.arange(1.0), np.ones(1)).iloc[:0]
+    assert curves(summary, empty) == ()
 
 
 def test_a_flat_first_run_is_not_a_warm_up_curve() -> None:
@@ -230,13 +210,6 @@ def test_a_fill_is_the_sum_of_its_extents() -> None:
     assert fill.runs == ("w1", "w2")
     assert fill.bytes_per_s == pytest.approx(2 * (1 << 20) / 6)
     assert (fill.slowest_bytes_per_s, fill.fastest_bytes_per_s) == (2.5e5, 5e5)
-
-
-def test_a_campaign_without_a_series_has_no_warm_up_curve() -> None:
-    """Without intervals there is nothing to read."""
-    summary = pd.DataFrame([rows_of("first", "measured")])
-    empty = series_of("first", np.arange(1.0), np.ones(1)).iloc[:0]
-    assert curves(summary, empty) == ()
 
 
 @pytest.mark.parametrize(
