@@ -90,18 +90,6 @@ def test_device_counters_reveal_the_page_cache(found: Records) -> None:
     assert "smaller-than-memory" in {other["rule"] for other in heavy(found, "buffered")}
 
 
-def test_three_numjobs_write_the_same_blocks(found: Records) -> None:
-    """The device has no files to give to each of them."""
-    (entry,) = [entry for entry in heavy(found, "together") if entry["rule"] == "overlapping-jobs"]
-    assert "3 times" in str(entry["message"])
-
-
-def test_a_size_larger_than_the_device_is_noticed(found: Records) -> None:
-    """Of 1 GiB fio did 64 MiB, and said that all is well."""
-    (entry,) = [entry for entry in heavy(found, "larger") if entry["rule"] == "ended-early"]
-    assert "6.2 %" in str(entry["message"])
-
-
 @pytest.mark.smoke
 @pytest.mark.parametrize(("filled", "severity"), [(False, {"invalid"}), (True, set())])
 def test_reads_of_a_file_that_was_never_written(

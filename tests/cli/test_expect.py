@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import Volbench, call
-from tests.loopback_fleet import loopback_fleet
 
 PROFILE = """
 name: wal
@@ -188,31 +187,6 @@ def test_a_file_of_expectations(campaign: Path, tmp_path: Path, volbench: Volben
     wrong = volbench("check", campaign, "--expect", file)
     assert wrong.returncode == 2
     assert f"{file}:2:9: 'wla.iops > 3': there is no job 'wla'" in wrong.stderr
-
-
-def test_a_condition_holds_for_the_sum_over_clients(tmp_path: Path, volbench: Volbench) -> None:
-    """Two of three hosts are added up; of one host its own rate counts."""
-    (tmp_path / "null.yaml").write_text(
-        "name: none\ndefaults: {ioengine: 'null', size: 4m, bs: 4k, rw: randread, runtime: 3s,"
-        " time_based: 1, rate_iops: 500}\nsample: 500ms\njobs: {reads: {}}\n"
-    )
-    with loopback_fleet(tmp_path, "vm0", "vm1", "vm2") as fleet:
-        done = volbench(
-            *("run", "null.yaml", "--inventory", fleet.inventory, "--output", "out", "--yes"),
-            "--allow-shared-folder",
-        )
-    assert done.returncode == 0, done.stderr
-    found = {}
-    for where in ("repeat==1", "host!=vm2", "host==vm0"):
-        judged = volbench(
-            *("check", "out", "--expect", "aggregate_iops > 0", "--where", where, "--json")
-        )
-        assert judged.returncode == 0, judged.stderr
-        (row,) = json.loads(judged.stdout)
-        found[where] = row["value"]
-    assert found["repeat==1"] == pytest.approx(1500, rel=0.1)
-    assert found["host!=vm2"] == pytest.approx(1000, rel=0.1)
-    assert found["host==vm0"] == pytest.approx(500, rel=0.1)
 
 
 # What Jenkins' xunit-plugin accepts of a report (junit-10.xsd): element to its attributes, of which

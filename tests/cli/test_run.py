@@ -185,27 +185,6 @@ def test_percentiles_and_histogram_belong_together(aks: Path) -> None:
     assert set(campaign.percentiles()["latency"]) >= {"lat", "clat"}
 
 
-@pytest.mark.parametrize(
-    ("kind", "start"), [("json", b"["), ("parquet", b"PAR1"), ("xlsx", b"PK"), ("csv", b"campaign")]
-)
-def test_every_export_format_is_written(
-    aks: Path, tmp_path: Path, volbench: Volbench, kind: str, start: bytes
-) -> None:
-    """Each format arrives in a file of its kind."""
-    target = tmp_path / f"summary.{kind}"
-    done = volbench("export", aks, "--format", kind, "--output", target)
-    assert done.returncode == 0, done.stderr
-    assert target.read_bytes().startswith(start)
-
-
-def test_a_report_is_written(aks: Path, tmp_path: Path, volbench: Volbench) -> None:
-    """`report` leaves a page that holds the jobs' names; test_plot.py draws all charts."""
-    page = tmp_path / "report.html"
-    done = volbench("report", aks, "--output", page)
-    assert done.returncode == 0, done.stderr
-    assert "test9" in page.read_text()
-
-
 def test_numbers_of_clients_are_measured_and_repeated(scratch: Path, tmp_path: Path) -> None:
     """One client, then both, and again with --like; more than there are is refused."""
     profile = tmp_path / "p.yaml"

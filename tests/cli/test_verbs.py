@@ -144,25 +144,11 @@ def test_a_closed_pipe_ends_a_command_as_sigpipe_does(arguments: str) -> None:
     assert done.returncode == 128 + signal.SIGPIPE
 
 
-def test_summary_as_json(campaign: Path, volbench: Volbench) -> None:
-    """`show --json` is JSON on standard output and nothing else."""
-    (row,) = json.loads(volbench("show", campaign, "--json").stdout)
-    assert row["job"] == "a"
-    assert row["io_bytes"] == 2**20
-
-
 def test_states_of_runs(campaign: Path, volbench: Volbench) -> None:
     """`show --runs` has every run of the plan."""
     done = volbench("show", campaign, "--runs")
     assert "001-a-r1" in done.stdout
     assert "finished" in done.stdout
-
-
-def test_chart_without_numbers_says_what_is_missing(campaign: Path, volbench: Volbench) -> None:
-    """A campaign run with sample 0 has no series, and the message says so."""
-    done = volbench("plot", "series", campaign, "--output", "-")
-    assert done.returncode == 2
-    assert "series" in done.stderr
 
 
 def test_chart_on_standard_output(campaign: Path) -> None:
@@ -174,14 +160,6 @@ def test_chart_on_standard_output(campaign: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith(b"\x89PNG")
-
-
-def test_report_escapes_what_the_user_wrote(campaign: Path, volbench: Volbench) -> None:
-    """A note with markup is shown as text."""
-    done = volbench("report", campaign, "--output", "-")
-    assert done.returncode == 0, done.stderr
-    assert "&lt;b&gt;" in done.stdout
-    assert "<b>" not in done.stdout
 
 
 def test_hosts_shows_machine_and_volume(scratch: Path, volbench: Volbench) -> None:
