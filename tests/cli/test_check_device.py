@@ -28,8 +28,6 @@ jobs:
   clean: {rw: randwrite, bs: 4k, iodepth: 4, direct: 1, runtime: 6s, time_based: 1, rate_iops: 2000}
   reading: {rw: randread, bs: 4k, direct: 1, runtime: 4s, time_based: 1, rate_iops: 2000}
   buffered: {rw: write, bs: 256k, ioengine: psync}
-  together: {rw: write, bs: 64k, direct: 1, numjobs: 3, size: 8m}
-  larger: {rw: write, bs: 1m, direct: 1, size: 1g}
 """
 
 Records = list[dict[str, object]]

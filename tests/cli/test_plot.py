@@ -104,14 +104,7 @@ def test_all_charts_of_real_runs(results: Path, tmp_path: Path) -> None:
     done = invoke("plot", "all", results / "one", "--output", charts, "--csv", charts)
     assert done.exit_code == 0, done.exception
     drawn = {path.stem for path in charts.glob("*.svg")}
-    assert {
-        "iops",
-        "bandwidth",
-        "latency",
-        "depth",
-        "ecdf",
-        "lines",
-    } <= drawn
+    assert {"iops", "bandwidth", "latency", "depth", "ecdf", "lines"} <= drawn
     assert {path.stem for path in charts.glob("*.csv")} == drawn
     for path in charts.glob("*.csv"):
         assert rows_of(path), path.name

@@ -19,22 +19,8 @@ BUFFERED = ("ioengine=psync", "direct=0", "iodepth=1", "sample=0", "device_sampl
 
 
 SMALL_IOPS = (
-    "runtime=100ms",
-    "rounds.max=5",
-    "r95-*=",
-    "r5-*=",
-    "r35-*=",
-    "r50-*=",
-    "*-512=",
-    "*-8k=",
-    "*-16k=",
-    "*-32k=",
-    "*-128k=",
-    "r100-4k=",
-    "r65-4k=",
-    "r100-64k=",
-    "r0-64k=",
-    "r65-1m=",
+    *("runtime=100ms", "rounds.max=5", "r95-*=", "r5-*=", "r35-*=", "r50-*=", "*-512=", "*-8k="),
+    *("*-16k=", "*-32k=", "*-128k=", "r100-4k=", "r65-4k=", "r100-64k=", "r0-64k=", "r65-1m="),
 )
 """Three tracked jobs and one more, each a tenth of a second."""
 

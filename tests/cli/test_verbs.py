@@ -13,15 +13,7 @@ import pytest
 from tests.command_line import COMMAND, Volbench, call
 from tests.fio.plain import FIO
 
-PROFILES = {
-    "aks-disk",
-    "block-size-sweep",
-    "dd-bias",
-    "iodepth-sweep",
-    "multi-file",
-    "oltp",
-    "quick",
-}
+PROFILES = {"aks-disk", "block-size-sweep", "dd-bias", "iodepth-sweep", "multi-file", "oltp"}
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +22,7 @@ def campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("small")
     (root / "data").mkdir()
     (root / "p.yaml").write_text(
-        "name: small\nsample: 0\njobs:\n  a: {rw: write, size: 1m, ioengine: psync, note: <b>}\n"
+        "name: small\nsample: 0\njobs:\n  a: {rw: write, size: 1m, ioengine: psync}\n"
     )
     done = call("run", root / "p.yaml", "--on", root / "data", "--output", root / "out")
     assert done.returncode == 0, done.stderr
@@ -65,31 +57,29 @@ def test_schema_is_json(volbench: Volbench) -> None:
     assert "iodepth" in schema["$defs"]["options"]["properties"]
 
 
-def test_profile_is_found_without_fio(tmp_path: Path) -> None:
-    """Without fio the shipped table checks a profile, and a run says how to get fio."""
-    (tmp_path / "d").mkdir()
-    empty = os.environ | {"PATH": str(tmp_path / "nothing")}
-    checked = subprocess.run(
-        [*COMMAND, "profile", "check", "quick"],
-        env=empty,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert checked.returncode == 0, checked.stderr
-    ran = subprocess.run(
-        [*COMMAND, "run", "quick", "--on", str(tmp_path / "d"), "--output", str(tmp_path / "o")],
-        env=empty,
+def with_path(path: str, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Call volbench in a process that finds programs in other folders."""
+    return subprocess.run(
+        [*COMMAND, *arguments],
+        env=os.environ | {"PATH": path},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         check=False,
     )
+
+
+def test_profile_is_found_without_fio(tmp_path: Path, scratch: Path) -> None:
+    """Without fio the shipped table checks a profile, and a run says how to get fio."""
+    nothing = str(tmp_path / "nothing")
+    checked = with_path(nothing, "profile", "check", "quick")
+    assert checked.returncode == 0, checked.stderr
+    ran = with_path(nothing, "run", "quick", "--on", str(scratch), "--output", str(tmp_path / "o"))
     assert ran.returncode == 5
     assert "apt-get install fio" in ran.stderr
 
 
-def test_old_fio_is_refused_with_both_versions(tmp_path: Path) -> None:
+def test_old_fio_is_refused_with_both_versions(tmp_path: Path, scratch: Path) -> None:
     """A fio older than 3.18 can't be used for runs; the message names both versions."""
     folder = tmp_path / "bin"
     folder.mkdir()
@@ -98,15 +88,8 @@ def test_old_fio_is_refused_with_both_versions(tmp_path: Path) -> None:
         '#!/bin/sh\n[ "$1" = --version ] && { echo fio-3.1; exit; }\nexec /usr/bin/fio "$@"\n'
     )
     fake.chmod(0o755)
-    (tmp_path / "d").mkdir()
-    ran = subprocess.run(
-        [*COMMAND, "run", "quick", "--on", str(tmp_path / "d"), "--output", str(tmp_path / "o")],
-        env=os.environ | {"PATH": f"{folder}:{os.environ['PATH']}"},
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    path = f"{folder}:{os.environ['PATH']}"
+    ran = with_path(path, "run", "quick", "--on", str(scratch), "--output", str(tmp_path / "o"))
     assert ran.returncode == 5
     assert "3.1" in ran.stderr
     assert "3.18" in ran.stderr
@@ -114,22 +97,9 @@ def test_old_fio_is_refused_with_both_versions(tmp_path: Path) -> None:
 
 def test_export_to_a_closed_pipe_is_quiet(campaign: Path) -> None:
     """`volbench export DIR | head -1` ends without a traceback."""
-    done = subprocess.run(
-        [
-            "bash",
-            "-o",
-            "pipefail",
-            "-c",
-            '"$@" | head -c 1',
-            "-",
-            *COMMAND,
-            "export",
-            str(campaign),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    shell = ["bash", "-o", "pipefail", "-c", '"$@" | head -c 1', "-"]
+    command = [*shell, *COMMAND, "export", str(campaign)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.stdout == "c"
     assert "Traceback" not in done.stderr
 

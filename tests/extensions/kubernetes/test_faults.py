@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command_line import call
+from tests.command_line import call, settings
 from tests.extensions.kubernetes.conftest import IMAGE, Desk, kill, wait_for_run
 from tests.waiting import PATIENCE_S as TEST_PATIENCE_S
 from tests.waiting import until
@@ -77,31 +77,10 @@ def test_a_pod_deleted_mid_run_is_lost(desk: Desk, job: Path) -> None:
     resume_after_loss(desk)
 
 
-@pytest.mark.parametrize(
-    ("limits", "words"),
-    [
-        (("--size", "32Mi"), 'Usage of EmptyDir volume "os" exceeds the limit "32Mi"'),
-        (
-            ("--size", "1Gi", "--pod", "limit.ephemeral-storage=32Mi"),
-            "ephemeral local storage usage exceeds the total limit of containers 32Mi",
-        ),
-    ],
-)
-def test_a_pod_whose_files_exceed_a_limit_is_evicted(
-    desk: Desk, job: Path, limits: tuple[str, ...], words: str
-) -> None:
+def test_a_pod_whose_files_exceed_a_limit_is_evicted(desk: Desk, job: Path) -> None:
     """By its node, in whose words the run is lost; a resume says so, and repeats it."""
-    large = (
-        "--pod",
-        "os-disk",
-        "--set",
-        "size=64m",
-        "--set",
-        "rw=write",
-        "--set",
-        "bs=1m",
-        *limits,
-    )
+    words = 'Usage of EmptyDir volume "os" exceeds the limit "32Mi"'
+    large = ("--pod", "os-disk", *settings("size=64m", "rw=write", "bs=1m"), "--size", "32Mi")
     done = desk.run("c", str(job), *large, "--set", "runtime=120s")
     assert done.returncode == 4, done.stderr
     assert "the run in its pod is lost: Evicted: " in done.stderr
