@@ -55,10 +55,11 @@ def rendered(*words: str, page: str = "") -> list[str]:
 
 @pytest.mark.parametrize("words", list(paths(cli)), ids=" ".join)
 def test_help_fits_and_shows_no_markup(words: tuple[str, ...]) -> None:
-    """No line is longer than the terminal, and click's control characters stay out of sight."""
+    """No line is longer than the terminal or cut, and no control character of click is shown."""
     lines = rendered(*words)
     assert [line for line in lines if len(line) > 80] == []
     assert [line for line in lines if "\\" in line or "\b" in line] == []
+    assert [line for line in lines if line.endswith("...") and "Usage" not in line] == []
 
 
 @pytest.mark.parametrize("words", list(paths(cli)), ids=" ".join)
@@ -68,12 +69,6 @@ def test_each_example_has_a_line_of_its_own(words: tuple[str, ...]) -> None:
     examples = [line.strip() for line in shown if line.strip().startswith("volbench ")]
     assert all(line.count("volbench ") == 1 for line in examples), examples
     assert all(not line.endswith(("\\", ",")) for line in examples)
-
-
-@pytest.mark.parametrize("words", list(paths(cli)), ids=" ".join)
-def test_lists_of_commands_are_whole(words: tuple[str, ...]) -> None:
-    """The summary of a command is a sentence that fits its line."""
-    assert [line for line in rendered(*words) if line.endswith("...") and "Usage" not in line] == []
 
 
 @pytest.mark.parametrize("verb", ["run", "warmup", "resume"])

@@ -211,13 +211,8 @@ def test_numbers_of_clients_are_measured_and_repeated(scratch: Path, tmp_path: P
     assert plans[0] == plans[1]
 
 
-# Ratio of fio's rate to dd's within which both did the same: seconds apart, the rates of a busy
-# machine's page cache differ by a factor of up to ten
-_MAX_RATIO = 200
-
-
 def test_dd_bias_does_what_dd_does(scratch: Path, tmp_path: Path, volbench: Volbench) -> None:
-    """The same bytes in the same blocks, at a rate of the same order."""
+    """The same bytes in the same blocks, and nothing is left."""
     out, copy = tmp_path / "out", tmp_path / "copy"
     done = volbench(
         "run", "dd-bias", "--on", scratch, *settings("size=4m", "runtime=1s"), "--output", out
@@ -225,13 +220,10 @@ def test_dd_bias_does_what_dd_does(scratch: Path, tmp_path: Path, volbench: Volb
     assert done.returncode == 0, done.stderr
     summary = volbench_package.open_campaign(out).summary().set_index("job")
     command = ["dd", "if=/dev/zero", f"of={copy}", "bs=1M", "count=4", "conv=fsync"]
-    began_s = time.monotonic()
     subprocess.run(command, check=True, capture_output=True, timeout=60)
     flushed = summary.loc["flushed"]
     assert flushed["io_bytes"] == copy.stat().st_size
     assert (flushed["total_ios"], flushed["block_bytes"]) == (4, 2**20)
-    rate = copy.stat().st_size / (time.monotonic() - began_s)
-    assert 1 / _MAX_RATIO < flushed["bw_bytes_per_s"] / rate < _MAX_RATIO
     assert list(scratch.iterdir()) == []
 
 

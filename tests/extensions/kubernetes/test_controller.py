@@ -44,14 +44,7 @@ def _image(cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def submitted(desk: Desk, profile: Path, *options: str, own: tuple[str, ...] = ()) -> str:
-    """Submit a profile and return the name of its controller.
-
-    Args:
-        desk: the administrator's.
-        profile: its file.
-        options: of volbench run.
-        own: of volbench k8s submit.
-    """
+    """Submit a profile with options of run and of submit; return its controller's name."""
     run = (str(profile), *IMAGE, "--size", "64Mi", "--storage-class", "fast", *options)
     place = ("--namespace", desk.api.namespace, "--claim-class", "fast")
     done = call("k8s", "submit", *_CONTROLLER, *place, *own, *run)
