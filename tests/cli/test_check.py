@@ -98,10 +98,3 @@ def test_the_nearest_rule_is_suggested_for_a_misspelt_one(clean: Path, volbench:
     done = volbench("check", clean, "--rule", "page-cach")
     assert done.returncode == 2
     assert "did you mean `page-cache`" in done.stderr
-
-
-def test_the_report_holds_the_findings(doubtful: Path, volbench: Volbench) -> None:
-    """The rule and its reason are on the page."""
-    page = volbench("report", doubtful, "--output", "-").stdout
-    assert "queue-depth" in page
-    assert "waits for each I/O" in page

@@ -63,16 +63,10 @@ def test_deadline_ends_a_run_that_is_late(
     tmp_path: Path, scratch: Path, volbench: Volbench
 ) -> None:
     """A job without end is stopped at its deadline, recorded as failed, and fio is gone."""
-    profile = write_profile(
-        tmp_path,
-        "name: late\n"
-        "jobs:\n"
-        "  slow: {rw: write, ioengine: psync, size: 1m, bs: 4k, exec_prerun: sleep 60}\n",
-    )
-    out = tmp_path / "out"
-    done = volbench(
-        "run", profile, "--on", scratch, "--output", out, "--grace", "1s", "--allow-exec"
-    )
+    job = "slow: {rw: write, ioengine: psync, size: 1m, bs: 4k, exec_prerun: sleep 60}"
+    profile, out = write_profile(tmp_path, f"name: late\njobs:\n  {job}\n"), tmp_path / "out"
+    late = ("--grace", "1s", "--allow-exec")
+    done = volbench("run", profile, "--on", scratch, "--output", out, *late)
     assert done.returncode == 9
     reason = volbench_package.open_campaign(out).runs["001-slow-r1"].reason
     assert "so it was stopped" in reason

@@ -71,14 +71,6 @@ def test_each_example_has_a_line_of_its_own(words: tuple[str, ...]) -> None:
     assert all(not line.endswith(("\\", ",")) for line in examples)
 
 
-@pytest.mark.parametrize("verb", ["run", "warmup", "resume"])
-def test_output_of_verbs_that_create_a_campaign_is_its_folder(verb: str) -> None:
-    """The table has a format and columns, but no file of its own."""
-    text = " ".join(" ".join(rendered(verb)).split())
-    assert all(f"{name} " in text for name in ("--format", "--json", "--columns", "--wide"))
-    assert "-o, --output PATH" not in text
-
-
 def test_output_has_one_name_everywhere() -> None:
     """Every verb that writes takes -o and --output."""
     for words in paths(cli):

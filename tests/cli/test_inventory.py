@@ -28,18 +28,6 @@ def test_show_lists_the_hosts(volbench: Volbench, tmp_path: Path) -> None:
     assert "local this machine data=/data" in lines
 
 
-def test_show_narrows_and_prints_records(volbench: Volbench, tmp_path: Path) -> None:
-    """Limits may be given several times; JSON holds every field."""
-    (tmp_path / "fleet.yaml").write_text(FLEET)
-    done = volbench(
-        *("hosts", "--list", "--inventory", "fleet.yaml"),
-        *("--limit", "fast", "--limit", "*3", "--json"),
-    )
-    first, second = json.loads(done.stdout)
-    assert (first["name"], first["groups"], first["port"]) == ("vm01", ["fast"], 2222)
-    assert second["name"] == "vm03"
-
-
 def test_unknown_variables_are_named(volbench: Volbench, tmp_path: Path) -> None:
     """Standard error says what of a list was not used."""
     (tmp_path / "hosts").write_text("[web]\nvm1 http_port=80\n")

@@ -50,7 +50,6 @@ def spec(**more: Any) -> ClusterSpec:  # noqa: ANN401 - any field of the specifi
         ("size", "0"),
         ("size", "0.0Gi"),
         ("size", "250g"),
-        ("size", "-1Gi"),
         ("size", "1e9"),
     ],
 )
@@ -218,8 +217,6 @@ def test_every_field_is_an_option_or_a_setting() -> None:
     [
         ("250Gi", 250 * 1024**3),
         ("1.5G", 1_500_000_000),
-        ("64Ki", 65536),
-        ("2k", 2000),
         ("7", 7),
         ("500m", 0),
     ],

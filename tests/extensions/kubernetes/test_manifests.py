@@ -242,3 +242,9 @@ def test_a_claim_that_exists_is_neither_made_nor_changed() -> None:
 def test_kubectl_reads_back_the_same_objects(content: dict[str, object]) -> None:
     """Texts such as yes, 1e3 or 0x1F stay texts in YAML 1.1."""
     assert yaml.safe_load(yaml_documents([content])) == content
+
+
+@pytest.mark.parametrize("text", ["yes", "On", "1e3", "0x1F", "12:30", "~", "", "=", "null", "y"])
+def test_ambiguous_texts_are_quoted(text: str) -> None:
+    """Each of these is something else than text in YAML 1.1, or to kubectl."""
+    assert f'key: "{text}"\n' == yaml_documents([{"key": text}])
