@@ -114,13 +114,6 @@ def test_a_closed_pipe_ends_a_command_as_sigpipe_does(arguments: str) -> None:
     assert done.returncode == 128 + signal.SIGPIPE
 
 
-def test_states_of_runs(campaign: Path, volbench: Volbench) -> None:
-    """`show --runs` has every run of the plan."""
-    done = volbench("show", campaign, "--runs")
-    assert "001-a-r1" in done.stdout
-    assert "finished" in done.stdout
-
-
 def test_chart_on_standard_output(campaign: Path) -> None:
     """`plot --output -` writes the picture and nothing else to standard output."""
     done = subprocess.run(

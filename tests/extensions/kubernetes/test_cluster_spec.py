@@ -29,6 +29,14 @@ from volbench.extensions.kubernetes.pod_settings import (
 )
 
 
+REFUSED = {
+    "campaign": ("", "Volbench", "-a", "a\n", "a" * 41),
+    "namespace": ("kube system", "../default"),
+    "image": ("",),
+    "size": ("", "0", "0.0Gi", "250g", "1e9"),
+}
+
+
 def spec(**more: Any) -> ClusterSpec:  # noqa: ANN401 - any field of the specification
     """Return a valid specification, with some fields changed."""
     given = {"campaign": "volbench-1", "image": "registry.example.com/fio:1", "size": "1Gi"}
@@ -36,22 +44,7 @@ def spec(**more: Any) -> ClusterSpec:  # noqa: ANN401 - any field of the specifi
 
 
 @pytest.mark.parametrize(
-    ("field", "value"),
-    [
-        ("campaign", ""),
-        ("campaign", "Volbench"),
-        ("campaign", "-a"),
-        ("campaign", "a\n"),
-        ("campaign", "a" * 41),
-        ("namespace", "kube system"),
-        ("namespace", "../default"),
-        ("image", ""),
-        ("size", ""),
-        ("size", "0"),
-        ("size", "0.0Gi"),
-        ("size", "250g"),
-        ("size", "1e9"),
-    ],
+    ("field", "value"), [(field, value) for field, values in REFUSED.items() for value in values]
 )
 def test_values_that_the_cluster_rejects_are_refused(field: str, value: object) -> None:
     """Names, labels and quantities are checked before anything is created."""

@@ -83,12 +83,8 @@ def test_two_classes_are_compared(desk: Desk, job: Path) -> None:
     campaign = open_campaign(desk.folder / "c")
     summary = campaign.summary()
     assert sorted(summary["label_storage_class"]) == 2 * ["fast"] + 2 * ["waiting"]
-    assert [names for _, names in hosts_over_time(campaign)] == [
-        ["waiting"],
-        ["fast"],
-        ["fast"],
-        ["waiting"],
-    ]
+    turns = [names for _, names in hosts_over_time(campaign)]
+    assert turns == [["waiting"], ["fast"], ["fast"], ["waiting"]]
     compared = call("compare", desk.folder / "c", "--between", "storage_class", "--json")
     assert compared.returncode == 0, compared.stderr
     assert json.loads(compared.stdout)
