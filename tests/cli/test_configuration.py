@@ -13,7 +13,6 @@ import volbench
 from tests.command_line import call
 from volbench.store.held_folder import login_of
 
-
 PLAN = ("run", "quick", "--dry-run", "--json", "--set", "runtime=1s")
 
 

@@ -28,7 +28,6 @@ from volbench.extensions.kubernetes.pod_settings import (
     pod_keys,
 )
 
-
 REFUSED = {
     "campaign": ("", "Volbench", "-a", "a\n", "a" * 41),
     "namespace": ("kube system", "../default"),
