@@ -31,12 +31,7 @@ CAMPAIGN_ERROR, STOPPED = 9, 130
 
 
 class Stage:
-    """A campaign on a folder and a device, and everything that it may leave.
-
-    Args:
-        folder: of everything.
-        device: to write.
-    """
+    """A campaign on a folder and a device, and everything that it may leave."""
 
     def __init__(self, folder: Path, device: str) -> None:
         self.folder, self.device = folder, device

@@ -64,13 +64,6 @@ def test_findings_are_grouped_by_rule(doubtful: Path, volbench: Volbench) -> Non
     assert lines[-1].endswith("4 of 4 runs affected")
 
 
-def test_equal_findings_of_repeats_are_reported_once(doubtful: Path, volbench: Volbench) -> None:
-    """Both repeats of the deep job stand beside one sentence."""
-    text = volbench("check", doubtful, "--rule", "queue-depth").stdout
-    assert text.count("waits for each I/O") == 1
-    assert text.count("deep-r") == 2
-
-
 def test_json_and_csv_have_a_record_per_finding(doubtful: Path, volbench: Volbench) -> None:
     """JSON holds the evidence as numbers, and a rule can be chosen."""
     done = volbench("check", doubtful, "--json", "--rule", "queue-depth", "--rule", "stall")
@@ -100,37 +93,8 @@ def test_a_clean_campaign_has_no_findings(clean: Path, volbench: Volbench) -> No
     ] == []
 
 
-def test_several_campaigns_are_reported_separately(
-    clean: Path, doubtful: Path, volbench: Volbench
-) -> None:
-    """Runs are named with their campaign, and all are counted."""
-    text = volbench("check", clean, doubtful).stdout
-    assert "of 5 runs affected" in text
-
-
 def test_the_nearest_rule_is_suggested_for_a_misspelt_one(clean: Path, volbench: Volbench) -> None:
     """It is refused with the one that is near."""
     done = volbench("check", clean, "--rule", "page-cach")
     assert done.returncode == 2
     assert "did you mean `page-cache`" in done.stderr
-
-
-def test_the_frame_can_be_exported(doubtful: Path, volbench: Volbench) -> None:
-    """The findings frame leaves like any other."""
-    done = volbench("export", doubtful, "--frame", "findings", "--format", "json")
-    assert {load["rule"] for load in json.loads(done.stdout)} >= {"page-cache", "queue-depth"}
-
-
-def test_show_counts_findings_for_each_run(doubtful: Path, volbench: Volbench) -> None:
-    """A buffered run with zeros has at least two."""
-    lines = volbench("show", doubtful).stdout.splitlines()
-    marks = {line.split()[1]: line.split()[-1] for line in lines if len(line.split()) > 2}
-    assert int(marks["buffered"].rstrip("!")) >= 2
-    assert "see volbench check" in lines[-1]
-
-
-def test_the_report_holds_the_findings(doubtful: Path, volbench: Volbench) -> None:
-    """The rule and its reason are on the page."""
-    page = volbench("report", doubtful, "--output", "-").stdout
-    assert "queue-depth" in page
-    assert "waits for each I/O" in page

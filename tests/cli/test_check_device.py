@@ -28,8 +28,6 @@ jobs:
   clean: {rw: randwrite, bs: 4k, iodepth: 4, direct: 1, runtime: 6s, time_based: 1, rate_iops: 2000}
   reading: {rw: randread, bs: 4k, direct: 1, runtime: 4s, time_based: 1, rate_iops: 2000}
   buffered: {rw: write, bs: 256k, ioengine: psync}
-  together: {rw: write, bs: 64k, direct: 1, numjobs: 3, size: 8m}
-  larger: {rw: write, bs: 1m, direct: 1, size: 1g}
 """
 
 Records = list[dict[str, object]]
@@ -88,18 +86,6 @@ def test_device_counters_reveal_the_page_cache(found: Records) -> None:
     assert evidence["tool_bytes"] == 64 * MIB
     assert evidence["device_bytes"] < 0.98 * 64 * MIB
     assert "smaller-than-memory" in {other["rule"] for other in heavy(found, "buffered")}
-
-
-def test_three_numjobs_write_the_same_blocks(found: Records) -> None:
-    """The device has no files to give to each of them."""
-    (entry,) = [entry for entry in heavy(found, "together") if entry["rule"] == "overlapping-jobs"]
-    assert "3 times" in str(entry["message"])
-
-
-def test_a_size_larger_than_the_device_is_noticed(found: Records) -> None:
-    """Of 1 GiB fio did 64 MiB, and said that all is well."""
-    (entry,) = [entry for entry in heavy(found, "larger") if entry["rule"] == "ended-early"]
-    assert "6.2 %" in str(entry["message"])
 
 
 @pytest.mark.smoke

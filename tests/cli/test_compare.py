@@ -165,10 +165,7 @@ def test_formats_agree(folder: Path) -> None:
     assert answer.startswith("fast against slow, iops: ")
     markdown = compare(folder, *reported, "--format", "markdown").stdout.splitlines()
     assert answer in markdown[0]
-    markdown = markdown[2:]
-    assert markdown[1].count("-- |") + markdown[1].count("--: |") == 7
-    cells = [cell.strip() for cell in markdown[2].split("|")]
-    assert cells[1:4] == ["reads", "read", "iops"]
+    assert [cell.strip() for cell in markdown[4].split("|")][1:4] == ["reads", "read", "iops"]
 
 
 def test_a_chart_is_written(folder: Path, tmp_path: Path) -> None:
@@ -184,13 +181,10 @@ def test_a_chart_is_written(folder: Path, tmp_path: Path) -> None:
     [
         (("slow",), "there is nothing to compare with"),
         (("slow", "slow"), "is named twice"),
-        (("slow", "fast", "--tolerance", "much"), "'much' must be a percentage"),
         (("slow", "fast", "--tolerance", "-1"), "'-1' must be a percentage"),
-        (("slow", "fast", "--confidence", "100"), "'100' must be a percentage"),
         (("slow", "fast", "--confidence", "0.95"), "'0.95' must be a percentage from 50"),
         (("slow", "fast", "--base", "1"), "--base names a value of --between"),
         (("slow", "fast", "--metric", "nonsense"), "there is no column 'nonsense'"),
-        (("slow", "fast", "--by", "nonsense"), "there is no column 'nonsense'"),
         (("slow", "fast", "--where", "bs=="), "cannot be parsed"),
         (("slow", "fast", *ALLOW, "--chart", "x.gif"), "x.gif is not the name of an image file"),
         (("slow", "fast", "--metric", ","), "--metric has no value"),

@@ -13,6 +13,8 @@ import volbench
 from tests.command_line import call
 from volbench.store.held_folder import login_of
 
+PLAN = ("run", "quick", "--dry-run", "--json", "--set", "runtime=1s")
+
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -30,16 +32,15 @@ def planned_volumes(done_stdout: str) -> set[str]:
 
 def test_the_command_line_precedes_the_folder_and_the_user(folder: Path) -> None:
     """Each of the three replaces the one below it, and what a file decided is said."""
-    plan = ("run", "quick", "--dry-run", "--json", "--set", "runtime=1s")
     user = folder.parent / "config" / "volbench" / "config.toml"
     user.write_text(f'targets = "{folder}/far"\n')
-    done = call(*plan, cwd=folder)
+    done = call(*PLAN, cwd=folder)
     assert planned_volumes(done.stdout) == {f"{folder}/far"}
     assert f"from {user}: targets data={folder}/far" in done.stderr
     (folder / "volbench.toml").write_text('targets = {data = "near"}\n')
-    done = call(*plan, cwd=folder)
+    done = call(*PLAN, cwd=folder)
     assert planned_volumes(done.stdout) == {f"{folder}/near"}
-    done = call(*plan, "--on", "far", cwd=folder)
+    done = call(*PLAN, "--on", "far", cwd=folder)
     assert planned_volumes(done.stdout) == {f"{folder}/far"}
     assert "volbench.toml" not in done.stderr
 
@@ -47,22 +48,20 @@ def test_the_command_line_precedes_the_folder_and_the_user(folder: Path) -> None
 def test_targets_on_the_command_line_replace_the_inventory(folder: Path) -> None:
     """A configured list of hosts is not used for a volume of this machine."""
     (folder / "volbench.toml").write_text('inventory = "none.yaml"\n')
-    plan = ("run", "quick", "--dry-run", "--json", "--set", "runtime=1s")
-    assert call(*plan, "--on", "near", cwd=folder).returncode == 0
-    done = call(*plan, cwd=folder)
+    assert call(*PLAN, "--on", "near", cwd=folder).returncode == 0
+    done = call(*PLAN, cwd=folder)
     assert done.returncode == 2
     assert "none.yaml" in done.stderr
 
 
 def test_a_target_that_no_job_uses_is_refused_unless_it_is_configured(folder: Path) -> None:
     """A misspelt role would measure the profile's own volume, and not the one that was named."""
-    plan = ("run", "quick", "--dry-run", "--json", "--set", "runtime=1s")
-    done = call(*plan, "--on", "near", "--on", "dta=far", cwd=folder)
+    done = call(*PLAN, "--on", "near", "--on", "dta=far", cwd=folder)
     assert done.returncode == 2
     assert "'dta'" in done.stderr
     assert "did you mean `data`?" in done.stderr
     (folder / "volbench.toml").write_text('targets = {data = "near", os = "far"}\n')
-    assert planned_volumes(call(*plan, cwd=folder).stdout) == {f"{folder}/near"}
+    assert planned_volumes(call(*PLAN, cwd=folder).stdout) == {f"{folder}/near"}
 
 
 def test_results_go_where_the_file_says(folder: Path) -> None:

@@ -54,21 +54,3 @@ def test_non_interactive_commands_are_never_prompted(long: list[str], volbench: 
     assert done.returncode == 0, done.stderr
     assert "Estimated time: up to about 2h" in done.stderr
     assert "will take a long time" not in done.stderr
-
-
-def test_a_plan_shows_minimum_and_maximum(
-    tmp_path: Path, scratch: Path, volbench: Volbench
-) -> None:
-    """Five rounds are the least."""
-    profile = tmp_path / "p.yaml"
-    profile.write_text(
-        "name: p\nrounds: {max: 20, track: [a.iops]}\n"
-        "defaults: {ioengine: psync, size: 1m, runtime: 50s, time_based: 1}\n"
-        "jobs:\n  a: {rw: write}\n"
-    )
-    done = volbench("run", profile, "--on", scratch, "--dry-run")
-    assert "Estimated time: 4m 18s to 17m 03s (5 to 20 runs), plus" in done.stdout
-    assert "plus write-back of cached data." in done.stdout
-    limits = ["--set", "limits.bandwidth=1MB/s"]
-    bounded = volbench("run", profile, "--on", scratch, "--dry-run", *limits)
-    assert "at most 954 MiB, or 238 MiB if everything is steady at once" in bounded.stdout

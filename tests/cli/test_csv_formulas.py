@@ -32,7 +32,6 @@ def campaign(tmp_path: Path, volbench: Volbench) -> Path:
     [
         ("export",),
         ("export", "--frame", "series"),
-        ("export", "--frame", "percentiles"),
         ("show", "--format", "csv", "--columns", "host,label_type"),
     ],
     ids=" ".join,

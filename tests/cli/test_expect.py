@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import Volbench, call
-from tests.loopback_fleet import loopback_fleet
 
 PROFILE = """
 name: wal
@@ -39,25 +38,18 @@ def _campaign(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_expectations_pass_fail_and_exit_with_10(campaign: Path, volbench: Volbench) -> None:
-    """What is kept exits with 0, what is not with 10, and a typing error with 2."""
+    """What is kept exits with 0, and what is not with 10."""
     kept = volbench("check", campaign, "--expect", "wal.fdatasync_p99 < 30s", "--json")
     assert kept.returncode == 0, kept.stderr
     (row,) = json.loads(kept.stdout)
-    assert (row["answer"], row["job"], row["direction"], row["repeats"]) == (
-        "pass",
-        "wal",
-        "fdatasync",
-        3,
-    )
+    found = row["answer"], row["job"], row["direction"], row["repeats"]
+    assert found == ("pass", "wal", "fdatasync", 3)
     assert row["value_low"] <= row["value"] <= row["value_high"] < row["bound"]
     both = ["--expect", "wal.iops >= 1", "--expect", "wal.iops > 1000000000"]
     failed = volbench("check", campaign, *both)
     assert failed.returncode == 10
     assert [line.split()[0] for line in failed.stdout.splitlines()[2:]] == ["pass", "fail"]
     assert "1 of 2 expectations failed" in failed.stderr
-    wrong = volbench("check", campaign, "--expect", "wla.iops > 1")
-    assert wrong.returncode == 2
-    assert "there is no job 'wla'" in wrong.stderr
 
 
 def test_expectations_without_a_result_are_undecided(campaign: Path, volbench: Volbench) -> None:
@@ -160,19 +152,10 @@ def test_a_file_of_expectations(campaign: Path, tmp_path: Path, volbench: Volben
     failed = volbench("check", campaign, "--expect", file, "--junit", tmp_path / "junit.xml")
     assert failed.returncode == 10
     suite = ET.parse(tmp_path / "junit.xml").getroot()  # noqa: S314 - written by this test
-    assert {key: suite.get(key) for key in ("tests", "failures", "errors")} == {
-        "tests": "3",
-        "failures": "1",
-        "errors": "1",
-    }
+    assert [suite.get(key) for key in ("tests", "failures", "errors")] == ["3", "1", "1"]
     cases = {str(case.get("name")): [part.tag for part in case] for case in suite}
-    by_name = {str(case.get("name")): case for case in suite}
-    case = by_name["wal.iops > 1e12"]
-    assert case.get("classname") == "out.wal"
-    assert float(str(case.get("time"))) > 0
-    (failure,) = case
+    (failure,) = suite.iter("failure")
     assert "expected > 1e12" in str(failure.get("message"))
-    assert str(failure.get("message")) in str(failure.text)
     assert cases == {
         "wal.iops > 1e12": ["failure"],
         "wal.fdatasync_p99 < 30s": ["system-out"],
@@ -180,39 +163,10 @@ def test_a_file_of_expectations(campaign: Path, tmp_path: Path, volbench: Volben
     }
     piped = volbench("check", campaign, "--expect", "wal.iops > 1", "--junit", "-")
     assert ET.fromstring(piped.stdout).get("tests") == "1"  # noqa: S314 - same
-    file.write_text('expect:\n  wal: {speed: "> 3"}\n')
-    wrong = volbench("check", campaign, "--expect", file)
-    assert wrong.returncode == 2
-    assert f"{file}:2:9: expect.wal.speed: there is no metric" in wrong.stderr
     file.write_text('expect:\n  wla: {iops: "> 3"}\n')
     wrong = volbench("check", campaign, "--expect", file)
     assert wrong.returncode == 2
     assert f"{file}:2:9: 'wla.iops > 3': there is no job 'wla'" in wrong.stderr
-
-
-def test_a_condition_holds_for_the_sum_over_clients(tmp_path: Path, volbench: Volbench) -> None:
-    """Two of three hosts are added up; of one host its own rate counts."""
-    (tmp_path / "null.yaml").write_text(
-        "name: none\ndefaults: {ioengine: 'null', size: 4m, bs: 4k, rw: randread, runtime: 3s,"
-        " time_based: 1, rate_iops: 500}\nsample: 500ms\njobs: {reads: {}}\n"
-    )
-    with loopback_fleet(tmp_path, "vm0", "vm1", "vm2") as fleet:
-        done = volbench(
-            *("run", "null.yaml", "--inventory", fleet.inventory, "--output", "out", "--yes"),
-            "--allow-shared-folder",
-        )
-    assert done.returncode == 0, done.stderr
-    found = {}
-    for where in ("repeat==1", "host!=vm2", "host==vm0"):
-        judged = volbench(
-            *("check", "out", "--expect", "aggregate_iops > 0", "--where", where, "--json")
-        )
-        assert judged.returncode == 0, judged.stderr
-        (row,) = json.loads(judged.stdout)
-        found[where] = row["value"]
-    assert found["repeat==1"] == pytest.approx(1500, rel=0.1)
-    assert found["host!=vm2"] == pytest.approx(1000, rel=0.1)
-    assert found["host==vm0"] == pytest.approx(500, rel=0.1)
 
 
 # What Jenkins' xunit-plugin accepts of a report (junit-10.xsd): element to its attributes, of which

@@ -76,13 +76,6 @@ def test_charts_of_a_folder_go_into_no_campaign(
     assert (campaign / "report" / "iops.svg").exists()
 
 
-def test_an_unknown_column_gets_three_names(nights: Path) -> None:
-    """The hint is short, whatever the number of columns."""
-    found = invoke("plot", "iops", nights, "--by", "nosuch").exception
-    assert isinstance(found, InputError)
-    assert "columns are host, bs, iodepth and others" in found.hint
-
-
 def test_a_report_includes_a_campaign_without_a_histogram(tmp_path: Path) -> None:
     """Texts of an empty frame have another type than those of a full one."""
     for case in ("floppy", "rbd-lost-samples"):

@@ -34,17 +34,6 @@ def test_notices_go_to_standard_error(volbench: Volbench, tmp_path: Path) -> Non
     assert "x.fio:4" not in done.stdout
 
 
-def test_problems_name_lines_of_the_job_file(volbench: Volbench, tmp_path: Path) -> None:
-    """A refused file ends with 2 and every problem at its place, and prints no profile."""
-    (tmp_path / "x.fio").write_text(
-        "[j]\nrw=readx\nsize=1m\nfoo=1\nexec_prerun=touch owned\nrate=1m\nrate_iops=9\n"
-    )
-    done = volbench("profile", "import", "x.fio")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert [f"x.fio:{line}: " in done.stderr for line in (2, 4, 5, 7)] == [True] * 4
-    assert not (tmp_path / "owned").exists()
-
-
 def test_a_folder_that_is_not_there_stays_a_folder(tmp_path: Path, volbench: Volbench) -> None:
     """The file's name is kept when the imported profile is rendered on another machine."""
     job = tmp_path / "job.fio"

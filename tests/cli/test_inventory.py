@@ -28,42 +28,12 @@ def test_show_lists_the_hosts(volbench: Volbench, tmp_path: Path) -> None:
     assert "local this machine data=/data" in lines
 
 
-def test_show_narrows_and_prints_records(volbench: Volbench, tmp_path: Path) -> None:
-    """Limits may be given several times; JSON holds every field."""
-    (tmp_path / "fleet.yaml").write_text(FLEET)
-    done = volbench(
-        *("hosts", "--list", "--inventory", "fleet.yaml"),
-        *("--limit", "fast", "--limit", "*3", "--json"),
-    )
-    first, second = json.loads(done.stdout)
-    assert (first["name"], first["groups"], first["port"]) == ("vm01", ["fast"], 2222)
-    assert second["name"] == "vm03"
-
-
-def test_check_reports_every_problem(volbench: Volbench, tmp_path: Path) -> None:
-    """Exit code 2, a line for each problem, nothing on standard output."""
-    (tmp_path / "fleet.yaml").write_text("hosts:\n  a: {port: x}\n  b: {user: 'x y'}\n")
-    done = volbench("hosts", "--list", "--inventory", "fleet.yaml")
-    assert done.returncode == 2
-    assert done.stdout == ""
-    assert "fleet.yaml:2:13: hosts.a.port" in done.stderr
-    assert "fleet.yaml:3:13: hosts.b.user" in done.stderr
-
-
 def test_unknown_variables_are_named(volbench: Volbench, tmp_path: Path) -> None:
     """Standard error says what of a list was not used."""
     (tmp_path / "hosts").write_text("[web]\nvm1 http_port=80\n")
     done = volbench("hosts", "--list", "--inventory", "hosts")
     assert done.returncode == 0
     assert "http_port" in done.stderr
-
-
-def test_a_limit_without_a_match(volbench: Volbench, tmp_path: Path) -> None:
-    """Exit code 2 and the nearest name."""
-    (tmp_path / "fleet.yaml").write_text(FLEET)
-    done = volbench("hosts", "--list", "--inventory", "fleet.yaml", "--limit", "fats")
-    assert done.returncode == 2
-    assert "fast" in done.stderr
 
 
 def test_schema_is_json(volbench: Volbench) -> None:

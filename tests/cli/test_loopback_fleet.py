@@ -63,17 +63,8 @@ def test_campaign_on_two_hosts(fleet: LoopbackFleet) -> None:
     reserve_host(LocalExecutor(), other)
     out = fleet.folder / "out"
     try:
-        done = call(
-            "run",
-            fleet.profile(),
-            "--inventory",
-            fleet.inventory,
-            "-o",
-            out,
-            *("--format", "events"),
-            "--forks",
-            "1",
-        )
+        start = ("run", fleet.profile(), "--inventory", fleet.inventory, "-o", out)
+        done = call(*start, *EVENTS, "--forks", "1")
     finally:
         release_locks(LocalExecutor(), other)
     assert done.returncode == 0, done.stderr

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 import sys
 from pathlib import Path
@@ -65,25 +64,6 @@ def test_the_defaults_answer_quickly() -> None:
     chosen = measure.make_context("measure", ["--on", "."]).params
     assert chosen["runtime_s"] * chosen["repeat"] <= 15
     assert chosen["repeat"] >= 3
-
-
-def test_a_name_with_control_characters_does_not_reach_the_terminal(tmp_path: Path) -> None:
-    """Another user may have made the folder that a pattern of the shell matches."""
-    done = call("measure", "--on", "a\x1b[2J", cwd=tmp_path)
-    assert done.returncode == 2, done.stderr
-    assert "\x1b" not in done.stderr
-
-
-def test_a_fio_that_does_not_start_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """It may print nothing at all, as when a library is missing from its image."""
-    (tmp_path / "fio").write_text("#!/bin/sh\nexit 3\n")
-    (tmp_path / "fio").chmod(0o755)
-    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    done = call("measure", "--on", tmp_path, *BRIEF)
-    assert done.returncode == 5, done.stderr
-    assert f"{tmp_path}/fio --cmdhelp=all failed: exit status 3" in done.stderr
 
 
 def test_a_missing_or_empty_file_is_refused_before_anything_runs(tmp_path: Path) -> None:
@@ -204,25 +184,6 @@ def test_a_disk_is_measured_for_an_application(
     for line in ("rw=write", "ioengine=sync", "direct=0", "bs=2300", "fdatasync=1", "size=46000"):
         assert line in job.splitlines()
     assert not list(scratch.rglob("*wal*"))
-
-
-def test_several_disks_are_measured_for_an_application(
-    tmp_path: Path, scratch: Path, volbench: Volbench
-) -> None:
-    """Each has its own answers, and they are compared with the first."""
-    (scratch / "ssd").mkdir()
-    (scratch / "hdd").mkdir()
-    targets = ["--on", scratch / "ssd", "--on", scratch / "hdd", "--yes"]
-    arguments = ["measure", "--for", "etcd", *targets, "--output", tmp_path / "out"]
-    done = volbench(*arguments, "--repeat", "1", "--set", "size=46000")
-    assert done.returncode in {0, 10}, done.stderr
-    judge = ("check", tmp_path / "out", "--junit", tmp_path / "junit.xml", "--json")
-    answers = volbench(*judge).stdout
-    assert {row["expectation"] for row in json.loads(answers)} == {
-        f"wal-{disk}.{bound}"
-        for disk in ("ssd", "hdd")
-        for bound in ("fdatasync_p99 < 10ms", "iops >= 50")
-    }
 
 
 @pytest.mark.parametrize(

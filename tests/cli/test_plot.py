@@ -80,23 +80,6 @@ def test_format_follows_the_name(results: Path, tmp_path: Path) -> None:
     assert not unknown.exists()
 
 
-def test_several_folders_by_column_and_condition(results: Path, tmp_path: Path) -> None:
-    """Two campaigns have a colour each, rows are chosen, and the second column makes panels."""
-    done = invoke(
-        *("plot", "iops", results / "one", results / "two", "--by", "campaign, rw"),
-        *("--where", "jobs==2", "--title", "Two of them", "--output", tmp_path / "two.svg"),
-        *("--csv", tmp_path / "two.csv"),
-    )
-    assert done.exit_code == 0, done.exception
-    rows = rows_of(tmp_path / "two.csv")
-    assert [(row["panel"], row["by"], row["numjobs"]) for row in rows] == [
-        ("rw: randread", "one", "2"),
-        ("rw: randread", "two", "2"),
-        ("rw: randwrite", "one", "2"),
-        ("rw: randwrite", "two", "2"),
-    ]
-
-
 def test_files_are_named_after_columns_and_condition(results: Path, tmp_path: Path) -> None:
     """No chart overwrites that of another selection, also not of conditions much alike."""
     for words in (
@@ -121,14 +104,7 @@ def test_all_charts_of_real_runs(results: Path, tmp_path: Path) -> None:
     done = invoke("plot", "all", results / "one", "--output", charts, "--csv", charts)
     assert done.exit_code == 0, done.exception
     drawn = {path.stem for path in charts.glob("*.svg")}
-    assert {
-        "iops",
-        "bandwidth",
-        "latency",
-        "depth",
-        "ecdf",
-        "lines",
-    } <= drawn
+    assert {"iops", "bandwidth", "latency", "depth", "ecdf", "lines"} <= drawn
     assert {path.stem for path in charts.glob("*.csv")} == drawn
     for path in charts.glob("*.csv"):
         assert rows_of(path), path.name
@@ -144,13 +120,6 @@ def test_latencies_over_time_have_files_of_their_own(results: Path, tmp_path: Pa
         assert done.exit_code == 0, done.exception
     names = sorted(path.name for path in tmp_path.iterdir())
     assert names == ["series-1s.svg", "series-clat.svg", "series.svg"]
-
-
-def test_only_the_picture_is_written_to_standard_output(results: Path) -> None:
-    """With `-` nothing but the picture is written; with --csv - nothing but the numbers."""
-    shown = invoke("plot", "iops", results / "one", "--output", "-")
-    assert shown.stdout.startswith("<?xml")
-    assert shown.stdout.rstrip().endswith("</svg>")
 
 
 def test_size_font_and_scales_can_be_set(results: Path, tmp_path: Path) -> None:

@@ -12,13 +12,15 @@ import time
 from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import Path
+from subprocess import CompletedProcess
 
 import pytest
 
 import volbench as volbench_package
 from tests import command_line
 from tests.command_line import COMMAND, Volbench
-from tests.engine.conftest import IMAGE_BYTES, Disks, call
+from tests.engine.conftest import IMAGE_BYTES, Disks, call, is_attached
+from tests.waiting import until
 from volbench.engine.campaign import client_worker
 from volbench.engine.guard.device_guard import OpenDevice
 from volbench.engine.guard.preflight import RunGuard
@@ -39,21 +41,21 @@ jobs:
   second: {}
 """
 
-SLOW_PROFILE = """\
-name: p
-sample: 0
-defaults: {ioengine: psync, rw: write, bs: 64k, size: 4m}
-jobs:
-  slow: {rate: 400k}
-"""
+SLOW_PROFILE = DEVICE_PROFILE.partition("  first")[0] + "  slow: {rate: 400k}\n"
+WRITING = "name: p\nsample: 0\njobs:\n  a: {rw: write, bs: 4k, size: 1m}\n"
 
 
-@pytest.fixture
-def disks(tmp_path: Path) -> Iterator[Disks]:
-    """Make devices and take them down."""
-    made = Disks(tmp_path.resolve())
-    yield made
-    made.close()
+def written(folder: Path, text: str) -> Path:
+    """Write a profile and return its path."""
+    path = folder / "p.yaml"
+    path.write_text(text)
+    return path
+
+
+def overwrite(folder: Path, text: str, target: str | Path) -> CompletedProcess[str]:
+    """Run a profile on a device, in this process, with consent."""
+    profile, consent = written(folder, text), ("--allow-destroy", target)
+    return command_line.call("run", profile, "--on", target, *consent, "-o", folder / "out")
 
 
 def digest(path: Path | str) -> str:
@@ -74,24 +76,17 @@ def begin(*arguments: str | Path) -> subprocess.Popen[str]:
 
 def wait_for(out: Path, *, state: str) -> None:
     """Wait until a run of a campaign is in a state."""
-    until = time.monotonic() + 30
-    while time.monotonic() < until:
-        if (out / "campaign.json").exists():
-            notes = volbench_package.open_campaign(out).runs.values()
-            if any(str(note.state) == state for note in notes):
-                return
-        time.sleep(0.05)
-    raise AssertionError(f"no run was {state} within 30 s")
+    until((out / "campaign.json").exists)
+    opened = volbench_package.open_campaign
+    until(lambda: any(str(note.state) == state for note in opened(out).runs.values()))
 
 
 def device_run(
     tmp_path: Path, text: str, device: str, *options: str
 ) -> tuple[Path, subprocess.Popen[str]]:
     """Start a campaign that overwrites a device."""
-    profile, out = tmp_path / "p.yaml", tmp_path / "out"
-    profile.write_text(text)
-    allowed = ("--allow-destroy", device, *options)
-    return out, begin("run", profile, "--on", device, "--output", out, *allowed)
+    out, allowed = tmp_path / "out", ("--allow-destroy", device, *options)
+    return out, begin("run", written(tmp_path, text), "--on", device, "--output", out, *allowed)
 
 
 def replace_image(device: str, other: Path) -> None:
@@ -100,9 +95,7 @@ def replace_image(device: str, other: Path) -> None:
     A program that has it open for a moment, such as sync, delays the detaching.
     """
     call("losetup", "-d", device)
-    until = time.monotonic() + 3
-    while Path("/sys/block", Path(device).name, "loop").exists() and time.monotonic() < until:
-        time.sleep(0.05)
+    until(lambda: not is_attached(device))
     call("losetup", device, str(other))
 
 
@@ -130,11 +123,7 @@ def test_a_device_replaced_between_runs_is_not_overwritten(
 
     fresh = fresh_run_folder
     monkeypatch.setattr(f"{client_worker.__name__}.fresh_run_folder", replace_before_second)
-    profile = tmp_path / "p.yaml"
-    profile.write_text(DEVICE_PROFILE)
-    done = command_line.call(
-        *("run", profile, "--on", device, "--allow-destroy", device, "-o", tmp_path / "out"),
-    )
+    done = overwrite(tmp_path, DEVICE_PROFILE, device)
     assert done.returncode == 3, done.stderr
     assert f"{device} is not the device that was planned" in done.stderr
     assert digest(image) == before
@@ -202,11 +191,7 @@ def test_a_link_changed_after_the_check_is_not_followed_by_fio(
             link.symlink_to(precious)
 
     monkeypatch.setattr(RunGuard, "check", turn)
-    profile = tmp_path / "p.yaml"
-    profile.write_text("name: p\nsample: 0\njobs:\n  a: {rw: write, bs: 4k, size: 1m}\n")
-    done = command_line.call(
-        *("run", profile, "--on", link, "--allow-destroy", link, "-o", tmp_path / "out"),
-    )
+    done = overwrite(tmp_path, WRITING, link)
     assert done.returncode == 0, done.stderr
     assert precious.read_bytes() == b"root's" * MIB
     assert Path(device).read_bytes()[:MIB].strip(b"\0")
@@ -220,11 +205,7 @@ def test_a_node_in_a_folder_of_another_user_is_refused(tmp_path: Path, disks: Di
     node.parent.mkdir()
     os.chown(node.parent, 4711, 4711)
     os.mknod(node, stat.S_IFBLK | 0o600, Path(device).stat().st_rdev)
-    profile = tmp_path / "p.yaml"
-    profile.write_text("name: p\nsample: 0\njobs:\n  a: {rw: write, bs: 4k, size: 1m}\n")
-    done = command_line.call(
-        *("run", profile, "--on", node, "--allow-destroy", node, "-o", tmp_path / "out"),
-    )
+    done = overwrite(tmp_path, WRITING, node)
     assert done.returncode == 3, done.stderr
     assert "theirs belongs to user 4711" in done.stderr
     assert not Path(device).read_bytes().strip(b"\0")
@@ -240,9 +221,7 @@ def test_a_device_replaced_before_a_resume_is_not_overwritten(
     device, other = disks.attach(image), formatted(disks)
     out, process = device_run(tmp_path, SLOW_PROFILE, device)
     wait_for(out, state="running")
-    process.kill()
-    process.communicate(timeout=10)
-    end_fio(out)
+    kill_both(process, out)
     if same_file:
         other = other.rename(image)
     replace_image(device, other)
@@ -261,9 +240,7 @@ def test_a_filesystem_made_before_a_resume_is_not_overwritten(
     device = disks.attach()
     out, process = device_run(tmp_path, SLOW_PROFILE, device)
     wait_for(out, state="running")
-    process.kill()
-    process.communicate(timeout=10)
-    end_fio(out)
+    kill_both(process, out)
     disks.format(device)
     before = digest(device)
     done = volbench("resume", out)
@@ -294,8 +271,10 @@ def test_the_same_device_is_resumed(tmp_path: Path, disks: Disks, volbench: Volb
     assert digest(device) != sha256(bytes(IMAGE_BYTES)).hexdigest()
 
 
-def end_fio(out: Path) -> None:
-    """Kill the fio that a killed controller left: it works in the folder of its run."""
+def kill_both(controller: subprocess.Popen[str], out: Path) -> None:
+    """Kill a controller, and the fio that it leaves: that works in the folder of its run."""
+    controller.kill()
+    controller.communicate(timeout=10)
     for process in Path("/proc").glob("[0-9]*"):
         try:
             folder = process.joinpath("cwd").readlink()
@@ -311,15 +290,11 @@ def test_a_users_file_is_neither_overwritten_nor_removed_after_a_crash(
     tmp_path: Path, scratch: Path, volbench: Volbench, *, is_folder: bool
 ) -> None:
     """What replaced a scratch file between a kill and its resume belongs to the user."""
-    profile, out = tmp_path / "p.yaml", tmp_path / "out"
-    profile.write_text(SLOW_PROFILE)
-    target = scratch if is_folder else scratch / "file"
-    process = begin("run", profile, "--on", target, "--output", out)
+    out, target = tmp_path / "out", scratch if is_folder else scratch / "file"
+    process = begin("run", written(tmp_path, SLOW_PROFILE), "--on", target, "--output", out)
     wait_for(out, state="running")
     made = wait_for_file(scratch)
-    process.kill()
-    process.communicate(timeout=10)
-    end_fio(out)
+    kill_both(process, out)
     made.unlink()
     made.write_text("the user's")
     done = volbench("resume", out)
@@ -330,10 +305,9 @@ def test_a_users_file_is_neither_overwritten_nor_removed_after_a_crash(
 
 def wait_for_file(folder: Path) -> Path:
     """Return the first file that appears below a folder."""
-    until = time.monotonic() + 10
-    while time.monotonic() < until:
-        found = [path for path in folder.rglob("*") if path.is_file()]
-        if found:
-            return found[0]
-        time.sleep(0.05)
-    raise AssertionError("no file was made within 10 s")
+
+    def files() -> list[Path]:
+        return [path for path in folder.rglob("*") if path.is_file()]
+
+    until(files)
+    return files()[0]

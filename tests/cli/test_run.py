@@ -7,7 +7,6 @@ import io
 import itertools
 import json
 import os
-import shutil
 import signal
 import subprocess
 import time
@@ -111,19 +110,6 @@ def test_nothing_is_left_behind(aks: Path) -> None:
     assert str(aks) not in (aks / "campaign.json").read_text()
 
 
-def test_folder_can_be_moved_and_read_only(aks: Path, tmp_path: Path, volbench: Volbench) -> None:
-    """A campaign folder that was copied elsewhere opens with the same numbers."""
-    copied = tmp_path / "copied"
-    shutil.copytree(aks, copied)
-    shutil.rmtree(copied / "tables", ignore_errors=True)
-    first = volbench_package.open_campaign(aks).summary()
-    again = volbench_package.open_campaign(copied).summary()
-    assert first.equals(again)
-    shown = volbench("show", copied)
-    assert shown.returncode == 0
-    assert "test9" in shown.stdout
-
-
 def test_series_covers_its_run(scratch: Path, tmp_path: Path, volbench: Volbench) -> None:
     """A limited rate shows as such in the windows, and they add up to the total.
 
@@ -185,27 +171,6 @@ def test_percentiles_and_histogram_belong_together(aks: Path) -> None:
     assert set(campaign.percentiles()["latency"]) >= {"lat", "clat"}
 
 
-@pytest.mark.parametrize(
-    ("kind", "start"), [("json", b"["), ("parquet", b"PAR1"), ("xlsx", b"PK"), ("csv", b"campaign")]
-)
-def test_every_export_format_is_written(
-    aks: Path, tmp_path: Path, volbench: Volbench, kind: str, start: bytes
-) -> None:
-    """Each format arrives in a file of its kind."""
-    target = tmp_path / f"summary.{kind}"
-    done = volbench("export", aks, "--format", kind, "--output", target)
-    assert done.returncode == 0, done.stderr
-    assert target.read_bytes().startswith(start)
-
-
-def test_a_report_is_written(aks: Path, tmp_path: Path, volbench: Volbench) -> None:
-    """`report` leaves a page that holds the jobs' names; test_plot.py draws all charts."""
-    page = tmp_path / "report.html"
-    done = volbench("report", aks, "--output", page)
-    assert done.returncode == 0, done.stderr
-    assert "test9" in page.read_text()
-
-
 def test_numbers_of_clients_are_measured_and_repeated(scratch: Path, tmp_path: Path) -> None:
     """One client, then both, and again with --like; more than there are is refused."""
     profile = tmp_path / "p.yaml"
@@ -232,13 +197,8 @@ def test_numbers_of_clients_are_measured_and_repeated(scratch: Path, tmp_path: P
     assert plans[0] == plans[1]
 
 
-# Ratio of fio's rate to dd's within which both did the same: seconds apart, the rates of a busy
-# machine's page cache differ by a factor of up to ten
-_MAX_RATIO = 200
-
-
 def test_dd_bias_does_what_dd_does(scratch: Path, tmp_path: Path, volbench: Volbench) -> None:
-    """The same bytes in the same blocks, at a rate of the same order."""
+    """The same bytes in the same blocks, and nothing is left."""
     out, copy = tmp_path / "out", tmp_path / "copy"
     done = volbench(
         "run", "dd-bias", "--on", scratch, *settings("size=4m", "runtime=1s"), "--output", out
@@ -246,13 +206,10 @@ def test_dd_bias_does_what_dd_does(scratch: Path, tmp_path: Path, volbench: Volb
     assert done.returncode == 0, done.stderr
     summary = volbench_package.open_campaign(out).summary().set_index("job")
     command = ["dd", "if=/dev/zero", f"of={copy}", "bs=1M", "count=4", "conv=fsync"]
-    began_s = time.monotonic()
     subprocess.run(command, check=True, capture_output=True, timeout=60)
     flushed = summary.loc["flushed"]
     assert flushed["io_bytes"] == copy.stat().st_size
     assert (flushed["total_ios"], flushed["block_bytes"]) == (4, 2**20)
-    rate = copy.stat().st_size / (time.monotonic() - began_s)
-    assert 1 / _MAX_RATIO < flushed["bw_bytes_per_s"] / rate < _MAX_RATIO
     assert list(scratch.iterdir()) == []
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -54,32 +54,38 @@ def profile(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def planting(folder: Path, precious: Path, *, out: Path) -> Iterator[None]:
-    """Plant links to a file wherever a scratch file might be made, from the end of planning."""
+def repeating(act: Callable[[], bool]) -> Iterator[None]:
+    """Do something again and again in a thread, until it says so or the block ends."""
     ended = threading.Event()
 
-    def plant() -> None:
-        while not (out / "campaign.json").exists() and not ended.is_set():
-            time.sleep(0.001)
-        while not ended.is_set():
-            for place in (folder, *(path for path in folder.iterdir() if path.is_dir())):
-                try:
-                    if not os.access(place, os.W_OK, effective_ids=True):
-                        continue
-                    if place != folder and place.stat().st_mode & 0o022 == 0:
-                        continue  # another user could not write there
-                    (place / "w.0.0").symlink_to(precious)
-                except OSError:
-                    pass
+    def repeat() -> None:
+        while not ended.is_set() and not act():
             time.sleep(0.001)
 
-    thread = threading.Thread(target=plant)
+    thread = threading.Thread(target=repeat)
     thread.start()
     try:
         yield
     finally:
         ended.set()
         thread.join(PATIENCE_S)
+
+
+@contextmanager
+def planting(folder: Path, precious: Path, *, out: Path) -> Iterator[None]:
+    """Plant links to a file wherever a scratch file might be made, from the end of planning."""
+
+    def plant() -> bool:
+        if not (out / "campaign.json").exists():
+            return False
+        for place in (folder, *(path for path in folder.iterdir() if path.is_dir())):
+            with suppress(OSError):  # another user could not write into the other folders
+                if place == folder or place.stat().st_mode & 0o022:
+                    (place / "w.0.0").symlink_to(precious)
+        return False
+
+    with repeating(plant):
+        yield
 
 
 @pytest.mark.parametrize(("mode", "has_way"), [(0o777, False), (0o1777, True), (0o775, False)])
@@ -144,32 +150,26 @@ def test_scratch_files_are_in_a_private_folder(
 @contextmanager
 def replacing(out: Path, precious: Path) -> Iterator[list[Path]]:
     """Put a folder full of links in the place of a campaign as soon as its first run begins."""
-    ended = threading.Event()
     moved: list[Path] = []
 
-    def replace() -> None:
-        while not ended.is_set():
-            if runs := list(out.glob("runs/*/job.fio")):
-                aside = out.with_name("aside")
-                out.rename(aside)
-                moved.append(aside)
-                folder = out / runs[0].parent.relative_to(out)
-                folder.mkdir(parents=True)
-                os.chown(out, NOBODY, NOBODY)
-                names = ["status.json", "fio.json", "stderr", "device.log", "facts.json"]
-                for link in [folder / name for name in names] + [out / "journal.jsonl"]:
-                    link.symlink_to(precious)
-                (out / "tables").symlink_to(precious.parent)
-                return
-            time.sleep(0.001)
+    def replace() -> bool:
+        runs = list(out.glob("runs/*/job.fio"))
+        if not runs:
+            return False
+        aside = out.with_name("aside")
+        out.rename(aside)
+        moved.append(aside)
+        folder = out / runs[0].parent.relative_to(out)
+        folder.mkdir(parents=True)
+        os.chown(out, NOBODY, NOBODY)
+        names = ["status.json", "fio.json", "stderr", "device.log", "facts.json"]
+        for link in [folder / name for name in names] + [out / "journal.jsonl"]:
+            link.symlink_to(precious)
+        (out / "tables").symlink_to(precious.parent)
+        return True
 
-    thread = threading.Thread(target=replace)
-    thread.start()
-    try:
+    with repeating(replace):
         yield moved
-    finally:
-        ended.set()
-        thread.join(PATIENCE_S)
 
 
 def test_a_campaign_folder_replaced_during_a_run_is_not_written_by_root(

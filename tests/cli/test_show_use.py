@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -22,18 +21,6 @@ jobs:
   direct: {rw: write, bs: 64k, direct: 1, rate_iops: 250, runtime: 5s, time_based: 1}
   buffered: {rw: write, bs: 256k, direct: 0}
 """
-
-
-@pytest.fixture
-def disks(tmp_path: Path) -> Iterator[Disks]:
-    """Make devices that vanish after the test."""
-    folder = tmp_path / "disks"
-    folder.mkdir()
-    made = Disks(folder.resolve())
-    try:
-        yield made
-    finally:
-        made.close()
 
 
 @pytest.mark.alone

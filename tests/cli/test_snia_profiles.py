@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,25 +15,9 @@ from volbench.model.campaign.planned_run import RunState
 pytestmark = pytest.mark.slow
 
 BUFFERED = ("ioengine=psync", "direct=0", "iodepth=1", "sample=0", "device_sample=0")
-
-
 SMALL_IOPS = (
-    "runtime=100ms",
-    "rounds.max=5",
-    "r95-*=",
-    "r5-*=",
-    "r35-*=",
-    "r50-*=",
-    "*-512=",
-    "*-8k=",
-    "*-16k=",
-    "*-32k=",
-    "*-128k=",
-    "r100-4k=",
-    "r65-4k=",
-    "r100-64k=",
-    "r0-64k=",
-    "r65-1m=",
+    *("runtime=100ms", "rounds.max=5", "r95-*=", "r5-*=", "r35-*=", "r50-*=", "*-512=", "*-8k="),
+    *("*-16k=", "*-32k=", "*-128k=", "r100-4k=", "r65-4k=", "r100-64k=", "r0-64k=", "r65-1m="),
 )
 """Three tracked jobs and one more, each a tenth of a second."""
 
@@ -65,16 +48,6 @@ def test_profiles_run_at_a_small_size(
     assert measured["job"].nunique() == jobs
     rounds = 5 if opened.campaign.rounds else 1
     assert measured.groupby("job")["repeat"].nunique().eq(rounds).all()
-
-
-@pytest.fixture
-def disks(tmp_path: Path) -> Iterator[Disks]:
-    """Make devices; the test needs the mark ``root``."""
-    made = Disks(tmp_path.resolve())
-    try:
-        yield made
-    finally:
-        made.close()
 
 
 @pytest.mark.smoke

@@ -62,25 +62,11 @@ def test_the_last_campaign_is_compared_by_default(nights: Path) -> None:
     assert "last_value" in table.splitlines()[0]
 
 
-def test_json_has_changes_and_limits(nights: Path) -> None:
-    """Programs get every change with its date, and both limits."""
-    done = trend(nights, "--metric", "iops", "--json")
-    worst = json.loads(done.stdout)["trends"][0]
-    assert worst["state"] == "regression"
-    assert worst["changes"][0]["started_utc"].startswith("2026-01-15")
-    assert worst["limit_low"] < worst["reference_value"] < worst["limit_high"]
-
-
-def test_a_chart_and_its_numbers(nights: Path, tmp_path: Path) -> None:
-    """The picture of the verb, and the kind of plot, show the same workloads."""
+def test_a_chart_is_drawn(nights: Path, tmp_path: Path) -> None:
+    """The picture shows the regression."""
     picture = tmp_path / "trend.svg"
     trend(nights, "--metric", "iops", "--chart", picture)
     assert "regression" in picture.read_text()
-    drawn = CliRunner().invoke(
-        cli, ["plot", "trend", str(nights), "--output", str(tmp_path / "plot.svg")]
-    )
-    assert drawn.exit_code == 0, drawn.output
-    assert "regression" in (tmp_path / "plot.svg").read_text()
 
 
 def test_the_report_of_many_nights_begins_with_the_trend(nights: Path) -> None:
@@ -107,12 +93,6 @@ def test_trends_of_too_few_campaigns_are_counted_not_shown(tmp_path: Path) -> No
     shown = trend(folder, tmp_path / "late", "--metric", "iops").stdout
     assert "Not listed: 1 trend with too few campaigns." in shown
     assert not any(line.startswith("randwrite") for line in shown.splitlines())
-
-
-def test_python_has_the_same_rows(nights: Path) -> None:
-    """`volbench.trend` returns a row for each workload and metric."""
-    found = volbench.trend(nights, metric="iops")
-    assert found["state"].tolist() == ["regression", "stable"]
 
 
 def test_a_changed_option_is_refused_as_by_compare(tmp_path: Path) -> None:
@@ -181,10 +161,6 @@ def test_an_acknowledged_regression_is_the_new_level(drops: Path) -> None:
     assert later["state"] == "regression"
     assert later["loss_percent"] == pytest.approx(100 * (1 - 0.6 / 0.85), abs=2)
     assert volbench.trend(drops, metric="iops")["acknowledged"].tolist() == ["2026-01-15"]
-    picture = drops.parent / "plot.svg"
-    drawn = ["plot", "trend", str(drops), *early[2:], "--output", str(picture)]
-    assert CliRunner().invoke(cli, drawn).exit_code == 0
-    assert "read, iops: stable" in picture.read_text()
     chart = open_campaigns(drops).plot("trend", where=early[-1])
     assert "read, iops: stable" in str(chart.plot.panels[0].title)
     assert (drops / "volbench-trend.json").stat().st_mode & 0o022 == 0

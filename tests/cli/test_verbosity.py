@@ -77,9 +77,3 @@ def test_progress_is_for_terminals(
         tell("reading", 2000, 2000)
     shown = capsys.readouterr().err.split("\r\x1b[K")
     assert shown == ["", "reading: 1 of 2,000", "reading: 2,000 of 2,000", ""]
-
-
-def test_imported_runs_are_printed_as_a_table(results: Path, volbench: Volbench) -> None:
-    """With an option of tables the runs are listed instead of the folder."""
-    done = volbench("import", results, "-o", "one", "--format", "csv", "--columns", "job,state")
-    assert done.stdout.split() == ["job,state", "mix,finished"]

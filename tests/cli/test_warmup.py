@@ -74,15 +74,6 @@ def test_reading_needs_no_consent_and_never_writes(tmp_path: Path, volbench: Vol
     assert file.read_bytes() == b"mine" * (MIB // 2)
 
 
-def test_dry_run_touches_nothing(tmp_path: Path, volbench: Volbench) -> None:
-    """The plan names the extents."""
-    file = hole(tmp_path / "f", 8 * MIB)
-    done = volbench("warmup", file, "--allow-destroy", file, "--jobs", 2, "--dry-run")
-    assert done.returncode == 0, done.stderr
-    assert "fill-write-1of1" in done.stdout
-    assert file.stat().st_blocks == 0
-
-
 PROFILE = """name: p
 sample: 0
 device_sample: 0

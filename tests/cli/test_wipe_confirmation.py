@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,13 +16,9 @@ SMALL = settings("size=4m", "runtime=100ms", "sample=0", "rand*=", "mixed*=", "r
 
 
 @pytest.fixture
-def loop_device(tmp_path: Path) -> Iterator[str]:
+def loop_device(disks: Disks) -> str:
     """Return an empty block device of 32 MiB."""
-    disks = Disks(tmp_path.resolve())
-    try:
-        yield disks.attach()
-    finally:
-        disks.close()
+    return disks.attach()
 
 
 @pytest.mark.root

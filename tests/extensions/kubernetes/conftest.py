@@ -33,14 +33,7 @@ _OWN_CONFIG = "kube-root-ca.crt"
 
 @dataclass(frozen=True)
 class Desk:
-    """Where a user of the cluster sits.
-
-    Attributes:
-        cluster: the cluster.
-        api: its administrator's connection, in the namespace of the module.
-        folder: for campaigns.
-        processes: those that were started.
-    """
+    """A user with a connection of the administrator, in the namespace of the module."""
 
     cluster: LocalCluster
     api: Cluster

@@ -23,13 +23,7 @@ NODE, SECOND_NODE = "127.0.0.1", "127.0.0.2"
 
 
 class LocalCluster:
-    """A running cluster.
-
-    Attributes:
-        kubeconfig: file with the credentials of its administrator.
-        port: port of its API server on 127.0.0.1.
-        state: folder with all of its state; ``log/`` has a file for each component.
-    """
+    """A running cluster, whose API server is at a port of 127.0.0.1."""
 
     def __init__(self, state: Path, port: int, program: subprocess.Popen[str]) -> None:
         self.state = state

@@ -21,13 +21,7 @@ UNPRIVILEGED = IMAGE[:-2]  # without run-as-user
 
 
 def grant(desk: Desk, name: str, *, without: str = "") -> Path:
-    """Make a service account with the shipped role, and return its credentials.
-
-    Args:
-        desk: the administrator's.
-        name: of the account.
-        without: resource of the rule that is left out.
-    """
+    """Return credentials of a new account with the shipped role, less the rule of a resource."""
     for manifest in access_manifests(namespace=desk.api.namespace, name=name):
         rules: Any = manifest.get("rules", [])
         kept = [rule for rule in rules if without not in rule["resources"]]

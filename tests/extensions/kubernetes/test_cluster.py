@@ -52,12 +52,7 @@ FORBIDDEN = 'pods is forbidden: User "x" cannot create resource "pods" in API gr
         (401, "Unauthorized", AuthError, "kubectl auth whoami"),
         (403, FORBIDDEN, AuthError, "volbench k8s render --role"),
         (403, 'pods "p" is forbidden: exceeded quota: q, requested: pods=1', InputError, "quota"),
-        (
-            403,
-            'pods "p" is forbidden: violates PodSecurity "restricted"',
-            InputError,
-            "a policy of",
-        ),
+        (403, 'pods "p" is forbidden: violates PodSecurity "x"', InputError, "a policy of"),
         (403, 'admission webhook "w.example" denied the request: no', InputError, "a policy of"),
         (403, "failed quota: q: must specify limits.cpu for: fio", InputError, "--pod limit.cpu="),
         (404, 'namespaces "none" not found', InputError, "--namespace"),
@@ -65,7 +60,6 @@ FORBIDDEN = 'pods is forbidden: User "x" cannot create resource "pods" in API gr
         (409, "already exists", InputError, ""),
         (422, 'Pod "p" is invalid: spec.x', InputError, ""),
         (429, "too many requests", ConnectError, "readyz"),
-        (503, "etcd is down", ConnectError, "readyz"),
     ],
 )
 def test_a_refusal_of_the_api_server_becomes_an_error_with_its_message(
@@ -186,12 +180,8 @@ def test_times_are_those_of_the_api_server(elapsed_s: list[float]) -> None:
     assert api.server_time().isoformat() == "2026-11-25T09:00:02.500000+00:00"
 
 
-TLS: dict[str, object] = {
-    "ssl_ca_cert": None,
-    "cert_file": None,
-    "verify_ssl": True,
-    "no_proxy": None,
-}
+TLS: dict[str, object] = {"ssl_ca_cert": None, "cert_file": None, "verify_ssl": True}
+TLS["no_proxy"] = None
 
 
 @pytest.mark.parametrize(
@@ -236,7 +226,6 @@ def test_a_proxy_that_cannot_be_used_is_refused() -> None:
     [
         (b"clusters:\n- name: a\n  b: c: d\n", r"mapping values .* line 3"),
         (b"hello", "no cluster is configured"),
-        (b"- a", "no cluster is configured"),
         (b"\xff\xfe\x00", "no cluster is configured"),
         (b"current-context: a\ncontexts: [{name: a}]\n", "Invalid"),
     ],
@@ -267,17 +256,13 @@ def test_a_credential_plugin_that_fails_is_named(
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     """In its own words, and before an anonymous request is refused for another reason."""
-    plugin = {
-        "apiVersion": "client.authentication.k8s.io/v1",
-        "command": "sh",
-        "args": ["-c", script],
-    }
+    plugin = {"apiVersion": "client.authentication.k8s.io/v1", "command": "sh"}
     file = tmp_path / "config"
     content = {
         "current-context": "c",
         "contexts": [{"name": "c", "context": {"cluster": "k", "user": "u"}}],
         "clusters": [{"name": "k", "cluster": {"server": "https://127.0.0.1:1"}}],
-        "users": [{"name": "u", "user": {"exec": plugin}}],
+        "users": [{"name": "u", "user": {"exec": {**plugin, "args": ["-c", script]}}}],
     }
     file.write_text(json.dumps(content), encoding="utf-8")
     monkeypatch.setenv("KUBECONFIG", str(file))

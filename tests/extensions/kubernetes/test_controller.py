@@ -44,14 +44,7 @@ def _image(cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def submitted(desk: Desk, profile: Path, *options: str, own: tuple[str, ...] = ()) -> str:
-    """Submit a profile and return the name of its controller.
-
-    Args:
-        desk: the administrator's.
-        profile: its file.
-        options: of volbench run.
-        own: of volbench k8s submit.
-    """
+    """Submit a profile with options of run and of submit; return its controller's name."""
     run = (str(profile), *IMAGE, "--size", "64Mi", "--storage-class", "fast", *options)
     place = ("--namespace", desk.api.namespace, "--claim-class", "fast")
     done = call("k8s", "submit", *_CONTROLLER, *place, *own, *run)
@@ -173,24 +166,17 @@ def test_a_failed_campaign_is_not_repeated(desk: Desk, tmp_path: Path) -> None:
     until(lambda: desk.left() == [])
 
 
-@pytest.mark.parametrize("is_submitted", [False, True], ids=["here", "in the cluster"])
-def test_prometheus_scrapes_a_campaign(desk: Desk, job: Path, *, is_submitted: bool) -> None:
+def test_prometheus_scrapes_a_campaign(desk: Desk, job: Path) -> None:
     """It finds the labels of the run, its job and its volume, and the samples of the node."""
     port = free_port()
     prometheus = Prometheus(desk.folder, port)
     try:
-        serve = ("--set", "runtime=6s", "--metrics", str(port))
-        if is_submitted:
-            name = submitted(desk, job, *serve)
-            until(lambda: status(desk, name)["pod"])
-            pod = desk.api.read("Pod", status(desk, name)["pod"]) or {}
-            assert pod["metadata"]["annotations"]["prometheus.io/port"] == str(port)
-            until(lambda: status(desk, name)["state"] in ENDED, patience_s=PATIENCE_S)
-            assert status(desk, name)["state"] == "finished", log_of(desk.api, name)
-        else:
-            name = "c"
-            done = desk.run(name, str(job), "--storage-class", "fast", *serve)
-            assert done.returncode == 0, done.stderr
+        name = submitted(desk, job, "--set", "runtime=6s", "--metrics", str(port))
+        until(lambda: status(desk, name)["pod"])
+        pod = desk.api.read("Pod", status(desk, name)["pod"]) or {}
+        assert pod["metadata"]["annotations"]["prometheus.io/port"] == str(port)
+        until(lambda: status(desk, name)["state"] in ENDED, patience_s=PATIENCE_S)
+        assert status(desk, name)["state"] == "finished", log_of(desk.api, name)
         (facts,) = prometheus.query("last_over_time(volbench_run_info[5m])")
         labels = facts["metric"]
         assert isinstance(labels, dict)
@@ -204,6 +190,5 @@ def test_prometheus_scrapes_a_campaign(desk: Desk, job: Path, *, is_submitted: b
         assert prometheus.query(sampled)
     finally:
         prometheus.stop()
-    if is_submitted:
-        controllers.remove_controller(desk.api, name)
-        until(lambda: desk.left() == [])
+    controllers.remove_controller(desk.api, name)
+    until(lambda: desk.left() == [])

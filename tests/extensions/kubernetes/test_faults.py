@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.command_line import call
+from tests.command_line import call, settings
 from tests.extensions.kubernetes.conftest import IMAGE, Desk, kill, wait_for_run
-from tests.extensions.kubernetes.local_cluster import NODE
 from tests.waiting import PATIENCE_S as TEST_PATIENCE_S
 from tests.waiting import until
 from volbench.api.one_campaign import open_campaign
 from volbench.extensions.kubernetes import lifecycle, pod_placement
-from volbench.extensions.kubernetes.cluster import PATIENCE_S, Cluster, Manifest
+from volbench.extensions.kubernetes.cluster import PATIENCE_S, Cluster
 from volbench.model.campaign.planned_run import RunState
 from volbench.store.journal import read_history
 
@@ -56,31 +53,6 @@ def test_a_pod_that_cannot_start_is_explained(
     assert not (desk.folder / "c").exists()
 
 
-@contextmanager
-def quota(desk: Desk, **hard: str) -> Iterator[None]:
-    """Limit the namespace inside the block."""
-    manifest: Manifest = {
-        "apiVersion": "v1",
-        "kind": "ResourceQuota",
-        "metadata": {"name": "small"},
-        "spec": {"hard": hard},
-    }
-    desk.api.create(manifest)
-    until(lambda: "hard" in (desk.api.read("ResourceQuota", "small") or {}).get("status", {}))
-    yield
-    desk.api.delete("ResourceQuota", "small")
-    until(lambda: desk.api.read("ResourceQuota", "small") is None)
-
-
-def test_a_quota_is_reported(desk: Desk, job: Path) -> None:
-    """What exceeds a quota is refused before anything is made."""
-    with quota(desk, persistentvolumeclaims="0"):
-        done = desk.run("c", str(job), "--storage-class", "fast")
-    assert done.returncode == 2
-    assert "exceeded quota: small" in done.stderr
-    assert "persistentvolumeclaims" in done.stderr
-
-
 def test_a_controller_ended_while_it_waits_removes_what_it_made(desk: Desk, job: Path) -> None:
     """SIGTERM before the campaign has begun leaves nothing: there is nothing to resume."""
     process = desk.start(
@@ -105,43 +77,10 @@ def test_a_pod_deleted_mid_run_is_lost(desk: Desk, job: Path) -> None:
     resume_after_loss(desk)
 
 
-def test_a_pod_that_exceeds_its_deadline_is_lost(desk: Desk, job: Path) -> None:
-    """Its run has not failed: the reason is the cluster's, and a resume repeats it."""
-    long = ("--set", "runtime=30s", "--pod", "deadline=12s")
-    done = desk.run("c", str(job), "--storage-class", "fast", *long)
-    assert done.returncode == 4, done.stderr
-    assert "the run in its pod is lost: DeadlineExceeded" in done.stderr
-    (state,) = read_history(desk.folder / "c" / "journal.jsonl").states.values()
-    assert state is RunState.INTERRUPTED
-    reaped = call("status", "--clean", desk.folder / "c")
-    assert reaped.returncode == 0, reaped.stderr
-
-
-@pytest.mark.parametrize(
-    ("limits", "words"),
-    [
-        (("--size", "32Mi"), 'Usage of EmptyDir volume "os" exceeds the limit "32Mi"'),
-        (
-            ("--size", "1Gi", "--pod", "limit.ephemeral-storage=32Mi"),
-            "ephemeral local storage usage exceeds the total limit of containers 32Mi",
-        ),
-    ],
-)
-def test_a_pod_whose_files_exceed_a_limit_is_evicted(
-    desk: Desk, job: Path, limits: tuple[str, ...], words: str
-) -> None:
+def test_a_pod_whose_files_exceed_a_limit_is_evicted(desk: Desk, job: Path) -> None:
     """By its node, in whose words the run is lost; a resume says so, and repeats it."""
-    large = (
-        "--pod",
-        "os-disk",
-        "--set",
-        "size=64m",
-        "--set",
-        "rw=write",
-        "--set",
-        "bs=1m",
-        *limits,
-    )
+    words = 'Usage of EmptyDir volume "os" exceeds the limit "32Mi"'
+    large = ("--pod", "os-disk", *settings("size=64m", "rw=write", "bs=1m"), "--size", "32Mi")
     done = desk.run("c", str(job), *large, "--set", "runtime=120s")
     assert done.returncode == 4, done.stderr
     assert "the run in its pod is lost: Evicted: " in done.stderr
@@ -195,26 +134,6 @@ def test_an_abandoned_campaign_is_reaped(desk: Desk, job: Path) -> None:
     assert done.returncode == 0, done.stderr
     again = call("status", "--clean", desk.folder / "c")
     assert "nothing of volbench-" in again.stderr
-
-
-def test_a_pod_that_its_node_rejects_is_created_again(desk: Desk, job: Path) -> None:
-    """As by a kubelet whose copy of its node is old: here the node has the label only later."""
-    process = desk.start(
-        "c", str(job), "--storage-class", "fast", "--pod", "node-selector=tag=late"
-    )
-    until(lambda: desk.api.list("Pod"))
-    first = desk.pod()["metadata"]
-    target = {"apiVersion": "v1", "kind": "Node", "name": NODE}
-    binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": first["name"]}}
-    path = f"api/v1/namespaces/{desk.api.namespace}/pods/{first['name']}/binding"
-    desk.api.request("POST", path, body={**binding, "target": target})
-    until(lambda: any(p["metadata"]["uid"] != first["uid"] for p in desk.api.list("Pod")))
-    desk.api.patch("Node", NODE, {"metadata": {"labels": {"tag": "late"}}})
-    _, errors = process.communicate(timeout=TEST_PATIENCE_S)
-    desk.api.patch("Node", NODE, {"metadata": {"labels": {"tag": None}}})
-    assert process.returncode == 0, errors
-    assert "NodeAffinity" in errors
-    assert "creating the pod again" in errors
 
 
 @pytest.mark.parametrize("verb", ["run", "lifecycle"])

@@ -39,28 +39,6 @@ def test_render_prints_the_objects_of_the_published_article() -> None:
     assert not any(problems(each, NEWEST[-1]) for each in (owner, claim, pod))
 
 
-@pytest.mark.parametrize(
-    ("options", "kinds"),
-    [
-        (("--pod", "os-disk"), ["ConfigMap", "Pod"]),
-        (("--size", "1Gi", "--pod", "ephemeral"), ["ConfigMap", "Pod"]),
-        (
-            ("--size", "1Gi", "--replicas", "3", "--pod", "spread=zone"),
-            ["ConfigMap", "StatefulSet"],
-        ),
-        (
-            ("--size", "1Gi", "--storage-class", "a", "--storage-class", "b"),
-            ["ConfigMap", *2 * ("PersistentVolumeClaim", "Pod")],
-        ),
-    ],
-)
-def test_options_choose_the_objects(options: tuple[str, ...], kinds: list[str]) -> None:
-    """Each option of the volume leads to its objects, all valid."""
-    found = documents("render", "quick", *IMAGE, *options)
-    assert [each["kind"] for each in found] == kinds
-    assert not any(problems(each, NEWEST[-1]) for each in found)
-
-
 def test_the_image_can_be_configured(tmp_path: Path) -> None:
     """Without an option the image is that of volbench.toml; without either there is none."""
     (tmp_path / "volbench.toml").write_text(
@@ -74,24 +52,6 @@ def test_the_image_can_be_configured(tmp_path: Path) -> None:
     done = call("k8s", "render", "quick", "--pod", "os-disk", cwd=tmp_path)
     assert done.returncode == 2
     assert "image" in done.stderr
-
-
-@pytest.mark.parametrize(
-    "options",
-    [
-        (),
-        ("--size", "1g"),
-        ("--pod", "os-disk", "--pod", "ephemeral"),
-        ("--pod", "os-disk", "--storage-class", "fast"),
-        ("--size", "1Gi", "--pod", "node-selector=tag"),
-        ("--size", "1Gi", "--pod", "toleration=a=b:Never"),
-        ("--size", "1Gi", "--namespace", "a/../b"),
-    ],
-)
-def test_invalid_options_are_refused(options: tuple[str, ...]) -> None:
-    """Exit code 2, and nothing on standard output."""
-    done = call("k8s", "render", "quick", *IMAGE, *options)
-    assert (done.returncode, done.stdout) == (2, "")
 
 
 @pytest.mark.parametrize("name", ["A_very-long_Name-" * 3, "x", "-9_"])

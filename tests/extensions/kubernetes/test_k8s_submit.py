@@ -23,7 +23,6 @@ SUBMIT = ("k8s", "submit", "--controller-image", "registry.example.com/volbench:
         (("quick", "--size", "1Gi", "-o", "out"), "-o/--output cannot be used"),
         (("quick", "--on", "/data"), "--on cannot be used"),
         (("quick", "--metrics", "0"), "--metrics 0 cannot be used"),
-        (("quick", "--detach"), "--detach cannot be used"),
         (("quick", "--size", "1Gi", "aks-disk"), "profiles must come before"),
         (("quick", "--no-such-option"), "see volbench run --help"),
         (("no-such-profile",), "no-such-profile"),

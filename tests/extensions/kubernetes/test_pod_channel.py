@@ -20,6 +20,7 @@ from volbench.execute.channels import ProgramEnd
 from volbench.extensions.kubernetes.manifests import ENDING_STATUS
 from volbench.extensions.kubernetes.pod_executor import PodStream, allow_connections, program_end
 
+Ends = SimpleQueue[ProgramEnd | VolbenchError]
 EXITED = {
     "reason": "NonZeroExitCode",
     "details": {"causes": [{"reason": "ExitCode", "message": "7"}]},
@@ -108,16 +109,14 @@ class Socket:
 
 
 @pytest.fixture
-def ends() -> Iterator[SimpleQueue[ProgramEnd | VolbenchError]]:
+def ends() -> Iterator[Ends]:
     """Return a queue of ends, of which there must be one at most."""
-    queue: SimpleQueue[ProgramEnd | VolbenchError] = SimpleQueue()
+    queue: Ends = SimpleQueue()
     yield queue
     assert queue.empty()
 
 
-def test_output_and_errors_are_separate_streams(
-    ends: SimpleQueue[ProgramEnd | VolbenchError],
-) -> None:
+def test_output_and_errors_are_separate_streams(ends: Ends) -> None:
     """Output arrives in its order, standard error with the end."""
     output = bytearray()
     socket: Any = Socket(b"\1one ", b"\2wrong", b"\1two", b"\3" + status(**EXITED))
@@ -126,9 +125,7 @@ def test_output_and_errors_are_separate_streams(
     assert output == b"one two"
 
 
-def test_a_defect_of_one_stream_ends_it_alone(
-    ends: SimpleQueue[ProgramEnd | VolbenchError],
-) -> None:
+def test_a_defect_of_one_stream_ends_it_alone(ends: Ends) -> None:
     """One thread reads all: others go on, also after one whose message is not complete."""
 
     def fail(_data: bytes) -> None:
@@ -149,9 +146,7 @@ def test_a_defect_of_one_stream_ends_it_alone(
     until(lambda: partial.sock.fileno() < 0)
 
 
-def test_a_stream_closed_after_it_was_read_ends_once(
-    ends: SimpleQueue[ProgramEnd | VolbenchError],
-) -> None:
+def test_a_stream_closed_after_it_was_read_ends_once(ends: Ends) -> None:
     """One that has more to read, and is closed before its turn comes again, stops no other."""
     busy: Any = Socket()
     busy.recv_data_frame = lambda **_: (ABNF.OPCODE_PING, SimpleNamespace(data=b""))
@@ -170,9 +165,7 @@ def test_a_stream_closed_after_it_was_read_ends_once(
     assert ends.get(timeout=10) == ProgramEnd(7, "")
 
 
-def test_input_is_sent_in_pieces_that_do_not_block(
-    ends: SimpleQueue[ProgramEnd | VolbenchError],
-) -> None:
+def test_input_is_sent_in_pieces_that_do_not_block(ends: Ends) -> None:
     """Each piece is a message to standard input; nothing is lost between them."""
     socket: Any = Socket()
     socket.recv_data_frame = lambda **_: (ABNF.OPCODE_PING, SimpleNamespace(data=b""))

@@ -71,15 +71,7 @@ UNSCHEDULABLE = {
         ),
         *(
             ({"phase": "Failed", "reason": reason}, [], Pending(reason, is_rejected=True))
-            for reason in (
-                "NodeAffinity",
-                "NodeShutdown",
-                "Terminated",
-                "OutOfcpu",
-                "OutOfpods",
-                "OutOfexample.com/disk",
-                "UnexpectedAdmissionError",
-            )
+            for reason in ("NodeAffinity", "NodeShutdown", "Terminated", "OutOfexample.com/disk")
         ),
     ],
 )

@@ -226,20 +226,6 @@ def test_a_run_on_a_raw_device_is_lost_with_its_pod(desk: Desk, tmp_path: Path) 
     assert list(open_campaign(desk.folder / "c").summary()["status"]) == ["finished"]
 
 
-def test_a_snapshot_that_is_missing_is_refused_before_anything_is_made(
-    desk: Desk, job: Path
-) -> None:
-    """By the run, too."""
-    for origin, words in (
-        ("snapshot:none", "there is no snapshot none"),
-        ("claim:none", "no claim none"),
-    ):
-        done = desk.run("c", str(job), "--storage-class", "loop", "--from", origin)
-        assert done.returncode == 2, done.stderr
-        assert words in done.stderr
-    assert desk.left() == []
-
-
 @pytest.fixture
 def disk(desk: Desk, tmp_path: Path) -> Iterator[str]:
     """Offer a device of the node, and yield the name of a claim of it."""
