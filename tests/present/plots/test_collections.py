@@ -87,6 +87,7 @@ def test_heat_maps_of_panels_share_one_scale_of_colours() -> None:
         (["/dev/sda", "/dev/sdb"], ["/dev/sda", "/dev/sdb"]),
         (["same", "same"], ["same", "same"]),
         (["backups/a", "backups/a/b"], ["a", "a/b"]),
+        (["", "/dev/sda", "/dev/sdb"], ["", "/dev/sda", "/dev/sdb"]),
     ],
 )
 def test_the_common_part_of_long_names_is_cut(names: list[str], short: list[str]) -> None:
@@ -120,11 +121,6 @@ def test_long_names_keep_the_end_that_tells_them_apart() -> None:
     middles = [f"{'a' * 30}{n}{'b' * 30}" for n in range(2)]
     assert len({*brief(middles)}) == 2
     assert brief(["short", "s"]) == ("short", "s")
-
-
-def test_a_name_of_nothing_is_not_cut() -> None:
-    """A volume may be unknown beside others."""
-    assert shortened(["", "/dev/sda", "/dev/sdb"]) == ("", "/dev/sda", "/dev/sdb")
 
 
 def test_rows_name_their_volume_where_several_have_rows() -> None:

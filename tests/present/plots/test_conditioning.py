@@ -48,12 +48,8 @@ def test_curve_has_its_numbers(cold: Frames) -> None:
     assert "warm 485 IOPS" in heading
     assert "penalty 9" in heading
     assert "90 % after 5" in heading
-    (names,) = (
-        mark
-        for panel in plot.panels
-        for mark in panel.marks
-        if isinstance(mark, Texts) and "fresh blocks" in [*mark.data["_text"]]
-    )
+    texts = [mark for panel in plot.panels for mark in all_marks(panel, Texts)]
+    (names,) = (mark for mark in texts if "fresh blocks" in [*mark.data["_text"]])
     assert names.is_boxed, "a flat curve crosses the names of passes"
     line = the_mark(plot.panels[0], Lines)
     first, second = (part["t_s"].tolist() for _, part in line.data.groupby("pass", sort=False))
@@ -145,10 +141,4 @@ def test_rounds_that_drift_are_not_steady() -> None:
     """The table says that steady state was not achieved."""
     plot = build_plot("window", rounds(values=(100.0, 200.0, 300.0, 400.0, 500.0, 600.0)))
     assert "teady state not achieved in 6 rounds" in plot.panels[-1].title
-    assert {row[-1] for row in the_mark_table(plot.panels[-1].marks).rows} == {"no"}
-
-
-def the_mark_table(marks: tuple[object, ...]) -> Table:
-    """Return the only table."""
-    [table] = [mark for mark in marks if isinstance(mark, Table)]
-    return table
+    assert {row[-1] for row in the_mark(plot.panels[-1], Table).rows} == {"no"}

@@ -12,7 +12,7 @@ from volbench.errors import InputError
 from volbench.present.plots.chart import build_plot
 from volbench.present.plots.charts.device_layout import QUANTITIES
 from volbench.present.plots.colour_themes import theme_of
-from volbench.present.plots.description import Panel, Plot, numbers
+from volbench.present.plots.description import Panel, Plot
 from volbench.present.plots.marks import Lines, ReferenceLine, Span, Texts, series_of
 
 Frames = dict[str, pd.DataFrame]
@@ -225,14 +225,6 @@ def test_many_runs_are_split_into_rows_of_panels() -> None:
     plot = build_plot("device", many(38))
     assert len(plot.panels) == 2 * in_one_block
     assert "Showing 18 of 38 runs, those with the slowest requests" in caption_of(plot)
-
-
-def test_numbers_are_the_samples() -> None:
-    """A row holds run, quantity, source, time and value."""
-    rows = numbers(build_plot("device", watched()))
-    written = rows[(rows["quantity"] == "write_iops") & (rows["t_s"] > 0)]
-    assert written["value"].tolist() == [400.0] * 10
-    assert set(rows["source"]) == {"device", "fio"}
 
 
 def test_the_tail_is_described() -> None:

@@ -109,7 +109,8 @@ def test_few_and_many_clients_fit(count: int) -> None:
 
 def test_device_is_drawn_where_it_was_watched(fast: Frames) -> None:
     """Without samples there is no line of zeros, and no entry in the legend."""
-    with_device, without = build_plot("storm", fast), build_plot("storm", fast | none_watched())
+    unwatched = fast | {"device": frames([])["device"]}
+    with_device, without = build_plot("storm", fast), build_plot("storm", unwatched)
     labels = [{series.label for series in plot.series} for plot in (with_device, without)]
     assert "the device itself" in labels[0]
     assert "the device itself" not in labels[1]
@@ -126,11 +127,6 @@ def test_a_device_far_above_its_clients_does_not_flatten_them(fast: Frames) -> N
     assert stack.y.limits[1] < 2 * 7200
     assert "device up to 50" in texts(stack)
     assert "device up to" not in texts(build_plot("storm", fast).panels[0])
-
-
-def none_watched() -> Frames:
-    """Return an empty device frame."""
-    return {"device": frames([])["device"]}
 
 
 def test_limit_is_drawn_where_it_fits(fast: Frames) -> None:
@@ -196,20 +192,10 @@ def test_the_headline_of_a_storm_stays_in_its_column() -> None:
 def test_long_headings_of_storms_stay_in_the_picture() -> None:
     """Three long names of jobs, beside long names of clients, end before the right edge."""
     host = "db-primary.eu-central-1.compute.internal-"
-    given = both(
-        *(
-            {
-                name: rows.assign(
-                    job="ordersdatabase" * 6,
-                    host=host + rows["run"].str[-2:],
-                )
-                if "run" in rows and "job" in rows
-                else rows
-                for name, rows in storm(clients=5, stagger_s=7, campaign=f"night-{n}").items()
-            }
-            for n in range(3)
-        )
-    )
+    given = both(*(storm(clients=5, stagger_s=7, campaign=f"night-{n}") for n in range(3)))
+    for name, rows in given.items():
+        if {"run", "job"} <= {*rows}:
+            given[name] = rows.assign(job="ordersdatabase" * 6, host=host + rows["run"].str[-2:])
     assert texts_outside(draw(build_plot("storm", given))) == []
 
 

@@ -3,12 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.present.frames_by_kind import repeats
 from tests.present.frames_for_plots import frames, intervals, result
 from tests.present.plots.plot_parts import all_marks, caption_of, column, the_mark
 from volbench.errors import InputError
 from volbench.present.plots.chart import build_plot
-from volbench.present.plots.description import numbers
 from volbench.present.plots.kinds import Options
 from volbench.present.plots.marks import Lines, ReferenceLine, series_of
 from volbench.present.renderers.matplotlib import draw
@@ -72,17 +70,6 @@ def test_series_has_a_row_per_job_and_a_line_per_run() -> None:
     ]
     labels = {series.key: (series.label, series.dash) for series in plot.series}
     assert labels["write/1"] == ("write", "dashed")
-
-
-def test_numbers_of_series_are_the_intervals() -> None:
-    """Every interval is a row with its run, and unknown values are missing."""
-    given = repeats()
-    given["series"].loc[3, "lat_mean_s"] = np.nan
-    rows = numbers(build_plot("series", given))
-    own = rows[rows["job"] == "small"]
-    assert own["iops"].tolist() == given["series"].query("job == 'small'")["iops"].tolist()
-    assert set(own["run"]) == {"small-1", "small-2", "small-3"}
-    assert rows["lat_mean_s"].isna().sum() == 1
 
 
 @pytest.mark.parametrize("kind", ["series", "lines"])

@@ -64,12 +64,6 @@ def test_sockets_are_not_spelled_out() -> None:
     assert made.endswith("IOPS per job, an NBD volume")
 
 
-def test_a_given_title_is_kept() -> None:
-    """Nothing is added to the title that the user gives."""
-    given = build_plot("iops", frames([result("a")]), title="Mine")
-    assert given.title == "Mine"
-
-
 def test_a_caption_is_true_of_every_result() -> None:
     """A result of other blocks or an unknown depth is not counted among those of 4k."""
     same = {"block_bytes": 4096, "iodepth": 8}

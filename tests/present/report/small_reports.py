@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
@@ -110,15 +111,14 @@ def row_of(run: Run, **values: object) -> dict[str, object]:
 
 
 @dataclass(frozen=True)
-class _Frames:
-    """Frames of a campaign of these results."""
+class MadeUp:
+    """Frames of a made-up campaign; those that are not given are empty."""
 
-    rows: list[dict[str, object]]
+    frames: Mapping[str, pd.DataFrame]
 
     def frame(self, name: str) -> pd.DataFrame:
         """Return a frame by name."""
-        rows = self.rows if name == "summary" else []
-        return frame_of(table_of(name, rows))
+        return self.frames[name] if name in self.frames else frame_of(table_of(name, []))
 
     def facts(self) -> pd.DataFrame:
         """Return the summary."""
@@ -134,7 +134,9 @@ def content_of(runs: tuple[Run, ...], rows: list[dict[str, object]]) -> ReportCo
             name="aks 1/2", created_utc="2026-01-02T03:00:00Z", runs=runs, seed=42, command=("a b",)
         ),
         states=states,
-        workloads=answer_lines(_Frames(rows), is_brief=True),
+        workloads=answer_lines(
+            MadeUp({"summary": frame_of(table_of("summary", rows))}), is_brief=True
+        ),
         tables=[summary_table(rows, states=states)] if rows else [],
         frames={"summary": pd.DataFrame(rows, columns=[column.name for column in SUMMARY])},
         hosts=[{"kernel": "Linux 6.1"}],

@@ -87,17 +87,6 @@ def test_the_page_is_in_plain_english(content: ReportContent) -> None:
     assert "randwrite 4k: 498 IOPS, 2.04 MB/s, p99 12.3 ms." in text
 
 
-def test_repeats_give_their_median() -> None:
-    """One lucky repeat is not the headline, and neither is a warm-up."""
-    runs = tuple(run_of(n, "a").model_copy(update={"repeat": n}) for n in (1, 2, 3))
-    rows = [row_of(run, iops=iops) for run, iops in zip(runs, (100.0, 115.0, 110.0), strict=True)]
-    warm = run_of(4, "warm")
-    rows.append(row_of(warm, phase="warmup", iops=99999.0))
-    text = " ".join(parsed(render_report(content_of((*runs, warm), rows))).text("p"))
-    assert "randwrite 4k: 110 IOPS (median of 3, 95 % CI" in text
-    assert "100k" not in text
-
-
 def test_failed_runs_show_their_error(content: ReportContent) -> None:
     """A failed run is counted and quoted; one that never ran is listed too."""
     states = {"001-direct-r1": RunNote(RunState.FAILED, "fio: No space left\nline two")}

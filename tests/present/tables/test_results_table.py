@@ -16,7 +16,7 @@ from volbench.model.campaign.planned_run import (
 )
 from volbench.model.profile.profile_model import Job, Profile
 from volbench.present.tables.aggregate_table import aggregate_table
-from volbench.present.tables.hosts_tables import facts_table, facts_text
+from volbench.present.tables.hosts_tables import facts_text
 from volbench.present.tables.plan_tables import (
     profile_table,
     runs_table,
@@ -288,13 +288,6 @@ def test_facts_are_shown_in_plain_english(
 ) -> None:
     """Facts get a label without underscores and units, and a value that stays exact."""
     assert facts_text(facts) == reported
-
-
-def test_a_facts_table_has_its_title() -> None:
-    """A table of facts says what it is about."""
-    text = printed(facts_table("/dev/sdb", {"model": "x"}))
-    assert "/dev/sdb" in text
-    assert "model" in text
 
 
 def test_rows_of_one_job_are_distinguished_by_their_run() -> None:

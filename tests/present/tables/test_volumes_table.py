@@ -111,13 +111,6 @@ def test_workloads_with_one_volume_each_are_not_compared() -> None:
     assert collection_words(rows, classes)[1:] == words
 
 
-def test_a_workload_at_other_settings_each_is_not_ranked() -> None:
-    """Each of three volumes ran it at a queue depth of its own, so there is no ranking at all."""
-    rows = [{**row, "iodepth": depth} for depth, row in enumerate(of_volumes(3), start=1)]
-    words = ["Not ranked: 1 workload that no two volumes ran at the same settings."]
-    assert collection_words(rows, workload_classes(rows))[1:] == words
-
-
 def test_a_screen_ranks_a_few_and_says_how_many_more() -> None:
     """The report has all of them."""
     table = ranking_table(workload_classes(of_volumes()), most=3)
