@@ -78,22 +78,10 @@ def test_every_theme_defines_every_colour(kind: str) -> None:
 
 def test_columns_named_by_marks_exist(kind: str) -> None:
     """Columns that hold places, lengths and texts are in the mark's data."""
-    names = [
-        "x",
-        "y",
-        "at",
-        "value",
-        "at_end",
-        "base",
-        "low",
-        "high",
-        "text",
-        "by",
-        "group",
-        "x_end",
-        "y_end",
-        "marker_of",
-    ]
+    names = (
+        *("x", "y", "at", "value", "at_end", "base", "low", "high", "text", "by", "group"),
+        *("x_end", "y_end", "marker_of"),
+    )
     for mark in data_marks(plot_of(kind)):
         used = {str(getattr(mark, name, "")) for name in names}
         assert used - {""} <= set(mark.data.columns)

@@ -75,39 +75,18 @@ def parsed(html: str) -> Page:
 def run_of(number: int, job: str, *, note: str = "") -> Run:
     """Return a planned run."""
     volume = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")
-    return Run(
-        id=f"{number:03d}-{job}-r1",
-        profile="aks",
-        job=job,
-        volume=volume,
-        sections=(Section(name=job),),
-        note=note,
-    )
+    name, sections = f"{number:03d}-{job}-r1", (Section(name=job),)
+    return Run(id=name, profile="aks", job=job, volume=volume, sections=sections, note=note)
 
 
 def row_of(run: Run, **values: object) -> dict[str, object]:
     """Return a row of the summary."""
-    return {
-        "campaign": "aks 1/2",
-        "run": run.id,
-        "host": "local",
-        "profile": run.profile,
-        "job": run.job,
-        "group": run.job,
-        "role": "data",
-        "volume": "/data",
-        "repeat": run.repeat,
-        "phase": "measured",
-        "direction": "write",
-        "rw": "randwrite",
-        "direct": True,
-        "block_bytes": 4096,
-        "iodepth": 1,
-        "numjobs": 1,
-        "status": "finished",
-        "started_utc": "2026-01-02T03:04:05.678Z",
-        "fio_version": "fio-3.33",
-    } | values
+    row: dict[str, object] = {"campaign": "aks 1/2", "run": run.id, "host": "local"}
+    row |= {"profile": run.profile, "job": run.job, "group": run.job, "repeat": run.repeat}
+    row |= {"role": "data", "volume": "/data", "phase": "measured", "status": "finished"}
+    row |= {"direction": "write", "rw": "randwrite", "block_bytes": 4096, "direct": True}
+    row |= {"iodepth": 1, "numjobs": 1, "fio_version": "fio-3.33"}
+    return row | {"started_utc": "2026-01-02T03:04:05.678Z"} | values
 
 
 @dataclass(frozen=True)

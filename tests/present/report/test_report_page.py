@@ -7,14 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.present.report.small_reports import (
-    EVIL,
-    PICTURE,
-    content_of,
-    parsed,
-    row_of,
-    run_of,
-)
+from tests.present.report.small_reports import EVIL, PICTURE, content_of, parsed, row_of, run_of
 from volbench.model.campaign.planned_run import RunState
 from volbench.present.report import ReportContent, ReportFigure, RunNote, render_report
 
@@ -44,8 +37,7 @@ def test_the_page_is_whole_and_loads_nothing(content: ReportContent) -> None:
     assert [image["alt"] for image in page.all("img")] == ["a seen", "b seen"]
     assert not {"script", "link", "iframe", "object", "embed"} & {tag for tag, _ in page.tags}
     (style,) = page.text("style")
-    assert "url(" not in style
-    assert "@import" not in style
+    assert ("url(" in style, "@import" in style) == (False, False)
     policy = next(m["content"] for m in page.all("meta") if "http-equiv" in m)
     assert policy.startswith("default-src 'none'; img-src data:;")
 
@@ -99,10 +91,8 @@ def test_failed_runs_show_their_error(content: ReportContent) -> None:
 def test_a_campaign_without_results_still_has_a_report(content: ReportContent) -> None:
     """When everything failed the page says so instead of failing too."""
     for frames in ({}, {"summary": content.frames["summary"].head(0)}):
-        bare = replace(
-            content, frames=frames, tables=(), workloads=(), figures=(), states={}, jobs={}
-        )
-        page = parsed(render_report(bare))
+        bare = replace(content, frames=frames, tables=(), workloads=(), figures=())
+        page = parsed(render_report(replace(bare, states={}, jobs={})))
         assert "No run has a result yet." in page.text("p")
         assert page.faults == []
 

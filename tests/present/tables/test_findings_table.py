@@ -24,19 +24,9 @@ Row = dict[str, object]
 
 def finding(run: str = "001-a-r1", rule: str = "stall", **columns: object) -> Row:
     """Return a row of the findings frame."""
-    row: Row = {
-        "campaign": "c",
-        "run": run,
-        "rule": rule,
-        "severity": "warning",
-        "direction": None,
-        "from_s": None,
-        "to_s": None,
-        "message": "No I/O completed for 8s.",
-        "evidence": '{"stall_s": 8.25}',
-        "why": "It hangs.",
-        "advice": "Look.",
-    }
+    row: Row = {"campaign": "c", "run": run, "rule": rule, "severity": "warning"}
+    row |= {"direction": None, "from_s": None, "to_s": None, "why": "It hangs.", "advice": "Look."}
+    row |= {"message": "No I/O completed for 8s.", "evidence": '{"stall_s": 8.25}'}
     return row | columns
 
 
@@ -80,18 +70,11 @@ def test_long_lists_of_findings_end_with_a_count_and_a_command() -> None:
 
 def test_the_most_severe_rule_comes_first() -> None:
     """Notes come last, whatever the order of the frame."""
-    rows = [
-        finding(rule="a", severity="note"),
-        finding(rule="b"),
-        finding(rule="c", severity="note"),
-        finding(rule="c", severity="invalid"),
-    ]
+    severities = (("a", "note"), ("b", "warning"), ("c", "note"), ("c", "invalid"))
+    rows = [finding(rule=rule, severity=severity) for rule, severity in severities]
     assert list(by_rule(rows)) == ["c", "b", "a"]
-    assert count_severities(rows) == {
-        Severity.INVALID: 1,
-        Severity.WARNING: 1,
-        Severity.NOTE: 2,
-    }
+    expected = {Severity.INVALID: 1, Severity.WARNING: 1, Severity.NOTE: 2}
+    assert count_severities(rows) == expected
 
 
 def test_time_and_direction_are_reported() -> None:

@@ -25,7 +25,7 @@ from volbench.present.tables.plan_tables import (
 from volbench.present.tables.render_table import render_table, used_columns
 from volbench.present.tables.results_table import in_numeric_order
 from volbench.present.tables.summary_table import summary_table
-from volbench.present.tables.table import IDENTITY, text_table
+from volbench.present.tables.table import IDENTITY
 
 VOLUME = Volume(role="data", kind=VolumeKind.FILE, target="/mnt/a-rather-long-path/[red]/file")
 
@@ -82,13 +82,8 @@ def test_completion_latency_is_marked() -> None:
     text = printed(summary_table(summary(clat_p99_s=0.002)))
     assert "2 ms*" in text
     assert "* completion latency" in text
-
-
-def test_total_latency_comes_before_completion() -> None:
-    """Total latency is shown where both were told."""
-    text = printed(summary_table(summary(lat_p99_s=0.003, clat_p99_s=0.002)))
-    assert "3 ms" in text
-    assert "2 ms" not in text
+    both = printed(summary_table(summary(lat_p99_s=0.003, clat_p99_s=0.002)))
+    assert ("3 ms" in both, "2 ms" in both) == (True, False)
 
 
 def test_a_percentile_in_the_last_bin_is_a_lower_bound() -> None:
@@ -193,27 +188,12 @@ def test_run_without_results_has_its_host_and_job() -> None:
     """A row is found by the same columns as those of finished runs, not by the id of the run."""
     common = {"job": "a", "client": 0, "profile": "p", "repeat": 1, "role": "data"}
     rows = [{"run": f"001-a-r1-{name}", "host": name, **common} for name in ("vm0", "vm1")]
-    volume = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")
-    run = Run(
-        id="002-b-r1-vm2",
-        profile="p",
-        job="b",
-        volume=volume,
-        sections=(Section(name="b"),),
-        host="vm2",
-    )
+    run = run_of("b").model_copy(update={"host": "vm2"})
     note = RunNote(RunState.PLANNED, run=run)
     for finished in (rows, rows[:1]):
         lines = printed(summary_table(finished, states={run.id: note})).splitlines()
         row = next(line.split() for line in lines if "planned" in line)
         assert row[:2] == ["vm2", "b"]
-
-
-def test_a_wide_table_is_not_cut_in_a_pipe() -> None:
-    """A long cell stays whole when nobody has a screen to fit it to."""
-    target = "/dev/disk/by-id/" + "x" * 300
-    rows = [{"volume": target, "state": "fine"}]
-    assert target in printed(text_table("volumes", rows, identity="volume"))
 
 
 def test_names_are_not_read_as_markup_or_terminal_commands() -> None:
@@ -237,11 +217,7 @@ def test_the_plan_is_listed_in_order() -> None:
 
 def test_the_plan_distinguishes_sections() -> None:
     """Options of the first three sections are shown and the others counted."""
-    options: list[dict[str, str]] = [
-        {"rw": "randread", "bs": "8192"},
-        {"rw": "write", "bs": "16384"},
-    ]
-    options += [{}, {}]
+    options = [{"rw": "randread", "bs": "8192"}, {"rw": "write", "bs": "16384"}, {}, {}]
     sections = tuple(Section(name=f"s{n}", options=own) for n, own in enumerate(options))
     run = run_of("m").model_copy(update={"sections": sections})
     plan = " ".join(printed(runs_table(campaign_of(run), expected_s={})).split())
@@ -277,10 +253,7 @@ def test_states_show_every_line_of_a_reason() -> None:
         ({"cpu": {"model_name": "x"}}, {"cpu: model name": "x"}),
         ({"rotational": False}, {"rotational": "no"}),
         ({"mount_options": ("rw", "noatime")}, {"mount options": "rw; noatime"}),
-        (
-            {"parts": [{"name": "a", "size_bytes": 1024}]},
-            {"parts": "name a, size 1 KiB (1024 bytes)"},
-        ),
+        ({"p": [{"n": "a", "size_bytes": 1024}]}, {"p": "n a, size 1 KiB (1024 bytes)"}),
     ],
 )
 def test_facts_are_shown_in_plain_english(

@@ -42,9 +42,7 @@ Clock = Callable[[], float]
 Display = TypeVar("Display", LiveProgress, PlainProgress)
 
 
-def after(
-    make: Callable[[Callable[[], float]], Display], events: Iterable[Event | float]
-) -> Display:
+def after(make: Callable[[Clock], Display], events: Iterable[Event | float]) -> Display:
     """Return a display that has a clock and was told events; a number moves the clock."""
     now_s = 0.0
     progress = make(lambda: now_s)
