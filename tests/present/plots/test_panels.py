@@ -15,11 +15,9 @@ from volbench.present.plots.marks import Bars
 
 def labelled() -> Frames:
     """Return a job on four hosts of two volume types in two zones."""
+    rates = {"a": 100.0, "b": 200.0, "c": 1000.0, "d": 3000.0}
     given = frames(
-        [
-            result("reads", iops=iops) | {"host": host, "run": f"reads-{host}"}
-            for host, iops in (("a", 100.0), ("b", 200.0), ("c", 1000.0), ("d", 3000.0))
-        ]
+        [result("reads", iops=iops, host=host, run=f"reads-{host}") for host, iops in rates.items()]
     )
     given["summary"]["label_volume_type"] = ["slow", "slow", "fast", "fast"]
     given["summary"]["label_zone"] = ["1", "2", "1", None]
@@ -32,10 +30,6 @@ def test_rows_with_an_equal_by_column_are_grouped_and_the_caption_says_so() -> N
     bars = the_mark(plot.panels[0], Bars)
     assert column(bars, bars.value) == [150.0, 2000.0]
     assert column(bars, bars.by) == ["slow", "fast"]
-    assert [(series.key, series.colour) for series in plot.series] == [
-        ("slow", "palette-0"),
-        ("fast", "palette-1"),
-    ]
     assert "Pooled: 2 hosts" in plot.caption
     rows = numbers(plot)
     assert rows[["by", "iops", "iops_low", "iops_high"]].to_numpy().tolist() == [
@@ -53,12 +47,10 @@ def test_second_column_makes_panels_on_one_scale() -> None:
     assert len({panel.x.limits for panel in plot.panels}) == 1
     colours = {series.key: series.colour for series in plot.series}
     assert colours == {"slow": "palette-0", "fast": "palette-1"}
-    assert numbers(plot)[["panel", "by", "iops"]].to_numpy().tolist() == [
-        ["zone: 1", "slow", 100.0],
-        ["zone: 1", "fast", 1000.0],
-        ["zone: 2", "slow", 200.0],
-        ["zone: none", "fast", 3000.0],
-    ]
+    rows = numbers(plot)
+    assert rows["panel"].tolist() == ["zone: 1", "zone: 1", "zone: 2", "zone: none"]
+    assert rows["by"].tolist() == ["slow", "fast", "slow", "fast"]
+    assert rows["iops"].tolist() == [100.0, 1000.0, 200.0, 3000.0]
 
 
 def test_panels_of_several_rows_keep_their_order() -> None:

@@ -35,13 +35,9 @@ def shown(*rows: Row, runs: int = 9) -> str:
     return findings_text(rows, runs=runs)
 
 
-def test_a_campaign_without_findings_says_so() -> None:
-    """It says so, and how much was looked at."""
-    assert shown(runs=1) == "no data-quality warnings in 1 run\n"
-
-
 def test_notes_affect_no_run() -> None:
     """A note is context; the number of affected runs is that of the report's first screen."""
+    assert shown(runs=1) == "no data-quality warnings in 1 run\n"
     rows = [finding("001-a-r1"), finding("002-a-r2") | {"severity": "note"}]
     assert shown(*rows).endswith("1 warning, 1 note; 1 of 9 runs affected\n")
     assert shown(rows[1]).endswith("\n\n1 note\n")
@@ -77,11 +73,6 @@ def test_the_most_severe_rule_comes_first() -> None:
     assert count_severities(rows) == expected
 
 
-def test_time_and_direction_are_reported() -> None:
-    """A Finding about a part of a run says which."""
-    assert "write, 20s to 28s: No" in shown(finding(direction="write", from_s=20.0, to_s=28.0))
-
-
 def test_brackets_and_escapes_are_plain_text() -> None:
     """A message is no markup and no terminal command."""
     text = shown(finding(message="[red]x[/red] \x1b[2J"))
@@ -89,8 +80,9 @@ def test_brackets_and_escapes_are_plain_text() -> None:
     assert "\x1b" not in text
 
 
-def test_campaigns_are_named_when_there_are_several() -> None:
-    """Runs of the same id in two folders are told apart."""
+def test_time_direction_and_one_of_several_campaigns_are_reported() -> None:
+    """A finding about a part of a run says which; equal ids in two folders are told apart."""
+    assert "write, 20s to 28s: No" in shown(finding(direction="write", from_s=20.0, to_s=28.0))
     text = shown(finding(), finding(campaign="d"))
     assert "c/001-a-r1" in text
     assert "d/001-a-r1" in text

@@ -119,9 +119,7 @@ def test_tables_are_declared_in_one_place() -> None:
         if re.search(r"\bTable\(\n?\s*\"", path.read_text(encoding="utf-8"))
     }
     elsewhere = {path for path in declaring if path.parts[0] not in {"present", "extensions"}}
-    assert {str(path) for path in elsewhere} <= {
-        "cli/check.py",
-    }
+    assert {str(path) for path in elsewhere} <= {"cli/check.py"}
 
 
 @pytest.mark.parametrize("width", [80, 100, 120])
