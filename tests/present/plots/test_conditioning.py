@@ -111,21 +111,16 @@ def test_convergence_adds_reads_and_writes() -> None:
     assert first["iops"].tolist() == pytest.approx([900, 980, 1000, 1010, 990, 1000])
     rows = numbers(plot)
     assert len(rows) == 6 * 6
-    assert set(rows["cell"]) == {
-        f"{m} {b}" for m in ("100/0", "65/35", "0/100") for b in ("4k", "64k")
-    }
+    cells = {f"{mix} {block}" for mix in ("100/0", "65/35", "0/100") for block in ("4k", "64k")}
+    assert set(rows["cell"]) == cells
 
 
 def test_window_has_mean_band_and_fit() -> None:
     """Mean and fitted line are those of the determination, and the band is 10 % around."""
-    tracked = {
-        "aks-disk": Rounds(max_rounds=25, track=(Track(job="b4096-r0", metric=Metric.IOPS),))
-    }
+    track = Track(job="b4096-r0", metric=Metric.IOPS)
+    tracked = {"aks-disk": Rounds(max_rounds=25, track=(track,))}
     plot = build_plot("window", rounds(), options=Options(rounds=tracked))
-    found = determine(
-        {Track(job="b4096-r0", metric=Metric.IOPS): [900, 980, 1000, 1010, 990, 1000]},
-        max_rounds=25,
-    )
+    found = determine({track: [900, 980, 1000, 1010, 990, 1000]}, max_rounds=25)
     assert found.window == (1, 5)
     lines = {mark.series: mark for mark in all_marks(plot.panels[0], Lines)}
     assert column(lines["mean"], "mean") == pytest.approx([976.0] * 5)
