@@ -63,16 +63,8 @@ def test_a_forest_of_hundreds_of_workloads_shows_the_largest_differences(
 ) -> None:
     """A chart of 291 workloads would be 40,000 px high; the caption counts what is left out."""
     first = comparison.rows[0]
-    rows = [
-        replace(
-            first,
-            label=f"w{n}",
-            candidate_group=Group((100.0 + n,)),
-            base_group=Group((100.0,)),
-            contrast=None,
-        )
-        for n in range(100)
-    ]
+    single = replace(first, base_group=Group((100.0,)), contrast=None)
+    rows = [replace(single, label=f"w{n}", candidate_group=Group((100.0 + n,))) for n in range(100)]
     plot = forest_plot(replace(comparison, rows=tuple(rows)))
     [categories] = {panel.y.categories for panel in plot.panels}
     assert len(categories) == 40

@@ -8,13 +8,7 @@ from tests.present.frames_for_plots import bins, frames, intervals, result
 from tests.present.plots.plot_parts import all_marks, caption_of, column, the_mark
 from volbench.present.plots.chart import build_plot
 from volbench.present.plots.description import numbers
-from volbench.present.plots.marks import (
-    Bars,
-    Cells,
-    Lines,
-    ReferenceLine,
-    series_of,
-)
+from volbench.present.plots.marks import Bars, Cells, Lines, ReferenceLine, series_of
 
 
 def test_histogram_shares_add_up() -> None:

@@ -75,11 +75,7 @@ from volbench.present.tables.rounds_table import rounds_tables
 from volbench.present.tables.summary_table import summary_table
 from volbench.present.tables.table import Table
 from volbench.present.tables.use_table import use_table
-from volbench.present.tables.volumes_table import (
-    ranking_table,
-    workload_classes,
-    workloads_table,
-)
+from volbench.present.tables.volumes_table import ranking_table, workload_classes, workloads_table
 from volbench.store.parquet_tables import frame_of, table_of
 
 LONG_JOB = "random-read-write-70-30-4k-iodepth-00016"

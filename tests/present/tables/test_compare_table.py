@@ -35,15 +35,10 @@ def test_the_table_has_verdicts_and_notes(comparison: Comparison) -> None:
 
 def of_ratios(comparison: Comparison, ratios: tuple[float, ...]) -> Comparison:
     """Return single runs of as many random reads, with a ratio each."""
+    first = replace(comparison.rows[0], kind="random reads", contrast=None)
+    first = replace(first, base_group=Group((100.0,)))
     rows = [
-        replace(
-            comparison.rows[0],
-            label=f"w{n}",
-            kind="random reads",
-            base_group=Group((100.0,)),
-            candidate_group=Group((100.0 * ratio,)),
-            contrast=None,
-        )
+        replace(first, label=f"w{n}", candidate_group=Group((100.0 * ratio,)))
         for n, ratio in enumerate(ratios)
     ]
     return replace(comparison, rows=tuple(rows))
@@ -64,9 +59,7 @@ def test_what_all_rows_lack_is_said_once(comparison: Comparison) -> None:
     assert "(one run per side)" in render_table(alone, "markdown")
 
 
-def test_many_comparisons_are_one_screen_of_the_largest_differences(
-    comparison: Comparison,
-) -> None:
+def test_many_comparisons_are_one_screen_of_the_largest_differences(comparison: Comparison) -> None:
     """Significant ones come first; data, and few comparisons, are all listed."""
     slow = next(row for row in comparison.rows if row.verdict is Verdict.SLOWER)
     alike = of_ratios(comparison, (1.0,) * 69 + (9.0,)).rows

@@ -17,11 +17,7 @@ from volbench.model.campaign.planned_run import (
 from volbench.model.profile.profile_model import Job, Profile
 from volbench.present.tables.aggregate_table import aggregate_table
 from volbench.present.tables.hosts_tables import facts_text
-from volbench.present.tables.plan_tables import (
-    profile_table,
-    runs_table,
-    states_table,
-)
+from volbench.present.tables.plan_tables import profile_table, runs_table, states_table
 from volbench.present.tables.render_table import render_table, used_columns
 from volbench.present.tables.results_table import in_numeric_order
 from volbench.present.tables.summary_table import summary_table
@@ -34,14 +30,8 @@ def run_of(name: str) -> Run:
     """Return a planned run."""
     options = {"rw": "randwrite", "bs": "4096", "iodepth": "16", "direct": "1"}
     sections = (Section(name=name),)
-    return Run(
-        id=f"001-{name}-r1",
-        profile="p",
-        job=name,
-        volume=VOLUME,
-        options=options,
-        sections=sections,
-    )
+    run = Run(id=f"001-{name}-r1", profile="p", job=name, volume=VOLUME, sections=sections)
+    return run.model_copy(update={"options": options})
 
 
 def campaign_of(*runs: Run) -> Campaign:
@@ -51,11 +41,8 @@ def campaign_of(*runs: Run) -> Campaign:
 
 def test_columns_are_found_by_their_aliases() -> None:
     """An alias such as p99.9 means a column of the frame, in its unit, under the alias."""
-    lines = render_table(
-        summary_table([{"run": "r", "job": "a", "lat_p999_s": 0.0125}]),
-        "table",
-        columns=["job", "p99.9"],
-    ).splitlines()
+    table = summary_table([{"run": "r", "job": "a", "lat_p999_s": 0.0125}])
+    lines = render_table(table, "table", columns=["job", "p99.9"]).splitlines()
     assert lines[0].split() == ["job", "p99.9"]
     assert lines[2].split() == ["a", "12.5", "ms"]
 
@@ -150,10 +137,8 @@ def test_a_sweep_is_in_numeric_order() -> None:
     cells = (("write", 16), ("read", 4), ("write", 2), ("read", 64), ("write", 128), ("read", 1))
     rows = [row for rw, depth in cells for row in summary(rw=rw, direction=rw, iodepth=depth)]
     found = [(row["rw"], row["iodepth"]) for row in in_numeric_order(rows)]
-    assert found == [
-        *(("write", 2), ("write", 16), ("write", 128)),
-        *(("read", 1), ("read", 4), ("read", 64)),
-    ]
+    in_order = {"write": (2, 16, 128), "read": (1, 4, 64)}
+    assert found == [(rw, depth) for rw, depths in in_order.items() for depth in depths]
 
 
 def test_failed_runs_get_a_row_and_a_reason() -> None:
@@ -161,9 +146,8 @@ def test_failed_runs_get_a_row_and_a_reason() -> None:
     states = {"002-b-r1": RunNote(RunState.FAILED, "\nNo space left\nmore")}
     text = printed(summary_table(summary(), states=states))
     assert "002-b-r1 failed: No space left" in text
-    assert any(
-        "002-b-r1" in line and line.rstrip().endswith("failed") for line in text.splitlines()
-    )
+    [row] = [line for line in text.splitlines() if line.rstrip().endswith("failed")]
+    assert "002-b-r1" in row
 
 
 def test_a_reason_of_many_runs_is_shown_once() -> None:
@@ -265,10 +249,7 @@ def test_facts_are_shown_in_plain_english(
 
 def test_rows_of_one_job_are_distinguished_by_their_run() -> None:
     """Extents of a warm-up have one job and no repeat: the id of the run identifies them."""
-    rows = [
-        {"run": f"00{place}-fill-{place}of2-r1", "job": "fill", "status": "finished"}
-        for place in (1, 2)
-    ]
+    rows = [{"run": f"00{n}-fill-{n}of2-r1", "job": "fill", "status": "finished"} for n in (1, 2)]
     columns = [column.name for column in summary_table(rows).columns if column.priority == IDENTITY]
     assert columns == ["run"]
 
@@ -298,18 +279,12 @@ def test_classes_in_an_aggregate_are_told_apart() -> None:
 
 def test_an_aggregate_says_why_sums_are_missing() -> None:
     """Short runs leave no interval in fio's logs, and clients may run one after another."""
-    row = {"job": "w", "direction": "write", "repeat": 1, "clients": 2, "clients_planned": 2}
-    known: list[dict[str, object]] = [
-        {**row, "iops": 500.0},
-        {**row, "iops": None, "direction": "sync"},
-    ]
-    reason = (
-        "; n/a: runs too short for a common interval, not at the same time, or with an invalid"
-        " result"
-    )
+    row: dict[str, object] = {"job": "w", "direction": "write", "repeat": 1}
+    row |= {"clients": 2, "clients_planned": 2}
+    known = [row | {"iops": 500.0}, row | {"iops": None, "direction": "sync"}]
+    reason = "; n/a: runs too short for a common interval, not at the same time, or with an invalid"
     assert reason not in aggregate_table(known).notes[0]
-    missing = [*known, {**row, "iops": None}]
-    assert aggregate_table(missing).notes[0].endswith(reason)
+    assert reason in aggregate_table([*known, row | {"iops": None}]).notes[0]
 
 
 def test_a_percentile_of_all_clients_in_the_last_bin_has_a_bound() -> None:

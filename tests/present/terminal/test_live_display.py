@@ -7,18 +7,13 @@ import io
 import os
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import TypeVar
 
 import pytest
 from rich.console import Console
 
-from tests.present.terminal.campaign_of_two_runs import (
-    CAMPAIGN,
-    FIRST,
-    SECOND,
-    STARTED,
-    run_of,
-)
+from tests.present.terminal.campaign_of_two_runs import CAMPAIGN, FIRST, SECOND, STARTED, run_of
 from volbench.model.campaign.event import (
     CampaignEnded,
     CampaignStarted,
@@ -30,10 +25,7 @@ from volbench.model.campaign.event import (
     RunsNotNeeded,
     RunStarted,
 )
-from volbench.model.campaign.planned_run import (
-    Extent,
-    RunState,
-)
+from volbench.model.campaign.planned_run import Extent, RunState
 from volbench.model.profile.profile_settings import Metric, Rounds, Track
 from volbench.present.terminal.listeners import PlainProgress, listener_for
 from volbench.present.terminal.live_display import LiveProgress
@@ -88,13 +80,10 @@ def test_time_left_is_the_sum_of_what_is_expected() -> None:
 
 def test_time_left_of_a_warm_up_follows_its_last_extents() -> None:
     """The extents that are done predict how long the others take, each by its bytes."""
+    extent = Extent(offset_bytes=0, size_bytes=1, volume_bytes=1000, direction="write")
     runs = [
         run_of(f"00{number}-fill-r1").model_copy(
-            update={
-                "extent": Extent(
-                    offset_bytes=0, size_bytes=size, volume_bytes=1000, direction="write"
-                )
-            }
+            update={"extent": extent.model_copy(update={"size_bytes": size})}
         )
         for number, size in enumerate((400, 400, 200), start=1)
     ]
@@ -120,23 +109,13 @@ def test_zero_is_shown_as_zero_and_an_unknown_rate_as_a_dash() -> None:
     assert "latency" not in text
 
 
-def test_the_note_follows_the_rates() -> None:
-    """How far from steady a run is can be read while it goes on."""
-    text = screen(running(write_iops=475.0, note="until steady: now drifting +14 %"))
-    assert "475 IOPS -  until steady: now drifting +14 %" in text
-
-
-def test_each_busy_direction_has_its_rates() -> None:
+def test_each_busy_direction_has_its_rates_and_a_note_behind_them() -> None:
     """Reads and writes stand apart, with latency where it is told, within 80 columns."""
-    text = screen(
-        running(
-            read_iops=1234.0,
-            read_bw_bytes_per_s=5e6,
-            write_iops=950.0,
-            write_bw_bytes_per_s=3.9e6,
-            lat_mean_s=0.00025,
-        )
-    )
+    noted = screen(running(write_iops=475.0, note="until steady: now drifting +14 %"))
+    assert "475 IOPS -  until steady: now drifting +14 %" in noted
+    writes = Progress(1.0, write_iops=950.0, write_bw_bytes_per_s=3.9e6, lat_mean_s=0.00025)
+    both = replace(writes, read_iops=1234.0, read_bw_bytes_per_s=5e6)
+    text = screen([STARTED, RunStarted(FIRST, 60.0), RunProgress(FIRST, both)])
     assert "read 1.23k IOPS 5 MB/s  write 950 IOPS 3.9 MB/s  device 250 us" in text
     assert all(len(line) <= 80 for line in text.splitlines())
 
@@ -252,9 +231,8 @@ def test_a_terminal_gets_bars_and_lines_that_stay(
             listener(event)
     text = written()
     assert "0/2 runs" in text
-    assert "[1/2] failed 001-a-r1 after 0s: why" in text.replace("\x1b[1m", "").replace(
-        "\x1b[0m", ""
-    )
+    plainly = text.replace("\x1b[1m", "").replace("\x1b[0m", "")
+    assert "[1/2] failed 001-a-r1 after 0s: why" in plainly
     assert not any(f"\x1b[{code}m" in text for code in ("31", "32", "36", "1;31"))
 
 
