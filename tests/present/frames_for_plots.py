@@ -136,17 +136,8 @@ def frames(
     histogram: Sequence[Row] = (),
     device: Sequence[Row] = (),
     verdicts: Sequence[Row] = (),
-    shares: Sequence[Row] = (),
 ) -> dict[str, pd.DataFrame]:
     """Return frames with the column contract's types, as a campaign hands them out."""
-    rows = {
-        "summary": summary,
-        "series": series,
-        "histogram": histogram,
-        "percentiles": (),
-        "device": device,
-        "marks": (),
-        "verdicts": verdicts,
-        "shares": shares,
-    }
+    rows = {"summary": summary, "series": series, "histogram": histogram, "device": device}
+    rows |= {"verdicts": verdicts, "percentiles": (), "marks": (), "shares": ()}
     return {name: frame_of(table_of(name, list(reported))) for name, reported in rows.items()}

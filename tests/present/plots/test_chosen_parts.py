@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
 from tests.present.frames_by_kind import Frames
@@ -84,15 +86,12 @@ def test_names_of_outliers_do_not_overlap() -> None:
 
 def at_depths(*, hosts: int = 1) -> Frames:
     """Return two rounds of jobs that share mix and block size, on some hosts."""
-    return frames(
-        [
-            result(f"qd{depth}", iops=100.0 * depth, repeat=repeat, iodepth=depth, rw="randread")
-            | {"direction": "read", "host": f"h{host}", "run": f"{depth}-{repeat}-{host}"}
-            for depth in (1, 4, 16)
-            for repeat in (1, 2)
-            for host in range(hosts)
-        ]
-    )
+    rows = [
+        result(f"qd{depth}", iops=100.0 * depth, repeat=repeat, iodepth=depth, rw="randread")
+        | {"direction": "read", "host": f"h{host}", "run": f"{depth}-{repeat}-{host}"}
+        for depth, repeat, host in product((1, 4, 16), (1, 2), range(hosts))
+    ]
+    return frames(rows)
 
 
 def test_convergence_lines_in_a_panel_look_different() -> None:

@@ -78,7 +78,7 @@ def test_heat_maps_of_panels_share_one_scale_of_colours() -> None:
 @pytest.mark.parametrize(
     ("names", "short"),
     [
-        (["/dev/disk/by-id/vendor-1", "/dev/disk/by-id/vendor-2"], ["vendor-1", "vendor-2"]),
+        (["/dev/by-id/vendor-1", "/dev/by-id/vendor-2"], ["vendor-1", "vendor-2"]),
         (["virt1029.eqiad.wmnet", "osd1014.eqiad.wmnet"], ["virt1029", "osd1014"]),
         (["/dev/sda", "/dev/sdb"], ["/dev/sda", "/dev/sdb"]),
         (["same", "same"], ["same", "same"]),

@@ -55,19 +55,6 @@ def test_latency_map_keeps_gaps() -> None:
     assert panel.y.scale == "log"
 
 
-def test_all_runs_share_one_axis() -> None:
-    """There is a line for each run with the values of the series."""
-    given = repeats()
-    panel = build_plot("lines", given).panels[0]
-    lines = the_mark(panel, Lines)
-    assert lines.data[lines.group].nunique() == 6
-    own = lines.data[lines.data["run"] == "small-1"]
-    run = given["series"][given["series"]["run"] == "small-1"]
-    assert own["iops"].tolist() == run["iops"].tolist()
-    assert panel.y.limits is not None
-    assert panel.y.limits[0] == 0
-
-
 def test_of_a_hundred_lines_the_least_steady_have_a_colour_each() -> None:
     """The others are pale lines; the numbers have them all."""
     rows = [result(f"job-{n:03}", iops=100.0 + n, iodepth=n + 1) for n in range(100)]

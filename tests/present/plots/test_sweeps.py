@@ -130,17 +130,10 @@ def test_towers_are_the_cells_of_the_grid() -> None:
     assert len(numbers(plot)) == 18
 
 
-@pytest.mark.parametrize(
-    ("kind", "reason"),
-    [
-        ("sweep", "nothing is swept"),
-        ("heatmap", "no grid"),
-        ("depth", "differ in queue depth or numjobs alone"),
-        ("bars3d", "no grid"),
-    ],
-)
-def test_missing_data_is_explained(kind: str, reason: str) -> None:
-    """A chart that has nothing to show says why, and how to get those that have."""
-    with pytest.raises(InputError, match=reason) as caught:
-        build_plot(kind, frames([result("alone")]))
-    assert "plot all" in caught.value.hint
+def test_missing_data_is_explained() -> None:
+    """A chart that has nothing to show says why."""
+    reasons = {"sweep": "nothing is swept", "heatmap": "no grid", "bars3d": "no grid"}
+    reasons["depth"] = "differ in queue depth or numjobs alone"
+    for kind, reason in reasons.items():
+        with pytest.raises(InputError, match=reason):
+            build_plot(kind, frames([result("alone")]))

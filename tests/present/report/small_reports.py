@@ -107,24 +107,19 @@ class MadeUp:
 def content_of(runs: tuple[Run, ...], rows: list[dict[str, object]]) -> ReportContent:
     """Return the content of a report about runs that finished."""
     states = {run.id: RunNote(RunState.FINISHED) for run in runs}
+    made_up = MadeUp({"summary": frame_of(table_of("summary", rows))})
+    campaign = Campaign(name="aks 1/2", created_utc="2026-01-02T03:00:00Z", runs=runs, seed=42)
     return ReportContent(
         title="A campaign",
-        campaign=Campaign(
-            name="aks 1/2", created_utc="2026-01-02T03:00:00Z", runs=runs, seed=42, command=("a b",)
-        ),
+        campaign=campaign.model_copy(update={"command": ("a b",)}),
         states=states,
-        workloads=answer_lines(
-            MadeUp({"summary": frame_of(table_of("summary", rows))}), is_brief=True
-        ),
+        workloads=answer_lines(made_up, is_brief=True),
         tables=[summary_table(rows, states=states)] if rows else [],
         frames={"summary": pd.DataFrame(rows, columns=[column.name for column in SUMMARY])},
         hosts=[{"kernel": "Linux 6.1"}],
         volumes=[{"role": "data", "target": "/data"}],
         jobs={run.id: f"[{run.job}]\nrw=randwrite\n" for run in runs},
-        figures=[
-            ReportFigure(f"{kind} title", f"{kind} seen", f"{kind} caption", PICTURE)
-            for kind in ("a", "b")
-        ],
+        figures=[ReportFigure(f"{n} title", f"{n} seen", f"{n} caption", PICTURE) for n in "ab"],
         generated_utc="2026-01-02T04:00:00.000Z",
         volbench_version="9.9.9",
     )

@@ -51,8 +51,8 @@ def test_runs_that_failed_have_no_result_and_each_host_its_volumes() -> None:
     """A failed run has a row of what was planned; the same path on two hosts is two volumes."""
     volumes = [run.volume.model_copy(update={"target": path}) for run in RUNS[:2] for path in "ab"]
     runs = tuple(
-        run_of(number, "a").model_copy(update={"volume": volume, "host": f"vm{number % 3}"})
-        for number, volume in enumerate(volumes, start=1)
+        run_of(n, "a").model_copy(update={"volume": volume, "host": f"vm{n % 3}"})
+        for n, volume in enumerate(volumes, start=1)
     )
     rows = [row_of(run, iops=1000.0) for run in runs]
     rows[0] |= {"status": "failed", "iops": None}

@@ -37,7 +37,8 @@ def test_the_page_is_whole_and_loads_nothing(content: ReportContent) -> None:
     assert [image["alt"] for image in page.all("img")] == ["a seen", "b seen"]
     assert not {"script", "link", "iframe", "object", "embed"} & {tag for tag, _ in page.tags}
     (style,) = page.text("style")
-    assert ("url(" in style, "@import" in style) == (False, False)
+    assert "url(" not in style
+    assert "@import" not in style
     policy = next(m["content"] for m in page.all("meta") if "http-equiv" in m)
     assert policy.startswith("default-src 'none'; img-src data:;")
 
@@ -124,17 +125,11 @@ def test_a_hostile_campaign_stays_safe_and_bounded() -> None:
     evil = EVIL.replace("/", "") + "x" * 2_000
     runs = tuple(run_of(n, f"<b>{n}", note=f"{n}{evil}") for n in range(2_000))
     content = content_of(runs[:1_000], [row_of(run, iops=1.0) for run in runs[:1_000]])
-    html = render_report(
-        replace(
-            content,
-            campaign=content.campaign.model_copy(update={"runs": runs}),
-            states={
-                **content.states,
-                **{run.id: RunNote(RunState.FAILED, evil * 10) for run in runs[1_000:]},
-            },
-            hosts=[{"host": f"{n}{evil}"} for n in range(1_000)],
-        )
-    )
+    campaign = content.campaign.model_copy(update={"runs": runs})
+    failed = {run.id: RunNote(RunState.FAILED, evil * 10) for run in runs[1_000:]}
+    hosts = [{"host": f"{n}{evil}"} for n in range(1_000)]
+    states = {**content.states, **failed}
+    html = render_report(replace(content, campaign=campaign, states=states, hosts=hosts))
     assert parsed(html).faults == []
     assert "<script>alert" not in html
     assert "<b>" not in html
