@@ -29,18 +29,10 @@ ROUNDS = (900.0, 980.0, 1000.0, 1010.0, 990.0, 1000.0)
 def ladder() -> Frames:
     """Return reads and writes over queue depth and numjobs; IOPS are 100 times their product."""
     rows = [
-        result(
-            f"{rw}-{depth}-{numjobs}",
-            rw=rw,
-            direction=rw.removeprefix("rand"),
-            iodepth=depth,
-            numjobs=numjobs,
-            iops=100.0 * depth * numjobs,
-            iops_stddev=7.0,
-            lat_stddev_s=0.0001,
-            limit_iops=1600.0,
-            limit_bw_bytes_per_s=5e6,
-        )
+        result(f"{rw}-{depth}-{numjobs}", iops=100.0 * depth * numjobs)
+        | {"rw": rw, "direction": rw.removeprefix("rand"), "iodepth": depth, "numjobs": numjobs}
+        | {"iops_stddev": 7.0, "lat_stddev_s": 0.0001}
+        | {"limit_iops": 1600.0, "limit_bw_bytes_per_s": 5e6}
         for rw in ("randread", "randwrite")
         for depth in (1, 2, 4)
         for numjobs in (1, 2, 4)
@@ -75,9 +67,7 @@ def repeats(*, factor: float = 1.0) -> Frames:
     return frames(
         rows,
         series=[point for row in rows for point in intervals(row, waves)],
-        histogram=[
-            reported for row in rows for reported in bins(row, {0.001: 90, 0.004: 9, 0.02: 1})
-        ],
+        histogram=[own for row in rows for own in bins(row, {0.001: 90, 0.004: 9, 0.02: 1})],
     )
 
 
@@ -103,17 +93,9 @@ def rounds(*, values: Sequence[float] = ROUNDS) -> Frames:
             for repeat, value in enumerate(values, start=1):
                 for direction, part in (("read", share), ("write", 100 - share)):
                     if part:
-                        row = result(
-                            f"b{block}-{mix}",
-                            repeat=repeat,
-                            iops=value * part / 100,
-                            rw="randrw",
-                            direction=direction,
-                            block_bytes=block,
-                            rwmixread=share,
-                            total_ios=int(value * part),
-                        )
-                        rows.append(row)
+                        row = result(f"b{block}-{mix}", repeat=repeat, iops=value * part / 100)
+                        row |= {"rw": "randrw", "direction": direction, "block_bytes": block}
+                        rows.append(row | {"rwmixread": share, "total_ios": int(value * part)})
     return frames(rows)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import pandas as pd
 
@@ -29,36 +29,17 @@ SPREAD = {"mean": 1.0, "min": 0.2, "max": 40.0, "p50": 0.8, "p90": 1.5, "p99": 6
 
 def identity(job: str, *, repeat: int = 1) -> Row:
     """Return the columns that every frame shares."""
-    return {
-        "campaign": "trial",
-        "run": f"{job}-{repeat}",
-        "host": "local",
-        "profile": "aks-disk",
-        "job": job,
-        "group": job,
-        "role": "data",
-        "volume": "/data",
-        "repeat": repeat,
-        "phase": "measured",
-    }
+    row: Row = {"campaign": "trial", "run": f"{job}-{repeat}", "host": "local"}
+    row |= {"profile": "aks-disk", "job": job, "group": job, "role": "data", "volume": "/data"}
+    return row | {"repeat": repeat, "phase": "measured"}
 
 
 def result(job: str, *, iops: float = 1000.0, repeat: int = 1, **columns: object) -> Row:
     """Return a row of the summary: a direct 4k randwrite unless told otherwise."""
-    row: Row = {
-        **identity(job, repeat=repeat),
-        "tool": "fio",
-        "direction": "write",
-        "rw": "randwrite",
-        "direct": True,
-        "block_bytes": 4096,
-        "iodepth": 1,
-        "numjobs": 1,
-        "ioengine": "libaio",
-        "iops": iops,
-        "bw_bytes_per_s": iops * 4096,
-        "status": "finished",
-    }
+    row = identity(job, repeat=repeat) | {"tool": "fio", "status": "finished"}
+    row |= {"direction": "write", "rw": "randwrite", "direct": True, "block_bytes": 4096}
+    row |= {"iodepth": 1, "numjobs": 1, "ioengine": "libaio"}
+    row |= {"iops": iops, "bw_bytes_per_s": iops * 4096}
     for statistic, factor in SPREAD.items():
         row[f"lat_{statistic}_s"] = factor / iops
         row[f"clat_{statistic}_s"] = 0.9 * factor / iops
@@ -75,16 +56,8 @@ def only_bandwidth(job: str) -> Row:
 def aks(**columns: object) -> list[Row]:
     """Return the nine jobs with a declared limit of 1,100 IOPS."""
     return [
-        result(
-            job,
-            iops=iops,
-            rw=rw,
-            block_bytes=block,
-            iodepth=depth,
-            direct=direct,
-            bw_bytes_per_s=iops * block,
-            limit_iops=1100.0,
-        )
+        result(job, iops=iops, rw=rw, block_bytes=block, iodepth=depth, direct=direct)
+        | {"bw_bytes_per_s": iops * block, "limit_iops": 1100.0}
         | columns
         for job, rw, block, depth, direct, iops in AKS
     ]
@@ -118,19 +91,6 @@ def bins(row: Row, counts: dict[float, int], *, latency: str = "lat") -> list[Ro
     ]
 
 
-def classes(
-    row: Row, quantity: str, percents: Mapping[int, float] | Mapping[float, float]
-) -> list[Row]:
-    """Return rows of the shares frame; each key is the lower end of a class."""
-    ends = [*list(percents)[1:], None]
-    return [
-        {name: row[name] for name in identity("x")}
-        | {"quantity": quantity, "low": low, "high": high, "percent": percent}
-        for (low, percent), high in zip(percents.items(), ends, strict=True)
-        if percent
-    ]
-
-
 def intervals(row: Row, iops: Sequence[float]) -> list[Row]:
     """Return rows of the series, one a second."""
     known = identity("x")
@@ -145,14 +105,7 @@ def intervals(row: Row, iops: Sequence[float]) -> list[Row]:
 def samples(
     row: Row, iops: Sequence[float | None], *, ended_s: float, **columns: object
 ) -> list[Row]:
-    """Return rows of the device frame, one a second, of a device that writes 4 KiB each time.
-
-    Args:
-        row: of the summary.
-        iops: writes of the device; None where the device told nothing.
-        ended_s: when fio ended.
-        columns: further ones, or others.
-    """
+    """Return rows of the device frame, one a second, of a device that writes 4 KiB each time."""
     known = identity("x")
     return [
         {name: row[name] for name in known}
@@ -183,17 +136,8 @@ def frames(
     histogram: Sequence[Row] = (),
     device: Sequence[Row] = (),
     verdicts: Sequence[Row] = (),
-    shares: Sequence[Row] = (),
 ) -> dict[str, pd.DataFrame]:
     """Return frames with the column contract's types, as a campaign hands them out."""
-    rows = {
-        "summary": summary,
-        "series": series,
-        "histogram": histogram,
-        "percentiles": (),
-        "device": device,
-        "marks": (),
-        "verdicts": verdicts,
-        "shares": shares,
-    }
+    rows = {"summary": summary, "series": series, "histogram": histogram, "device": device}
+    rows |= {"verdicts": verdicts, "percentiles": (), "marks": (), "shares": ()}
     return {name: frame_of(table_of(name, list(reported))) for name, reported in rows.items()}

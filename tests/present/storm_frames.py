@@ -23,14 +23,8 @@ def utc(seconds: float) -> str:
 def client(name: str, *, campaign: str = "fast", host: str = "local", repeat: int = 1) -> Row:
     """Return the columns of one client that every frame shares."""
     run = f"001-vm-r{repeat}-{name}"
-    return {
-        **identity("vm", repeat=repeat),
-        "campaign": campaign,
-        "run": run,
-        "host": host,
-        "profile": "boot-storm",
-        "group": "boot",
-    }
+    place = {"campaign": campaign, "run": run, "host": host}
+    return identity("vm", repeat=repeat) | place | {"profile": "boot-storm", "group": "boot"}
 
 
 def series(row: Row, direction: str, iops: Sequence[float], *, start_s: float) -> list[Row]:

@@ -45,16 +45,8 @@ def test_special_characters_in_cells_are_escaped(frame: pd.DataFrame) -> None:
     """Signs that mean something to Markdown are printed, and line ends break no row."""
     rows = markdown_rows(render_text(frame, frame_name="summary", format_name="markdown"))
     rows = [row for row in rows if not set(row[0]) <= set("-:")]
-    assert rows[0] == [
-        "job",
-        "bs",
-        "IOPS",
-        "bandwidth",
-        "lat p99",
-        "runtime",
-        "direct",
-        "volume type",
-    ]
+    assert rows[0][:5] == ["job", "bs", "IOPS", "bandwidth", "lat p99"]
+    assert rows[0][5:] == ["runtime", "direct", "volume type"]
     assert rows[1] == ["plain", "4k", "1.23k", "125 MB/s", "250 us", "5m 00s", "yes", "P15"]
     assert rows[2] == [AWKWARD, "64k", "0", "5 B/s", "1.5 s", "1s", "no", "n/a"]
     assert rows[3][:5] == ["two lines", "n/a", "n/a", "1 GB/s", "n/a"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import pytest
 
 from tests.present.frames_by_kind import Frames
@@ -22,17 +24,8 @@ def given() -> Frames:
     """Return many jobs with the same rates and latencies, but for the one that is bad."""
     rows = [result(f"job-{n:02}", iops=1000.0 + n, rw="randread") for n in range(JOBS)]
     slow, fast = {0.001: 80, 0.5: 20}, {0.001: 80, 0.004: 20}
-    return frames(
-        rows,
-        series=[
-            point
-            for n, row in enumerate(rows)
-            for point in intervals(row, [1000.0, 10.0 if n == WORST else 999.0 + n, 1000.0] * 3)
-        ],
-        histogram=[
-            own for n, row in enumerate(rows) for own in bins(row, slow if n == WORST else fast)
-        ],
-    )
+    reported = [bins(row, slow if n == WORST else fast) for n, row in enumerate(rows)]
+    return frames(rows, histogram=[own for each in reported for own in each])
 
 
 def test_histograms_show_the_slowest_jobs() -> None:
@@ -68,8 +61,7 @@ def test_heat_maps_show_the_slowest_patterns() -> None:
 def test_strips_show_the_jobs_with_the_worst_hosts() -> None:
     """One of six hosts is slow in the last job."""
     rows = [
-        result(f"job-{n:02}", iops=1000.0 / (5 if (n, host) == (29, 3) else 1))
-        | {"host": f"h{host}"}
+        result(f"job-{n:02}", iops=200.0 if (n, host) == (29, 3) else 1000.0, host=f"h{host}")
         for n in range(30)
         for host in range(6)
     ]
@@ -94,23 +86,18 @@ def test_names_of_outliers_do_not_overlap() -> None:
 
 def at_depths(*, hosts: int = 1) -> Frames:
     """Return two rounds of jobs that share mix and block size, on some hosts."""
-    return frames(
-        [
-            result(f"qd{depth}", iops=100.0 * depth, repeat=repeat, iodepth=depth, rw="randread")
-            | {"direction": "read", "host": f"h{host}", "run": f"{depth}-{repeat}-{host}"}
-            for depth in (1, 4, 16)
-            for repeat in (1, 2)
-            for host in range(hosts)
-        ]
-    )
+    rows = [
+        result(f"qd{depth}", iops=100.0 * depth, repeat=repeat, iodepth=depth, rw="randread")
+        | {"direction": "read", "host": f"h{host}", "run": f"{depth}-{repeat}-{host}"}
+        for depth, repeat, host in product((1, 4, 16), (1, 2), range(hosts))
+    ]
+    return frames(rows)
 
 
 def test_convergence_lines_in_a_panel_look_different() -> None:
     """Jobs of one mix and block size that differ in queue depth have panels of their own."""
-    panels = build_plot("convergence", at_depths()).panels
-    assert [panel.title for panel in panels] == [
-        f"Mix 100/0, queue depth {depth}" for depth in (1, 4, 16)
-    ]
+    titles = [panel.title for panel in build_plot("convergence", at_depths()).panels]
+    assert titles == [f"Mix 100/0, queue depth {depth}" for depth in (1, 4, 16)]
 
 
 @pytest.mark.parametrize("kind", ["convergence", "window"])
@@ -136,26 +123,19 @@ def test_the_window_shows_the_least_steady_variables() -> None:
     assert "Showing 6 of 10 variables, those with the widest range" in caption_of(plot)
 
 
-def lines() -> Frames:
-    """Return ten hosts at three queue depths, each a little faster than the one before."""
-    return frames(
-        [
-            result(f"d{depth}", iodepth=depth, iops=1000.0 * depth**0.5 + host, rw="randread")
-            | {"host": f"h{host}"}
-            for host in range(10)
-            for depth in (1, 4, 16)
-        ]
-    )
-
-
 def test_a_sweep_shows_the_other_lines_pale() -> None:
     """Each of the others has its own points: a band would show what nobody measured."""
-    plot = build_plot("sweep", lines())
+    rows = [
+        result(f"d{depth}", iodepth=depth, iops=1000.0 * depth**0.5 + host, host=f"h{host}")
+        for host in range(10)
+        for depth in (1, 4, 16)
+    ]
+    plot = build_plot("sweep", frames(rows))
     assert [series.label for series in plot.series][-1] == "the other 3 lines"
     pale, _ = all_marks(plot.panels[0], Lines)
     drawn = [line[pale.y].tolist() for _, line in pale.data.groupby(pale.group)]
     assert sorted(drawn) == [[1000.0 + n, 2000.0 + n, 4000.0 + n] for n in (7, 8, 9)]
-    more = build_plot("sweep", lines(), options=Options(lines=9))
+    more = build_plot("sweep", frames(rows), options=Options(lines=9))
     assert [series.label for series in more.series][-1] == "the other 1 line"
     assert len({series.colour for series in more.series}) == 10
 

@@ -48,12 +48,8 @@ def test_curve_has_its_numbers(cold: Frames) -> None:
     assert "warm 485 IOPS" in heading
     assert "penalty 9" in heading
     assert "90 % after 5" in heading
-    (names,) = (
-        mark
-        for panel in plot.panels
-        for mark in panel.marks
-        if isinstance(mark, Texts) and "fresh blocks" in [*mark.data["_text"]]
-    )
+    texts = [mark for panel in plot.panels for mark in all_marks(panel, Texts)]
+    (names,) = (mark for mark in texts if "fresh blocks" in [*mark.data["_text"]])
     assert names.is_boxed, "a flat curve crosses the names of passes"
     line = the_mark(plot.panels[0], Lines)
     first, second = (part["t_s"].tolist() for _, part in line.data.groupby("pass", sort=False))
@@ -115,21 +111,16 @@ def test_convergence_adds_reads_and_writes() -> None:
     assert first["iops"].tolist() == pytest.approx([900, 980, 1000, 1010, 990, 1000])
     rows = numbers(plot)
     assert len(rows) == 6 * 6
-    assert set(rows["cell"]) == {
-        f"{m} {b}" for m in ("100/0", "65/35", "0/100") for b in ("4k", "64k")
-    }
+    cells = {f"{mix} {block}" for mix in ("100/0", "65/35", "0/100") for block in ("4k", "64k")}
+    assert set(rows["cell"]) == cells
 
 
 def test_window_has_mean_band_and_fit() -> None:
     """Mean and fitted line are those of the determination, and the band is 10 % around."""
-    tracked = {
-        "aks-disk": Rounds(max_rounds=25, track=(Track(job="b4096-r0", metric=Metric.IOPS),))
-    }
+    track = Track(job="b4096-r0", metric=Metric.IOPS)
+    tracked = {"aks-disk": Rounds(max_rounds=25, track=(track,))}
     plot = build_plot("window", rounds(), options=Options(rounds=tracked))
-    found = determine(
-        {Track(job="b4096-r0", metric=Metric.IOPS): [900, 980, 1000, 1010, 990, 1000]},
-        max_rounds=25,
-    )
+    found = determine({track: [900, 980, 1000, 1010, 990, 1000]}, max_rounds=25)
     assert found.window == (1, 5)
     lines = {mark.series: mark for mark in all_marks(plot.panels[0], Lines)}
     assert column(lines["mean"], "mean") == pytest.approx([976.0] * 5)
@@ -145,10 +136,4 @@ def test_rounds_that_drift_are_not_steady() -> None:
     """The table says that steady state was not achieved."""
     plot = build_plot("window", rounds(values=(100.0, 200.0, 300.0, 400.0, 500.0, 600.0)))
     assert "teady state not achieved in 6 rounds" in plot.panels[-1].title
-    assert {row[-1] for row in the_mark_table(plot.panels[-1].marks).rows} == {"no"}
-
-
-def the_mark_table(marks: tuple[object, ...]) -> Table:
-    """Return the only table."""
-    [table] = [mark for mark in marks if isinstance(mark, Table)]
-    return table
+    assert {row[-1] for row in the_mark(plot.panels[-1], Table).rows} == {"no"}

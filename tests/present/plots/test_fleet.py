@@ -51,11 +51,8 @@ def test_panels_have_peak_starts_and_time(fast: Frames) -> None:
     starts = next(mark for mark in all_marks(stack, Points) if mark.series == "start")
     assert column(starts, "_x") == [20.0 * n for n in range(30)]
     assert stack.x.limits == apart.x.limits == strips.x.limits == (0, 940)
-    assert stack.y.limits is not None
-    assert stack.y.limits[0] == 0
-    assert stack.y.limits[1] > 7200
-    assert apart.y.limits is not None
-    assert apart.y.limits[0] < -4000
+    (low, high), (lowest, _) = stack.y.limits or (1, 0), apart.y.limits or (0, 0)
+    assert (low, high > 7200, lowest < -4000) == (0, True, True)
 
 
 def test_the_stack_holds_reads_and_writes(fast: Frames) -> None:
@@ -100,16 +97,16 @@ def test_storms_are_drawn_side_by_side_on_one_scale(slow: Frames, fast: Frames) 
     assert [first.heading, second.heading] == ["slow, vm/boot", "fast, vm/boot"]
 
 
-@pytest.mark.parametrize("count", [2, 100])
-def test_few_and_many_clients_fit(count: int) -> None:
-    """Names of strips are thinned out."""
-    strips = build_plot("storm", storm(clients=count, stagger_s=5)).panels[2]
-    assert len(strips.y.categories) == min(count, 50)
+def test_names_of_many_clients_are_thinned_out() -> None:
+    """Of a hundred strips fifty have a name."""
+    strips = build_plot("storm", storm(clients=100, stagger_s=5)).panels[2]
+    assert len(strips.y.categories) == 50
 
 
 def test_device_is_drawn_where_it_was_watched(fast: Frames) -> None:
     """Without samples there is no line of zeros, and no entry in the legend."""
-    with_device, without = build_plot("storm", fast), build_plot("storm", fast | none_watched())
+    unwatched = fast | {"device": frames([])["device"]}
+    with_device, without = build_plot("storm", fast), build_plot("storm", unwatched)
     labels = [{series.label for series in plot.series} for plot in (with_device, without)]
     assert "the device itself" in labels[0]
     assert "the device itself" not in labels[1]
@@ -126,11 +123,6 @@ def test_a_device_far_above_its_clients_does_not_flatten_them(fast: Frames) -> N
     assert stack.y.limits[1] < 2 * 7200
     assert "device up to 50" in texts(stack)
     assert "device up to" not in texts(build_plot("storm", fast).panels[0])
-
-
-def none_watched() -> Frames:
-    """Return an empty device frame."""
-    return {"device": frames([])["device"]}
 
 
 def test_limit_is_drawn_where_it_fits(fast: Frames) -> None:
@@ -177,10 +169,8 @@ def test_the_time_of_the_peak_has_the_precision_of_the_samples(busy_at_s: int, w
 def test_the_storms_with_the_most_clients_are_drawn() -> None:
     """Three columns fit a page; the caption says which they are, and how many there are."""
     sizes = [2, 5, 2, 4, 2, 3]
-    given = both(
-        *(storm(clients=n, stagger_s=5, campaign=f"s{place}") for place, n in enumerate(sizes))
-    )
-    plot = build_plot("storm", given)
+    storms = [storm(clients=n, stagger_s=5, campaign=f"s{i}") for i, n in enumerate(sizes)]
+    plot = build_plot("storm", both(*storms))
     assert [panel.heading.partition(",")[0] for panel in stacks(plot)] == ["s1", "s3", "s5"]
     assert "Showing 3 of 6 storms, those with the most clients" in caption_of(plot)
 
@@ -196,20 +186,10 @@ def test_the_headline_of_a_storm_stays_in_its_column() -> None:
 def test_long_headings_of_storms_stay_in_the_picture() -> None:
     """Three long names of jobs, beside long names of clients, end before the right edge."""
     host = "db-primary.eu-central-1.compute.internal-"
-    given = both(
-        *(
-            {
-                name: rows.assign(
-                    job="ordersdatabase" * 6,
-                    host=host + rows["run"].str[-2:],
-                )
-                if "run" in rows and "job" in rows
-                else rows
-                for name, rows in storm(clients=5, stagger_s=7, campaign=f"night-{n}").items()
-            }
-            for n in range(3)
-        )
-    )
+    given = both(*(storm(clients=5, stagger_s=7, campaign=f"night-{n}") for n in range(3)))
+    for name, rows in given.items():
+        if {"run", "job"} <= {*rows}:
+            given[name] = rows.assign(job="ordersdatabase" * 6, host=host + rows["run"].str[-2:])
     assert texts_outside(draw(build_plot("storm", given))) == []
 
 

@@ -13,10 +13,7 @@ from volbench.present.renderers.interactive.plot_json import json_form
 
 def plot_of(data: pd.DataFrame) -> Plot:
     """Return a line and points over the same data."""
-    marks = (
-        Lines(data, by="way", x="x", y="y"),
-        Points(data, x="x", y="y", size=3.0),
-    )
+    marks = (Lines(data, by="way", x="x", y="y"), Points(data, x="x", y="y", size=3.0))
     panel = Panel(x=Axis("Time", "duration", "time", (0, 9.0)), y=Axis("IOPS"), marks=marks)
     series = (Series("read", "read", "read"),)
     return Plot(panels=(panel,), heights=(1.0,), series=series, name="n", title="T")

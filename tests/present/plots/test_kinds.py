@@ -26,11 +26,8 @@ def read(frames_: Frames, _: Options) -> pd.DataFrame | str:
 
 def build(data: pd.DataFrame) -> Plot:
     """Draw a point for each run."""
-    panel = Panel(
-        x=Axis("IOPS", "count"),
-        y=Axis("Bandwidth", "rate"),
-        marks=(Points(data, x="iops", y="bw_bytes_per_s", series="palette-0"),),
-    )
+    points = Points(data, x="iops", y="bw_bytes_per_s", series="palette-0")
+    panel = Panel(x=Axis("IOPS", "count"), y=Axis("Bandwidth", "rate"), marks=(points,))
     return Plot(panels=(panel,), heights=(2.0,))
 
 

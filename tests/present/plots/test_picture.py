@@ -18,7 +18,7 @@ from volbench.present.plots.colour_themes import THEMES
 from volbench.present.plots.description import Axis, Panel, numbers
 from volbench.present.plots.kinds import AxisEnd, Picture
 from volbench.present.plots.labels import PALETTE_SIZE, line_look
-from volbench.present.plots.marks import Bars, Cells, Points, Texts
+from volbench.present.plots.marks import Bars, Points, Texts
 from volbench.present.plots.picture import logarithmic, with_picture
 from volbench.present.plots.selection import rest_series
 from volbench.present.renderers.matplotlib import draw
@@ -108,15 +108,6 @@ def test_lines_without_a_name_are_visible_on_every_paper() -> None:
     assert rest_series(2, "jobs")[0].colour == "rest"
 
 
-def test_grids_of_a_heat_map_share_one_scale() -> None:
-    """A colour means the same number in each panel of a metric."""
-    plot = build_plot("heatmap", frames(sweep(blocks=(4096, 65536))))
-    cells = [mark for panel in plot.panels for mark in all_marks(panel, Cells)]
-    assert len(cells) > 2
-    for value in ("iops", "mean_s"):
-        assert len({mark.limits for mark in cells if mark.value == value}) == 1
-
-
 def test_bars_beyond_the_axis_limit_show_their_value() -> None:
     """A bar that --y-max cuts has an arrow with its value; the limit keeps its name."""
     rows = [result("a", iops=500.0, limit_iops=9000.0), result("b", iops=4200.0, limit_iops=9000.0)]
@@ -131,7 +122,7 @@ def test_bars_beyond_the_axis_limit_show_their_value() -> None:
     assert written(ended.panels[0]).count("1.6k ↑") == 2
 
 
-@pytest.mark.parametrize("kind", ["iops", "sweep", "series", "latency"])
+@pytest.mark.parametrize("kind", ["iops", "series"])
 def test_a_picture_is_as_wide_as_its_data_need(kind: str) -> None:
     """Labels and legends never take the room of the bars, nor stand outside the picture."""
     rows = sweep(depths=(1, 4, 16))

@@ -3,12 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.present.frames_by_kind import repeats
 from tests.present.frames_for_plots import frames, intervals, result
 from tests.present.plots.plot_parts import all_marks, caption_of, column, the_mark
 from volbench.errors import InputError
 from volbench.present.plots.chart import build_plot
-from volbench.present.plots.description import numbers
 from volbench.present.plots.kinds import Options
 from volbench.present.plots.marks import Lines, ReferenceLine, series_of
 from volbench.present.renderers.matplotlib import draw
@@ -54,35 +52,17 @@ def test_a_distant_limit_does_not_flatten_the_series() -> None:
 
 def test_series_has_a_row_per_job_and_a_line_per_run() -> None:
     """Repeats of a job share its panels; reads and writes are lines of their own."""
-    rows = [
-        result("a"),
-        result("a", repeat=2),
-        result("b", direction="read"),
-        result("b", direction="write"),
-    ]
+    rows = [result("a"), result("a", repeat=2), result("b", direction="read"), result("b")]
     given = [point for row in rows for point in intervals(row, [10.0, 20.0])]
     plot = build_plot("series", frames(rows, series=given))
     assert [(panel.row, panel.column) for panel in plot.panels] == [
         (row, place) for row in range(2) for place in range(3)
     ]
     lines = [all_marks(panel, Lines)[0] for panel in plot.panels]
-    assert [[key for key, _ in series_of(mark)] for mark in lines[::3]] == [
-        ["write/0", "write/1"],
-        ["read/0", "write/0"],
-    ]
+    keys = [[key for key, _ in series_of(mark)] for mark in lines[::3]]
+    assert keys == [["write/0", "write/1"], ["read/0", "write/0"]]
     labels = {series.key: (series.label, series.dash) for series in plot.series}
     assert labels["write/1"] == ("write", "dashed")
-
-
-def test_numbers_of_series_are_the_intervals() -> None:
-    """Every interval is a row with its run, and unknown values are missing."""
-    given = repeats()
-    given["series"].loc[3, "lat_mean_s"] = np.nan
-    rows = numbers(build_plot("series", given))
-    own = rows[rows["job"] == "small"]
-    assert own["iops"].tolist() == given["series"].query("job == 'small'")["iops"].tolist()
-    assert set(own["run"]) == {"small-1", "small-2", "small-3"}
-    assert rows["lat_mean_s"].isna().sum() == 1
 
 
 @pytest.mark.parametrize("kind", ["series", "lines"])
@@ -130,10 +110,11 @@ def test_submission_latency_over_time_needs_its_logs(kind: str) -> None:
 def test_a_single_sample_is_a_dot_inside_the_panel() -> None:
     """A run of one second has one value; at the edge of the axis half of its dot would be cut."""
     row = result("a")
-    panel = build_plot("series", frames([row], series=intervals(row, [100.0]))).panels[0]
-    assert panel.x.limits is not None
-    assert panel.x.limits[1] > 1.1
-    axes = draw(build_plot("series", frames([row], series=intervals(row, [100.0])))).axes[0]
+    plot = build_plot("series", frames([row], series=intervals(row, [100.0])))
+    limits = plot.panels[0].x.limits
+    assert limits is not None
+    assert limits[1] > 1.1
+    axes = draw(plot).axes[0]
     [line] = [own for own in axes.lines if np.size(own.get_xdata()) == 1]
     assert line.get_marker() == "o"
     assert line.get_markersize() >= 5

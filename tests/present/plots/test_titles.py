@@ -12,10 +12,7 @@ from volbench.present.plots.chart import MAX_LENGTH, build_plot
 
 def title(kind: str, *changes: Mapping[str, object]) -> str:
     """Return the title of a chart of jobs that differ from a 4k randwrite in these columns."""
-    rows = [
-        {**result(f"job{n}"), "volume": "/dev/nvme0n1", **change}
-        for n, change in enumerate(changes)
-    ]
+    rows = [result(f"job{n}", volume="/dev/nvme0n1") | {**own} for n, own in enumerate(changes)]
     return build_plot(kind, frames(rows)).title
 
 
@@ -28,8 +25,8 @@ def test_a_title_names_workload_quantity_options_and_volume() -> None:
 
 def test_a_title_names_the_common_load() -> None:
     """Queue depth belongs to the number; a single job in parallel goes without saying."""
-    [same] = [{"iodepth": 16, "numjobs": 1}]
-    assert title("iops", same) == "randwrite 4k, queue depth 16: IOPS per job, /dev/nvme0n1"
+    single = {"iodepth": 16, "numjobs": 1}
+    assert title("iops", single) == "randwrite 4k, queue depth 16: IOPS per job, /dev/nvme0n1"
     several = {"iodepth": 16, "numjobs": 4}
     assert "queue depth 16, numjobs 4: latency percentiles" in title("latency", several)
 
@@ -37,8 +34,7 @@ def test_a_title_names_the_common_load() -> None:
 def test_a_title_omits_what_only_some_runs_have() -> None:
     """Patterns, volumes and hosts that differ are left to the labels."""
     other = {"rw": "randread", "block_bytes": 65536, "volume": "/dev/sdb", "iodepth": 4}
-    made = title("iops", {"iodepth": 1}, other)
-    assert made == "IOPS per job"
+    assert title("iops", {"iodepth": 1}, other) == "IOPS per job"
     assert title("iops", {}, {"rw": "write"}).startswith("4k blocks, queue depth")
 
 
@@ -62,12 +58,6 @@ def test_sockets_are_not_spelled_out() -> None:
     """The path of a socket says nothing about the volume."""
     made = title("iops", {"volume": "nbd+unix:///export?socket=/run/user/0/a/b/c.sock"})
     assert made.endswith("IOPS per job, an NBD volume")
-
-
-def test_a_given_title_is_kept() -> None:
-    """Nothing is added to the title that the user gives."""
-    given = build_plot("iops", frames([result("a")]), title="Mine")
-    assert given.title == "Mine"
 
 
 def test_a_caption_is_true_of_every_result() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
@@ -74,51 +75,29 @@ def parsed(html: str) -> Page:
 def run_of(number: int, job: str, *, note: str = "") -> Run:
     """Return a planned run."""
     volume = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")
-    return Run(
-        id=f"{number:03d}-{job}-r1",
-        profile="aks",
-        job=job,
-        volume=volume,
-        sections=(Section(name=job),),
-        note=note,
-    )
+    name, sections = f"{number:03d}-{job}-r1", (Section(name=job),)
+    return Run(id=name, profile="aks", job=job, volume=volume, sections=sections, note=note)
 
 
 def row_of(run: Run, **values: object) -> dict[str, object]:
     """Return a row of the summary."""
-    return {
-        "campaign": "aks 1/2",
-        "run": run.id,
-        "host": "local",
-        "profile": run.profile,
-        "job": run.job,
-        "group": run.job,
-        "role": "data",
-        "volume": "/data",
-        "repeat": run.repeat,
-        "phase": "measured",
-        "direction": "write",
-        "rw": "randwrite",
-        "direct": True,
-        "block_bytes": 4096,
-        "iodepth": 1,
-        "numjobs": 1,
-        "status": "finished",
-        "started_utc": "2026-01-02T03:04:05.678Z",
-        "fio_version": "fio-3.33",
-    } | values
+    row: dict[str, object] = {"campaign": "aks 1/2", "run": run.id, "host": "local"}
+    row |= {"profile": run.profile, "job": run.job, "group": run.job, "repeat": run.repeat}
+    row |= {"role": "data", "volume": "/data", "phase": "measured", "status": "finished"}
+    row |= {"direction": "write", "rw": "randwrite", "block_bytes": 4096, "direct": True}
+    row |= {"iodepth": 1, "numjobs": 1, "fio_version": "fio-3.33"}
+    return row | {"started_utc": "2026-01-02T03:04:05.678Z"} | values
 
 
 @dataclass(frozen=True)
-class _Frames:
-    """Frames of a campaign of these results."""
+class MadeUp:
+    """Frames of a made-up campaign; those that are not given are empty."""
 
-    rows: list[dict[str, object]]
+    frames: Mapping[str, pd.DataFrame]
 
     def frame(self, name: str) -> pd.DataFrame:
         """Return a frame by name."""
-        rows = self.rows if name == "summary" else []
-        return frame_of(table_of(name, rows))
+        return self.frames[name] if name in self.frames else frame_of(table_of(name, []))
 
     def facts(self) -> pd.DataFrame:
         """Return the summary."""
@@ -128,22 +107,19 @@ class _Frames:
 def content_of(runs: tuple[Run, ...], rows: list[dict[str, object]]) -> ReportContent:
     """Return the content of a report about runs that finished."""
     states = {run.id: RunNote(RunState.FINISHED) for run in runs}
+    made_up = MadeUp({"summary": frame_of(table_of("summary", rows))})
+    campaign = Campaign(name="aks 1/2", created_utc="2026-01-02T03:00:00Z", runs=runs, seed=42)
     return ReportContent(
         title="A campaign",
-        campaign=Campaign(
-            name="aks 1/2", created_utc="2026-01-02T03:00:00Z", runs=runs, seed=42, command=("a b",)
-        ),
+        campaign=campaign.model_copy(update={"command": ("a b",)}),
         states=states,
-        workloads=answer_lines(_Frames(rows), is_brief=True),
+        workloads=answer_lines(made_up, is_brief=True),
         tables=[summary_table(rows, states=states)] if rows else [],
         frames={"summary": pd.DataFrame(rows, columns=[column.name for column in SUMMARY])},
         hosts=[{"kernel": "Linux 6.1"}],
         volumes=[{"role": "data", "target": "/data"}],
         jobs={run.id: f"[{run.job}]\nrw=randwrite\n" for run in runs},
-        figures=[
-            ReportFigure(f"{kind} title", f"{kind} seen", f"{kind} caption", PICTURE)
-            for kind in ("a", "b")
-        ],
+        figures=[ReportFigure(f"{n} title", f"{n} seen", f"{n} caption", PICTURE) for n in "ab"],
         generated_utc="2026-01-02T04:00:00.000Z",
         volbench_version="9.9.9",
     )

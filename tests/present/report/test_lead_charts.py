@@ -58,9 +58,8 @@ def test_many_parallel_steps_are_a_fleet(
 def test_bars_leave_room_for_names_of_three_lines() -> None:
     """Mixed jobs of several volumes: Bokeh draws a line of 11.5 px in 0.16 inches."""
     rows = [
-        result(
-            f"job-{n}", rw="rw", direction=way, iodepth=n + 1, numjobs=n % 3, volume=f"/d{n % 3}"
-        )
+        result(f"job-{n}", rw="rw", direction=way, iodepth=n + 1)
+        | {"numjobs": n % 3, "volume": f"/d{n % 3}"}
         for n in range(10)
         for way in ("read", "write")
     ]
@@ -73,12 +72,7 @@ def test_bars_leave_room_for_names_of_three_lines() -> None:
 def test_the_caption_counts_the_patterns_that_lead() -> None:
     """Of eight grids over two options the first screen has room for two."""
     rows = [
-        row
-        | {
-            "job": f"{row['job']}-{mix}",
-            "group": f"{row['job']}-{mix}",
-            "ioengine": f"engine-{mix}",
-        }
+        row | dict.fromkeys(("job", "group"), f"{row['job']}-{mix}") | {"ioengine": f"engine-{mix}"}
         for mix in (20, 40, 60, 80)
         for row in sweep(depths=(1, 4, 16), blocks=(4096, 16384, 65536))
     ]

@@ -7,14 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.present.report.small_reports import (
-    EVIL,
-    PICTURE,
-    content_of,
-    parsed,
-    row_of,
-    run_of,
-)
+from tests.present.report.small_reports import EVIL, PICTURE, content_of, parsed, row_of, run_of
 from volbench.model.campaign.planned_run import RunState
 from volbench.present.report import ReportContent, ReportFigure, RunNote, render_report
 
@@ -87,17 +80,6 @@ def test_the_page_is_in_plain_english(content: ReportContent) -> None:
     assert "randwrite 4k: 498 IOPS, 2.04 MB/s, p99 12.3 ms." in text
 
 
-def test_repeats_give_their_median() -> None:
-    """One lucky repeat is not the headline, and neither is a warm-up."""
-    runs = tuple(run_of(n, "a").model_copy(update={"repeat": n}) for n in (1, 2, 3))
-    rows = [row_of(run, iops=iops) for run, iops in zip(runs, (100.0, 115.0, 110.0), strict=True)]
-    warm = run_of(4, "warm")
-    rows.append(row_of(warm, phase="warmup", iops=99999.0))
-    text = " ".join(parsed(render_report(content_of((*runs, warm), rows))).text("p"))
-    assert "randwrite 4k: 110 IOPS (median of 3, 95 % CI" in text
-    assert "100k" not in text
-
-
 def test_failed_runs_show_their_error(content: ReportContent) -> None:
     """A failed run is counted and quoted; one that never ran is listed too."""
     states = {"001-direct-r1": RunNote(RunState.FAILED, "fio: No space left\nline two")}
@@ -110,10 +92,8 @@ def test_failed_runs_show_their_error(content: ReportContent) -> None:
 def test_a_campaign_without_results_still_has_a_report(content: ReportContent) -> None:
     """When everything failed the page says so instead of failing too."""
     for frames in ({}, {"summary": content.frames["summary"].head(0)}):
-        bare = replace(
-            content, frames=frames, tables=(), workloads=(), figures=(), states={}, jobs={}
-        )
-        page = parsed(render_report(bare))
+        bare = replace(content, frames=frames, tables=(), workloads=(), figures=())
+        page = parsed(render_report(replace(bare, states={}, jobs={})))
         assert "No run has a result yet." in page.text("p")
         assert page.faults == []
 
@@ -145,17 +125,11 @@ def test_a_hostile_campaign_stays_safe_and_bounded() -> None:
     evil = EVIL.replace("/", "") + "x" * 2_000
     runs = tuple(run_of(n, f"<b>{n}", note=f"{n}{evil}") for n in range(2_000))
     content = content_of(runs[:1_000], [row_of(run, iops=1.0) for run in runs[:1_000]])
-    html = render_report(
-        replace(
-            content,
-            campaign=content.campaign.model_copy(update={"runs": runs}),
-            states={
-                **content.states,
-                **{run.id: RunNote(RunState.FAILED, evil * 10) for run in runs[1_000:]},
-            },
-            hosts=[{"host": f"{n}{evil}"} for n in range(1_000)],
-        )
-    )
+    campaign = content.campaign.model_copy(update={"runs": runs})
+    failed = {run.id: RunNote(RunState.FAILED, evil * 10) for run in runs[1_000:]}
+    hosts = [{"host": f"{n}{evil}"} for n in range(1_000)]
+    states = {**content.states, **failed}
+    html = render_report(replace(content, campaign=campaign, states=states, hosts=hosts))
     assert parsed(html).faults == []
     assert "<script>alert" not in html
     assert "<b>" not in html

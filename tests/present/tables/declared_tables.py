@@ -75,11 +75,7 @@ from volbench.present.tables.rounds_table import rounds_tables
 from volbench.present.tables.summary_table import summary_table
 from volbench.present.tables.table import Table
 from volbench.present.tables.use_table import use_table
-from volbench.present.tables.volumes_table import (
-    ranking_table,
-    workload_classes,
-    workloads_table,
-)
+from volbench.present.tables.volumes_table import ranking_table, workload_classes, workloads_table
 from volbench.store.parquet_tables import frame_of, table_of
 
 LONG_JOB = "random-read-write-70-30-4k-iodepth-00016"
@@ -87,31 +83,18 @@ LONG_HOST = "ip-10-20-30-40.eu-west-1.compute.internal"
 LONG = "One I/O at a time shows the latency of the device, and sixteen show its IOPS limit." * 3
 
 
-def results() -> list[Row]:
+def results() -> list[dict[str, object]]:
     """Return results of jobs with long names on several hosts, with labels and directions."""
-    base = dict.fromkeys((column.name for column in SUMMARY), None)
-    numbers = dict.fromkeys(
-        ("iops", "bw_bytes_per_s", "lat_mean_s", "lat_p50_s", "clat_p99_s", "lat_max_s"), 12345.678
-    )
+    numbers = ("iops", "bw_bytes_per_s", "lat_mean_s", "lat_p50_s", "clat_p99_s", "lat_max_s")
+    base: dict[str, object] = dict.fromkeys(column.name for column in SUMMARY)
+    base |= dict.fromkeys(numbers, 12345.678)
+    base |= {"campaign": "2026-premium-ssd", "rw": "randrw", "block_bytes": 262144}
+    base |= {"iodepth": 128, "direct": True, "status": "finished"}
     return [
-        {
-            **base,
-            **numbers,
-            "run": f"{host}/001-{job}-r{repeat}",
-            "campaign": "2026-premium-ssd",
-            "host": host,
-            "job": job,
-            "group": job,
-            "rw": "randrw",
-            "direction": direction,
-            "block_bytes": 262144,
-            "iodepth": 128,
-            "direct": True,
-            "repeat": repeat,
-            "status": "finished",
-            "label_volume_type": f"azure/P{len(host)}0-premium",
-            "label_zone": f"west-europe-{host}",
-        }
+        base
+        | {"run": f"{host}/001-{job}-r{repeat}", "host": host, "job": job, "group": job}
+        | {"direction": direction, "repeat": repeat, "label_zone": f"west-europe-{host}"}
+        | {"label_volume_type": f"azure/P{len(host)}0-premium"}
         for host in ("vm-01", "vm-storage-02")
         for job in ("randread-4k-iodepth-16", "write-1m")
         for repeat in (1, 2)
@@ -119,16 +102,13 @@ def results() -> list[Row]:
     ]
 
 
-def many_results(count: int) -> list[Row]:
+def many_results(count: int) -> list[dict[str, object]]:
     """Return results of jobs and hosts whose names have forty letters."""
     first = results()[0]
     return [
-        {
-            **first,
-            "run": f"{place:04}",
-            "job": f"{LONG_JOB[:-5]}{place // 3:05}",
-            "host": f"{place % 3}{LONG_HOST}",
-        }
+        first
+        | {"run": f"{place:04}", "host": f"{place % 3}{LONG_HOST}"}
+        | {"job": f"{LONG_JOB[:-5]}{place // 3:05}"}
         for place in range(count)
     ]
 
@@ -147,36 +127,20 @@ def rounds() -> list[Table[Any]]:
 
 def finding(run: str) -> Row:
     """Return a row of the findings frame with long texts."""
-    return {
-        "campaign": "2026-premium-ssd",
-        "run": run,
-        "rule": "smaller-than-memory",
-        "severity": "warning",
-        "direction": "write",
-        "from_s": 10.0,
-        "to_s": 250.0,
-        "message": LONG,
-        "evidence": '{"ratio": 2}',
-        "why": LONG,
-        "advice": LONG,
-    }
+    row: dict[str, object] = {"campaign": "2026-premium-ssd", "run": run, "severity": "warning"}
+    row |= {"rule": "smaller-than-memory", "direction": "write", "from_s": 10.0, "to_s": 250.0}
+    return row | {"message": LONG, "evidence": '{"ratio": 2}', "why": LONG, "advice": LONG}
 
 
 def plan() -> Campaign:
     """Return a plan on a volume with a long path."""
     volume = Volume(role="data", kind=VolumeKind.FILE, target="/mnt/" + "long/" * 12 + "file")
     options = {"rw": "randwrite", "bs": "4096", "iodepth": "16", "direct": "1", "numjobs": "4"}
-    runs = tuple(
-        Run(
-            id=f"{number:03}-randwrite-4k-iodepth-16-r1",
-            profile="p",
-            job="randwrite-4k-iodepth-16",
-            volume=volume,
-            options=options,
-            sections=(Section(name="j"),),
-        )
-        for number in (1, 2)
+    job, sections = "randwrite-4k-iodepth-16", (Section(name="j"),)
+    first = Run(
+        id=f"001-{job}-r1", profile="p", job=job, volume=volume, options=options, sections=sections
     )
+    runs = (first, first.model_copy(update={"id": f"002-{job}-r1"}))
     return Campaign(name="c", created_utc="2026-01-02T03:04:05Z", runs=runs, seed=7)
 
 
@@ -204,7 +168,6 @@ def market() -> Table[Any]:
             rank=size,
             indistinct=("Standard_D8s_v5, azure/P30",),
             is_on_front=True,
-            no_faster_than=(),
             burst_monthly=costs,
             burst_per_million_ios=costs,
             once=costs,
@@ -265,16 +228,10 @@ def hosts() -> Inventory:
 
 def campaign_record(name: str) -> Row:
     """Return what a campaign is, with a folder of many levels."""
-    return {
-        "campaign": name,
-        "profiles": ["aks-disk", "iodepth-sweep"],
-        "created_utc": "2026-01-02T03:04:05Z",
-        "hosts": ["vm-01", "vm-02", "vm-03", "vm-04"],
-        "runs": {"finished": 340, "failed": 10},
-        "volume_types": ["azure/P30"],
-        "volumes": ["/dev/sdb"],
-        "path": "results/2026/november/" + name,
-    }
+    row: dict[str, object] = {"campaign": name, "profiles": ["aks-disk", "iodepth-sweep"]}
+    row |= {"hosts": ["vm-01", "vm-02", "vm-03", "vm-04"], "volumes": ["/dev/sdb"]}
+    row |= {"runs": {"finished": 340, "failed": 10}, "volume_types": ["azure/P30"]}
+    return row | {"created_utc": "2026-01-02T03:04:05Z", "path": "results/2026/november/" + name}
 
 
 def delivery(host: str, direction: str) -> Delivery:
@@ -300,15 +257,17 @@ def delivery(host: str, direction: str) -> Delivery:
     )
 
 
+def expectations() -> Table[Any]:
+    """Return an answer that is undecided, on a job with a long name."""
+    value, advice = Interval(0.0049, 0.005, 0.0051), "about 17 more repeats would decide"
+    asked = parse_expectation("p99 < 5ms")
+    return expectations_table([Verdict(asked, LONG, "write", Answer.UNDECIDED, value, 3, advice)])
+
+
 def surveyed(name: str) -> dict[str, str]:
     """Return a surveyed host with long facts."""
-    cells = {
-        "host": name,
-        "fio": "fio-3.33",
-        "kernel": "6.18.44-generic",
-        "CPUs": "96",
-        "memory": "384 GiB",
-    }
+    cells = {"host": name, "fio": "fio-3.33", "kernel": "6.18.44-generic", "CPUs": "96"}
+    cells |= {"memory": "384 GiB"}
     cells |= {"clock": "+1.2 ms ± 300 us", "volumes": "data: /dev/sdb 1 TiB, holds ext4\nos: /tmp"}
     return cells | {"problem": LONG}
 
@@ -330,22 +289,13 @@ CONTROLLER: dict[str, object] = {
 
 def processes() -> pd.DataFrame:
     """Return the frame of two hosts, on which a process in a container did most."""
-    row = {
-        "campaign": "night",
-        "run": "001-watch-r1-vm0",
-        "job": "watch",
-        "t_s": 5.0,
-        "utc": "2026-11-27T00:00:05.000Z",
-        "interval_s": 5.0,
-        "pid": 4711,
-        "process": "postgres: writer",
-        "cgroup": "/kubepods.slice/kubepods-burstable.slice/cri-containerd-0123456789ab.scope",
-        "container": "0123456789ab",
-        "read_bytes": 1 << 40,
-        "write_bytes": 1 << 34,
-        "cancelled_write_bytes": 1 << 20,
-    }
-    return pd.DataFrame([row | {"host": name} for name in ("vm-storage-01", "vm-storage-02")])
+    cgroup = "/kubepods.slice/kubepods-burstable.slice/cri-containerd-0123456789ab.scope"
+    row: dict[str, object] = {"campaign": "night", "run": "001-watch-r1-vm0", "job": "watch"}
+    row |= {"t_s": 5.0}
+    row |= {"utc": "2026-11-27T00:00:05.000Z", "interval_s": 5.0, "pid": 4711}
+    row |= {"process": "postgres: writer", "cgroup": cgroup, "container": "0123456789ab"}
+    row |= {"read_bytes": 1 << 40, "write_bytes": 1 << 34, "cancelled_write_bytes": 1 << 20}
+    return pd.DataFrame([row | {"host": name} for name in NAMES])
 
 
 TABLES: dict[str, Callable[[], Table[Any]]] = {
@@ -392,18 +342,6 @@ TABLES: dict[str, Callable[[], Table[Any]]] = {
     "audit": lambda: audit_table(
         [delivery(host, role) for host in NAMES for role in ("read", "write")]
     ),
-    "expectations": lambda: expectations_table(
-        [
-            Verdict(
-                parse_expectation("p99 < 5ms"),
-                LONG,
-                "write",
-                Answer.UNDECIDED,
-                Interval(0.0049, 0.005, 0.0051),
-                3,
-                "about 17 more repeats would decide",
-            )
-        ]
-    ),
+    "expectations": expectations,
     "truth": lambda: scenario_tables(read_scenario("warm-up-curve"))[1],
 }

@@ -24,19 +24,9 @@ Row = dict[str, object]
 
 def finding(run: str = "001-a-r1", rule: str = "stall", **columns: object) -> Row:
     """Return a row of the findings frame."""
-    row: Row = {
-        "campaign": "c",
-        "run": run,
-        "rule": rule,
-        "severity": "warning",
-        "direction": None,
-        "from_s": None,
-        "to_s": None,
-        "message": "No I/O completed for 8s.",
-        "evidence": '{"stall_s": 8.25}',
-        "why": "It hangs.",
-        "advice": "Look.",
-    }
+    row: Row = {"campaign": "c", "run": run, "rule": rule, "severity": "warning"}
+    row |= {"direction": None, "from_s": None, "to_s": None, "why": "It hangs.", "advice": "Look."}
+    row |= {"message": "No I/O completed for 8s.", "evidence": '{"stall_s": 8.25}'}
     return row | columns
 
 
@@ -45,13 +35,9 @@ def shown(*rows: Row, runs: int = 9) -> str:
     return findings_text(rows, runs=runs)
 
 
-def test_a_campaign_without_findings_says_so() -> None:
-    """It says so, and how much was looked at."""
-    assert shown(runs=1) == "no data-quality warnings in 1 run\n"
-
-
 def test_notes_affect_no_run() -> None:
     """A note is context; the number of affected runs is that of the report's first screen."""
+    assert shown(runs=1) == "no data-quality warnings in 1 run\n"
     rows = [finding("001-a-r1"), finding("002-a-r2") | {"severity": "note"}]
     assert shown(*rows).endswith("1 warning, 1 note; 1 of 9 runs affected\n")
     assert shown(rows[1]).endswith("\n\n1 note\n")
@@ -80,23 +66,11 @@ def test_long_lists_of_findings_end_with_a_count_and_a_command() -> None:
 
 def test_the_most_severe_rule_comes_first() -> None:
     """Notes come last, whatever the order of the frame."""
-    rows = [
-        finding(rule="a", severity="note"),
-        finding(rule="b"),
-        finding(rule="c", severity="note"),
-        finding(rule="c", severity="invalid"),
-    ]
+    severities = (("a", "note"), ("b", "warning"), ("c", "note"), ("c", "invalid"))
+    rows = [finding(rule=rule, severity=severity) for rule, severity in severities]
     assert list(by_rule(rows)) == ["c", "b", "a"]
-    assert count_severities(rows) == {
-        Severity.INVALID: 1,
-        Severity.WARNING: 1,
-        Severity.NOTE: 2,
-    }
-
-
-def test_time_and_direction_are_reported() -> None:
-    """A Finding about a part of a run says which."""
-    assert "write, 20s to 28s: No" in shown(finding(direction="write", from_s=20.0, to_s=28.0))
+    expected = {Severity.INVALID: 1, Severity.WARNING: 1, Severity.NOTE: 2}
+    assert count_severities(rows) == expected
 
 
 def test_brackets_and_escapes_are_plain_text() -> None:
@@ -106,8 +80,9 @@ def test_brackets_and_escapes_are_plain_text() -> None:
     assert "\x1b" not in text
 
 
-def test_campaigns_are_named_when_there_are_several() -> None:
-    """Runs of the same id in two folders are told apart."""
+def test_time_direction_and_one_of_several_campaigns_are_reported() -> None:
+    """A finding about a part of a run says which; equal ids in two folders are told apart."""
+    assert "write, 20s to 28s: No" in shown(finding(direction="write", from_s=20.0, to_s=28.0))
     text = shown(finding(), finding(campaign="d"))
     assert "c/001-a-r1" in text
     assert "d/001-a-r1" in text

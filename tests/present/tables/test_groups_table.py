@@ -16,16 +16,9 @@ from volbench.present.tables.results_table import result_tables
 def matrix(*iodepths: int) -> list[dict[str, object]]:
     """Return results of two patterns and two block sizes at queue depths."""
     return [
-        {
-            "run": f"{rw}-{block_bytes}-{iodepth}",
-            "job": f"{rw}-{block_bytes}-{iodepth}",
-            "rw": rw,
-            "direction": rw,
-            "block_bytes": block_bytes,
-            "iodepth": iodepth,
-            "iops": 1000.0 * iodepth,
-            "lat_p99_s": 0.001,
-        }
+        {"run": f"{rw}-{block_bytes}-{iodepth}", "job": f"{rw}-{block_bytes}-{iodepth}"}
+        | {"rw": rw, "direction": rw, "block_bytes": block_bytes, "iodepth": iodepth}
+        | {"iops": 1000.0 * iodepth, "lat_p99_s": 0.001}
         for rw, block_bytes, iodepth in product(("read", "write"), (4096, 65536), iodepths)
     ]
 
@@ -64,11 +57,8 @@ def test_named_columns_separate_groups_and_nothing_else_does() -> None:
     """A user groups by queue depth: patterns and block sizes are pooled, as a range."""
     table = groups_table(matrix(1, 4, 16), {}, {}, by=["iodepth"])
     assert [column.heading for column in table.columns[:2]] == ["iodepth", "results"]
-    assert [(row["iodepth"], row["results"]) for row in table.rows] == [
-        ("1", 4),
-        ("4", 4),
-        ("16", 4),
-    ]
+    counts = [(row["iodepth"], row["results"]) for row in table.rows]
+    assert counts == [("1", 4), ("4", 4), ("16", 4)]
     assert {row["bs"] for row in table.rows} == {"4k to 64k"}
     assert "caution: results in one row differ in rw, bs, so their" in table.notes[-1]
     assert "add --by iodepth,rw,bs" in table.notes[-1]

@@ -11,13 +11,11 @@ from volbench.present.tables.table import IDENTITY, Column, Table
 
 def test_columns_are_dropped_by_priority() -> None:
     """The column with the largest number is left out first, the identity never."""
+    priorities = {"a": 3, "n": IDENTITY, "b": 1, "c": 2}
     columns: list[Column[Mapping[str, object]]] = [
-        Column("a", priority=3),
-        Column("name", priority=IDENTITY),
-        Column("b", priority=1),
-        Column("c", priority=2),
+        Column(name, priority=priority) for name, priority in priorities.items()
     ]
-    table = Table("t", columns, [{"a": "a" * 30, "name": "n" * 30, "b": "b" * 30, "c": "c" * 30}])
+    table = Table("t", columns, [{name: name * 30 for name in priorities}])
     assert "aaa" not in render_table(table, "table", width=100)
     narrow = render_table(table, "table", width=70)
     assert "ccc" not in narrow
@@ -36,9 +34,7 @@ def test_rows_are_sorted_by_a_column() -> None:
     """Numbers by value and texts by letter, the largest first behind a minus, unknown ones last."""
     columns: list[Column[Mapping[str, object]]] = [Column("a", priority=IDENTITY), Column("n")]
     rows: list[Mapping[str, object]] = [
-        {"a": "x", "n": 10.0},
-        {"a": "z", "n": None},
-        {"a": "y", "n": 9.0},
+        {"a": name, "n": n} for name, n in (("x", 10.0), ("z", None), ("y", 9.0))
     ]
     table = Table("t", columns, rows)
     assert [row["a"] for row in table.sorted_by("n").rows] == ["y", "x", "z"]

@@ -30,15 +30,11 @@ def test_each_cell_has_its_unit() -> None:
     }
 
 
-def test_columns_without_values_are_left_out() -> None:
-    """A kernel without pressure has no such column; with it there is one."""
+def test_columns_and_shares_without_values_are_left_out() -> None:
+    """A kernel without pressure has no such column; without a limit there are no brackets."""
     assert "pressure" not in cells(ROW)
     reported = use_columns([ROW, ROW | {"io_pressure_some_percent": 7.0}])
     assert "pressure" in [column.heading for column in reported]
-
-
-def test_without_limits_there_is_no_share() -> None:
-    """No limit, no brackets."""
     shown = cells(ROW | {"iops_percent": None, "bw_percent": float("nan")})
     assert shown["IOPS"] == "1.1k"
     assert shown["bandwidth"] == "4.5 MB/s"
@@ -69,17 +65,15 @@ def test_errors_of_device_and_fio_are_told_apart() -> None:
 def test_latencies_of_both_directions_are_reported() -> None:
     """With reads and writes, each latency says whose it is."""
     assert cells(ROW | {"read_lat_s": 0.001})["latency"] == "1 ms r, 14.5 ms w"
-    faster_than_counted = cells(ROW | {"read_lat_s": 0.0})["latency"]
-    assert faster_than_counted == "14.5 ms"
+    assert cells(ROW | {"read_lat_s": 0.0})["latency"] == "14.5 ms"  # Faster than counted
 
 
 def test_a_level_has_the_unit_of_its_limit() -> None:
     """A bandwidth limit is bytes a second; a run limited by latency has no level."""
     shown = cells(ROW | {"bottleneck": "bandwidth-limit", "bottleneck_level": 125e6})
     assert shown["bottleneck"] == "bandwidth-limit 125 MB/s"
-    assert (
-        cells(ROW | {"bottleneck": "latency", "bottleneck_level": 400.0})["bottleneck"] == "latency"
-    )
+    limited = cells(ROW | {"bottleneck": "latency", "bottleneck_level": 400.0})
+    assert limited["bottleneck"] == "latency"
 
 
 def test_each_run_is_reported_separately() -> None:

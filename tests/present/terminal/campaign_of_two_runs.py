@@ -2,16 +2,8 @@
 
 from __future__ import annotations
 
-from volbench.model.campaign.event import (
-    CampaignStarted,
-)
-from volbench.model.campaign.planned_run import (
-    Campaign,
-    Run,
-    Section,
-    Volume,
-    VolumeKind,
-)
+from volbench.model.campaign.event import CampaignStarted
+from volbench.model.campaign.planned_run import Campaign, Run, Section, Volume, VolumeKind
 
 VOLUME = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")
 

@@ -2,55 +2,48 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 
 import pandas as pd
 
 from tests.present.frames_for_plots import Row, frames, result
+from tests.present.report.small_reports import MadeUp
 from volbench.analyse.compare.expected_bounds import Answer, Verdict
 from volbench.analyse.compare.repeat_statistics import Interval
 from volbench.model.frames.expectation import parse_expectation
 from volbench.present.terminal.conclusion import conclusion
 
-_ADVICE = "Fill the volume first: volbench run --fill."
 
-
-@dataclass(frozen=True)
-class Campaign:
-    """Frames of a made-up campaign on one volume."""
-
-    frames: dict[str, pd.DataFrame]
-
-    def frame(self, name: str) -> pd.DataFrame:
-        """Return a frame by name."""
-        return self.frames[name]
-
-    def facts(self) -> pd.DataFrame:
-        """Return the summary."""
-        return self.frames["summary"]
+def concluded(
+    rows: list[Row],
+    *,
+    findings: Sequence[Row] = (),
+    verdicts: Sequence[Row] = (),
+    expected: Sequence[Verdict] = (),
+) -> list[str]:
+    """Return the conclusion of results."""
+    columns = ["run", "direction", "rule", "severity", "message", "advice"]
+    judged = ["run", "direction", "verdict", "level_iops"]
+    made = frames(rows) | {
+        "findings": pd.DataFrame([*findings], columns=columns),
+        "verdicts": pd.DataFrame([*verdicts], columns=judged),
+    }
+    return conclusion(MadeUp(made), folder=Path("out"), expected=expected)
 
 
 def sentences(
-    *,
-    invalid: tuple[int, ...] = (),
-    two_kinds: tuple[int, ...] = (),
-    stepped: bool = False,
-    level_iops: float = 301.0,
+    *, invalid: tuple[int, ...] = (), two_kinds: tuple[int, ...] = (), stepped: bool = False
 ) -> list[str]:
     """Return the conclusion of three reads; some invalid, or all of them falling to a level."""
     rows = [
         result("reads", repeat=n, iops=96_200.0 + n, rw="randread", direction="read")
         for n in (1, 2, 3)
     ]
-    findings = [
-        {
-            **{name: rows[n - 1][name] for name in ("run", "job", "direction")},
-            "rule": "unwritten-blocks",
-            "severity": "invalid",
-            "message": "All reads were of never-written blocks.",
-            "advice": _ADVICE,
-        }
+    findings: list[Row] = [
+        {"run": rows[n - 1]["run"], "direction": "read", "rule": "unwritten-blocks"}
+        | {"severity": "invalid", "message": "All reads were of never-written blocks."}
+        | {"advice": "Fill the volume first: volbench run --fill."}
         for n in invalid
     ]
     findings += [
@@ -59,19 +52,11 @@ def sentences(
         for n in two_kinds
     ]
     verdicts: list[Row] = [
-        {
-            "run": row["run"],
-            "direction": "read",
-            "verdict": "stepped" if stepped else "steady",
-            "level_iops": level_iops,
-        }
+        {"run": row["run"], "direction": "read", "level_iops": 301.0}
+        | {"verdict": "stepped" if stepped else "steady"}
         for row in rows
     ]
-    made = frames(rows)
-    columns = ["run", "direction", "rule", "severity", "message", "advice"]
-    made["findings"] = pd.DataFrame(findings, columns=columns)
-    made["verdicts"] = pd.DataFrame(verdicts)
-    return conclusion(Campaign(made), folder=Path("out"))
+    return concluded(rows, findings=findings, verdicts=verdicts)
 
 
 def test_a_valid_measurement_has_its_rate() -> None:
@@ -91,14 +76,10 @@ def test_the_answer_and_the_sync_come_first() -> None:
         {**row, "direction": "sync", "iops": None, "lat_p99_s": 0.004, "sync_calls": "fdatasync"}
         for row in rows
     ]
-    made = frames(rows)
-    columns = ["run", "direction", "rule", "severity", "message", "advice"]
-    made["findings"] = pd.DataFrame([], columns=columns)
-    made["verdicts"] = pd.DataFrame([], columns=["run", "direction", "verdict", "level_iops"])
     expectation = parse_expectation("wal.fdatasync_p99 < 10ms")
     interval = Interval(0.003, 0.004, 0.005)
     passed = Verdict(expectation, "wal", "fdatasync", Answer.PASS, interval, 3, "")
-    first, second, *_ = conclusion(Campaign(made), folder=Path("out"), expected=[passed])
+    first, second, *_ = concluded(rows, expected=[passed])
     assert first == "Pass: wal.fdatasync_p99 < 10ms (measured 4 ms [3 ms, 5 ms])."
     assert second.endswith("fdatasync p99 4 ms.")
 
@@ -134,17 +115,8 @@ def test_a_rate_that_fell_is_called_an_average_with_its_last_level() -> None:
 
 def test_repeats_that_differ_twofold_have_no_median() -> None:
     """Of a volume with credits, the first repeat is fast and the others are not."""
-    rates = (1290.0, 323.0, 342.0)
-    rows = [
-        result("job-1", iops=iops, rw="randread", repeat=repeat, run=f"r{repeat}")
-        for repeat, iops in enumerate(rates, start=1)
-    ]
-    made = frames(rows)
-    made["verdicts"] = pd.DataFrame(columns=["run", "direction", "verdict", "level_iops"])
-    made["findings"] = pd.DataFrame(
-        columns=["run", "direction", "rule", "severity", "message", "advice"]
-    )
-    first, *_ = conclusion(Campaign(made), folder=Path("out"))
+    rates = enumerate((1290.0, 323.0, 342.0), start=1)
+    first, *_ = concluded([result("job-1", iops=iops, repeat=repeat) for repeat, iops in rates])
     assert "323 to 1.29k IOPS in 3 repeats. They differ by a factor of 4:" in first
     assert "median" not in first
 
@@ -152,22 +124,11 @@ def test_repeats_that_differ_twofold_have_no_median() -> None:
 def of_sweep(*cells: tuple[int, int, float]) -> str:
     """Return the first line of a measurement: block size, queue depth and IOPS of each job."""
     rows = [
-        result(
-            f"job-{place}",
-            iops=iops,
-            rw="randread",
-            direction="read",
-            block_bytes=bs,
-            bw_bytes_per_s=iops * bs,
-            iodepth=depth,
-        )
+        result(f"job-{place}", iops=iops, rw="randread", direction="read")
+        | {"block_bytes": bs, "bw_bytes_per_s": iops * bs, "iodepth": depth}
         for place, (bs, depth, iops) in enumerate(cells)
     ]
-    made = frames(rows)
-    columns = ["run", "direction", "rule", "severity", "message", "advice"]
-    made["findings"] = pd.DataFrame([], columns=columns)
-    made["verdicts"] = pd.DataFrame([], columns=["run", "direction", "verdict", "level_iops"])
-    lines = conclusion(Campaign(made), folder=Path("out"))
+    lines = concluded(rows)
     assert sum("IOPS" in line for line in lines) == 1
     return lines[0]
 

@@ -8,8 +8,6 @@ import re
 from pathlib import Path
 from typing import get_args
 
-import pytest
-
 from tests.present.terminal.campaign_of_two_runs import CAMPAIGN, FIRST, STARTED
 from volbench.errors import TransportError
 from volbench.model.campaign import event as events
@@ -99,9 +97,3 @@ def test_a_reader_that_goes_away_does_not_stop_the_campaign() -> None:
     """The campaign goes on without it."""
     listener = EventStream(_Closed(), clock=lambda: 0.0)
     listener(Notice("unheard"))
-
-
-@pytest.mark.parametrize("event", [HostSilent("vm1", 12.0), HostBack("vm1", 30.0)])
-def test_hosts_of_events_are_named(event: Event) -> None:
-    """Which host is silent, or back, is a field of its own."""
-    assert event_record(event)["host"] == "vm1"
