@@ -31,15 +31,6 @@ def test_the_states_of_all_runs_are_listed(layout: Layout) -> None:
     assert [str(note.state) for note in notes.values()] == ["finished", "planned"]
 
 
-def test_tables_follow_the_journal(layout: Layout) -> None:
-    """What finishes after tables were written is in the next frame."""
-    assert set(volbench.open_campaign(layout.root).summary()["run"]) == {"001-mix-r1"}
-    assert (layout.tables / "summary.parquet").exists()
-    finish(layout, "002-mix-r2")
-    again = volbench.open_campaign(layout.root).summary()
-    assert set(again["run"]) == {"001-mix-r1", "002-mix-r2"}
-
-
 def test_only_the_requested_frames_are_read(layout: Layout) -> None:
     """The summary of a thousand campaigns does not need their series."""
     whole = volbench.open_campaign(layout.root).summary()

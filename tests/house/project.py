@@ -17,11 +17,4 @@ SCRIPTS = (
     ".ci/run",
 )
 # Folders that import the core; neither the core nor another extension imports them
-EXTENSIONS = {
-    "kubernetes",
-    "catalogue",
-    "importer",
-    "lab",
-    "monitoring",
-    "watching",
-}
+EXTENSIONS = {"kubernetes", "catalogue", "importer", "lab", "monitoring", "watching"}

@@ -204,7 +204,7 @@ def test_a_package_of_its_own_extends_volbench(installed: Path, tmp_path: Path) 
 
 # Texts that have the name of an extension with another meaning
 OTHER_MEANINGS = {
-    ("analyse/bottleneck/volume_context.py", "kubernetes"),  # what systemd calls a container
+    ("analyse/bottleneck/volume_context.py", "kubernetes")  # what systemd calls a container
 }
 
 

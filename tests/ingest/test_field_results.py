@@ -42,12 +42,7 @@ def run_of(layout: Layout, case: str, *, name: str, sample_s: float) -> Run:
     volume = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")
     section = Section(name=name, options=OPTIONS)
     return Run(
-        id=f"{case}-r1",
-        profile="p",
-        job="a",
-        volume=volume,
-        sections=(section,),
-        sample_s=sample_s,
+        id=f"{case}-r1", profile="p", job="a", volume=volume, sections=(section,), sample_s=sample_s
     )
 
 

@@ -40,14 +40,6 @@ def run(*arguments: str | Path) -> Result:
     )
 
 
-def test_runs_must_be_steady(results: Path) -> None:
-    """Runs without a series were not shown to be steady: nothing is counted unasked."""
-    done = run("price", results, *KAMATERA)
-    assert isinstance(done.exception, InputError)
-    assert "runs was steady" in str(done.exception)
-    assert "--unsteady" in done.exception.hint
-
-
 def test_no_price_is_of_an_invalid_result(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What a finding rejects is left out, and a note says so."""
     plain = Dataset.frame

@@ -95,14 +95,6 @@ def test_jobs_behind_a_stonewall_are_runs_of_their_own(
     assert [job.rsplit("-", 1)[1] for job in rows["job"]] == ["first", "second"]
 
 
-@pytest.mark.parametrize("version", sorted(path.name for path in CASES.glob("fio-*")))
-def test_several_documents_are_one_result(
-    taken: tuple[ImportReport, CampaignData], version: str
-) -> None:
-    """With ``--status-interval`` the last document counts."""
-    assert len(rows_of(taken, f"{version}/status-interval")) == 1
-
-
 def test_options_equal_those_reported_by_fio(taken: tuple[ImportReport, CampaignData]) -> None:
     """Options become columns, defaults hold where the rest is told, and nothing is made up."""
     row = rows_of(taken, "fio-3.33/randrw-jsonplus").iloc[0]
@@ -150,14 +142,6 @@ def test_logs_of_a_result_without_options_are_found(
     series = opened.series()
     mine = series[(series["run"] == run) & (series["direction"] == "read")]
     assert mine["iops"].mean() == pytest.approx(400, rel=0.1)
-
-
-def test_numjobs_in_series_are_added_up(taken: tuple[ImportReport, CampaignData]) -> None:
-    """Three numjobs of 300 IOPS are 900."""
-    _, opened = taken
-    run = rows_of(taken, "fio-3.33/logs-numjobs")["run"][0]
-    series = opened.series()
-    assert series[series["run"] == run]["iops"].tolist() == pytest.approx([900] * 3, rel=0.05)
 
 
 def test_sources_are_recorded_and_unchanged(taken: tuple[ImportReport, CampaignData]) -> None:

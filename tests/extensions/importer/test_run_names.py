@@ -76,15 +76,6 @@ def test_only_names_with_a_repeat_number_are_repeats(tmp_path: Path) -> None:
     assert len({job for _, job, _ in found}) == 2
 
 
-def test_equal_results_without_a_repeat_number_are_kept_separate(tmp_path: Path) -> None:
-    """Nobody said that two equal files are repeats, so they are two jobs."""
-    put(tmp_path / "a" / "fio.json", RANDREAD)
-    put(tmp_path / "b" / "fio.json", RANDREAD)
-    intake, opened = take(tmp_path / "a", tmp_path / "b", into=tmp_path / "c")
-    assert [run.run.job for run in intake.runs] == ["a", "b"]
-    assert opened.summary()["repeat"].tolist() == [1, 1]
-
-
 @pytest.mark.parametrize(
     ("path", "rest", "number"),
     [
@@ -142,14 +133,6 @@ def test_results_under_different_labels_are_not_repeats(tmp_path: Path) -> None:
     put(tmp_path / "in" / "gp3" / "run-2.json", RANDREAD)
     found = jobs_of(source=tmp_path / "in", into=tmp_path / "c", pattern="{volume_type}")
     assert found == [("unknown", "FIOJOB-gp2", 1), ("unknown", "FIOJOB-gp3", 1)]
-
-
-def test_repeats_and_jobs_are_read_with_a_pattern(tmp_path: Path) -> None:
-    """{repeat} and {job} are no labels."""
-    for number in (1, 2):
-        put(tmp_path / "in" / "reads" / f"{number}.json", RANDREAD)
-    found = jobs_of(source=tmp_path / "in", into=tmp_path / "c", pattern="{job}/{repeat}")
-    assert found == [("unknown", "reads", 1), ("unknown", "reads", 2)]
 
 
 def test_the_pattern_names_the_job_whatever_differs(tmp_path: Path) -> None:
@@ -244,12 +227,7 @@ def test_odd_labels_are_refused(texts: tuple[str, ...]) -> None:
 
 def test_hosts_that_differ_never_share_a_name() -> None:
     """Also where odd letters fall away."""
-    assert assign_host_names(["a b", "a:b", "", "a b"]) == [
-        "a-b",
-        "a-b-2",
-        "unknown",
-        "a-b",
-    ]
+    assert assign_host_names(["a b", "a:b", "", "a b"]) == ["a-b", "a-b-2", "unknown", "a-b"]
 
 
 def test_results_keep_their_folder_of_origin(tmp_path: Path) -> None:
@@ -263,15 +241,3 @@ def test_results_keep_their_folder_of_origin(tmp_path: Path) -> None:
         "hdd-a": "in/hdd",
         "ssd-a": "in/ssd",
     }
-
-
-def test_renamed_jobs_are_announced(tmp_path: Path) -> None:
-    """Who looks for the name that fio printed must find it."""
-    put(tmp_path / "in" / "gp2" / "fio.json", RANDREAD)
-    put(tmp_path / "in" / "gp3" / "fio.json", RANDREAD)
-    put(tmp_path / "in" / "b.json", JSON)
-    imported, _ = take(tmp_path / "in", into=tmp_path / "c")
-    [remark] = [each.message for each in imported.remarks if "renamed" in each.message]
-    assert remark.startswith("jobs were renamed for valid, unique names: 'FIOJOB' in ")
-    assert remark.endswith("gp3/fio.json is 'gp3'")
-    assert "'mix'" not in remark

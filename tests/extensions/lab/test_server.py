@@ -199,12 +199,7 @@ def test_restored_volume_holds_data(name: str, tmp_path: Path, *, holds_data: bo
 @pytest.mark.root
 @pytest.mark.parametrize(
     ("owner", "mode", "name"),
-    [
-        (4711, 0o755, "lab/deep"),
-        (0, 0o777, "lab"),
-        (0, 0o1777, "lab"),
-        (0, 0o1777, "lab/deep"),
-    ],
+    [(4711, 0o755, "lab/deep"), (0, 0o777, "lab"), (0, 0o1777, "lab"), (0, 0o1777, "lab/deep")],
 )
 def test_root_serves_in_no_folder_that_others_write_to(
     cold: Scenario, tmp_path: Path, owner: int, mode: int, name: str

@@ -31,14 +31,6 @@ def test_parameters_survive_json() -> None:
     assert DiskParameters.from_json(reported.to_json()) == reported
 
 
-def test_latency_determines_the_rate_at_queue_depth_one() -> None:
-    """One request at a time: 1 / latency."""
-    disk = Disk(parameters(write=ServiceParameters(0.0025)))
-    answers = keep_busy(disk, until_s=10)
-    assert rate(answers, 0, 10) == pytest.approx(400, rel=0.001)
-    assert all(answer.latency_s == pytest.approx(0.0025) for answer in answers)
-
-
 def test_large_requests_take_longer() -> None:
     """Bytes cost time by the speed of the stream: 2.42 ms and 128 KiB at 50.8 MB/s are 5 ms."""
     service = ServiceParameters(0.00242, stream_bytes_per_s=50.8e6)
@@ -105,14 +97,6 @@ def test_a_limit_gives_no_credit_for_idle_time() -> None:
     done = [disk.write(3600.0, 0, 4 * KIB) for _ in range(1000)]
     assert done[-1] == pytest.approx(3601, abs=0.005)
     assert sum(at < 3600.005 for at in done) < 10
-
-
-def test_credits_run_out_at_the_predicted_time() -> None:
-    """12,000 credits at 1,500 IOPS and a baseline of 300 last 10 seconds."""
-    buckets = (BucketParameters(1500.0), BucketParameters(300.0, 12000.0))
-    answers = keep_busy(Disk(parameters(request_buckets=buckets)), until_s=20, depth=16)
-    assert rate(answers, 0, 9.9) == pytest.approx(1500, rel=0.003)
-    assert rate(answers, 10.1, 20) == pytest.approx(300, rel=0.003)
 
 
 def test_credits_come_back() -> None:

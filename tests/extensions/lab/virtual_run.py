@@ -70,21 +70,13 @@ class VirtualVolume:
         span = Span(begin_s, begin_utc_s, elapsed_s)
         files = {
             "fio.json": render_json(
-                name,
-                jobs,
-                workload,
-                {"global": options, "job": own},
-                span=span,
+                name, jobs, workload, {"global": options, "job": own}, span=span
             ),
             "stderr": "",
         }
         for number, requests in enumerate(jobs if sample_s else (), start=1):
             files |= render_logs(
-                number,
-                requests,
-                block_bytes=workload.block_bytes,
-                window_s=sample_s,
-                span=span,
+                number, requests, block_bytes=workload.block_bytes, window_s=sample_s, span=span
             )
         if device_sample_s:
             files["device.log"] = _idle_host(begin_utc_s, elapsed_s, device_sample_s)
