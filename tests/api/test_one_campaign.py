@@ -50,18 +50,6 @@ def test_frames_are_read_at_one_moment(layout: Layout) -> None:
     assert [str(note.state) for note in campaign.runs.values()] == ["finished", "finished"]
 
 
-def test_tables_are_derived(layout: Layout) -> None:
-    """Frames from Parquet and from raw files are the same."""
-    first = volbench.open_campaign(layout.root).histogram()
-    cached = volbench.open_campaign(layout.root).histogram()
-    for path in layout.tables.iterdir():
-        path.unlink()
-    rebuilt = volbench.open_campaign(layout.root).histogram()
-    assert len(first) > 0
-    assert first.equals(cached)
-    assert first.equals(rebuilt)
-
-
 def test_a_callers_change_stays_with_the_caller(layout: Layout) -> None:
     """Frames are copies."""
     campaign = volbench.open_campaign(layout.root)

@@ -70,9 +70,14 @@ def offered(rows: pd.DataFrame, prices: Prices = PRICES, *by: str) -> Market:
 SPREAD = (990.0, 1000.0, 1010.0)
 
 
+def spread(flavor: str, factor: float = 1) -> list[tuple[str, float]]:
+    """Return three repeats around 1,000 IOPS."""
+    return [(flavor, factor * iops) for iops in SPREAD]
+
+
 def test_cost_of_steady_performance() -> None:
     """10 a month for 1,000 IOPS of 4 KiB on 100 GiB, by hand."""
-    (offer,) = offered(runs(*(("a", iops) for iops in SPREAD))).offers
+    (offer,) = offered(runs(*spread("a"))).offers
     assert (offer.name, offer.family, offer.monthly) == ("a", "x", (10, 10))
     assert offer.cost_per_1000_iops.estimate == pytest.approx(10, rel=1e-3)
     assert offer.cost_per_100_mb_per_s.estimate == pytest.approx(10 * 100 / 4.096, rel=1e-3)
@@ -87,9 +92,9 @@ def test_ranks_mark_volumes_that_cannot_be_distinguished() -> None:
     """A and C cost 10 for 1,000 IOPS, B costs 20: two firsts and a third."""
     found = offered(
         runs(
-            *(("a", iops) for iops in SPREAD),
-            *(("b", iops) for iops in SPREAD),
-            *(("c", 4 * iops) for iops in SPREAD),
+            *spread("a"),
+            *spread("b"),
+            *spread("c", 4),
         )
     )
     by_name = {offer.name: offer for offer in found.offers}
@@ -109,9 +114,9 @@ def test_the_frontier_marks_volumes_not_significantly_faster() -> None:
     """B costs twice as much as A and is a hair faster, which noise may be; C is faster."""
     found = offered(
         runs(
-            *(("a", iops) for iops in SPREAD),
-            *(("b", 1.0001 * iops) for iops in SPREAD),
-            *(("c", 4 * iops) for iops in SPREAD),
+            *spread("a"),
+            *spread("b", 1.0001),
+            *spread("c", 4),
         )
     )
     by_name = {offer.name: offer for offer in found.offers}
@@ -135,8 +140,8 @@ def test_jobs_are_ranked_separately() -> None:
     """Who is cheap for small reads may be dear for large ones."""
     rows = pd.concat(
         [
-            runs(*(("a", iops) for iops in SPREAD), *(("b", iops) for iops in SPREAD), job="r"),
-            runs(*(("a", iops) for iops in SPREAD), *(("b", 9 * i) for i in SPREAD), job="w"),
+            runs(*spread("a"), *spread("b"), job="r"),
+            runs(*spread("a"), *spread("b", 9), job="w"),
         ],
         ignore_index=True,
     )
@@ -152,9 +157,7 @@ def test_jobs_are_ranked_separately() -> None:
 
 def test_families_are_compared() -> None:
     """Flavors of one family are one offer, whose cost is a range."""
-    rows = runs(
-        *(("a", i) for i in SPREAD), *(("b", i) for i in SPREAD), *(("d", i) for i in SPREAD)
-    )
+    rows = runs(*spread("a"), *spread("b"), *spread("d"))
     found = {offer.name: offer for offer in offered(rows, PRICES, "family").offers}
     assert found["x"].monthly == (10, 20)
     assert found["x"].volumes == 2
@@ -163,7 +166,7 @@ def test_families_are_compared() -> None:
 
 def test_volumes_without_a_price_are_kept_and_reported() -> None:
     """A flavor that the file does not know keeps its speed, without cost or rank."""
-    rows = runs(*(("a", iops) for iops in SPREAD), *(("z", iops) for iops in SPREAD))
+    rows = runs(*spread("a"), *spread("z"))
     found = offered(rows)
     last = found.offers[-1]
     assert (last.name, last.rank) == ("z", None)

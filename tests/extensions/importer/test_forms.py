@@ -100,9 +100,6 @@ def test_the_same_job_run_twice_is_two_results() -> None:
     assert len(find_results(JSON + json.dumps(later, indent=1)).results) == 2
 
 
-NOISE = b'\x8f\0\x1b{\xfe\x02"\x00:'  # not UTF-8
-
-
 def _overwritten(text: str, damage: bytes) -> bytes:
     """Return a text with damage from byte 2001 on."""
     content = text.encode()

@@ -110,15 +110,6 @@ def test_credits_come_back() -> None:
     assert len(later) / (later[-1] - later[0]) == pytest.approx(300, rel=0.01)
 
 
-def test_bandwidth_credits_run_out() -> None:
-    """60 MB of credits at 40 MB/s over a baseline of 10 MB/s last 2 seconds."""
-    buckets = (BucketParameters(40e6), BucketParameters(10e6, 60e6))
-    disk = Disk(parameters(byte_buckets=buckets))
-    answers = keep_busy(disk, until_s=6, depth=8, length=64 * KIB)
-    assert rate(answers, 0, 1.9) * 64 * KIB == pytest.approx(40e6, rel=0.01)
-    assert rate(answers, 2.1, 6) * 64 * KIB == pytest.approx(10e6, rel=0.01)
-
-
 def test_only_the_first_write_of_a_block_is_slow() -> None:
     """The first write of a block pays, later ones and its neighbours in the block do not."""
     disk = Disk(parameters(first_write_s=0.04))
@@ -197,16 +188,6 @@ def test_extents_list_the_written_blocks() -> None:
         (64 * KIB, 128 * KIB, True),
         (192 * KIB, 832 * KIB, False),
     ]
-
-
-def test_cache_drains_at_its_speed_when_full() -> None:
-    """2,500 writes a second fill 32 MiB in 5.46 s, then the disk behind it sets the pace."""
-    cache = CacheParameters(32 * MIB, 4.096e6, 0.0002)
-    disk = Disk(parameters(cache=cache, request_buckets=(BucketParameters(2500.0),)))
-    answers = keep_busy(disk, until_s=12, depth=16)
-    full_s = 32 * MIB / (2500 * 4096 - 4.096e6)
-    assert rate(answers, 0, full_s - 0.05) == pytest.approx(2500, rel=0.005)
-    assert rate(answers, full_s + 0.05, 12) == pytest.approx(1000, rel=0.005)
 
 
 def test_a_stalled_cache_accepts_no_writes_until_it_has_room() -> None:

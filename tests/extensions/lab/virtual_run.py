@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from tests.extensions.lab.virtual_client import run_clients, workload_of
 from tests.extensions.lab.virtual_fio_output import Span, render_json, render_logs
@@ -82,15 +81,6 @@ class VirtualVolume:
             files["device.log"] = _idle_host(begin_utc_s, elapsed_s, device_sample_s)
         self._now_s += elapsed_s + _BETWEEN_RUNS_S
         return VirtualRun(files, begin_utc_s, span.end_utc_s)
-
-
-def simulate(scenario: Scenario, options: Mapping[str, str], folder: Path) -> VirtualRun:
-    """Write the raw files of one run on a new volume into a folder."""
-    done = VirtualVolume(scenario).run(options)
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in done.files.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    return done
 
 
 def _idle_host(begin_utc_s: float, elapsed_s: float, interval_s: float) -> str:
