@@ -21,9 +21,8 @@ from volbench.errors import OutputError
 from volbench.extensions.importer.import_campaign import ImportReport
 from volbench.fio.results.embedded_results import find_results
 
+Taken = tuple[ImportReport, CampaignData]
 HOSTS = ("127.0.0.2", "127.0.0.3")
-
-
 Raw = dict[str, Any]
 
 
@@ -50,11 +49,11 @@ def records(frame: pd.DataFrame) -> list[Raw]:
 
 
 @pytest.fixture(name="taken", scope="module")
-def _taken(tmp_path_factory: pytest.TempPathFactory) -> tuple[ImportReport, CampaignData]:
+def _taken(tmp_path_factory: pytest.TempPathFactory) -> Taken:
     return take(CLIENTS, into=tmp_path_factory.mktemp("clients") / "campaign")
 
 
-def test_each_client_is_a_host(taken: tuple[ImportReport, CampaignData]) -> None:
+def test_each_client_is_a_host(taken: Taken) -> None:
     """Its numbers are those of its own entries; host, port, job and group tell them."""
     _, opened = taken
     rows = records(opened.summary())
@@ -80,7 +79,7 @@ def test_each_client_is_a_host(taken: tuple[ImportReport, CampaignData]) -> None
     assert parts == {(host, 8771, group) for host in HOSTS for group in (0, 1)}
 
 
-def test_clients_of_one_job_are_one_step(taken: tuple[ImportReport, CampaignData]) -> None:
+def test_clients_of_one_job_are_one_step(taken: Taken) -> None:
     """Totals are over the time in which all ran; a stonewall parts them."""
     _, opened = taken
     rows = records(opened.summary())
@@ -93,9 +92,7 @@ def test_clients_of_one_job_are_one_step(taken: tuple[ImportReport, CampaignData
         assert 1.8 < total["overlap_s"] < 2
 
 
-def test_logs_of_clients_are_reported_by_their_names(
-    taken: tuple[ImportReport, CampaignData],
-) -> None:
+def test_logs_of_clients_are_reported_by_their_names(taken: Taken) -> None:
     """The host stands behind the name; the first job's numjobs are logs 1 and 2."""
     report, opened = taken
     assert (report.logs, report.remarks) == (30, ())

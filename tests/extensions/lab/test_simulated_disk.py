@@ -275,13 +275,6 @@ def test_overhead_of_the_server_is_taken_out(depth: int) -> None:
     assert rate(answers, 0, 10) == pytest.approx(400 * depth, rel=0.002)
 
 
-def test_think_time_of_a_client_is_not_overhead() -> None:
-    """Pauses of 5 ms are the client's own and lower the rate."""
-    disk = Disk(parameters(write=ServiceParameters(0.0025)), pacer=Pacer())
-    answers = keep_busy(disk, until_s=10, overhead=lambda: 0.005)
-    assert rate(answers, 0, 10) == pytest.approx(1 / 0.0075, rel=0.002)
-
-
 @pytest.mark.parametrize(("pause_s", "rate_per_s"), [(0.0009, 400), (0.0011, 1 / 0.0036)])
 def test_a_delay_of_a_millisecond_is_overhead(pause_s: float, rate_per_s: float) -> None:
     """A request that follows its answer that soon would have come at once on a real volume."""
