@@ -84,12 +84,7 @@ def test_volume_types_apply_only_inside_their_block(tmp_path: Path) -> None:
         ("base: 10MB/s", "base: 10Mb/s", ":8:24: types.fast.bandwidth.0.base", "ambiguous"),
         ("iops: 50", "note: none", ":9:3: types.small", "has no limit"),
         ("iops: 50", "iops: 50, burst_duration: 1h", ":9:3: types.small", "has no effect without"),
-        (
-            "tiers: [small]",
-            "tiers: [fast]",
-            ":10:19: types.sized.tiers.0",
-            "'fast' is not a fixed-size type",
-        ),
+        ("[small]", "[fast]", ":10:19: types.sized.tiers.0", "'fast' is not a fixed-size type"),
         ("{size: 2g,", "{size: 2g, sizes: {min: 1g, max: 2g},", ":9:28: types.small", "either"),
         ("{size: 2g, iops: 50}", "{iops: 50}", ":9:3: types.small", "no size"),
     ],

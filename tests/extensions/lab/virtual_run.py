@@ -1,8 +1,4 @@
-"""Runs on a simulated volume in virtual time, with the raw files that a real run leaves.
-
-A test of verdicts or findings needs no server, no fio and no waiting: the disk computes when each
-request completes, and fio's output is written from that.
-"""
+"""Runs on a simulated volume in virtual time, with the raw files that a real run leaves."""
 
 from __future__ import annotations
 
