@@ -79,15 +79,13 @@ def test_datasets_are_compared(results: Path) -> None:
 
 
 def test_the_repr_of_a_dataset_describes_its_contents(results: Path) -> None:
-    """Number and names of the campaigns, finished runs, the condition; and it has a series."""
+    """Number and names of the campaigns, finished runs, the condition."""
     dataset = volbench.open_campaigns(results, where="rw==randread")
     finished = sum(note.state is RunState.FINISHED for note in dataset.runs.values())
     assert repr(dataset) == (
         f"<Dataset of 2 campaigns (c, first): {finished} of {len(dataset.runs)} runs finished, "
         "where rw==randread>"
     )
-    single = volbench.open_campaigns(results / "c")
-    assert single.series().equals(volbench.open_campaign(results / "c").series())
 
 
 def test_a_folder_without_campaigns_is_reported(tmp_path: Path) -> None:

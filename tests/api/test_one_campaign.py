@@ -31,15 +31,6 @@ def test_the_states_of_all_runs_are_listed(layout: Layout) -> None:
     assert [str(note.state) for note in notes.values()] == ["finished", "planned"]
 
 
-def test_tables_follow_the_journal(layout: Layout) -> None:
-    """What finishes after tables were written is in the next frame."""
-    assert set(volbench.open_campaign(layout.root).summary()["run"]) == {"001-mix-r1"}
-    assert (layout.tables / "summary.parquet").exists()
-    finish(layout, "002-mix-r2")
-    again = volbench.open_campaign(layout.root).summary()
-    assert set(again["run"]) == {"001-mix-r1", "002-mix-r2"}
-
-
 def test_only_the_requested_frames_are_read(layout: Layout) -> None:
     """The summary of a thousand campaigns does not need their series."""
     whole = volbench.open_campaign(layout.root).summary()
@@ -57,18 +48,6 @@ def test_frames_are_read_at_one_moment(layout: Layout) -> None:
     assert set(campaign.histogram()["run"]) == both
     assert set(campaign.summary()["run"]) == both
     assert [str(note.state) for note in campaign.runs.values()] == ["finished", "finished"]
-
-
-def test_tables_are_derived(layout: Layout) -> None:
-    """Frames from Parquet and from raw files are the same."""
-    first = volbench.open_campaign(layout.root).histogram()
-    cached = volbench.open_campaign(layout.root).histogram()
-    for path in layout.tables.iterdir():
-        path.unlink()
-    rebuilt = volbench.open_campaign(layout.root).histogram()
-    assert len(first) > 0
-    assert first.equals(cached)
-    assert first.equals(rebuilt)
 
 
 def test_a_callers_change_stays_with_the_caller(layout: Layout) -> None:

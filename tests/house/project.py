@@ -1,27 +1,26 @@
-"""Names of the scripts and extensions of the project."""
+"""Names of the scripts and extensions of the project, and programs that are run for a check."""
 
 from __future__ import annotations
 
+import subprocess
+from typing import Any
+
 SCRIPTS = (
-    "scripts/setup",
-    "scripts/lock",
-    "scripts/get-prometheus",
-    "scripts/cluster-build",
-    "scripts/cluster-start",
-    "scripts/test",
-    "scripts/demo",
-    "scripts/docs",
-    "scripts/torture",
-    "scripts/test-systems",
-    "scripts/build-image",
-    ".ci/run",
+    *("scripts/setup", "scripts/lock", "scripts/get-prometheus", "scripts/cluster-build"),
+    *("scripts/cluster-start", "scripts/test", "scripts/demo", "scripts/docs"),
+    *("scripts/torture", "scripts/test-systems", "scripts/build-image", ".ci/run"),
 )
 # Folders that import the core; neither the core nor another extension imports them
-EXTENSIONS = {
-    "kubernetes",
-    "catalogue",
-    "importer",
-    "lab",
-    "monitoring",
-    "watching",
-}
+EXTENSIONS = {"kubernetes", "catalogue", "importer", "lab", "monitoring", "watching"}
+
+
+def run(
+    *command: object,
+    check: bool = False,
+    **options: Any,  # noqa: ANN401 - those of subprocess.run
+) -> subprocess.CompletedProcess[str]:
+    """Run a program, and keep what it prints."""
+    done: subprocess.CompletedProcess[str] = subprocess.run(
+        [*map(str, command)], check=check, capture_output=True, text=True, **options
+    )
+    return done

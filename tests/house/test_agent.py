@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import ast
-import subprocess
 import sys
 from pathlib import Path
+
+from tests.house.project import run
 
 AGENT = "volbench.execute.agent"
 
@@ -13,12 +14,8 @@ AGENT = "volbench.execute.agent"
 def test_the_agent_runs_on_python_3_6(root: Path) -> None:
     """No module of the agent uses syntax or a function that is newer than Python 3.6."""
     folder = root / "src" / "volbench" / "execute" / "agent"
-    done = subprocess.run(
-        [Path(sys.executable).with_name("vermin"), "--target=3.6-", "--violations", str(folder)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    vermin = Path(sys.executable).with_name("vermin")
+    done = run(vermin, "--target=3.6-", "--violations", folder)
     assert list(folder.glob("*.py"))
     assert done.returncode == 0, done.stdout
 

@@ -6,13 +6,13 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
 from tests.finished_campaign import half_finished
+from tests.house.project import run
 
 pytestmark = pytest.mark.slow
 
@@ -43,24 +43,15 @@ class Changed:
                 shutil.copytree(source, folder / part, ignore=ignored)
         text = (root / "docs" / "contributing" / f"{page}.md").read_text(encoding="utf-8")
         (diff,) = re.findall(r"```diff\n(.*?)```", text, re.DOTALL)
-        subprocess.run(
-            ["git", "apply", "-"], cwd=folder, input=diff, text=True, check=True, timeout=60
-        )
+        run("git", "apply", "-", cwd=folder, input=diff, check=True, timeout=60)
 
     def run(self, *arguments: str, path: Path | None = None) -> str:
         """Return what a module of Python prints with the changed source."""
         environment = os.environ | {"PYTHONPATH": str(self.folder / "src")}
         if path is not None:
             environment["PATH"] = f"{path}:{environment['PATH']}"
-        done = subprocess.run(
-            [sys.executable, "-m", *arguments],
-            cwd=self.folder,
-            env=environment,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=300,
-        )
+        command = (sys.executable, "-m", *arguments)
+        done = run(*command, cwd=self.folder, env=environment, timeout=300)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 

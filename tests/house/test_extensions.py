@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.finished_campaign import half_finished
-from tests.house.project import EXTENSIONS
+from tests.house.project import EXTENSIONS, run
 from volbench.extension import extensions, load
 
 ROOT = Path(__file__).parents[2]
@@ -51,14 +51,8 @@ def python(
     core: Path, *arguments: object, cwd: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
     """Run Python with the package that has no extensions."""
-    return subprocess.run(
-        [sys.executable, *map(str, arguments)],
-        env={**os.environ, "PYTHONPATH": str(core / "src")},
-        cwd=cwd or core,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    environment = {**os.environ, "PYTHONPATH": str(core / "src")}
+    return run(sys.executable, *arguments, env=environment, cwd=cwd or core)
 
 
 def test_the_core_imports_without_extensions(core: Path) -> None:
@@ -181,14 +175,8 @@ def test_a_package_of_its_own_extends_volbench(installed: Path, tmp_path: Path) 
     half_finished(tmp_path / "results")
 
     def volbench(*arguments: str, path: Path = installed) -> str:
-        done = subprocess.run(
-            [sys.executable, "-m", "volbench", *arguments],
-            env={**os.environ, "PYTHONPATH": str(path)},
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        environment = {**os.environ, "PYTHONPATH": str(path)}
+        done = run(sys.executable, "-m", "volbench", *arguments, env=environment, cwd=tmp_path)
         return done.stdout + done.stderr
 
     assert "Print pages a second." in volbench("--help")
@@ -204,7 +192,7 @@ def test_a_package_of_its_own_extends_volbench(installed: Path, tmp_path: Path) 
 
 # Texts that have the name of an extension with another meaning
 OTHER_MEANINGS = {
-    ("analyse/bottleneck/volume_context.py", "kubernetes"),  # what systemd calls a container
+    ("analyse/bottleneck/volume_context.py", "kubernetes")  # what systemd calls a container
 }
 
 

@@ -15,17 +15,8 @@ ORDER = {"--sort", "--raw"}
 WITH_ORDER = {"show", "export"}
 WITHOUT_TABLE = {
     # They print no table: a schema, a file, a sentence, or what a controller says.
-    "k8s fetch",
-    "k8s reap",
-    "k8s render",
-    "k8s submit",
-    "lab schema",
-    "lab up",
-    "profile check",
-    "profile import",
-    "profile render",
-    "profile schema",
-    "report",
+    *("k8s fetch", "k8s reap", "k8s render", "k8s submit", "lab schema", "lab up"),
+    *("profile check", "profile import", "profile render", "profile schema", "report"),
 }
 WITH_SOME = {
     "export": {"--wide"},  # every column has its full width in a file

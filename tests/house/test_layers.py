@@ -12,18 +12,11 @@ import pytest
 # makes results (engine) and what shows them (present) do not know each other.
 FLOORS = {
     "errors": 0,
-    "units": 1,
-    "extension": 1,
-    "extras": 1,
+    **dict.fromkeys(("units", "extension", "extras"), 1),
     "model": 2,
-    "plan": 3,
-    "fio": 3,
-    "execute": 3,
-    "store": 3,
-    "analyse": 3,
+    **dict.fromkeys(("plan", "fio", "execute", "store", "analyse"), 3),
     "ingest": 4,
-    "engine": 5,
-    "present": 5,
+    **dict.fromkeys(("engine", "present"), 5),
     "api": 6,
     "cli": 7,
     "__main__": 8,
@@ -96,7 +89,7 @@ def test_a_breach_is_found() -> None:
         "volbench.engine.guard.run_guard": "from volbench.present.formatting import percent",
         "volbench.magic": "",
     }
-    assert breaches({name: ast.parse(text) for name, text in made_up.items()}) == [
+    assert breaches(parsed(made_up)) == [
         "volbench.model.campaign.planned_run imports volbench.engine.run.run_once",
         "volbench.fio.jobs.render_job imports volbench.store",
         "volbench.plan.profile.load_profile imports volbench.fio.jobs.option_table",
@@ -118,7 +111,12 @@ def test_downward_imports_are_allowed() -> None:
         "volbench.store.layout": "from volbench import __version__",
         "volbench.extensions.lab.server": "from volbench.cli.options import flag",
     }
-    assert breaches({name: ast.parse(text) for name, text in made_up.items()}) == []
+    assert breaches(parsed(made_up)) == []
+
+
+def parsed(texts: Mapping[str, str]) -> dict[str, ast.Module]:
+    """Return made-up modules as the source is read."""
+    return {name: ast.parse(text) for name, text in texts.items()}
 
 
 def import_graph(sources: Mapping[str, ast.Module]) -> dict[str, set[str]]:
@@ -146,9 +144,7 @@ def test_an_import_cycle_is_found() -> None:
         "volbench.fio.version": "from volbench.fio import reader",
     }
     with pytest.raises(CycleError):
-        TopologicalSorter(
-            import_graph({name: ast.parse(text) for name, text in made_up.items()})
-        ).prepare()
+        TopologicalSorter(import_graph(parsed(made_up))).prepare()
 
 
 def folder_graph(sources: Mapping[str, ast.Module]) -> dict[str, set[str]]:
@@ -191,6 +187,4 @@ def test_a_cycle_of_folders_is_found() -> None:
         "volbench.fio.logs.section_logs": "from volbench.fio.jobs.option_table import table",
     }
     with pytest.raises(CycleError):
-        TopologicalSorter(
-            folder_graph({name: ast.parse(text) for name, text in made_up.items()})
-        ).prepare()
+        TopologicalSorter(folder_graph(parsed(made_up))).prepare()

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.house.project import run
+
 LEAKS = {
     "environment": "os.environ['VOLBENCH_LEAK'] = '1'",
     "changed": "os.environ['PATH'] += ':/nowhere'",
@@ -23,11 +25,9 @@ def run_test(root: Path, folder: Path, body: str) -> subprocess.CompletedProcess
     (folder / "conftest.py").write_text(conftest, encoding="utf-8")
     test = f"import os\n\ndef test_it(monkeypatch):\n    {body}\n"
     (folder / "test_it.py").write_text(test, encoding="utf-8")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(folder)]
+    command = (sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", folder)
     environment = {**os.environ, "PYTHONPATH": str(root)}  # where the conftest finds its helpers
-    return subprocess.run(
-        command, check=False, capture_output=True, text=True, cwd=folder, env=environment
-    )
+    return run(*command, cwd=folder, env=environment)
 
 
 @pytest.mark.parametrize("body", LEAKS.values(), ids=LEAKS.keys())

@@ -9,21 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from tests.house.project import run
 from volbench.cli.main import VERBS
 
 HEAVY = {
-    "jinja2",
-    "kubernetes",
-    "matplotlib",
-    "numpy",
-    "openpyxl",
-    "pandas",
-    "paramiko",
-    "pyarrow",
-    "pydantic",
-    "rich",
-    "ruamel",
-    "scipy",
+    *("jinja2", "kubernetes", "matplotlib", "numpy", "openpyxl", "pandas"),
+    *("paramiko", "pyarrow", "pydantic", "rich", "ruamel", "scipy"),
 }
 ROWS = {"numpy", "pyarrow", "pydantic"}
 FRAMES = ROWS | {"pandas"}
@@ -71,12 +62,7 @@ for code in {codes!r}:
 
 def heavy_after(*codes: str) -> list[set[str]]:
     """Return the heavy libraries that a new process holds after running each code."""
-    done = subprocess.run(
-        [sys.executable, "-c", WATCHED.format(codes=codes)],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+    done = run(sys.executable, "-c", WATCHED.format(codes=codes), check=True)
     modules = [ast.literal_eval(line) for line in done.stderr.splitlines() if line[:2] == "['"]
     assert len(modules) == len(codes), done.stderr
     return [HEAVY & {name.partition(".")[0] for name in names} for names in modules]
@@ -97,12 +83,7 @@ main({arguments!r})
 
 def heavy_at_starts(arguments: list[str]) -> list[set[str]]:
     """Return the heavy libraries that a command holds at each start of a process beside it."""
-    done = subprocess.run(
-        [sys.executable, "-c", STARTS.format(arguments=arguments)],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
+    done = run(sys.executable, "-c", STARTS.format(arguments=arguments), check=True)
     lines = (line.partition("at a start ")[2] for line in done.stderr.splitlines())
     return [
         HEAVY & {name.partition(".")[0] for name in ast.literal_eval(line)}
@@ -119,12 +100,8 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     (root / "hosts.yaml").write_text("hosts:\n  here: {address: 127.0.0.1}\n")
     (root / "p.yaml").write_text("name: p\nsample: 0\njobs:\n  a: {rw: write, size: 1m}\n")
     on = ["--on", str(root / "folder"), "--output", str(root / "out")]
-    subprocess.run(
-        [sys.executable, "-m", "volbench", "run", str(root / "p.yaml"), *on],
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        check=True,
-    )
+    command = (sys.executable, "-m", "volbench", "run", root / "p.yaml", *on)
+    run(*command, stdin=subprocess.DEVNULL, check=True)
     return {
         "folder": str(root / "folder"),
         "inventory": str(root / "hosts.yaml"),

@@ -14,18 +14,8 @@ import volbench
 from volbench import errors
 
 PUBLIC = [
-    "CampaignData",
-    "Chart",
-    "Dataset",
-    "Findings",
-    "Verdicts",
-    "VolbenchError",
-    "__version__",
-    "compare",
-    "open_campaign",
-    "open_campaigns",
-    "run",
-    "trend",
+    *("CampaignData", "Chart", "Dataset", "Findings", "Verdicts", "VolbenchError", "__version__"),
+    *("compare", "open_campaign", "open_campaigns", "run", "trend"),
 ]
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from tests.house.project import run
 from tests.labelled_campaigns import CASES, HOSTS, make
 
 pytestmark = pytest.mark.slow
@@ -40,14 +40,7 @@ def _folder(tmp_path: Path) -> Path:
 def called(folder: Path, program: Sequence[str], arguments: Sequence[str]) -> tuple[int, str]:
     """Return exit code and all that is printed, without programs and without a home."""
     environment = {"PATH": "/nowhere", "HOME": "/dev/null/home", "LC_ALL": "C.UTF-8"}
-    done = subprocess.run(
-        [sys.executable, *program, *arguments],
-        cwd=folder,
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run(sys.executable, *program, *arguments, cwd=folder, env=environment)
     return done.returncode, done.stdout + done.stderr
 
 

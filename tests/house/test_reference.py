@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 import click
 import pytest
 
+from tests.house.project import run
 from volbench.cli.main import cli
 
 
@@ -33,10 +33,9 @@ GENERATED = {"cli", "findings", "frames"}  # Reference pages to search, not to r
 
 def written(root: Path, script: str, *arguments: object) -> str:
     """Return what a script prints, whatever the width of the terminal."""
-    command = [sys.executable, str(root / "scripts" / script), *map(str, arguments)]
+    command = (sys.executable, root / "scripts" / script, *arguments)
     environment = {k: v for k, v in os.environ.items() if k not in {"COLUMNS", "LINES"}}
-    done = subprocess.run(command, check=True, capture_output=True, text=True, env=environment)
-    return done.stdout
+    return run(*command, check=True, env=environment).stdout
 
 
 @pytest.mark.parametrize("page", KEY_TABLES)
@@ -67,10 +66,9 @@ def test_no_page_is_too_long_to_read(root: Path) -> None:
 
 def test_profile_index_is_current(root: Path) -> None:
     """The index of bundled profiles says what the profiles say."""
-    script = root / "scripts" / "make-profile-index"
-    done = subprocess.run([sys.executable, str(script)], check=True, capture_output=True, text=True)
     kept = (root / "profiles" / "index.json").read_text(encoding="utf-8")
-    assert kept == done.stdout, "run: scripts/make-profile-index > profiles/index.json"
+    printed = written(root, "make-profile-index")
+    assert kept == printed, "run: scripts/make-profile-index > profiles/index.json"
 
 
 def test_every_verb_has_help_and_a_place_in_the_page(root: Path) -> None:

@@ -6,14 +6,13 @@ import os
 import re
 import shlex
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 from unittest.mock import Mock
 
 import pytest
 
-from tests.house.project import SCRIPTS
+from tests.house.project import SCRIPTS, run
 from tests.schedule import ModuleScheduling, arrange
 
 QUICK = "not (alone or browser or fleet or kubernetes or nightly or slow) or smoke"
@@ -27,16 +26,14 @@ def test_script_is_strict_and_short(root: Path, name: str) -> None:
     assert os.access(script, os.X_OK)
     assert "\nset -euo pipefail\n" in text
     assert len(text.splitlines()) <= 165
-    subprocess.run(["bash", "-n", str(script)], check=True)
+    run("bash", "-n", script, check=True)
 
 
 def test_setup_refuses_an_unknown_extra(root: Path, tmp_path: Path) -> None:
     """A misspelt argument changes nothing and says how it is used."""
     (tmp_path / "scripts").mkdir()
     shutil.copy(root / "scripts" / "setup", tmp_path / "scripts")
-    done = subprocess.run(
-        [str(tmp_path / "scripts" / "setup"), "devel"], check=False, capture_output=True, text=True
-    )
+    done = run(tmp_path / "scripts" / "setup", "devel")
     assert done.returncode == 2
     assert "usage: scripts/setup [dev | docs]" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["scripts"]
@@ -66,8 +63,7 @@ def calls_of(root: Path, checkout: Path, *arguments: str, fails: str = "") -> li
     ):
         program.write_text(f"#!/bin/sh\n{text}", encoding="utf-8")
         program.chmod(0o755)
-    command = [str(checkout / "scripts" / "test"), *arguments]
-    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    done = run(checkout / "scripts" / "test", *arguments)
     assert done.returncode == bool(fails), done.stderr
     return calls.read_text(encoding="utf-8").splitlines()
 
@@ -88,9 +84,8 @@ def test_setup_installs_what_is_pinned(root: Path, tmp_path: Path, extra: str) -
     (tmp_path / ".ci").mkdir()
     for name in ("scripts/setup", "pyproject.toml", ".ci/requirements.txt"):
         shutil.copy(root / name, tmp_path / name)
-    command = [str(tmp_path / "scripts" / "setup"), *extra.split()]
     for _ in range(2):  # the second call finds everything installed
-        subprocess.run(command, check=True, capture_output=True)
+        run(tmp_path / "scripts" / "setup", *extra.split(), check=True)
     calls = (tmp_path / "calls").read_text(encoding="utf-8").splitlines()
     installs = [call.partition("install ")[2] for call in calls if "pip install" in call]
     installs = [call.removeprefix("-q --disable-pip-version-check ") for call in installs]
@@ -122,16 +117,14 @@ def test_every_marker_belongs_to_a_call(
 ) -> None:
     """One pool of workers runs all tests but those that must run alone, which come last."""
     runs = runs_of(calls_of(root, tmp_path, *arguments))
-    assert [run.rpartition(" -m ")[2] for run in runs] == expressions
+    assert [each.rpartition(" -m ")[2] for each in runs] == expressions
     assert "--dist loadscope --no-loadscope-reorder" in runs[0]
 
 
 def test_folders_are_left_out_by_their_marker(root: Path) -> None:
     """The marker of a folder is there when ``-m`` selects."""
-    argv = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", "not browser"]
-    done = subprocess.run(
-        [*argv, "tests/browser/test_pages.py"], check=False, cwd=root, capture_output=True
-    )
+    argv = (sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", "not browser")
+    done = run(*argv, "tests/browser/test_pages.py", cwd=root)
     assert done.returncode == pytest.ExitCode.NO_TESTS_COLLECTED, done.stdout
 
 
@@ -184,11 +177,11 @@ def test_tests_that_reach_a_changed_file_are_selected(tmp_path: Path, root: Path
 
     def git(*words: str) -> None:
         identity = ("-c", "user.name=t", "-c", "user.email=t@example.com")
-        subprocess.run(["git", *identity, *words], cwd=tmp_path, check=True, capture_output=True)
+        run("git", *identity, *words, cwd=tmp_path, check=True)
 
     def selected(changed: str) -> list[str]:
         (tmp_path / changed).write_text("Z = 2\n", encoding="utf-8")
-        done = subprocess.run([sys.executable, script], check=True, capture_output=True, text=True)
+        done = run(sys.executable, script, check=True)
         git("checkout", "-q", ".")
         return [Path(line).stem.removeprefix("test_") for line in done.stdout.splitlines()]
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import runpy
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import click
 import pytest
 
 from tests.house.project import SCRIPTS
+from tests.house.project import run as program
 from volbench.cli.main import VERBS, cli
 
 
@@ -19,14 +19,9 @@ from volbench.cli.main import VERBS, cli
 def test_the_site_is_built_without_a_broken_link(root: Path, tmp_path: Path) -> None:
     """Every link and anchor of every page is found, and the gallery's pictures are there."""
     assert "scripts/docs" in SCRIPTS
-    done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")],
-        cwd=root,
-        env=os.environ | {"NO_MKDOCS_2_WARNING": "1"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    mkdocs = (sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir")
+    environment = os.environ | {"NO_MKDOCS_2_WARNING": "1"}
+    done = program(*mkdocs, tmp_path / "site", cwd=root, env=environment)
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "site" / "reference" / "python" / "index.html").exists()
     assert "fonts.googleapis.com" not in (tmp_path / "site" / "index.html").read_text("utf-8")

@@ -50,10 +50,7 @@ def test_every_mark_is_known(blocks: list[Block]) -> None:
 
 
 def test_the_tutorial_runs(blocks: list[Block], tmp_path: Path) -> None:
-    """The blocks run in one folder, and leave the campaigns that they name.
-
-    Those of a simulated volume wait for it most of the time, and run beside the others.
-    """
+    """The blocks run in one folder, those of the lab beside the others, and leave campaigns."""
     program = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     environment = os.environ | {"PATH": program, "TMPDIR": str(tmp_path)}
     lab = [block for block in blocks if block.mark in {_BESIDE, _OF_LAB}]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import subprocess
 import sys
 import sysconfig
 import tarfile
@@ -15,14 +14,15 @@ from pathlib import Path
 
 import pytest
 
+from tests.house.project import run
+
 pytestmark = pytest.mark.nightly
 
 
 def build(root: Path, folder: Path) -> Path:
     """Build the source distribution, and the wheel from it; return their folder."""
-    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(root)]
-    environment = os.environ | {"SOURCE_DATE_EPOCH": "1767225600"}
-    subprocess.run(command, check=True, capture_output=True, env=environment)
+    command = (sys.executable, "-m", "build", "--no-isolation", "--outdir", folder, root)
+    run(*command, check=True, env=os.environ | {"SOURCE_DATE_EPOCH": "1767225600"})
     return folder
 
 
@@ -49,8 +49,7 @@ def bench(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     venv.create(place, with_pip=True, symlinks=True)
     python = place / "bin" / "python"
     site = Path(sysconfig.get_path("purelib", vars={"base": str(place)}))
-    install = [str(python), "-m", "pip", "install", "--no-deps", "--no-index", str(wheel)]
-    subprocess.run(install, check=True, capture_output=True)
+    run(python, "-m", "pip", "install", "--no-deps", "--no-index", wheel, check=True)
     (site / "lent.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
     return place / "bin" / "volbench"
 
@@ -100,13 +99,13 @@ def test_a_second_build_gives_the_same_bytes(root: Path, built: Path, tmp_path: 
 
 def test_an_index_accepts_the_distributions(built: Path) -> None:
     """The README renders there and the wheel has nothing that does not belong in one."""
-    files = [str(path) for path in sorted(built.iterdir())]
+    files = sorted(built.iterdir())
     tools = Path(sys.executable).parent
     for command in (
-        [str(tools / "twine"), "check", "--strict", *files],
-        [str(tools / "check-wheel-contents"), *(name for name in files if name.endswith(".whl"))],
+        (tools / "twine", "check", "--strict", *files),
+        (tools / "check-wheel-contents", *built.glob("*.whl")),
     ):
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        done = run(*command)
         assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -129,29 +128,15 @@ def test_the_index_shows_a_readme_without_dead_links(root: Path, wheel: Path) ->
 
 def test_installed_command_finds_profiles_by_name(root: Path, bench: Path, tmp_path: Path) -> None:
     """Away from the checkout, the installed command knows every bundled profile."""
-    done = subprocess.run(
-        [str(bench), "profile", "list"], check=True, capture_output=True, text=True, cwd=tmp_path
-    )
+    done = run(bench, "profile", "list", check=True, cwd=tmp_path)
     for path in (root / "profiles").glob("*.yaml"):
         assert path.stem in done.stdout
-    shown = subprocess.run(
-        [str(bench), "profile", "show", "quick", "--yaml"],
-        check=True,
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-    )
+    shown = run(bench, "profile", "show", "quick", "--yaml", check=True, cwd=tmp_path)
     assert shown.stdout == (root / "profiles" / "quick.yaml").read_text(encoding="utf-8")
 
 
 def test_installed_package_is_the_one_in_the_venv(bench: Path, tmp_path: Path) -> None:
     """The fresh venv uses its own copy, not the checkout."""
     code = "import volbench; print(volbench.__file__)"
-    done = subprocess.run(
-        [str(bench.with_name("python")), "-c", code],
-        check=True,
-        capture_output=True,
-        text=True,
-        cwd=tmp_path,
-    )
+    done = run(bench.with_name("python"), "-c", code, check=True, cwd=tmp_path)
     assert Path(done.stdout.strip()).is_relative_to(bench.parents[1])

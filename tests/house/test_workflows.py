@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -13,6 +12,7 @@ import click
 import pytest
 import yaml
 
+from tests.house.project import run
 from volbench.cli.main import cli
 
 WORKFLOWS = ("test", "release")
@@ -81,8 +81,6 @@ def test_workflows_have_no_known_weakness(root: Path, tmp_path: Path) -> None:
         known = {name for option in found.params for name in option.opts}
         assert {word for word in words if word.startswith("--")} <= known
     zizmor = Path(sys.executable).with_name("zizmor")
-    checked = [str(root / ".github"), str(documented[0])]
-    command = [str(zizmor), "--offline", "--no-progress", *checked]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run(zizmor, "--offline", "--no-progress", root / ".github", documented[0])
     assert done.returncode == 0, done.stdout
     assert "No findings to report" in done.stdout + done.stderr

@@ -7,14 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from volbench.errors import ArchiveError
 from volbench.fio.results.json_output import parse_output
 from volbench.ingest.series_rows import begun_utc_s, device_rows, read_samples
 from volbench.model.campaign.planned_run import VolumeKind
 from volbench.model.frames.columns import DEVICE, Row
 from volbench.model.results.provenance import VolumeFacts
 from volbench.store.layout import RunFolder
-from volbench.store.log_files import compress
 from volbench.store.parquet_tables import Block
 
 BOOT_S = 1_000_000.0
@@ -135,19 +133,6 @@ def test_a_run_without_samples_has_no_rows(tmp_path: Path) -> None:
     assert list(device_rows(read_samples(RunFolder(tmp_path)), None, begun_utc_s=1.0)) == []
     assert rows_of(tmp_path, "", facts("sda")) == []
     assert rows_of(tmp_path, sample(1, sda=0)[:40], facts("sda")) == []
-
-
-def test_a_compressed_log_reads_the_same_and_a_damaged_one_is_reported(tmp_path: Path) -> None:
-    """Raw samples at rest are compressed; damage never passes for fewer samples."""
-    text = "".join(sample(second, sda=second) for second in range(500))
-    RunFolder(tmp_path).samples.write_text(text, encoding="ascii")
-    plain = read_samples(RunFolder(tmp_path))
-    packed = compress(RunFolder(tmp_path).samples)
-    assert read_samples(RunFolder(tmp_path)) == plain
-    assert len(plain.taken) == 500
-    packed.write_bytes(packed.read_bytes()[:-20])
-    with pytest.raises(ArchiveError):
-        read_samples(RunFolder(tmp_path))
 
 
 def test_io_starts_when_the_series_start() -> None:

@@ -42,21 +42,20 @@ def run_of(layout: Layout, case: str, *, name: str, sample_s: float) -> Run:
     volume = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")
     section = Section(name=name, options=OPTIONS)
     return Run(
-        id=f"{case}-r1",
-        profile="p",
-        job="a",
-        volume=volume,
-        sections=(section,),
-        sample_s=sample_s,
+        id=f"{case}-r1", profile="p", job="a", volume=volume, sections=(section,), sample_s=sample_s
     )
+
+
+def ingested(layout: Layout, run: Run) -> RunRows:
+    """Return the rows of the only run of a campaign."""
+    campaign = Campaign(name="c", created_utc="", runs=(run,), seed=1)
+    return read_run(campaign, run, RunState.FINISHED, layout.run(run.id))
 
 
 def rows_of_case(root: Path, case: str, *, name: str, sample_s: float) -> RunRows:
     """Return the rows of a run that left the files of a case."""
     layout = Layout(root)
-    run = run_of(layout, case, name=name, sample_s=sample_s)
-    campaign = Campaign(name="c", created_utc="", runs=(run,), seed=1)
-    return read_run(campaign, run, RunState.FINISHED, layout.run(run.id))
+    return ingested(layout, run_of(layout, case, name=name, sample_s=sample_s))
 
 
 def test_a_hang_of_one_process_stays_in_the_result(tmp_path: Path) -> None:
@@ -127,12 +126,7 @@ def test_logged_latencies_longer_than_the_run_are_left_out(tmp_path: Path) -> No
         f"{1000 * s}, {70266 * 10**9 if s % 7 == 0 else 3000}, 1, 0\n" for s in range(1, 31)
     )
     (layout.run(run.id).path / "job_clat.1.log").write_text(rows)
-    found = read_run(
-        Campaign(name="c", created_utc="", runs=(run,), seed=1),
-        run,
-        RunState.FINISHED,
-        layout.run(run.id),
-    )
+    found = ingested(layout, run)
     assert found.summary[0]["impossible"] == (
         "clat of 70,266 s in a run of 41 s; logs with a latency of 70,266 s in a run of 41 s"
     )
@@ -256,9 +250,7 @@ def test_the_share_of_reads_is_read(
     run = run_of(layout, "raid-hang", name="iotest", sample_s=0)
     section = Section(name="iotest", options=OPTIONS | options)
     run = run.model_copy(update={"sections": (section,)})
-    campaign = Campaign(name="c", created_utc="", runs=(run,), seed=1)
-    rows = read_run(campaign, run, RunState.FINISHED, layout.run(run.id))
-    assert {row["rwmixread"] for row in rows.summary} == {percent}
+    assert {row["rwmixread"] for row in ingested(layout, run).summary} == {percent}
 
 
 def test_completion_latency_never_exceeds_total_latency(tmp_path: Path) -> None:

@@ -93,18 +93,6 @@ def test_failed_run_without_output_keeps_its_row(tmp_path: Path) -> None:
     assert (row["block_bytes"], row["block_max_bytes"]) == (None, 8192)
 
 
-def test_damage_to_a_finished_run_is_reported_in_its_row(tmp_path: Path) -> None:
-    """Numbers that were there and can no longer be read are missing, and named as lost."""
-    section = Section(name="mix", options={"rw": "randrw"})
-    layout, campaign = make(tmp_path, "fio-3.33/randrw-jsonplus", section)
-    output = layout.run("001-a-r1").fio_output
-    output.write_bytes(output.read_bytes()[:5000])
-    (row,) = ingest(layout, campaign).summary
-    assert row["status"] == "damaged"
-    assert "fio.json" in str(row["damage"])
-    assert "iops" not in row
-
-
 @pytest.mark.parametrize("name", ["device.log.zst", "facts.json", "status.json"])
 def test_damage_outside_the_result_does_not_affect_its_numbers(tmp_path: Path, name: str) -> None:
     """Samples or notes that are not what they should be cost what they held, and nothing else."""

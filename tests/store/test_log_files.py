@@ -51,10 +51,7 @@ def test_damage_is_noticed_while_reading(tmp_path: Path, kind: str, damage: str)
             "foreign": b"no archive",
         }[damage]
     )
-    with (
-        pytest.raises(ArchiveError, match=path.name) as caught,
-        open_log(path) as stream,
-    ):
+    with pytest.raises(ArchiveError, match=path.name) as caught, open_log(path) as stream:
         stream.read()
     assert "backup" in caught.value.hint
 

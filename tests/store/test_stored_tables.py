@@ -88,26 +88,16 @@ def test_rows_equal_the_frame(layout: Layout) -> None:
         assert opened.rows(name) == frame.where(frame.notna(), None).to_dict("records")
 
 
-def test_new_rules_recompute_without_reading_raw_files(
-    layout: Layout, calls: Counter[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("version", "reads"), [("RULES_VERSION", 1), ("TABLES_VERSION", 2)])
+def test_a_new_version_recomputes(
+    layout: Layout, calls: Counter[str], monkeypatch: pytest.MonkeyPatch, version: str, reads: int
 ) -> None:
-    """A new version of the rules recomputes findings and verdicts, and reads no raw file."""
+    """New rules recompute findings and verdicts without raw files; a new reader does all."""
     before = rows(layout)
-    monkeypatch.setattr(parquet_tables, "RULES_VERSION", "next")
+    monkeypatch.setattr(parquet_tables, version, "next")
     assert rows(layout) == before
     rows(layout)
-    assert calls == {"read_tables": 1, "finding_rows": 2, "verdict_rows": 2}
-
-
-def test_new_reader_recomputes_everything(
-    layout: Layout, calls: Counter[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Findings rest on rows, so that a new reader recomputes them too."""
-    rows(layout)
-    monkeypatch.setattr(parquet_tables, "TABLES_VERSION", "next")
-    rows(layout)
-    rows(layout)
-    assert calls == {"read_tables": 2, "finding_rows": 2, "verdict_rows": 2}
+    assert calls == {"read_tables": reads, "finding_rows": 2, "verdict_rows": 2}
 
 
 def test_new_columns_recompute(

@@ -14,6 +14,7 @@ from volbench.extensions.catalogue.priced_runs import Billing, performance, pric
 from volbench.model.profile.profile_settings import Limits
 
 GIB = 1 << 30
+ONE = pd.DataFrame({"run": ["0"]})
 PRICES = Prices(
     path="p.yaml",
     currency="USD",
@@ -70,9 +71,14 @@ def offered(rows: pd.DataFrame, prices: Prices = PRICES, *by: str) -> Market:
 SPREAD = (990.0, 1000.0, 1010.0)
 
 
+def spread(flavor: str, factor: float = 1) -> list[tuple[str, float]]:
+    """Return three repeats around 1,000 IOPS."""
+    return [(flavor, factor * iops) for iops in SPREAD]
+
+
 def test_cost_of_steady_performance() -> None:
     """10 a month for 1,000 IOPS of 4 KiB on 100 GiB, by hand."""
-    (offer,) = offered(runs(*(("a", iops) for iops in SPREAD))).offers
+    (offer,) = offered(runs(*spread("a"))).offers
     assert (offer.name, offer.family, offer.monthly) == ("a", "x", (10, 10))
     assert offer.cost_per_1000_iops.estimate == pytest.approx(10, rel=1e-3)
     assert offer.cost_per_100_mb_per_s.estimate == pytest.approx(10 * 100 / 4.096, rel=1e-3)
@@ -85,13 +91,7 @@ def test_cost_of_steady_performance() -> None:
 
 def test_ranks_mark_volumes_that_cannot_be_distinguished() -> None:
     """A and C cost 10 for 1,000 IOPS, B costs 20: two firsts and a third."""
-    found = offered(
-        runs(
-            *(("a", iops) for iops in SPREAD),
-            *(("b", iops) for iops in SPREAD),
-            *(("c", 4 * iops) for iops in SPREAD),
-        )
-    )
+    found = offered(runs(*spread("a"), *spread("b"), *spread("c", 4)))
     by_name = {offer.name: offer for offer in found.offers}
     assert {name: offer.rank for name, offer in by_name.items()} == {"a": 1, "c": 1, "b": 3}
     assert by_name["a"].indistinct == ("c",)
@@ -107,13 +107,7 @@ def test_ranks_mark_volumes_that_cannot_be_distinguished() -> None:
 
 def test_the_frontier_marks_volumes_not_significantly_faster() -> None:
     """B costs twice as much as A and is a hair faster, which noise may be; C is faster."""
-    found = offered(
-        runs(
-            *(("a", iops) for iops in SPREAD),
-            *(("b", 1.0001 * iops) for iops in SPREAD),
-            *(("c", 4 * iops) for iops in SPREAD),
-        )
-    )
+    found = offered(runs(*spread("a"), *spread("b", 1.0001), *spread("c", 4)))
     by_name = {offer.name: offer for offer in found.offers}
     assert all(offer.is_on_front for offer in found.offers)
     assert {name: offer.no_faster_than for name, offer in by_name.items()} == {
@@ -134,10 +128,7 @@ def test_two_repeats_are_too_few_for_a_rank() -> None:
 def test_jobs_are_ranked_separately() -> None:
     """Who is cheap for small reads may be dear for large ones."""
     rows = pd.concat(
-        [
-            runs(*(("a", iops) for iops in SPREAD), *(("b", iops) for iops in SPREAD), job="r"),
-            runs(*(("a", iops) for iops in SPREAD), *(("b", 9 * i) for i in SPREAD), job="w"),
-        ],
+        [runs(*spread("a"), *spread("b"), job="r"), runs(*spread("a"), *spread("b", 9), job="w")],
         ignore_index=True,
     )
     rows["run"] = [str(place) for place in range(len(rows))]
@@ -152,9 +143,7 @@ def test_jobs_are_ranked_separately() -> None:
 
 def test_families_are_compared() -> None:
     """Flavors of one family are one offer, whose cost is a range."""
-    rows = runs(
-        *(("a", i) for i in SPREAD), *(("b", i) for i in SPREAD), *(("d", i) for i in SPREAD)
-    )
+    rows = runs(*spread("a"), *spread("b"), *spread("d"))
     found = {offer.name: offer for offer in offered(rows, PRICES, "family").offers}
     assert found["x"].monthly == (10, 20)
     assert found["x"].volumes == 2
@@ -163,7 +152,7 @@ def test_families_are_compared() -> None:
 
 def test_volumes_without_a_price_are_kept_and_reported() -> None:
     """A flavor that the file does not know keeps its speed, without cost or rank."""
-    rows = runs(*(("a", iops) for iops in SPREAD), *(("z", iops) for iops in SPREAD))
+    rows = runs(*spread("a"), *spread("z"))
     found = offered(rows)
     last = found.offers[-1]
     assert (last.name, last.rank) == ("z", None)
@@ -181,16 +170,14 @@ def test_volumes_are_paid_by_size_and_by_what_is_provisioned() -> None:
     reported = {
         "0": Billing("", "aws/gp3", 100 * GIB, Limits(iops=6000, name="aws/gp3"), cpu_model="")
     }
-    priced, notes = priced_runs(rows, pd.DataFrame({"run": ["0"]}), reported, prices)
+    priced, notes = priced_runs(rows, ONE, reported, prices)
     assert priced["monthly"].tolist() == [pytest.approx(23)]
     assert notes == ()
     nameless = {"0": Billing("", "aws/gp3", None, Limits(), cpu_model="")}
-    priced, notes = priced_runs(rows, pd.DataFrame({"run": ["0"]}), nameless, prices)
+    priced, notes = priced_runs(rows, ONE, nameless, prices)
     assert math.isnan(priced["monthly"][0])
     assert "its size is unknown" in notes[0]
-    sized, _ = priced_runs(
-        rows, pd.DataFrame({"run": ["0"]}), nameless, prices, size_bytes=50 * GIB
-    )
+    sized, _ = priced_runs(rows, ONE, nameless, prices, size_bytes=50 * GIB)
     assert sized["monthly"][0] == pytest.approx(4)
 
 
@@ -227,7 +214,7 @@ def test_one_time_costs_need_a_size() -> None:
     prices = Prices(path="p.yaml", currency="USD", volume_types={"t/x": price})
     rows = runs(("a", 1000))
     reported = {"0": Billing("", "t/x", None, Limits(), cpu_model="")}
-    priced, notes = priced_runs(rows, pd.DataFrame({"run": ["0"]}), reported, prices)
+    priced, notes = priced_runs(rows, ONE, reported, prices)
     assert priced["monthly"].tolist() == [5]
     assert math.isnan(priced["once"][0])
     assert notes == ("t/x has a one-off price per GiB, and its size is unknown: set --size",)

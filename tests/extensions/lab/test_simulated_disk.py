@@ -31,14 +31,6 @@ def test_parameters_survive_json() -> None:
     assert DiskParameters.from_json(reported.to_json()) == reported
 
 
-def test_latency_determines_the_rate_at_queue_depth_one() -> None:
-    """One request at a time: 1 / latency."""
-    disk = Disk(parameters(write=ServiceParameters(0.0025)))
-    answers = keep_busy(disk, until_s=10)
-    assert rate(answers, 0, 10) == pytest.approx(400, rel=0.001)
-    assert all(answer.latency_s == pytest.approx(0.0025) for answer in answers)
-
-
 def test_large_requests_take_longer() -> None:
     """Bytes cost time by the speed of the stream: 2.42 ms and 128 KiB at 50.8 MB/s are 5 ms."""
     service = ServiceParameters(0.00242, stream_bytes_per_s=50.8e6)
@@ -107,14 +99,6 @@ def test_a_limit_gives_no_credit_for_idle_time() -> None:
     assert sum(at < 3600.005 for at in done) < 10
 
 
-def test_credits_run_out_at_the_predicted_time() -> None:
-    """12,000 credits at 1,500 IOPS and a baseline of 300 last 10 seconds."""
-    buckets = (BucketParameters(1500.0), BucketParameters(300.0, 12000.0))
-    answers = keep_busy(Disk(parameters(request_buckets=buckets)), until_s=20, depth=16)
-    assert rate(answers, 0, 9.9) == pytest.approx(1500, rel=0.003)
-    assert rate(answers, 10.1, 20) == pytest.approx(300, rel=0.003)
-
-
 def test_credits_come_back() -> None:
     """Ten idle seconds at a baseline of 300 buy 3,000 more at once."""
     buckets = (BucketParameters(1500.0), BucketParameters(300.0, 3000.0))
@@ -124,15 +108,6 @@ def test_credits_come_back() -> None:
     assert sum(at < 42.4 for at in done) == pytest.approx(1500 * 2.4, rel=0.01)
     later = [at for at in done if at > 42.6]
     assert len(later) / (later[-1] - later[0]) == pytest.approx(300, rel=0.01)
-
-
-def test_bandwidth_credits_run_out() -> None:
-    """60 MB of credits at 40 MB/s over a baseline of 10 MB/s last 2 seconds."""
-    buckets = (BucketParameters(40e6), BucketParameters(10e6, 60e6))
-    disk = Disk(parameters(byte_buckets=buckets))
-    answers = keep_busy(disk, until_s=6, depth=8, length=64 * KIB)
-    assert rate(answers, 0, 1.9) * 64 * KIB == pytest.approx(40e6, rel=0.01)
-    assert rate(answers, 2.1, 6) * 64 * KIB == pytest.approx(10e6, rel=0.01)
 
 
 def test_only_the_first_write_of_a_block_is_slow() -> None:
@@ -213,16 +188,6 @@ def test_extents_list_the_written_blocks() -> None:
         (64 * KIB, 128 * KIB, True),
         (192 * KIB, 832 * KIB, False),
     ]
-
-
-def test_cache_drains_at_its_speed_when_full() -> None:
-    """2,500 writes a second fill 32 MiB in 5.46 s, then the disk behind it sets the pace."""
-    cache = CacheParameters(32 * MIB, 4.096e6, 0.0002)
-    disk = Disk(parameters(cache=cache, request_buckets=(BucketParameters(2500.0),)))
-    answers = keep_busy(disk, until_s=12, depth=16)
-    full_s = 32 * MIB / (2500 * 4096 - 4.096e6)
-    assert rate(answers, 0, full_s - 0.05) == pytest.approx(2500, rel=0.005)
-    assert rate(answers, full_s + 0.05, 12) == pytest.approx(1000, rel=0.005)
 
 
 def test_a_stalled_cache_accepts_no_writes_until_it_has_room() -> None:
@@ -308,13 +273,6 @@ def test_overhead_of_the_server_is_taken_out(depth: int) -> None:
         disk, until_s=10, depth=depth, overhead=lambda: rng.uniform(0.00005, 0.0003)
     )
     assert rate(answers, 0, 10) == pytest.approx(400 * depth, rel=0.002)
-
-
-def test_think_time_of_a_client_is_not_overhead() -> None:
-    """Pauses of 5 ms are the client's own and lower the rate."""
-    disk = Disk(parameters(write=ServiceParameters(0.0025)), pacer=Pacer())
-    answers = keep_busy(disk, until_s=10, overhead=lambda: 0.005)
-    assert rate(answers, 0, 10) == pytest.approx(1 / 0.0075, rel=0.002)
 
 
 @pytest.mark.parametrize(("pause_s", "rate_per_s"), [(0.0009, 400), (0.0011, 1 / 0.0036)])

@@ -11,31 +11,10 @@ import pytest
 from tests.extensions.lab.proof import Workload, made
 from tests.extensions.lab.virtual import measure_virtually
 from tests.extensions.lab.virtual_client import MOST_IOPS, workload_of
-from tests.extensions.lab.virtual_run import VirtualVolume, simulate
+from tests.extensions.lab.virtual_run import VirtualVolume
 from volbench.errors import InputError
-from volbench.extensions.lab.expected_results import truth
 from volbench.extensions.lab.scenario import read_scenario
-from volbench.fio.results.json_output import parse_output
 from volbench.fio.results.merge_jobs import bin_mid_ns, bin_range_ns
-from volbench.model.results.result import Direction
-
-
-@pytest.mark.parametrize(
-    ("name", "rw"), [("clean", "randread"), ("p15", "randwrite"), ("bandwidth-limit", "randwrite")]
-)
-def test_rates_are_those_of_the_scenario(tmp_path: Path, name: str, rw: str) -> None:
-    """The result says what follows from the scenario by Little's law and its limits."""
-    scenario = read_scenario(name)
-    simulate(scenario, {"rw": rw, "iodepth": "8", "runtime": "20s"}, tmp_path)
-    output = parse_output((tmp_path / "fio.json").read_text())
-    (found,) = output.jobs[0].directions
-    known = truth(
-        scenario, direction="read" if "read" in rw else "write", block_bytes=4096, iodepth=8
-    )
-    assert found.direction is (Direction.READ if "read" in rw else Direction.WRITE)
-    assert found.iops == pytest.approx(known.iops, rel=0.02)
-    assert found.lat is not None
-    assert found.lat.mean_s == pytest.approx(known.lat_mean_s, rel=0.02)
 
 
 def test_latency_bins_are_those_of_fio() -> None:
@@ -109,14 +88,6 @@ def test_unsupported_options_are_refused(options: dict[str, str]) -> None:
     """An option that would change the outcome is never ignored."""
     with pytest.raises(InputError, match="virtual time"):
         workload_of(options)
-
-
-def test_a_virtual_campaign_gets_verdicts_like_a_real_one(tmp_path: Path) -> None:
-    """From profile to verdict: the limit is found, and nothing is doubted."""
-    proof = measure_virtually("p15", tmp_path, Workload("write", iodepth=16, runtime_s=20))
-    assert proof.verdict()["bottleneck"] == proof.truth().bottleneck == "iops-limit"
-    assert proof.verdict()["bottleneck_level"] == pytest.approx(1100, rel=0.02)
-    assert proof.findings() == []
 
 
 def test_a_ramp_up_is_not_a_stall(tmp_path: Path) -> None:

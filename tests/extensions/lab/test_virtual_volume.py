@@ -9,12 +9,7 @@ from benchmarks.virtual_volume import Load, Sampled, VirtualVolume, sampled
 
 from tests.extensions.lab.clients import keep_busy
 from tests.extensions.lab.proof import made
-from volbench.extensions.lab.disk_model import (
-    CELL_S,
-    BurstNoise,
-    Noise,
-    NoiseParameters,
-)
+from volbench.extensions.lab.disk_model import CELL_S, BurstNoise, Noise, NoiseParameters
 from volbench.extensions.lab.scenario import Scenario, read_scenario
 from volbench.extensions.lab.simulated_disk import Disk
 
@@ -116,12 +111,6 @@ def test_noise_has_a_heavy_tail() -> None:
     noise = Noise(NoiseParameters(jitter=0.1, jitter_memory_s=0.01), seed=3)
     beyond = sum(abs(log(noise.jitter(CELL_S * number))) > 0.4 for number in range(20_000))
     assert beyond / 20_000 == pytest.approx(0.0048, abs=0.0015)
-
-
-def test_simulating_a_thousand_minutes_takes_seconds() -> None:
-    """A fast drive for ten minutes is a matter of moments: its I/Os are not counted one by one."""
-    series = VirtualVolume(read_scenario("clean")).run(Load("read", 4096, 4, 600))
-    assert len(series.ticks) == 12_000
 
 
 @pytest.mark.parametrize("at_s", [1.0, 1.234])

@@ -59,11 +59,7 @@ def render_json(
 
 
 def _job(
-    name: str,
-    requests: Requests,
-    workload: VirtualWorkload,
-    options: Mapping[str, str],
-    span: Span,
+    name: str, requests: Requests, workload: VirtualWorkload, options: Mapping[str, str], span: Span
 ) -> dict[str, Any]:
     job: dict[str, Any] = {
         "jobname": name,
@@ -144,12 +140,7 @@ def _bin_middles(nanoseconds: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def render_logs(
-    number: int,
-    requests: Requests,
-    *,
-    block_bytes: int,
-    window_s: float,
-    span: Span,
+    number: int, requests: Requests, *, block_bytes: int, window_s: float, span: Span
 ) -> dict[str, str]:
     """Return file name to text of the logs of one job, averaged over windows.
 

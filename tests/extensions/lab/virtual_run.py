@@ -1,14 +1,9 @@
-"""Runs on a simulated volume in virtual time, with the raw files that a real run leaves.
-
-A test of verdicts or findings needs no server, no fio and no waiting: the disk computes when each
-request completes, and fio's output is written from that.
-"""
+"""Runs on a simulated volume in virtual time, with the raw files that a real run leaves."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 
 from tests.extensions.lab.virtual_client import run_clients, workload_of
 from tests.extensions.lab.virtual_fio_output import Span, render_json, render_logs
@@ -70,35 +65,18 @@ class VirtualVolume:
         span = Span(begin_s, begin_utc_s, elapsed_s)
         files = {
             "fio.json": render_json(
-                name,
-                jobs,
-                workload,
-                {"global": options, "job": own},
-                span=span,
+                name, jobs, workload, {"global": options, "job": own}, span=span
             ),
             "stderr": "",
         }
         for number, requests in enumerate(jobs if sample_s else (), start=1):
             files |= render_logs(
-                number,
-                requests,
-                block_bytes=workload.block_bytes,
-                window_s=sample_s,
-                span=span,
+                number, requests, block_bytes=workload.block_bytes, window_s=sample_s, span=span
             )
         if device_sample_s:
             files["device.log"] = _idle_host(begin_utc_s, elapsed_s, device_sample_s)
         self._now_s += elapsed_s + _BETWEEN_RUNS_S
         return VirtualRun(files, begin_utc_s, span.end_utc_s)
-
-
-def simulate(scenario: Scenario, options: Mapping[str, str], folder: Path) -> VirtualRun:
-    """Write the raw files of one run on a new volume into a folder."""
-    done = VirtualVolume(scenario).run(options)
-    folder.mkdir(parents=True, exist_ok=True)
-    for name, text in done.files.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    return done
 
 
 def _idle_host(begin_utc_s: float, elapsed_s: float, interval_s: float) -> str:

@@ -23,15 +23,7 @@ _END = "\n.\n"
 def loaded(
     into: Path, load: Callable[[], None], *, before: int = 2, after: int = 2, logs: int = 1
 ) -> Iterator[None]:
-    """Call a load once a watch inside the block has samples, and press Ctrl-C after some more.
-
-    Args:
-        into: folder of the watch.
-        load: called in a thread.
-        before: samples of each log before the load.
-        after: samples of each log after it.
-        logs: number of disks that are watched.
-    """
+    """Call a load once each log of a watch has samples, and press Ctrl-C some samples later."""
     has_ended, errors = Event(), []
 
     def counts() -> list[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from io import StringIO
+from math import nan
 from pathlib import Path
 
 import pytest
@@ -130,20 +131,11 @@ def test_a_line_has_the_mean_rates_since_the_one_before(monkeypatch: pytest.Monk
 def test_the_table_fits_a_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
     """Eighty columns, whatever the rates and names; the busiest disk comes first."""
     monkeypatch.setattr(time, "monotonic", lambda: 100.0)
-    busy = {
-        **{f"{way}_iops": 1_234_567.0 for way in ("read", "write")},
-        **{f"{way}_bw_bytes_per_s": 98_765_432_100.0 for way in ("read", "write")},
-        **{f"{way}_request_bytes": 1_048_576.0 for way in ("read", "write")},
-        **{f"{way}_lat_s": 12.3456 for way in ("read", "write")},
-        "queue_depth": 1023.9,
-        "active_percent": 100.0,
-        "dirty_bytes": 3e9,
-    }
-    idle = {
-        **dict.fromkeys(busy, 0.0),
-        "read_lat_s": float("nan"),
-        "read_request_bytes": float("nan"),
-    }
+    busy = {"queue_depth": 1023.9, "active_percent": 100.0, "dirty_bytes": 3e9}
+    for way in ("read", "write"):
+        busy |= {f"{way}_iops": 1_234_567.0, f"{way}_bw_bytes_per_s": 98_765_432_100.0}
+        busy |= {f"{way}_request_bytes": 1_048_576.0, f"{way}_lat_s": 12.3456}
+    idle = dict.fromkeys(busy, 0.0) | {"read_lat_s": nan, "read_request_bytes": nan}
     disks = [
         LiveDisk("database-server-07", "nvme0n1", idle, seen_s=99.5),
         LiveDisk("vm1", "sda", busy, seen_s=99.5),

@@ -43,6 +43,13 @@ def load(device: str) -> None:
         subprocess.run(["dd", *copy], check=True, capture_output=True, timeout=60)
 
 
+def log_of(loop: str, into: Path, *, samples: int) -> Path:
+    """Return the log of a disk once it has some samples."""
+    log = into / "runs" / f"001-watch-r1-{Path(loop).name}" / "device.log"
+    until(lambda: log.exists() and log.read_text().count("\n.\n") >= samples, patience_s=60)
+    return log
+
+
 def watched(loop: str, into: Path, *options: str) -> str:
     """Watch a device while it is read and written; return what was printed."""
     with loaded(into, lambda: load(loop), before=4, after=4):
@@ -105,8 +112,7 @@ def test_ctrl_c_saves_everything(loop: str, tmp_path: Path) -> None:
         stderr=subprocess.PIPE,
         text=True,
     )
-    log = into / "runs" / f"001-watch-r1-{Path(loop).name}" / "device.log"
-    until(lambda: log.exists() and log.read_text().count("\n.\n") > 3, patience_s=60)
+    log = log_of(loop, into, samples=4)
     text = "vm 7 started\n! ended\nT 1 1"
     marked = subprocess.run(
         [*COMMAND, "watch", "--mark", text, into],
@@ -136,8 +142,7 @@ def test_a_killed_watch_keeps_its_samples(loop: str, tmp_path: Path) -> None:
     """Once resume has recorded its end; what still runs, and what has ended, is refused."""
     into = tmp_path / "w"
     process = subprocess.Popen([*COMMAND, "watch", loop, "--every", "200ms", "-o", into])
-    log = into / "runs" / f"001-watch-r1-{Path(loop).name}" / "device.log"
-    until(lambda: log.exists() and log.read_text().count("\n.\n") > 2, patience_s=60)
+    log = log_of(loop, into, samples=3)
     running = call("resume", into)
     assert running.returncode == 7
     assert "another volbench process is running" in running.stderr
@@ -188,8 +193,7 @@ def test_a_watch_without_two_samples_recorded_nothing(loop: str, tmp_path: Path)
     """If it was killed, it ends like a campaign with failed runs."""
     into = tmp_path / "killed"
     process = subprocess.Popen([*COMMAND, "watch", loop, "--every", "1m", "-o", into])
-    log = into / "runs" / f"001-watch-r1-{Path(loop).name}" / "device.log"
-    until(lambda: log.exists() and "\n.\n" in log.read_text(), patience_s=60)
+    log_of(loop, into, samples=1)
     process.kill()
     process.wait(PATIENCE_S)
     concluded = call("resume", into)

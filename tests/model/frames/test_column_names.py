@@ -18,11 +18,9 @@ COLUMNS = [column.name for column in SUMMARY] + ["label_volume_type"]
         ("iops", "iops"),
         ("p99", "lat_p99_s"),
         (" bs ", "block_bytes"),
-        ("p99.9", "lat_p999_s"),
         ("lat_p99.99_s", "lat_p9999_s"),
         ("IOPS", "iops"),
         ("volume_type", "label_volume_type"),
-        ("label_volume_type", "label_volume_type"),
     ],
 )
 def test_columns_are_found_by_name_label_and_alias(name: str, column: str) -> None:

