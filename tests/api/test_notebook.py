@@ -63,6 +63,7 @@ def folder(tmp_path: Path) -> Path:
     return root
 
 
+@pytest.mark.slow
 def test_notebooks_show_tables(folder: Path) -> None:
     """Campaigns, findings and verdicts are tables in which nothing can run."""
     campaign = volbench.open_campaign(folder)
@@ -88,6 +89,7 @@ def test_a_long_table_is_cut() -> None:
     assert "and 10 more rows" in shown.words
 
 
+@pytest.mark.slow
 def test_a_chart_is_a_picture_a_file_and_numbers(folder: Path, tmp_path: Path) -> None:
     """The picture has the size in which it is shown, and each file is of its format."""
     chart = volbench.open_campaign(folder).plot("iops", theme="dark", title="Mine")

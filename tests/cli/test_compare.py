@@ -97,6 +97,7 @@ def test_differing_facts_are_refused_with_both_values(folder: Path) -> None:
     assert document["comparability"] == document["facts"][0]["effect"] == "refused"
 
 
+@pytest.mark.slow
 def test_arms_are_in_the_order_of_the_plan(tmp_path: Path) -> None:
     """The first of them is the base, whether --between names the arms or not."""
     arms = "variants: {before: {rate_iops: 900}, during: {rate_iops: 700}, after: {}}\n"
@@ -110,6 +111,7 @@ def test_arms_are_in_the_order_of_the_plan(tmp_path: Path) -> None:
     assert [*dict.fromkeys(row["candidate"] for row in rows)] == ["before", "after"]
 
 
+@pytest.mark.slow
 def test_between_and_where_select_the_sides(folder: Path) -> None:
     """All campaigns below a folder are compared by a value; a condition chooses runs."""
     where = ("--where", "job==reads and repeat<=4")
@@ -122,6 +124,7 @@ def test_between_and_where_select_the_sides(folder: Path) -> None:
     assert entry["base_volumes"] == 2
 
 
+@pytest.mark.slow
 def test_a_regression_exits_with_10(folder: Path) -> None:
     """Back from 1,200 to 1,000 is a regression beyond 5 %, and none beyond 30 %."""
     reported = ("fast", "slow", *ALLOW, "--metric", "iops", "--baseline")
@@ -148,6 +151,7 @@ def test_undetectable_changes_are_reported(folder: Path) -> None:
     assert "only in brief: other write" in result.stdout
 
 
+@pytest.mark.slow
 def test_formats_agree(folder: Path) -> None:
     """JSON and CSV hold the same numbers in full; Markdown is a table."""
     reported = ("slow", "fast", *ALLOW, "--metric", "iops,bw")
@@ -176,6 +180,7 @@ def test_a_chart_is_written(folder: Path, tmp_path: Path) -> None:
     assert ET.parse(chart).getroot().tag.endswith("svg")  # noqa: S314 - made right above
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -206,6 +211,7 @@ def test_a_condition_that_keeps_nothing_is_reported(folder: Path) -> None:
     assert "no runs are left in slow" in str(result.exception)
 
 
+@pytest.mark.slow
 def test_python_agrees_with_the_command_line(folder: Path) -> None:
     """`volbench.compare` has the rows of the command line, and its remarks."""
     verdicts = volbench.compare(

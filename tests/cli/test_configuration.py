@@ -64,6 +64,7 @@ def test_a_target_that_no_job_uses_is_refused_unless_it_is_configured(folder: Pa
     assert planned_volumes(call(*PLAN, cwd=folder).stdout) == {f"{folder}/near"}
 
 
+@pytest.mark.slow
 def test_results_go_where_the_file_says(folder: Path) -> None:
     """New campaigns are made in the configured folder."""
     (folder / "volbench.toml").write_text('results = "kept"\n')

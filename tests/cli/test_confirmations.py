@@ -35,6 +35,7 @@ def test_a_long_campaign_needs_confirmation(long: list[str], tmp_path: Path) -> 
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("typed", "more"), [("y", ()), ("n", ("--yes",))])
 def test_yes_starts_the_campaign(
     long: list[str], tmp_path: Path, typed: str, more: tuple[str, ...]

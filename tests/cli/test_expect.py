@@ -62,6 +62,7 @@ def test_expectations_without_a_result_are_undecided(campaign: Path, volbench: V
     assert "1 of 1 expectation is undecided" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_profile_says_what_is_expected(tmp_path: Path, scratch: Path, volbench: Volbench) -> None:
     """Its expectations are kept with the campaign, --set changes them, --expect replaces them."""
     profile = tmp_path / "wal.yaml"
@@ -99,6 +100,7 @@ def test_nothing_expected_is_refused(campaign: Path, volbench: Volbench) -> None
     assert "state no expectations" in done.stderr
 
 
+@pytest.mark.slow
 def test_run_and_measure_answer_at_their_end(
     tmp_path: Path, scratch: Path, volbench: Volbench
 ) -> None:
@@ -180,6 +182,7 @@ SCHEMA = {
 }
 
 
+@pytest.mark.slow
 def test_junit_reports_keep_to_the_schema_of_jenkins(
     campaign: Path, tmp_path: Path, volbench: Volbench
 ) -> None:

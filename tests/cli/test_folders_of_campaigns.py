@@ -61,6 +61,7 @@ def test_a_folder_of_campaigns_is_read(nights: Path, verb: str) -> None:
     assert done.exit_code == 0, done.exception
 
 
+@pytest.mark.slow
 def test_charts_of_a_folder_go_into_no_campaign(
     nights: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -76,6 +77,7 @@ def test_charts_of_a_folder_go_into_no_campaign(
     assert (campaign / "report" / "iops.svg").exists()
 
 
+@pytest.mark.slow
 def test_a_report_includes_a_campaign_without_a_histogram(tmp_path: Path) -> None:
     """Texts of an empty frame have another type than those of a full one."""
     for case in ("floppy", "rbd-lost-samples"):

@@ -17,6 +17,7 @@ RENDERER = "volbench.present.renderers.matplotlib"
 BRIEF = ("--size", "4m", "--runtime", "1s")
 
 
+@pytest.mark.slow
 def test_one_volume_gets_a_conclusion(tmp_path: Path) -> None:
     """The workload is measured as often as asked; medians, steadiness and warnings follow."""
     (tmp_path / "data").mkdir()
@@ -42,6 +43,7 @@ def test_one_volume_gets_a_conclusion(tmp_path: Path) -> None:
     assert not list((tmp_path / "data").iterdir())
 
 
+@pytest.mark.slow
 def test_a_volume_is_measured_without_matplotlib(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -110,6 +112,7 @@ def test_a_permission_to_overwrite_something_else_is_an_error(tmp_path: Path) ->
     assert call(*arguments, tmp_path / "data/f").returncode == 0
 
 
+@pytest.mark.slow
 def test_two_volumes_are_compared_with_the_first(tmp_path: Path) -> None:
     """The volume named first is the base, jobs have its name, and the comparison comes first."""
     for name in ("x", "b"):
@@ -127,6 +130,7 @@ def test_two_volumes_are_compared_with_the_first(tmp_path: Path) -> None:
     assert answer.endswith("for random reads (no interval).")
 
 
+@pytest.mark.slow
 def test_a_volume_named_twice_is_compared_with_itself(tmp_path: Path) -> None:
     """A against A shows what can be seen: two arms in blocks, on one file that is filled once."""
     (tmp_path / "x").mkdir()
@@ -171,6 +175,7 @@ def test_bad_options_are_named(options: tuple[str, ...], message: str, tmp_path:
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_disk_is_measured_for_an_application(
     tmp_path: Path, scratch: Path, volbench: Volbench
 ) -> None:
@@ -202,6 +207,7 @@ def test_an_application_chooses_its_workload(
     assert message in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("there", "name"),
     [("data2/", "data3"), ("disk.img", "dsik.img")],

@@ -36,6 +36,7 @@ def change(out: Path, **options: str) -> None:
     sign_plan(Layout(out), Layout(out).campaign.read_bytes())
 
 
+@pytest.mark.slow
 def test_the_rest_is_done_and_failed_runs_only_when_requested(
     stopped: Path, scratch: Path, volbench: Volbench
 ) -> None:
@@ -65,6 +66,7 @@ def test_a_plan_of_another_machine_is_refused(
     assert list(scratch.iterdir()) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [

@@ -55,6 +55,7 @@ def leaks(folder: Path) -> list[str]:
     return [str(path) for path in files if SECRET.encode() in path.read_bytes()]
 
 
+@pytest.mark.slow
 def test_a_password_is_neither_stored_nor_printed(
     tmp_path: Path, export: str, volbench: Volbench, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -22,6 +22,7 @@ SMALL_IOPS = (
 """Three tracked jobs and one more, each a tenth of a second."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "more", "jobs"),
     [

@@ -65,6 +65,7 @@ def plant(out: Path, **facts: object) -> None:
         file.write(json.dumps({"utc": "2026-01-01T00:00:00.000Z", **facts}) + "\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("line", ["rubbish}", '{"kind": "released", "host": "local"}'])
 def test_reap_cleans_up_what_a_damaged_journal_names_before_its_damage(
     tmp_path: Path, volbench: Volbench, line: str

@@ -38,6 +38,7 @@ def _profile(tmp_path: Path) -> Path:
     return tmp_path / "p.yaml"
 
 
+@pytest.mark.slow
 def test_two_targets_of_a_role_are_arms(profile: Path, tmp_path: Path) -> None:
     """They alternate, pair in compare, and the first that was named is the base."""
     both = ("--on", tmp_path / "zeta", "--on", f"data={tmp_path / 'alpha'}")

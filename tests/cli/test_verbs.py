@@ -36,6 +36,7 @@ def test_every_bundled_profile_is_listed(volbench: Volbench) -> None:
     assert all(name in done.stdout for name in PROFILES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["multi-file", "oltp"])
 def test_shown_rendered_and_checked(name: str, tmp_path: Path, volbench: Volbench) -> None:
     """Each bundled profile can be shown, rendered for plain fio, and is good."""
@@ -69,6 +70,7 @@ def with_path(path: str, *arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_profile_is_found_without_fio(tmp_path: Path, scratch: Path) -> None:
     """Without fio the shipped table checks a profile, and a run says how to get fio."""
     nothing = str(tmp_path / "nothing")
@@ -79,6 +81,7 @@ def test_profile_is_found_without_fio(tmp_path: Path, scratch: Path) -> None:
     assert "apt-get install fio" in ran.stderr
 
 
+@pytest.mark.slow
 def test_old_fio_is_refused_with_both_versions(tmp_path: Path, scratch: Path) -> None:
     """A fio older than 3.18 can't be used for runs; the message names both versions."""
     folder = tmp_path / "bin"
@@ -95,6 +98,7 @@ def test_old_fio_is_refused_with_both_versions(tmp_path: Path, scratch: Path) ->
     assert "3.18" in ran.stderr
 
 
+@pytest.mark.slow
 def test_export_to_a_closed_pipe_is_quiet(campaign: Path) -> None:
     """`volbench export DIR | head -1` ends without a traceback."""
     shell = ["bash", "-o", "pipefail", "-c", '"$@" | head -c 1', "-"]
@@ -114,6 +118,7 @@ def test_a_closed_pipe_ends_a_command_as_sigpipe_does(arguments: str) -> None:
     assert done.returncode == 128 + signal.SIGPIPE
 
 
+@pytest.mark.slow
 def test_chart_on_standard_output(campaign: Path) -> None:
     """`plot --output -` writes the picture and nothing else to standard output."""
     done = subprocess.run(

@@ -83,6 +83,7 @@ def test_an_untouched_campaign_is_as_recorded(out: Path, volbench: Volbench) -> 
     assert record["runs_without_checksums"] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("file", "change", "act"),
     [

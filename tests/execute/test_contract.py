@@ -207,6 +207,7 @@ def test_a_missing_program_is_not_started(machine: Machine) -> None:
         )
 
 
+@pytest.mark.slow
 def test_programs_are_found(machine: Machine) -> None:
     """A program has an absolute path or is not there."""
     path = machine.executor.ask(which, "sh")

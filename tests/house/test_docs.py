@@ -5,11 +5,14 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.command_line import call
 
 PROFILE = re.compile(r"```yaml\n(name:.*?)```", re.DOTALL)
 
 
+@pytest.mark.slow
 def test_every_documented_profile_is_valid(root: Path, tmp_path: Path) -> None:
     """Each YAML block that begins with a name passes ``volbench profile check``."""
     files = []

@@ -55,6 +55,7 @@ def python(
     return run(sys.executable, *arguments, env=environment, cwd=cwd or core)
 
 
+@pytest.mark.slow
 def test_the_core_imports_without_extensions(core: Path) -> None:
     """Every module of the core can be imported."""
     done = python(core, "-c", IMPORT_ALL)
@@ -75,6 +76,7 @@ def test_help_lists_verbs_of_the_core_only(core: Path) -> None:
     assert "grafana" not in python(core, "-m", "volbench", "export", "--help").stdout
 
 
+@pytest.mark.slow
 def test_the_core_plans_and_shows_without_extensions(core: Path, tmp_path: Path) -> None:
     """Profiles are checked, a campaign is planned, and a recorded one is shown and judged."""
     target = tmp_path / "data"
@@ -91,6 +93,7 @@ def test_the_core_plans_and_shows_without_extensions(core: Path, tmp_path: Path)
         assert done.stdout or (tmp_path / "iops.svg").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -170,6 +173,7 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
+@pytest.mark.slow
 def test_a_package_of_its_own_extends_volbench(installed: Path, tmp_path: Path) -> None:
     """Verb, finding, chart and format of the page are there once the package is installed."""
     half_finished(tmp_path / "results")
@@ -196,6 +200,7 @@ OTHER_MEANINGS = {
 }
 
 
+@pytest.mark.slow
 def test_the_core_names_no_extension() -> None:
     """No import of the core, and no text beside docstrings, names an extension or its folder."""
     package = ROOT / "src/volbench"

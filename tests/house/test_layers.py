@@ -65,6 +65,7 @@ def breaches(sources: Mapping[str, ast.Module]) -> list[str]:
     return sentences
 
 
+@pytest.mark.slow
 def test_imports_only_go_down(sources: dict[str, ast.Module]) -> None:
     """No module of volbench imports from its own floor or from above."""
     assert breaches(sources) == []
@@ -168,6 +169,7 @@ def folder_graph(sources: Mapping[str, ast.Module]) -> dict[str, set[str]]:
     return {folder: targets - {"volbench"} for folder, targets in graph.items()}
 
 
+@pytest.mark.slow
 def test_folders_import_downwards(sources: dict[str, ast.Module]) -> None:
     """No two folders import each other, not by way of others either."""
     order = list(TopologicalSorter(folder_graph(sources)).static_order())

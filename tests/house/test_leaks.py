@@ -30,6 +30,7 @@ def run_test(root: Path, folder: Path, body: str) -> subprocess.CompletedProcess
     return run(*command, cwd=folder, env=environment)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("body", LEAKS.values(), ids=LEAKS.keys())
 def test_a_leak_fails_its_test(root: Path, tmp_path: Path, body: str) -> None:
     """A test that changes the environment or the folder for good is an error."""
@@ -38,6 +39,7 @@ def test_a_leak_fails_its_test(root: Path, tmp_path: Path, body: str) -> None:
     assert "the test leaked" in done.stdout
 
 
+@pytest.mark.slow
 def test_restored_state_is_not_a_leak(root: Path, tmp_path: Path) -> None:
     """Changes by monkeypatch are undone in time."""
     done = run_test(root, tmp_path, "monkeypatch.setenv('A', 'b'); monkeypatch.chdir('/')")

@@ -60,6 +60,7 @@ def test_modules_are_short(root: Path) -> None:
     assert {path: lines for path, lines in lengths.items() if lines > MAX_LINES} == {}
 
 
+@pytest.mark.slow
 def test_silenced_checks_are_explained(root: Path) -> None:
     """A ``noqa`` or ``type: ignore`` gives its reason in its own line."""
     found = {
@@ -84,6 +85,7 @@ def test_an_unexplained_silence_is_found(comment: str, *, fine: bool) -> None:
     assert (unexplained(f"x = 1  {comment}\n") == []) is fine
 
 
+@pytest.mark.slow
 def test_no_forbidden_words(root: Path) -> None:
     """No text names a path of one machine or a package host."""
     found = []

@@ -10,6 +10,8 @@ import tomllib
 from importlib.metadata import packages_distributions, version
 from pathlib import Path
 
+import pytest
+
 import volbench
 from volbench import errors
 
@@ -82,6 +84,7 @@ def test_the_documented_error_tree_is_complete() -> None:
 PARTS_OF = {"cryptography": "paramiko", "markupsafe": "jinja2", "pydantic_core": "pydantic"}
 
 
+@pytest.mark.slow
 def test_every_imported_library_is_declared(root: Path, sources: dict[str, ast.Module]) -> None:
     """Each library that the source imports is a dependency or an extra, or a part of one."""
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]

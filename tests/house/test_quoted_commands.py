@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import volbench
 from tests.command_line import call
 from tests.finished_campaign import half_finished
@@ -58,6 +60,7 @@ def test_an_unquoted_path_is_found() -> None:
     assert not list(unquoted('f"volbench resume {quoted(root)}; it has {count} runs"'))
 
 
+@pytest.mark.slow
 def test_commands_in_messages_are_quoted() -> None:
     """A folder with a space or a quote in its name gives a command that works."""
     found = [

@@ -38,6 +38,7 @@ def written(root: Path, script: str, *arguments: object) -> str:
     return run(*command, check=True, env=environment).stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", KEY_TABLES)
 def test_key_tables_are_current(root: Path, page: str) -> None:
     """The page in the repository equals what its script prints now."""
@@ -46,6 +47,7 @@ def test_key_tables_are_current(root: Path, page: str) -> None:
     assert kept == printed, f"run: .venv/bin/python scripts/make-key-tables {page}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", sorted(GENERATED))
 def test_page_is_current(root: Path, tmp_path: Path, page: str) -> None:
     """The page in the repository equals what its script writes now."""

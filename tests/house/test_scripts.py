@@ -121,6 +121,7 @@ def test_every_marker_belongs_to_a_call(
     assert "--dist loadscope --no-loadscope-reorder" in runs[0]
 
 
+@pytest.mark.slow
 def test_folders_are_left_out_by_their_marker(root: Path) -> None:
     """The marker of a folder is there when ``-m`` selects."""
     argv = (sys.executable, "-m", "pytest", "--collect-only", "-q", "-m", "not browser")

@@ -124,6 +124,7 @@ def prose_of(path: Path) -> str:
     return re.sub(r"```.*?```|`[^`]*`", " ", text, flags=re.DOTALL)
 
 
+@pytest.mark.slow
 def test_sentences_use_standard_terms(root: Path) -> None:
     """No sentence that a user can see has a retired phrase."""
     listed = run_path(str(root / "scripts" / "list_sentences.py"))["sentences"]()
@@ -135,6 +136,7 @@ def test_sentences_use_standard_terms(root: Path) -> None:
     assert breaches == []
 
 
+@pytest.mark.slow
 def test_names_use_standard_terms(sources: dict[str, ast.Module]) -> None:
     """No module, class or column has a retired word in its name."""
     breaches = [

@@ -45,6 +45,7 @@ BOMBS: dict[str, Callable[[Path], None]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", BOMBS)
 @pytest.mark.parametrize(
     "name",

@@ -55,6 +55,7 @@ def test_symmetric_noise_has_no_edge(seed: int) -> None:
     assert np.isnan(only.ceiling)
 
 
+@pytest.mark.slow
 def test_the_interval_has_the_true_level_nineteen_times_in_twenty() -> None:
     """Under noise that lasts some seconds, in runs of a minute; and it is no wider than needed."""
     rng = np.random.default_rng(5)
@@ -80,6 +81,7 @@ def test_a_cache_that_stalls_again_and_again_delivers_what_drains() -> None:
     assert found.iops == pytest.approx(225, rel=0.03)
 
 
+@pytest.mark.slow
 def test_dips_below_a_limit_are_not_steps() -> None:
     """A limit under noise that lasts for seconds now and then ends with some slow ones."""
     rng, stepped = np.random.default_rng(11), 0

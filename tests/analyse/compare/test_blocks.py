@@ -132,6 +132,7 @@ def test_the_drift_that_an_unpaired_comparison_may_hide_is_reported() -> None:
     assert not any("drifted" in text for text in still.remarks)
 
 
+@pytest.mark.slow
 def test_equal_arms_are_rarely_different() -> None:
     """At 20 % drift and 2 % noise at most 5 % of equal arms are shown to differ."""
     rng = np.random.default_rng(3)

@@ -28,6 +28,7 @@ def test_differing_facts_are_listed() -> None:
     assert (found.facts, found.verdict) == ((), "comparable")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", ["volume", "label_storage_class", "label_volume_type"])
 def test_properties_of_a_volume_may_differ_between_volumes(column: str) -> None:
     """They follow from the volumes that are compared; those of the host do not."""

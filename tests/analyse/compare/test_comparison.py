@@ -298,6 +298,7 @@ def test_percentiles_of_clients_without_bins_are_left_out() -> None:
     assert not any(text.startswith("iops: ") for text in compared(both, others).remarks)
 
 
+@pytest.mark.slow
 def test_a_regression_is_shown_ruled_out_or_undecided() -> None:
     """Only an interval beyond the tolerance shows one; only one within it rules it out."""
     cases = {

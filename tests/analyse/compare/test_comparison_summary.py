@@ -36,6 +36,7 @@ def jobs(levels: dict[str, float], *, repeats: int = 5, seed: int = 1) -> pd.Dat
     )
 
 
+@pytest.mark.slow
 def test_the_answer_names_kinds_of_workloads() -> None:
     """A kind with one workload has its interval, several are counted, equal ones stand last."""
     base = {"randread1": 1000.0, "read1": 1000.0, "randread2": 1000.0}
@@ -139,6 +140,7 @@ def test_one_run_per_side_has_ratios_without_intervals() -> None:
     assert not means_over_workloads(compared(jobs(base), jobs(changed, seed=2)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("metric", "ratios", "words"),
     [

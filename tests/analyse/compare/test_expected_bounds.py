@@ -177,6 +177,7 @@ def test_an_undecided_result_names_the_repeats_needed() -> None:
     assert close.reason == "more than 100 repeats would be needed"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("repeats", [3, 5, 10])
 def test_the_advised_repeats_decide_in_most_cases(repeats: int) -> None:
     """Of results that are undecided, at least 3 in 4 are decided by as many repeats as advised."""

@@ -48,11 +48,13 @@ def test_a_tenth_is_found_within_three_nights_at_five_percent_noise() -> None:
     assert np.mean(dated) > 0.8
 
 
+@pytest.mark.slow
 def test_a_year_has_less_than_one_false_alarm() -> None:
     """In the mean of 20 years that are only noise."""
     assert 2 < sum(falls(noise(seed)) for seed in range(20)) < 20
 
 
+@pytest.mark.slow
 def test_a_rise_needs_more_evidence() -> None:
     """It is not urgent, and its end would be a false alarm."""
     counts = [(falls(noise(seed)), len(changes_of(noise(seed)))) for seed in range(20)]
@@ -60,6 +62,7 @@ def test_a_rise_needs_more_evidence() -> None:
     assert both - worse < 0.7 * worse
 
 
+@pytest.mark.slow
 def test_what_was_found_stays_as_it_was() -> None:
     """More nights never move or withdraw a change."""
     logs = noise(3, nights=120)
@@ -80,6 +83,7 @@ def test_small_changes_take_longer() -> None:
     assert change.found > 65
 
 
+@pytest.mark.slow
 def test_single_bad_nights_are_not_a_level() -> None:
     """Neither one, nor one night in 50."""
     logs = noise(2, nights=60)
@@ -103,6 +107,7 @@ def test_one_bad_night_of_a_quiet_volume_is_not_a_level() -> None:
     assert not changes_of(logs, least_step=0.05)
 
 
+@pytest.mark.slow
 def test_slow_noise_is_not_a_change() -> None:
     """Correlated nights are wider noise."""
     count = sum(falls(noise(seed, linked=0.3)) for seed in range(10))

@@ -31,6 +31,7 @@ def linked(rng: np.random.Generator) -> Floats:
     return 0.03 * values
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("draw", [even, two_levels, linked])
 def test_looking_again_keeps_the_confidence(draw: Callable[[np.random.Generator], Floats]) -> None:
     """Where repeats stop, at least 94 % of intervals hold the truth; most series do stop."""

@@ -124,6 +124,7 @@ def trials(shape: Shape, *, ratio: float) -> list[Contrast]:
     return [contrast(*shape.draw(rng, ratio)) for _ in range(TRIALS)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", DESIGNS, ids=lambda shape: shape.name)
 def test_intervals_cover_the_true_ratio(shape: Shape) -> None:
     """Of 2,000 intervals at 95 %, 93 to 97 % hold the truth and hold their own estimate."""
@@ -133,6 +134,7 @@ def test_intervals_cover_the_true_ratio(shape: Shape) -> None:
     assert 0.93 <= covered <= shape.most
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", DESIGNS, ids=lambda shape: shape.name)
 def test_equal_sides_are_rarely_called_faster(shape: Shape) -> None:
     """Equal groups are called faster in at most 5 % of the trials, and p-values agree."""
@@ -142,6 +144,7 @@ def test_equal_sides_are_rarely_called_faster(shape: Shape) -> None:
     assert all(entry.p_value <= 0.05 for entry in found if entry.interval().excludes(1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES[:2], ids=lambda shape: shape.name)
 def test_the_minimum_detectable_difference_has_80_percent_power(shape: Shape) -> None:
     """Where truth equals the detectable ratio, the interval leaves out 1 in about 80 %."""
@@ -151,6 +154,7 @@ def test_the_minimum_detectable_difference_has_80_percent_power(shape: Shape) ->
     assert 0.75 <= np.mean(seen) <= 0.85
 
 
+@pytest.mark.slow
 def test_many_comparisons_of_equal_sides_show_no_difference() -> None:
     """Of 500 sets of 20 equal pairs, at most 5 % (and noise) show any difference after Holm."""
     rng = np.random.default_rng(11)
@@ -237,6 +241,7 @@ def test_coarsely_rounded_values_are_not_treated_as_exact() -> None:
     assert coarse.detectable() == pytest.approx(1.0157)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("volumes", [1, 4])
 def test_the_interval_of_one_group_covers_its_median(volumes: int) -> None:
     """Of 2,000 intervals of a location, 93 to 97 % hold the truth."""

@@ -69,6 +69,7 @@ def test_campaigns_of_one_day_have_times(hours: int, when: str) -> None:
     assert f"since {when}" in trend_words(only(summary))
 
 
+@pytest.mark.slow
 def test_noise_alone_is_stable() -> None:
     """A year of nine workloads has hardly a change, and few values beyond their limits."""
     trends = trends_of(summary_of(350, workloads=WORKLOADS))
@@ -100,6 +101,7 @@ def test_too_few_campaigns_are_reported(nights: int, state: State) -> None:
     assert trend.shortage == f"{nights} of at least 5 campaigns"
 
 
+@pytest.mark.slow
 def test_five_campaigns_are_enough() -> None:
     """A collapse is seen, noise is not, and the reference grows to eight campaigns before more."""
     for nights, reference in ((5, 4), (6, 5), (9, 8), (16, 8), (20, 10)):

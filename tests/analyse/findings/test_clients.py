@@ -25,6 +25,7 @@ def test_a_late_start_of_a_client_is_reported(
     assert [finding.evidence["late_s"] for finding in findings] == [late_s] * count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("starts_s", "bounds_s", "named"),
     [

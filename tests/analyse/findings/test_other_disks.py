@@ -80,6 +80,7 @@ def test_a_rate_that_falls_with_their_load_is_blamed_on_them() -> None:
     assert "the rate fell while they were busy, by 20 % on average" in entry.message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(20))
 def test_independent_loads_are_not_blamed(seed: int) -> None:
     """A rate and a load that both wander, each on its own."""

@@ -67,6 +67,7 @@ def test_rounds_that_still_fall_are_reported_with_their_numbers() -> None:
     assert "w.iops lacks a value" in entry.message
 
 
+@pytest.mark.slow
 def test_only_variables_that_fail_are_named() -> None:
     """One that is still keeps quiet beside one that is not; it is one finding for all."""
     views = rounds_of(w=FALLING, r=STILL)
@@ -76,6 +77,7 @@ def test_only_variables_that_fail_are_named() -> None:
     assert [reported.run for reported in everything if reported.rule == entry.rule] == ["5-r"]
 
 
+@pytest.mark.slow
 def test_steady_rounds_have_no_findings() -> None:
     """Neither at the first five, nor where it took more."""
     assert not reported_of(rounds_of(w=STILL))

@@ -42,6 +42,7 @@ def runs_of(folder: Path, repeat: int) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_two_depths_are_always_tried(tmp_path: Path) -> None:
     """Eight I/Os at a time: 16 in flight reach what 64 do, and 256 are not tried."""
     text, rows = audited(tmp_path / "out", VOLUME % 8)
@@ -58,6 +59,7 @@ def test_two_depths_are_always_tried(tmp_path: Path) -> None:
     assert row["verdict"] == "falls short"
 
 
+@pytest.mark.slow
 def test_deeper_queues_are_tried_while_they_gain(tmp_path: Path) -> None:
     """128 at a time: 16 and 64 are too few, and are not repeated; 1,024 gain nothing over 256."""
     _, rows = audited(tmp_path / "out", VOLUME % 128)
@@ -67,6 +69,7 @@ def test_deeper_queues_are_tried_while_they_gain(tmp_path: Path) -> None:
     assert row["queue_depths"] == "16, 64, 256, 1024"
 
 
+@pytest.mark.slow
 def test_a_resume_comes_to_the_same_decision(tmp_path: Path) -> None:
     """It depends on the files alone."""
     audited(tmp_path / "out", VOLUME % 8)

@@ -124,6 +124,7 @@ def test_a_resume_comes_to_the_same_decision(ended: dict[str, Path]) -> None:
             assert decision is None or not decision.is_over
 
 
+@pytest.mark.slow
 def test_the_command_line_replaces_a_fixed_number(ended: dict[str, Path]) -> None:
     """`repeat.until` alone does, and `--repeat` beside it is refused."""
     folder = ended["even"].parent

@@ -62,6 +62,7 @@ def fio_log(file: Path, *, ios: int, pause_us: int) -> bytes:
     return "\n".join([*head, *lines, f"{ios * pause_us} {file} close", ""]).encode()
 
 
+@pytest.mark.slow
 def test_fio_replays_a_log_at_its_pace(tmp_path: Path) -> None:
     """Thirty reads and ten writes reach the file of the volume; the log is kept by its SHA-256."""
     log, volume, into = tmp_path / "log", tmp_path / "volume", tmp_path / "out"

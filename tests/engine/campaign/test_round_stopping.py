@@ -174,6 +174,7 @@ def test_a_campaign_without_rounds_says_so(
     assert "no profile of this campaign has rounds" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_report_counts_runs_that_were_not_needed_separately(
     ended: dict[str, Path], volbench: Volbench
 ) -> None:

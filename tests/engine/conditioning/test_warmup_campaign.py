@@ -6,6 +6,8 @@ import json
 import re
 from pathlib import Path
 
+import pytest
+
 from tests.command_line import Volbench
 from tests.engine.campaign.virtual_runs import virtual_fio
 from tests.extensions.lab.silent_export import silent_export
@@ -50,6 +52,7 @@ def test_an_interrupted_warm_up_continues_after_the_last_extent(
     ]
 
 
+@pytest.mark.slow
 def test_auto_finds_that_more_numjobs_are_faster(tmp_path: Path, volbench: Volbench) -> None:
     """A volume that serves eight at a time at 40 ms each is read by eight numjobs in the end."""
     arguments = ("--mode", "read", "--auto", "--size", "8m", "--bs", "64k", "--iodepth", 1)

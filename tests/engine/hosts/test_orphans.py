@@ -49,6 +49,7 @@ def test_only_what_was_started_for_a_run_is_ended(tmp_path: Path) -> None:
     assert elsewhere.wait(5) is not None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", ["resume", "clean"])
 def test_a_controller_killed_before_it_wrote_down_a_start(tmp_path: Path, verb: str) -> None:
     """What was started goes on and stands in no journal; it is found by its folder, and ended."""

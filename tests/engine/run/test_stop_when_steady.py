@@ -35,6 +35,7 @@ def test_climb_is_watched_until_the_plateau_fills_the_window() -> None:
     assert 90 <= steady_at(watch, glances(rates)) <= 140
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(5))
 def test_decline_is_never_steady(seed: int) -> None:
     """A volume that loses a quarter in each window is watched to its deadline."""

@@ -189,6 +189,7 @@ def command_of(pid: int) -> str:
     return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip()
 
 
+@pytest.mark.slow
 def test_kill_9_of_the_controller_leaves_no_supervisor(tmp_path: Path) -> None:
     """The process under test may go on, as it is ended on resume; its supervisor ends by itself."""
     (tmp_path / "place").mkdir()

@@ -60,6 +60,7 @@ def test_a_file_without_limits_is_refused_with_its_place() -> None:
         parse_machines(text, path="own.yaml")
 
 
+@pytest.mark.slow
 def test_a_plan_has_the_limits_of_its_machine(
     tmp_path: Path, scratch: Path, volbench: Volbench
 ) -> None:

@@ -119,6 +119,7 @@ def test_prices_are_grouped_by_family_and_by_label(results: Path) -> None:
         assert names <= {offer["name"] for offer in json.loads(done.stdout)["offers"]}
 
 
+@pytest.mark.slow
 def test_the_chart_is_written(results: Path, tmp_path: Path) -> None:
     """Cost against IOPS goes into a file whose ending says what it is."""
     file = tmp_path / "pareto.png"

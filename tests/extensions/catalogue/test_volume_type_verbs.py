@@ -38,6 +38,7 @@ def _types(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "requested",
     [

@@ -60,6 +60,7 @@ def test_every_case_is_imported_or_listed(taken: Taken) -> None:
     assert read == {f"{case_of(path)}/stdout" for path in FILES if case_of(path) not in reported}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "case", [case_of(path) for path in FILES if case_of(path) not in NO_RESULT]
 )
@@ -116,6 +117,7 @@ def test_failures_are_kept_as_such(taken: Taken) -> None:
     assert "signal 2" in opened.runs[stopped].reason
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("case", "least"),
     [("logs-averaged", 30), ("logs-numjobs", 3), ("logs-per-io", 2), ("logs-histogram", 4)],
@@ -160,6 +162,7 @@ def test_times_are_kept_where_fio_reports_them(taken: Taken) -> None:
     assert row["started_utc"].startswith("2026-11-21T03:1")
 
 
+@pytest.mark.slow
 def test_host_and_volume_stay_unknown(taken: Taken) -> None:
     """There are no facts of a host, and no finding that stands on them."""
     _, opened = taken

@@ -41,6 +41,7 @@ import_campaign.import_results(source, output=into)
 """
 
 
+@pytest.mark.slow
 def test_a_killed_import_leaves_no_campaign(tmp_path: Path) -> None:
     """Whenever it is killed, nothing looks like a campaign, and the next import works."""
     for name in ("a.json", "b.json"):
@@ -59,6 +60,7 @@ def test_a_killed_import_leaves_no_campaign(tmp_path: Path) -> None:
         assert [path.name for path in into.parent.iterdir()] == ["c"]
 
 
+@pytest.mark.slow
 def test_after_the_rename_the_campaign_is_complete(tmp_path: Path) -> None:
     """A kill right after the rename leaves a campaign with every run."""
     put(tmp_path / "in" / "a.json", JSON)

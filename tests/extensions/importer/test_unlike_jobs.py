@@ -66,6 +66,7 @@ def test_json_has_the_first_and_the_last_of_the_jobs(tmp_path: Path, measured: P
     assert "the first is log, the last randwrite 8k" in remarks
 
 
+@pytest.mark.slow
 def test_normal_output_lists_the_jobs(tmp_path: Path, measured: Path) -> None:
     """It has a line for each section before the start."""
     row, _ = _taken((measured / "normal.txt").read_text(), tmp_path)

@@ -46,6 +46,7 @@ def test_show_prints_the_file(volbench: Volbench, tmp_path: Path) -> None:
     assert "mine" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_up_serves_until_stopped(
     volbench: Volbench, tmp_path: Path, number: signal.Signals
@@ -70,6 +71,7 @@ def test_up_serves_until_stopped(
     assert not (tmp_path / "lab" / "volume.sock").exists()
 
 
+@pytest.mark.slow
 def test_up_reports_when_its_server_dies(tmp_path: Path) -> None:
     """When nbdkit is gone the lab says so and ends with code 1."""
     with lab_up(tmp_path) as lab:

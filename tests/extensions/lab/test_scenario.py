@@ -226,6 +226,7 @@ def quiet(name: str) -> Scenario:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", scenario_names())
 @pytest.mark.parametrize(("block_bytes", "iodepth"), [(4096, 1), (4096, 16), (262144, 8)])
 @pytest.mark.parametrize("direction", ["read", "write"])
@@ -260,6 +261,7 @@ def test_the_declared_truth_equals_the_behaviour_of_the_disk(
         assert rate(answers, 0, 0.95 * found.fast_for_s) == pytest.approx(found.fast_iops, rel=0.02)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "direction", "iodepth"),
     [

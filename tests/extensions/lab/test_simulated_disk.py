@@ -212,6 +212,7 @@ def test_reads_bypass_a_full_cache() -> None:
     assert disk.read(0.1, 0, 4 * KIB) == pytest.approx(0.101)
 
 
+@pytest.mark.slow
 def test_nothing_completes_in_a_stall() -> None:
     """From second 8 to 12 there is no answer, also to what was in flight; then all is as before."""
     answers = keep_busy(Disk(parameters(slots=8, stalls=((8.0, 4.0),))), until_s=20, depth=8)

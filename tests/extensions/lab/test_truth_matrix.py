@@ -30,6 +30,7 @@ def test_most_causes_are_recognised(found: list[Score]) -> None:
     assert count["wrong, hedged"] <= 2, matrix(found)
 
 
+@pytest.mark.slow
 def test_instants_are_within_tolerance(found: list[Score]) -> None:
     """Within the interval of the series, where a cause was named."""
     errors = [score.instant_error_s for score in found if score.instant_error_s >= 0]

@@ -35,6 +35,7 @@ def ticked(scenario: Scenario, *, depth: int, seconds: int, write: bool = True) 
     return sampled(VirtualVolume(scenario).run(load), sample_s=1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "depth", "seconds"),
     [

@@ -27,6 +27,7 @@ def test_bins_extend_beyond_the_last_bin_of_fio() -> None:
     assert (np.abs(bin_mids(bins) - values) <= values * 0.0079).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_windows_in_any_order_keep_their_counts(seed: int) -> None:
     """Windows that come back after they were packed have the percentiles of all their counts."""

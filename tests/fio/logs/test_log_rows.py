@@ -57,6 +57,7 @@ def some_log(seed: int) -> bytes:
     return ("\n".join(lines) + "\n").encode()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("columns", [PLAIN, BOTH])
 @pytest.mark.parametrize("seed", range(12))
 def test_rows_equal_those_of_a_simple_loop(

@@ -228,6 +228,7 @@ def test_a_truncated_document_is_refused_with_its_position(case: str) -> None:
     assert parse_output(data.decode()).documents == 1
 
 
+@pytest.mark.slow
 def test_damaged_bytes_only_raise_output_errors() -> None:
     """Wherever a byte is replaced, the reader answers with a result or with OutputError."""
     text = text_of("fio-3.33/fsync-latency")
@@ -240,6 +241,7 @@ def test_damaged_bytes_only_raise_output_errors() -> None:
             assert isinstance(output, RunOutput)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("wrong", ["null", "[]", "{}", '"x"', "true", "-1e999", "[[]]", "[null]"])
 def test_wrong_types_only_raise_output_errors(wrong: str) -> None:
     """Whatever value is put in place of fio's, the reader answers with a result or OutputError."""

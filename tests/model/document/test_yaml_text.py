@@ -75,6 +75,7 @@ def test_syntax_errors_are_reported_in_plain_english(text: str, line: int, words
     assert not any(word in str(problem) for word in ("token", "block", "stream", "mapping"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [100, 100_000])
 def test_deep_nesting_is_reported(depth: int) -> None:
     """Any depth is read or refused, never a traceback."""

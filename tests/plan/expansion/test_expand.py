@@ -104,6 +104,7 @@ def test_limits_of_job_role_and_profile() -> None:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", profile_names())
 def test_the_bundled_profiles_are_valid(name: str, tmp_path: Path) -> None:
     """Each reads back from its own dump, and fio parses every job file of it."""

@@ -36,6 +36,7 @@ def read(text: str) -> Any:  # noqa: ANN401 - whatever YAML holds
     return YAML(typ="safe", pure=True).load(text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", profile_names())
 def test_bundled_profiles_are_valid(validator: Draft202012Validator, name: str) -> None:
     """No editor marks a bundled profile."""

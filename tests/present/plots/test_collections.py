@@ -33,6 +33,7 @@ def _sweeps(*, count: int = 10) -> Frames:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sweep", "lines", "ecdf"])
 def test_too_many_lines_have_a_panel_for_each_volume(kind: str) -> None:
     """Names are what separates lines within a panel, and each has a colour of its own."""
@@ -49,12 +50,14 @@ def test_too_many_lines_have_a_panel_for_each_volume(kind: str) -> None:
     assert texts_outside(draw(plot)) == []
 
 
+@pytest.mark.slow
 def test_coloured_lines_of_many_volumes_have_panels_too() -> None:
     """A column for the colours keeps all lines out of one panel."""
     plot = build_plot("ecdf", _sweeps(), by=["volume"])
     assert [panel.heading for panel in plot.panels if panel.heading] == ["randread", "randwrite"]
 
 
+@pytest.mark.slow
 def test_panels_of_unlike_volumes_share_a_logarithmic_axis() -> None:
     """On one linear axis the slowest of ten volumes would be a line along its foot."""
     plot = build_plot("sweep", _sweeps())
@@ -91,6 +94,7 @@ def test_the_common_part_of_long_names_is_cut(names: list[str], short: list[str]
     assert list(shortened(names)) == short
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["heatmap", "depth", "bars3d"])
 def test_long_volume_names_leave_room_for_the_data(kind: str) -> None:
     """Titles and tables have the end of a name, in which volumes differ, and touch nothing."""
@@ -134,6 +138,7 @@ def test_jobs_of_one_volume_each_are_no_fleet() -> None:
         build_plot("fleet", frames(rows))
 
 
+@pytest.mark.slow
 def test_bars_that_differ_much_are_points_on_a_logarithmic_axis() -> None:
     """4 IOPS are visible beside 1,500, in the middle of where the bar would be."""
     rows = sweep(depths=(1, 16))

@@ -65,6 +65,7 @@ def test_panels_of_several_rows_keep_their_order() -> None:
     assert plot.panels[0].heading.startswith("repeat: 1\n")
 
 
+@pytest.mark.slow
 def test_values_have_units_a_reader_expects() -> None:
     """Block sizes are sizes, flags are words, and a queue depth says that it is one."""
     rows = [result("a", block_bytes=65536, direct=False, iodepth=8), result("b")]

@@ -108,6 +108,7 @@ def test_lines_without_a_name_are_visible_on_every_paper() -> None:
     assert rest_series(2, "jobs")[0].colour == "rest"
 
 
+@pytest.mark.slow
 def test_bars_beyond_the_axis_limit_show_their_value() -> None:
     """A bar that --y-max cuts has an arrow with its value; the limit keeps its name."""
     rows = [result("a", iops=500.0, limit_iops=9000.0), result("b", iops=4200.0, limit_iops=9000.0)]
@@ -122,6 +123,7 @@ def test_bars_beyond_the_axis_limit_show_their_value() -> None:
     assert written(ended.panels[0]).count("1.6k ↑") == 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["iops", "series"])
 def test_a_picture_is_as_wide_as_its_data_need(kind: str) -> None:
     """Labels and legends never take the room of the bars, nor stand outside the picture."""

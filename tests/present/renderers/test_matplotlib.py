@@ -80,6 +80,7 @@ def test_panels_end_where_the_description_says() -> None:
         assert not any(box.overlaps(other) for other in boxes[place + 1 :])
 
 
+@pytest.mark.slow
 def test_labels_of_sixty_jobs_do_not_overlap() -> None:
     """The names of many jobs do not touch each other, even when they are long."""
     rows = [result(f"quite-a-long-name-of-a-job-number-{n}") for n in range(60)]
@@ -103,6 +104,7 @@ def test_strange_names_are_drawn_as_they_are(tmp_path: Path) -> None:
     save(figure, tmp_path / "x.svg", format="svg")
 
 
+@pytest.mark.slow
 def test_long_lines_keep_their_extremes() -> None:
     """A long line is drawn with two thousand points, among them its one spike and its one stall."""
     row = result("long")
@@ -147,6 +149,7 @@ def test_drawing_leaves_no_figures_and_settings_behind() -> None:
     assert dict(mpl.rcParams) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("format_name", PICTURE_FORMATS)
 def test_files_are_reproducible(format_name: str, tmp_path: Path) -> None:
     """The same frames give the same bytes, by path or to an open file."""

@@ -11,6 +11,7 @@ import pytest
 import volbench.present.renderers.interactive as package
 
 
+@pytest.mark.slow
 def test_typescript_finds_no_errors_in_the_scripts() -> None:
     """TypeScript's compiler finds nothing wrong in the scripts and their JSDoc types."""
     compiler = shutil.which("tsc")

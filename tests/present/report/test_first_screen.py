@@ -63,6 +63,7 @@ def test_runs_that_failed_have_no_result_and_each_host_its_volumes() -> None:
     assert "3 hosts · 4 volumes · 4 runs of 1 job" in page.text("p")[0]
 
 
+@pytest.mark.slow
 def test_the_page_begins_with_the_answer() -> None:
     """Place, verdict and badge stand before the table, and the charts behind it."""
     html = render_report(content([finding(RUNS[0].id, "noisy", "warning")]))
@@ -76,6 +77,7 @@ def test_the_page_begins_with_the_answer() -> None:
     assert found == sorted(found)
 
 
+@pytest.mark.slow
 def test_missed_precision_is_on_the_first_screen() -> None:
     """A median that did not become precise is not a number to quote without that."""
     missed = ["reads: not precise after 30 repeats: known to 5 %", "writes: not precise"]
@@ -87,6 +89,7 @@ def test_missed_precision_is_on_the_first_screen() -> None:
         assert any(words.startswith(expected) for words in page.text("p"))
 
 
+@pytest.mark.slow
 def test_expectations_are_answered_before_anything_else() -> None:
     """The sentence has the answer and the number that decides it; the table has them all."""
     known = Interval(0.011, 0.012, 0.013)
@@ -106,6 +109,7 @@ def test_expectations_are_answered_before_anything_else() -> None:
     assert "<p>Expectations</p>" not in render_report(content([]))
 
 
+@pytest.mark.slow
 def test_an_audit_begins_with_its_verdicts() -> None:
     """The worst volume is named after the number of each verdict; the table has all limits."""
     short, fine = delivery("vm02", "read"), delivery("vm01", "read")
@@ -130,6 +134,7 @@ def test_imported_results_are_not_called_planned() -> None:
         assert words in render_report(replace(made, jobs={}))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("limited", "times"), [(39, 1), (19, 0)])
 def test_a_bottleneck_of_few_results_is_not_that_of_the_campaign(limited: int, times: int) -> None:
     """The commonest bottleneck is named, unless that of most results is unknown."""
@@ -146,6 +151,7 @@ def test_a_bottleneck_of_few_results_is_not_that_of_the_campaign(limited: int, t
     assert "1 of 1 result is consistent with a bandwidth limit" in only
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("severities", "badge"),
     [(["note"], "ok"), (["note", "warning"], "warning"), (["warning", "invalid"], "invalid")],
@@ -168,6 +174,7 @@ def depths() -> Frames:
     return {**made, "summary": made["summary"].query("numjobs == 1")}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "kind"),
     [
@@ -211,6 +218,7 @@ def test_a_run_that_stepped_has_its_series_beside_the_bars() -> None:
     assert run in second.title
 
 
+@pytest.mark.slow
 def test_the_second_chart_shows_the_worst_run_or_the_noisiest_of_a_sweep() -> None:
     """A noisy run has its series anywhere, a steady one as the noisiest of a sweep only."""
     frames = repeats()
@@ -246,6 +254,7 @@ def test_a_single_run_leads_with_its_series() -> None:
     assert lead_plots(failed) == []
 
 
+@pytest.mark.slow
 def test_a_report_has_six_charts_that_fit_and_none_of_an_invalid_run() -> None:
     """The caption counts what is not shown; series of an invalid run are not drawn."""
     made = repeats()

@@ -29,6 +29,7 @@ def report(*arguments: str | Path) -> Result:
     return CliRunner().invoke(cli, ["report", *map(str, arguments)])
 
 
+@pytest.mark.slow
 def test_a_folder_of_campaigns_is_one_page(results: Path, tmp_path: Path) -> None:
     """Both stand side by side, each with its own part; one repeat has no interval."""
     done = report(results, "--output", tmp_path / "page.html")
@@ -39,6 +40,7 @@ def test_a_folder_of_campaigns_is_one_page(results: Path, tmp_path: Path) -> Non
     assert "one run per side" in page
 
 
+@pytest.mark.slow
 def test_a_site_has_a_page_for_each_campaign(results: Path, tmp_path: Path) -> None:
     """The index leads to every page, newest first, with its answer; each page is whole."""
     site = tmp_path / "site"

@@ -35,6 +35,7 @@ def squeezed(text: str) -> str:
     return "".join(text.split())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [80, 100, 120])
 @pytest.mark.parametrize("name", TABLES)
 def test_a_table_fits_the_width_without_losing_a_column(name: str, width: int) -> None:
@@ -61,6 +62,7 @@ def _column_text(lines: list[str], edge: tuple[int, int]) -> str:
     return "".join(line[edge[0] : edge[1]] for line in lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
 def test_a_pipe_without_width_gets_everything(name: str) -> None:
     """Without a width, every column is whole, and each row one line unless a cell has several."""
@@ -73,6 +75,7 @@ def test_a_pipe_without_width_gets_everything(name: str) -> None:
                 assert line in text or column.is_optional
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TABLES)
 @pytest.mark.parametrize("format_name", ["json", "csv", "markdown"])
 def test_every_table_has_every_format(name: str, format_name: str) -> None:
