@@ -18,6 +18,8 @@ from volbench.model.document.document_model import Document
 from volbench.model.document.yaml_text import read_document
 from volbench.model.profile.profile_settings import Limits
 
+BOTH = "labels volume_type and flavor of the host"
+
 
 @pytest.mark.parametrize(
     ("labels", "size_bytes", "iops", "origin"),
@@ -29,12 +31,7 @@ from volbench.model.profile.profile_settings import Limits
         ({"volume_type": "aws/io2"}, 500 * GIB, None, ""),  # and these are provisioned
         ({"volume_type": "our fast one"}, None, None, ""),
         ({"flavor": "Standard_B2s"}, None, None, "label flavor of the host"),
-        (
-            {"volume_type": "azure/P30", "flavor": "azure/Standard_B2s"},
-            None,
-            5000,
-            "labels volume_type and flavor of the host",
-        ),
+        ({"volume_type": "azure/P30", "flavor": "azure/Standard_B2s"}, None, 5000, BOTH),
         ({}, None, None, ""),
     ],
 )

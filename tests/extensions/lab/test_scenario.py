@@ -10,7 +10,7 @@ from ruamel.yaml import YAML
 from tests.extensions.lab.clients import KIB, MIB, keep_busy, rate
 from volbench.errors import InputError, ProfileError
 from volbench.extensions.lab.disk_model import BurstNoise, DiskParameters, NoiseParameters
-from volbench.extensions.lab.expected_results import truth
+from volbench.extensions.lab.expected_results import Direction, truth
 from volbench.extensions.lab.scenario import (
     Expected,
     Scenario,
@@ -214,16 +214,9 @@ def test_the_written_truth_follows_from_the_parameters(name: str, line: Expected
 
 def quiet(name: str) -> Scenario:
     """Return a scenario without the events that truth leaves out."""
-    return read_scenario(name).model_copy(
-        update={
-            "stalls": (),
-            "steps": (),
-            "drift_percent_per_minute": 0.0,
-            "slower": None,
-            "noise": None,
-            "unwritten_reads": "served",  # at once is no rate
-        }
-    )
+    update: dict[str, object] = {"stalls": (), "steps": (), "drift_percent_per_minute": 0.0}
+    update |= {"slower": None, "noise": None, "unwritten_reads": "served"}  # at once is no rate
+    return read_scenario(name).model_copy(update=update)
 
 
 @pytest.mark.slow
@@ -231,16 +224,11 @@ def quiet(name: str) -> Scenario:
 @pytest.mark.parametrize(("block_bytes", "iodepth"), [(4096, 1), (4096, 16), (262144, 8)])
 @pytest.mark.parametrize("direction", ["read", "write"])
 def test_the_declared_truth_equals_the_behaviour_of_the_disk(
-    name: str, block_bytes: int, iodepth: int, *, direction: str
+    name: str, block_bytes: int, iodepth: int, *, direction: Direction
 ) -> None:
     """Formula and simulation agree to 2 % on every scenario, in the long run and at first."""
     scenario = quiet(name)
-    found = truth(
-        scenario,
-        direction="write" if direction == "write" else "read",
-        block_bytes=block_bytes,
-        iodepth=iodepth,
-    )
+    found = truth(scenario, direction=direction, block_bytes=block_bytes, iodepth=iodepth)
     disk = Disk(scenario.parameters())
     begin_s = found.warm_s + 1
     if found.fast_for_s < inf:
@@ -272,15 +260,10 @@ def test_the_declared_truth_equals_the_behaviour_of_the_disk(
         ("warm-up-curve", "write", 1),
     ],
 )
-def test_warm_up_takes_the_declared_time(name: str, direction: str, iodepth: int) -> None:
+def test_warm_up_takes_the_declared_time(name: str, direction: Direction, iodepth: int) -> None:
     """The simulated curve starts at the cold level and is 90 % warm when it should be."""
     scenario = read_scenario(name)
-    found = truth(
-        scenario,
-        direction="write" if direction == "write" else "read",
-        block_bytes=4096,
-        iodepth=iodepth,
-    )
+    found = truth(scenario, direction=direction, block_bytes=4096, iodepth=iodepth)
     answers = keep_busy(
         Disk(scenario.parameters()),
         until_s=found.warm_s + 5,

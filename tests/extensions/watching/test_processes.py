@@ -7,8 +7,6 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -52,13 +50,6 @@ def often(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(process_io, "_SHARE", 1.0)
 
 
-@contextmanager
-def reading(loop: str, *, after_s: float, stays_s: float) -> Iterator[None]:
-    """Read beside the block."""
-    with Started(reader(loop, after_s=after_s, stays_s=stays_s)):
-        yield
-
-
 def intervals(count: int) -> list[Interval]:
     """Return so many intervals of this machine."""
     found: list[Interval] = []
@@ -73,7 +64,7 @@ def intervals(count: int) -> list[Interval]:
 @pytest.mark.usefixtures("often")
 def test_a_process_has_the_bytes_that_it_read(loop: str, tmp_path: Path) -> None:
     """Under its whole name, once, in frame, table and export; the name cannot forge a line."""
-    with reading(loop, after_s=3, stays_s=4):
+    with Started(reader(loop, after_s=3, stays_s=4)):
         done = call("watch", loop, "--for", "8s", "--every", "200ms", "-o", tmp_path / "w")
     assert done.returncode == 0, done.stderr
     frame = volbench.open_campaign(tmp_path / "w").frame("processes")
