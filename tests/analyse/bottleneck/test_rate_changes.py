@@ -116,10 +116,15 @@ def test_the_first_second_is_not_a_ramp_up(climb_s: float, causes: int) -> None:
 
 
 def test_a_rise_in_one_step_may_have_another_cause_than_warm_blocks() -> None:
-    """Blocks get warm one by one; a client that leaves does so at once."""
+    """Blocks get warm one by one; of an import nobody knows what was done before."""
     (climb,) = (entry for entry in explain(ran(level(500, 6) + level(1000, 54)), "write")[1:])
     assert climb.cause is Cause.UNKNOWN
     assert len(climb.candidates) == 2
+    view = ran([300 + 700 * second / 30 for second in range(30)] + level(1000, 60))
+    imported = view.run.model_copy(update={"imported": Imported(files=(), jobs=())})
+    climb = explain(replace(view, run=imported), "write")[-1]
+    assert (climb.cause, len(climb.candidates)) == (Cause.UNKNOWN, 2)
+    assert found(replace(view, run=imported), rule="cold-blocks") == []
 
 
 @pytest.mark.parametrize(("to_s", "words"), [(8, 2), (30, 1)])
@@ -130,15 +135,6 @@ def test_a_short_climb_of_a_volume_may_be_a_ramp_up(to_s: int, words: int) -> No
     (climb,) = (entry for entry in found if entry.cause is Cause.WARMING)
     assert "no earlier run" in climb.speaks_for[-1]
     assert len(climb.speaks_against) == words
-
-
-def test_a_climb_of_an_imported_run_has_two_candidates() -> None:
-    """What was done to its volume before, and what else its host did, nobody knows."""
-    view = ran([300 + 700 * second / 30 for second in range(30)] + level(1000, 60))
-    imported = view.run.model_copy(update={"imported": Imported(files=(), jobs=())})
-    climb = explain(replace(view, run=imported), "write")[-1]
-    assert (climb.cause, len(climb.candidates)) == (Cause.UNKNOWN, 2)
-    assert found(replace(view, run=imported), rule="cold-blocks") == []
 
 
 @pytest.mark.parametrize(("steal", "cause"), [(12.0, Cause.UNKNOWN), (0.1, Cause.WARMING)])

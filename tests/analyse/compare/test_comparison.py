@@ -335,16 +335,12 @@ def test_unreported_metrics_are_named() -> None:
 
 
 def test_without_metrics_the_usual_ones_are_compared() -> None:
-    """IOPS and p99; bandwidth where only bandwidth is reported."""
+    """IOPS and p99, of completion where one side has no other; bandwidth where it is alone."""
     found = compared(rows_of(1000), rows_of(1000), metrics=())
     assert [row.measure.column for row in found.rows] == ["iops", "lat_p99_s"]
     only_bw = rows_of(1000, iops=float("nan"), lat_p99_s=float("nan"), bw_bytes_per_s=1e6)
     found = compared(only_bw, only_bw, metrics=())
     assert [row.measure.column for row in found.rows] == ["bw_bytes_per_s"]
-
-
-def test_completion_latency_is_used_on_both_sides_when_total_is_missing() -> None:
-    """Where one side tells completion latency only, it is compared on both."""
     base = rows_of(1000, lat_p99_s=float("nan"), clat_p99_s=0.002)
     candidate = rows_of(1000, clat_p99_s=0.001)
     entry = only(compared(base, candidate, metrics=("p99",)))

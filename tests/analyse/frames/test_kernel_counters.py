@@ -65,21 +65,17 @@ def test_a_truncated_sample_is_ignored(kept: int) -> None:
     assert read(LOG[:kept]) == []
 
 
-def test_a_truncated_sample_does_not_affect_the_next() -> None:
-    """What follows a cut is read as if nothing had been there."""
+def test_text_may_arrive_in_any_pieces() -> None:
+    """The output of a process is read while it writes; what follows a cut is whole."""
+    reader = SampleReader()
+    pieces = [LOG[at : at + 11] for at in range(0, len(LOG), 11)]
+    found = [sample for piece in pieces for sample in reader.feed(piece)]
+    assert found == read(LOG)
     whole = LOG.partition("\n")[2]
     samples = read(LOG[:200] + "\n! ended\n" + whole)
     assert len(samples) == 1
     assert samples[0].cpu == read(whole)[0].cpu
     assert samples[0].after_end
-
-
-def test_text_may_arrive_in_any_pieces() -> None:
-    """The output of a process is read while it writes."""
-    reader = SampleReader()
-    pieces = [LOG[at : at + 11] for at in range(0, len(LOG), 11)]
-    found = [sample for piece in pieces for sample in reader.feed(piece)]
-    assert found == read(LOG)
 
 
 def test_marks_separate_samples_outside_the_run() -> None:

@@ -39,20 +39,16 @@ def test_drives_in_sibling_folders_have_separate_lines(layout: str) -> None:
     assert points["line"].nunique() == 2
 
 
-def test_folders_of_an_option_do_not_split_its_line() -> None:
-    """A folder for each queue depth is one line, as it is one drive."""
-    rows = [row for row in drives(layout="qd{depth}") if str(row["job"]).startswith("ssd")]
-    points = sweep(frames(rows)["summary"], "iodepth", ["iops"])
-    assert list(points["iops"]) == [9090.0, 36360.0, 145440.0]
-
-
 def test_indistinguishable_jobs_are_refused() -> None:
-    """Two jobs that differ in nothing that a line shows are not drawn, and the reason is given."""
+    """Jobs that differ in nothing a line shows are not drawn; a folder for each depth is."""
     summary = frames([{**row, "import_folder": None} for row in drives()])["summary"]
     assert sweep(summary, "iodepth", ["iops"]).empty
     note = inseparable(summary, ["iodepth"])
     assert note.startswith("Not drawn: hdd-1 and 5 more are neither repeats")
     assert "--where" in note
+    rows = [row for row in drives(layout="qd{depth}") if str(row["job"]).startswith("ssd")]
+    points = sweep(frames(rows)["summary"], "iodepth", ["iops"])
+    assert list(points["iops"]) == [9090.0, 36360.0, 145440.0]
 
 
 def test_the_legend_names_the_folders() -> None:

@@ -45,7 +45,7 @@ def test_first_reads_at_twice_the_latency_are_detected(pairs: int) -> None:
 
 
 def test_partly_cold_volume_shows_in_the_tail() -> None:
-    """With a tenth of the blocks cold the median stays, and the 99th percentile tells."""
+    """A tenth of cold blocks shows in p99; half the volume at ten times the latency is warm."""
     random = np.random.default_rng(3)
     first, second = latencies(random, 1000, sigma=0.1), latencies(random, 1000, sigma=0.1)
     first[:100] += 0.1
@@ -53,6 +53,14 @@ def test_partly_cold_volume_shows_in_the_tail() -> None:
     assert found.cold
     assert found.median_ratio < 1.2
     assert found.p99_ratio > 3
+    random = np.random.default_rng(5)
+    place = np.where(np.arange(300) < 150, 1e-3, 1e-2)
+    found = judge(
+        place * np.exp(0.05 * random.standard_normal(300)),
+        place * np.exp(0.05 * random.standard_normal(300)),
+    )
+    assert not found.cold
+    assert found.median_ratio == pytest.approx(1, abs=0.5)
 
 
 def test_slow_second_reads_are_not_cold() -> None:
@@ -63,18 +71,6 @@ def test_slow_second_reads_are_not_cold() -> None:
     assert found.p_value > 0.99
     found = judge(np.full(30, 0.001), np.full(30, 0.001))
     assert (found.cold, found.p_value, found.median_ratio) == (False, 1.0, 1.0)
-
-
-def test_differences_between_offsets_cancel_out() -> None:
-    """Half the volume at ten times the latency is no reason to call it cold."""
-    random = np.random.default_rng(5)
-    place = np.where(np.arange(300) < 150, 1e-3, 1e-2)
-    found = judge(
-        place * np.exp(0.05 * random.standard_normal(300)),
-        place * np.exp(0.05 * random.standard_normal(300)),
-    )
-    assert not found.cold
-    assert found.median_ratio == pytest.approx(1, abs=0.5)
 
 
 def test_differences_of_microseconds_are_attributed_to_the_host() -> None:

@@ -59,22 +59,18 @@ def test_the_determination_is_described() -> None:
     assert all(entry.words.endswith(CRITERION) for entry in (steady, begun, never))
 
 
-def test_the_window_is_reported_with_its_line() -> None:
-    """The fitted line falls by 2 a round; what came before the window does not count."""
+def test_fewer_than_five_rounds_have_no_window() -> None:
+    """Four have no judgement; of six the line falls by 2 a round, without the first."""
+    found = determine({WRITES: STILL[:4]}, max_rounds=25)
+    assert found.window is None
+    assert math.isnan(found.variables[0].slope)
+    assert found.rounds == 4
     found = determine({WRITES: [900, 104, 102, 100, 98, 96]}, max_rounds=25)
     (variable,) = found.variables
     assert found.window == (2, 6)
     assert variable.slope == pytest.approx(-2)
     assert variable.judged.mean == 100
     assert variable.by_round[0] == 900
-
-
-def test_fewer_than_five_rounds_have_no_window() -> None:
-    """Nothing is told of them that could be taken for a judgement."""
-    found = determine({WRITES: STILL[:4]}, max_rounds=25)
-    assert found.window is None
-    assert math.isnan(found.variables[0].slope)
-    assert found.rounds == 4
 
 
 def test_directions_are_combined() -> None:

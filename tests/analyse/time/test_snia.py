@@ -51,16 +51,12 @@ def test_fewer_than_five_rounds_have_no_window(count: int) -> None:
 
 
 def test_a_series_is_cut_into_minutes() -> None:
-    """Ten minutes make ten rounds of 60 s, and each is a mean."""
+    """Ten minutes make ten rounds of 60 s, each a mean; 20 s make five of 4 s."""
     values = np.repeat(np.arange(100.0, 110.0), 60)
     judged = snia_rounds(times(600), values)
     assert judged.round_s == 60
     assert judged.values == (105, 106, 107, 108, 109)
     assert judged.at_round == 5
-
-
-def test_a_short_series_still_gives_five_rounds() -> None:
-    """20 s in quarters of a second are five rounds of 4 s."""
     judged = snia_rounds(times(80, 0.25), np.full(80, 7.0))
     assert judged.round_s == 4
     assert judged.steady

@@ -59,16 +59,12 @@ def test_short_data_give_no_verdict(samples: int) -> None:
 
 
 def test_the_window_is_reported() -> None:
-    """Begin, end, blocks and spread are those of the series."""
+    """Begin, end and spread are those of the series; a day has a thousand blocks at most."""
     judged = judge_steady(times(600, 0.5) + 100, noisy(600, cv=0.02, seed=5), block_s=10.0)
     assert (judged.from_s, judged.to_s) == (100, 400)
     assert (judged.block_s, judged.blocks) == (10, 30)
     assert judged.median == pytest.approx(1000, rel=0.01)
     assert 0.001 < judged.spread < 0.02
-
-
-def test_many_samples_are_thinned() -> None:
-    """A day at one second is judged by a thousand blocks at most."""
     judged = judge_steady(times(86_400), noisy(86_400, cv=0.05, phi=0.5, seed=6))
     assert judged.state is State.STEADY
     assert judged.blocks <= 1000
