@@ -98,13 +98,6 @@ def test_xlsx_without_openpyxl_says_what_to_install(
     assert "openpyxl" in caught.value.hint.partition("install it: ")[2]
 
 
-def test_an_unknown_format_is_refused(frame: pd.DataFrame) -> None:
-    """The formats that exist are named."""
-    with pytest.raises(InputError) as caught:
-        exported(frame, "xml")
-    assert all(name in caught.value.hint for name in FORMATS)
-
-
 def test_several_frames_fill_a_folder(frame: pd.DataFrame, tmp_path: Path) -> None:
     """Each frame gets a file of its own name, in a folder that is made."""
     into = tmp_path / "new" / "folder"
@@ -121,8 +114,11 @@ def test_several_frames_share_a_workbook(frame: pd.DataFrame, tmp_path: Path) ->
     assert openpyxl.load_workbook(file).sheetnames == ["summary", "series"]
 
 
-def test_a_path_that_cannot_be_written_is_named(frame: pd.DataFrame, tmp_path: Path) -> None:
-    """A missing folder gives an error of volbench with the path in it, and leaves nothing."""
+def test_unknown_formats_and_folders_are_refused(frame: pd.DataFrame, tmp_path: Path) -> None:
+    """The formats that exist are named, and so is a missing folder; nothing is left."""
+    with pytest.raises(InputError) as caught:
+        exported(frame, "xml")
+    assert all(name in caught.value.hint for name in FORMATS)
     file = tmp_path / "missing" / "x.csv"
     with pytest.raises(InputError, match="missing"):
         export_frame(frame, frame_name="summary", format="csv", into=file)
