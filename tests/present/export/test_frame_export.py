@@ -16,6 +16,8 @@ import pytest
 
 from volbench.errors import InputError
 from volbench.present.export.frame_export import FORMATS, export_frame, export_frames
+from volbench.present.formatting import records
+from volbench.present.tables.render_table import csv_text
 
 EXACT = 0.1 + 0.2
 
@@ -51,6 +53,15 @@ def test_csv_is_exact(frame: pd.DataFrame) -> None:
     assert rows[0][0] == 'a, "b"\nc'
     assert rows[2][:2] == ["", ""]
     assert content.endswith("\r\n")
+
+
+def test_plain_rows_and_a_frame_make_the_same_bytes(frame: pd.DataFrame) -> None:
+    """Numbers, gaps, truth values, quotes and a lone empty field are written as pandas does."""
+    job = pd.array(['a, "b"\nc', "", None], dtype="string")
+    other = frame.assign(job=job, bw_bytes_per_s=[1e300, math.inf, 3.0])
+    for columns in (["job", "iops", "bw_bytes_per_s", "io_bytes"], ["direct", "iops"], ["job"]):
+        text = csv_text(records(other), columns=columns, line_end="\r\n")
+        assert text.encode() == exported(other[columns], "csv")
 
 
 def test_json_is_exact(frame: pd.DataFrame) -> None:
