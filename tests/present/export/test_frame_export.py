@@ -16,6 +16,8 @@ import pytest
 
 from volbench.errors import InputError
 from volbench.present.export.frame_export import FORMATS, export_frame, export_frames
+from volbench.present.formatting import records
+from volbench.present.tables.render_table import csv_text
 
 EXACT = 0.1 + 0.2
 
@@ -51,6 +53,15 @@ def test_csv_is_exact(frame: pd.DataFrame) -> None:
     assert rows[0][0] == 'a, "b"\nc'
     assert rows[2][:2] == ["", ""]
     assert content.endswith("\r\n")
+
+
+def test_plain_rows_and_a_frame_make_the_same_bytes(frame: pd.DataFrame) -> None:
+    """Numbers, gaps, truth values, quotes and a lone empty field are written as pandas does."""
+    job = pd.array(['a, "b"\nc', "", None], dtype="string")
+    other = frame.assign(job=job, bw_bytes_per_s=[1e300, math.inf, 3.0])
+    for columns in (["job", "iops", "bw_bytes_per_s", "io_bytes"], ["direct", "iops"], ["job"]):
+        text = csv_text(records(other), columns=columns, line_end="\r\n")
+        assert text.encode() == exported(other[columns], "csv")
 
 
 def test_json_is_exact(frame: pd.DataFrame) -> None:
@@ -98,13 +109,6 @@ def test_xlsx_without_openpyxl_says_what_to_install(
     assert "openpyxl" in caught.value.hint.partition("install it: ")[2]
 
 
-def test_an_unknown_format_is_refused(frame: pd.DataFrame) -> None:
-    """The formats that exist are named."""
-    with pytest.raises(InputError) as caught:
-        exported(frame, "xml")
-    assert all(name in caught.value.hint for name in FORMATS)
-
-
 def test_several_frames_fill_a_folder(frame: pd.DataFrame, tmp_path: Path) -> None:
     """Each frame gets a file of its own name, in a folder that is made."""
     into = tmp_path / "new" / "folder"
@@ -121,8 +125,11 @@ def test_several_frames_share_a_workbook(frame: pd.DataFrame, tmp_path: Path) ->
     assert openpyxl.load_workbook(file).sheetnames == ["summary", "series"]
 
 
-def test_a_path_that_cannot_be_written_is_named(frame: pd.DataFrame, tmp_path: Path) -> None:
-    """A missing folder gives an error of volbench with the path in it, and leaves nothing."""
+def test_unknown_formats_and_folders_are_refused(frame: pd.DataFrame, tmp_path: Path) -> None:
+    """The formats that exist are named, and so is a missing folder; nothing is left."""
+    with pytest.raises(InputError) as caught:
+        exported(frame, "xml")
+    assert all(name in caught.value.hint for name in FORMATS)
     file = tmp_path / "missing" / "x.csv"
     with pytest.raises(InputError, match="missing"):
         export_frame(frame, frame_name="summary", format="csv", into=file)

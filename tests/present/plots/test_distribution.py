@@ -58,11 +58,8 @@ def test_latency_map_keeps_gaps() -> None:
 def test_of_a_hundred_lines_the_least_steady_have_a_colour_each() -> None:
     """The others are pale lines; the numbers have them all."""
     rows = [result(f"job-{n:03}", iops=100.0 + n, iodepth=n + 1) for n in range(100)]
-    series = [
-        point
-        for n, row in enumerate(rows)
-        for point in intervals(row, [100.0, 100.0 + 10 * (n % 10 == 9) + n, 100.0])
-    ]
+    rates = [[100.0, 100.0 + 10 * (n % 10 == 9) + n, 100.0] for n in range(100)]
+    series = [own for each in map(intervals, rows, rates) for own in each]
     plot = build_plot("lines", frames(rows, series=series))
     assert len({look.colour for look in plot.series}) == len(plot.series) == 8
     names = [look.label for look in plot.series]

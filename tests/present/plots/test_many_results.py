@@ -73,11 +73,8 @@ def test_two_drives_keep_both_bars_of_a_job() -> None:
 def test_series_of_many_jobs_are_the_least_steady() -> None:
     """Whoever looks for trouble finds the one job of thirty whose rate collapses."""
     rows = [result(f"job-{n:02}", iops=1000.0, rw="randread") for n in range(30)]
-    series = [
-        point
-        for n, row in enumerate(rows)
-        for point in intervals(row, [1000.0, 10.0 if n == 27 else 1000.0 + n, 1000.0])
-    ]
+    rates = [[1000.0, 10.0 if n == 27 else 1000.0 + n, 1000.0] for n in range(30)]
+    series = [own for each in map(intervals, rows, rates) for own in each]
     plot = build_plot("series", frames(rows, series=series))
     headings = [panel.heading for panel in plot.panels if panel.heading]
     assert len(headings) == 9

@@ -13,7 +13,7 @@ from volbench.present.plots.marks import Bars, Cells, Points, ReferenceLine, Whi
 
 
 def test_iops_bars_hold_the_numbers() -> None:
-    """Nine bars from zero, each as long as its IOPS, with the limit named."""
+    """Nine bars from zero, each as long as its IOPS, with the limit and the extremes named."""
     plot = build_plot("iops", frames(aks()))
     [panel] = plot.panels
     bars = the_mark(panel, Bars)
@@ -24,14 +24,12 @@ def test_iops_bars_hold_the_numbers() -> None:
     assert [line.value for line in all_marks(panel, ReferenceLine)] == [1100.0]
     assert {"limit: 1.1k", "11.5k"} <= set(written(panel))
     assert panel.x.label == "I/O operations per second"
-    assert [name.split("\n")[0] for name in panel.y.categories] == [job[0] for job in AKS]
-
-
-def test_the_numbers_of_a_job_are_below_its_name() -> None:
-    """The label gives pattern, block size, queue depth and whether the page cache took part."""
-    names = build_plot("iops", frames(aks())).panels[0].y.categories
+    names = panel.y.categories
+    assert [name.split("\n")[0] for name in names] == [job[0] for job in AKS]
     assert names[2] == "test3\nwrite 4k"
     assert names[7] == "test8\nrandwrite 256k, queue depth 16, buffered"
+    for part in ("9 results", "test2", "11.5k", "test5", "398", "limit: 1.1k"):
+        assert part in plot.description
 
 
 def test_limits_of_roles_hold_for_their_rows() -> None:
@@ -75,8 +73,8 @@ def test_bandwidth_is_in_si_units() -> None:
 
 
 def test_failed_runs_are_counted_in_the_caption() -> None:
-    """Failed runs have no bar, and the caption says how many."""
-    rows = aks()
+    """Failed runs and warm-ups have no bar, and the caption says how many failed."""
+    rows = [*aks(), result("warm", phase="warmup")]
     rows[3]["status"] = rows[4]["status"] = "failed"
     rows[5]["status"] = "interrupted"
     plot = build_plot("iops", frames(rows))
@@ -98,19 +96,6 @@ def test_invalid_results_have_no_bar_and_are_counted_in_the_caption() -> None:
     plot = build_plot("iops", {**frames(rows[:1]), "findings": pd.DataFrame(found)})
     assert "Invalid results (see volbench check): 1 of 1 run (cached)" in plot.caption
     assert not any("nvalid" in text for text in build_plot("iops", frames(rows)).caption)
-
-
-def test_warmups_are_not_drawn() -> None:
-    """Only the measured phase has bars."""
-    given = frames([result("warm", phase="warmup"), result("a")])
-    assert numbers(build_plot("iops", given))["job"].tolist() == ["a"]
-
-
-def test_iops_are_described_with_their_extremes() -> None:
-    """The sentence names the fastest, the slowest and the limit."""
-    sentence = build_plot("iops", frames(aks())).description
-    for part in ("9 results", "test2", "11.5k", "test5", "398", "limit: 1.1k"):
-        assert part in sentence
 
 
 def test_latency_points_hold_the_numbers() -> None:

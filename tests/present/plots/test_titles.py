@@ -17,14 +17,10 @@ def title(kind: str, *changes: Mapping[str, object]) -> str:
 
 
 def test_a_title_names_workload_quantity_options_and_volume() -> None:
-    """Jobs that differ in two options are told apart by these."""
+    """Jobs that differ in options are told apart by these; a common queue depth is named."""
     jobs = [{"iodepth": depth, "numjobs": jobs} for depth in (1, 8) for jobs in (1, 4)]
     expected = "randwrite 4k: IOPS by queue depth and numjobs, /dev/nvme0n1"
     assert title("iops", *jobs) == expected
-
-
-def test_a_title_names_the_common_load() -> None:
-    """Queue depth belongs to the number; a single job in parallel goes without saying."""
     single = {"iodepth": 16, "numjobs": 1}
     assert title("iops", single) == "randwrite 4k, queue depth 16: IOPS per job, /dev/nvme0n1"
     several = {"iodepth": 16, "numjobs": 4}

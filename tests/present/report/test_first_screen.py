@@ -49,7 +49,7 @@ def content(findings: list[dict[str, object]]) -> ReportContent:
 
 def test_runs_that_failed_have_no_result_and_each_host_its_volumes() -> None:
     """A failed run has a row of what was planned; the same path on two hosts is two volumes."""
-    volumes = [run.volume.model_copy(update={"target": path}) for run in RUNS[:2] for path in "ab"]
+    volumes = [RUNS[0].volume.model_copy(update={"target": path}) for path in "abab"]
     runs = tuple(
         run_of(n, "a").model_copy(update={"volume": volume, "host": f"vm{n % 3}"})
         for n, volume in enumerate(volumes, start=1)
@@ -139,10 +139,9 @@ def test_imported_results_are_not_called_planned() -> None:
 def test_a_bottleneck_of_few_results_is_not_that_of_the_campaign(limited: int, times: int) -> None:
     """The commonest bottleneck is named, unless that of most results is unknown."""
     causes = ["bandwidth-limit"] * limited + ["unknown"] * (len(RUNS) - limited)
-    verdicts = [
-        {"run": run.id, "bottleneck": cause} for run, cause in zip(RUNS, causes, strict=True)
-    ]
     made = content([])
+    pairs = zip(RUNS, causes, strict=True)
+    verdicts = [{"run": run.id, "bottleneck": cause} for run, cause in pairs]
     frames = {**made.frames, "verdicts": pd.DataFrame(verdicts, columns=VERDICT_COLUMNS)}
     html = render_report(replace(made, frames=frames))
     assert html.count(f"{limited} of 40 results are consistent with a bandwidth limit") == times

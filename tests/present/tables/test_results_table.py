@@ -48,7 +48,7 @@ def test_columns_are_found_by_their_aliases() -> None:
 
 
 def test_a_result_is_shown_with_units() -> None:
-    """Numbers stand in the units people use."""
+    """Numbers stand in the units people use; what was not reported reads n/a, a zero 0."""
     rows = summary(
         iops=1234.5, bw_bytes_per_s=5056512.0, lat_mean_s=0.0008, block_bytes=4096, direct=True
     )
@@ -56,10 +56,6 @@ def test_a_result_is_shown_with_units() -> None:
     assert [cell for cell in line.split("  ") if cell.strip()]
     for words in ("1.23k", "5.06 MB/s", "800 us", "4k", "yes"):
         assert words in line
-
-
-def test_missing_values_are_not_zero() -> None:
-    """What was not reported reads n/a, what was zero reads 0."""
     lines = printed(summary_table(summary(iops=0.0))).splitlines()
     assert lines[2].split() == ["a", "write", *["n/a"] * 3, "0", *["n/a"] * 7]
 
