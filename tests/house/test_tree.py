@@ -6,7 +6,7 @@ import re
 from collections import defaultdict
 from pathlib import Path
 
-MOST_FILES = 24
+MOST_FILES = 27
 """Modules in a folder, `__init__` left out."""
 
 
@@ -39,7 +39,7 @@ def test_the_design_page_has_every_folder(root: Path) -> None:
     folders = {path.parent for path in module_paths(root)} - {Path()}
     shown = {str(folder) for folder in folders if f"`{folder}/`" in page}
     known = {str(folder) for folder in folders}
-    partly = {name for name in known if f"`{Path(name).name}/`" in page}
+    partly = {name for name in known if re.search(rf"`{Path(name).name}/?`", page)}
     top = {name for name in known if "/" not in name}
     assert known - shown - partly - top == set()
 

@@ -181,7 +181,7 @@ class Session:
         argv = [python, *FLAGS, START.format(len(bootstrap))]
         with self._sending:
             self._stream = channel.open(argv, self._receive, self._end, within_s=OPEN_S)
-        self._write(bootstrap)
+        self._write_line(bootstrap)
 
     def wait_for_greeting(self) -> None:
         """Wait until Python has begun."""
@@ -227,7 +227,7 @@ class Session:
         if len(line) > _PLAIN_BYTES:
             packed = base64.b64encode(zlib.compress(line)).decode("ascii")
             line = _json_line({"id": number, "z": packed})
-        self._write(line)
+        self._write_line(line)
         return number
 
     def forget(self, number: int, *, cancel: bool = False) -> None:
@@ -235,9 +235,9 @@ class Session:
         with self._changed:
             is_pending = self._receivers.pop(number, None) is not None
         if cancel and is_pending and self.error is None:
-            self._write(_json_line({"id": number, "cancel": True}))
+            self._write_line(_json_line({"id": number, "cancel": True}))
 
-    def _write(self, data: bytes) -> None:
+    def _write_line(self, data: bytes) -> None:
         if self._stream is None:
             raise connection_lost(self.host, "", sent=False)
         try:
@@ -351,7 +351,7 @@ class Session:
 
     def _send_program(self) -> None:
         try:
-            self._write(b"#\n" + agent_program().data)
+            self._write_line(b"#\n" + agent_program().data)
         except VolbenchError as error:
             self._fail(error)
 

@@ -106,13 +106,13 @@ class PushedProcess:
 
     def read_output(self) -> str:
         """Return the standard output since the last call."""
-        return self._read("output")
+        return self._read_state("output")
 
     def read_samples(self) -> str:
         """Return the output of its sampler since the last call."""
-        return self._read("samples")
+        return self._read_state("samples")
 
-    def _read(self, name: str) -> str:
+    def _read_state(self, name: str) -> str:
         self.poll()
         with self._changed:
             return self._text[name].take()

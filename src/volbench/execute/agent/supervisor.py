@@ -348,7 +348,7 @@ class _Supervisor:
             pipes.append(self._open_pipe("door"))
         pid = os.getpid()
         state = {"boot": boot_id(), "supervisor_pid": pid, "supervisor_ticks": ticks_of(pid)}
-        self._write("state", state)
+        self._write_state("state", state)
         errors = self._open(str(self._order["stderr"]))
         device, refusal = _hold(self._order["hold"])
         if refusal:
@@ -392,7 +392,7 @@ class _Supervisor:
             reason = "{} cannot be written: {}".format(path, error.strerror)
             raise AgentError("failed", reason) from error
 
-    def _write(self, name: str, content: "dict[str, object]") -> None:
+    def _write_state(self, name: str, content: "dict[str, object]") -> None:
         with open(self._path(name + ".new"), "w") as file:
             json.dump(content, file)
             file.flush()
@@ -424,7 +424,7 @@ class _Supervisor:
         self._pid, self._started_s = pid, time.monotonic()
         state.update({"pid": pid, "ticks": ticks_of(pid)})
         try:
-            self._write("state", state)
+            self._write_state("state", state)
         except OSError:
             os.close(hold_write)  # it ends without starting
             raise
@@ -519,7 +519,7 @@ class _Supervisor:
         self._has_ended = True
         while True:
             try:
-                self._write("end", {"status": status})
+                self._write_state("end", {"status": status})
                 break
             except OSError:
                 if not os.path.isdir(self._control):

@@ -190,7 +190,7 @@ def _add_campaign(families: _Families, campaign: Campaign, tally: Tally) -> None
 def _add_run(families: _Families, campaign: Campaign, seen: _Active) -> None:
     """Add the facts of a run, its progress, and the rates that fio reports."""
     labels, progress = _run_labels(campaign, seen.run), seen.progress
-    families.add(_INFO, _facts(labels, campaign, seen.run), 1)
+    families.add(_INFO, _option_labels(labels, campaign, seen.run), 1)
     families.add(_STATE, {**labels, "state": progress.state}, 1)
     families.add(_ELAPSED, labels, seen.elapsed_s)
     families.add(_EXPECTED, labels, seen.total_s)
@@ -217,7 +217,7 @@ def _shared_labels(campaign: Campaign, runs: Sequence[Run]) -> dict[str, str]:
     return {name: text for name, text in first.items() if all(o[name] == text for o in others)}
 
 
-def _facts(labels: Labels, campaign: Campaign, run: Run) -> dict[str, str]:
+def _option_labels(labels: Labels, campaign: Campaign, run: Run) -> dict[str, str]:
     """Return what a run is: the options that all its sections share, and the labels of its host."""
     facts = {
         **labels,

@@ -185,7 +185,7 @@ def first_screen(content: ReportContent, rows: Mapping[str, Sequence[Row]]) -> F
         _imprecise(content.imprecise),
     )
     return FirstScreen(
-        _place(content, rows["summary"]),
+        _place_line(content, rows["summary"]),
         list(filter(None, sentences)),
         _badge(content, rows["findings"]),
     )
@@ -218,7 +218,7 @@ def _imprecise(missed: Sequence[str]) -> str:
     return f"{len(missed)} workloads are not precise, see Data quality: {missed[0]}."
 
 
-def _place(content: ReportContent, rows: Sequence[Row]) -> str:
+def _place_line(content: ReportContent, rows: Sequence[Row]) -> str:
     """Return hosts, volume, number of runs, fio version and start in one line."""
     runs = content.campaign.runs
     volumes = set(map(_volume_words, runs))
