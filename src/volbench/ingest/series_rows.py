@@ -28,6 +28,7 @@ from volbench.fio.results.json_output import parse_version
 from volbench.ingest.run_summary import MIN_TOGETHER, longest_latency_s
 from volbench.model.campaign.planned_run import Run, Section
 from volbench.model.frames.columns import Row
+from volbench.model.profile.profile_model import Tool
 from volbench.model.results.provenance import VolumeFacts
 from volbench.model.results.result import RunOutput
 from volbench.store.journal import utc_at
@@ -224,11 +225,11 @@ def read_section_series(run: Run, folder: RunFolder, output: RunOutput) -> Itera
 def section_logs(
     run: Run, folder: RunFolder, output: RunOutput
 ) -> Iterable[tuple[Section, list[Log], Recording]]:
-    """Yield each section of a run with its logs and their recording parameters.
+    """Yield each section of a run with its logs and their recording parameters; none for a watch.
 
     fio numbers logs from 1 over all jobs of all sections, in the order of the job file.
     """
-    if not run.sample_s:
+    if run.tool is not Tool.FIO or not run.sample_s:
         return
     logs = _log_files(folder, run, output)
     first = 1 if run.imported is None else run.imported.first_job_number
