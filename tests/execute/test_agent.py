@@ -205,6 +205,7 @@ def test_a_banner_does_not_hide_what_a_login_shell_said() -> None:
     assert len(caught.value.message) < 300
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "line",
     [
@@ -349,6 +350,7 @@ def test_a_folder_arrives_whole_after_a_break(tmp_path: Path, channel: WatchedCh
     assert any(part.offset for part in received)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "parts",
     [
@@ -385,6 +387,7 @@ def test_root_refuses_a_work_folder_of_another_user(
     check_refused(channel, folder, f"{tmp_path / place} belongs to user 4711")
 
 
+@pytest.mark.slow
 @pytest.mark.root
 @pytest.mark.parametrize(
     ("group", "mode"), [(0, 0o777), (4711, 0o770), (4711, 0o1770), (0, 0o1777), (0, 0o770)]

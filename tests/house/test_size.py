@@ -34,7 +34,7 @@ CEILINGS = {
     "src/volbench/plan": 4_700,
     "src/volbench/present": 14_250,
     "src/volbench/store": 2_300,
-    "tests": 64_000,
+    "tests": 63_950,
     "words of docs and README": 45_000,
     "verbs": 20,
     "options": 142,

@@ -140,6 +140,7 @@ def test_between_a_swept_option_compares_workloads() -> None:
     assert {row.label for row in found.rows} == {"randread 4k"}
 
 
+@pytest.mark.slow
 def test_jobs_missing_on_one_side_are_reported() -> None:
     """What has no counterpart is named, up to five; nothing in common is an error."""
     more = pd.concat([rows_of(1200), rows_of(1, job="writes")])
@@ -265,6 +266,7 @@ def bins_of(rows: pd.DataFrame) -> pd.DataFrame:
     return kept.assign(latency="lat", bin_s=rows["lat_p99_s"], count=rows["total_ios"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("metric", "value"), [("p50", 0.01), ("p99", 0.01), ("max", 0.01), ("lat_mean", 0.007)]
 )
@@ -280,6 +282,7 @@ def test_latencies_of_clients_are_those_of_all_their_ios(metric: str, value: flo
     assert merged.tolist() == pytest.approx([value] * 5)
 
 
+@pytest.mark.slow
 def test_percentiles_of_clients_without_bins_are_left_out() -> None:
     """Nothing stands in for a p99 or a sum of several clients, and the comparison says so."""
     both, single = clients_of(2), rows_of(100, job="alone")

@@ -122,6 +122,7 @@ def test_identical_rates_on_both_sides_are_questioned() -> None:
     assert words not in compared(rows_of(1000), rows_of(1000, seed=2)).remarks
 
 
+@pytest.mark.slow
 def test_one_run_per_side_has_ratios_without_intervals() -> None:
     """The geometric mean of 2, 1 and 1/2 is 1; every sentence says that no interval is known."""
     base = dict.fromkeys(("randread1", "randread2", "randread3"), 1000.0)

@@ -228,6 +228,7 @@ def test_a_deepest_queue_that_the_host_disturbed_shows_no_lack_of_gain() -> None
     assert np.isnan(found.gain)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "of_fio", "of_host", "outcome"),
     [

@@ -40,6 +40,7 @@ def many(
 SLOWER = {f"job{n}": ratio for n, ratio in enumerate((0.85, 0.7, 0.6, 0.38, 0.5, 0.62, 0.7, 0.55))}
 
 
+@pytest.mark.slow
 def test_eight_slower_workloads_are_a_regression() -> None:
     """Noise hides each of them; that all are slower is no chance."""
     compared = many(SLOWER, noise=0.12, tolerance=0.05)
@@ -51,6 +52,7 @@ def test_eight_slower_workloads_are_a_regression() -> None:
     assert not any(remark.endswith(".") for remark in compared.remarks)  # Pages add it
 
 
+@pytest.mark.slow
 def test_equal_workloads_are_not_a_regression() -> None:
     """Half of eight equal workloads are slower by chance."""
     compared = many(dict.fromkeys(SLOWER, 1.0), noise=0.12, tolerance=0.05)
@@ -59,6 +61,7 @@ def test_equal_workloads_are_not_a_regression() -> None:
     assert not any("sign test" in remark for remark in compared.remarks)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("noise", "tolerance", "blind"),
     [(0.05, 0.1, 0), (0.08, 0.1, 1), (0.03, 0.01, 0), (0.04, 0.01, 1)],

@@ -55,6 +55,7 @@ def larger(frame: pd.DataFrame, low: str, high: str) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_columns_do_not_contradict_each_other(frames: Frames) -> None:
     """No percentile is above the maximum, no rate outside of its range, no part above the whole."""
     pairs = [
@@ -73,6 +74,7 @@ def test_columns_do_not_contradict_each_other(frames: Frames) -> None:
                 assert not (summary[column] > summary[limit] * (1 + 1e-9)).any()
 
 
+@pytest.mark.slow
 def test_bandwidth_equals_iops_times_block_size(frames: Frames) -> None:
     """16.4 GB/s do not stand beside 1.69: bytes are I/Os times their size, where that is known."""
     summary = frames["summary"].dropna(subset=["iops", "bw_bytes_per_s", "block_bytes"])
@@ -95,6 +97,7 @@ def test_times_are_within_the_run(frames: Frames) -> None:
     assert (windows["from_s"] <= windows["to_s"]).all()
 
 
+@pytest.mark.slow
 def test_sentences_and_evidence_hold_no_invalid_numbers(frames: Frames) -> None:
     """No "-0 %", no "from -1s", and no 99999.99999989998."""
     found = frames["findings"]

@@ -223,6 +223,7 @@ def test_a_search_that_ended_names_its_latency_target(time_based: str | None) ->
     assert "moved" not in entry.message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [

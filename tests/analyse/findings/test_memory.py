@@ -108,6 +108,7 @@ def test_reads_from_memory_are_reported() -> None:
     assert "O_DIRECT" in entry.message
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "engine", ["null", "io_uring_cmd", "http", "rbd", "libblkio:virtio", "nbd"]
 )

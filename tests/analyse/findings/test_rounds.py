@@ -84,6 +84,7 @@ def test_steady_rounds_have_no_findings() -> None:
     assert not reported_of(rounds_of(max_rounds=25, w=FALLING + STILL))
 
 
+@pytest.mark.slow
 def test_a_stopped_campaign_says_how_far_it_came() -> None:
     """Fewer rounds than planned, and fewer than can be judged."""
     (some,) = reported_of(rounds_of(max_rounds=25, w=FALLING))

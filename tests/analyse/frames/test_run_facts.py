@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pandas as pd
+import pytest
 
 import volbench
 from tests.labelled_campaigns import HOSTS, make
@@ -25,6 +26,7 @@ def test_facts_of_a_campaign_are_one_row_per_run(tmp_path: Path) -> None:
     assert {"label_volume_type", "clients", "kernel"} <= set(fact_columns(rows))
 
 
+@pytest.mark.slow
 def test_facts_of_several_campaigns_and_a_condition(tmp_path: Path) -> None:
     """Every run finds its own facts under its longer name; a condition may use a fact."""
     make(tmp_path / "results", HOSTS)

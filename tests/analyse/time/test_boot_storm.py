@@ -84,6 +84,7 @@ def test_the_peak_and_the_time_after_the_last_start_are_measured() -> None:
     assert (found.overlap_s, found.most_at_once) == ((5.0, 20.0), 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("reads", "busy_s"),
     [

@@ -22,6 +22,7 @@ def judge(first: Floats, second: Floats) -> ColdProbe:
     return judge_cold(first.tolist(), second.tolist())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pairs", [20, 64, 200, 1024])
 @pytest.mark.parametrize("sigma", [0.1, 0.8])
 def test_false_alarms_are_rare(pairs: int, sigma: float) -> None:

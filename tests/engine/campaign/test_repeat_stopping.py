@@ -92,6 +92,7 @@ def test_a_drifting_volume_says_so(ended: dict[str, Path]) -> None:
     assert "(wanted: 3 %; drift: up by" in text
 
 
+@pytest.mark.slow
 def test_missed_precision_is_said_last_and_later(ended: dict[str, Path]) -> None:
     """The last lines of `run` say it, then `show` and the report; nothing if all are precise."""
     start = f"warning: reads: not precise after {MOST} repeats: iops of reads"
@@ -141,6 +142,7 @@ def test_the_command_line_replaces_a_fixed_number(ended: dict[str, Path]) -> Non
     assert "repeat.until: '3' must be a percentage from 0.1% to 50%" in wrong.stderr
 
 
+@pytest.mark.slow
 def test_until_and_set_are_named_as_they_were_typed(ended: dict[str, Path]) -> None:
     """Whatever their order is; a fixed number is not dropped without a word."""
     fixed = ended["even"].parent / "plain.yaml"
@@ -159,6 +161,7 @@ def test_until_and_set_are_named_as_they_were_typed(ended: dict[str, Path]) -> N
         assert f"{named}: repeat: a fixed number excludes until" in refused.stderr
 
 
+@pytest.mark.slow
 def test_clients_stop_together(tmp_path: Path) -> None:
     """Their rates are added; every client makes as many repeats, and each sentence is said once."""
     profile, scratch, into = tmp_path / "p.yaml", tmp_path / "scratch", tmp_path / "clients"
@@ -183,6 +186,7 @@ def test_clients_stop_together(tmp_path: Path) -> None:
     assert rates["read", ""] == pytest.approx(2 * 150, rel=0.1)  # each meets its limit
 
 
+@pytest.mark.slow
 def test_clients_are_resumed_until_they_are_precise(tmp_path: Path) -> None:
     """Stopped in a repeat that one client finished: the other catches up, and both end alike."""
     profile, into, scratch = tmp_path / "p.yaml", tmp_path / "out", tmp_path / "scratch"
@@ -221,6 +225,7 @@ def finished(folder: Path) -> set[str]:
     return {key for key, note in runs.items() if note.state is RunState.FINISHED}
 
 
+@pytest.mark.slow
 def test_arms_stop_on_their_ratio(ended: dict[str, Path]) -> None:
     """A drift that both arms share does not keep their ratio from being precise."""
     folder = ended["even"].parent

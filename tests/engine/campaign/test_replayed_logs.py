@@ -83,6 +83,7 @@ def test_fio_replays_a_log_at_its_pace(tmp_path: Path) -> None:
     assert call("check", "--files", into).returncode == 7
 
 
+@pytest.mark.slow
 def test_a_binary_trace_is_sent_to_hosts(tmp_path: Path) -> None:
     """It names a device, so its I/O is redirected; clients start through a gate at one instant."""
     log = tmp_path / "boot.bin"

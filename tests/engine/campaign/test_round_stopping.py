@@ -112,6 +112,7 @@ def test_a_steady_volume_ends_early(ended: dict[str, Path]) -> None:
     assert summary["run"].nunique() == 2 * made
 
 
+@pytest.mark.slow
 def test_a_volume_that_gets_faster_is_never_steady(ended: dict[str, Path]) -> None:
     """All six rounds are made, and the campaign says what it did not achieve."""
     folder = ended["rising"]

@@ -31,6 +31,7 @@ jobs:
 """
 
 
+@pytest.mark.slow
 def test_an_interrupted_warm_up_continues_after_the_last_extent(
     tmp_path: Path, volbench: Volbench
 ) -> None:

@@ -82,6 +82,7 @@ TABLES: dict[str, Callable[[Path], int]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.root
 @pytest.mark.parametrize(
     ("table", "kind"),
@@ -138,6 +139,7 @@ def read_from(data: bytes) -> Callable[[int, int], bytes]:
     return lambda offset, length: data[max(offset, 0) :][:length]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("table", TABLES)
 def test_a_partition_table_lists_its_regions(tmp_path: Path, table: str) -> None:
     """Offset and length are in bytes, whatever the block size of the table."""

@@ -140,6 +140,7 @@ def test_a_device_stays_attached_until_fio_ends(
     until(lambda: not is_attached(remote.device))  # no process of volbench has it open any more
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", ["file", "same file", "size", "nothing"])
 def test_a_device_replaced_before_the_start_is_refused(
     tmp_path: Path, disks: Disks, remote: Remote, what: str
@@ -194,6 +195,7 @@ def test_the_host_checks_at_the_start_itself(tmp_path: Path, disks: Disks) -> No
     assert f"{device} on vm1 was replaced right before the start" in done.stderr
 
 
+@pytest.mark.slow
 def test_partition_has_the_attachment_of_its_disk(
     tmp_path: Path, disks: Disks, remote: Remote
 ) -> None:

@@ -134,6 +134,7 @@ BAD: dict[str, tuple[Section, str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("defect", BAD)
 def test_bad_runs_have_problems(defect: str, tmp_path: Path, volume: Path) -> None:
     """What fio refuses or breaks off is named."""
@@ -148,6 +149,7 @@ def test_full_volume_is_a_problem(tmp_path: Path) -> None:
     assert "error 28 (No space left on device)" in "\n".join(problems(run, tmp_path))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("number", "words"), [(signal.SIGKILL, "killed by signal 9"), (signal.SIGINT, "interrupted")]
 )

@@ -153,6 +153,7 @@ def test_run_on_a_falling_volume_reaches_its_deadline(tmp_path: Path) -> None:
     assert any("until steady: now" in note for note in done.notes)
 
 
+@pytest.mark.slow
 def test_stop_of_the_user_stays_an_interruption(tmp_path: Path) -> None:
     """Ctrl-C while it waits for steadiness does not count as done."""
 

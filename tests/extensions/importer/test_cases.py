@@ -86,6 +86,7 @@ def test_numbers_equal_those_of_fio(taken: Taken, case: str) -> None:
     assert set(rows["fio_version"]) <= {output.tool_version}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("version", sorted(path.name for path in CASES.glob("fio-*")))
 def test_jobs_behind_a_stonewall_are_runs_of_their_own(taken: Taken, version: str) -> None:
     """What ran one after another is never added up."""

@@ -63,6 +63,7 @@ def test_a_copy_is_named_and_one_path_counts_once(tmp_path: Path) -> None:
     assert copy.hint
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", FORMS)
 def test_every_form_gives_the_same_numbers(tmp_path: Path, name: str) -> None:
     """Whatever stands around a result, its numbers are the same, and read back from the copy."""
@@ -330,6 +331,7 @@ def test_an_invalid_result_does_not_affect_others_of_its_file(
     assert len({row["run"] for row in rows}) == results
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "content",
     [

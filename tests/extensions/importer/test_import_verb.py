@@ -26,6 +26,7 @@ def _results(tmp_path: Path) -> Path:
     return root
 
 
+@pytest.mark.slow
 def test_every_reading_verb_works_on_an_import(
     volbench: Volbench, results: Path, tmp_path: Path
 ) -> None:
@@ -107,6 +108,7 @@ def test_json_lists_what_was_imported(volbench: Volbench, results: Path) -> None
     assert reported["other_files"] == 9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("width", [80, 100, 120])
 def test_the_import_table_fits_the_screen(volbench: Volbench, results: Path, width: int) -> None:
     """Long folders are broken at the width; each run, its job and its state stay."""

@@ -111,6 +111,7 @@ _BLOCKS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("options", "reads", "read", "writes", "written"), _BLOCKS)
 def test_bytes_are_judged_by_the_blocks_that_the_options_allow(
     options: dict[str, str],

@@ -56,6 +56,7 @@ def _taken(text: str, folder: Path) -> tuple[dict[str, object], str]:
     return rows[0], " ".join(map(str, report.remarks))
 
 
+@pytest.mark.slow
 def test_json_has_the_first_and_the_last_of_the_jobs(tmp_path: Path, measured: Path) -> None:
     """The row has no pattern, block size or depth of one job, and its note says so."""
     row, remarks = _taken((measured / "json.txt").read_text(), tmp_path)

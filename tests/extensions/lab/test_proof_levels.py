@@ -74,6 +74,7 @@ def test_a_clean_volume_has_no_findings(tmp_path: Path) -> None:
     assert proof.findings() == []
 
 
+@pytest.mark.slow
 def test_limits_of_other_sizes_are_recognised(tmp_path: Path) -> None:
     """Another size, latency and cap come out as well, from a single run."""
     scenario = made(

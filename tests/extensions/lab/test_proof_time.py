@@ -42,6 +42,7 @@ first_touch: {write: 60ms, parallel: 3}
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scenario", "workload"),
     [
@@ -103,6 +104,7 @@ def test_credits_for_bytes_run_out(tmp_path: Path) -> None:
     assert "the declared baseline of 12 MB/s" in ran_out.message
 
 
+@pytest.mark.slow
 def test_a_full_cache_is_recognised(tmp_path: Path) -> None:
     """Fast for eight seconds, then nothing for twelve: a cache, and two findings."""
     proof = measure_virtually(
@@ -117,6 +119,7 @@ def test_a_full_cache_is_recognised(tmp_path: Path) -> None:
     assert length == pytest.approx(proof.truth().stall_s, abs=2 * SAMPLE_S)
 
 
+@pytest.mark.slow
 def test_a_stall_is_reported_at_its_time(tmp_path: Path) -> None:
     """Four seconds without a completion are zeros of the series, told with their time."""
     proof = measure_virtually("stall", tmp_path, Workload("randwrite", runtime_s=20))
@@ -129,6 +132,7 @@ def test_a_stall_is_reported_at_its_time(tmp_path: Path) -> None:
     assert (quiet["iops"] == 0).all()
 
 
+@pytest.mark.slow
 def test_a_neighbour_takes_and_returns_bandwidth(tmp_path: Path) -> None:
     """Three dips that end are reported as another client's load, each in its time."""
     proof = measure_virtually("neighbour", tmp_path, Workload("randread", runtime_s=30))
@@ -137,6 +141,7 @@ def test_a_neighbour_takes_and_returns_bandwidth(tmp_path: Path) -> None:
     assert [round(at) for at in dips["from_s"]] == [6, 14, 21]
 
 
+@pytest.mark.slow
 def test_step_without_a_reason_is_reported_as_such(tmp_path: Path) -> None:
     """A fall that nothing explains is no cap and no credits; it is found to the sample."""
     proof = measure_virtually("step-down", tmp_path, Workload("randread", runtime_s=26))
@@ -148,6 +153,7 @@ def test_step_without_a_reason_is_reported_as_such(tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.slow
 def test_a_drift_is_not_a_step(tmp_path: Path) -> None:
     """An even loss of speed is drifting, with its size."""
     proof = measure_virtually("drift", tmp_path, Workload("randwrite", runtime_s=30))

@@ -39,6 +39,7 @@ def test_large_requests_take_longer() -> None:
     assert disk.write(1.0, 0, 128 * KIB) == pytest.approx(1.005, rel=0.0001)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("depth", [1, 16])
 def test_jitter_keeps_the_mean(depth: int) -> None:
     """A log-normal spread changes single latencies and no rate."""
@@ -240,6 +241,7 @@ def test_a_step_changes_every_rate(*, capped: bool) -> None:
     assert rate(answers, 10, 15) == pytest.approx(level, rel=0.005)
 
 
+@pytest.mark.slow
 def test_drift_is_linear() -> None:
     """Minus 40 % a minute: 90 % of the speed around second 15, 70 % around 45, 10 % in the end."""
     answers = keep_busy(Disk(parameters(drift_per_s=-0.4 / 60)), until_s=160)

@@ -21,6 +21,7 @@ def found() -> list[Score]:
     return scores([*SEEDS, *(seed + 2 * len(KINDS) for seed in SEEDS)], workers=1)
 
 
+@pytest.mark.slow
 def test_most_causes_are_recognised(found: list[Score]) -> None:
     """At least 80 % named, 92 % named or the first of two; at most one sure and wrong."""
     count = Counter(score.outcome for score in found)

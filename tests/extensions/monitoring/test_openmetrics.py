@@ -134,6 +134,7 @@ def test_fio_metrics_equal_the_frame(campaign: volbench.CampaignData, stored: Sa
         assert found == pytest.approx(expected, rel=1e-9), name
 
 
+@pytest.mark.slow
 def test_rates_drop_to_zero_after_a_run(stored: Samples) -> None:
     """A rate falls to nothing behind a run: Prometheus would go on with its last value."""
     for name, ends in (("volbench_iops", 0.0), ("volbench_latency_seconds", math.nan)):
@@ -186,6 +187,7 @@ def test_a_campaign_without_timestamps_is_an_error(
         (tmp_path / "x").write_text(render_openmetrics(empty))
 
 
+@pytest.mark.slow
 def test_the_command_writes_the_requested_frames(
     campaign: volbench.CampaignData, text: str, tmp_path: Path
 ) -> None:

@@ -153,7 +153,7 @@ def test_a_killed_watch_keeps_its_samples(loop: str, tmp_path: Path) -> None:
     process.wait(PATIENCE_S)
     concluded = call("resume", into)
     assert concluded.returncode == 0, concluded.stderr
-    assert "the watch was killed: what it recorded until then is kept" in concluded.stderr
+    assert "the watch was killed: its samples until then are kept" in concluded.stderr
     assert "watched" in concluded.stdout
     summary = volbench.open_campaign(into).summary().set_index("direction")
     assert summary["total_ios"].to_dict() == {"read": READS, "write": WRITES}

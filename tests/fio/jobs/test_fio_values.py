@@ -25,6 +25,7 @@ def _option(name: str) -> Option:
     return option
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", BLOCK_SPELLINGS)
 def test_a_block_size_is_read_as_fio_reads_it(tmp_path: Path, text: str) -> None:
     """The number of I/Os that fio counts shows which block size it understood."""
@@ -38,6 +39,7 @@ def test_a_block_size_is_read_as_fio_reads_it(tmp_path: Path, text: str) -> None
         assert int(blocks) == amount(job, "io_bytes") // amount(job, "total_ios")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "value", "lasts"),
     [

@@ -58,6 +58,7 @@ def _meant(options: list[tuple[str, str | None]], *, kb_base: int) -> dict[str, 
     return {name: value for name, value in meant.items() if name not in SAID_OTHERWISE}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", JOB_FILES, ids=lambda path: path.stem)
 def test_fio_shows_the_same_options(path: Path, tmp_path: Path) -> None:
     """Every option of every section stands in what is rendered, with the value fio reads."""
@@ -72,6 +73,7 @@ def test_fio_shows_the_same_options(path: Path, tmp_path: Path) -> None:
     assert after == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", JOB_FILES, ids=lambda path: path.stem)
 def test_fio_does_the_same(path: Path, tmp_path: Path) -> None:
     """Both transfer the same bytes in the same blocks, and leave the same files."""

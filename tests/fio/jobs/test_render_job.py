@@ -228,6 +228,7 @@ def test_real_run_gives_all_percentiles_and_series_logs(tmp_path: Path) -> None:
     assert all((tmp_path / name).stat().st_size for name in logs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("extra", [{}, {"gtod_reduce": "1"}, {"disable_lat": "1"}])
 def test_measuring_does_not_change_the_workload(extra: Options, tmp_path: Path) -> None:
     """With and without what volbench adds, the same I/Os are done on the same files."""
@@ -264,6 +265,7 @@ SHAPES: dict[str, Options] = {
 ODD_FOLDERS = ("with blank", "with:colon", r"back\slash", "ümlaut")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shape", "folder"),
     [

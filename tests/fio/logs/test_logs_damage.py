@@ -90,6 +90,7 @@ def test_a_block_without_a_valid_row_is_skipped() -> None:
     assert seen.span() == (1, 1)
 
 
+@pytest.mark.slow
 def test_a_file_without_rows_is_rejected_after_a_few_megabytes() -> None:
     """Some garbage before the first row is skipped; more than a log can have is refused."""
     row = "1000, 5, 0, 0, 0\n"
@@ -100,6 +101,7 @@ def test_a_file_without_rows_is_rejected_after_a_few_megabytes() -> None:
             reading_of([log_of("iops", 1, text)], runtime_s=None)
 
 
+@pytest.mark.slow
 def test_rows_after_the_runtime_do_not_displace_rows_of_the_run() -> None:
     """A log of every I/O may go on after the runtime that the result has."""
     text = "".join(f"{number // 100}, 5, 0, 4096, 0\n" for number in range(1_200_000))

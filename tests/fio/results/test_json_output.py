@@ -77,6 +77,7 @@ def test_output_that_is_not_a_result_is_refused_with_a_reason(case: str) -> None
         parse_output(text_of(case))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", READ)
 def test_every_number_is_the_raw_one(case: str) -> None:
     """Every number of a result is fio's own, but for its unit."""

@@ -111,6 +111,7 @@ def test_rounds_of_several_hosts_are_labelled_as_sums(kind: str) -> None:
         build_plot(kind, {**given, "summary": summary[~lacking]})
 
 
+@pytest.mark.slow
 def test_the_window_shows_the_least_steady_variables() -> None:
     """The one job of ten whose rounds swing is among the six."""
     rows = [
@@ -123,6 +124,7 @@ def test_the_window_shows_the_least_steady_variables() -> None:
     assert "Showing 6 of 10 variables, those with the widest range" in caption_of(plot)
 
 
+@pytest.mark.slow
 def test_a_sweep_shows_the_other_lines_pale() -> None:
     """Each of the others has its own points: a band would show what nobody measured."""
     rows = [
@@ -156,6 +158,7 @@ def test_what_has_no_line_is_last_in_the_legend_of_all_panels() -> None:
     assert keys[-1] == REST
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["latency", "sweep"])
 def test_a_caption_counts_percentiles_in_the_last_bin(kind: str) -> None:
     """A percentile that fio cannot tell has no point, and the caption says why."""

@@ -204,6 +204,7 @@ def test_runs_are_drawn_one_after_another() -> None:
     assert np.ptp(second) > 0.3 * np.ptp(first)
 
 
+@pytest.mark.slow
 def test_many_runs_are_split_into_rows_of_panels() -> None:
     """More runs than fit abreast go below, and beyond the most the caption counts them."""
     in_one_block = len(build_plot("device", many(9)).panels)

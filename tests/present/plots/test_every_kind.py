@@ -95,6 +95,7 @@ def test_numbers_have_rows_and_names(kind: str) -> None:
     assert not rows.duplicated().any()
 
 
+@pytest.mark.slow
 def test_json_form_is_plain(kind: str) -> None:
     """The form of the page holds no NaN and is the same every time."""
     plots = plot_of(kind), build_plot(kind, frames_of(kind))
@@ -102,6 +103,7 @@ def test_json_form_is_plain(kind: str) -> None:
     assert first == second
 
 
+@pytest.mark.slow
 def test_the_description_has_a_number(kind: str) -> None:
     """The description is one line with a number in it, and nothing unknown."""
     sentence = plot_of(kind).description
@@ -111,6 +113,7 @@ def test_the_description_has_a_number(kind: str) -> None:
     assert "nan" not in sentence
 
 
+@pytest.mark.slow
 def test_words_quote_no_number_that_a_finding_rejects(kind: str) -> None:
     """Copies of all runs, a thousand times as fast and invalid, change no sentence."""
     given = frames_of(kind)
@@ -138,6 +141,7 @@ def test_words_quote_no_number_that_a_finding_rejects(kind: str) -> None:
         assert "valid result to quote." in build_plot(kind, only).description
 
 
+@pytest.mark.slow
 def test_small_multiples_of_every_kind(kind: str) -> None:
     """Every kind can be split into panels and keeps its numbers."""
     by = ["campaign", "profile"] if kind in SINGLE else ["campaign"]
@@ -146,6 +150,7 @@ def test_small_multiples_of_every_kind(kind: str) -> None:
     assert len(numbers(plot))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("theme", ["light", "print"])
 def test_pictures_are_complete(kind: str, theme: str) -> None:
     """Nothing is cut off, and panels end where the description says; dark differs in colours."""
@@ -173,6 +178,7 @@ def test_every_kind_says_what_it_shows_and_needs(kind: str) -> None:
     assert kind == kind.lower()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [name for name in KINDS if name != "warmup"])
 def test_failed_runs_give_no_chart(kind: str) -> None:
     """Without a finished run every kind says that, with the number of those that failed."""
@@ -181,6 +187,7 @@ def test_failed_runs_give_no_chart(kind: str) -> None:
         build_plot(kind, given)
 
 
+@pytest.mark.slow
 def test_frames_may_be_missing() -> None:
     """A summary alone is enough for the charts that need no more."""
     alone = {"summary": frames([result("a")])["summary"]}

@@ -60,6 +60,7 @@ def test_panels_have_peak_starts_and_time(fast: Frames) -> None:
     assert rows["read_iops"].max() + rows["write_iops"].max() >= 7200
 
 
+@pytest.mark.slow
 def test_strips_are_in_start_order_and_empty_outside_their_runs(fast: Frames) -> None:
     """The first client stands on top; before it starts and after it ends nothing is drawn."""
     strips = build_plot("storm", fast).panels[2]
@@ -82,6 +83,7 @@ def test_long_names_of_clients_leave_room_for_the_strips(slow: Frames) -> None:
     assert max(map(len, names)) == 24
 
 
+@pytest.mark.slow
 def test_storms_are_drawn_side_by_side_on_one_scale(slow: Frames, fast: Frames) -> None:
     """What is higher is more, whatever the lengths of the two."""
     first, second = stacks(build_plot("storm", both(slow, fast)))
@@ -92,12 +94,14 @@ def test_storms_are_drawn_side_by_side_on_one_scale(slow: Frames, fast: Frames) 
     assert [first.heading, second.heading] == ["slow, vm/boot", "fast, vm/boot"]
 
 
+@pytest.mark.slow
 def test_names_of_many_clients_are_thinned_out() -> None:
     """Of a hundred strips fifty have a name."""
     strips = build_plot("storm", storm(clients=100, stagger_s=5)).panels[2]
     assert len(strips.y.categories) == 50
 
 
+@pytest.mark.slow
 def test_device_is_drawn_where_it_was_watched(fast: Frames) -> None:
     """Without samples there is no line of zeros, and no entry in the legend."""
     unwatched = fast | {"device": frames([])["device"]}
@@ -109,6 +113,7 @@ def test_device_is_drawn_where_it_was_watched(fast: Frames) -> None:
     assert all_marks(without.panels[0], Lines) == []
 
 
+@pytest.mark.slow
 def test_a_device_far_above_its_clients_does_not_flatten_them(fast: Frames) -> None:
     """What another process did there is written, and the clients keep their scale."""
     reads = fast["device"]["read_iops"].where(fast["device"].index != 3, 50_000.0)
@@ -120,6 +125,7 @@ def test_a_device_far_above_its_clients_does_not_flatten_them(fast: Frames) -> N
     assert "device up to" not in texts(build_plot("storm", fast).panels[0])
 
 
+@pytest.mark.slow
 def test_limit_is_drawn_where_it_fits(fast: Frames) -> None:
     """A declared limit of the one volume is a line with its name."""
     limited = fast | {"summary": fast["summary"].assign(limit_iops=7000.0)}
@@ -161,6 +167,7 @@ def test_the_time_of_the_peak_has_the_precision_of_the_samples(busy_at_s: int, w
     assert f"IOPS came {when}" in build_plot("storm", shown).description
 
 
+@pytest.mark.slow
 def test_the_storms_with_the_most_clients_are_drawn() -> None:
     """Three columns fit a page; the caption says which they are, and how many there are."""
     sizes = [2, 5, 2, 4, 2, 3]
@@ -170,6 +177,7 @@ def test_the_storms_with_the_most_clients_are_drawn() -> None:
     assert "Showing 3 of 6 storms, those with the most clients" in caption_of(plot)
 
 
+@pytest.mark.slow
 def test_the_headline_of_a_storm_stays_in_its_column() -> None:
     """Three storms beside each other have lines no longer than their columns are wide."""
     given = both(*(storm(clients=20, stagger_s=7, campaign=f"night-{n}") for n in range(3)))
@@ -178,6 +186,7 @@ def test_the_headline_of_a_storm_stays_in_its_column() -> None:
         assert "of all I/Os after the last start" in panel.title
 
 
+@pytest.mark.slow
 def test_long_headings_of_storms_stay_in_the_picture() -> None:
     """Three long names of jobs, beside long names of clients, end before the right edge."""
     host = "db-primary.eu-central-1.compute.internal-"

@@ -50,6 +50,7 @@ def _added(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(f"{module}.KINDS", registry)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("added")
 def test_a_new_kind_has_picture_numbers_and_json() -> None:
     """One entry of the registry gives file, CSV, JSON for the page, panels, description."""

@@ -65,6 +65,7 @@ def test_bars_of_a_logarithmic_axis_are_points_with_the_same_numbers() -> None:
         )
 
 
+@pytest.mark.slow
 def test_bars_that_differ_much_have_a_logarithmic_axis() -> None:
     """On an axis from zero a floppy beside an NVMe has no bar; within a factor of 30 zero stays."""
     for kind in ("iops", "bandwidth"):

@@ -68,6 +68,7 @@ def test_cells_hold_their_values_and_gaps() -> None:
     assert np.isnan(image[1][1])
 
 
+@pytest.mark.slow
 def test_panels_end_where_the_description_says() -> None:
     """Every panel of small multiples has its limits, and nothing is cut off or overlaps."""
     plot = build_plot("iops", frames(sweep(depths=(1, 4), blocks=(4096,))), by=["rw", "iodepth"])
@@ -121,6 +122,7 @@ def test_long_lines_keep_their_extremes() -> None:
     assert (drawn.min(), drawn.max()) == (0.0, 9000.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("theme", "page"), [("dark", "#15181d"), ("print", "#ffffff")])
 def test_themes_change_only_colours(theme: str, page: str) -> None:
     """A theme changes no place, and leaves no dark text on a dark page."""

@@ -122,6 +122,7 @@ def test_an_audit_begins_with_its_verdicts() -> None:
     assert alone.startswith(f"{fine.volume}")
 
 
+@pytest.mark.slow
 def test_imported_results_are_not_called_planned() -> None:
     """There is no job file, nobody decided on a seed, and the runs were started elsewhere."""
     made = content([])
@@ -241,6 +242,7 @@ def test_the_second_chart_shows_the_worst_run_or_the_noisiest_of_a_sweep() -> No
     assert run in second.title
 
 
+@pytest.mark.slow
 def test_a_single_run_leads_with_its_series() -> None:
     """One bar repeats the sentence above it; the run over time does not."""
     made = repeats()

@@ -120,6 +120,7 @@ def test_provenance_is_complete(content: ReportContent) -> None:
     assert "[direct]\nrw=randwrite" in page.text("pre")
 
 
+@pytest.mark.slow
 def test_a_hostile_campaign_stays_safe_and_bounded() -> None:
     """Thousands of runs with markup in long labels, notes and reasons: a page that opens."""
     evil = EVIL.replace("/", "") + "x" * 2_000
