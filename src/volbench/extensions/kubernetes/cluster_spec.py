@@ -164,7 +164,7 @@ class ClusterSpec:
         text="",
         type=Quantity("KIND:NAME", parse_source),
         metavar="snapshot:NAME|claim:NAME",
-        help="Restore the volumes from this VolumeSnapshot, or clone the volume of this claim.",
+        help="Restore the volumes from a VolumeSnapshot, or clone the volume of a claim.",
     )
     size: str = text_option("--size", "SIZE", "Size of each volume, like 250Gi.")
     volume_mode: str = _choice(

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from volbench.store.layout import Layout
 
 # Shortest and longest time between samples: the kernel counts time in milliseconds, and the device
-# frame is of intervals within which a load can be told. Noticed by:
+# frame is of intervals within which a load can be recognised. Noticed by:
 # tests/extensions/watching/test_watch.py
 _MIN_INTERVAL_S, _MAX_INTERVAL_S = 0.1, 60.0
 _USUAL_S = 1.0
