@@ -147,9 +147,11 @@ class Quantity(click.ParamType[Any]):
     def convert(
         self, value: object, param: click.Parameter | None, ctx: click.Context | None
     ) -> object:
-        """Return the parsed number; values that are no text are returned unchanged."""
-        del ctx
-        if not isinstance(value, str):
+        """Return the parsed number; values that are no text are returned unchanged.
+
+        Completion gives texts as well, and imports nothing for them.
+        """
+        if not isinstance(value, str) or (ctx is not None and ctx.resilient_parsing):
             return value
         try:
             return self._parse(value)

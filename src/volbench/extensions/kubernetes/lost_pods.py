@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from volbench.extensions.kubernetes.pod import KIND
+from volbench.extensions.kubernetes.pod_settings import KIND
 
 if TYPE_CHECKING:
     from volbench.model.campaign.host import Host

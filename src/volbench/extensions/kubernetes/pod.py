@@ -7,10 +7,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from volbench.errors import ArchiveError
+from volbench.extensions.kubernetes.pod_settings import KIND
 from volbench.model.campaign.host import Host
 from volbench.model.frozen_model import Frozen
-
-KIND = "pod"  # of the connection; the name of the channel
 
 
 class Pod(Frozen):

@@ -16,8 +16,8 @@ from volbench.cli.options import OptionGroup, flag, option_group
 from volbench.errors import InputError
 from volbench.extensions.kubernetes.cluster import ClusterAddress
 from volbench.extensions.kubernetes.cluster_spec import NAMESPACE_HELP, ClusterSpec, spec_options
-from volbench.extensions.kubernetes.pod import KIND
 from volbench.extensions.kubernetes.pod_settings import (
+    KIND,
     configured_texts,
     merged_settings,
     parse_settings,

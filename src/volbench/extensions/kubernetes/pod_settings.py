@@ -10,6 +10,7 @@ from volbench.errors import InputError, did_you_mean
 from volbench.extensions.kubernetes.api_values import MAX_INT32, require_quantity
 from volbench.units import parse_duration
 
+KIND = "pod"  # of a connection to a pod; the name of the channel
 PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 TOPOLOGY = {
     "node": "kubernetes.io/hostname",
