@@ -38,8 +38,6 @@ from volbench.units import SECTOR_BYTES
 # Intervals of a series up to which none is joined to its neighbour: more cannot be told apart in
 # a chart. Noticed by: tests/extensions/watching/test_disk_logs.py::test_a_long_watch_is_thinned
 MAX_POINTS = 20_000
-# Kinds of marks: of the user, and of `volbench watch --start`
-MARK_KINDS = frozenset({"note", "start", "up", "failed", "quiet"})
 _TIME = re.compile(r"\d{1,11}\.\d{3}")
 
 
@@ -199,11 +197,9 @@ def watched_series(watched: Watched) -> list[DirectionSeries]:
 
 
 def mark_rows(marks: Iterable[str], *, begun_s: float) -> Iterator[Row]:
-    """Yield time, kind and text of the marks of a run, without its identity."""
+    """Yield time and text of the marks of a run, without its identity."""
     for mark in marks:
         word, _, rest = mark.partition(" ")
-        at, _, rest = rest.partition(" ")
-        kind, _, text = rest.partition(" ")
-        if word == "mark" and _TIME.fullmatch(at) and kind in MARK_KINDS:
-            t_s, utc = float(at) - begun_s, utc_at(float(at))
-            yield {"t_s": t_s, "utc": utc, "kind": kind, "text": text or None}
+        at, _, text = rest.partition(" ")
+        if word == "mark" and _TIME.fullmatch(at):
+            yield {"t_s": float(at) - begun_s, "utc": utc_at(float(at)), "text": text}

@@ -66,15 +66,6 @@ class StormClient:
 
 
 @dataclass(frozen=True)
-class Machine:
-    """A machine that `volbench watch --start` started, from the marks of the watch."""
-
-    name: str  # its number
-    start_s: float  # since the storm began
-    up_s: float  # the same; NaN if that was not seen
-
-
-@dataclass(frozen=True)
 class Storm:
     """One step of a campaign that several clients did side by side."""
 
@@ -97,23 +88,13 @@ class Storm:
     device_write_iops: Floats  # the same for writes
     limit_iops: float  # declared limit of the one volume that all clients share; NaN for none
     is_watched: bool = False  # whether the clients are disks under a load that was only watched
-    machines: tuple[Machine, ...] = ()  # that were started, in order; empty for clients of fio
     # what users noted during a watch: when, on the same clock, and the text
     notes: tuple[tuple[float, str], ...] = ()
-    quiet_s: float = math.nan  # when the disks were quiet after it; NaN if that was not seen
-
-    @property
-    def last_up_s(self) -> float:
-        """When the last machine was up; NaN if that was not seen of all of them."""
-        return max((machine.up_s for machine in self.machines), key=_nan_first, default=math.nan)
 
     @property
     def mean_iops(self) -> float:
-        """Mean from the first start until the last machine was up, or else to the end."""
-        end_s = self.end_s if math.isnan(self.last_up_s) else self.last_up_s
-        begin_s = self.machines[0].start_s if self.machines else 0.0
-        shown = np.clip(self.edges_s, begin_s, max(end_s, begin_s))
-        widths = np.diff(shown)
+        """Mean from the first start to the end."""
+        widths = np.diff(np.clip(self.edges_s, 0.0, self.end_s))
         return float((self.iops * widths).sum() / widths.sum()) if widths.sum() else math.nan
 
     @property
@@ -144,8 +125,8 @@ class Storm:
 
     @property
     def last_start_s(self) -> float:
-        """When the last client began, or the last machine was started."""
-        return self.machines[-1].start_s if self.machines else self.clients[-1].start_s
+        """When the last client began."""
+        return self.clients[-1].start_s
 
     @property
     def end_s(self) -> float:
@@ -176,19 +157,13 @@ class Storm:
         )
 
 
-def _nan_first(seconds: float) -> tuple[bool, float]:
-    """Return a key by which a time that is not known is later than all others."""
-    return math.isnan(seconds), seconds
-
-
 def storm_steps(frames: Frames) -> list[pd.DataFrame]:
     """Return the rows of each measured step of at least two clients with a series of known times.
 
-    Steps whose clients ran one after another are left out. Of watched disks, those of a step in
-    which machines were started, or several disks.
+    Steps whose clients ran one after another are left out.
 
     Args:
-        frames: ``summary`` and ``series``, and ``marks`` of watches, of one or more campaigns.
+        frames: ``summary`` and ``series`` of one or more campaigns.
     """
     summary, series = frames["summary"], frames["series"]
     wanted = summary[(summary["phase"] == "measured").fillna(value=False)]
@@ -197,12 +172,10 @@ def storm_steps(frames: Frames) -> list[pd.DataFrame]:
     end_s = seconds(timed["utc"])
     spans = timed.assign(start_s=end_s - timed["t_s"], end_s=end_s).groupby(_RUN)
     times = spans.agg({"start_s": "min", "end_s": "max"}).reset_index()
-    events = _watch_marks(frames)
-    started = {*events.loc[events["kind"].eq("start"), "run"]}
     return [
         step
         for _, step in wanted.groupby(_STEP, sort=False, dropna=False)
-        if (len(step["run"].unique()) > 1 or started.intersection(step["run"]))
+        if len(step["run"].unique()) > 1
         and not _is_in_turn(times.merge(step[_RUN].drop_duplicates()))
     ]
 
@@ -218,7 +191,7 @@ def storms(frames: Frames, *, limit: int | None = None) -> tuple[Storm, ...]:
     """Return the storms of `storm_steps`, in order.
 
     Args:
-        frames: as of `storm_steps`, and ``device``.
+        frames: as of `storm_steps`, and ``device``, and ``marks`` of watches.
         limit: maximum number of storms, those with most clients, then with most IOPS; None for
             all.
     """
@@ -230,14 +203,10 @@ def storms(frames: Frames, *, limit: int | None = None) -> tuple[Storm, ...]:
         series = frames["series"].merge(finished).dropna(subset=["utc", "iops"])
         key = tuple(step[name].iloc[0] for name in _STEP)
         storm = _storm(key, step, series, frames["device"])
-        events = _watch_marks(frames).merge(finished)
-        storms_of_steps.append(_add_machines(storm, events) if len(events) else storm)
+        if "marks" in frames:
+            storm = _add_notes(storm, frames["marks"].merge(finished))
+        storms_of_steps.append(storm)
     return tuple(storms_of_steps)
-
-
-def _watch_marks(frames: Frames) -> pd.DataFrame:
-    """Return the marks of watches; none where only campaigns of fio are given."""
-    return frames["marks"] if "marks" in frames else pd.DataFrame(columns=[*_RUN, "kind"])
 
 
 def _storm_size(step: pd.DataFrame) -> tuple[int, float]:
@@ -283,22 +252,12 @@ def _storm(
     )
 
 
-def _add_machines(storm: Storm, events: pd.DataFrame) -> Storm:
-    """Return the storm of watched disks with the machines that were started meanwhile."""
-    events = events.assign(at_s=seconds(events["utc"]) - storm.started_utc_s)
-    once = events.drop_duplicates(["kind", "text"])
-    times = {
-        kind: dict(zip(rows["text"].astype(str), rows["at_s"], strict=True))
-        for kind, rows in once.groupby("kind")
-    }
-    up = times.get("up", {})
-    machines = (
-        Machine(name, float(start_s), float(up.get(name, math.nan)))
-        for name, start_s in times.get("start", {}).items()
-    )
-    quiet_s = next(iter(times.get("quiet", {}).values()), math.nan)
-    notes = tuple((float(at_s), text) for text, at_s in times.get("note", {}).items())
-    return replace(storm, machines=tuple(machines), notes=notes, quiet_s=float(quiet_s))
+def _add_notes(storm: Storm, events: pd.DataFrame) -> Storm:
+    """Return the storm of watched disks with the marks of users."""
+    once = events.drop_duplicates("text")
+    at_s = seconds(once["utc"]) - storm.started_utc_s
+    notes = zip(at_s.astype(float), once["text"].astype(str), strict=True)
+    return replace(storm, notes=tuple(notes))
 
 
 def _edges(end_s: float) -> Floats:

@@ -29,8 +29,8 @@ class MarkReader:
         self._path = layout.marks
         self._offset = 0
 
-    def fresh(self) -> Iterator[tuple[str, str, float]]:
-        """Yield kind, text and time, in seconds since the epoch, of the marks since the last call.
+    def fresh(self) -> Iterator[tuple[str, float]]:
+        """Yield text and time, in seconds since the epoch, of the marks since the last call.
 
         A line that is no mark is passed over: only this user can write to the folder.
         """
@@ -48,7 +48,7 @@ class MarkReader:
             with suppress(ValueError):
                 match json.loads(line[:_MAX_LINE_BYTES]):
                     case {"utc_s": float(utc_s), "text": str(text)}:
-                        yield "note", _one_line(text), utc_s
+                        yield _one_line(text), utc_s
 
 
 def _one_line(text: str) -> str:

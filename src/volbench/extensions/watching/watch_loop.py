@@ -22,7 +22,6 @@ from volbench.errors import CampaignError, VolbenchError, quoted
 from volbench.execute.agent.kernel_sampler import sample_disks
 from volbench.execute.agent.observation.process_io import sample_processes
 from volbench.extensions.watching.disk_logs import DiskLog, WatchLog, split_sample
-from volbench.extensions.watching.starts import QUIET_S, StaggeredStarts, Starts
 from volbench.extensions.watching.user_marks import MarkReader
 from volbench.extensions.watching.watch_plan import WatchedDisk, WatchedHost
 from volbench.ingest.run_files import STATUS_FORMAT
@@ -89,23 +88,14 @@ class _HostState:
     """A host while it is watched."""
 
     watched: WatchedHost
-    runs: list[Run] = field(default_factory=list)  # of the job that is under way
+    runs: list[Run] = field(default_factory=list)
     logs: list[DiskLog] = field(default_factory=list)
     reader: SampleReader = field(default_factory=SampleReader)
     before: Sample | None = None
     header: list[str] = field(default_factory=list)
-    samples: int = 0  # of the job that is under way
+    samples: int = 0
     lost_s: float = 0.0  # since when it does not answer, by the monotonic clock; 0 while it does
-    processes: WatchLog | None = None  # of the job that is under way
-
-
-@dataclass(frozen=True)
-class Duties:
-    """Stop conditions and child processes of a watch."""
-
-    for_s: float | None  # seconds of each job; None for no end
-    starts: Starts | None  # commands that start machines; None for none
-    staggers_s: tuple[float, ...]  # time between two starts, in the order of the jobs
+    processes: WatchLog | None = None
 
 
 # Processes of each host in the last interval, or why there are none
@@ -154,49 +144,31 @@ class Watch:
             for disk in at.watched.disks
         ]
 
-    def run(self, journal: Journal, duties: Duties) -> None:
-        """Watch one job after another, each with its own stagger; one job without starts."""
+    def run(self, journal: Journal, for_s: float | None) -> None:
+        """Watch for some seconds; None for no end."""
         self._tell(CampaignStarted(self._campaign, self._campaign.runs))
-        jobs = list(dict.fromkeys(run.job for run in self._campaign.runs))
         for state in self._hosts:
             for is_of_processes in (False, True):
                 Thread(target=self._follow, args=(state, is_of_processes), daemon=True).start()
         try:
-            for index, job in enumerate(jobs):
-                with self._job(journal, job):
-                    staggered = None
-                    if duties.starts is not None:
-                        stagger_s = duties.staggers_s[index]
-                        staggered = StaggeredStarts(duties.starts, stagger_s, self._mark)
-                    try:
-                        self._watch_job(duties.for_s, staggered)
-                    finally:
-                        if staggered is not None:
-                            staggered.end()
-                if self._stop.requested:
-                    break
+            with self._recorded(journal):
+                self._watch(for_s)
         finally:
             self._is_over = True
         ended = [run.id for run in self._campaign.runs]
         self._tell(CampaignEnded(tuple(ended), (), ()))
 
-    def _watch_job(self, for_s: float | None, staggered: StaggeredStarts | None) -> None:
+    def _watch(self, for_s: float | None) -> None:
         began_s = time.monotonic()
         while not self._stop.requested:
-            now_s = time.monotonic()
-            left_s = _POLL_S if for_s is None else began_s + for_s - now_s
+            left_s = _POLL_S if for_s is None else began_s + for_s - time.monotonic()
             if left_s <= 0:
                 break
-            is_new = self._take(min(left_s, _POLL_S))
+            self._take(min(left_s, _POLL_S))
             for state in self._hosts:
                 self._check_link(state)
             for mark in self._marks.fresh():
                 self._mark(*mark)
-            rates = [disk.rates for disk in self.disks if disk.rates]
-            iops = sum(each["read_iops"] + each["write_iops"] for each in rates)
-            if staggered is not None and staggered.step(iops if is_new else None):
-                self._mark("quiet", "", time.time() - QUIET_S)
-                break
             if all(disk.problem and not disk.rates for disk in self.disks):
                 break
         self._take_last()
@@ -287,26 +259,25 @@ class Watch:
             return error
         return None
 
-    def _take(self, wait_s: float) -> bool:
-        """Handle the next part that arrives; return whether there are new rates."""
+    def _take(self, wait_s: float) -> None:
+        """Handle the next part that arrives."""
         with suppress(queue.Empty):
-            return self._handle(*self._arrived.get(timeout=wait_s))
-        return False
+            self._handle(*self._arrived.get(timeout=wait_s))
 
     def _handle(
         self,
         state: _HostState,
         is_of_processes: bool,  # noqa: FBT001 - as it arrived
         part: str | VolbenchError,
-    ) -> bool:
-        """Record a sample, or why there is none; return whether there are new rates."""
+    ) -> None:
+        """Record a sample, or why there is none."""
         if is_of_processes:
             self._take_processes(state, part)
-            return False
+            return
         mine = self._disks_of(state)
         if isinstance(part, VolbenchError):
             self._lose(state, part.message)
-            return False
+            return
         if state.lost_s:
             away = format_duration(round(time.monotonic() - state.lost_s))
             answers = f"{state.watched.host.name} answers again after {away}"
@@ -320,7 +291,6 @@ class Watch:
             log.add([*(state.header if not state.samples else ()), *host_lines], disk_lines)
         state.samples += 1
         self._update(state, mine, part)
-        return bool(state.before)
 
     def _take_processes(self, state: _HostState, part: str | VolbenchError) -> None:
         """Record the processes of an interval, in the folder of the host's first disk."""
@@ -365,18 +335,17 @@ class Watch:
             write_bw_bytes_per_s=disk.rates["write_bw_bytes_per_s"],
         )
 
-    def _mark(self, kind: str, text: str, utc_s: float | None = None) -> None:
+    def _mark(self, text: str, utc_s: float) -> None:
         """Record an event in the logs of all disks, by the clock of their host."""
-        utc_s = time.time() if utc_s is None else utc_s
         for state in self._hosts:
             at_s = utc_s + state.watched.clock.offset_s
             for log in state.logs:
-                log.mark(f"mark {at_s:.3f} {kind} {text}".rstrip())
+                log.mark(f"mark {at_s:.3f} {text}")
 
     @contextmanager
-    def _job(self, journal: Journal, job: str) -> Iterator[None]:
-        """Open the logs of a job; close and record them in the end, whatever ended it."""
-        runs = [run for run in self._campaign.runs if run.job == job]
+    def _recorded(self, journal: Journal) -> Iterator[None]:
+        """Open the logs; close and record them in the end, whatever ended the watch."""
+        runs = self._campaign.runs
         started_utc, began_s = utc_now(), time.monotonic()
         for state in self._hosts:
             state.runs = [run for run in runs if run.host == state.watched.host.name]
@@ -384,7 +353,6 @@ class Watch:
                 self._opened(run, disk)
                 for run, disk in zip(state.runs, state.watched.disks, strict=True)
             ]
-            state.samples = 0
         journal.write("runs", runs=[run.id for run in runs], state=RunState.RUNNING)
         for run in runs:
             self._tell(RunStarted(run, None))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +15,6 @@ from volbench.cli.options import (
     NEW_CAMPAIGN,
     Quantity,
     examples,
-    option_group,
 )
 from volbench.cli.output import (
     TableOutput,
@@ -31,8 +29,6 @@ from volbench.units import counted_noun, parse_duration
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from volbench.extensions.watching.starts import Starts
-    from volbench.extensions.watching.watch_loop import Duties
     from volbench.extensions.watching.watch_plan import WatchedHost
     from volbench.model.campaign.event import Listener
     from volbench.model.campaign.planned_run import Campaign
@@ -42,12 +38,6 @@ if TYPE_CHECKING:
 # frame is of intervals within which a load can be recognised. Noticed by:
 # tests/extensions/watching/test_watch.py
 _MIN_INTERVAL_S, _MAX_INTERVAL_S = 0.1, 60.0
-_USUAL_S = 1.0
-
-
-def _durations(text: str) -> tuple[float, ...]:
-    """Return the seconds of a list of durations."""
-    return tuple(parse_duration(part) for part in text.split(",")) if text else ()
 
 
 def _interval(text: str) -> float:
@@ -57,59 +47,6 @@ def _interval(text: str) -> float:
     return seconds
 
 
-@dataclass(frozen=True)
-class StartCommands:
-    """Commands of ``--start`` as they were typed, and the time between samples beside them."""
-
-    start: str
-    count: int
-    until: str
-    stop_command: str
-    sample_s: float
-
-
-_STARTS = option_group(
-    "commands",
-    StartCommands,
-    click.option(
-        "--start",
-        default="",
-        metavar="COMMAND",
-        help="Command that starts machine {n}, counted from 1. It is split into words, but not run "
-        "by a shell.",
-    ),
-    click.option(
-        "--count",
-        type=click.IntRange(1, 10_000),
-        default=1,
-        metavar="N",
-        help="Number of machines to start.  [default: 1]",
-    ),
-    click.option(
-        "--until",
-        default="",
-        metavar="COMMAND",
-        help="Command that exits with 0 once machine {n} is up; run once a second.",
-    ),
-    click.option(
-        "--stop",
-        "stop_command",
-        default="",
-        metavar="COMMAND",
-        help="Command that stops machine {n} at the end of each stagger.",
-    ),
-    click.option(
-        "--sample",
-        "sample_s",
-        type=Quantity("TIME", _interval),
-        default="1s",
-        show_default=True,
-        help="Time between samples with --start, where --every is the time between starts.",
-    ),
-    heading="Starts",
-)
-
-
 @click.command(
     "watch",
     cls=VerbCommand,
@@ -117,7 +54,6 @@ _STARTS = option_group(
         "volbench watch",
         "volbench watch /dev/sdb /var/lib/libvirt --for 10m",
         "volbench watch --inventory fleet.yaml --every 10s -o night",
-        "volbench watch --start './boot {n}' --until './is-up {n}' --count 30",
         'volbench watch --mark "backup begins" night',
     ),
 )
@@ -127,16 +63,15 @@ _STARTS = option_group(
     "for_s",
     type=Quantity("TIME", parse_duration),
     metavar="TIME",
-    help="Stop after this time; with --start, the limit of each stagger. Default: until Ctrl-C, or "
-    "with --start until the disks are quiet.",
+    help="Stop after this time. Default: until Ctrl-C.",
 )
 @click.option(
     "--every",
-    type=Quantity("TIME", _durations),
-    default="",
-    metavar="TIME[,TIME...]",
-    help="Time between samples, 100ms to 1m (default: 1s); with --start, time between two starts "
-    "(the stagger). Several staggers run one after the other.",
+    "interval_s",
+    type=Quantity("TIME", _interval),
+    default="1s",
+    show_default=True,
+    help="Time between samples, 100ms to 1m.",
 )
 @click.option(
     "--mark",
@@ -145,18 +80,16 @@ _STARTS = option_group(
     "instead of devices; without a folder, of all running watches of this user.",
 )
 @NEW_CAMPAIGN
-@_STARTS
 @additions("watch")
 @on_hosts
 @table_options(has_output=False)
 def watch(
     targets: tuple[str, ...],
     for_s: float | None,
-    every: tuple[float, ...],
+    interval_s: float,
     mark: str | None,
     output: Path | None,
     *,
-    commands: StartCommands,
     added: Additions,
     where: HostSelection,
     table_output: TableOutput,
@@ -167,16 +100,12 @@ def watch(
     inventory. volbench reads the kernel's counters only, and never writes to the disks. As root,
     the processes with the most I/O are recorded too.
     """
-    from volbench.extensions.watching.watch_loop import Duties
     from volbench.extensions.watching.watch_plan import find_disks, plan_watch, without_second_names
     from volbench.store.archive import create_campaign
 
     if mark is not None:
         _mark(mark, targets)
         return
-    starts = _starts(commands)
-    interval_s, staggers_s = _times(every, commands.sample_s, has_starts=starts is not None)
-    duties = Duties(for_s, starts, staggers_s)
     with where.connected() as connected:
         hosts, notes = without_second_names(find_disks(connected, targets))
         for note in notes:
@@ -186,7 +115,6 @@ def watch(
             hosts,
             name=folder.resolve().name,
             interval_s=interval_s,
-            staggers_s=staggers_s,
             command=recorded_command(targets, output),
         )
         with added.served() as listeners_of:
@@ -197,7 +125,7 @@ def watch(
                 archive.campaign,
                 hosts,
                 listeners=listeners_of(layout),
-                duties=duties,
+                for_s=for_s,
             )
     _show(layout, table_output)
 
@@ -215,48 +143,13 @@ def _mark(text: str, folders: Sequence[str]) -> None:
         click.echo(f"marked in {layout.root}", err=True)
 
 
-def _starts(commands: StartCommands) -> Starts | None:
-    """Return the commands of ``--start``; None without that option."""
-    from volbench.extensions.watching.starts import Starts, parse_command
-
-    if not commands.start:
-        if commands.until or commands.stop_command:
-            raise InputError("--until and --stop need --start", hint="add --start COMMAND")
-        return None
-    return Starts(
-        start=parse_command(commands.start, option="--start"),
-        count=commands.count,
-        until=parse_command(commands.until, option="--until"),
-        stop=parse_command(commands.stop_command, option="--stop"),
-    )
-
-
-def _times(
-    every: tuple[float, ...], sample_s: float, *, has_starts: bool
-) -> tuple[float, tuple[float, ...]]:
-    """Return the time between samples, and the time between starts for each stagger."""
-    if has_starts:
-        return sample_s, every or (0.0,)
-    if len(every) > 1:
-        raise InputError(
-            "--every takes several times only with --start",
-            hint="name one time between samples, or add --start COMMAND",
-        )
-    interval_s = every[0] if every else _USUAL_S
-    if not _MIN_INTERVAL_S <= interval_s <= _MAX_INTERVAL_S:
-        raise InputError(
-            f"--every {interval_s:g}s is not between 100ms and 1m", hint="write it like --every 1s"
-        )
-    return interval_s, ()
-
-
 def _carry_out(
     layout: Layout,
     campaign: Campaign,
     hosts: Sequence[WatchedHost],
     *,
     listeners: Sequence[Listener],
-    duties: Duties,
+    for_s: float | None,
 ) -> None:
     """Watch until the end, holding the folder of the campaign."""
     from volbench.engine.run.process_watch import stop_on_signals
@@ -288,22 +181,15 @@ def _carry_out(
             listeners=listeners,
             stop=stop,
         )
-        watch.run(journal, duties)
+        watch.run(journal, for_s)
 
 
 def _show(layout: Layout, table_output: TableOutput) -> None:
-    """Print the results, and a sentence on each storm of machines."""
-    from volbench.analyse.time.boot_storm import storms
+    """Print the results."""
     from volbench.api.one_campaign import open_campaign
     from volbench.cli.results import show_results
     from volbench.extensions.watching.watch_loop import check_recorded
-    from volbench.present.plots.charts.storm_columns import sentence
 
     show_results(layout, table_output)
-    opened = open_campaign(layout.root)
-    frames = {name: opened.frame(name) for name in ("summary", "series", "device", "marks")}
-    for storm in storms(frames):
-        if storm.machines:
-            table_output.note(sentence(storm))
     click.echo(f"campaign folder: {layout.root}", err=True)
-    check_recorded(layout, opened.campaign)
+    check_recorded(layout, open_campaign(layout.root).campaign)

@@ -323,12 +323,7 @@ MARKS: tuple[Column, ...] = (
     *IDENTITY,
     real("t_s", "s", "Time since the start of the run's I/O; of a watch, since its first sample."),
     text("utc", "The same time by the controller's clock, ISO 8601 with Z."),
-    text(
-        "kind",
-        "`note` from `volbench watch --mark`; from `--start`: `start`, `up` or `failed` of a"
-        " machine, and `quiet` when the disks became quiet.",
-    ),
-    text("text", "Text of the note, or number of the machine; missing for others."),
+    text("text", "Text of `volbench watch --mark`."),
 )
 
 # Processes of watched hosts

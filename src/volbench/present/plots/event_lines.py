@@ -1,4 +1,4 @@
-"""Lines of marks on axes of time: notes of users, starts of machines."""
+"""Lines of the marks of users on axes of time."""
 
 from __future__ import annotations
 
@@ -14,19 +14,14 @@ from volbench.present.plots.kinds import Frames
 MAX_NAMED = 12  # Marks in a panel up to which each has its name
 _MAX_LETTERS = 24
 _ROOM = 0.03  # Of a name, as a share of its run; names that would touch another are omitted
-_WORDS = {"start": "{} starts", "up": "{} up", "failed": "{} failed", "quiet": "quiet"}
 
 
 def events_of(frames: Frames) -> pd.DataFrame:
-    """Return the marks of runs: ``run``, ``t_s``, ``kind``, and ``name`` in words."""
+    """Return the marks of runs: ``run``, ``t_s`` and ``name``."""
     rows = frames["marks"] if "marks" in frames else pd.DataFrame()
     if rows.empty:
-        return pd.DataFrame(columns=["run", "t_s", "kind", "name"])
-    names = [
-        _WORDS.get(str(kind), "{}").format("" if pd.isna(text) else printable(str(text)))
-        for kind, text in zip(rows["kind"], rows["text"], strict=True)
-    ]
-    return rows[["run", "t_s", "kind"]].assign(name=names)
+        return pd.DataFrame(columns=["run", "t_s", "name"])
+    return rows[["run", "t_s"]].assign(name=rows["text"].astype(str).map(printable))
 
 
 def event_lines(

@@ -52,7 +52,6 @@ _SERIES = (
     Series("device", "the device itself", "ink"),
     Series("start", "a client starts", "ink", "tick"),
     Series("settled", "finished booting", "ink", "circle"),
-    Series("up", "a machine is up", "ink", "up"),
 )
 _SIMULTANEOUS_S = 1.0  # Starts closer than a sample are one. Noticed by: test_fleet.py
 
@@ -78,10 +77,8 @@ def build(storms: _Storms) -> Plot:
     drawn = storms.shown
     strips_in = _STRIP_IN * max(len(storm.clients) for storm in drawn)
     columns = [_storm_panels(storm, drawn) for storm in drawn]
-    has_machines = any(storm.machines for storm in drawn)
     used = {
-        "start": has_machines or not all(storm.is_watched for storm in drawn),
-        "up": any(not math.isnan(m.up_s) for storm in drawn for m in storm.machines),
+        "start": not all(storm.is_watched for storm in drawn),
         "device": any(storm.device for storm in drawn),
         "settled": any(client.settles_early for storm in drawn for client in storm.clients),
     }
@@ -94,13 +91,7 @@ def build(storms: _Storms) -> Plot:
         heights=(_STACK_IN, _APART_IN, min(max(strips_in, _STRIPS_MIN_IN), _STRIPS_MAX_IN)),
         widths=(1.0,) * len(drawn),
         width_in=_WIDTHS_IN[len(drawn)],
-        series=tuple(
-            replace(series, label="a machine is started")
-            if has_machines and series.key == "start"
-            else series
-            for series in _SERIES
-            if used.get(series.key, True)
-        ),
+        series=tuple(series for series in _SERIES if used.get(series.key, True)),
         caption=_notes(storms),
     )
 
@@ -198,14 +189,11 @@ def _stack(storm: Storm, data: pd.DataFrame, *, top: float) -> list[marks.AnyMar
             beyond = marks.text_at(0, 1, f"device up to {format_count(most)}")
             corner = marks.Texts(beyond, x_in="panel", y_in="panel", offset_pt=(4, -2))
             parts.append(replace(corner, valign="top", is_boxed=True))
-    started = [
-        each.start_s for each in storm.machines or (() if storm.is_watched else storm.clients)
-    ]
-    starts = pd.DataFrame({"_x": started, "_y": 0.0})
-    up = [machine.up_s for machine in storm.machines if not math.isnan(machine.up_s)]
+    if not storm.is_watched:
+        started = [client.start_s for client in storm.clients]
+        starts = pd.DataFrame({"_x": started, "_y": 0.0})
+        parts.append(marks.Points(starts, size=6, series="start"))
     parts += [
-        *([marks.Points(starts, size=6, series="start")] if started else ()),
-        *([marks.Points(pd.DataFrame({"_x": up, "_y": 0.0}), size=5, series="up")] if up else ()),
         *_last_start(storm, is_named=True),
         *_peak(storm),
     ]
@@ -218,7 +206,7 @@ def _stack(storm: Storm, data: pd.DataFrame, *, top: float) -> list[marks.AnyMar
 def _last_start(storm: Storm, *, is_named: bool) -> list[marks.AnyMark]:
     noted = pd.DataFrame(storm.notes, columns=["t_s", "name"])
     notes = event_lines(noted, end_s=float(storm.edges_s[-1]), is_named=is_named)
-    if storm.is_watched and not storm.machines:
+    if storm.is_watched:
         return [*notes]
     line = marks.ReferenceLine(storm.last_start_s, "x", series="muted", dash="dotted", width=0.9)
     if not is_named:
@@ -361,7 +349,7 @@ STORM = Kind(
 def headline(storm: Storm, *, letters: int) -> str:
     """Return the numbers of a storm in lines of at most so many letters."""
     if storm.is_watched:
-        return "\n".join(fill(line, letters) for line in _watched_sentences(storm))
+        return fill(_watched_words(storm), letters)
     sentences = [
         f"{_clients_text(storm)}, {_pace_text(storm)}; max {storm.most_at_once} at once",
         f"peak {format_count(storm.peak_iops)} IOPS {_when(storm)}",
@@ -374,8 +362,8 @@ def headline(storm: Storm, *, letters: int) -> str:
 def sentence(storm: Storm) -> str:
     """Return the main numbers of a storm, for readers who cannot see the chart."""
     if storm.is_watched:
-        listed = "; ".join(_watched_sentences(storm))
-        return f"Storm of {printable(storm.campaign)}, {printable(storm.job)}: {listed}."
+        name = f"{printable(storm.campaign)}, {printable(storm.job)}"
+        return f"Storm of {name}: {_watched_words(storm)}."
     both = ""
     if storm.overlap_s is not None:
         lasted = format_duration(storm.overlap_s[1] - storm.overlap_s[0])
@@ -387,32 +375,12 @@ def sentence(storm: Storm) -> str:
     )
 
 
-def _watched_sentences(storm: Storm) -> list[str]:
-    """Return what a storm of real machines did, as the article on a Windows boot storm did."""
-    machines = storm.machines
-    if not machines:
-        at = format_duration(round(storm.peak_s))
-        disks = counted_noun(len(storm.clients), "disk")
-        peak = f"peak {format_count(storm.peak_iops)} IOPS at {at}"
-        return [f"{disks}; {peak}, mean {format_count(storm.mean_iops)}"]
-    sentences = [f"{counted_noun(len(machines), 'machine')}, {_pace_text(storm)}"]
-    took = [each.up_s - each.start_s for each in machines if not math.isnan(each.up_s)]
-    if took:
-        known = "" if len(took) == len(machines) else f" ({len(took)} of them)"
-        sentences[0] += f", up after {_range_text(took)}{known}"
-    is_known = not math.isnan(storm.last_up_s)
-    until = "until the last was up" if is_known else "to the end"
-    sentences.append(
-        f"peak {format_count(storm.peak_iops)} IOPS {_when(storm)}, "
-        f"mean {format_count(storm.mean_iops)} {until}"
-    )
-    since_s, after = (
-        (storm.last_up_s, "machine was up") if is_known else (storm.last_start_s, "start")
-    )
-    if not math.isnan(storm.quiet_s):
-        quiet = format_duration(max(0.0, storm.quiet_s - since_s))
-        sentences.append(f"disks quiet {quiet} after the last {after}")
-    return sentences
+def _watched_words(storm: Storm) -> str:
+    """Return the numbers of watched disks."""
+    at = format_duration(round(storm.peak_s))
+    peak = f"peak {format_count(storm.peak_iops)} IOPS at {at}"
+    disks = counted_noun(len(storm.clients), "disk")
+    return f"{disks}; {peak}, mean {format_count(storm.mean_iops)}"
 
 
 def _members(storm: Storm) -> str:
@@ -427,13 +395,12 @@ def _clients_text(storm: Storm) -> str:
 
 
 def _is_at_once(storm: Storm) -> bool:
-    first = (storm.machines or storm.clients)[0]
-    return storm.last_start_s - first.start_s < _SIMULTANEOUS_S
+    return storm.last_start_s - storm.clients[0].start_s < _SIMULTANEOUS_S
 
 
 def _pace_text(storm: Storm) -> str:
     """Return the interval between the starts of clients, from their first I/Os."""
-    starts = [each.start_s for each in storm.machines or storm.clients]
+    starts = [client.start_s for client in storm.clients]
     if _is_at_once(storm):
         return "started at once"
     return f"started {format_duration(float(np.median(np.diff(starts))))} apart"
