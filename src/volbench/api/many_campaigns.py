@@ -7,7 +7,7 @@ campaigns.summary().groupby("label_volume_type")["iops"].median()
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from volbench.analyse.compare.expected_bounds import Verdict as ExpectedBound
     from volbench.analyse.compare.promised_limits import Delivery
+    from volbench.analyse.frames.design import Design
     from volbench.api.notebook import Chart, Findings, Verdicts
     from volbench.model.campaign.known_change import KnownChange
     from volbench.model.frames.expectation import Expectation
@@ -165,6 +166,37 @@ class Dataset:
                 for campaign, rows in parts.items()
             }
         return [row for rows in parts.values() for row in rows]
+
+    def results(self) -> list[dict[str, object]]:
+        """Return the rows of finished measured runs with the options of fio, as plain values.
+
+        Syncs, which have latencies only, are left out. Read without pandas unless there is a
+        condition.
+        """
+        from volbench.analyse.frames.run_options import rows_with_options  # noqa: PLC0415 - for the rest
+
+        rows: dict[str, list[dict[str, object]]] = {name: [] for name in self.names}
+        for row in self.rows("summary"):
+            if is_measured_row(row):
+                rows[str(row["campaign"]) if len(rows) > 1 else next(iter(rows))].append(row)
+        return rows_with_options(
+            (
+                data.campaign,
+                {f"{self._prefix(name)}{run.id}": run for run in data.campaign.runs},
+                rows[name],
+            )
+            for name, data in self.names.items()
+        )
+
+    def design(self, *, first: Sequence[str] = ()) -> Design:
+        """Return what varies over the results, what is constant, and what is repeated.
+
+        Args:
+            first: columns that come before all others, such as those that are compared.
+        """
+        from volbench.analyse.frames.design import design_of  # noqa: PLC0415 - for the rest
+
+        return design_of(self.results(), first=first)
 
     def facts(self) -> pd.DataFrame:
         """Return the summary with options, host, volume and steady rates of each run.
@@ -431,6 +463,15 @@ def campaign_folders(path: Path) -> list[Path]:
             hint="name a folder that volbench run or volbench import wrote",
         )
     return folders
+
+
+def is_measured_row(row: Mapping[str, object]) -> bool:
+    """Return whether a row of the summary is a rate of a finished measured run."""
+    return (
+        row["phase"] == Phase.MEASURED.value
+        and row["status"] == RunState.FINISHED.value
+        and row["direction"] != "sync"
+    )
 
 
 def _datasets_by_side(datasets: Sequence[Dataset]) -> dict[str, Dataset]:

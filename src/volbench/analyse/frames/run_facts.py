@@ -10,10 +10,11 @@ from collections.abc import Iterable, Sequence
 
 import pandas as pd
 
+from volbench.analyse.frames.run_options import option_names, option_values, section_of
 from volbench.analyse.frames.run_view import RunView
-from volbench.model.campaign.planned_run import Campaign, Run, Section
+from volbench.model.campaign.planned_run import Campaign, Run
 from volbench.model.frames.columns import LABEL_PREFIX, SUMMARY
-from volbench.model.frames.metadata import FACTS, NOT_SET, Source, option_matters, option_value
+from volbench.model.frames.metadata import FACTS, NOT_SET, Source, option_value
 from volbench.model.results.provenance import HostFacts, VolumeFacts
 
 VOLUME_KEY = "volume_key"  # Column that identifies a volume, over hosts and campaigns
@@ -50,8 +51,7 @@ def with_facts(
         option of fio that matters (texts and numbers as reported; missing where it is unknown).
     """
     known = list(views)
-    sections = [(view.run, section) for view in known for section in view.run.sections]
-    options = _option_columns(sections)
+    options = option_names({id(view.campaign): view.campaign for view in known}.values())
     planned = known[0].campaign.runs if known else ()
     beside = Counter(run.step for run in planned if run.step)
     by_run = {view.run.id: view for view in known}
@@ -73,10 +73,10 @@ def with_options(summary: pd.DataFrame, campaign: Campaign) -> pd.DataFrame:
     Args:
         summary: the rows of one campaign; the order and the index stay.
     """
-    options = _option_columns((run, section) for run in campaign.runs for section in run.sections)
+    options = option_names([campaign])
     by_run = {run.id: run for run in campaign.runs}
     rows = [
-        _reported_facts(by_run[run], group) | _option_values(by_run[run], group, options)
+        _reported_facts(by_run[run], group) | option_values(by_run[run], group, options)
         for run, group in zip(summary["run"], summary["group"].astype(str), strict=True)
     ]
     names = [_OPTIONS_KNOWN, _UNREPORTED, *options]
@@ -127,12 +127,6 @@ def option_columns(rows: pd.DataFrame) -> list[str]:
     ]
 
 
-def _option_columns(sections: Iterable[tuple[Run, Section]]) -> list[str]:
-    """Return the options that any of the runs set and that matter, in the order of the alphabet."""
-    named = {name for run, section in sections for name in run.effective(section)}
-    return sorted(name for name in named if option_matters(name))
-
-
 def _fact_row(
     view: RunView | None, group: str, options: Sequence[str], beside: Counter[int]
 ) -> dict[str, object]:
@@ -158,13 +152,13 @@ def _fact_row(
         "until": str(run.until.window_s) if run.until else NOT_SET,
         **_attributes(view.host, _OF_HOST),
         **_attributes(view.volume, OF_VOLUME),
-        **_option_values(run, group, options),
+        **option_values(run, group, options),
     }
 
 
 def _reported_facts(run: Run, group: str) -> dict[str, object]:
     return {
-        _OPTIONS_KNOWN: run.reports_options(_section(run, group)),
+        _OPTIONS_KNOWN: run.reports_options(section_of(run, group)),
         _UNREPORTED: () if run.imported is None else run.imported.unreported_flags,
     }
 
@@ -181,21 +175,6 @@ def _attributes(facts: object | None, names: dict[str, str]) -> dict[str, object
     """Return facts of a host or volume, None where the machine does not report them."""
     values = {name: getattr(facts, attribute, None) for name, attribute in names.items()}
     return {name: None if value in (None, "") else value for name, value in values.items()}
-
-
-def _section(run: Run, group: str) -> Section:
-    return next((section for section in run.sections if section.name == group), run.sections[0])
-
-
-def _option_values(run: Run, group: str, options: Sequence[str]) -> dict[str, object]:
-    section = _section(run, group)
-    if not run.reports_options(section):
-        return dict.fromkeys(options)
-    set_here = run.effective(section)
-    return {
-        name: option_value(name, set_here.get(name)) if run.has_default(section, name) else None
-        for name in options
-    }
 
 
 def with_steady(rows: pd.DataFrame, verdicts: pd.DataFrame) -> pd.DataFrame:

@@ -1,0 +1,391 @@
+"""Design of an experiment: what varies over its results, what is constant, and what is repeated.
+
+An option of fio counts by its value, whatever a file or a job is called. Names are the last resort:
+the parts of an imported name that restate a value, count or date are left out, and what remains
+tells results apart only where nothing else does.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from volbench.model.frames.columns import LABEL_PREFIX, SUMMARY
+from volbench.model.frames.metadata import FACTS, NOT_SET
+from volbench.units import format_size, natural_order
+
+Row = Mapping[str, object]
+
+NAME = "name"  # Factor of what names of jobs, sections and folders say beside everything else
+# Core of a workload, in the order in which its parts are named
+WORKLOAD = ("rw", "direction", "block_bytes", "iodepth", "numjobs", "rwmixread", "direct")
+# Rates and latencies that fio was told to keep: a factor, and a bound of what was measured
+ASKED = ("rate_iops", "rate", "rate_process", "latency_target")
+_PLACES = ("host", "volume", "client")  # After the arm and the labels
+# Facts of a place, where rows have them
+_PLACE_FACTS = ("scheduler", "filesystem", "machine_type", "csi_driver")
+_OCCASIONS = ("campaign", "fio_version")
+_DEPENDENT = (*_OCCASIONS, *_PLACE_FACTS)  # No factors where all others decide them
+_OTHERS = ("ioengine", "size_bytes")  # Further options that are columns of the summary
+# Options that change where a run writes or what it is called, not what it does
+_IGNORED = frozenset({"uri", "port", "hostname", "logname", "allow_mounted_write"})
+# Columns that are no options of fio: results, facts of host and volume, and what analyses add
+_NO_OPTIONS = frozenset(
+    {
+        *(column.name for column in SUMMARY),
+        *FACTS,
+        *("by", "cell", "colour", "label", "line", "origin", "panel", "side", "step", "volume_key"),
+        *("options_known", "options_unreported"),
+    }
+)
+_ADDED = ("aggregate_", "by_", "steady_", "_")  # Beginnings of further columns that analyses add
+_UNKNOWN = "unknown"  # Name of a host or volume that a result does not tell
+_SEPARATOR = re.compile(r"[-_/.,=:+@ ()\[\]]+")
+_DATE = re.compile(r"(19|20)\d{2}[-_.]?[01]\d[-_.]?[0-3]\d([-_.T]?\d{4,6}Z?)?")
+# A word that counts: with a number behind it, or alone in front of one
+_COUNTING = re.compile(
+    r"(r|run|rep|repeat|repetition|iter|iteration|trial|try|attempt|loop|round|no|n|num|nr|"
+    r"result|results|out|output|fio|log|test|json|txt|am|pm)?(\d*)"
+)
+_KEYS = {
+    "iodepth": ("iodepth", "qdepth", "queuedepth", "queue", "depth", "iod", "qd", "q", "d"),
+    "numjobs": ("numjobs", "jobs", "job", "threads", "thread", "nj", "j", "t"),
+    "block_bytes": ("blocksize", "block", "bs", "b"),
+    "rwmixread": ("rwmixread", "mixread", "mix", "read", "r"),
+    "rw": ("rw", "pattern"),
+    "ioengine": ("ioengine", "engine"),
+    "direct": ("direct",),
+    "size_bytes": ("filesize", "size", "s"),
+}
+_PATTERN_WORDS = {
+    "read": ("seqread", "seqr", "seq", "sequential", "r", "sr"),
+    "write": ("seqwrite", "seqw", "seq", "sequential", "w", "sw"),
+    "randread": ("rndread", "randomread", "rread", "rand", "random", "rnd", "read", "rr", "r"),
+    "randwrite": ("rndwrite", "randomwrite", "rand", "random", "rnd", "write", "rw", "w"),
+    "randrw": ("randreadwrite", "rand", "random", "rnd", "mixed", "mix", "rw"),
+    "rw": ("seqrw", "readwrite", "seq", "sequential", "mixed", "mix"),
+    "randtrim": ("rand", "random", "rnd", "trim"),
+}
+
+
+@dataclass(frozen=True)
+class Factor:
+    """A column whose values differ."""
+
+    column: str  # of the results, or `NAME`
+    values: tuple[object, ...]  # numbers ascending, texts in natural order, None (unknown) last
+
+    @property
+    def known(self) -> tuple[object, ...]:
+        """The values that are known."""
+        return tuple(value for value in self.values if value is not None)
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether its values are numbers, such as queue depths."""
+        return all(isinstance(value, int | float) for value in self.known) and bool(self.known)
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether it is a rate or latency that fio was told to keep."""
+        return self.column in ASKED
+
+
+@dataclass(frozen=True)
+class Cell:
+    """Results that are equal in all factors: repeats of each other."""
+
+    values: Mapping[str, object]  # factor to value
+    places: tuple[int, ...]  # of its rows
+
+
+@dataclass(frozen=True)
+class Design:
+    """What varies over some results, what is constant, and what is repeated."""
+
+    rows: Sequence[Row]
+    factors: tuple[Factor, ...]  # places first, then the workload, occasions and other options
+    constants: Mapping[str, object]  # column to the value that all rows have
+    aliases: Mapping[str, str]  # column to the factor that it varies with
+    cells: tuple[Cell, ...]  # in the order of their first rows
+
+    @cached_property
+    def by_column(self) -> Mapping[str, Factor]:
+        """Column to factor."""
+        return {factor.column: factor for factor in self.factors}
+
+    @cached_property
+    def cell_of_rows(self) -> tuple[int, ...]:
+        """The number of the cell of each row."""
+        numbers = [0] * len(self.rows)
+        for number, cell in enumerate(self.cells):
+            for place in cell.places:
+                numbers[place] = number
+        return tuple(numbers)
+
+    @property
+    def repeats(self) -> Counter[int]:
+        """How many cells have how many repeats."""
+        return Counter(len(cell.places) for cell in self.cells)
+
+    def factor_of(self, column: str) -> str:
+        """Return the factor that a column is or varies with; empty for neither."""
+        return column if column in self.by_column else self.aliases.get(column, "")
+
+    def key_without(self, *columns: str) -> list[Hashable]:
+        """Return what is equal in rows that differ in some columns alone, for each row."""
+        left_out = {self.factor_of(column) or column for column in columns}
+        kept = [factor.column for factor in self.factors if factor.column not in left_out]
+        cells = [tuple(_hashable(cell.values[column]) for column in kept) for cell in self.cells]
+        return [cells[number] for number in self.cell_of_rows]
+
+    def missing(self) -> list[Mapping[str, object]]:
+        """Return the cells of a full grid that were not measured; none where most are missing."""
+        wide = [factor for factor in self.factors if factor.column != NAME]
+        total = math.prod(len(factor.values) for factor in wide)
+        if not len(self.cells) < total <= 2 * len(self.cells):
+            return []
+        there = {tuple(_hashable(cell.values[f.column]) for f in wide) for cell in self.cells}
+        grid: list[dict[str, object]] = [{}]
+        for factor in wide:
+            grid = [{**cell, factor.column: value} for cell in grid for value in factor.values]
+        return [cell for cell in grid if tuple(map(_hashable, cell.values())) not in there]
+
+
+def design_of(rows: Sequence[Row], *, first: Sequence[str] = ()) -> Design:
+    """Return the design of some results.
+
+    Args:
+        rows: of the summary, finished and measured, with the options of fio where they are known;
+            None for what is unknown. Columns of results are passed over.
+        first: columns that come before all others, such as what a user compares.
+    """
+    columns = _columns(rows, first)
+    values: dict[str, Sequence[object]] = {
+        column: [_value(row, column) for row in rows] for column in columns
+    }
+    codes = {column: _codes(of_rows) for column, of_rows in values.items()}
+    constants = {
+        column: of_rows[0] for column, of_rows in values.items() if len(set(codes[column])) == 1
+    }
+    chosen: list[str] = []
+    aliases: dict[str, str] = {}
+    keys = [0] * len(rows)
+    for column in columns:
+        if column in constants:
+            continue
+        joined = _joined(keys, codes[column])
+        if column not in first and len(set(joined)) == len(set(keys)):
+            # What volumes were asked to do is told beside each, even if each did another thing.
+            owners = [name for name in chosen if column not in WORKLOAD or name in WORKLOAD]
+            owner = next((name for name in owners if _decides(codes[name], codes[column])), "")
+            if owner or column in _DEPENDENT:
+                aliases[column] = owner
+                continue
+        chosen.append(column)
+        keys = joined
+    names = _separating_names(rows, keys)
+    if any(names):
+        chosen.append(NAME)
+        values[NAME] = names
+        keys = _joined(keys, _codes(names))
+    factors = tuple(Factor(column, _ordered(column, values[column], rows)) for column in chosen)
+    cells: dict[int, list[int]] = {}
+    for place, key in enumerate(keys):
+        cells.setdefault(key, []).append(place)
+    return Design(
+        rows,
+        factors,
+        constants,
+        aliases,
+        tuple(
+            Cell({column: values[column][places[0]] for column in chosen}, tuple(places))
+            for places in cells.values()
+        ),
+    )
+
+
+def asked_rate(row: Row) -> str:
+    """Return what fio was told to keep, such as ``rate_iops=3000``; empty for nothing."""
+    given = ((name, row.get(name)) for name in ASKED)
+    return ", ".join(f"{name}={value}" for name, value in given if value not in {None, NOT_SET, ""})
+
+
+def _columns(rows: Sequence[Row], first: Sequence[str]) -> list[str]:
+    """Return the columns that may be factors, in the order in which they are tried."""
+    present = dict.fromkeys(column for row in rows for column in row)
+    labels = [column for column in present if column.startswith(LABEL_PREFIX)]
+    known = [*first, "arm", *labels, *_PLACES, *WORKLOAD, *_OCCASIONS, *_PLACE_FACTS, *_OTHERS]
+    others = {*present} - _NO_OPTIONS - _IGNORED - {*known}
+    options = sorted(name for name in others if not name.startswith(_ADDED))
+    ordered = [*known, *ASKED, *options]
+    return [column for column in dict.fromkeys(ordered) if column in present]
+
+
+def _value(row: Row, column: str) -> object:
+    value = row.get(column)
+    if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
+        return None
+    if column in {"host", "volume"} and value == _UNKNOWN:
+        return None
+    if isinstance(value, str) and value.isdecimal():
+        return int(value)
+    return value
+
+
+def _hashable(value: object) -> Hashable:
+    return value if isinstance(value, Hashable) else str(value)
+
+
+def _codes(values: Iterable[object]) -> list[int]:
+    """Return a number for each value, equal for equal values."""
+    numbers: dict[Hashable, int] = {}
+    return [numbers.setdefault(_hashable(value), len(numbers)) for value in values]
+
+
+def _joined(keys: Sequence[int], codes: Sequence[int]) -> list[int]:
+    return _codes(zip(keys, codes, strict=True))
+
+
+def _decides(owner: Sequence[int], other: Sequence[int]) -> bool:
+    """Return whether rows that are equal in one column are equal in the other."""
+    return len(set(zip(owner, other, strict=True))) == len(set(owner))
+
+
+def _ordered(column: str, values: Sequence[object], rows: Sequence[Row]) -> tuple[object, ...]:
+    distinct = list(dict.fromkeys(map(_hashable, values)))
+    known = [value for value in distinct if value is not None]
+    if column == "campaign":  # in the order of time
+        starts: dict[object, str] = {}
+        for value, row in zip(values, rows, strict=True):
+            start = str(row.get("started_utc") or "~")
+            starts[value] = min(start, starts.get(value, start))
+        known.sort(key=lambda value: (starts[value], natural_order(str(value))))
+    else:
+        known.sort(key=_order)
+    return (*known, *([None] if None in distinct else []))
+
+
+def _order(value: object) -> tuple[int, float, list[tuple[float, str]]]:
+    if value == NOT_SET:
+        return (0, 0.0, [])
+    if isinstance(value, int | float):
+        return (1, float(value), [])
+    return (2, 0.0, [*natural_order(str(value))])
+
+
+def _separating_names(rows: Sequence[Row], keys: Sequence[int]) -> list[str | None]:
+    """Return what names say of rows that are equal in everything else; None where it is nothing."""
+    members: dict[int, list[int]] = {}
+    for place, key in enumerate(keys):
+        members.setdefault(key, []).append(place)
+    names: list[str | None] = [None] * len(rows)
+    for places in members.values():
+        texts = _names_of_equals([rows[place] for place in places]) if len(places) > 1 else []
+        if len(set(texts)) > 1:
+            for place, text in zip(places, texts, strict=True):
+                names[place] = text or "unnamed"
+    return _without_common_words(names)
+
+
+def _without_common_words(names: Sequence[str | None]) -> list[str | None]:
+    """Return names of several words without those that all names have."""
+    words = [name.split() for name in names if name]
+    common = set(words[0]).intersection(*words[1:]) if words else set()
+    return [
+        name and (" ".join(word for word in name.split() if word not in common) or name)
+        for name in names
+    ]
+
+
+def _names_of_equals(rows: Sequence[Row]) -> list[str]:
+    """Return what the name of each row says; rows are equal in all else."""
+    runs = Counter((row.get("campaign"), row.get("run")) for row in rows)
+    if max(runs.values()) > 1:  # sections of one run, which are no repeats of each other
+        return [_full_name(row) for row in rows]
+    told = [_telling_name(row) for row in rows]
+    if all(row.get("iodepth") is not None and row.get("rw") is not None for row in rows):
+        return [words for words, _ in told]
+    # A number may be an option that the results do not report, unless the numbers count the rows.
+    numbers: dict[str, set[int]] = {}
+    for words, number in told:
+        numbers.setdefault(words, set()).update(number)
+    return [
+        words if _counts(numbers[words]) else " ".join([words, *map(str, number)]).strip()
+        for words, number in told
+    ]
+
+
+def _counts(numbers: Collection[int]) -> bool:
+    return sorted(numbers) in ([*range(len(numbers))], [*range(1, len(numbers) + 1)])
+
+
+def _full_name(row: Row) -> str:
+    job, group = str(row.get("job") or ""), row.get("group")
+    return job if group in (None, job) else f"{job}/{group}"
+
+
+def _telling_name(row: Row) -> tuple[str, tuple[int, ...]]:
+    """Return the parts of a name that neither restate a value, nor count, nor date; and numbers.
+
+    A job of volbench's own has its name on purpose: all of it counts.
+    """
+    folder = row.get("import_folder")
+    if folder is None:
+        return _full_name(row), ()
+    restated = _restated_texts(row)
+    told: dict[str, None] = {}
+    numbers: dict[int, None] = {}
+    for part in _SEPARATOR.split(_DATE.sub(" ", f"{folder} {_full_name(row)}").lower()):
+        rests = {*_rests(part, restated)}
+        if not rests.isdisjoint({"", *restated}):
+            continue
+        counting = next(filter(None, map(_COUNTING.fullmatch, rests)), None)
+        if counting is None:
+            told.setdefault(part)
+        elif counting[2]:
+            numbers.setdefault(int(counting[2]))
+    return " ".join(told), tuple(numbers)
+
+
+def _rests(part: str, restated: Collection[str]) -> Iterator[str]:
+    """Yield what is left of a part of a name without values at its beginning."""
+    yield part
+    for text in restated:
+        if len(text) > 1 and part.startswith(text):
+            yield from _rests(part[len(text) :], restated)
+
+
+def _restated_texts(row: Row) -> set[str]:
+    """Return the ways in which a name may write the values of a row, in small letters."""
+    texts: set[str] = set()
+    for column, keys in _KEYS.items():
+        value = _value(row, column)
+        if value is None:
+            continue
+        written = _written(column, value)
+        texts |= written | {f"{key}{text}" for key in keys for text in written}
+        texts |= {key for key in keys if len(key) > 1}
+    for column in ("volume", "host", *(name for name in row if name.startswith(LABEL_PREFIX))):
+        text = str(_value(row, column) or "").lower()
+        texts |= {text, *_SEPARATOR.split(text)}
+    texts |= {"direct", "sync", "async", "job", "jobs"}
+    return texts - {""}
+
+
+def _written(column: str, value: object) -> set[str]:
+    if column in {"block_bytes", "size_bytes"} and isinstance(value, int):
+        short = format_size(value).lower().removesuffix("b").removesuffix("i")
+        return {str(value), short, *(f"{short}{unit}" for unit in ("b", "i", "ib"))}
+    if column == "rw":
+        plain = str(value).partition(":")[0]
+        return {plain, *_PATTERN_WORDS.get(plain, ())}
+    if column == "direct":
+        return {"direct", "1", "true"} if value else {"buffered", "cached", "0", "false"}
+    if column == "rwmixread" and isinstance(value, int):
+        return {str(value), str(100 - value), f"{value}{100 - value}"}
+    return {str(value).lower()}

@@ -1,0 +1,155 @@
+"""The design of an experiment follows from what was measured, however it is called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import product
+
+import pytest
+
+from volbench.analyse.frames.design import NAME, asked_rate, design_of
+
+VOLUMES, PATTERNS = ("local", "premium", "standard"), ("randread", "randwrite")
+SIZES, DEPTHS, REPEATS = (4096, 16384, 65536), (1, 4, 16, 64), (1, 2, 3)
+# Folder and job of a result; those of the last two are not written by any loop that was seen before
+NAMINGS = {
+    "counted": ("out/{v}", "{v}-{rw}-{bs}-{qd}-{r}"),
+    "runs": ("out", "{v}_{rw}_qd{qd}_bs{k}k_run{r}"),
+    "folders": ("out/run{r}/{v}/{rw}/{k}k", "{v}-{rw}-{k}k-{qd}"),
+    "dated": ("out/2026112{r}-0{r}1500", "2026112{r}-0{r}1500-{v}-{rw}-{k}k-iodepth{qd}"),
+    "one job": ("out/{v}/{rw}{k}k{qd}", "{v}-{rw}{k}k{qd}-result-{r}"),
+    "words": ("bench/{v}.blocksize={bs}", "rnd-{k}KiB-depth_{qd}.iteration{r}"),
+    "clock": ("2026-11-2{r}_10.15.00/{v}", "fio.{rw}.{k}kb.q{qd}"),
+}
+
+
+def rows_named(naming: str) -> Iterator[dict[str, object]]:
+    """Yield the results of a loop over three volumes, as the importer reads them."""
+    folder, name = NAMINGS[naming]
+    for number, (v, rw, bs, qd, r) in enumerate(
+        product(VOLUMES, PATTERNS, SIZES, DEPTHS, REPEATS), start=1
+    ):
+        words = {"v": v, "rw": rw, "bs": bs, "k": bs // 1024, "qd": qd, "r": r}
+        job = name.format(**words)
+        yield {
+            "campaign": "c",
+            "run": f"{number:04}",
+            "host": "unknown",
+            "job": job,
+            "group": job,
+            "volume": f"/dev/{v}",
+            "direction": rw.removeprefix("rand"),
+            "rw": rw,
+            "block_bytes": bs,
+            "iodepth": qd,
+            "numjobs": 1,
+            "ioengine": "libaio",
+            "import_folder": folder.format(**words),
+            "iops": 1000.0 * number,
+        }
+
+
+def own_row(job: str, **values: object) -> dict[str, object]:
+    """Return a result of a campaign of volbench's own."""
+    row: dict[str, object] = {"campaign": "c", "run": job, "job": job, "group": job}
+    named = {"rw": "randread", "direction": "read", "block_bytes": 4096, "iodepth": 1}
+    return {**row, **named, "volume": "/dev/sdb", "import_folder": None, **values}
+
+
+@pytest.mark.parametrize("naming", NAMINGS)
+def test_the_naming_of_files_changes_nothing(naming: str) -> None:
+    """Seven namings of 216 results have four factors and 72 cells of three repeats."""
+    design = design_of([*rows_named(naming)])
+    assert {factor.column: factor.values for factor in design.factors} == {
+        "volume": ("/dev/local", "/dev/premium", "/dev/standard"),
+        "rw": PATTERNS,
+        "block_bytes": SIZES,
+        "iodepth": DEPTHS,
+    }
+    assert design.repeats == {3: 72}
+    assert design.aliases["direction"] == "rw"
+    assert design.constants["ioengine"] == "libaio"
+
+
+def test_a_word_that_nothing_else_says_is_a_factor() -> None:
+    """Three I/O schedulers in the names of equal jobs are three experiments, not three repeats."""
+    rows = [
+        {
+            **own_row(f"{scheduler}-randread-4k-{r}"),
+            "run": f"{scheduler}{r}",
+            "import_folder": "out",
+        }
+        for scheduler in ("none", "kyber", "mq-deadline")
+        for r in (1, 2)
+    ]
+    design = design_of(rows)
+    assert design.by_column[NAME].values == ("kyber", "mq deadline", "none")
+    assert design.repeats == {2: 3}
+
+
+def test_numbers_count_repeats_only_where_the_options_are_known() -> None:
+    """Files of 1, 8 and 64 are depths if the result does not report its depth; 1, 2, 3 count."""
+    depths = [own_row(f"r-{n}", iodepth=None, import_folder="o") for n in (1, 8, 64)]
+    counts = [own_row(f"r-{n}", iodepth=None, import_folder="o") for n in (1, 2, 3)]
+    assert design_of(depths).repeats == {1: 3}
+    assert design_of(counts).repeats == {3: 1}
+
+
+def test_two_jobs_of_a_profile_are_two_occasions() -> None:
+    """First and second pass of equal options differ in name on purpose."""
+    design = design_of([own_row("first-pass"), own_row("second-pass")])
+    assert design.by_column[NAME].values == ("first-pass", "second-pass")
+
+
+def test_sections_of_one_run_are_no_repeats() -> None:
+    """Two equal sections of one run differ in their names, though these count."""
+    rows = [own_row("oltp", run="1", group=f"job{n}", import_folder="o") for n in (1, 2)]
+    assert design_of(rows).repeats == {1: 2}
+
+
+def test_every_option_counts() -> None:
+    """A rate that fio was asked to keep tells results apart, and is named."""
+    rows = [own_row("a", rate_iops="not set"), own_row("b", rate_iops="3000")]
+    design = design_of(rows)
+    assert design.by_column["rate_iops"].values == ("not set", 3000)
+    assert [asked_rate(row) for row in rows] == ["", "rate_iops=3000"]
+
+
+def test_what_varies_together_is_one_factor() -> None:
+    """A label comes before the volume and the host that vary with it."""
+    rows = [
+        own_row("a", run=f"{kind}{r}", label_volume_type=kind, volume=f"/dev/{kind}", host=kind)
+        for kind in ("gp3", "io2")
+        for r in (1, 2)
+    ]
+    design = design_of(rows)
+    assert [factor.column for factor in design.factors] == ["label_volume_type"]
+    assert design.aliases == {"host": "label_volume_type", "volume": "label_volume_type"}
+    assert design.repeats == {2: 2}
+
+
+def test_campaigns_of_different_workloads_are_no_factor() -> None:
+    """A campaign that only groups jobs says nothing beside their options."""
+    rows = [own_row("r", campaign="reads"), own_row("w", campaign="writes", rw="randwrite")]
+    design = design_of(rows)
+    assert [factor.column for factor in design.factors] == ["rw"]
+    assert design.aliases["campaign"] == "rw"
+    asked = design_of(rows, first=("campaign",))
+    assert asked.factors[0].column == "campaign"
+
+
+def test_missing_cells_are_named() -> None:
+    """Of a grid with one hole the hole is told."""
+    rows = [
+        own_row(f"{rw}{depth}", rw=rw, iodepth=depth)
+        for rw, depth in product(PATTERNS, (1, 8))
+        if (rw, depth) != ("randwrite", 8)
+    ]
+    assert design_of(rows).missing() == [{"rw": "randwrite", "iodepth": 8}]
+
+
+def test_unknown_is_a_value_of_its_own() -> None:
+    """A result without a volume is not of any known volume."""
+    design = design_of([own_row("a"), own_row("b", volume="unknown")])
+    assert design.by_column["volume"].values == ("/dev/sdb", None)
+    assert design.by_column["volume"].known == ("/dev/sdb",)
