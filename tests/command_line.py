@@ -1,7 +1,5 @@
 """Command line called in the test process: starting Python and pandas costs a second of CPU."""
 
-from __future__ import annotations
-
 import io
 import os
 import pty

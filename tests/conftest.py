@@ -1,7 +1,5 @@
 """Rules for every test: no leaks, markers by folder, and `root` needs root and loop devices."""
 
-from __future__ import annotations
-
 import gc
 import os
 import signal

@@ -4,8 +4,6 @@
 repeated: the same content and seed give the same variants.
 """
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator

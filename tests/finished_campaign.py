@@ -1,7 +1,5 @@
 """Campaign folder of two runs, the first of them finished, without running fio."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Recorded campaigns of every format of the campaign folder: tests/campaigns/<format>/."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

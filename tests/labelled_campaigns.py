@@ -1,7 +1,5 @@
 """Campaign of hosts with labels, made without running fio."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

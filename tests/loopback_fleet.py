@@ -1,7 +1,5 @@
 """Fleet whose hosts are all this machine: campaigns over agents without sshd."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ Each run has what fio and the sampler would have left: json+, logs over time and
 counters.
 """
 
-from __future__ import annotations
-
 import json
 import random
 from collections.abc import Iterator

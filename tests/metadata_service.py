@@ -1,7 +1,5 @@
 """Metadata services on loopback that answer what AWS, Azure and Google Cloud document."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """Nightly campaigns whose levels are known: plans and tables without raw files."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

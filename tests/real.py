@@ -1,7 +1,5 @@
 """A small campaign measured with fio, for tests of everything that is made from results."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

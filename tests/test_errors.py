@@ -1,7 +1,5 @@
 """The error tree: exit codes, places, order."""
 
-from __future__ import annotations
-
 import pytest
 
 from volbench import errors

@@ -1,7 +1,5 @@
 """Optional packages: the command that installs them works for this kind of installation."""
 
-from __future__ import annotations
-
 import sys
 from importlib.util import find_spec
 from pathlib import Path

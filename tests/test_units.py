@@ -1,7 +1,5 @@
 """Sizes, durations and rates: what people write, and what is shown to them."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

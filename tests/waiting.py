@@ -1,7 +1,5 @@
 """Waits for what other processes do, long enough for a machine with much else to do."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """Rows with facts as `with_facts` makes them, for comparisons whose truth is known."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

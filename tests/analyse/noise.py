@@ -1,7 +1,5 @@
 """Series whose truth is known: 1,000 IOPS with autocorrelated noise, by seed."""
 
-from __future__ import annotations
-
 from itertools import accumulate
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rows of the summary as rounds of SNIA's tests leave them."""
 
-from __future__ import annotations
-
 
 def row(
     job: str, repeat: int, direction: str, iops: float, *, read_percent: int, block: int

@@ -1,7 +1,5 @@
 """Runs of a given rate, second by second, for the search of their bottleneck."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Distributions and exact tests give the numbers of SciPy."""
 
-from __future__ import annotations
-
 import itertools
 
 import numpy as np

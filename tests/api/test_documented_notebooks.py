@@ -1,7 +1,5 @@
 """Notebooks of the documentation run on campaigns that were really measured."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

@@ -1,7 +1,5 @@
 """Labels of hosts reach the summary, the terminal and every exported file."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

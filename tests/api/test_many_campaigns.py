@@ -1,7 +1,5 @@
 """Several campaigns read as one."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

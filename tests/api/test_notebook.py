@@ -1,7 +1,5 @@
 """What a notebook shows of campaigns, charts, findings and verdicts."""
 
-from __future__ import annotations
-
 import io
 import os
 from html.parser import HTMLParser

@@ -1,7 +1,5 @@
 """`volbench.open_campaign` for analysts: frames, states, and tables that follow the raw files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Python as the documentation shows it: its examples run, and what they print is true."""
 
-from __future__ import annotations
-
 import doctest
 from collections.abc import Iterator
 from contextlib import chdir

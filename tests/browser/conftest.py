@@ -1,7 +1,5 @@
 """A real browser."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

@@ -1,7 +1,5 @@
 """Pages in a real browser: every kind of chart as its description says, and the report."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """A page in a real browser, watched for errors and for requests that leave it."""
 
-from __future__ import annotations
-
 import shutil
 from importlib.resources import files
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Devices for tests of verbs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """volbench audit with real fio, and on campaigns that exist."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager

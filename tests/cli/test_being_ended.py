@@ -3,8 +3,6 @@
 Processes and files are listed before and after every scenario.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import signal

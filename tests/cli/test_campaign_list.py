@@ -1,7 +1,5 @@
 """`volbench list`: what was measured when, and with which result."""
 
-from __future__ import annotations
-
 import json
 from datetime import UTC, datetime, timedelta
 from pathlib import Path

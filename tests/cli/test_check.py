@@ -1,7 +1,5 @@
 """`volbench check` on campaigns that real fio ran."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

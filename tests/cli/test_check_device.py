@@ -1,7 +1,5 @@
 """`volbench check` on real block devices: what the kernel counted against what fio says."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """volbench compare on campaigns in virtual time whose true ratio is set by a rate limit."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

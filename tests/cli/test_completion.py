@@ -1,7 +1,5 @@
 """Completion in real shells, by the lines that the documentation shows."""
 
-from __future__ import annotations
-
 import os
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Defaults from volbench.toml and config.toml: what they change, and who goes before whom."""
 
-from __future__ import annotations
-
 import json
 import os
 import platform

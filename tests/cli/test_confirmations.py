@@ -1,7 +1,5 @@
 """What a campaign will take is told before it begins; at a terminal a long one is asked about."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

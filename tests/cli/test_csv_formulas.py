@@ -1,7 +1,5 @@
 """Text in CSV that a spreadsheet would run as a formula."""
 
-from __future__ import annotations
-
 import csv
 import io
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """The estimated time of a campaign beside the time that it takes."""
 
-from __future__ import annotations
-
 import re
 import time
 from pathlib import Path

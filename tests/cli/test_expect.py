@@ -1,7 +1,5 @@
 """`volbench check --expect` on a campaign of fio."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Files of verbs that fail half-way: what was there before stays, and nothing empty is left."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

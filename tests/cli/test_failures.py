@@ -1,7 +1,5 @@
 """What goes wrong is said clearly, recorded, and never looks like success."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

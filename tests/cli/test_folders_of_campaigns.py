@@ -1,7 +1,5 @@
 """Every reading verb takes a folder of campaigns, and writes into none of them."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

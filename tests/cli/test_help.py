@@ -1,7 +1,5 @@
 """Help pages as a user sees them, on a terminal of 80 columns."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from enum import StrEnum

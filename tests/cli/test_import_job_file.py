@@ -1,7 +1,5 @@
 """`volbench profile import`, called as a user calls it."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Ctrl-C while modules are imported."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,7 +1,5 @@
 """`volbench hosts --list` of an inventory: a table, records, a check, a schema."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Campaigns on a fleet, in one process: what hosts keep, and what is told about them."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

@@ -1,7 +1,5 @@
 """`volbench measure` with real fio: a workload from options, a conclusion, and a comparison."""
 
-from __future__ import annotations
-
 import re
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Commands in hints name the campaign, so that they can be pasted."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from unittest import mock
 

@@ -1,7 +1,5 @@
 """`volbench plot` with real runs: options, numbers beside the picture, several folders."""
 
-from __future__ import annotations
-
 import csv
 import io
 import subprocess

@@ -1,7 +1,5 @@
 """A storm on this machine, from the profile to the chart of two of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import volbench as api

@@ -3,8 +3,6 @@
 The targets are real: loop devices, ext4, and a controller that is killed.
 """
 
-from __future__ import annotations
-
 import os
 import stat
 import subprocess

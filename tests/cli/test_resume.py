@@ -1,7 +1,5 @@
 """`volbench resume` of folders that may come from elsewhere: it trusts nothing that it reads."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """`volbench run` with real fio: what a user asks for is what is run, recorded and exported."""
 
-from __future__ import annotations
-
 import csv
 import io
 import itertools

@@ -1,7 +1,5 @@
 """Passwords are in no file of a campaign and in nothing that volbench prints."""
 
-from __future__ import annotations
-
 import socket
 import subprocess
 from collections.abc import Iterator

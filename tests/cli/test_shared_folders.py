@@ -1,7 +1,5 @@
 """Targets in folders that others may write: links planted there lead root nowhere."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time

@@ -1,7 +1,5 @@
 """`volbench show --use` and the device's chart on a filesystem of a real block device."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The bundled tests of SNIA and their kin run to their end on small files and devices."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 

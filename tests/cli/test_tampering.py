@@ -1,7 +1,5 @@
 """Campaign folders that somebody changed, or sent: they are shown, and never obeyed."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Several targets of one role: each job runs on each of them, in blocks."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

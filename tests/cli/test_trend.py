@@ -1,7 +1,5 @@
 """The verb trend on folders of nightly campaigns, as users call it."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How much a verb says on standard error, and verbs in capitals."""
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

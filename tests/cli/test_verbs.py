@@ -1,7 +1,5 @@
 """Every other verb, called as a user calls it."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """`volbench check --files`: what happened to a campaign folder since it was recorded."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """`volbench warmup` with real fio: every block once, proven, resumable, never without leave."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """A person at a terminal sees what a device is and types its name before it is overwritten."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

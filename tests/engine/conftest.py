@@ -1,7 +1,5 @@
 """Real loop devices, mounts and swap for the tests, taken down whatever happens."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Scripted machines with disks that no test machine has: LVM, RAID, ZFS and their kin."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 

@@ -4,8 +4,6 @@ It simulates hosts that a test machine cannot provide: a RAID, a hung program, a
 Directories exist implicitly as parents of scripted paths. Waits return at once.
 """
 
-from __future__ import annotations
-
 import signal
 import zlib
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Files of a host as its executor reports them, for tests that look at one at a time."""
 
-from __future__ import annotations
-
 from volbench.engine.hosts.described_volumes import describe_files
 from volbench.execute.agent.files import FileStat, read_files, write_files
 from volbench.execute.agent.volumes import folder_contents

@@ -1,7 +1,5 @@
 """What every executor must do: here, in a script, over a channel, over SSH, in a pod."""
 
-from __future__ import annotations
-
 import re
 import signal
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """What only a real machine can show."""
 
-from __future__ import annotations
-
 import os
 import time
 from pathlib import Path

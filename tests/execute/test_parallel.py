@@ -1,7 +1,5 @@
 """Parallel work on hosts: all at once, or a few at a time."""
 
-from __future__ import annotations
-
 import importlib.util
 import threading
 

@@ -1,7 +1,5 @@
 """Trying again: only what passes, only so often, and never all at the same time."""
 
-from __future__ import annotations
-
 import pytest
 
 from volbench.errors import AuthError, ConnectError, TransportError

@@ -1,7 +1,5 @@
 """Work that waits without a thread: order, results, errors, and threads that are stuck."""
 
-from __future__ import annotations
-
 import threading
 import time
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Root makes no temporary files where another user could replace them."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Plain fio for tests: job files in, what fio did out."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

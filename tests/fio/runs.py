@@ -1,7 +1,5 @@
 """Runs to render, and fio itself, for the tests of this package and of what stands on it."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Real hosts for every test that asks for some, taken down whatever happens."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Long line to a test host: a port here whose bytes arrive later, in both directions."""
 
-from __future__ import annotations
-
 import socket
 import time
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Controller's desk: campaigns started as a user does, and what they leave on the test hosts."""
 
-from __future__ import annotations
-
 import json
 import signal
 import subprocess

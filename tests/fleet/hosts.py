@@ -9,8 +9,6 @@ is closed, by us or by our death, that process ends, the kernel kills all others
 and takes the network down.
 """
 
-from __future__ import annotations
-
 import os
 import random
 import secrets

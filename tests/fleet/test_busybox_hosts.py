@@ -1,7 +1,5 @@
 """Hosts whose programs are those of busybox, as on Alpine, with fio and Python beside them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Campaigns on real hosts while things go wrong: every run accounted for, none twice, no orphan."""
 
-from __future__ import annotations
-
 import json
 import os
 import random

@@ -1,7 +1,5 @@
 """Clock offsets over SSH: the true offset is zero, as all test hosts share our kernel's clock."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.fleet.delay import long_line

@@ -1,7 +1,5 @@
 """Controllers without a terminal: hangups, campaigns in the background, and a look at them."""
 
-from __future__ import annotations
-
 import signal
 from pathlib import Path
 

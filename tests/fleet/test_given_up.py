@@ -1,7 +1,5 @@
 """Hosts that were given up while they stood still: when they are back, they clean up themselves."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from dataclasses import replace

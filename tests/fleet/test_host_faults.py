@@ -1,7 +1,5 @@
 """Hosts that cannot take part for reasons of their own: each is said in plain words."""
 
-from __future__ import annotations
-
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The test hosts themselves: apart from each other, and gone when nobody needs them."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

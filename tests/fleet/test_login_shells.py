@@ -1,7 +1,5 @@
 """Login shells of all kinds: what is sent arrives as it is, and programs outlive the connection."""
 
-from __future__ import annotations
-
 import time
 
 import pytest

@@ -1,7 +1,5 @@
 """Campaigns whose hosts do not come back: the others are settled, and what is left is named."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

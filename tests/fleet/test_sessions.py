@@ -1,7 +1,5 @@
 """Sessions and round trips that a campaign costs on a real host."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path

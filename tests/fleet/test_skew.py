@@ -1,7 +1,5 @@
 """Common start of 32 hosts, half of them far away, by what fio logs on the kernel they share."""
 
-from __future__ import annotations
-
 import math
 import resource
 import subprocess

@@ -1,7 +1,5 @@
 """Programs on real hosts: their output, their input, their deadlines, and who may start them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 

@@ -1,7 +1,5 @@
 """What the network and hosts do to a line: it is noticed in time, and mended where it can be."""
 
-from __future__ import annotations
-
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Files on real hosts: they arrive whole in both directions, or not at all."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Iterator

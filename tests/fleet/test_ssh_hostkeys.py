@@ -1,7 +1,5 @@
 """Host keys of real hosts: known, unknown, changed, revoked, accepted once."""
 
-from __future__ import annotations
-
 import threading
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Ways in: keys, the agent, certificates, aliases, and several hops."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 import threading

@@ -1,7 +1,5 @@
 """Start of a step on real hosts: other users, slow and hung hosts, and clocks that are off."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager

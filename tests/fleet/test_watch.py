@@ -1,7 +1,5 @@
 """Watch of a real host and the bytes of its processes, over a real sshd."""
 
-from __future__ import annotations
-
 import re
 import signal
 import subprocess

@@ -1,7 +1,5 @@
 """What test hosts are made of: the script that is their first process, and their files in /etc."""
 
-from __future__ import annotations
-
 USER = "bench"
 """An ordinary user of every host, who may run anything by sudo without a password."""
 

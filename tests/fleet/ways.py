@@ -1,7 +1,5 @@
 """Access to the test hosts: hosts of an inventory, pools and executors for them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The source of volbench as the guards read it."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 

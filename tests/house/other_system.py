@@ -4,8 +4,6 @@ Other libraries are imported first. Then the names that only Linux has leave the
 and nothing below /proc and /sys can be seen.
 """
 
-from __future__ import annotations
-
 import importlib
 import os
 import select

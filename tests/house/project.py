@@ -1,7 +1,5 @@
 """Names of the scripts and extensions of the project, and programs that are run for a check."""
 
-from __future__ import annotations
-
 import subprocess
 from typing import Any
 

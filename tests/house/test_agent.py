@@ -1,7 +1,5 @@
 """The agent runs on hosts: it needs the standard library of Python 3.6 and nothing else."""
 
-from __future__ import annotations
-
 import ast
 import sys
 from pathlib import Path

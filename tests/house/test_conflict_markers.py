@@ -1,7 +1,5 @@
 """No file of the project holds what an unfinished merge leaves behind."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

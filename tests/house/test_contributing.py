@@ -1,7 +1,5 @@
 """The walk-throughs for contributors: their diffs apply, and what they add works."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Profiles shown in the documentation are profiles, and tests of promises exist."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Commands in the documentation: all are understood, and those that only read run."""
 
-from __future__ import annotations
-
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator

@@ -1,7 +1,5 @@
 """The seam of extensions: the core without them, and what the bundled ones name."""
 
-from __future__ import annotations
-
 import ast
 import os
 import re

@@ -1,7 +1,5 @@
 """The same flags on every verb: tables, output and how much is said."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import click

@@ -1,7 +1,5 @@
 """Imports only go down: from a floor to the floors below it."""
 
-from __future__ import annotations
-
 import ast
 from collections.abc import Iterator, Mapping
 from graphlib import CycleError, TopologicalSorter

@@ -1,7 +1,5 @@
 """The fixture that catches leaks is itself put to the test."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

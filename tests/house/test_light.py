@@ -1,7 +1,5 @@
 """Starting volbench is quick because each command imports only the libraries that it needs."""
 
-from __future__ import annotations
-
 import ast
 import subprocess
 import sys

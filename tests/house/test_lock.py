@@ -1,7 +1,5 @@
 """Dependencies pinned for CI: .ci/requirements.txt agrees with pyproject.toml."""
 
-from __future__ import annotations
-
 import re
 import tomllib
 from importlib.metadata import requires

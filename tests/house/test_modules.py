@@ -1,7 +1,5 @@
 """Every module can be read: it says what it is for, is short, and explains its exceptions."""
 
-from __future__ import annotations
-
 import ast
 import io
 import re

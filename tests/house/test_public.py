@@ -1,7 +1,5 @@
 """The public face: names, version, errors and what the package says it depends on."""
 
-from __future__ import annotations
-
 import ast
 import pydoc
 import re

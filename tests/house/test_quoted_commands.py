@@ -1,7 +1,5 @@
 """Commands in messages can be pasted: paths and names in them are quoted for a shell."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Results are read without what measuring needs: Linux, fio, programs, a home to write to."""
 
-from __future__ import annotations
-
 import shutil
 import sys
 from collections.abc import Sequence

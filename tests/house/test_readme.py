@@ -1,7 +1,5 @@
 """Commands and Python of README.md work as they stand there."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

@@ -1,7 +1,5 @@
 """The reference pages say what the code does, because they are written from it."""
 
-from __future__ import annotations
-
 import os
 import re
 import sys

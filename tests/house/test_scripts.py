@@ -1,7 +1,5 @@
 """The shell scripts are short, strict and well-formed."""
 
-from __future__ import annotations
-
 import os
 import re
 import shlex

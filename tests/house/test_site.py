@@ -1,7 +1,5 @@
 """The documentation as a site, and the manual pages."""
 
-from __future__ import annotations
-
 import os
 import runpy
 import sys

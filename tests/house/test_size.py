@@ -1,7 +1,5 @@
 """Ceilings for the size of the project: they only fall, and a commit that raises one says why."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path

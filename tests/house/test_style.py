@@ -1,7 +1,5 @@
 """Style that the linter does not know: order in modules, names, and sentences with nouns."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """Thresholds say where they come from and which test or benchmark would notice if they moved."""
 
-from __future__ import annotations
-
 import ast
 import importlib.machinery
 import importlib.util

@@ -1,7 +1,5 @@
 """The tree: module names are unique, folders are small, and tests mirror them."""
 
-from __future__ import annotations
-
 import re
 from collections import defaultdict
 from pathlib import Path

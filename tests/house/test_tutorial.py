@@ -1,7 +1,5 @@
 """Commands of the tutorial, run as they stand there, those of the simulated volumes included."""
 
-from __future__ import annotations
-
 import os
 import re
 import signal

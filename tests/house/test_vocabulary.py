@@ -1,7 +1,5 @@
 """Retired words stay out of code and of what users read: the project uses the field's terms."""
 
-from __future__ import annotations
-
 import ast
 import re
 from collections.abc import Iterable, Iterator

@@ -1,7 +1,5 @@
 """What ``pip install volbench`` gives: built and installed for real."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import re

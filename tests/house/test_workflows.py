@@ -1,7 +1,5 @@
 """Workflows of the build server and the release: pinned, without passwords, up to date."""
 
-from __future__ import annotations
-
 import re
 import sys
 import tomllib

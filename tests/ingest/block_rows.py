@@ -1,7 +1,5 @@
 """Blocks of rows as plain rows, for tests."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from volbench.fio.logs.direction_series import DirectionSeries

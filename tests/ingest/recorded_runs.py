@@ -1,7 +1,5 @@
 """Campaign folders of one run that left what a recorded case holds."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

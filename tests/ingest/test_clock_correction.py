@@ -1,7 +1,5 @@
 """Hosts whose clocks differ are laid over each other by the controller's clock."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

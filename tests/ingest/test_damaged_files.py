@@ -1,7 +1,5 @@
 """Damaged files of a run: refused with the name of the file, while the campaign stays readable."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

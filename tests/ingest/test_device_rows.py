@@ -1,7 +1,5 @@
 """Samples of a host become rows of the device frame."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Results that others published: fio's own numbers count, and impossible ones are left out."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from dataclasses import replace

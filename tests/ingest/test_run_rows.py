@@ -1,7 +1,5 @@
 """Raw output of real fio, old and new, becomes rows without a number changing."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Logs of real runs become whole series, and what can't be read of them is told."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import math

@@ -1,7 +1,5 @@
 """Profiles from text, for the tests of plans."""
 
-from __future__ import annotations
-
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.profile.profile_model import Profile
 from volbench.plan.profile.load_profile import load_profile

@@ -1,7 +1,5 @@
 """Profiles are found by name or by path."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Texts of a drawn figure that reach beyond its edge."""
 
-from __future__ import annotations
-
 from matplotlib.figure import Figure
 
 

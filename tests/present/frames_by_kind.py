@@ -1,7 +1,5 @@
 """Made-up frames for each kind of chart that is drawn when it is asked for."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Frames as a campaign would give them, for the tests of plots and of frame shaping."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Frames of storms: clients that start one after another on a volume with a cap."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from datetime import UTC, datetime
 

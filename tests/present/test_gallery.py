@@ -1,7 +1,5 @@
 """The gallery in docs/ shows every kind of chart, in small files."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Files that appear whole or not at all, also where a write fails half-way."""
 
-from __future__ import annotations
-
 import os
 import signal
 import stat

@@ -1,7 +1,5 @@
 """Files are unpacked and decoded by their content, whatever their names."""
 
-from __future__ import annotations
-
 import bz2
 import gzip
 import lzma

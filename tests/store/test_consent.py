@@ -1,7 +1,5 @@
 """Signed campaign folders: created whole, or not at all."""
 
-from __future__ import annotations
-
 import errno
 import os
 from pathlib import Path

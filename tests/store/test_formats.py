@@ -1,7 +1,5 @@
 """Every format of the campaign folder stays readable; newer formats are refused in one sentence."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

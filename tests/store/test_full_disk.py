@@ -1,7 +1,5 @@
 """A full disk is named as such, with the path that the user knows."""
 
-from __future__ import annotations
-
 import errno
 import os
 from pathlib import Path

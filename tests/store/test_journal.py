@@ -1,7 +1,5 @@
 """The journal must survive a crash at any byte."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

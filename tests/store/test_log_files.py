@@ -1,7 +1,5 @@
 """Logs at rest give back their bytes, and damage shows as an error."""
 
-from __future__ import annotations
-
 import gzip
 from pathlib import Path
 

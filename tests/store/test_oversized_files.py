@@ -1,7 +1,5 @@
 """Files that no campaign of the plan can have written cost neither minutes nor gigabytes."""
 
-from __future__ import annotations
-
 import gzip
 import os
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """Rows become frames with the contract's columns and types, through Parquet and back."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

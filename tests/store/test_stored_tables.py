@@ -1,7 +1,5 @@
 """Verdicts and findings are computed once, stored beside the raw files, and never stored half."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """Work on parts in processes: order, progress, errors."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Strategies of hypothesis: valid texts of a corpus with a few changes, small enough to shrink."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Random faults of networks and hosts during campaigns on a fleet: no run lost, doubled or left."""
 
-from __future__ import annotations
-
 import json
 import random
 import signal

@@ -1,7 +1,5 @@
 """Disks that are full, or fill up, under a campaign folder or under the volume."""
 
-from __future__ import annotations
-
 import random
 import subprocess
 import time

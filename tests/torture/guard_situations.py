@@ -1,7 +1,5 @@
 """Random machines before the guard: no device in use ever gets a yes."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Controllers killed at random instants: every run once, finished bytes kept, nothing left."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

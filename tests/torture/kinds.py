@@ -1,7 +1,5 @@
 """Kinds of torture, with their share of the time and the least number of cases of the long form."""
 
-from __future__ import annotations
-
 from tests.torture.faulty_fleets import fleet_fault, fleet_kill
 from tests.torture.full_disks import full_disk
 from tests.torture.guard_situations import guard_situation

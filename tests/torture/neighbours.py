@@ -1,7 +1,5 @@
 """An ordinary user of the machine who interferes with every write of root that is within reach."""
 
-from __future__ import annotations
-
 import os
 import random
 import signal

@@ -1,7 +1,5 @@
 """An ordinary user of a measured host who interferes with root's agent and with sudo there."""
 
-from __future__ import annotations
-
 import os
 import random
 import subprocess

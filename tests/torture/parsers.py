@@ -1,7 +1,5 @@
 """Every parser of what comes from users, hosts and fio, with damaged input: words, no traceback."""
 
-from __future__ import annotations
-
 import io
 import random
 import tempfile

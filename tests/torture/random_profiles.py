@@ -1,7 +1,5 @@
 """Random profiles: loaded, dumped, rendered and given to fio, which must take them as they are."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Mapping
 from pathlib import Path

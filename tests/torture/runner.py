@@ -1,7 +1,5 @@
 """Torture of volbench: random cases of several kinds until the time is over."""
 
-from __future__ import annotations
-
 import random
 import shutil
 import tempfile

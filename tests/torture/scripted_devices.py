@@ -1,7 +1,5 @@
 """Scripted host that shows a made-up world as Linux would: sysfs, mounts, swap areas and blkid."""
 
-from __future__ import annotations
-
 import random
 import struct
 from collections.abc import Iterable

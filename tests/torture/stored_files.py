@@ -1,7 +1,5 @@
 """Finished campaign, and damage to each of its stored files: words, no traceback, no harm."""
 
-from __future__ import annotations
-
 import atexit
 import random
 import shutil

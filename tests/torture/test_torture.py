@@ -1,7 +1,5 @@
 """Short form of scripts/torture: a fresh seed each time, shown with the case that failed."""
 
-from __future__ import annotations
-
 import random
 import secrets
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Rates of data that storage keeps for less have that cause."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest

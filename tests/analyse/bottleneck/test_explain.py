@@ -1,7 +1,5 @@
 """What holds a run where it is, and what changed it: runs made by hand whose reason is known."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Causes of a fall that lasts, and stalls between two intervals."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

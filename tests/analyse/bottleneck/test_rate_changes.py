@@ -1,7 +1,5 @@
 """Events of a run, and what is not claimed of them: stalls that repeat, rises, missing logs."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -4,8 +4,6 @@ Where they are from stands in tests/cases/ssd-series/README.md. Nothing but rate
 is known of them, as of many results that are imported.
 """
 
-from __future__ import annotations
-
 import csv
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Levels whose truth is known: limits under noise, stalls that repeat, noise to both sides."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """What earlier runs wrote to the range of a run."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.analyse.runs_at_levels import level, ran

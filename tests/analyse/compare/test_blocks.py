@@ -1,7 +1,5 @@
 """Comparisons in blocks: what is paired, what a drift does, and what is reported."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

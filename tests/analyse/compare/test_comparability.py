@@ -1,7 +1,5 @@
 """Facts that differ between two sides, and their effect."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

@@ -1,7 +1,5 @@
 """Verdicts, refusals and remarks of a comparison."""
 
-from __future__ import annotations
-
 import math
 import re
 

@@ -1,7 +1,5 @@
 """The answer of a comparison in a sentence, and the mean over workloads that ran once."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Expectations as they are written, and their answers from repeats."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Changes of level over nights that are generated: found soon, found once, and seldom invented."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

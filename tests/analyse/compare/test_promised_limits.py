@@ -1,7 +1,5 @@
 """Audit of runs made by hand: what is delivered, what falls short, and what decides nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Precision of repeats whose truth is known: intervals hold, and reasons are named."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Intervals and verdicts on repeats whose true ratio is known."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

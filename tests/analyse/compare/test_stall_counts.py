@@ -1,7 +1,5 @@
 """Exact tests of stalled runs, with and without blocks."""
 
-from __future__ import annotations
-
 import math
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """All workloads as one piece of evidence, and gates that could not have seen a regression."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from itertools import product
 

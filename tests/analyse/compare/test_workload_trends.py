@@ -1,7 +1,5 @@
 """Trends over campaigns whose levels are known: regressions, limits, and silence about noise."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

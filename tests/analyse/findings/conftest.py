@@ -1,7 +1,5 @@
 """Views of runs made by hand: a clean run, and changes of it that a rule must see."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta

@@ -1,7 +1,5 @@
 """Rules that rest on what explains a rate: caps, credits, cold blocks, neighbours."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Doubts about runs that belong together: starts apart, clients that are missing."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import pytest

@@ -1,7 +1,5 @@
 """Numbers of recorded results that contradict each other: none, in any column or sentence."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterator, Mapping

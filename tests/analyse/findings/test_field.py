@@ -1,7 +1,5 @@
 """Findings about results that others published, and the benchmark that judges them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """What the host did to a run is not taken for the volume's behaviour."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

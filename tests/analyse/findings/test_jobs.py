@@ -1,7 +1,5 @@
 """Rules on what a job was asked to do, and whether it did it."""
 
-from __future__ import annotations
-
 import re
 
 import pytest

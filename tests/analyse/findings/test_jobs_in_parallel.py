@@ -1,7 +1,5 @@
 """Jobs in parallel that end at different times are no behaviour of the volume."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rules on the machine around a run: its CPU, memory, clock and other load; and stalls."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Rules on memory that answers instead of the volume."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Impossible numbers, contradictions of rate and latency, and empty logs are reported."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.analyse.findings.conftest import a_run, a_view, found, summary_row

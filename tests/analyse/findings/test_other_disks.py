@@ -1,7 +1,5 @@
 """Load of the machine's other disks, which share its limits with the measured volume."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

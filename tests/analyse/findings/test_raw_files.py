@@ -1,7 +1,5 @@
 """The rule on results that contradict themselves, and what it lets pass."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.analyse.findings.conftest import (

@@ -1,7 +1,5 @@
 """Rounds that ended without steady state are not steady."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

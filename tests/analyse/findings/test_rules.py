@@ -1,7 +1,5 @@
 """The rules as a whole: their texts, their ids, their order, and what the frame holds of them."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import json

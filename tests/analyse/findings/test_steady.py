@@ -1,7 +1,5 @@
 """Rules on how the rate moved over time."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Thresholds of rules: what lies a little below and a little above each of them."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.analyse.findings.conftest import (

@@ -1,7 +1,5 @@
 """Runs whose I/Os are fast or slow, and nothing between."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import pytest

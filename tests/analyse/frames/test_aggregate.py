@@ -1,7 +1,5 @@
 """Sums over clients: only while all of them ran, and percentiles from bins added up."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Sequence
 

@@ -1,7 +1,5 @@
 """Counters are made of rates, and each moment counts once however many looked."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

@@ -1,7 +1,5 @@
 """What happened between two samples."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

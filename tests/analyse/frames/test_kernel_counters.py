@@ -1,7 +1,5 @@
 """The log of samples, line by line."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Results are matched over campaigns by what was done; names are labels."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.analyse.compared_rows import no_findings

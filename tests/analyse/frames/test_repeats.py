@@ -1,7 +1,5 @@
 """Pooling: true repeats alone, percentiles from bins, and lines that are told apart."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

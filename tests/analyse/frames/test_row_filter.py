@@ -1,7 +1,5 @@
 """Conditions that choose rows."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

@@ -1,7 +1,5 @@
 """Facts of real runs beside their numbers."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The USE table: numbers of a run whose truth is known."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Storms on one clock: nothing lost, nothing made up, and the numbers that are told of them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """Jumps at places that are known, and noise in which nothing jumps."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """The judgement of paired reads, on latencies whose truth is known."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Medians of short arrays equal those of numpy."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Rates that alternate between two levels, and what looks like it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

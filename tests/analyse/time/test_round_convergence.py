@@ -1,7 +1,5 @@
 """Determinations of rounds on numbers whose outcome is known by hand."""
 
-from __future__ import annotations
-
 import math
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """Own numerics beside the libraries that they replaced: the same results on many series."""
 
-from __future__ import annotations
-
 import json
 import math
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The rule of the SNIA specification, at its bounds."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

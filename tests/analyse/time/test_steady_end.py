@@ -1,7 +1,5 @@
 """The steady stretch at the end of a series: what came before it is no part of it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Verdicts on series whose truth is known."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Curves whose truth is known in closed form, and frames as a campaign makes them."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Campaigns that run on this machine, with a real fio."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from volbench.engine.campaign.campaign_engine import run_campaign

@@ -1,7 +1,5 @@
 """Clients that wait for each other."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest

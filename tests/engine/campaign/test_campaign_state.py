@@ -1,7 +1,5 @@
 """End of a campaign when some of its machines hang."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import pytest

@@ -1,7 +1,5 @@
 """Several clients on this machine: real fio processes that start together, staggered or in turn."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

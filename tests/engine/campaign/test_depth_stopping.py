@@ -1,7 +1,5 @@
 """An audit tries deeper queues while they gain, on simulated volumes in virtual time."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

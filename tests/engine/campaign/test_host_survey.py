@@ -1,7 +1,5 @@
 """Surveys of hosts whose fio does not work."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

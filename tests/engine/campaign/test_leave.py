@@ -1,7 +1,5 @@
 """Which devices a host's own leave names: by serial number or by id, on that host alone."""
 
-from __future__ import annotations
-
 import pytest
 
 from volbench.engine.guard.preflight import allowed_for

@@ -1,7 +1,5 @@
 """What the end of a campaign says about runs that did not finish."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

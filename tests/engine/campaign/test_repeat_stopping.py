@@ -1,7 +1,5 @@
 """Repeats until precise on simulated volumes: one is even, one gets faster and faster."""
 
-from __future__ import annotations
-
 import html
 import shutil
 from collections import Counter

@@ -1,7 +1,5 @@
 """Campaigns that replay logs of I/Os on their volume."""
 
-from __future__ import annotations
-
 import struct
 from hashlib import sha256
 from pathlib import Path

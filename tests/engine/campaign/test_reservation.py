@@ -1,7 +1,5 @@
 """Hosts that hang while they are reserved or released, outside of any run."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from pathlib import Path

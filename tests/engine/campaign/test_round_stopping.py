@@ -3,8 +3,6 @@
 They are measured in virtual time, but for the test of a killed controller.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """Clients that read one shared file: real fio processes, and clients that are repeated later."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

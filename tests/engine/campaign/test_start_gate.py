@@ -1,7 +1,5 @@
 """Start gates: announcements of a controller to the processes that wait at them."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Runs of the engine in virtual time: a simulated volume answers instead of fio, at once."""
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Iterator

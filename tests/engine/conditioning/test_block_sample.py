@@ -1,7 +1,5 @@
 """Blocks that were never written are noticed before they are read."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Mapping
 from pathlib import Path

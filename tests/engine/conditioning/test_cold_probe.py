@@ -1,7 +1,5 @@
 """The cold-volume probe with real fio: lab volumes, files and loop devices whose truth is known."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 import os

@@ -1,7 +1,5 @@
 """What an earlier run left in memory is written before the next one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Warm-ups of simulated volumes in virtual time; `test_warmup.py` has those of real fio."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

@@ -1,7 +1,5 @@
 """How many numjobs a warm-up gets, from what its extents did before."""
 
-from __future__ import annotations
-
 import pytest
 
 from volbench.engine.conditioning.volume_warmup import Pass, choose_numjobs, verification_text

@@ -1,7 +1,5 @@
 """What is on a disk is found partition by partition, also where the kernel has not scanned it."""
 
-from __future__ import annotations
-
 import shutil
 import struct
 from collections.abc import Callable

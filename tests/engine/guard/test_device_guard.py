@@ -1,7 +1,5 @@
 """The guard before real block devices: what is in use is refused, though the user allowed it."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Identity of a device over time, on scripted machines: restarts, attachments, kernels, content."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 
 import pytest

@@ -1,7 +1,5 @@
 """The guard before files and folders: what volbench did not make stays as it is."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The guard before stacks of devices, scripted: LVM, RAID, device mapper, ZFS, btrfs."""
 
-from __future__ import annotations
-
 import errno
 from unittest import mock
 

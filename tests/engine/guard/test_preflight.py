@@ -1,7 +1,5 @@
 """Checks of a run against what its host has."""
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Iterator, Sequence

@@ -1,7 +1,5 @@
 """Scratch files: what volbench made is removed, and nothing else ever."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path

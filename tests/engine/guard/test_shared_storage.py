@@ -1,7 +1,5 @@
 """Devices that show the same storage under several names: what one is used for holds for all."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 

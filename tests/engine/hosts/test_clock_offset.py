@@ -1,7 +1,5 @@
 """Offset of a clock from its readings."""
 
-from __future__ import annotations
-
 import pytest
 
 from volbench.engine.hosts.connected_host import estimate_clock

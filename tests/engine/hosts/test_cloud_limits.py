@@ -1,7 +1,5 @@
 """Limits by metadata services: servers on loopback that answer what the providers document."""
 
-from __future__ import annotations
-
 import json
 import time
 

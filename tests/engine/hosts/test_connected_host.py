@@ -1,7 +1,5 @@
 """Errors of several hosts become one error that names each."""
 
-from __future__ import annotations
-
 import pytest
 
 from volbench.engine.hosts.connected_host import ConnectedHost, raise_all

@@ -1,7 +1,5 @@
 """Descriptions of volumes are validated where they arrive."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Two campaigns never share a block device."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """fio where it is missing: only when asked, by the package manager that is there."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Processes that nobody wrote down: what was started right before its controller was killed."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

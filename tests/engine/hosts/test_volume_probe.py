@@ -1,7 +1,5 @@
 """What machines and volumes are, and which targets are none."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

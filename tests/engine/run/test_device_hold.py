@@ -1,7 +1,5 @@
 """Devices of other machines: held open by fio itself, and never another disk than was checked."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

@@ -1,7 +1,5 @@
 """Programs that the kernel killed at the memory limit of their container."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import cast
 

@@ -1,7 +1,5 @@
 """Processes are watched to their end, and ended when asked or late; none is left behind."""
 
-from __future__ import annotations
-
 import os
 import signal
 import sys

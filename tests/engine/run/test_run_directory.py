@@ -1,7 +1,5 @@
 """A run gets its passwords by its environment, on this machine and on others."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Commands, and what they must produce: good runs raise no alarm, bad ones do."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 from pathlib import Path

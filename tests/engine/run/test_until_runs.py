@@ -3,8 +3,6 @@
 They are measured in virtual time, but for two tests of how real fio ends.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable, Iterator

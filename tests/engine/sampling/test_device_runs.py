@@ -1,7 +1,5 @@
 """Real runs on real devices: what the device's own counters say of them."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 import sys

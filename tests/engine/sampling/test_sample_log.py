@@ -1,7 +1,5 @@
 """Samples of a run: what is sampled, and what the controller keeps of it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

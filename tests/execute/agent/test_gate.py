@@ -1,7 +1,5 @@
 """Start gate of a real fio and of another program, started together by hand."""
 
-from __future__ import annotations
-
 import json
 import shutil
 import signal

@@ -1,7 +1,5 @@
 """The agent's program in the user's cache, from which it starts further processes."""
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import tempfile

@@ -1,7 +1,5 @@
 """Samples of a real kernel, and the tail of a run on hosts whose memory is scripted."""
 
-from __future__ import annotations
-
 import math
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Locks in a folder that other users can write to."""
 
-from __future__ import annotations
-
 import os
 import threading
 import time

@@ -1,7 +1,5 @@
 """Log page 0xD0 of disks of AWS: pages made as AWS documents them, and damaged ones."""
 
-from __future__ import annotations
-
 import os
 import struct
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Snapshot of a machine: one instant, and no volume that hangs stops them."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

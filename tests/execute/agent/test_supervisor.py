@@ -1,7 +1,5 @@
 """Supervised programs: started once, seen through to their end, and never mistaken for another."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """The way to a host, from an inventory and a configuration of ssh; nothing is connected."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

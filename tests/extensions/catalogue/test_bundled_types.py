@@ -1,7 +1,5 @@
 """Every bundled type against the limits its provider documents."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.extensions.catalogue.typed_limits import limits_of

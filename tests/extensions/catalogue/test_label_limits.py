@@ -1,7 +1,5 @@
 """Limits that the labels of a host name, the last source of them."""
 
-from __future__ import annotations
-
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Machine types: bundled limits, and the lower limit of volume and machine."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

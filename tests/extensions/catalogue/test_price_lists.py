@@ -1,7 +1,5 @@
 """Files of prices: what they say, what they add up to, and what is refused where."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Offers beside their prices: costs, ranks and the front by hand-computed cases."""
 
-from __future__ import annotations
-
 import math
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """The verbs price, prices and volume-types."""
 
-from __future__ import annotations
-
 import csv
 import json
 from pathlib import Path

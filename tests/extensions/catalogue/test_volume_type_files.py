@@ -1,7 +1,5 @@
 """Files of volume types that users write: what is read, and what is refused where."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

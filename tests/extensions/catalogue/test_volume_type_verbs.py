@@ -1,7 +1,5 @@
 """Own volume types: profiles, inventories and overrides may name the types of a file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Limits of a volume of a type, as a campaign knows them once the size is known."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from volbench.extensions.catalogue.volume_type import VolumeType, evaluate

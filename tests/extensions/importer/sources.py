@@ -1,7 +1,5 @@
 """Folders of results to import, made of the cases, and what became of them."""
 
-from __future__ import annotations
-
 import json
 import shutil
 from pathlib import Path

@@ -1,7 +1,5 @@
 """What eight versions of fio left is imported with fio's own numbers, or listed with its reason."""
 
-from __future__ import annotations
-
 from hashlib import sha256
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Results of fio's clients: a host each, their own sums, and never fio's."""
 
-from __future__ import annotations
-
 import json
 import os
 import socket

@@ -1,7 +1,5 @@
 """Results are read as people keep them: wrapped, compressed, in other encodings, cut off."""
 
-from __future__ import annotations
-
 import errno
 import gzip
 import json

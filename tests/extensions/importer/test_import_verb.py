@@ -1,7 +1,5 @@
 """``volbench import`` as a user calls it, and every reading verb on what it wrote."""
 
-from __future__ import annotations
-
 import json
 import re
 import shutil

@@ -1,7 +1,5 @@
 """Logs belong to the result that wrote them, and to no other."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import lzma

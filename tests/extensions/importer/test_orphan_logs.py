@@ -1,7 +1,5 @@
 """Logs without a result become runs with a series, and no more than they hold."""
 
-from __future__ import annotations
-
 import shutil
 from pathlib import Path
 

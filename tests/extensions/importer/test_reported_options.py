@@ -1,7 +1,5 @@
 """Options and volumes are those that a result tells; what it leaves out is not made up."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Jobs, repeats, hosts and labels are called as paths and results tell, and never mixed up."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

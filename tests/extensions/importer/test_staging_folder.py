@@ -1,7 +1,5 @@
 """An import appears whole or not at all."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 import sys

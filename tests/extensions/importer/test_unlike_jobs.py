@@ -1,7 +1,5 @@
 """Unlike jobs that fio merged under group_reporting are one row, named by what it is."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

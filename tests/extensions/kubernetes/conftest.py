@@ -1,7 +1,5 @@
 """A namespace of a real cluster for each module, and a check that tests leave nothing in it."""
 
-from __future__ import annotations
-
 import json
 import os
 import signal

@@ -1,7 +1,5 @@
 """Specification of a controller for tests, and its script with a stub of volbench."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Controllers in the test cluster: the way to its API server, their state and what they print."""
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Image of a container made of this machine's fio, busybox and Python, without a builder."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

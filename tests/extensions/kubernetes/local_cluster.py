@@ -1,7 +1,5 @@
 """A real cluster on this machine, of one or two nodes: started, disturbed, stopped by tests."""
 
-from __future__ import annotations
-
 import os
 import select
 import signal

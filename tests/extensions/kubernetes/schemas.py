@@ -1,7 +1,5 @@
 """Strict schemas of several Kubernetes versions."""
 
-from __future__ import annotations
-
 import re
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """Access rights on a real cluster: the shipped role is enough, and pods have no privileges."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Lease of a campaign: one controller at a time, by the server's clock, whatever was copied."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Answers of an API server, as errors of ours."""
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Mapping

@@ -1,7 +1,5 @@
 """Specification of a campaign on a cluster, which is checked before the cluster is asked."""
 
-from __future__ import annotations
-
 from dataclasses import fields
 from typing import Any
 

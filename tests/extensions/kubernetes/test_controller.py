@@ -1,7 +1,5 @@
 """A controller in a real cluster: submitted, followed, lost, and its campaign brought back."""
 
-from __future__ import annotations
-
 import os
 import signal
 from contextlib import suppress

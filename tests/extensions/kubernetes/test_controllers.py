@@ -1,7 +1,5 @@
 """Manifests of a controller: valid under strict schemas; and what its script does."""
 
-from __future__ import annotations
-
 import signal
 import subprocess
 from pathlib import Path

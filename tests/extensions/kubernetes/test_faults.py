@@ -1,7 +1,5 @@
 """Faults of a real cluster: each is reported in its words, and nothing is left afterwards."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

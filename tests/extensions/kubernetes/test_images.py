@@ -1,7 +1,5 @@
 """Images of the Containerfiles, built where there is a builder, and run on a real cluster."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import subprocess

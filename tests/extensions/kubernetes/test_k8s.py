@@ -1,7 +1,5 @@
 """volbench k8s: manifests of a profile, access rights, and storage classes."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

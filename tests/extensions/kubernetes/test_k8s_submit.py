@@ -1,7 +1,5 @@
 """What cannot be submitted is refused before a cluster is asked."""
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Locks of pods, in a cluster that is a dictionary."""
 
-from __future__ import annotations
-
 from typing import cast
 
 from volbench.extensions.kubernetes.cluster import Cluster, Manifest, RequestError

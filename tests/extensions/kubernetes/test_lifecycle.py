@@ -1,7 +1,5 @@
 """Life of volumes: the steps in a real cluster, and those that only some drivers have."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor

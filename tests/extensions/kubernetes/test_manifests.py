@@ -1,7 +1,5 @@
 """Manifests of a campaign: valid under strict schemas, safe by default, and found by label."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from itertools import product
 from pathlib import Path

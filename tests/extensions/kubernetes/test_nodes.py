@@ -1,7 +1,5 @@
 """Nodes that are drained, lost or deleted during a run, and classes spread over two nodes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from subprocess import CompletedProcess

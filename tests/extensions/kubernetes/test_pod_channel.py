@@ -1,7 +1,5 @@
 """Ends of programs in a pod, and what is sent to them."""
 
-from __future__ import annotations
-
 import json
 import resource
 import socket as sockets

@@ -1,7 +1,5 @@
 """Facts of a pod, from objects as a cloud's API server returns them."""
 
-from __future__ import annotations
-
 from typing import cast
 
 import pytest

@@ -1,7 +1,5 @@
 """Why pods are not ready, or have ended, in the cluster's words."""
 
-from __future__ import annotations
-
 from typing import cast
 from unittest import mock
 

@@ -1,7 +1,5 @@
 """Removal of a campaign's objects, on a cluster that is a dictionary."""
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 import pytest

@@ -1,7 +1,5 @@
 """Replicas of a StatefulSet after a killed controller, and after the loss of one of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests.command_line import call

@@ -1,7 +1,5 @@
 """Campaigns in pods of a real cluster."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

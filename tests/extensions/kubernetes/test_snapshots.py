@@ -1,7 +1,5 @@
 """Snapshots, clones and raw blocks with a CSI driver in a real cluster."""
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Iterator

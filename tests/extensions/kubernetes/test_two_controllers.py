@@ -1,7 +1,5 @@
 """Two controllers of one campaign in a real cluster: one holds it, the other leaves it alone."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

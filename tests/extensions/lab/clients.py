@@ -1,7 +1,5 @@
 """Clients of a simulated disk that live in made-up time: hours pass in milliseconds."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from heapq import heapify, heapreplace

@@ -1,7 +1,5 @@
 """A scenario is served, measured by a profile through the command line, and opened to judge."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,5 @@
 """An NBD export that accepts connections and serves nothing, for runs of a virtual fio."""
 
-from __future__ import annotations
-
 import atexit
 import shutil
 import socket

@@ -1,7 +1,5 @@
 """The lab, called as a user calls it."""
 
-from __future__ import annotations
-
 import os
 import signal
 import subprocess

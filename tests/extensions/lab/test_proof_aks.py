@@ -1,7 +1,5 @@
 """The article's own story: nine tests on a simulated P15 with a filesystem on it."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 from collections.abc import Iterator

@@ -4,8 +4,6 @@ Everything is measured in virtual time. In real time `test_proof_aks` proves the
 causes, on a block device.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -4,8 +4,6 @@ Virtual time shows every case in seconds. Two are proven in real time too, with 
 that run out, and blocks that were never written.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from pathlib import Path
 

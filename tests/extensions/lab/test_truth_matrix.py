@@ -3,8 +3,6 @@
 The whole one is `benchmarks/truth.py`; its figures are in benchmarks/TRUTH.md.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

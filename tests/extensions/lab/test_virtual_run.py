@@ -1,7 +1,5 @@
 """Virtual time: raw files as fio leaves them, with the truth of the scenario in them."""
 
-from __future__ import annotations
-
 import json
 from itertools import pairwise
 from pathlib import Path

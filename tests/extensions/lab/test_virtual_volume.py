@@ -1,7 +1,5 @@
 """Virtual time: tick by tick it finds what the disk does request by request."""
 
-from __future__ import annotations
-
 from math import log
 
 import pytest

@@ -1,7 +1,5 @@
 """Campaigns measured in virtual time: planned, rendered, read and judged as real ones are."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Clients of a simulated disk in virtual time: hours of I/O in seconds, without any fio."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from heapq import heapify, heapreplace

@@ -4,8 +4,6 @@ The shape is that of fio 3.33; the latency bins are those of its ``stat.h`` (64 
 group twice as wide as the one before).
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

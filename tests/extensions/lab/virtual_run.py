@@ -1,7 +1,5 @@
 """Runs on a simulated volume in virtual time, with the raw files that a real run leaves."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 

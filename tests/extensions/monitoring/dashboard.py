@@ -1,7 +1,5 @@
 """The dashboard, and the queries of its panels."""
 
-from __future__ import annotations
-
 import json
 from importlib.resources import files
 from typing import Any

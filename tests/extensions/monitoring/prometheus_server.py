@@ -1,7 +1,5 @@
 """Prometheus server that scrapes a campaign."""
 
-from __future__ import annotations
-
 import json
 import socket
 import subprocess

@@ -1,7 +1,5 @@
 """The dashboard reads exported metrics, and Prometheus understands every query in it."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path

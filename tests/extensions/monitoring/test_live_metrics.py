@@ -1,7 +1,5 @@
 """Metrics of a running campaign: their values, their labels, and that the dashboard finds them."""
 
-from __future__ import annotations
-
 import os
 import re
 import time

@@ -1,7 +1,5 @@
 """Metrics of a campaign under way, scraped by the real Prometheus."""
 
-from __future__ import annotations
-
 import socket
 import sys
 from collections.abc import Iterator

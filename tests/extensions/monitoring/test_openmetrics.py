@@ -1,7 +1,5 @@
 """Exported metrics, read by Prometheus's own tool and compared with the frames."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

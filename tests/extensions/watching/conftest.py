@@ -1,7 +1,5 @@
 """A block device whose load is known to the request."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 

@@ -3,8 +3,6 @@
 A watch for a fixed time would miss the load on a busy machine, where starting it takes seconds.
 """
 
-from __future__ import annotations
-
 import os
 import signal
 from collections.abc import Callable, Iterator

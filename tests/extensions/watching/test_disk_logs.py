@@ -1,7 +1,5 @@
 """Logs of watched disks, and the table of a terminal."""
 
-from __future__ import annotations
-
 import time
 from io import StringIO
 from math import nan

@@ -1,7 +1,5 @@
 """Bytes by process: what is recorded of a known load, and by whom it may be seen."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

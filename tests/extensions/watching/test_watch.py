@@ -1,7 +1,5 @@
 """Watches of a loop device whose load is known to the request, and marks."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

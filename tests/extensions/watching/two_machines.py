@@ -1,7 +1,5 @@
 """Hosts of a loopback fleet as if each were a machine of its own."""
 
-from __future__ import annotations
-
 import pytest
 
 from volbench.engine.hosts.connected_host import Clock

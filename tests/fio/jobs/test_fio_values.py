@@ -1,7 +1,5 @@
 """The reading of values, held against what the installed fio makes of them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Job files turned into profiles and back mean the same to fio, or are refused with their line."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

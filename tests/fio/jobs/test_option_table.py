@@ -1,7 +1,5 @@
 """Option tables: the shipped one, and what is made of an installed fio's own help."""
 
-from __future__ import annotations
-
 import subprocess
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Rendered job files: what stands in them, and that fio reads exactly that."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Logs of I/Os in job files: replayed on the volume and nowhere else, whatever they name."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

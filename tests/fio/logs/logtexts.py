@@ -1,7 +1,5 @@
 """Logs that are written down in tests, read with windows of a second."""
 
-from __future__ import annotations
-
 import io
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Latencies over time, from logs that hold them one by one."""
 
-from __future__ import annotations
-
 from functools import partial
 from io import BytesIO
 

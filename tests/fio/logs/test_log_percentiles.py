@@ -1,7 +1,5 @@
 """Latencies fall into fio's bins, and packed windows lose nothing."""
 
-from __future__ import annotations
-
 import random
 
 import numpy as np

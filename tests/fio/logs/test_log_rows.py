@@ -1,7 +1,5 @@
 """Tables of a log equal what a plain loop over its lines finds, wherever blocks end."""
 
-from __future__ import annotations
-
 import io
 import random
 import re

@@ -1,7 +1,5 @@
 """Logs that a killed fio or a full disk left: what is sound counts, the rest is told or refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

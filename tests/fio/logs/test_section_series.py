@@ -1,7 +1,5 @@
 """fio's logs become whole series: stalls are zeros, numjobs are added up, losses are left out."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """Results of eight fio versions are read exactly, or refused with the reason."""
 
-from __future__ import annotations
-
 import json
 import math
 import re

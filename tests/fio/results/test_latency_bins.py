@@ -1,7 +1,5 @@
 """fio's latency bins: midpoints, edges, sums and percentiles."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

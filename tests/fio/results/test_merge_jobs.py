@@ -1,7 +1,5 @@
 """Jobs of one section become one result: totals, exact pools and percentiles of merged bins."""
 
-from __future__ import annotations
-
 import statistics
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """fio's status lines give glances at a running process, zero where nothing completes."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

@@ -1,7 +1,5 @@
 """fio's normal and terse output say what its JSON says, as far as they say anything."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """The success test: what went wrong is found, and a normal run raises no alarm."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 

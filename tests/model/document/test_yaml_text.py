@@ -1,7 +1,5 @@
 """YAML syntax: what is accepted, and where each error is reported."""
 
-from __future__ import annotations
-
 import pytest
 
 from volbench.errors import Problem, Problems

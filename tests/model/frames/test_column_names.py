@@ -1,7 +1,5 @@
 """Short names of columns."""
 
-from __future__ import annotations
-
 import pytest
 
 from volbench.analyse.frames.run_facts import STEADY

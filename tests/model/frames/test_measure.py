@@ -1,7 +1,5 @@
 """Metrics: their column, which way is better, and how finely they are told."""
 
-from __future__ import annotations
-
 import pytest
 
 from volbench.errors import InputError

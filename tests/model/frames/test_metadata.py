@@ -1,7 +1,5 @@
 """The registry of what matters when runs are compared."""
 
-from __future__ import annotations
-
 import pytest
 
 from volbench.errors import InputError

@@ -1,7 +1,5 @@
 """Values and options of profiles: what may stand in one, and what leaves for the job file."""
 
-from __future__ import annotations
-
 import pytest
 
 from volbench.errors import InputError, nearest

@@ -1,7 +1,5 @@
 """The table of options: names, aliases, suggestions."""
 
-from __future__ import annotations
-
 from volbench.errors import nearest
 from volbench.fio.jobs.option_table import shipped_table
 

@@ -1,7 +1,5 @@
 """Options that can't work together: told with their line, and truly refused by fio."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

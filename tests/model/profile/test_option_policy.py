@@ -1,7 +1,5 @@
 """What fio's options may reach: refusals with their reasons, and bounds."""
 
-from __future__ import annotations
-
 import subprocess
 from dataclasses import replace
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Which options and parts of URIs are secrets, and what is shown in their place."""
 
-from __future__ import annotations
-
 import json
 import re
 from importlib.resources import files

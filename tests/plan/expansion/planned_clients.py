@@ -1,7 +1,5 @@
 """Hosts and volumes of plans with several clients, and profiles from text."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 from volbench.model.campaign.host import Host

@@ -1,7 +1,5 @@
 """Arms of a workload in blocks: variants of a profile, their order, seeds and files."""
 
-from __future__ import annotations
-
 from collections import Counter
 
 import pytest

@@ -1,7 +1,5 @@
 """Deadlines never end a run that does what it was asked; bytes are never told too small."""
 
-from __future__ import annotations
-
 import math
 
 import pytest

@@ -1,7 +1,5 @@
 """Time, bytes and deadlines, as far as a plan tells them."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.plan.loading import load

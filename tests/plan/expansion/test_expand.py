@@ -1,7 +1,5 @@
 """From profiles to runs: order, names, seeds, inheritance."""
 
-from __future__ import annotations
-
 import subprocess
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """Extents cover a volume exactly once, whatever its size, and profiles read back as written."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.plan.loading import load

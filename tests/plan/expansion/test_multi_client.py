@@ -1,7 +1,5 @@
 """One plan for many clients: names, starts, seeds, limits, and a part of the volume for each."""
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace

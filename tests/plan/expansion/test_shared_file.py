@@ -1,7 +1,5 @@
 """Plan of clients that read one shared file, which is written once on each host."""
 
-from __future__ import annotations
-
 import pytest
 import yaml
 

@@ -1,7 +1,5 @@
 """Readers of the inventories that these tests write."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from volbench.model.campaign.host import Host, Inventory

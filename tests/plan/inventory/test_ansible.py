@@ -4,8 +4,6 @@ The real ansible-inventory is run. It wrote fleet.json, fleet-export.json and fl
 version 2.19 and from fleet.ini.
 """
 
-from __future__ import annotations
-
 import json
 import sys
 from pathlib import Path

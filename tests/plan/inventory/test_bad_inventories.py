@@ -1,7 +1,5 @@
 """Bad inventories: all problems are reported at once, with file, line, column and key."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

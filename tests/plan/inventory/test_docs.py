@@ -1,7 +1,5 @@
 """Inventories shown in the documentation are inventories."""
 
-from __future__ import annotations
-
 import json
 import re
 import subprocess

@@ -1,7 +1,5 @@
 """Ranges in names of hosts."""
 
-from __future__ import annotations
-
 import pytest
 
 from volbench.errors import InputError

@@ -1,7 +1,5 @@
 """The JSON Schema of inventories agrees with the loader."""
 
-from __future__ import annotations
-
 import json
 
 import pytest

@@ -1,7 +1,5 @@
 """``--limit``: groups, hosts, ranges, patterns."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.plan.inventory.reading import FILES

@@ -1,7 +1,5 @@
 """volbench's own YAML: defaults, ranges, ways, groups."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

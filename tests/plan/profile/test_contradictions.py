@@ -1,7 +1,5 @@
 """Settings that can't work together are told before anything runs."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.plan.loading import TABLE, load

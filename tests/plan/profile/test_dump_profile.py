@@ -1,7 +1,5 @@
 """Dumped profiles read back as the same profile, whatever they hold."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

@@ -1,7 +1,5 @@
 """``expect``: read, dumped, and changed by settings."""
 
-from __future__ import annotations
-
 import pytest
 from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML

@@ -1,7 +1,5 @@
 """Jobs, sections and matrices: names, inheritance and places of what is wrong."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.plan.loading import load

@@ -1,7 +1,5 @@
 """Limits by the type of a volume: in profiles, in inventories, by --set, and in the plan."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Good profiles: what is written is what is meant."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.plan.loading import load

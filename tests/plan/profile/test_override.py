@@ -1,7 +1,5 @@
 """Overrides: what they reach, what they leave, and what they refuse."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.plan.loading import load

@@ -1,7 +1,5 @@
 """Settings of several profiles: each goes where what it names is."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.plan.loading import load

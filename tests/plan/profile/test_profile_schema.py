@@ -1,7 +1,5 @@
 """The JSON Schema agrees with the loader, so that an editor's red lines can be trusted."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

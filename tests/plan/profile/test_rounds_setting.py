@@ -1,7 +1,5 @@
 """``rounds``: read, dumped, set, planned, and refused."""
 
-from __future__ import annotations
-
 import itertools
 
 import pytest

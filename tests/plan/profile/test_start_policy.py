@@ -1,7 +1,5 @@
 """Start, stagger and clients: read, set, written back, and refused where they make no sense."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.plan.loading import load

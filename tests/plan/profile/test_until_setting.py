@@ -1,7 +1,5 @@
 """``until``, ``device_sample``, ``cold_probe`` and bursts: read, dumped, shown to editors, set."""
 
-from __future__ import annotations
-
 import itertools
 import json
 

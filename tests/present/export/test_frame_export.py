@@ -1,7 +1,5 @@
 """Exported frames, read back with other readers than the ones that wrote them."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

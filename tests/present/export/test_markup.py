@@ -1,7 +1,5 @@
 """Tables for papers and pages, read back with small readers of their own."""
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

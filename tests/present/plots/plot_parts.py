@@ -1,7 +1,5 @@
 """Parts of a plot description by their type, for tests that assert what a chart shows."""
 
-from __future__ import annotations
-
 from typing import TypeVar
 
 from volbench.present.plots.description import Panel, Plot

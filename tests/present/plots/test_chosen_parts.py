@@ -1,7 +1,5 @@
 """Where a chart has no room for all, it shows the worst, says so, and the range of the rest."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import pytest

@@ -1,7 +1,5 @@
 """Charts of many volumes, and names that are too long for them."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

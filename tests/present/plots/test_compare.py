@@ -1,7 +1,5 @@
 """Charts of comparisons and prices: ratios, intervals and the frontier stand where they belong."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from io import BytesIO

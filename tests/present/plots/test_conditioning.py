@@ -1,7 +1,5 @@
 """Charts of warm-ups, and of rounds until steady."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

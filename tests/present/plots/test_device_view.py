@@ -1,7 +1,5 @@
 """The device's view: runs with known samples, and what stands on the panels."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

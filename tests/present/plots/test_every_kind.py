@@ -1,7 +1,5 @@
 """What holds for every kind of chart that has a description."""
 
-from __future__ import annotations
-
 import json
 from functools import cache
 

@@ -1,7 +1,5 @@
 """Charts of fleets and boot storms: panels, marks, texts, columns side by side."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 import pytest

@@ -1,7 +1,5 @@
 """A kind is one file and one line of the registry: everything else follows."""
 
-from __future__ import annotations
-
 import io
 import json
 

@@ -1,7 +1,5 @@
 """Charts of more results than can be looked at say what they show, and keep all numbers."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.present.frames_by_kind import Frames

@@ -1,7 +1,5 @@
 """Outliers of a fleet: far from the middle half, in its own width and in the median's."""
 
-from __future__ import annotations
-
 import pandas as pd
 import pytest
 

@@ -1,7 +1,5 @@
 """Any chart can show columns as colours and panels."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.present.frames_by_kind import Frames, fleet, two_sets

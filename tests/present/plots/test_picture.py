@@ -1,7 +1,5 @@
 """Size and scales that a reader chooses, and the colours of many sets."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

@@ -1,5 +1,3 @@
-from __future__ import annotations
-
 import pytest
 
 from tests.present.frames_by_kind import ladder, rounds

@@ -1,7 +1,5 @@
 """Titles of charts say what all runs have in common, and no more."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 
 import pytest

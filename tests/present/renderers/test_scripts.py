@@ -1,7 +1,5 @@
 """Scripts of pages: their types are right, and nothing in them can end the script element."""
 
-from __future__ import annotations
-
 import shutil
 import subprocess
 from pathlib import Path

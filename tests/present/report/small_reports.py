@@ -1,7 +1,5 @@
 """Small reports, and a page as a browser reads it."""
 
-from __future__ import annotations
-
 import base64
 from collections import Counter
 from collections.abc import Mapping

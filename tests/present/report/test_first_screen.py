@@ -1,7 +1,5 @@
 """First screen of the report: place, verdict, badge of data quality, and the charts that lead."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 

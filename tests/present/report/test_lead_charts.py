@@ -1,7 +1,5 @@
 """Bounds of what leads a report."""
 
-from __future__ import annotations
-
 from types import SimpleNamespace
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """The report's HTML: whole, self-contained, and harmless whatever stands in the files."""
 
-from __future__ import annotations
-
 import re
 from dataclasses import replace
 

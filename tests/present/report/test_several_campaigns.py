@@ -1,7 +1,5 @@
 """The verb report on one campaign and on several, as users call it."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Every table that volbench declares, filled with long names and texts."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

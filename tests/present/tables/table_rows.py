@@ -1,7 +1,5 @@
 """Rows for tables, and what a pipe gets of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.present.frames_for_plots import result

@@ -1,7 +1,5 @@
 """Page of an audit: what its notes say."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pandas as pd

@@ -1,7 +1,5 @@
 """The comparison as a table and as Markdown."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pytest

@@ -1,7 +1,5 @@
 """Answers to expectations: one screen of many, the failed first."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 

@@ -1,7 +1,5 @@
 """Findings in the terminal, in the table of results, and in the report."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import pandas as pd

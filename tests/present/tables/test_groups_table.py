@@ -1,7 +1,5 @@
 """Many results by group: what tells the groups apart, how many they are, and how they spread."""
 
-from __future__ import annotations
-
 from itertools import product
 
 import pytest

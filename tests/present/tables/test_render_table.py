@@ -1,7 +1,5 @@
 """Layout of tables: which columns stay, where words are broken, and what unknown values read."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 

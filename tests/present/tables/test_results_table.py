@@ -1,7 +1,5 @@
 """Tables of results, plans and facts, as a pipe gets them."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.present.tables.table_rows import printed, summary

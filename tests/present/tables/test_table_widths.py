@@ -1,7 +1,5 @@
 """Every table at 80, 100 and 120 columns: it fits, nothing is cut, rows can be identified."""
 
-from __future__ import annotations
-
 import inspect
 import pkgutil
 import re

@@ -1,7 +1,5 @@
 """The USE table for people: each cell has number and unit, or says that it was not reported."""
 
-from __future__ import annotations
-
 from tests.present.tables.table_rows import ROW
 from volbench.present.formatting import MISSING
 from volbench.present.tables.render_table import render_table

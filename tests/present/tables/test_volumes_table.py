@@ -1,7 +1,5 @@
 """Volumes of a collection: what is ranked, what is typical, and what cannot be compared."""
 
-from __future__ import annotations
-
 from tests.present.frames_for_plots import result
 from tests.present.tables.table_rows import of_volumes
 from volbench.present.tables.volumes_table import (

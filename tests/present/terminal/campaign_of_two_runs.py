@@ -1,7 +1,5 @@
 """Campaign of two runs, as its progress is displayed."""
 
-from __future__ import annotations
-
 from volbench.model.campaign.event import CampaignStarted
 from volbench.model.campaign.planned_run import Campaign, Run, Section, Volume, VolumeKind
 

@@ -1,7 +1,5 @@
 """Sentences on plans and on imported campaigns, as a user reads them."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 

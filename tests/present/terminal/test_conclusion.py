@@ -1,7 +1,5 @@
 """Conclusion of a measurement: no sentence quotes a number that a finding rejects."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

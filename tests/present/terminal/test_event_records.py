@@ -1,7 +1,5 @@
 """Stream of events for schedulers: one JSON object per line, as documented."""
 
-from __future__ import annotations
-
 import io
 import json
 import re

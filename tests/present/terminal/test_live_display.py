@@ -1,7 +1,5 @@
 """Progress as a terminal and as a log file get it."""
 
-from __future__ import annotations
-
 import contextlib
 import io
 import os
