@@ -43,7 +43,7 @@ class ExportFormat(NamedTuple):
 class InventoryReader(NamedTuple):
     """Format of inventories: references to what recognises it, and to what reads it."""
 
-    # whether a parsed document, None for a text that is not YAML and for a folder, has the format
+    # whether a parsed document, None for a text that is not YAML, has the format
     is_of_format: str
     read: str  # fills an `InventoryDraft`, given the path and the document
 

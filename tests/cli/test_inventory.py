@@ -26,14 +26,6 @@ def test_show_lists_the_hosts(volbench: Volbench, tmp_path: Path) -> None:
     assert "local this machine data=/data" in lines
 
 
-def test_unknown_variables_are_named(volbench: Volbench, tmp_path: Path) -> None:
-    """Standard error says what of a list was not used."""
-    (tmp_path / "hosts").write_text("[web]\nvm1 http_port=80\n")
-    done = volbench("hosts", "--list", "--inventory", "hosts")
-    assert done.returncode == 0
-    assert "http_port" in done.stderr
-
-
 def test_schema_is_json(volbench: Volbench) -> None:
     """An editor can read it."""
     done = volbench("hosts", "--schema")

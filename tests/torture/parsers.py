@@ -132,11 +132,6 @@ def _in_file(name: str, parse: Callable[[Path], object]) -> Callable[[bytes], ob
     return parse_content
 
 
-def _inventory(path: Path) -> object:
-    notes: list[str] = []
-    return load_inventory(path, on_note=notes.append)
-
-
 def _kernel_tables(content: bytes) -> object:
     machine = FakeExecutor(
         files={"/proc/self/mountinfo": _text(content), "/proc/swaps": _text(content)}
@@ -167,7 +162,7 @@ PARSERS = (
     Parser(
         "inventory",
         ("tests/inventories/*/*.yaml", "tests/plan/inventory/files/fleet*"),
-        _in_file("hosts.yaml", _inventory),
+        _in_file("hosts.yaml", load_inventory),
         examples=20,
     ),
     Parser("prices", ("prices/*.yaml",), lambda text: parse_prices(_text(text), path="p.yaml")),

@@ -47,7 +47,7 @@ INVENTORY = click.option(
     type=PATH,
     metavar="FILE",
     callback=unless_targets_are_given,
-    help="List of hosts: volbench's YAML or an Ansible inventory.",
+    help="List of hosts: volbench's YAML or JSON.",
 )
 
 LIMIT = click.option(
@@ -191,14 +191,10 @@ def connect(hosts: Sequence[Host], host_keys: HostKeyPolicy) -> Iterator[list[Co
 
 
 def read_hosts(file: Path, *, limits: Sequence[str] = ()) -> Inventory:
-    """Return the selected hosts of an inventory; notes go to stderr."""
+    """Return the selected hosts of an inventory."""
     from volbench.plan.inventory import load_inventory, select
 
-    inventory = load_inventory(
-        file,
-        ssh_config=Path.home() / ".ssh" / "config",
-        on_note=lambda note: click.echo(f"note: {note}", err=True),
-    )
+    inventory = load_inventory(file, ssh_config=Path.home() / ".ssh" / "config")
     return select(inventory, limits)
 
 

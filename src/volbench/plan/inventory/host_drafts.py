@@ -62,7 +62,6 @@ class InventoryDraft:
     problems: Problems
     hosts: dict[str, HostDraft] = field(default_factory=dict)  # by name, in the order of the file
     groups: dict[str, GroupDraft] = field(default_factory=dict)  # likewise
-    notes: list[str] = field(default_factory=list)  # ignored content, reported to the user
     has_lost_names: bool = False  # whether a name is unreadable, so that references to it may fail
 
     def add(self, host: HostDraft) -> None:
@@ -169,26 +168,6 @@ class InventoryDraft:
                 )
                 self.complain(draft.own[name], message, hint="leave it out")
         return Host.model_validate(values | {"name": draft.name, "address": address})
-
-
-def node_of(value: object, at: Node) -> Node:
-    """Return plain data as a node, with all values at one location; numbers become texts."""
-
-    def below(name: object, child: object) -> Node:
-        key = f"{at.key}.{name}" if at.key else str(name)
-        return node_of(child, Node(at.line, at.column, key))
-
-    if isinstance(value, dict):
-        entries = tuple(
-            Entry(str(name), at.line, at.column, below(name, child))
-            for name, child in value.items()
-        )
-        return Node(at.line, at.column, at.key, entries=entries)
-    if isinstance(value, list | tuple):
-        items = tuple(below(number, item) for number, item in enumerate(value))
-        return Node(at.line, at.column, at.key, items=items)
-    raw = value if value is None or isinstance(value, bool) else str(value)
-    return Node(at.line, at.column, at.key, raw=raw)
 
 
 def location(entry: Entry) -> Node:

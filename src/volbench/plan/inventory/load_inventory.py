@@ -1,15 +1,14 @@
-"""Loader of inventories in all formats, with located problems; reader of volbench's own format."""
+"""Loader of inventories, with located problems; reader of volbench's own format."""
 
 from __future__ import annotations
 
-import logging
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from volbench.errors import InventoryError, Problems, quoted, unread
-from volbench.extension import InventoryReader, extensions, load
+from volbench.errors import InventoryError, Problems, unread
+from volbench.extension import extensions, load
 from volbench.model.campaign.host import Inventory
 from volbench.model.document.located_errors import Entry, Node
 from volbench.model.document.yaml_text import parse_document
@@ -24,33 +23,18 @@ from volbench.plan.inventory.host_references import (
     resolve_hops,
 )
 
-# Formats of inventories beside volbench's own YAML, after the formats of extensions; the first
-# that matches reads a document
-READERS = (
-    InventoryReader(
-        "volbench.plan.inventory.ansible:is_ansible", "volbench.plan.inventory.ansible:read_ansible"
-    ),
-)
-
-_LOG = logging.getLogger(__name__)
-
 _YAML_LINE = re.compile(r"(---|%YAML|\{|- |[^=]*?:(\s|$))")
-_ASK_ANSIBLE = "write Ansible's listing: ansible-inventory -i {path} --list > hosts.json"
+_OTHER_SOURCES = (
+    "write volbench's YAML; docs/reference/inventory.md shows how to make it from an inventory of"
+    " Ansible and from other sources"
+)
 _NEEDS = "hosts"
 # Values in an inventory, after aliases are expanded: ten thousand hosts with fifty each
 _MAX_VALUES = 500_000
 
 
-def load_inventory(
-    path: Path | str,
-    *,
-    ssh_config: Path | str | None = None,
-    on_note: Callable[[str], None] = _LOG.warning,
-) -> Inventory:
-    """Return an inventory from volbench's own YAML or an Ansible inventory.
-
-    ``ansible-inventory`` is run for Ansible's INI, YAML and folders, without any inventory script
-    or plugin. No host is connected to.
+def load_inventory(path: Path | str, *, ssh_config: Path | str | None = None) -> Inventory:
+    """Return an inventory from volbench's own YAML or JSON, without connecting to a host.
 
     Args:
         ssh_config: OpenSSH's client configuration, to detect aliases of the same machine; None to
@@ -64,8 +48,6 @@ def load_inventory(
     check_duplicates(draft, hosts, aliases)
     groups = resolve_groups(draft)
     _raise_if_any(draft.problems)
-    for note in dict.fromkeys(draft.notes):
-        on_note(f"{path}: {note}")
     return Inventory(hosts=tuple(hosts.values()), groups=groups)
 
 
@@ -158,9 +140,6 @@ def _read_text(path: Path) -> str:
     except OSError as error:
         reason = f"cannot be read: {unread(error)}"
         raise _refused(path, reason, "name a file with a list of hosts") from error
-    if text.startswith("#!"):
-        reason = "is a program, which volbench does not run"
-        raise _refused(path, reason, _ASK_ANSIBLE.format(path=quoted(path)))
     return text
 
 
@@ -171,24 +150,19 @@ def _refused(path: Path, reason: str, hint: str) -> InventoryError:
 def _read_draft(path: Path) -> InventoryDraft:
     """Detect the format of an inventory and read it; problems are recorded."""
     draft = InventoryDraft(Problems(str(path)))
-    text = "" if path.is_dir() else _read_text(path)
+    text = _read_text(path)
     top = None
-    if not path.is_dir() and _is_yaml(text, path):
+    if _is_yaml(text, path):
         top = parse_document(
             text, draft.problems, what="an inventory", needs=_NEEDS, most_values=_MAX_VALUES
         )
         _raise_if_any(draft.problems)
-    added = (reader for extension in extensions() for reader in extension.inventory_readers)
-    for reader in (*added, *READERS):
+    for reader in (each for extension in extensions() for each in extension.inventory_readers):
         if load(reader.is_of_format)(top):
             load(reader.read)(draft, path, top)
             return draft
     if top is None:
-        raise AssertionError("Ansible reads what is not YAML")
-    foreign = {entry.name for entry in top.entries or ()} - set(OWN_KEYS)
-    if "plugin" in foreign:
-        reason = "configures an Ansible plugin, which volbench does not run"
-        raise _refused(path, reason, _ASK_ANSIBLE.format(path=quoted(path)))
+        raise _refused(path, "is neither YAML nor JSON", _OTHER_SOURCES)
     _read_own(draft, top)
     return draft
 
