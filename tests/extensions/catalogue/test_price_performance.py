@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from volbench.errors import InputError
-from volbench.extensions.catalogue.price_list import Burst, Initialisation, Metered, Price, Prices
+from volbench.extensions.catalogue.price_list import Metered, Price, Prices
 from volbench.extensions.catalogue.price_performance import Market, market, on_frontier
 from volbench.extensions.catalogue.priced_runs import Billing, performance, priced_runs
 from volbench.model.profile.profile_settings import Limits
@@ -37,8 +37,6 @@ def runs(*repeats: tuple[str, float], job: str = "r") -> pd.DataFrame:
                 "steady": True,
                 "iops": iops,
                 "bw_bytes_per_s": iops * 4096,
-                "burst_iops": math.nan,
-                "steal_percent": 1.5,
             }
             for place, (flavor, iops) in enumerate(repeats)
         ]
@@ -53,7 +51,6 @@ def billed(rows: pd.DataFrame) -> dict[str, Billing]:
             volume_type="",
             size_bytes=100 * GIB,
             limits=Limits(),
-            cpu_model="CPU 1",
         )
         for run, host in zip(rows["run"], rows["host"], strict=True)
     }
@@ -83,8 +80,6 @@ def test_cost_of_steady_performance() -> None:
     assert offer.cost_per_gib.estimate == pytest.approx(0.1)
     assert offer.iops.low < 1000 < offer.iops.high
     assert offer.cost_per_1000_iops.low < 10 < offer.cost_per_1000_iops.high
-    assert offer.cpu_models == ("CPU 1",)
-    assert offer.steal_percent == pytest.approx(1.5)
 
 
 def test_ranks_mark_volumes_that_cannot_be_distinguished() -> None:
@@ -165,57 +160,16 @@ def test_volumes_are_paid_by_size_and_by_what_is_provisioned() -> None:
     volume = Price(name="aws/gp3", per_gib_month=0.08, iops=Metered(monthly=0.005, included=3000))
     prices = Prices(path="p.yaml", currency="USD", volume_types={"aws/gp3": volume})
     rows = runs(("a", 6000))
-    reported = {
-        "0": Billing("", "aws/gp3", 100 * GIB, Limits(iops=6000, name="aws/gp3"), cpu_model="")
-    }
+    reported = {"0": Billing("", "aws/gp3", 100 * GIB, Limits(iops=6000, name="aws/gp3"))}
     priced, notes = priced_runs(rows, ONE, reported, prices)
     assert priced["monthly"].tolist() == [pytest.approx(23)]
     assert notes == ()
-    nameless = {"0": Billing("", "aws/gp3", None, Limits(), cpu_model="")}
+    nameless = {"0": Billing("", "aws/gp3", None, Limits())}
     priced, notes = priced_runs(rows, ONE, nameless, prices)
     assert math.isnan(priced["monthly"][0])
     assert "its size is unknown" in notes[0]
     sized, _ = priced_runs(rows, ONE, nameless, prices, size_bytes=50 * GIB)
     assert sized["monthly"][0] == pytest.approx(4)
-
-
-def test_bursts_and_one_time_costs_are_shown_beside_the_monthly_price() -> None:
-    """A month of 50 GiB at 0.1 stays 5, whatever bursts and the first filling cost."""
-    dear = Price(
-        name="t/burst",
-        per_gib_month=0.1,
-        burst=Burst(monthly=2, per_million_ios=0.5),
-        initialisation=Initialisation(once=1, per_gib=0.02),
-    )
-    plain = Price(name="t/plain", monthly=5)
-    prices = Prices(path="p.yaml", currency="USD", volume_types={"t/burst": dear, "t/plain": plain})
-    rows = runs(("burst", 1000), ("plain", 1000), ("other", 1000))
-    reported = {
-        str(place): Billing("", f"t/{name}", 50 * GIB, Limits(), cpu_model="")
-        for place, name in enumerate(("burst", "plain", "other"))
-    }
-    priced, _ = priced_runs(rows, pd.DataFrame({"run": rows["run"]}), reported, prices)
-    offers = {offer.name: offer for offer in market(priced, currency="USD").offers}
-    assert [offers[name].monthly for name in ("t/burst", "t/plain")] == [(5, 5), (5, 5)]
-    assert offers["t/burst"].once == (2, 2)
-    assert offers["t/burst"].burst_monthly == (2, 2)
-    assert offers["t/burst"].burst_per_million_ios == (0.5, 0.5)
-    free = offers["t/plain"]
-    assert free.once == free.burst_monthly == free.burst_per_million_ios == (0, 0)
-    unknown = offers["t/other"]
-    assert all(math.isnan(cost) for cost in (*unknown.once, *unknown.burst_monthly))
-
-
-def test_one_time_costs_need_a_size() -> None:
-    """By the GiB, it is not known without a size; the month is, and a note tells it."""
-    price = Price(name="t/x", monthly=5, initialisation=Initialisation(per_gib=0.02))
-    prices = Prices(path="p.yaml", currency="USD", volume_types={"t/x": price})
-    rows = runs(("a", 1000))
-    reported = {"0": Billing("", "t/x", None, Limits(), cpu_model="")}
-    priced, notes = priced_runs(rows, ONE, reported, prices)
-    assert priced["monthly"].tolist() == [5]
-    assert math.isnan(priced["once"][0])
-    assert notes == ("t/x has a one-off price per GiB, and its size is unknown: set --size",)
 
 
 def test_only_steady_runs_count() -> None:
@@ -311,40 +265,20 @@ def frames(*, ends_steady: bool = True) -> dict[str, pd.DataFrame]:
             "run": "1",
             "direction": direction,
             "steady_iops": 100.0 * share if ends_steady else math.nan,
-            "steady_from_s": 60.0 if ends_steady else math.nan,
-            "block_s": 10.0,
         }
         for direction, share in both
     )
-    series = pd.DataFrame(
-        {"run": "1", "t_s": float(t), "iops": (1000.0 if t < 60 else 100.0) * share}
-        for t in range(120)
-        for _, share in both
-    )
-    device = pd.DataFrame({"run": ["1", "1"], "steal_percent": [1.0, 3.0]})
-    return {"summary": summary, "verdicts": verdicts, "series": series, "device": device}
+    return {"summary": summary, "verdicts": verdicts}
 
 
-def test_steady_and_burst_rates_are_separate() -> None:
-    """The steady stretch gives the rate, what came before it the burst; directions are added."""
+def test_the_steady_stretch_gives_the_rate() -> None:
+    """A burst before it does not count; directions are added."""
     (row,) = performance(frames()).to_dict("records")
-    assert (row["steady"], row["iops"], row["burst_iops"]) == (True, 300, 3000)
+    assert (row["steady"], row["iops"]) == (True, 300)
     assert row["bw_bytes_per_s"] == pytest.approx(300 * 8192)
-    assert row["steal_percent"] == 2
-
-
-@pytest.mark.parametrize(("factor", "is_burst"), [(1.15, False), (1.25, True)])
-def test_a_burst_is_a_fifth_above_the_steady_rate(factor: float, *, is_burst: bool) -> None:
-    """Less is noise, and no column says otherwise."""
-    rows = frames()
-    series = rows["series"]
-    series["iops"] = series["iops"].where(series["t_s"] >= 60, series["iops"] / 10 * factor)
-    (row,) = performance(rows).to_dict("records")
-    assert (not math.isnan(row["burst_iops"])) == is_burst
 
 
 def test_an_unsteady_run_gives_its_mean() -> None:
-    """Without a steady stretch there is no burst either."""
+    """Without a steady stretch the rate is that of the whole run."""
     (row,) = performance(frames(ends_steady=False)).to_dict("records")
     assert (row["steady"], row["iops"]) == (False, 1500)
-    assert math.isnan(float(str(row["burst_iops"])))

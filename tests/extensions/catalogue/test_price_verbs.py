@@ -79,37 +79,6 @@ def test_the_table_of_prices_is_readable(results: Path) -> None:
     assert "only machines are counted" in done.output
 
 
-def test_bursts_and_one_time_costs_are_listed(tmp_path: Path) -> None:
-    """They have columns of their own in the table and the JSON, only where they are paid for."""
-    labels = ("gp", "slow")
-    hosts = tuple(Host(name=name, labels={"volume_type": f"t/{name}"}) for name in labels)
-    results = make(tmp_path, hosts).root
-    prices = tmp_path / "prices.yaml"
-    prices.write_text(
-        "currency: EUR\nchecked: 2026-11-21\nsource: us\nvolume_types:\n"
-        "  t/gp: {monthly: 10, burst: {monthly: 3, per_million_ios: 0.25},"
-        " initialisation: {once: 7.5}}\n"
-        "  t/slow: {monthly: 4}\n",
-        encoding="utf-8",
-    )
-    requested = ("price", results, "--prices", prices, "--unsteady")
-    table = run(*requested).output
-    assert "burst fee" in table
-    assert "3.00 a month + 0.25 per million I/Os" in table
-    assert "7.50" in table
-    assert "once: charged for each new volume" in table
-    reported = json.loads(run(*requested, "--json").stdout)["offers"]
-    offers = {offer["name"]: offer for offer in reported}
-    assert offers["t/gp"]["monthly"] == [10, 10]
-    assert offers["t/gp"]["once"] == [7.5, 7.5]
-    assert offers["t/gp"]["burst_monthly"] == [3, 3]
-    assert offers["t/gp"]["burst_per_million_ios"] == [0.25, 0.25]
-    assert offers["t/slow"]["once"] == [0, 0]
-    without = run(*requested, "--where", "volume_type==t/slow").output
-    assert "burst fee" not in without
-    assert "once" not in without
-
-
 def test_prices_are_grouped_by_family_and_by_label(results: Path) -> None:
     """Families of the file and labels of the hosts make offers as well."""
     for by, names in (("family", {"azure-b", "kamatera-dedicated"}), ("zone", {"1", "2"})):

@@ -157,18 +157,12 @@ def market() -> Table[Any]:
             unsteady=2,
             iops=interval,
             bw_bytes_per_s=interval,
-            burst_iops=5000.0,
-            steal_percent=1.5,
-            cpu_models=("Intel(R) Xeon(R) Platinum 8370C CPU @ 2.80GHz",),
             cost_per_1000_iops=interval,
             cost_per_100_mb_per_s=interval,
             cost_per_gib=interval,
             rank=size,
             indistinct=("Standard_D8s_v5, azure/P30",),
             is_on_front=True,
-            burst_monthly=costs,
-            burst_per_million_ios=costs,
-            once=costs,
         )
         for size in (2, 16)
         for job in ("randread", "randwrite")

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from volbench.extensions.catalogue.machine_types import MachineType
-from volbench.extensions.catalogue.price_list import Price, Prices
+from volbench.extensions.catalogue.price_list import HOURS_PER_MONTH, Price, Prices
 from volbench.extensions.catalogue.volume_type import Provision, Rule, Rules, VolumeType
 from volbench.model.profile.profile_settings import Limits
 from volbench.present.formatting import MISSING
@@ -17,7 +17,6 @@ from volbench.units import (
     format_capacity,
     format_count,
     format_duration,
-    format_percent,
     format_rate,
 )
 
@@ -242,21 +241,20 @@ def _burst_lengths_s(limits: Limits) -> dict[str, float]:
 class _PriceRow:
     kind: str
     price: Price
-    hours_per_month: float
 
 
 def _hour_text(row: _PriceRow) -> str:
     hourly, monthly = row.price.hourly, row.price.monthly
     if hourly is not None:
         return f"{hourly:g}"
-    return MISSING if monthly is None else f"~{monthly / row.hours_per_month:.3g}"
+    return MISSING if monthly is None else f"~{monthly / HOURS_PER_MONTH:.3g}"
 
 
 def _month_text(row: _PriceRow) -> str:
     hourly, monthly = row.price.hourly, row.price.monthly
     if monthly is not None:
         return f"{monthly:.2f}"
-    return MISSING if hourly is None else f"~{hourly * row.hours_per_month:.2f}"
+    return MISSING if hourly is None else f"~{hourly * HOURS_PER_MONTH:.2f}"
 
 
 def _price_part(
@@ -302,13 +300,13 @@ def prices_table(prices: Prices) -> Table[_PriceRow]:
         "prices",
         PRICE_COLUMNS,
         [
-            _PriceRow(kind, price, prices.hours_per_month)
+            _PriceRow(kind, price)
             for kind, named in (("flavor", prices.flavors), ("volume type", prices.volume_types))
             for price in named.values()
         ],
         record=lambda row: {"kind": row.kind, **row.price.model_dump(mode="json")},
         notes=[
-            f"{prices.currency}; {prices.hours_per_month:g} hours per month",
+            f"{prices.currency}; a month has {HOURS_PER_MONTH:g} hours",
             "~ derived from the price per month or per hour",
         ],
         document=prices.model_dump(mode="json"),
@@ -366,16 +364,6 @@ def _range_text(costs: tuple[float, float]) -> str:
     return money_text(low) if low == high or math.isnan(low) else f"{low:.2f} to {high:.2f}"
 
 
-def _burst_fee(offer: Offer) -> str:
-    """Return the cost of bursts; empty if they are free."""
-    month, ios = offer.burst_monthly, offer.burst_per_million_ios
-    if any(math.isnan(cost) for cost in (*month, *ios)):
-        return MISSING
-    fees = [f"{_range_text(month)} a month"] if any(month) else []
-    fees += [f"{_range_text(ios)} per million I/Os"] if any(ios) else []
-    return " + ".join(fees)
-
-
 def _market_notes(market: Market) -> list[str]:
     lines = [
         f"Costs in {market.currency} per month. [95 % intervals] cover the measurement only.",
@@ -391,12 +379,6 @@ def _market_notes(market: Market) -> list[str]:
         for offer in market.offers
         if offer.no_faster_than
     ]
-    if any(_burst_fee(offer) not in {MISSING, ""} for offer in market.offers):
-        lines.append(
-            "burst fee: charged beside the monthly cost, for I/Os above the provisioned IOPS"
-        )
-    if any(max(offer.once) > 0 for offer in market.offers):
-        lines.append("once: charged for each new volume; not part of the monthly cost")
     if any(math.isnan(offer.iops.low) for offer in market.offers):
         lines.append(
             "no interval: fewer than 3 runs, too few to rank a cost above another; measure more"
@@ -427,25 +409,6 @@ def _amount_column(
     return Column(name, show, header=header, priority=priority, is_right=True)
 
 
-def _rare_column(
-    name: str, header: str, priority: int, show: Callable[[Offer], str]
-) -> Column[Offer]:
-    """Return a column of amounts that is left out where no configuration has one."""
-    return replace(_amount_column(name, header, priority, show), is_optional=True)
-
-
-def _names_column(name: str, header: str, priority: int, separator: str) -> Column[Offer]:
-    """Return a column of names, left out where there are none."""
-    return Column(
-        name,
-        lambda offer: separator.join(getattr(offer, name)),
-        header=header,
-        priority=priority,
-        is_folded=True,
-        is_optional=True,
-    )
-
-
 OFFER_COLUMNS: tuple[Column[Offer], ...] = (
     _amount_column("rank", "", 1, lambda o: MISSING if o.rank is None else str(o.rank)),
     Column("name", lambda o: o.name + _front_mark(o), header="configuration", priority=IDENTITY),
@@ -468,19 +431,24 @@ OFFER_COLUMNS: tuple[Column[Offer], ...] = (
         4,
         lambda o: interval_text(o.cost_per_100_mb_per_s, money_text),
     ),
-    _rare_column(
-        "cost_per_gib",
-        "per GiB",
-        5,
-        lambda o: interval_text(o.cost_per_gib, money_text, ends=False),
+    replace(
+        _amount_column(
+            "cost_per_gib",
+            "per GiB",
+            5,
+            lambda o: interval_text(o.cost_per_gib, money_text, ends=False),
+        ),
+        is_optional=True,
     ),
-    _rare_column("burst_iops", "burst IOPS", 7, lambda o: format_count(o.burst_iops)),
-    _rare_column("burst_fee", "", 7, _burst_fee),
-    _rare_column("once", "", 7, lambda o: _range_text(o.once) if any(o.once) else ""),
     _amount_column(
         "runs", "", 3, lambda o: f"{o.runs}" + (f" ({o.unsteady} unsteady)" if o.unsteady else "")
     ),
-    _rare_column("steal_percent", "steal", 8, lambda o: format_percent(o.steal_percent / 100)),
-    _names_column("cpu_models", "CPU", 9, "; "),
-    _names_column("indistinct", "not significantly different from", 3, ", "),
+    Column(
+        "indistinct",
+        lambda offer: ", ".join(offer.indistinct),
+        header="not significantly different from",
+        priority=3,
+        is_folded=True,
+        is_optional=True,
+    ),
 )

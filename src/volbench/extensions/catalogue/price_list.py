@@ -1,7 +1,7 @@
 """Price list of machines and volumes: file format and cost calculation.
 
 Hourly and monthly prices are stored separately, because providers discount only one of them; a
-missing one is converted by the number of hours per month.
+missing one is converted by 730 hours per month.
 """
 
 from __future__ import annotations
@@ -45,15 +45,6 @@ def _parse_amount(text: str) -> float:
     return float(text)
 
 
-def _parse_hours(text: str) -> float:
-    hours = _parse_amount(text)
-    if not 0 < hours <= 744:
-        raise InputError(
-            f"a month does not have {text} hours", hint="providers use 720, 730 or 744"
-        )
-    return hours
-
-
 def _checked_currency(text: str) -> str:
     if not re.fullmatch("[A-Z]{3}", text):
         reject(Fault(f"must be a currency, not {text!r}", "write its three letters: USD"))
@@ -82,22 +73,6 @@ class MeteredBandwidth(Metered):
     included: Rate = Field(default=0.0, description="Amount free of charge.")
 
 
-class Burst(Document):
-    """Price of performance above the provisioned level."""
-
-    monthly: Amount = Field(default=0.0, description="Monthly fee for bursting.")
-    per_million_ios: Amount = Field(
-        default=0.0, description="Price of a million I/Os above the provisioned rate."
-    )
-
-
-class Initialisation(Document):
-    """One-off price of creating a volume or restoring it from a snapshot."""
-
-    once: Amount = Field(default=0.0, description="For each volume.")
-    per_gib: Amount = Field(default=0.0, description="For each GiB of the volume.")
-
-
 class FlavorPrice(Document):
     """Price of a machine."""
 
@@ -124,20 +99,6 @@ class VolumePrice(FlavorPrice):
     bandwidth: MeteredBandwidth | None = Field(
         default=None, description="[Price of provisioned bandwidth](#provisioned-performance)."
     )
-    burst: Burst | None = Field(
-        default=None, description="[Fees for bursts](#bursts); not part of the monthly cost."
-    )
-    initialisation: Initialisation | None = Field(
-        default=None, description="[One-off cost](#initialisation); not part of the monthly cost."
-    )
-
-    @model_validator(mode="after")
-    def _parts_have_a_price(self) -> Self:
-        for key in ("burst", "initialisation"):
-            fee = getattr(self, key)
-            if fee is not None and not fee.model_fields_set:
-                reject(Fault("has no price", f"add {' or '.join(type(fee).model_fields)}", (key,)))
-        return self
 
 
 class Price(VolumePrice):
@@ -148,25 +109,18 @@ class Price(VolumePrice):
     def month(
         self,
         *,
-        hours_per_month: float = HOURS_PER_MONTH,
         size_bytes: float = 0.0,
         iops: float = 0.0,
         bandwidth_bytes_per_s: float = 0.0,
     ) -> float:
-        """Return the cost per month, without bursts and one-off costs."""
+        """Return the cost per month, without fees for bursts and for a new volume."""
         fixed = self.monthly
         if fixed is None:
-            fixed = (self.hourly or 0.0) * hours_per_month
+            fixed = (self.hourly or 0.0) * HOURS_PER_MONTH
         metered = self.per_gib_month * size_bytes / GIB
         metered += self.iops.month(iops) if self.iops else 0.0
         metered += self.bandwidth.month(bandwidth_bytes_per_s) if self.bandwidth else 0.0
         return fixed + metered
-
-    def once(self, *, size_bytes: float = 0.0) -> float:
-        """Return the one-off cost."""
-        if self.initialisation is None:
-            return 0.0
-        return self.initialisation.once + self.initialisation.per_gib * size_bytes / GIB
 
 
 class PricesFile(Document):
@@ -174,9 +128,6 @@ class PricesFile(Document):
 
     currency: Annotated[Text, AfterValidator(_checked_currency)] = Field(
         description="Three letters; one currency for the whole file.", examples=["USD"]
-    )
-    hours_per_month: Annotated[float, parsed(_parse_hours), value_schema("hours")] = Field(
-        default=HOURS_PER_MONTH, description="Converts between hourly and monthly prices."
     )
     provider: Filled = Field(default="", description="Default for prices without their own.")
     region: Filled = Field(default="", description="Default for prices without their own.")
@@ -241,7 +192,6 @@ class Prices(Frozen):
 
     path: str  # path of the file
     currency: str  # currency of all prices, such as ``USD``
-    hours_per_month: float = HOURS_PER_MONTH  # conversion between hourly and monthly prices
     flavors: dict[str, Price] = Field(default_factory=dict)  # prices of machines by name
     # prices of volumes by name, such as ``aws/gp3``
     volume_types: dict[str, Price] = Field(default_factory=dict)
@@ -265,7 +215,6 @@ def parse_prices(text: str, *, path: str) -> Prices:
     return Prices(
         path=path,
         currency=file.currency,
-        hours_per_month=file.hours_per_month,
         flavors=file.named(file.flavors),
         volume_types=file.named(file.volume_types),
     )

@@ -27,7 +27,6 @@ from volbench.model.frames.column_names import find_column
 from volbench.model.frames.columns import LABEL_PREFIX
 
 _MAX_NAMED = 5
-_RANGES = ("monthly", "burst_monthly", "burst_per_million_ios", "once")
 
 
 @dataclass(frozen=True)
@@ -44,9 +43,6 @@ class Offer:
     unsteady: int  # number of runs not shown to be steady
     iops: Interval  # steady, with its interval
     bw_bytes_per_s: Interval  # steady, with its interval
-    burst_iops: float  # median of the bursts; NaN for none
-    steal_percent: float  # mean of the runs; NaN if not sampled
-    cpu_models: tuple[str, ...]  # of the machines
     cost_per_1000_iops: Interval  # of a month
     cost_per_100_mb_per_s: Interval  # of a month
     cost_per_gib: Interval  # of a month
@@ -57,14 +53,6 @@ class Offer:
     is_on_front: bool = False  # whether it is on the Pareto frontier, by the estimates
     # of one on the front, names of cheaper offers that it is not shown to beat
     no_faster_than: tuple[str, ...] = ()
-    # minimum and maximum fee of a month for being allowed to burst, beside `monthly`; NaN where
-    # there is no price
-    burst_monthly: tuple[float, float] = (0.0, 0.0)
-    # the same, for each million of I/Os above what is provisioned
-    burst_per_million_ios: tuple[float, float] = (0.0, 0.0)
-    # minimum and maximum cost that is paid once for a new volume; no part of `monthly`; NaN where
-    # there is no price, or no size
-    once: tuple[float, float] = (0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -90,7 +78,7 @@ class Market:
             name, value = offer_field.name, getattr(offer, offer_field.name)
             if isinstance(value, Interval):
                 row |= {name: value.estimate, f"{name}_low": value.low, f"{name}_high": value.high}
-            elif name in _RANGES:
+            elif name == "monthly":
                 row |= {f"{name}_low": value[0], f"{name}_high": value[1]}
             elif isinstance(value, tuple):
                 row[name] = ";".join(value)
@@ -189,7 +177,7 @@ class _Cell:
     def offer(self) -> Offer:
         """Return the offer, not yet ranked."""
         rows = self.rows
-        first = rows.iloc[0]
+        first, monthly = rows.iloc[0], rows["monthly"].astype("float64")
         values = {
             name.removeprefix(LABEL_PREFIX): "" if pd.isna(first[name]) else str(first[name])
             for name in self._columns
@@ -198,38 +186,26 @@ class _Cell:
             name=_offer_name(first, self._columns),
             values=values,
             job=str(first["job"]),
-            family=", ".join(_distinct_texts(rows["family"])),
-            monthly=self._min_and_max("monthly"),
+            family=", ".join(dict.fromkeys(map(str, rows["family"].dropna()))),
+            monthly=(
+                float(monthly.min(skipna=False)),
+                float(monthly.max(skipna=False)),
+            ),
             runs=len(rows),
             volumes=len(set(self._volumes)),
             unsteady=int((~rows["steady"].astype(bool)).sum()),
             iops=self._interval("iops"),
             bw_bytes_per_s=self._interval("bw_bytes_per_s"),
-            burst_iops=float(rows["burst_iops"].median()),
-            steal_percent=float(rows["steal_percent"].mean()),
-            cpu_models=_distinct_texts(rows["cpu_model"]),
             cost_per_1000_iops=self._interval("cost_per_1000_iops"),
             cost_per_100_mb_per_s=self._interval("cost_per_100_mb_per_s"),
             cost_per_gib=self._interval("cost_per_gib"),
-            burst_monthly=self._min_and_max("burst_monthly"),
-            burst_per_million_ios=self._min_and_max("burst_per_million_ios"),
-            once=self._min_and_max("once"),
         )
-
-    def _min_and_max(self, column: str) -> tuple[float, float]:
-        """Return min and max; NaN if one is unknown."""
-        values = self.rows[column].astype("float64")
-        return float(values.min(skipna=False)), float(values.max(skipna=False))
 
     def _interval(self, column: str) -> Interval:
         group = self.group(column)
         if group is None:
             return Interval(math.nan, math.nan, math.nan)
         return location_interval(group.values, volumes=self._volumes)
-
-
-def _distinct_texts(column: pd.Series) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(str(text) for text in column.dropna()))
 
 
 def _ranked_offers(cells: Sequence[_Cell]) -> list[Offer]:

@@ -16,7 +16,6 @@ from volbench.errors import InputError
 from volbench.extensions.catalogue.price_list import (
     FLAVOR,
     VOLUME_TYPE,
-    Burst,
     Price,
     Prices,
     load_prices,
@@ -33,12 +32,7 @@ from volbench.units import parse_size
 PER_IOPS = 1000
 PER_BYTES_PER_S = 100e6
 UNITS = ("cost_per_1000_iops", "cost_per_100_mb_per_s", "cost_per_gib")
-# Costs beside the monthly one: for bursts, and once for a new volume
-BESIDE = ("burst_monthly", "burst_per_million_ios", "once")
 
-# A burst is at least this much above the steady rate; less is noise. Noticed by:
-# tests/test_price_performance.py::test_a_burst_is_a_fifth_above_the_steady_rate
-MIN_BURST_FACTOR = 1.2
 PERFORMANCE_COLUMNS = (
     "run",
     "job",
@@ -47,10 +41,8 @@ PERFORMANCE_COLUMNS = (
     "steady",
     "iops",
     "bw_bytes_per_s",
-    "burst_iops",
-    "steal_percent",
 )
-_FRAMES = ("summary", "verdicts", "series", "device")
+_FRAMES = ("summary", "verdicts")
 
 
 def performance(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
@@ -62,33 +54,22 @@ def performance(frames: Mapping[str, pd.DataFrame]) -> pd.DataFrame:
     elsewhere they are the means of the whole run, and ``steady`` is False.
 
     Args:
-        frames: ``summary``, ``verdicts``, ``series`` and ``device``.
+        frames: ``summary`` and ``verdicts``.
 
     Returns:
-        `PERFORMANCE_COLUMNS`: ``burst_iops`` is the median before the steady stretch, where that
-        is a fifth above it (NaN for no burst); ``steal_percent`` the mean of the run (NaN when
-        not sampled).
+        `PERFORMANCE_COLUMNS`.
     """
     summary = measured(frames["summary"])
     summary = summary[summary["direction"] != "sync"]
     verdicts = frames["verdicts"].drop_duplicates(["run", "direction"])
     verdicts = verdicts.set_index(["run", "direction"])
-    series = dict(iter(frames["series"].groupby("run", sort=False)))
-    steal = frames["device"].groupby("run")["steal_percent"].mean()
     rows = [
-        _performance(str(run), jobs, verdicts, series.get(run), float(steal.get(run, math.nan)))
-        for run, jobs in summary.groupby("run", sort=False)
+        _performance(str(run), jobs, verdicts) for run, jobs in summary.groupby("run", sort=False)
     ]
     return pd.DataFrame(rows, columns=list(PERFORMANCE_COLUMNS))
 
 
-def _performance(
-    run: str,
-    jobs: pd.DataFrame,
-    verdicts: pd.DataFrame,
-    series: pd.DataFrame | None,
-    steal_percent: float,
-) -> dict[str, object]:
+def _performance(run: str, jobs: pd.DataFrame, verdicts: pd.DataFrame) -> dict[str, object]:
     by_direction = jobs.groupby("direction")[["iops", "bw_bytes_per_s"]].sum()
     keys = [(run, direction) for direction in by_direction.index]
     judged = verdicts.reindex(pd.MultiIndex.from_tuples(keys))
@@ -97,31 +78,15 @@ def _performance(
     iops = levels if steady else by_direction["iops"].astype("float64")
     means = by_direction["bw_bytes_per_s"].astype("float64") / by_direction["iops"]
     first = jobs.iloc[0]
-    total = float(iops.sum())
     return {
         "run": run,
         "job": first["job"],
         "host": first["host"],
         "volume": first["volume"],
         "steady": steady,
-        "iops": total,
+        "iops": float(iops.sum()),
         "bw_bytes_per_s": float((iops.to_numpy() * means.fillna(0.0).to_numpy()).sum()),
-        "burst_iops": _burst(series, judged, total) if steady else math.nan,
-        "steal_percent": steal_percent,
     }
-
-
-def _burst(series: pd.DataFrame | None, judged: pd.DataFrame, steady: float) -> float:
-    """Return the rate before the steady stretch, where it was a burst."""
-    if series is None:
-        return math.nan
-    from_s = float(judged["steady_from_s"].astype("float64").max())
-    block_s = float(judged["block_s"].astype("float64").max())
-    before = series[series["t_s"] < from_s].groupby("t_s")["iops"].sum()
-    if before.empty or from_s < block_s:
-        return math.nan
-    rate = float(before.median())
-    return rate if rate >= MIN_BURST_FACTOR * steady else math.nan
 
 
 @dataclass(frozen=True)
@@ -132,7 +97,6 @@ class Billing:
     volume_type: str  # of the volume, by the host's label or by the declared limits; may be empty
     size_bytes: int | None  # of the volume; None if it is unknown
     limits: Limits  # declared ones: what is provisioned of types that are paid by it
-    cpu_model: str  # of the machine; may be empty
 
 
 def billing_of(
@@ -147,7 +111,6 @@ def billing_of(
     Pods without labels of prices are billed by the machine type of their node, and their volumes
     by storage class.
     """
-    models = {host.host: host.cpu_model for host in hosts}
     made = {host.host: host.volume_bytes for host in hosts}
     sizes = {volume.target: volume.size_bytes for volume in volumes}
     billing = {}
@@ -161,7 +124,6 @@ def billing_of(
             or labels.get("storage_class", ""),
             size_bytes=pinned or made.get(run.host) or sizes.get(run.volume.target),
             limits=run.limits,
-            cpu_model=models.get(run.host, ""),
         )
     return billing
 
@@ -177,9 +139,9 @@ def priced_runs(
     """Add its billable resources and their cost to each run.
 
     Returns:
-        The rows with ``flavor``, ``volume_type``, ``family``, ``provider``, ``cpu_model``,
-        ``monthly``, `UNITS` (money a month, NaN where there is no price), `BESIDE` (money that is
-        not part of it) and the labels; and sentences about what has no price.
+        The rows with ``flavor``, ``volume_type``, ``family``, ``provider``, ``monthly``, `UNITS`
+        (money a month, NaN where there is no price) and the labels; and sentences about what has
+        no price.
     """
     bill = _Bill(prices, size_bytes)
     added = [bill.row(billing[str(run)]) for run in rows["run"]]
@@ -212,29 +174,9 @@ class _Bill:
             "volume_type": billing.volume_type or None,
             "family": ", ".join(dict.fromkeys(p.family for p in prices if p.family)) or None,
             "provider": ", ".join(dict.fromkeys(p.provider for p in prices if p.provider)) or None,
-            "cpu_model": billing.cpu_model or None,
             "size_bytes": float(size_bytes) if size_bytes else math.nan,
             "monthly": sum(costs) if costs else math.nan,
-            **self._beside(billing, size_bytes),
         }
-
-    def _beside(self, billing: Billing, size_bytes: int | None) -> dict[str, float]:
-        """Return the costs of bursts and of a new volume; 0 where no volumes are priced."""
-        types = self._prices.volume_types
-        if not types:
-            return dict.fromkeys(BESIDE, 0.0)
-        price = types.get(billing.volume_type)
-        if price is None:
-            return dict.fromkeys(BESIDE, math.nan)
-        burst = price.burst or Burst()
-        if price.initialisation is not None and price.initialisation.per_gib and not size_bytes:
-            self._note(
-                f"{price.name} has a one-off price per GiB, and its size is unknown: set --size"
-            )
-            once = math.nan
-        else:
-            once = price.once(size_bytes=size_bytes or 0.0)
-        return dict(zip(BESIDE, (burst.monthly, burst.per_million_ios, once), strict=True))
 
     def _flavor(self, billing: Billing) -> tuple[Price | None, float | None]:
         if not self._prices.flavors:
@@ -242,7 +184,7 @@ class _Bill:
         price = self._find(billing.flavor, self._prices.flavors, "flavor")
         if price is None:
             return None, math.nan
-        return price, price.month(hours_per_month=self._prices.hours_per_month)
+        return price, price.month()
 
     def _volume(
         self, billing: Billing, size_bytes: int | None
@@ -257,7 +199,6 @@ class _Bill:
             self._note(f"{price.name} is priced per GiB, and its size is unknown: set --size")
             return price, math.nan
         return price, price.month(
-            hours_per_month=self._prices.hours_per_month,
             size_bytes=size_bytes or 0.0,
             iops=billing.limits.iops or 0.0,
             bandwidth_bytes_per_s=billing.limits.bandwidth_bytes_per_s or 0.0,
