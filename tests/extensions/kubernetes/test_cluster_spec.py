@@ -15,7 +15,6 @@ from volbench.extensions.kubernetes.api_values import (
 )
 from volbench.extensions.kubernetes.cluster_spec import (
     ClusterSpec,
-    parse_layers,
     parse_source,
     spec_options,
 )
@@ -55,7 +54,6 @@ def test_values_that_the_cluster_rejects_are_refused(field: str, value: object) 
         {"os_disk": True, "volume_mode": "Block"},
         {"os_disk": True, "storage_classes": ("fast",)},
         {"os_disk": True, "keep": True},
-        {"os_disk": True, "ephemeral": True},
         {"os_disk": True, "origin": ("claim", "gold")},
         {"claims": ("mine",), "origin": ("snapshot", "nightly")},
         {"os_disk": True, "access_mode": "ReadWriteOncePod"},
@@ -64,13 +62,6 @@ def test_values_that_the_cluster_rejects_are_refused(field: str, value: object) 
         {"claims": ("mine",), "size": "", "keep": True},
         {"claims": ("mine",), "size": "", "storage_classes": ("fast",)},
         {"claims": ("mine",)},
-        {"ephemeral": True, "keep": True},
-        {"layers": ("claim", "file"), "volume_mode": "Block"},
-        {"layers": ("claim", "file"), "storage_classes": ("fast", "slow")},
-        {"layers": ("claim", "file"), "origin": ("claim", "gold")},
-        {"layers": ("claim", "file"), "device_claim": "disk"},
-        {"layers": ("device", "file")},
-        {"device_claim": "disk"},
     ],
 )
 def test_contradictions_are_refused(more: dict[str, object]) -> None:
@@ -86,24 +77,11 @@ def test_a_block_volume_needs_a_pod_that_runs_as_root() -> None:
     assert spec(volume_mode="Block", run_as_user=1000).user == 1000
 
 
-@pytest.mark.parametrize("text", ["file", "file,file", "claim,disk", "claim,,file", "all"])
-def test_unknown_layers_are_refused(text: str) -> None:
-    """One layer has nothing to be compared with."""
-    with pytest.raises(InputError, match="two or three different layers"):
-        parse_layers(text)
-
-
 @pytest.mark.parametrize("text", ["nightly", "snapshot:", "pod:a"])
 def test_unknown_sources_are_refused(text: str) -> None:
     """A volume is made from a snapshot or a claim."""
     with pytest.raises(InputError):
         parse_source(text)
-
-
-def test_layers_are_compared_from_the_lowest_up() -> None:
-    """The lowest is the base of a comparison, in whatever order they are written."""
-    assert parse_layers("file,device") == ("device", "file")
-    assert parse_layers("") == ()
 
 
 def test_the_node_disk_needs_no_size() -> None:
@@ -164,12 +142,12 @@ def test_settings_become_fields() -> None:
     """Some can be given several times, or for several resources; a switch needs no value."""
     texts = ["image-pull-secret=a", "image-pull-secret=b", "limit.cpu=2", "limit.memory=1Gi"]
     texts += ["limit.cpu=4", "run-as-user=0", "run-as-user=7"]  # the last one counts
-    texts += ["ephemeral", "node-selector=disk=nvme", "spread=zone", "image-pull-policy=never"]
+    texts += ["os-disk", "node-selector=disk=nvme", "spread=zone", "image-pull-policy=never"]
     assert parse_settings(ClusterSpec, texts) == {
         "image_pull_secrets": ("a", "b"),
         "limits": {"cpu": "4", "memory": "1Gi"},
         "run_as_user": 7,
-        "ephemeral": True,
+        "os_disk": True,
         "node_selector": {"disk": "nvme"},
         "topology_key": "topology.kubernetes.io/zone",
         "image_pull_policy": "Never",

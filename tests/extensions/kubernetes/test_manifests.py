@@ -51,7 +51,7 @@ def every_kind() -> Iterator[ClusterSpec]:
         more: dict[str, Any] = {"replicas": replicas, "needs_os": needs_os}
         yield spec(storage_classes=classes, volume_mode=volume_mode, **more)
         yield spec(storage_classes=(), volume_mode=volume_mode, keep=True, **more)
-        yield spec(ephemeral=True, volume_mode=volume_mode, origin=("claim", "gold"), **more)
+        yield spec(volume_mode=volume_mode, origin=("claim", "gold"), **more)
         yield spec(volume_mode=volume_mode, origin=("snapshot", "nightly"), **more)
         if volume_mode == "Filesystem":
             yield spec(os_disk=True, storage_classes=(), **more)
@@ -59,9 +59,6 @@ def every_kind() -> Iterator[ClusterSpec]:
         if replicas == 1:
             claims = {"claims": ("mine", "theirs"), "storage_classes": (), "size": ""}
             yield spec(volume_mode=volume_mode, **claims, **more)
-            yield spec(layers=("claim", "file"), keep=True, **more)
-            yield spec(layers=("device", "claim"), device_claim="disk", **more)
-            yield spec(layers=("device", "claim", "file"), device_claim="disk", **more)
 
 
 def within(value: object) -> Iterator[dict[str, Any]]:
@@ -116,8 +113,7 @@ def test_everything_is_found_by_label_and_has_an_owner(each: ClusterSpec) -> Non
     wanted = {MANAGED_BY: "volbench", CAMPAIGN_LABEL: each.campaign}
     assert all(wanted.items() <= metadata["labels"].items() for metadata in described)
     kept = [item["kind"] for item in others if "ownerReferences" not in item["metadata"]]
-    count = 2 if each.layers else 1
-    assert kept == (["PersistentVolumeClaim"] * count if each.keep and each.replicas == 1 else [])
+    assert kept == (["PersistentVolumeClaim"] if each.keep and each.replicas == 1 else [])
     names = [(item["kind"], item["metadata"]["name"]) for item in [owner, *others]]
     assert len({*names}) == len(names)
 
@@ -132,7 +128,7 @@ def test_pods_have_no_privileges(each: ClusterSpec) -> None:
         assert own["capabilities"] == {"drop": ["ALL"]}
         assert security["seccompProfile"] == {"type": "RuntimeDefault"}
         has_devices = "volumeDevices" in container
-        assert has_devices is (each.is_block or bool(each.layers))
+        assert has_devices is each.is_block
         assert security["runAsNonRoot"] is not has_devices
         assert (security["runAsUser"] == 0) is has_devices
         assert pod["automountServiceAccountToken"] is False
@@ -174,7 +170,6 @@ def test_each_role_has_a_mount(each: ClusterSpec) -> None:
     ("more", "names"),
     [
         ({}, [("c-0", "a", "c-0", 1), ("c-1", "b", "c-1", 2)]),
-        ({"storage_classes": (), "ephemeral": True}, [("c-0", "", "c-0-data", 0)]),
         ({"storage_classes": (), "os_disk": True}, [("c-0", "", "", 0)]),
         (
             {"replicas": 2},

@@ -255,12 +255,6 @@ def test_a_claim_that_exists_is_measured_and_stays(desk: Desk, job: Path, mine: 
     assert reaped.returncode == 0, reaped.stderr
 
 
-def test_ephemeral_volumes_are_measured(desk: Desk, job: Path) -> None:
-    """A generic ephemeral volume goes with its pod."""
-    done = desk.run("c", str(job), "--pod", "ephemeral", "--storage-class", "waiting")
-    assert done.returncode == 0, done.stderr
-
-
 def test_kept_and_retained_volumes_are_listed(desk: Desk, job: Path) -> None:
     """What outlives the campaign is listed with the command that removes it."""
     done = desk.run("c", str(job), "--storage-class", "retained")

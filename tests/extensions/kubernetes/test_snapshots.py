@@ -1,18 +1,15 @@
 """Snapshots, clones and raw blocks with a CSI driver in a real cluster."""
 
 import json
-import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from tests.command_line import call
-from tests.engine.conftest import attach_loop
 from tests.extensions.kubernetes.conftest import (
     IMAGE,
     Desk,
-    block_volume,
     storage_class,
     wait_for_run,
 )
@@ -24,9 +21,6 @@ from volbench.extensions.kubernetes.cluster import Manifest, open_cluster
 from volbench.extensions.kubernetes.manifests import (
     DATA_DEVICE,
     MANAGED_BY,
-    NODE_DEVICE,
-    claim_spec,
-    make_object,
 )
 
 DRIVER = "loop.csi.volbench.io"
@@ -159,30 +153,9 @@ def test_a_restored_volume_is_hydrated_and_measured(
     assert left == []
 
 
-def test_snapshots_are_timed(desk: Desk) -> None:
-    """As a step of the life of a volume, which this driver attaches; nothing is left."""
-    place = ("--namespace", desk.api.namespace, *IMAGE, "--size", "32Mi", "--count", "2")
-    more = (*_BLOCK, "--snapshot-class", "saved")
-    limits = ("--pod", "limit.memory=256Mi", "--pod", "request.cpu=10m")
-    done = call("k8s", "lifecycle", *place, *more, *limits, "--each", "--json")
-    assert done.returncode == 0, done.stderr
-    rows = json.loads(done.stdout)
-    assert len(rows) == 2
-    assert all(row[f"{step}_s"] > 0 for row in rows for step in ("attach", "snapshot"))
-    assert desk.left() == []
-    until(lambda: desk.api.list("VolumeSnapshot") == [])
-
-
 @pytest.mark.parametrize(
     ("options", "status", "words"),
     [
-        (("--storage-class", "loop", "--snapshot-class", "none"), 2, "no snapshot class none"),
-        (
-            ("--storage-class", "loop", "--snapshot-class", "saved-for-good"),
-            3,
-            "saved-for-good retains its snapshots",
-        ),
-        (("--storage-class", "fast", "--snapshot-class", "saved"), 4, "the snapshot of"),
         (("--storage-class", "loop", "--from", "snapshot:none"), 2, "there is no snapshot none"),
         (("--storage-class", "loop", "--from", "claim:none"), 2, "there is no claim none"),
     ],
@@ -222,51 +195,3 @@ def test_a_run_on_a_raw_device_is_lost_with_its_pod(desk: Desk, tmp_path: Path) 
     done = call("resume", desk.folder / "c", *consent)
     assert done.returncode == 0, done.stderr
     assert list(open_campaign(desk.folder / "c").summary()["status"]) == ["finished"]
-
-
-@pytest.fixture
-def disk(desk: Desk, tmp_path: Path) -> Iterator[str]:
-    """Offer a device of the node, and yield the name of a claim of it."""
-    image = tmp_path / "image"
-    image.write_bytes(bytes(32 << 20))
-    device = attach_loop(image)
-    os.chown(device, 0, 0)  # root in a pod may not open a device of somebody else
-    content = claim_spec("32Mi", "block", volumeMode="Block")
-    with block_volume(desk.api, device):
-        desk.api.create(make_object("PersistentVolumeClaim", "disk", labels={}, spec=content))
-        yield "disk"
-        desk.api.delete("PersistentVolumeClaim", "disk")
-        until(lambda: desk.api.read("PersistentVolumeClaim", "disk") is None)
-    call_program("losetup", "-d", device)
-
-
-def test_layers_are_compared_in_one_pod(desk: Desk, job: Path, disk: str) -> None:
-    """Disk of the node, raw claim and filesystem are the arms of each block; the disk stays."""
-    chosen = [*("--layers", "file,device,claim", "--device-claim", disk)]
-    chosen += ["--storage-class", "loop", "--size", "192Mi"]
-    new = ("--allow-destroy", DATA_DEVICE)
-    for consent, status, words in (
-        ((), 3, f"--allow-destroy {disk}"),
-        (new, 3, f"--allow-destroy {disk}"),
-        (("--allow-destroy", disk), 3, f"--allow-destroy {DATA_DEVICE}"),
-        ((*new, "--allow-destroy", NODE_DEVICE), 3, f"--allow-destroy {disk}"),
-        ((*new, "--allow-destroy", "other"), 2, f"its targets are: {disk}, {DATA_DEVICE}"),
-    ):
-        refused = desk.run("c", str(job), *chosen, *consent)
-        assert refused.returncode == status, refused.stderr
-        assert words in refused.stderr
-        assert "created" not in refused.stderr
-    consent = (*new, "--allow-destroy", disk)
-    done = desk.run("c", str(job), *chosen, *consent, "--repeat", "3")
-    assert done.returncode == 0, done.stderr
-    summary = open_campaign(desk.folder / "c").summary().sort_values("started_utc")
-    assert list(summary["status"]) == 9 * ["finished"]
-    assert [{*arms} for _, arms in summary.groupby("block")["arm"]] == 3 * [
-        {"device", "claim", "file"}
-    ]
-    assert len({*summary["label_node"]}) == 1
-    compared = call("compare", desk.folder / "c", "--json")
-    assert compared.returncode == 0, compared.stderr
-    rows = json.loads(compared.stdout)
-    assert desk.left() == [f"PersistentVolumeClaim {disk}"]
-    assert rows

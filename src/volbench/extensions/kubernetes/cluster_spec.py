@@ -37,7 +37,6 @@ MAX_CAMPAIGN = 40
 # Twice the 500 clients with which volbench is measured. Noticed by:
 # tests/extensions/kubernetes/test_cluster_spec.py
 MAX_REPLICAS = 1000
-LAYERS = ("device", "claim", "file")  # from the disk of a node up
 ACCESS_MODES = ("ReadWriteOnce", "ReadWriteOncePod", "ReadWriteMany")
 NAMESPACE_HELP = "Namespace. Default: that of the context."
 UNPRIVILEGED_USER = 65532  # The user and group of distroless images.
@@ -49,17 +48,12 @@ _SOURCES = {
     "snapshot": {"apiGroup": "snapshot.storage.k8s.io", "kind": "VolumeSnapshot"},
     "claim": {"kind": "PersistentVolumeClaim"},
 }
-_NEW_VOLUME = ("--storage-class", "--keep", "--access-mode", "--from", "--pod ephemeral")
+_NEW_VOLUME = ("--storage-class", "--keep", "--access-mode", "--from")
 # Option to the options that make no sense with it
 _EXCLUDED = {
     "--pod os-disk": (*_NEW_VOLUME, "--volume-mode Block"),
     "--claim": (*_NEW_VOLUME, "--size", "--replicas", "--pod os-disk"),
     "--volume-mode Block": ("ReadWriteMany with --replicas",),
-    "--pod ephemeral": ("--keep",),
-    "--layers": (
-        *("--claim", "--pod os-disk", "--pod ephemeral", "--replicas", "--from"),
-        *("--volume-mode Block", "several storage classes"),
-    ),
 }
 
 
@@ -68,19 +62,7 @@ class VolumeSource(StrEnum):
 
     CLAIM = "claim"  # a PersistentVolumeClaim; may outlive its pod
     EXISTING = "existing"  # a PersistentVolumeClaim of somebody else, which is never removed
-    EPHEMERAL = "ephemeral"  # a generic ephemeral volume: a claim that is deleted with its pod
     NODE = "node"  # the node's own disk, through an emptyDir
-
-
-def parse_layers(text: str) -> tuple[str, ...]:
-    """Return the layers of a list such as ``device,claim,file``, from the lowest up."""
-    named = text.split(",") if text else []
-    if len(named) == 1 or len({*named}) < len(named) or not {*named} <= {*LAYERS}:
-        raise InputError(
-            f"{text!r} must be two or three different layers of {', '.join(LAYERS)}",
-            hint="write it like --layers claim,file",
-        )
-    return tuple(layer for layer in LAYERS if layer in named)
 
 
 def parse_source(text: str) -> tuple[str, str]:
@@ -178,20 +160,6 @@ class ClusterSpec:
         "Access mode of the claims. With ReadWriteMany, --replicas N measures one volume from N "
         "pods, each in a folder of its own.",
     )
-    layers: tuple[str, ...] = option(
-        "--layers",
-        default=(),
-        text="",
-        type=Quantity("LIST", parse_layers),
-        metavar="LAYER,LAYER...",
-        help="Compare layers of the storage, as arms of one campaign in one pod: device (the disk "
-        "of a node, see --device-claim), claim (a raw block volume) and file (a filesystem).",
-    )
-    device_claim: str = text_option(
-        "--device-claim",
-        "NAME",
-        "Existing claim of a local block volume: the layer device. It is never removed.",
-    )
     replicas: int = option(  # pods for each storage class; a StatefulSet if there are several
         "--replicas",
         default=1,
@@ -272,13 +240,6 @@ class ClusterSpec:
         parse_boolean,
         default=False,
     )
-    ephemeral: bool = setting(
-        "ephemeral",
-        "true",
-        "Use generic ephemeral volumes, which are deleted with their pods.",
-        parse_boolean,
-        default=False,
-    )
     deadline_s: int = setting(
         "deadline",
         "TIME",
@@ -312,17 +273,11 @@ class ClusterSpec:
                 "the volume size is missing",
                 hint="the size decides the limits of most cloud volumes: --size 250Gi",
             )
-        if ("device" in self.layers) != bool(self.device_claim):
-            raise InputError(
-                "--device-claim names the disk for the layer device: each needs the other",
-                hint="add --layers device,claim,file --device-claim NAME, or leave out both",
-            )
         self._refuse_contradictions()
 
     def _refuse_contradictions(self) -> None:
         given = {
             "--storage-class": self.storage_classes,
-            "several storage classes": len(self.storage_classes) > 1,
             "--size": self.size,
             "--keep": self.keep,
             "--replicas": self.replicas > 1,
@@ -331,9 +286,7 @@ class ClusterSpec:
             "--from": self.data_source,
             "--volume-mode Block": self.volume_mode == "Block",
             "--claim": self.claims,
-            "--layers": self.layers,
             "--pod os-disk": self.os_disk,
-            "--pod ephemeral": self.ephemeral,
         }
         for option, others in _EXCLUDED.items():
             other = next((name for name in others if given[name]), "")
@@ -359,9 +312,7 @@ class ClusterSpec:
         """Origin of the volume of the role ``data``."""
         if self.os_disk:
             return VolumeSource.NODE
-        if self.claims:
-            return VolumeSource.EXISTING
-        return VolumeSource.EPHEMERAL if self.ephemeral else VolumeSource.CLAIM
+        return VolumeSource.EXISTING if self.claims else VolumeSource.CLAIM
 
     @property
     def unnamed_class(self) -> str:
@@ -372,8 +323,8 @@ class ClusterSpec:
 
     @property
     def is_block(self) -> bool:
-        """Whether there is no volume but raw block devices."""
-        return self.volume_mode == "Block" or (bool(self.layers) and "file" not in self.layers)
+        """Whether the volume is a raw block device."""
+        return self.volume_mode == "Block"
 
     @property
     def is_shared(self) -> bool:
@@ -386,7 +337,7 @@ class ClusterSpec:
         """User and group id of the container; a block device in it belongs to root."""
         if self.run_as_user is not None:
             return self.run_as_user
-        return 0 if self.is_block or self.layers else UNPRIVILEGED_USER
+        return 0 if self.is_block else UNPRIVILEGED_USER
 
     @property
     def data_source(self) -> dict[str, str]:

@@ -321,13 +321,6 @@ def render(
     metavar="N",
     help="Volumes of a class at a time.",
 )
-@click.option(
-    "--snapshot-class",
-    default="",
-    metavar="NAME",
-    help="Also take a snapshot of each volume, with this VolumeSnapshotClass.",
-)
-@flag("--each", "A row for each volume.")
 @description("--storage-class", "--from", "--size", "--volume-mode", "--namespace")
 @CONTEXT
 @table_options()
@@ -335,20 +328,17 @@ def lifecycle(
     *,
     count: int,
     at_once: int,
-    snapshot_class: str,
-    each: bool,
     described: dict[str, Any],
     context: str,
     table_output: TableOutput,
 ) -> None:
     """Time the lifecycle of new volumes.
 
-    Steps: provision, attach, start, first I/O, detach and delete; on request also snapshot. Each
-    volume gets a claim and a pod that writes 4 KiB; all are removed. With --from, volumes are
-    restored or cloned.
+    Steps: provision, attach, start, first I/O, detach and delete. Each volume gets a claim and a
+    pod that writes 4 KiB; all are removed. With --from, volumes are restored or cloned.
     """
     from volbench.extensions.kubernetes.lifecycle import measure_lives
-    from volbench.extensions.kubernetes.lifecycle_tables import lives_table, steps_table
+    from volbench.extensions.kubernetes.lifecycle_tables import steps_table
 
     classes = tuple(dict.fromkeys(described.pop("storage_classes")))
     if not classes:
@@ -359,16 +349,10 @@ def lifecycle(
         spec = ClusterSpec(campaign=name, **described)
         lives: list[VolumeLife] = []
         try:
-            lives += measure_lives(
-                cluster,
-                spec,
-                count=count,
-                at_once=at_once,
-                snapshot_class=snapshot_class,
-            )
+            lives += measure_lives(cluster, spec, count=count, at_once=at_once)
         finally:  # those of the rounds before an error count, too
             if lives:
-                table_output.write(lives_table(lives) if each else steps_table(lives))
+                table_output.write(steps_table(lives))
 
 
 @click.command(

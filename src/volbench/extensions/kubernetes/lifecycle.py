@@ -16,15 +16,13 @@ from hashlib import sha256
 
 import click
 
-from volbench.errors import DeadlineError, InputError, RefusedError, TransportError
+from volbench.errors import DeadlineError, RefusedError, TransportError
 from volbench.extensions.kubernetes.cluster import PATIENCE_S, Cluster, Manifest
 from volbench.extensions.kubernetes.cluster_spec import ClusterSpec
 from volbench.extensions.kubernetes.leases import held_lease
 from volbench.extensions.kubernetes.manifests import (
     CAMPAIGN_LABEL,
     WAIT,
-    campaign_labels,
-    make_object,
     objects,
     role_paths,
 )
@@ -39,7 +37,7 @@ from volbench.units import counted_noun
 # Some ten requests a second: an API server takes hundreds. Noticed by:
 # tests/extensions/kubernetes/test_lifecycle.py::test_classes_take_turns
 LOOK_S = 0.1
-STEPS = ("provision", "attach", "start", "first I/O", "snapshot", "detach", "delete")
+STEPS = ("provision", "attach", "start", "first I/O", "detach", "delete")
 _PRINTED = re.compile(r"^first I/O (\d+\.\d+)$", re.MULTILINE)
 # Writes 4 KiB and waits until they are durable; the start of Python is not part of the time.
 _FIRST_IO = """\
@@ -63,7 +61,6 @@ class VolumeLife:
     pod: Manifest
     at_s: dict[str, float] = field(default_factory=dict)  # event to its monotonic time
     first_io_s: float | None = None  # duration of the first durable write
-    snapshot: Manifest = field(default_factory=dict)  # taken of it; empty for none
     volume: Manifest = field(default_factory=dict)  # its PersistentVolume, as far as it may be read
     node: str = ""
 
@@ -77,7 +74,6 @@ class VolumeLife:
             None if attached_s is None else max(0.0, attached_s - placed_s),
             max(0.0, at_s["running"] - begun_s),
             self.first_io_s,
-            at_s["saved"] - at_s["frozen"] if self.snapshot else None,
             at_s["detached"] - at_s["stopped"],
             at_s["deleted"] - at_s["released"],
         )
@@ -120,26 +116,8 @@ class VolumeLife:
                 f"involvedObject.name={_name(self.pod)}",
             )
 
-    def save(self, cluster: Cluster) -> None:
-        """Ask for a snapshot of the volume."""
-        self._note("frozen")
-        cluster.create(self.snapshot)
-
-    def is_saved(self, cluster: Cluster, _claims: Objects, _pods: Objects) -> bool:
-        """Note when the snapshot can be used; return whether it can."""
-        found = cluster.read("VolumeSnapshot", _name(self.snapshot)) or {}
-        status = found.get("status", {})
-        if error := status.get("error"):
-            raise TransportError(
-                f"the snapshot of {_name(self.claim)} failed: {error.get('message', '')}",
-                hint=f"see: kubectl -n {cluster.namespace} describe volumesnapshot",
-            )
-        return bool(status.get("readyToUse")) and self._note("saved")
-
     def stop(self, cluster: Cluster) -> None:
         """Delete the pod."""
-        if self.snapshot:
-            cluster.delete("VolumeSnapshot", _name(self.snapshot))
         self._note("stopped")
         cluster.delete("Pod", _name(self.pod))
 
@@ -188,12 +166,7 @@ def _name(manifest: Manifest) -> str:
 
 
 def measure_lives(
-    cluster: Cluster,
-    spec: ClusterSpec,
-    *,
-    count: int,
-    at_once: int,
-    snapshot_class: str = "",
+    cluster: Cluster, spec: ClusterSpec, *, count: int, at_once: int
 ) -> Iterator[VolumeLife]:
     """Let volumes of each storage class live, and yield their lives; nothing of them is left.
 
@@ -201,10 +174,9 @@ def measure_lives(
         spec: image, sizes and storage classes; each class once.
         count: number of volumes of each class.
         at_once: number of volumes of one class that live at the same time; classes take turns.
-        snapshot_class: class of a snapshot that is taken of each volume; empty for none.
 
     Raises:
-        RefusedError: a class retains its volumes or its snapshots.
+        RefusedError: a class retains its volumes.
         TransportError: a pod cannot start, or a step has not ended in time.
     """
     for name in spec.storage_classes:
@@ -215,8 +187,6 @@ def measure_lives(
                 f"the storage class {name} retains its volumes: {count} disks would be left",
                 hint="make a copy of the class with reclaimPolicy: Delete, and measure that",
             )
-    if snapshot_class:
-        _check_snapshots(cluster, snapshot_class)
     check_source(cluster, spec)
     rounds = [min(at_once, count - first) for first in range(0, count, at_once)]
     made = 0
@@ -232,37 +202,8 @@ def measure_lives(
                 click.echo(f"[{number}/{len(rounds)}] {name}: {what}", err=True)
                 planned = _planned(spec, name, owner_uid, range(made, made + volumes))
                 made += volumes
-                for life in planned if snapshot_class else ():
-                    life.snapshot = _snapshot(spec, life, snapshot_class, owner_uid)
                 follow_lives(cluster, spec.campaign, planned, timeout_s=spec.timeout_s)
                 yield from planned
-
-
-def _check_snapshots(cluster: Cluster, name: str) -> None:
-    """Refuse a snapshot class that is missing, or that retains its snapshots."""
-    found = cluster.read_if_allowed("VolumeSnapshotClass", name)
-    if found is None:
-        raise InputError(
-            f"the cluster has no snapshot class {name}",
-            hint="list them: kubectl get volumesnapshotclass",
-        )
-    if found.get("deletionPolicy") == "Retain":
-        raise RefusedError(
-            f"the snapshot class {name} retains its snapshots",
-            hint="make a copy of the class with deletionPolicy: Delete, and measure that",
-        )
-
-
-def _snapshot(spec: ClusterSpec, life: VolumeLife, snapshot_class: str, owner_uid: str) -> Manifest:
-    source = {"persistentVolumeClaimName": _name(life.claim)}
-    return make_object(
-        "VolumeSnapshot",
-        _name(life.claim),
-        namespace=spec.namespace,
-        labels=campaign_labels(spec.campaign),
-        owner=(spec.campaign, owner_uid),
-        spec={"volumeSnapshotClassName": snapshot_class, "source": source},
-    )
 
 
 def _planned(
@@ -289,7 +230,6 @@ def follow_lives(
     """Let volumes live at the same time, step by step."""
     steps: tuple[tuple[str, Callable[..., None], Callable[..., bool]], ...] = (
         ("first I/O", VolumeLife.create, VolumeLife.has_worked),
-        *([("snapshot", VolumeLife.save, VolumeLife.is_saved)] if lives[0].snapshot else []),
         ("detach", VolumeLife.stop, VolumeLife.is_detached),
         ("delete", VolumeLife.release, VolumeLife.is_deleted),
     )

@@ -41,28 +41,6 @@ def steps_table(lives: Sequence[VolumeLife]) -> Table[Row]:
     return Table("lifecycle", columns, rows, notes=[note for note in (few, _RESOLUTION) if note])
 
 
-def lives_table(lives: Sequence[VolumeLife]) -> Table[Row]:
-    """Return a row for each volume, with the duration of each step."""
-    taken = [step for step in STEPS if step != "snapshot" or any(life.snapshot for life in lives)]
-    names = {step: f"{step.lower().replace(' ', '_').replace('/', '')}_s" for step in taken}
-    rows: list[Row] = [
-        {
-            "storage_class": life.storage_class,
-            "claim": life.claim["metadata"]["name"],
-            "node": life.node,
-            **{names[step]: life.durations_s()[step] for step in taken},
-        }
-        for life in lives
-    ]
-    columns: tuple[Column[Row], ...] = (
-        Column("storage_class", header="storage class", priority=IDENTITY),
-        Column("claim", priority=3),
-        Column("node", priority=2),
-        *(_seconds(name, step) for step, name in names.items()),
-    )
-    return Table("lifecycle", columns, rows, notes=[_RESOLUTION])
-
-
 def _seconds(name: str, header: str) -> Column[Row]:
     """Return a column of durations, from microseconds to minutes."""
 

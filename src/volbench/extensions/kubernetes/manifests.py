@@ -14,7 +14,6 @@ from volbench.extensions.kubernetes.cluster_spec import ClusterSpec, VolumeSourc
 
 DATA_MOUNT = "/volumes/data"
 DATA_DEVICE = "/dev/volbench-data"
-NODE_DEVICE = "/dev/volbench-device"  # the disk of a node, offered by a claim that exists
 OS_MOUNT = "/volumes/os"
 WORK_MOUNT = "/volbench"  # Folder of running programs and their results, on the node's disk
 
@@ -29,7 +28,6 @@ KEEP = "keep"  # whether its volumes stay
 PODS = "pods"  # the manifests of its pods, to make one again
 
 _DATA, _OS, _SCRATCH, _TMP = "data", "os", "scratch", "tmp"
-_BOTH = {"claim", "file"}  # Layers that need a claim each
 _POD_NAME = "POD_NAME"  # Environment variable that names the folder of a pod on a shared volume
 # Annotations that stop autoscalers from draining a node in the middle of a run
 _NO_EVICTION = {
@@ -60,7 +58,7 @@ _NAMESPACED = (
     ("", ("events",), ("list",)),
     ("apps", ("statefulsets",), ("list", "create", "delete")),
     ("coordination.k8s.io", ("leases",), (*_MADE, "patch")),
-    ("snapshot.storage.k8s.io", ("volumesnapshots",), _MADE),
+    ("snapshot.storage.k8s.io", ("volumesnapshots",), ("get",)),
     ("batch", ("jobs",), ("get", "create", "patch")),  # to submit controllers
 )
 # The same for the whole cluster: lost nodes, reclaim policies, volumes that stay behind
@@ -82,9 +80,6 @@ def objects(spec: ClusterSpec, *, owner_uid: str = "") -> list[Manifest]:
             # without an owner it is kept
             claim = _owned(spec, "PersistentVolumeClaim", index, "" if spec.keep else owner_uid)
             manifests.append(claim | {"spec": _claim_spec(spec, index)})
-            if raw := _raw_claims(spec, index).get(DATA_DEVICE):
-                claim = {**claim, "metadata": {**claim["metadata"], "name": raw}}
-                manifests.append(claim | {"spec": _claim_spec(spec, index, mode="Block")})
         made = _stateful_set if spec.replicas > 1 else _pod
         manifests.append(made(spec, index, owner_uid))
     return manifests
@@ -220,8 +215,6 @@ def planned_pods(spec: ClusterSpec) -> list[PlannedPod]:
 def _claim_name(spec: ClusterSpec, pod_name: str) -> str:
     if spec.source is VolumeSource.NODE:
         return ""
-    if spec.source is VolumeSource.EPHEMERAL:
-        return f"{pod_name}-{_DATA}"
     if spec.is_shared:
         return pod_name.rpartition("-")[0]
     return f"{_DATA}-{pod_name}" if spec.replicas > 1 else pod_name
@@ -232,21 +225,7 @@ def role_paths(spec: ClusterSpec) -> dict[str, str]:
     if spec.source is VolumeSource.NODE:
         return {_DATA: OS_MOUNT, _OS: OS_MOUNT}
     data = {_DATA: DATA_DEVICE if spec.is_block else DATA_MOUNT}
-    if spec.layers:
-        paths = {"device": NODE_DEVICE, "claim": DATA_DEVICE, "file": DATA_MOUNT}
-        data = {role: paths[layer] for layer, role in layer_roles(spec).items()}
     return {**data, _OS: OS_MOUNT} if spec.needs_os else data
-
-
-def layer_roles(spec: ClusterSpec) -> dict[str, str]:
-    """Return the role of the volume of each layer."""
-    return {layer: f"{_DATA}-{layer}" for layer in spec.layers}
-
-
-def _raw_claims(spec: ClusterSpec, index: int) -> dict[str, str]:
-    """Return device to claim of the layers beside the volume that a pod has without layers."""
-    raw = {DATA_DEVICE: f"{workload_name(spec, index)}-block"} if {*spec.layers} >= _BOTH else {}
-    return raw | ({NODE_DEVICE: spec.device_claim} if spec.device_claim else {})
 
 
 def campaign_labels(campaign: str) -> dict[str, str]:
@@ -259,10 +238,9 @@ def workload_name(spec: ClusterSpec, index: int) -> str:
     return f"{spec.campaign}-{index}"
 
 
-def _claim_spec(spec: ClusterSpec, index: int, *, mode: str = "") -> Manifest:
-    mode = mode or ("Block" if spec.is_block else "Filesystem")
-    access = [spec.access_mode]
-    content = claim_spec(spec.size, spec.volumes[index], volumeMode=mode, accessModes=access)
+def _claim_spec(spec: ClusterSpec, index: int) -> Manifest:
+    modes = {"volumeMode": spec.volume_mode, "accessModes": [spec.access_mode]}
+    content = claim_spec(spec.size, spec.volumes[index], **modes)
     return content | ({"dataSource": spec.data_source} if spec.data_source else {})
 
 
@@ -277,7 +255,7 @@ def claim_spec(size: str, storage_class: str, **more: object) -> Manifest:
 
 
 def _pod_spec(spec: ClusterSpec, index: int) -> Manifest:
-    container, secrets = _container(spec, index), spec.image_pull_secrets
+    container, secrets = _container(spec), spec.image_pull_secrets
     content = pod_spec(container, _volumes(spec, index), user=spec.user, secrets=secrets)
     content |= {"terminationGracePeriodSeconds": 5, "automountServiceAccountToken": False}
     if spec.claims:  # fsGroup would change the group of all files of somebody else
@@ -346,7 +324,7 @@ def make_container(
     return content | ({"imagePullPolicy": pull_policy} if pull_policy else {})
 
 
-def _container(spec: ClusterSpec, index: int) -> Manifest:
+def _container(spec: ClusterSpec) -> Manifest:
     mounts = {_SCRATCH: WORK_MOUNT, _TMP: "/tmp"}  # noqa: S108 - a volume of the pod
     if not (spec.os_disk or spec.is_block):
         mounts[_DATA] = DATA_MOUNT
@@ -368,10 +346,8 @@ def _container(spec: ClusterSpec, index: int) -> Manifest:
         for mount in content["volumeMounts"]:
             if mount["name"] == _DATA:
                 mount["subPathExpr"] = f"$({_POD_NAME})"
-    devices = {DATA_DEVICE: _DATA} if spec.is_block else {}
-    devices |= {path: path.rpartition("/")[2] for path in _raw_claims(spec, index)}
-    if devices:
-        content["volumeDevices"] = [{"name": n, "devicePath": path} for path, n in devices.items()]
+    if spec.is_block:
+        content["volumeDevices"] = [{"name": _DATA, "devicePath": DATA_DEVICE}]
     quantities = {"requests": dict(spec.requests), "limits": dict(spec.limits)}
     if resources := {kind: given for kind, given in quantities.items() if given}:
         content["resources"] = resources
@@ -380,18 +356,12 @@ def _container(spec: ClusterSpec, index: int) -> Manifest:
 
 def _volumes(spec: ClusterSpec, index: int) -> list[Manifest]:
     volumes: list[Manifest] = [{"name": name, "emptyDir": {}} for name in (_SCRATCH, _TMP)]
-    if spec.source is VolumeSource.EPHEMERAL:
-        template = {"metadata": _described(spec, index), "spec": _claim_spec(spec, index)}
-        volumes.append({"name": _DATA, "ephemeral": {"volumeClaimTemplate": template}})
-    elif spec.source is VolumeSource.CLAIM and (spec.replicas == 1 or spec.is_shared):
+    if spec.source is VolumeSource.CLAIM and (spec.replicas == 1 or spec.is_shared):
         claimed = {"claimName": workload_name(spec, index)}
         volumes.append({"name": _DATA, "persistentVolumeClaim": claimed})
     elif spec.source is VolumeSource.EXISTING:
         claimed = {"claimName": spec.claims[index]}
         volumes.append({"name": _DATA, "persistentVolumeClaim": claimed})
-    for path, name in _raw_claims(spec, index).items():
-        claimed = {"claimName": name}
-        volumes.append({"name": path.rpartition("/")[2], "persistentVolumeClaim": claimed})
     if spec.needs_os or spec.os_disk:
         limit = {"sizeLimit": spec.size} if spec.os_disk and spec.size else {}
         volumes.append({"name": _OS, "emptyDir": limit})

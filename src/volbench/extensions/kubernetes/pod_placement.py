@@ -37,10 +37,8 @@ from volbench.extensions.kubernetes.manifests import (
     CONTAINER,
     DATA_DEVICE,
     KEEP,
-    NODE_DEVICE,
     PODS,
     PlannedPod,
-    layer_roles,
     objects,
     planned_pods,
     role_paths,
@@ -55,14 +53,13 @@ from volbench.model.campaign.planned_run import Campaign, Consent, Volume, Volum
 from volbench.plan.expansion.estimate import estimate
 from volbench.plan.expansion.expand import root_seed
 from volbench.plan.expansion.multi_client import Client, clients_of, expand_clients
-from volbench.plan.expansion.target_arms import on_each_target
 from volbench.store.archive import Archive, Provenance
 
 if TYPE_CHECKING:
     from volbench.cli.output import TableOutput
     from volbench.engine.hosts.connected_host import ConnectedHost
     from volbench.execute.protocol import Executor
-    from volbench.extensions.kubernetes.cluster import Cluster, ClusterAddress, Manifest
+    from volbench.extensions.kubernetes.cluster import Cluster, ClusterAddress
 
 
 @dataclass(frozen=True)
@@ -75,8 +72,6 @@ class PodPlacement:
     @property
     def has_directories(self) -> bool:
         """Whether the volumes of the pods are directories, not devices."""
-        if self.spec.layers:
-            raise InputError("--layers applies to volbench run", hint="leave it out")
         return not self.spec.is_block
 
     @contextmanager
@@ -131,8 +126,6 @@ class PodPlacement:
         )
         for name in claims:
             _check_claim(cluster, name, mode=spec.volume_mode)
-        if spec.device_claim:
-            _check_device(cluster, _check_claim(cluster, spec.device_claim, mode="Block"))
         for name in dict.fromkeys(classes):
             cluster.require_storage_class(name)
         check_source(cluster, spec)
@@ -168,20 +161,8 @@ def check_source(cluster: Cluster, spec: ClusterSpec) -> None:
         )
 
 
-def _check_device(cluster: Cluster, claim: Manifest) -> None:
-    """Refuse a claim whose volume is not known to be a disk of a node."""
-    name = claim["spec"].get("volumeName", "")
-    volume = (cluster.read_if_allowed("PersistentVolume", name) if name else None) or {}
-    if "spec" in volume and "local" not in volume["spec"]:
-        raise InputError(
-            f"the claim {claim['metadata']['name']} is not the disk of a node: its volume {name} "
-            "is not local",
-            hint="--device-claim names a claim of a local volume with volumeMode Block",
-        )
-
-
-def _check_claim(cluster: Cluster, name: str, *, mode: str) -> Manifest:
-    """Refuse a claim that cannot be measured, or that somebody uses; return it."""
+def _check_claim(cluster: Cluster, name: str, *, mode: str) -> None:
+    """Refuse a claim that cannot be measured, or that somebody uses."""
     claim = cluster.read("PersistentVolumeClaim", name)
     if claim is None:
         raise InputError(
@@ -212,26 +193,18 @@ def _check_claim(cluster: Cluster, name: str, *, mode: str) -> Manifest:
                 f"the claim {name} is used by the pod {pod['metadata']['name']}",
                 hint="a measurement would slow it down, and its load would be measured: stop it",
             )
-    return claim
 
 
 def _on_pods(request: CampaignRequest, spec: ClusterSpec) -> CampaignRequest:
     """Return a request whose consent holds on every pod."""
-    if spec.layers:
-        profiles = (on_each_target(own, {"data": layer_roles(spec)}) for own in request.profiles)
-        request = replace(request, profiles=tuple(profiles))
     given = request.terms.consent.allow_destroy
     if spec.claims:  # each is allowed by its name, which the option takes for that of a file
         claims = {str(Path(name).absolute()): f"{name}:{DATA_DEVICE}" for name in spec.claims}
         consent = [claims.get(entry, entry) for entry in given]
     else:
         names = host_names(spec)
-        disk = {str(Path(spec.device_claim).absolute()): NODE_DEVICE} if spec.device_claim else {}
-        given = tuple(entry for entry in given if not entry.endswith(NODE_DEVICE))  # by its claim
         consent = [
-            entry if ":" in entry else f"{name}:{disk.get(entry, entry)}"
-            for entry in given
-            for name in names
+            entry if ":" in entry else f"{name}:{entry}" for entry in given for name in names
         ]
     on_pods = request.terms.consent.model_copy(
         update={
@@ -252,8 +225,7 @@ def require_consent(spec: ClusterSpec, campaign: Campaign, consent: Consent) -> 
     count = len(planned_pods(spec))
     what = "the new volume" if count == 1 else f"{count} new volumes"
     classes = ", ".join(dict.fromkeys(name or "the default class" for name in spec.volumes))
-    disk = (spec.device_claim,) if spec.device_claim else ()
-    asked = {name: f"the claim {name}" for name in (*spec.claims, *disk)}
+    asked = {name: f"the claim {name}" for name in spec.claims}
     if not spec.claims and DATA_DEVICE in role_paths(spec).values():
         asked[DATA_DEVICE] = f"{what} of {classes}"
     for name, volumes in asked.items():
@@ -271,19 +243,17 @@ def check_consent(spec: ClusterSpec, campaign: Campaign, consent: Consent) -> bo
     """Return whether runs write to raw volumes, after checking that this is allowed."""
     paths = dict.fromkeys(role_paths(spec).values())
     targets = {f"{name}:{path}" for name in host_names(spec) for path in paths}
-    named = [spec.device_claim if path == NODE_DEVICE else path for path in paths]
     if unknown := [entry for entry in consent.allow_destroy if entry not in targets]:
         raise InputError(
             f"--allow-destroy {unknown[0].rpartition(':')[2]} is not a target of this campaign",
-            hint=f"its targets are: {', '.join(spec.claims or named)}",
+            hint=f"its targets are: {', '.join(spec.claims or paths)}",
         )
     writing = [
         run for run in campaign.runs if run.volume.kind is VolumeKind.DEVICE and may_write(run)
     ]
     for run in writing:
         if f"{run.host}:{run.volume.target}" not in consent.allow_destroy:
-            claim = spec.device_claim if run.volume.target == NODE_DEVICE else ""
-            claim = claim or (run.host if spec.claims else "")
+            claim = run.host if spec.claims else ""
             what = f"everything on the volume of the claim {claim}" if claim else "new raw volumes"
             raise RefusedError(
                 f"job {run.job} would overwrite {what}; nothing was made",
@@ -370,7 +340,7 @@ def wait_for_hosts(cluster: Cluster, spec: ClusterSpec) -> list[Host]:
             volumes=role_paths(spec),
             labels={key: label for key, label in labels.items() if label},
             turn=pod.turn,
-            limits=dict.fromkeys(_limited(spec), limits) if limits else {},
+            limits={next(iter(role_paths(spec))): limits} if limits else {},
             connection=own_pod.connection,
             facts=described,
         )
@@ -380,13 +350,6 @@ def wait_for_hosts(cluster: Cluster, spec: ClusterSpec) -> list[Host]:
         if isinstance(error, VolbenchError):
             raise error
     return [host for host in made if isinstance(host, Host)]
-
-
-def _limited(spec: ClusterSpec) -> list[str]:
-    """Return the roles of the volume of the storage class."""
-    layers = layer_roles(spec)
-    layers.pop("device", None)
-    return [*layers.values()] or [next(iter(role_paths(spec)))]
 
 
 def check_mounts(executor: Executor, host: Host) -> None:
@@ -412,9 +375,12 @@ def check_mounts(executor: Executor, host: Host) -> None:
 
 def _plan_without_pods(spec: ClusterSpec, request: CampaignRequest) -> Prepared:
     """Return the plan of a campaign, whose volumes are taken as they are asked for."""
-    kinds = dict.fromkeys((DATA_DEVICE, NODE_DEVICE), VolumeKind.DEVICE)
     volumes = {
-        role: Volume(role=role, kind=kinds.get(path, VolumeKind.DIRECTORY), target=path)
+        role: Volume(
+            role=role,
+            kind=VolumeKind.DEVICE if path == DATA_DEVICE else VolumeKind.DIRECTORY,
+            target=path,
+        )
         for role, path in role_paths(spec).items()
     }
     sizes = dict.fromkeys(volumes, quantity_bytes(spec.size)) if spec.size else {}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -33,30 +32,7 @@ _HOPELESS = frozenset(
 
 _PROGRESS = frozenset({"ContainerCreating", "PodInitializing"})
 
-# Reasons of a kubelet for rejecting a pod that it may accept later, or another node at once: its
-# copy of the node was outdated, devices were not ready, the node was full or shut down. Source:
-# pkg/kubelet of Kubernetes 1.34 (lifecycle/predicate.go, nodeshutdown, cm/admission).
-_REJECTED = re.compile(
-    r"NodeAffinity|NodePorts|NodeShutdown|Terminated|OutOf\S+|InvalidNodeInfo"
-    r"|UnexpectedAdmissionError|TopologyAffinityError|VolumeAttachmentLimitExceeded"
-)
-# A kubelet that has lost the API server sees its node again within half a minute. No verdict
-# depends on it.
-_LONGEST_PAUSE_S = 30.0
-# What to do about an eviction, by its message. Source: pkg/kubelet/eviction of Kubernetes 1.34
-# (eviction_manager.go, helpers.go).
-_EVICTIONS = {
-    r"local ephemeral storage limit|ephemeral local storage usage exceeds": "its files outside "
-    "volumes, such as results, exceeded a limit; raise it: --pod limit.ephemeral-storage=...",
-    r"EmptyDir volume .* exceeds the limit": "its files on the node's disk exceeded --size: raise "
-    "it, or measure smaller files",
-    r"low on resource: (memory|ephemeral-storage)": "the node had too little {0}: reserve what a "
-    "pod needs with --pod request.{0}=..., or choose another node with --pod node-selector=...",
-    r"low on resource: (\w+)": "the node had too little {0}: choose another node with "
-    "--pod node-selector=...",
-}
 _SHOWN = 3  # hosts whose pods are pending for the same reason
-_FROM_SERVER = {"creationTimestamp", "generation", "managedFields", "resourceVersion", "uid"}
 
 
 @dataclass(frozen=True)
@@ -65,7 +41,6 @@ class Pending:
 
     reason: str  # the cluster's words, such as ``FailedScheduling: 0/3 nodes are available``
     is_final: bool = False  # whether waiting does not help
-    is_rejected: bool = False  # whether it never will be ready, but the same pod made again may
 
 
 def has_ended(pod: Manifest) -> bool:
@@ -80,8 +55,8 @@ def why_pending(pod: Manifest | None, events: Sequence[Manifest]) -> Pending | N
         return Pending(latest or "not created yet", "exceeded quota" in latest)
     status = pod.get("status", {})
     if has_ended(pod):
-        is_rejected = bool(_REJECTED.fullmatch(status.get("reason", "")))
-        return Pending(_end_reason(pod), not is_rejected, is_rejected)
+        owners = pod["metadata"].get("ownerReferences", ())  # a StatefulSet replaces its pods
+        return Pending(_end_reason(pod), all(owner["kind"] != "StatefulSet" for owner in owners))
     for container in status.get("containerStatuses", ()):
         waiting = container.get("state", {}).get("waiting", {})
         reason = waiting.get("reason", "")
@@ -107,8 +82,6 @@ def ready_pods(
 ) -> dict[str, Manifest]:
     """Wait until the pods of hosts are ready; print why they are not.
 
-    Pods that a node rejects are created again.
-
     Args:
         wanted: each host with the names of its pod and its claim.
         timeout_s: longest wait.
@@ -117,7 +90,6 @@ def ready_pods(
     end_s = time.monotonic() + timeout_s
     ready: dict[str, Manifest] = {}
     printed: dict[str, str] = {}
-    rejected: defaultdict[str, _RejectedPod] = defaultdict(_RejectedPod)
     while len(ready) < len(wanted):
         pods, warnings = _pods(cluster, [name for name, _ in wanted.values()]), _warnings(cluster)
         new: defaultdict[str, list[str]] = defaultdict(list)  # reason to hosts
@@ -130,10 +102,8 @@ def ready_pods(
                 if pending is None and pod is not None:
                     ready[host] = pod
                     continue
-                is_between = rejected[name].is_replaced(cluster, pod, pending)
-                if not is_between and pending is not None and printed.get(host) != pending.reason:
-                    again = "; creating the pod again" if pending.is_rejected else ""
-                    new[f"{pending.reason}{again}"].append(host)
+                if pending is not None and printed.get(host) != pending.reason:
+                    new[pending.reason].append(host)
                     printed[host] = pending.reason
                 what = f"describe pod {name}" if pod else "get events"
                 hint = f"see: kubectl -n {cluster.namespace} {what}"
@@ -152,41 +122,6 @@ def ready_pods(
                 click.echo(f"{', '.join(hosts[:_SHOWN])}{more}: Pending: {reason}", err=True)
         time.sleep(POLL_S if len(ready) < len(wanted) else 0)
     return ready
-
-
-@dataclass
-class _RejectedPod:
-    """A pod that its node has rejected, for good: another one of its name takes its place."""
-
-    _manifest: Manifest | None = None  # of the next pod
-    _pause_s: float = 1.0
-    _due_s: float = 0.0  # by the monotonic clock
-
-    def is_replaced(self, cluster: Cluster, pod: Manifest | None, pending: Pending | None) -> bool:
-        """Delete the pod if it is rejected, create the next one once it is due: each waits longer.
-
-        Return whether there is none for the moment.
-        """
-        if pod is not None and pending is not None and pending.is_rejected:
-            self._delete(cluster, pod)
-        if pod is None and self._manifest is not None and time.monotonic() >= self._due_s:
-            cluster.create(self._manifest)
-            self._manifest = None
-        return pod is None and self._due_s > 0
-
-    def _delete(self, cluster: Cluster, pod: Manifest) -> None:
-        """Delete the pod, unless its StatefulSet does this."""
-        metadata = pod["metadata"]
-        if any(owner["kind"] == "StatefulSet" for owner in metadata.get("ownerReferences", ())):
-            return
-        self._manifest = {
-            **{key: pod[key] for key in pod if key != "status"},
-            "metadata": {key: metadata[key] for key in metadata if key not in _FROM_SERVER},
-            "spec": {key: pod["spec"][key] for key in pod["spec"] if key != "nodeName"},
-        }
-        self._due_s = time.monotonic() + self._pause_s
-        self._pause_s = min(2 * self._pause_s, _LONGEST_PAUSE_S)
-        cluster.delete("Pod", metadata["name"], uid=metadata["uid"])
 
 
 def _pods(cluster: Cluster, names: Sequence[str]) -> dict[str, Manifest]:
@@ -263,35 +198,16 @@ def _end_reason(pod: Manifest) -> str:
     """Return the reason of the end of a pod, such as ``Evicted: The node was low on memory``."""
     status = pod.get("status", {})
     if status.get("reason"):
-        advice = (
-            _eviction_advice(status.get("message", "")) if status["reason"] == "Evicted" else ""
-        )
-        return _joined(status["reason"], status.get("message", "")) + advice
+        return _joined(status["reason"], status.get("message", ""))
     if reason := _disruption(pod):
         return reason
     for container in status.get("containerStatuses", ()):
         if end := container.get("state", {}).get("terminated"):
             reason = _joined(end.get("reason", "ended"), end.get("message", ""))
             if end.get("reason") == "OOMKilled":
-                reason += f": it exceeded its memory limit{_memory_limit(pod)}"
+                reason += ": it exceeded its memory limit (--pod limit.memory=...)"
             return f"its container ended with status {end.get('exitCode')}: {reason}"
     return f"it has ended: {status.get('phase', 'unknown')}"
-
-
-def _eviction_advice(message: str) -> str:
-    """Return the remedy for an eviction, by the message of the node; empty if unknown."""
-    for pattern, advice in _EVICTIONS.items():
-        if found := re.search(pattern, message):
-            return f" ({advice.format(*found.groups())})"
-    return ""
-
-
-def _memory_limit(pod: Manifest) -> str:
-    """Return the memory limit of a pod, such as `` of 64Mi``; empty if only the node has one."""
-    for container in pod.get("spec", {}).get("containers", ()):
-        if limit := container.get("resources", {}).get("limits", {}).get("memory"):
-            return f" of {limit} (--pod limit.memory=...)"
-    return ""
 
 
 def _latest_warning(events: Iterable[Manifest]) -> str:
