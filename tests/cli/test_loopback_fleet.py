@@ -85,7 +85,6 @@ def test_campaign_on_two_hosts(fleet: LoopbackFleet) -> None:
     assert (kinds[0], kinds[-2:]) == ("campaign-started", ["campaign-ended", "results"])
     assert {line["host"] for line in lines if line["event"] == "run-ended"} == set(fleet.names)
     assert [row["host"] for row in lines[-1]["runs"]] == list(fleet.names)
-    assert not (out / "failed-hosts.txt").exists()
     with mock.patch.object(connect, "open_ssh", side_effect=AssertionError("a host was contacted")):
         again = call("resume", out)
     assert again.returncode == 0, again.stderr
@@ -236,31 +235,25 @@ def test_false_start_is_repeated_with_the_others(tmp_path: Path) -> None:
 
 
 def test_only_failed_hosts_are_repeated(tmp_path: Path) -> None:
-    """--limit takes the file that names hosts with unfinished runs; a step is repeated on all."""
+    """A resume repeats them; a step is repeated on all."""
     with loopback_fleet(tmp_path, "vm0", "vm1", channels={"vm1": _NoWrites("vm1")}) as fleet:
         out, start = tmp_path / "out", ("run", fleet.profile(), "--inventory", fleet.inventory)
         done = call(*start, "-o", out, "--policy", "best-effort", *EVENTS)
         assert done.returncode == 9, done.stderr
         assert json.loads(done.stdout.splitlines()[-1])["exit_code"] == 9
-        assert (out / "failed-hosts.txt").read_text() == "vm1\n"
         assert "vm1 failed" in (out / "hosts/vm1.log").read_text()
     with loopback_fleet(tmp_path, "vm0", "vm1"):
-        plan = call("run", *start[2:], "--like", out, "--limit", "@failed", "--dry-run", "--json")
-        assert [run["host"] for run in json.loads(plan.stdout)] == ["vm1"]
-        done = call("resume", out, "--limit", "@failed", "--retry-failed")
+        done = call("resume", out, "--retry-failed")
         assert done.returncode == 0, done.stderr
-        assert not (out / "failed-hosts.txt").exists()
         assert "no such step" in call("resume", out, "--redo-step", "2").stderr
         again = call("resume", out, "--redo-step", "1")
         assert again.returncode == 0, again.stderr
         files = [out / f"runs/001-a-r1-{name}/status.json" for name in ("vm0", "vm1")]
         starts = [json.loads(file.read_bytes())["start"]["start_s"] for file in files]
         assert starts[0] == starts[1]
-        gone = call("resume", out, "--limit", "@failed")
+        gone = call("resume", out, "--limit", "@gone.txt")
         assert gone.returncode == 2
-        assert "failed-hosts.txt cannot be read" in gone.stderr
-        without = call(*start, "--limit", "@failed", "--dry-run")
-        assert "--limit @failed needs a campaign" in without.stderr
+        assert "gone.txt cannot be read" in gone.stderr
 
 
 class _UnknownKey(SubprocessChannel):

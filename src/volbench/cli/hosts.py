@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from volbench.model.results.provenance import VolumeFacts
 
 
-_FAILED = "@failed"
-
 INVENTORY = click.option(
     "--inventory",
     type=PATH,
@@ -55,8 +53,7 @@ LIMIT = click.option(
     "limits",
     multiple=True,
     metavar="GROUP|HOST|@FILE",
-    help="Only these hosts: a group, a host, a range, a pattern such as vm*, the names in a file, "
-    "or @failed for the hosts with unfinished runs.",
+    help="Only these hosts: a group, a host, a range, a pattern such as vm*, or names in a file.",
 )
 
 _POLICY_FORM = "all|quorum:N|best-effort[,TIME]"
@@ -148,10 +145,6 @@ class HostSelection:
     limits: tuple[str, ...]  # selected groups and hosts of the inventory
     host_keys: HostKeyPolicy
 
-    def after(self, campaign: Path | None) -> HostSelection:
-        """Return the selection in which ``@failed`` means the hosts of an earlier campaign."""
-        return replace(self, limits=named_limits(self.limits, campaign))
-
     @contextmanager
     def connected(self) -> Iterator[list[ConnectedHost]]:
         """Yield the selected hosts with open connections, closed at the end of the block."""
@@ -163,7 +156,7 @@ class HostSelection:
 
     def listed(self, file: Path) -> Inventory:
         """Return the selected hosts of an inventory, without connecting to them."""
-        return read_hosts(file, limits=named_limits(self.limits, None))
+        return read_hosts(file, limits=named_limits(self.limits))
 
 
 # Options that select hosts, as the keyword `where`
@@ -198,35 +191,22 @@ def read_hosts(file: Path, *, limits: Sequence[str] = ()) -> Inventory:
     return select(inventory, limits)
 
 
-def named_limits(limits: Sequence[str], campaign: Path | None) -> tuple[str, ...]:
-    """Return the hosts of ``--limit``, with the content of files in place of ``@FILE``.
-
-    Args:
-        campaign: the folder whose unfinished hosts are meant by ``@failed``; None without one.
-    """
+def named_limits(limits: Sequence[str]) -> tuple[str, ...]:
+    """Return the hosts of ``--limit``, with the content of files in place of ``@FILE``."""
     names: list[str] = []
     for limit in limits:
-        names += _names_in(limit, campaign) if limit.startswith("@") else [limit]
+        names += _names_in(limit) if limit.startswith("@") else [limit]
     return tuple(names)
 
 
-def _names_in(limit: str, campaign: Path | None) -> list[str]:
-    from volbench.store.layout import Layout
-
+def _names_in(limit: str) -> list[str]:
     path = Path(limit.removeprefix("@"))
-    if limit == _FAILED:
-        if campaign is None:
-            raise InputError(
-                f"--limit {_FAILED} needs a campaign",
-                hint="name the file that a campaign left: --limit @DIR/failed-hosts.txt",
-            )
-        path = Layout(campaign).failed_hosts
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, ValueError) as error:
         raise InputError(
             f"--limit {limit}: {path} cannot be read: {getattr(error, 'strerror', error)}",
-            hint="a campaign writes failed-hosts.txt when it ends with unfinished runs",
+            hint="write one name per line",
         ) from error
     names = [name for line in lines if (name := line.partition("#")[0].strip())]
     if not names:

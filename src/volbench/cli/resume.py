@@ -108,7 +108,7 @@ def resume(
     for host in without:
         _give_up(host, campaign)
     stored = continuation(campaign, request, policy)
-    hosts = stored.hosts(named_limits(request.limits, campaign))
+    hosts = stored.hosts(named_limits(request.limits))
     if stored.is_done:
         click.echo(f"nothing to resume: every run of {campaign} is done", err=True)
         if not hosts and (stored.plan.hosts or not stored.history.in_use):

@@ -25,7 +25,6 @@ from volbench.cli.options import (
     Quantity,
     examples,
     flag,
-    headed,
     parse_several_targets,
 )
 from volbench.cli.output import (
@@ -116,13 +115,6 @@ def _client_counts(text: str) -> tuple[int, ...]:
 @EXPECT
 @on_hosts
 @POLICY
-@headed(
-    "Hosts",
-    flag(
-        "--install-fio",
-        "Install fio on hosts that lack it, with apt-get, dnf or apk, as root or with sudo -n.",
-    ),
-)
 @table_options(has_output=False, has_events=True)
 def run(
     profiles: tuple[str, ...],
@@ -137,7 +129,6 @@ def run(
     start: StartOptions,
     where: HostSelection,
     policy: StartPolicy,
-    install_fio: bool,
     table_output: TableOutput,
 ) -> None:
     """Run PROFILEs (bundled names, YAML files or fio job files) into a campaign folder."""
@@ -170,7 +161,6 @@ def run(
             policy=policy.policy,
             quorum=policy.quorum,
         ),
-        install_fio=install_fio,
     )
     if targets_are_given(click.get_current_context()):
         _check_roles(request)
@@ -179,7 +169,7 @@ def run(
     with ExitStack() as stack:
         placement = start.added.placement
         if placement is None:
-            hosts = stack.enter_context(where.after(like).connected())
+            hosts = stack.enter_context(where.connected())
         elif start.dry_run:
             placement.show_plan(request, table_output)
             return

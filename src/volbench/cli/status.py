@@ -214,7 +214,7 @@ def _clean(
 
     layout, archive, seal = read_own_campaign(campaign)
     plan = archive.campaign if policy is None else policy.of(archive.campaign)
-    limited = named_limits(limits, campaign)
+    limited = named_limits(limits)
     history, _ = read_signed_history(layout.journal, seal)
     hosts = hosts_to_reach(plan, history.states, limited)
     with ExitStack() as stack:

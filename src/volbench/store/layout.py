@@ -142,11 +142,6 @@ class Layout:
         """Human-readable progress log of all controllers of the campaign."""
         return self.root / "controller.log"
 
-    @property
-    def failed_hosts(self) -> Path:
-        """Names of the hosts with unfinished runs, one per line; missing if there are none."""
-        return self.root / "failed-hosts.txt"
-
     def host_log(self, host: str) -> Path:
         """Return the log of everything that concerns one host of an inventory."""
         return self.root / "hosts" / f"{host}.log"

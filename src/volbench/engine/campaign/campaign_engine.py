@@ -8,7 +8,7 @@ requires all clients.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -48,7 +48,6 @@ from volbench.model.campaign.planned_run import Campaign, Run, RunState
 from volbench.model.profile.profile_model import Phase
 from volbench.plan.expansion.estimate import expected_s
 from volbench.store.archive import hold_campaign
-from volbench.store.atomic_files import write_atomic
 from volbench.store.consent import hold_copies, seal_of
 from volbench.store.journal import Journal, read_history
 from volbench.store.layout import Layout
@@ -311,22 +310,10 @@ def _report_rounds(context: CampaignContext) -> None:
 
 
 def _report_end(context: CampaignContext) -> CampaignEnded:
-    """Report and return the outcome of the campaign, and name the hosts with unfinished runs."""
+    """Report and return the outcome of the campaign."""
     end = outcome_of(context.campaign, context.states.states)
     context.states.listener(end)
-    _write_retry_file(context, {*end.failed, *end.left})
     return end
-
-
-def _write_retry_file(context: CampaignContext, run_ids: Collection[str]) -> None:
-    """Write the names of the hosts with unfinished runs, and of absent ones, for ``--limit``."""
-    campaign, path = context.campaign, context.layout.failed_hosts
-    names = [run.host for run in campaign.runs if run.id in run_ids]
-    names += [absent.host for absent in campaign.absent]
-    if names and campaign.hosts:
-        write_atomic(path, "".join(f"{name}\n" for name in dict.fromkeys(names)))
-    else:
-        path.unlink(missing_ok=True)
 
 
 def _conclude(context: CampaignContext) -> None:

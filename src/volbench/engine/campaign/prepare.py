@@ -22,7 +22,6 @@ from volbench.engine.hosts.connected_host import (
 )
 from volbench.engine.hosts.host_facts import (
     find_fio,
-    install_missing_fio,
     probe_host,
     survey_machine,
 )
@@ -59,7 +58,6 @@ class CampaignRequest:
     targets: Mapping[str, str]
     into: Path  # the campaign folder to create
     terms: Terms = field(default_factory=Terms)  # as given by the user
-    install_fio: bool = False  # install fio on hosts where it is missing
     # address of the metadata service that is asked for limits; empty to ask none
     metadata_endpoint: str = ""
 
@@ -233,8 +231,6 @@ def _probe(host: ConnectedHost, request: CampaignRequest) -> _ProbedHost:
     """Prepare a host and identify its volumes."""
     executor = host.executor
     survey, clock = survey_machine(executor)
-    if request.install_fio:
-        survey = install_missing_fio(executor, survey)
     ready = ready_host(host, survey, clock)
     allowed = request.terms.consent.allow_destroy
     new = {*host.host.allow_destroy, *(path.removeprefix(f"{host.name}:") for path in allowed)}

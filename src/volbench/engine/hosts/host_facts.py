@@ -1,4 +1,4 @@
-"""Facts about a machine, its identity, and its fio: detection, installation, version, options."""
+"""Facts about a machine, its identity, and its fio: detection, version, options."""
 
 from __future__ import annotations
 
@@ -21,15 +21,7 @@ from volbench.model.results.provenance import HostFacts
 # Oldest fio supported for runs; results of older versions can be imported.
 # Noticed by: test_volume_probe.py::test_an_old_fio_is_refused
 OLDEST_FIO = (3, 18)
-INSTALL_S = 900.0  # Time limit of an installation: slow mirrors take minutes.
 _SIDE_BY_SIDE = 4  # Parallel fio processes that print option descriptions: more gain nothing.
-
-# Package manager to the command that installs fio
-_MANAGERS = {
-    "apt-get": ("env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qy", "install", "fio"),
-    "dnf": ("dnf", "-qy", "install", "fio"),
-    "apk": ("apk", "add", "fio"),
-}
 
 
 @dataclass(frozen=True)
@@ -75,27 +67,6 @@ def machine_of(survey: Survey) -> str:
 def require_fio(executor: Executor) -> str:
     """Return the path of a supported fio; see `find_fio`."""
     return find_fio(executor, executor.survey()[0]).path
-
-
-def install_missing_fio(executor: Executor, survey: Survey) -> Survey:
-    """Install fio if it is missing, and return the facts of the machine after it."""
-    if survey.fio.path:
-        return survey
-    manager = survey.package_manager
-    if manager not in _MANAGERS:
-        raise FioError(
-            f"fio is not installed on {executor.host}, and no supported package manager was found",
-            hint=f"install it manually; supported are {', '.join(_MANAGERS)}",
-        )
-    as_root = () if survey.user == 0 else ("sudo", "-n")
-    done = executor.run([*as_root, *_MANAGERS[manager]], timeout_s=INSTALL_S)
-    if done.exit_status:
-        last_line = (done.stderr.strip() or done.stdout.strip()).rpartition("\n")[2]
-        raise FioError(
-            f"fio cannot be installed on {executor.host}: {manager}: {last_line}",
-            hint="install it manually, or give your user sudo without a password",
-        )
-    return executor.survey()[0]
 
 
 def find_fio(executor: Executor, survey: Survey) -> InstalledFio:

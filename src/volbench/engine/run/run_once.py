@@ -6,7 +6,7 @@ import errno
 import json
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -33,7 +33,7 @@ from volbench.engine.sampling.sample_log import SampleLog, sampling_of
 from volbench.errors import OutputError, RefusedError, VolbenchError
 from volbench.execute.agent.files import read_files
 from volbench.execute.agent.gate import FOLDER
-from volbench.execute.protocol import FOREVER_S, Executor, Process, Supervision
+from volbench.execute.protocol import FOREVER_S, Process, Supervision
 from volbench.execute.scheduler import Work
 from volbench.fio.jobs.render_job import planned_logs, with_sent_logs
 from volbench.fio.results.json_output import parse_output
@@ -46,7 +46,6 @@ from volbench.store.held_folder import known_paths
 from volbench.store.journal import utc_now
 from volbench.store.layout import STDERR, RunFolder
 from volbench.store.log_files import compress_logs, raw_checksums
-from volbench.units import format_capacity
 
 # fio's error for a block that does not contain what it verifies (verify.c returns EILSEQ)
 _MISMATCH = f"error {errno.EILSEQ}"
@@ -57,13 +56,6 @@ _PRERUN_NOTE = re.compile(rb"^\S.* : Saving output of prerun in .*\n", re.MULTIL
 # Logs of at least this size are compressed before the next run, since many would fill a disk;
 # smaller logs are compressed at the end of the campaign, so that no run waits for them
 _LARGE_LOG_BYTES = 64 * 1024**2
-# SIGKILL of fio, or of one of its jobs
-_KILLED = re.compile(r"killed by signal 9\b|got signal=9\b")
-# Events and limit of a container's memory, for cgroup v2 and v1
-_MEMORY_FILES = (
-    ("/sys/fs/cgroup/memory.events", "/sys/fs/cgroup/memory.max"),
-    ("/sys/fs/cgroup/memory/memory.oom_control", "/sys/fs/cgroup/memory/memory.limit_in_bytes"),
-)
 
 
 @dataclass(frozen=True)
@@ -206,7 +198,6 @@ class Attempt:
     # None for other volumes
     attachment: Attachment | None = None
     had_files: bool = False  # whether all files of its jobs exist, so that fio lays none out
-    is_temporary: bool = False  # whether its machine removes its work folder soon after its end
     # its passwords and keys, by environment variable
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
 
@@ -285,7 +276,6 @@ class _Execution:
             gate_s=None if attempt.gate is None else attempt.gate.patience_s,
             sampling=sampling_of(run, attempt.devices, had_files=attempt.had_files),
             followed=self.followed,
-            is_temporary=attempt.is_temporary,
         )
         process = attempt.directory.start(
             self.command.argv,
@@ -353,9 +343,6 @@ class _Execution:
             raise
         version = attempt.host.fio_version
         outcome, version = judge(attempt.run, directory.folder, watched, version=version)
-        if outcome.state is RunState.FAILED and _KILLED.search(outcome.reason):
-            killed = memory_limit_words(attempt.host.executor)
-            outcome = replace(outcome, reason=f"{killed}{outcome.reason}")
         if gate is not None and (reason := gate.held_back):
             outcome = RunOutcome(RunState.INTERRUPTED, reason)
         _tidy(directory.folder)
@@ -373,18 +360,6 @@ class _Execution:
         )
         directory.remove()
         return outcome
-
-
-def memory_limit_words(executor: Executor) -> str:
-    """Return that the kernel killed a program at a memory limit; empty if it did not."""
-    texts = executor.ask(read_files, [path for pair in _MEMORY_FILES for path in pair])
-    for events, limit in zip(texts[::2], texts[1::2], strict=True):
-        lines = [line.split() for line in (events or "").splitlines()]
-        if any(line[0] == "oom_kill" and line[1:] not in ([], ["0"]) for line in lines if line):
-            text = (limit or "").strip()
-            of = f" of {format_capacity(int(text))}" if text.isdecimal() else ""
-            return f"OOMKilled: it exceeded the memory limit{of} of its container. "
-    return ""
 
 
 def _tidy(folder: RunFolder) -> None:

@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from time import monotonic
 
 from volbench.execute.agent.agent_error import AgentError
-from volbench.execute.agent.nbd_export import NbdExport
 from volbench.execute.agent.snapshot import Snapshot, within
 
 BLOCK_BYTES = 4096  # The smallest unit that a cloud volume or a flash drive maps.
@@ -95,22 +94,18 @@ def thin_share(status: str) -> "float | None":
 
 
 def sample_nbd(uri: str, snapshot: "Snapshot | None" = None) -> SampledBlocks:
-    """Sample the blocks of an export.
+    """Return the share of an export that its server reports as holes, by libnbd's nbdinfo.
 
-    The server is asked for its holes by libnbd's nbdinfo. Where that is not installed, or the
-    server reports none, blocks are read: a server without block status calls everything data.
+    A server without block status calls everything data, so that nothing is known without holes.
     """
     snapshot = snapshot or Snapshot()
     nbdinfo = snapshot.which("nbdinfo")
     share = _unmapped_share(snapshot, nbdinfo, uri) if nbdinfo else None
     if share:
         return SampledBlocks(unmapped_share=share, reported_by="the NBD server")
-    try:
-        return within(_PATIENCE_S, _read_export, uri)
-    except OSError as error:
-        reason = error.strerror or error
-        problem = "whether the blocks were ever written is unknown: {}".format(reason)
-        return SampledBlocks(problem=problem)
+    reason = "the server reports no holes" if nbdinfo else "nbdinfo of libnbd is not installed"
+    problem = "whether the blocks were ever written is unknown: {}".format(reason)
+    return SampledBlocks(problem=problem)
 
 
 def nbd_size(uri: str, snapshot: "Snapshot | None" = None) -> int:
@@ -130,19 +125,6 @@ def _unmapped_share(snapshot: Snapshot, nbdinfo: str, uri: str) -> "float | None
             whole += int(fields[0])
             holes += int(fields[0]) * (int(fields[2]) & 1) if fields[2].isdigit() else 0
     return holes / whole if whole else None
-
-
-def _read_export(uri: str) -> SampledBlocks:
-    until_s = monotonic() + _LIMIT_S
-    export = NbdExport(uri, _NBD_S)
-    try:
-        zeros = read = 0
-        for at in _sampled_offsets(0, export.size_bytes, until_s):
-            read += 1
-            zeros += export.read(at, BLOCK_BYTES) == bytes(BLOCK_BYTES)
-        return SampledBlocks(read, zeros)
-    finally:
-        export.close()
 
 
 def _sampled_offsets(first: int, end: int, until_s: float) -> "Iterator[int]":

@@ -14,8 +14,6 @@ _MEMORY = re.compile(r"^MemTotal:\s*(\d+) kB$", re.MULTILINE)
 _PRETTY_NAME = re.compile(r"^PRETTY_NAME=[\"']?(.*?)[\"']?$", re.MULTILINE)
 _HYPERVISOR_FLAG = re.compile(r"^flags\s*:.*\bhypervisor\b", re.MULTILINE)
 
-
-_PACKAGE_MANAGERS = ("apt-get", "dnf", "apk")
 # fio prints its version in 0.1 s, on a busy machine in seconds; one that hangs never does.
 # Noticed by: test_installed_fio.py::test_a_fio_that_hangs_is_waited_for_once
 ANSWER_S = 15.0
@@ -44,7 +42,6 @@ class Survey(NamedTuple):
     memory_limit_bytes: "int | None"  # of its cgroup; None without one
     virtualization: str
     fio: InstalledProgram
-    package_manager: str  # the first supported one; empty without any
     user: int  # id of the user of the agent
     folder: str  # the given folder with all symlinks resolved
 
@@ -73,7 +70,6 @@ def survey(folder: str = "", snapshot: "Snapshot | None" = None) -> Survey:
         memory_limit_bytes=_memory_limit(snapshot, memory_bytes),
         virtualization=_virtualization(snapshot, cpu_text),
         fio=_fio(snapshot),
-        package_manager=next((name for name in _PACKAGE_MANAGERS if snapshot.which(name)), ""),
         user=0 if process is None else process.owner,
         folder=snapshot.real_path(folder) if folder else "",
     )

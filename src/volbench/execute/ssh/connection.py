@@ -12,7 +12,7 @@ import shlex
 import socket
 import threading
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -161,7 +161,7 @@ def _verified(
         sock = _open_socket(hop, within_s)
     left_s = max(1.0, within_s - (time.monotonic() - begun))
     try:
-        transport = _Transport(sock, default_window_size=WINDOW_BYTES)
+        transport = paramiko.Transport(sock, default_window_size=WINDOW_BYTES)
         transport.banner_timeout = left_s
         transport.auth_timeout = CONNECT_S
     except (paramiko.SSHException, EOFError, OSError) as error:
@@ -175,8 +175,7 @@ def _verified(
     except paramiko.ssh_exception.IncompatiblePeer as error:
         _drop(transport, sock)
         raise TransportError(
-            f"{hop.name} and volbench have no SSH algorithm in common: "
-            f"{transport.differences or error}",
+            f"{hop.name} and volbench have no SSH algorithm in common: {error}",
             hint="let its sshd_config allow one of them as well, or connect through a jump host "
             "that does",
         ) from error
@@ -187,32 +186,6 @@ def _verified(
         _drop(transport, sock)
         raise
     return transport
-
-
-class _Transport(paramiko.Transport):
-    """Transport that keeps the offers of the other side, for errors."""
-
-    _offered: Mapping[str, Sequence[str]] = {}
-
-    def _parse_kex_init(self, m: paramiko.Message) -> None:
-        self._offered = self._really_parse_kex_init(paramiko.Message(m.asbytes()))  # type: ignore[attr-defined]  # missing from the stub
-        super()._parse_kex_init(m)  # type: ignore[misc]  # the same
-
-    @property
-    def differences(self) -> str:
-        """Offers of both sides for each kind of algorithm without a common one."""
-        options = self.get_security_options()
-        kinds = (
-            ("key exchange", "kex_algo_list", options.kex),
-            ("host key", "server_key_algo_list", options.key_types),
-            ("cipher", "server_encrypt_algo_list", options.ciphers),
-            ("MAC", "server_mac_algo_list", options.digests),
-        )
-        return "; ".join(
-            f"for the {kind} it offers {', '.join(theirs)}, and volbench {', '.join(ours)}"
-            for kind, name, ours in kinds
-            if (theirs := self._offered.get(name, ())) and not set(theirs) & set(ours)
-        )
 
 
 def _drop(transport: paramiko.Transport, sock: socket.socket | paramiko.Channel) -> None:
