@@ -12,7 +12,8 @@ TABLE = {"--format", "--json", "--columns", "--wide"}
 ORDER = {"--sort", "--raw"}
 WITH_ORDER = {"show", "export"}
 WITHOUT_TABLE = {
-    # They print no table: a schema, a file, a sentence, or what a controller says.
+    # They print no table: a schema, a file, a folder, a sentence, or what a controller says.
+    "import",
     *("k8s fetch", "k8s reap", "k8s render", "k8s submit", "lab schema", "lab up"),
     *("profile check", "profile import", "profile render", "profile schema", "report"),
 }

@@ -114,16 +114,6 @@ def decode(content: bytes) -> str:
     return content.decode(encoding, errors="replace")
 
 
-def find_damage(content: bytes, *, encoding: str) -> int | None:
-    """Return the offset of the first byte that is not text in UTF-8 or UTF-16; None if all are."""
-    nul = -1 if encoding == "utf-16" else content.find(b"\0")
-    try:
-        content[: nul if nul >= 0 else None].decode(encoding)
-    except UnicodeDecodeError as error:
-        return error.start
-    return nul if nul >= 0 else None
-
-
 def is_binary(content: bytes) -> bool:
     """Return whether the content is binary, such as an image."""
     if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):

@@ -256,23 +256,6 @@ def test_completion_latency_stands_in_where_total_latency_is_not_reported() -> N
     assert (verdict.answer, verdict.reason) == (Answer.PASS, "judged by completion latency")
 
 
-def test_an_answer_says_that_a_result_is_a_copy() -> None:
-    """A copy makes the interval narrower; other runs and rules are unaffected."""
-    known = frames(3, iops=[1000.0, 1010.0, 1020.0])
-    known["findings"] = pd.DataFrame(
-        {
-            "run": ["r0", "r1", "other"],
-            "severity": ["warning", "note", "note"],
-            "direction": [None] * 3,
-            "rule": ["copied-result", "too-short", "copied-result"],
-        }
-    )
-    verdict = verdict_on("iops > 900", known)
-    assert (verdict.answer, verdict.reason) == (Answer.PASS, "includes a copy of another result")
-    known["findings"]["run"] = "other"
-    assert not verdict_on("iops > 900", known).reason
-
-
 def test_the_sync_that_was_measured_is_named() -> None:
     """Syncs of fdatasync do not answer for fsync; where both were called, for neither."""
     known = frames(

@@ -12,7 +12,6 @@ from tests.analyse.findings.conftest import (
     series_rows,
     summary_row,
 )
-from volbench.model.campaign.planned_run import Imported, ImportedJob, Run, SourceFile
 from volbench.model.results.finding import Severity
 
 
@@ -56,30 +55,6 @@ def test_the_log_adds_up_to_the_result(factor: float, count: int) -> None:
     view = a_view(run, series=series_rows(run, [IOPS * factor] * SECONDS))
     entries = found(view, rule="inconsistent-result")
     assert [entry.severity for entry in entries] == [Severity.WARNING] * count
-
-
-def imported_run(name: str, digest: str, *, document: int = 0) -> Run:
-    """Return a run of an import whose result has this digest."""
-    file = SourceFile(name="fio.json", source=f"{name}/f.json", sha256=digest)
-    job = ImportedJob(name="mix", groupid=0, section=name)
-    return a_run(name=name, imported=Imported(files=(file,), document=document, jobs=(job,)))
-
-
-def test_a_copied_result_is_not_a_repeat() -> None:
-    """The second of two files with the same bytes is a copy; the first is what was measured."""
-    first, copy = a_view(imported_run("a", "1")), a_view(imported_run("b", "1"))
-    [entry] = found(first, copy, rule="copied-result")
-    assert (entry.severity, entry.evidence) == (Severity.WARNING, {"original": first.run.id})
-    assert "a/f.json" in entry.message
-    assert not found(first, rule="copied-result")
-
-
-@pytest.mark.parametrize("other", [("2", 0), ("1", 1)], ids=["content", "part of one file"])
-def test_results_that_differ_are_not_copies(other: tuple[str, int]) -> None:
-    """A file may hold the results of several clients; each is a run of its own."""
-    digest, document = other
-    runs = imported_run("a", "1"), imported_run("b", digest, document=document)
-    assert not found(*map(a_view, runs), rule="copied-result")
 
 
 def test_rounding_is_not_a_contradiction() -> None:

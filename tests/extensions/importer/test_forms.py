@@ -48,17 +48,16 @@ FORMS: dict[str, str | bytes] = {
 }
 
 
-def test_a_copy_is_named_and_one_path_counts_once(tmp_path: Path) -> None:
-    """A file that is named twice is one result; a copy of it is imported, and named."""
-    for name, job in (("job2", "job2"), ("job10", "job10"), ("copy", "job2")):
+def test_a_copy_is_left_out_and_one_path_counts_once(tmp_path: Path) -> None:
+    """A file that is named twice is one result; a copy of it is named, and makes no run."""
+    for name, job in (("job2", "job2"), ("job10", "job10"), ("kopy", "job2")):
         result = result_of("fio-3.33/fsync-latency", jobname=job)
         put(tmp_path / f"results/{name}.json", result)
     paths = (tmp_path / "results", tmp_path / "results/job2.json")
     report, data = take(*paths, into=tmp_path / "c")
-    assert [run.job for run in data.campaign.runs] == ["copy", "job2", "job10"]
+    assert [run.job for run in data.campaign.runs] == ["job2", "job10"]
     (copy,) = (problem for problem in report.remarks if "copy of" in problem.message)
-    assert (copy.path, "results/copy.json" in copy.message) == ("results/job2.json", True)
-    assert copy.hint
+    assert (copy.path, "results/job2.json" in copy.message) == ("results/kopy.json", True)
 
 
 @pytest.mark.slow
@@ -94,12 +93,6 @@ def test_the_same_job_run_twice_is_two_results() -> None:
     assert len(find_results(JSON + json.dumps(later, indent=1)).results) == 2
 
 
-def _overwritten(text: str, damage: bytes) -> bytes:
-    """Return a text with damage from byte 2001 on."""
-    content = text.encode()
-    return content[:2000] + damage + content[2000 + len(damage) :]
-
-
 @pytest.mark.parametrize(
     ("name", "content", "reason", "line"),
     [
@@ -107,20 +100,8 @@ def _overwritten(text: str, damage: bytes) -> bytes:
         ("cut.json.gz", gzip.compress(JSON.encode())[:400], "cannot be decompressed", 0),
         ("empty.json", "", "it is empty", 0),
         ("normal.txt", "w: (g=0): rw=randwrite, bs=4K\nfio-3.33\nStarting 1\n", "normal output", 0),
-        ("terse.txt", "3;fio-3.33;w;0;0;1;2;3;4\n", "line 1 of fio's terse output", 0),
-        ("nul.json", _overwritten(JSON, b"\xff\xfe\0"), "byte 2001 is 0xff", 0),
-        ("start.json", b"\xff\xfe\0" + JSON.encode()[3:], "byte 1 is 0xff", 0),
-        ("nul.txt", _overwritten(JSON, b"\0"), "byte 2001 is 0x00", 0),
-        ("key.json", _overwritten(JSON, b"\xff"), "byte 2001 is 0xff", 0),
-        ("bom.json", b"\xef\xbb\xbf" + _overwritten(JSON, b"\xff"), "byte 2004 is 0xff", 0),
-        ("utf-16.json", JSON.encode("utf-16") + b"\0\xdc", "is 0x00, which is not text", 0),
-        ("entry.json", _overwritten(json.dumps(DOCUMENT["jobs"][0]), b"\0"), "is 0x00", 0),
-        ("normal.txt", b"w: (g=0): rw=randwrite, bs=4K\nfio-3.33\n\0\0", "byte 40 is 0x00", 0),
-        ("terse.txt", b"3;fio-3.33;w;0;0;1;\0;3;4\n", "byte 20 is 0x00", 0),
+        ("terse.txt", "3;fio-3.33;w;0;0;1;2;3;4\n", "fio's terse output", 0),
         ("odd.json", JSON.replace('"total_ios" : ', '"total_ios" : "x", "y": '), "total_ios", 0),
-        ("ds.txt", "\r\nCommand Line: diskspd.exe -b4K\r\n\r\nInput:\r\n", "output of DISKSPD", 0),
-        ("vd.log", "Vdbench distribution: vdbench50407 Tue\n16:32:39 x\n", "output of Vdbench", 0),
-        ("k.txt", "FIO version - fio-3.20\nGlobal options - verify=0\n\n", "output of kubestr", 0),
         ("no-jobs.json", '{\n"fio version": "fio-3.33",\n"jobs": []\n}\n', "contains no jobs", 0),
     ],
 )
@@ -199,10 +180,7 @@ def test_nothing_to_import_is_an_error(tmp_path: Path) -> None:
     """It says what was there, and writes nothing."""
     put(tmp_path / "in" / "notes.md", "hello")
     put(tmp_path / "in" / "l_lat.1.log", "1, 2, 0, 0, 0\n")
-    with pytest.raises(
-        OutputError,
-        match=r"other files: 1\)\n  in/l_lat\.1\.log: the version of fio that wrote it is unknown",
-    ):
+    with pytest.raises(OutputError, match=r"other files: 1\)\n  in/l_lat\.1\.log: no result"):
         take(tmp_path / "in", into=tmp_path / "campaign")
     with pytest.raises(InputError, match="does not exist"):
         take(tmp_path / "missing", into=tmp_path / "campaign")
@@ -276,19 +254,16 @@ def test_secrets_are_left_out_of_what_is_kept(tmp_path: Path, name: str) -> None
     assert [path.name for path in kept if path.name.startswith("fio.json")] == ["fio.json"]
 
 
-@pytest.mark.parametrize("form", ["normal", "terse"])
-def test_text_output_is_imported_and_marked(tmp_path: Path, form: str) -> None:
+def test_normal_output_is_imported_and_marked(tmp_path: Path) -> None:
     """Rates, latencies and percentiles are there; what it leaves out is unknown, and it is said."""
-    text = (CASES / "text-output" / "fio-3.33-terse-3.txt").read_text()
-    before, _, rest = text.partition("\n{\n")
-    parts = {"normal": rest.partition("\n}\n")[2], "terse": before}
-    put(tmp_path / "in" / "out.txt", parts[form])
+    text = (CASES / "text-output" / "fio-3.33-normal.txt").read_text()
+    put(tmp_path / "in" / "out.txt", text.partition("\n}\n")[2])
     intake, opened = take(tmp_path / "in", into=tmp_path / "campaign")
     assert [run.run.job for run in intake.runs] == ["mix", "seq"]
     (remark,) = {remark.message for remark in intake.remarks}
-    assert remark.startswith(f"fio's {form} output")
+    assert remark.startswith("fio's normal output")
     summary = opened.summary()
-    assert set(summary["note"]) == {f"from fio's {form} output"}
+    assert set(summary["note"]) == {"from fio's normal output"}
     assert set(summary["status"]) == {"finished"}
     (exact,) = find_results(text).results
     write = summary[(summary["job"] == "seq") & (summary["direction"] == "write")].iloc[0]
@@ -302,13 +277,11 @@ def test_text_output_is_imported_and_marked(tmp_path: Path, form: str) -> None:
 
 def _files_with_a_bad_result() -> Iterator[tuple[str, str, int]]:
     """Yield name, content and number of results of files, of which one result is damaged."""
-    text = (CASES / "text-output/fio-3.33-terse-3.txt").read_text()
-    terse = text[text.index("3;fio-") :].splitlines()[0]
+    text = (CASES / "text-output/fio-3.33-normal.txt").read_text()
     entry = DOCUMENT["jobs"][0]
     negative = json.loads(json.dumps(entry).replace('"total_ios": ', '"total_ios": -'))
-    normal = text[: text.index("3;fio-")] + text.partition("\n}\n")[2]
-    yield "terse.txt", f"{terse}\n{terse[:200]}\n{terse}\n", 3
-    yield "normal.txt", normal.replace("stdev=32.02", "stdev=1.2.3"), 2
+    normal = text.partition("\n{\n")[0] + text.partition("\n}\n")[2]
+    yield "normal.txt", normal.replace("stdev=12.31", "stdev=1.2.3"), 2
     yield "entry.json", json.dumps({"jobs": [{**negative, "groupid": 1}, entry]}), 2
     yield "list.json", json.dumps([DOCUMENT, {**OTHER, "global options": 7}]), 2
     yield "cut.json", f"{JSON}{JSON[: len(JSON) // 2]}\n{json.dumps(OTHER, indent=2)}", 3
@@ -359,9 +332,9 @@ def test_results_in_quoted_output_are_found(tmp_path: Path, margin: str) -> None
     ]
 
 
-@pytest.mark.parametrize("form", ["json", "normal", "terse"])
+@pytest.mark.parametrize("form", ["json", "normal"])
 def test_a_sum_beside_its_parts_counts_once(tmp_path: Path, form: str) -> None:
-    """``unified_rw_reporting=both`` adds reads and writes up, in terse output as if trimmed."""
+    """``unified_rw_reporting=both`` adds reads and writes up."""
     job = ("--name=both", "--rw=randrw", "--bs=4k", "--size=4m", "--ioengine=null")
     output = tmp_path / "in/result.txt"
     output.parent.mkdir()

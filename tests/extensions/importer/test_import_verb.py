@@ -1,6 +1,5 @@
 """``volbench import`` as a user calls it, and every reading verb on what it wrote."""
 
-import json
 import re
 import shutil
 from pathlib import Path
@@ -61,14 +60,14 @@ def test_every_reading_verb_works_on_an_import(
 
 
 def test_a_problem_of_many_files_is_reported_once(volbench: Volbench, tmp_path: Path) -> None:
-    """Up to three are listed one by one, more in one line; JSON has each."""
+    """Up to three are listed one by one, more in one line."""
     for number in range(3):
         put(tmp_path / "results" / f"empty{number}.json", b"")
     put(tmp_path / "results" / "good.json", JSON)
     few = volbench("import", "results", "-o", "few").stderr
     assert few.count("not imported: results/empty") == 3
     put(tmp_path / "results" / "empty3.json", b"")
-    many = volbench("import", "results", "-o", "many", "--json")
+    many = volbench("import", "results", "-o", "many")
     lines = [line for line in many.stderr.splitlines() if line.startswith("not imported")]
     assert len(lines) == 1
     assert "results/empty0.json and 3 more: it is empty" in lines[0]
@@ -78,45 +77,7 @@ def test_a_problem_of_many_files_is_reported_once(volbench: Volbench, tmp_path: 
     lines = [line for line in cut.splitlines() if "cannot be parsed" in line]
     assert len(lines) == 1
     assert re.match(r"not imported: results/cut0.json:\d+:\d+ and 3 more: fio's JSON", lines[0])
-    document = json.loads(many.stdout)
-    assert len(document["malformed"]) == 4
-    assert (document["files_with_results"], document["logs"], document["other_files"]) == (1, 0, 0)
     assert "files with results: 1; logs: 0; malformed files: 4. " in many.stderr
-
-
-def test_json_has_the_answer_of_a_collection(volbench: Volbench, tmp_path: Path) -> None:
-    """What the last lines say of many volumes is in the document, too."""
-    for number in range(12):
-        result = result_of("fio-3.33/randrw-jsonplus", filename=f"/dev/sd{number}", rw="randrw")
-        put(tmp_path / f"results/{number}.json", result)
-    done = volbench("import", "results", "-o", "c", "--json")
-    answer = json.loads(done.stdout)["answer"]
-    assert answer
-    assert done.stderr.splitlines()[-len(answer) :] == answer
-
-
-def test_json_lists_what_was_imported(volbench: Volbench, results: Path) -> None:
-    """A script gets every run with its source, and what was not imported."""
-    done = volbench("import", results, "--output", "campaign", "--json", "--label", "zone=1")
-    reported = json.loads(done.stdout)
-    assert len(reported["runs"]) == 5
-    assert {run["state"] for run in reported["runs"]} == {"finished"}
-    assert "my results/azure/vm1/mix.json" in {run["source"] for run in reported["runs"]}
-    assert len(reported["malformed"]) == 1
-    assert reported["other_files"] == 9
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("width", [80, 100, 120])
-def test_the_import_table_fits_the_screen(volbench: Volbench, results: Path, width: int) -> None:
-    """Long folders are broken at the width; each run, its job and its state stay."""
-    (results / "azure").rename(results / ("premium-ssd-v2-" * 6))
-    done = volbench("import", results, "--format", "table", columns=width)
-    assert done.returncode == 0, done.stderr
-    lines = done.stdout.splitlines()
-    assert max(map(len, lines)) <= width
-    assert all(heading in done.stdout for heading in ("run", "job", "state"))
-    assert sum("finished" in line for line in lines) == 5
 
 
 def test_exit_codes_tell_success_from_failure(
@@ -161,10 +122,10 @@ def test_a_file_name_with_a_line_break_makes_no_line(volbench: Volbench, tmp_pat
     """A name could otherwise imitate a message, or color the terminal."""
     name = "a\nnot imported: \x1b[31mall.json"
     put(tmp_path / "r" / name, JSON)
-    put(tmp_path / "r" / "b.json", JSON)
+    put(tmp_path / "r" / "b.json", f"{JSON} ")
     done = volbench("import", "r", "--output", "campaign")
     assert done.returncode == 0, done.stderr
     checked = volbench("check", "campaign")
+    assert r"a\nnot imported: \x1b[31mall.json" in done.stderr
     for printed in (done.stderr, checked.stdout):
-        assert r"a\nnot imported: \x1b[31mall.json" in printed
         assert "\nnot imported" not in printed

@@ -41,17 +41,6 @@ def test_a_bench_fio_folder_is_read(tmp_path: Path) -> None:
     assert opened.series().groupby("run")["iops"].mean().round(-1).tolist() == [900, 900]
 
 
-def test_overwritten_logs_belong_to_the_last_result(tmp_path: Path) -> None:
-    """Older bench-fio gave the same prefix to all numbers of jobs; fio cuts a log off first."""
-    for number in (1, 2, 3):
-        text = result_of(NUMJOBS, write_bw_log="random-read-depth-1", write_iops_log="x")
-        put(tmp_path / "in" / f"randread-1-{number}.json", numjobs(text, number))
-    copy_logs(NUMJOBS, tmp_path / "in", prefix="random-read-depth-1")
-    intake, _ = take(tmp_path / "in", into=tmp_path / "c")
-    taken = {run.run.job: len(run.copies) - 1 for run in intake.runs}
-    assert taken == {"randread-1-1": 0, "randread-1-2": 0, "randread-1-3": 6}
-
-
 def test_incomplete_logs_are_left_out(tmp_path: Path) -> None:
     """The sum of two numjobs of three would be too low."""
     put(tmp_path / "in" / "r.json", numjobs(result_of(NUMJOBS), 3))

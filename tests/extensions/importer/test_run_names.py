@@ -1,10 +1,12 @@
 """Jobs, repeats, hosts and labels are called as paths and results tell, and never mixed up."""
 
+from itertools import count
 from pathlib import Path
 
 import pytest
 
-from tests.extensions.importer.sources import CASES, JSON, put, result_of, take
+from tests.extensions.importer.sources import CASES, JSON, result_of, take
+from tests.extensions.importer.sources import put as put_text
 from volbench.errors import InputError
 from volbench.extensions.importer.run_names import (
     assign_host_names,
@@ -13,12 +15,18 @@ from volbench.extensions.importer.run_names import (
     split_repeat,
 )
 
+_NUMBERS = count(1)
 RANDREAD = result_of("fio-3.33/logs-histogram", jobname="FIOJOB")
 DEEPER = result_of("fio-3.33/logs-histogram", jobname="FIOJOB", iodepth="16")
 
 
+def put(path: Path, text: str) -> None:
+    """Write a result to a file that is a copy of no other."""
+    put_text(path, text + " " * next(_NUMBERS))
+
+
 def put_each(folder: Path, text: str, *names: str) -> None:
-    """Write the same result to several files."""
+    """Write results of the same job to several files."""
     for name in names:
         put(folder / name, text)
 
@@ -203,7 +211,6 @@ def test_a_path_that_does_not_fit_is_imported_without_labels(tmp_path: Path) -> 
     put_each(tmp_path / "in", RANDREAD, "azure/vm1.json", "stray.json")
     intake, opened = take(tmp_path / "in", into=tmp_path / "c", pattern="{provider}/{host}")
     notes = {note.path: note.message for note in intake.remarks}
-    assert "a copy of in/stray.json" in notes.pop("in/azure/vm1.json")
     assert [*notes] == ["in/stray.json"]
     assert opened.summary()["label_provider"].isna().sum() == 1
 

@@ -42,8 +42,8 @@ import_campaign.import_results(source, output=into)
 @pytest.mark.slow
 def test_a_killed_import_leaves_no_campaign(tmp_path: Path) -> None:
     """Whenever it is killed, nothing looks like a campaign, and the next import works."""
-    for name in ("a.json", "b.json"):
-        put(tmp_path / "in" / name, JSON)
+    for name, text in (("a.json", JSON), ("b.json", f"{JSON} ")):
+        put(tmp_path / "in" / name, text)
     for where in ("copying", "making tables", "renaming"):
         into = tmp_path / where / "c"
         into.parent.mkdir()

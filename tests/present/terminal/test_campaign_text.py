@@ -18,25 +18,24 @@ ESTIMATE = Estimate(
 )
 
 
-def imported(number: int, *names: str, read_as: str = "") -> Run:
+def imported(number: int, *names: str) -> Run:
     """Return a run that was imported from files."""
     files = tuple(SourceFile(name=name, source=f"in/{name}", sha256="0") for name in names)
     return run_of(number, f"job{number}").model_copy(
-        update={"imported": Imported(files=files, jobs=(), read_as=read_as)}
+        update={"imported": Imported(files=files, jobs=())}
     )
 
 
 def test_results_and_logs_are_counted_once() -> None:
-    """One file with several runs is one; logs alone are no results."""
+    """One file with several runs is one."""
     runs = (
         imported(1, "a.json", "l_bw.1.log"),
         imported(2, "a.json", "l_bw.2.log"),
-        imported(3, "m_bw.1.log", read_as="fio-3.33"),
     )
     campaign = content_of(runs, []).campaign
     assert came_from(campaign) == (
         "Imported results: measured outside volbench, imported at 2026-01-02 03:00:00 UTC"
-        " from 1 result file and 3 logs."
+        " from 1 result file and 2 logs."
     )
     assert sources(campaign) == "Files: in/a.json."
     many = content_of(tuple(imported(n, f"{n}.json") for n in range(1, 8)), []).campaign

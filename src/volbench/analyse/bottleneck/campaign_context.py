@@ -158,21 +158,6 @@ class Context:
         return frozenset(view.run.id for view in self.views if view.is_finished)
 
     @cached_property
-    def originals(self) -> Mapping[str, Run]:
-        """Id of an imported run to the first run whose result has the same bytes, if another."""
-        first: dict[tuple[object, ...], Run] = {}
-        copies = {}
-        for run in (view.run for view in self.views):
-            if run.imported and run.imported.files:
-                imported = run.imported
-                entries = tuple((job.name, job.groupid) for job in imported.jobs)
-                source = imported.document, imported.hostname, imported.port, entries
-                original = first.setdefault((imported.files[0].sha256, *source), run)
-                if original is not run:
-                    copies[run.id] = original
-        return copies
-
-    @cached_property
     def repeats(self) -> Mapping[str, Sequence[RunView]]:
         """Id of the last repeat of a workload to all of them; rounds are no repeats."""
         groups: dict[tuple[object, ...], list[RunView]] = {}

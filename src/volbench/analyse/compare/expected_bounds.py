@@ -89,8 +89,7 @@ def verdicts_of(
         for (label, direction), repeats in rows.groupby(["_label", "direction"], sort=False):
             job = str(repeats["job"].iloc[0])
             name = str(label), str(direction)
-            caveats = results.caveats(repeats)
-            yield _verdict(expectation, name, repeats, lost.get(job, 0), caveats)
+            yield _verdict(expectation, name, repeats, lost.get(job, 0))
 
 
 def verdicts_on_plans(
@@ -116,7 +115,6 @@ def _verdict(
     name: tuple[str, str],
     rows: pd.DataFrame,
     lost: int,
-    caveats: Iterable[str],
 ) -> Verdict:
     """Return the verdict on the repeats of one job and direction."""
     column, note = _reported_column(expectation, rows)
@@ -147,7 +145,7 @@ def _verdict(
         else:
             answer, interval, more = _answer_by_number(expectation, values)
         worst = f"worst of {clients} clients" if clients > 1 else ""
-        note = "; ".join(filter(None, (more, note, worst, *caveats)))
+        note = "; ".join(filter(None, (more, note, worst)))
     if lost and answer is Answer.PASS:
         answer, note = Answer.UNDECIDED, f"{counted_noun(lost, 'run')} did not finish"
     campaign = joined(rows["campaign"])

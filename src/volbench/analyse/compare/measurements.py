@@ -14,7 +14,6 @@ from volbench.model.profile.profile_settings import MIN_ROUNDS
 from volbench.model.results.finding import Severity
 
 STEP = ["campaign", "profile", "job", "repeat"]  # Columns that the clients of a repeat share
-_COPIED = "copied-result"  # Finding that is named with each answer: a copy is no repeat
 
 
 class Measurements:
@@ -31,7 +30,6 @@ class Measurements:
         summary, findings = _last_rounds(frames["summary"], in_rounds), frames["findings"]
         invalid = findings.loc[findings["severity"] == Severity.INVALID, ["run", "direction"]]
         self._invalid = {(str(run), direction) for run, direction in invalid.to_numpy(object)}
-        self._copies = {*findings.loc[findings["rule"] == _COPIED, "run"]}
         rows = summary[summary["phase"] == "measured"]
         self.unfinished = rows[rows["status"].isin(["failed", "interrupted", "damaged"])]
         finished = measured(summary)
@@ -67,13 +65,6 @@ class Measurements:
             run in whole or (run, direction) in self._invalid
             for run, direction in zip(rows["run"], rows["direction"], strict=True)
         ]
-
-    def caveats(self, rows: pd.DataFrame) -> list[str]:
-        """Return what has to be said of an answer from these rows of a frame."""
-        if "run" not in rows:
-            rows = self.frames["summary"].merge(rows[STEP].drop_duplicates())
-        is_copied = not self._copies.isdisjoint(rows["run"])
-        return ["includes a copy of another result"] if is_copied else []
 
     def rows(self, expectation: Expectation, campaign: str, profile: str) -> pd.DataFrame:
         """Return the rows that an expectation is about; of one client its own for the sum."""

@@ -55,7 +55,6 @@ RULES: tuple[Rule, ...] = (
     raw_file_rules.inconsistent_result,
     number_rules.impossible_values,
     number_rules.contradicting_latency,
-    raw_file_rules.copied_result,
     host_rules.clock_jumped,
     host_rules.late_start,
     host_rules.start_skew,

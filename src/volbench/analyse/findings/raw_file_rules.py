@@ -1,4 +1,4 @@
-"""Rules on raw files: bad-log-rows, copied-result, damaged-files and contradicting results."""
+"""Rules on raw files: bad-log-rows, damaged-files and contradicting results."""
 
 from __future__ import annotations
 
@@ -78,23 +78,6 @@ def damaged_files(view: RunView, _: Context) -> Iterator[Observation]:
             f"{lost}: {'; '.join(reasons)}.",
             {"series_rows": float(len(view.series)), "device_rows": float(len(view.device))},
             severity=Severity.INVALID if view.is_damaged else None,
-        )
-
-
-@rule(
-    "the result is a copy of another one",
-    looks_at="Digests of imported results: a file with the same bytes was imported as another run.",
-    why="A copy is not a repeat: it makes intervals narrower than the measurements justify.",
-    advice="Import each result once: remove the copies from the folder.",
-)
-def copied_result(view: RunView, context: Context) -> Iterator[Observation]:
-    """Yield the first run that has the same result."""
-    original = context.originals.get(view.run.id)
-    if original is not None and original.imported is not None:
-        source = original.imported.files[0].source
-        yield Observation(
-            f"The result has the same bytes as that of {original.id} ({source}).",
-            {"original": original.id},
         )
 
 

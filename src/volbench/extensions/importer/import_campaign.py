@@ -28,7 +28,6 @@ from volbench.errors import (
     unwritten,
 )
 from volbench.extensions.importer.log_matching import assign_logs, interval_s
-from volbench.extensions.importer.orphan_logs import draft_orphan_logs
 from volbench.extensions.importer.run_drafts import (
     Draft,
     campaign_hosts,
@@ -39,7 +38,7 @@ from volbench.extensions.importer.run_drafts import (
     volume_of,
 )
 from volbench.extensions.importer.run_names import parse_labels, parse_pattern, renamed_jobs
-from volbench.extensions.importer.scan_folders import ScanResult, scan
+from volbench.extensions.importer.scan_folders import ResultFile, ScanResult, scan
 from volbench.fio.results.merge_jobs import plain_name
 from volbench.fio.results.validation import problems_of
 from volbench.ingest.run_files import STATUS_FORMAT
@@ -74,11 +73,8 @@ _STOPPED = re.compile(r"terminating on signal \d+")
 _LOG = logging.getLogger(__name__)
 _MAX_LISTED = 20
 _SYNCED_AT_A_TIME = 16
-_FROM_TEXT = "fio's {} output: values are rounded; most options and histograms are missing"
-_COPY = "a copy of {}: the same results count more than once"
-_ONCE = "keep one of the copies and import again"
+_FROM_TEXT = "fio's normal output: values are rounded; most options and histograms are missing"
 _OPTIONS_NOT_REPORTED = "the result does not report the options of its jobs"
-_LOGS_WITHOUT_RESULT = "logs without a result: imported as a series, without totals and options"
 
 
 @dataclass(frozen=True)
@@ -109,14 +105,16 @@ def assemble_run(draft: Draft, *, number: int, digests: Mapping[Path, str]) -> A
     logs = [log for log in draft.process.logs if first <= (log.job_number or 1) < last]
     name, source = _result_name(draft), draft.file.source
     copies: list[tuple[Path, str, bytes | None]] = [
-        *([] if draft.read_as else [(source.path, name, draft.file.masked)]),
+        (source.path, name, draft.file.masked),
         *((log.source.path, log.name, None) for log in logs),
     ]
     result = SourceFile(name=name, source=source.shown, sha256=draft.file.digest)
-    files = [] if draft.read_as else [result]
-    files += [
-        SourceFile(name=log.name, source=log.source.shown, sha256=digests[log.source.path])
-        for log in logs
+    files = [
+        result,
+        *(
+            SourceFile(name=log.name, source=log.source.shown, sha256=digests[log.source.path])
+            for log in logs
+        ),
     ]
     imported = Imported(
         files=tuple(files),
@@ -138,14 +136,13 @@ def assemble_run(draft: Draft, *, number: int, digests: Mapping[Path, str]) -> A
             name for name, section in by_name.items() if not section.is_whole
         ),
         unreported_flags=unreported_flags(draft.output),
-        read_as=draft.read_as,
         folder=draft.naming.folder,
         labels=dict(draft.naming.labels),
     )
     naming = draft.naming
     notes = [section.note for section in by_name.values()]
     if draft.output.form != "json":
-        notes.append(f"from fio's {draft.output.form} output")
+        notes.append("from fio's normal output")
     run = Run(
         id=f"{number:04}-{naming.job}-r{naming.repeat}",
         profile=naming.variant or PROFILE,
@@ -201,9 +198,6 @@ def _section(
 
 def _end_state(draft: Draft) -> tuple[RunState, str]:
     """Return the end state of a run and the reason, as far as its result reports them."""
-    if draft.read_as:
-        # Logs do not show how fio ended.
-        return RunState.FINISHED, ""
     diagnostics = draft.output.diagnostics
     if stopped := _STOPPED.search(diagnostics):
         return RunState.INTERRUPTED, f"fio: {stopped.group()}"
@@ -234,8 +228,6 @@ class ImportRequest:
     labels: Mapping[str, str] = field(default_factory=dict)  # of all hosts
     patterns: tuple[str, ...] = ()  # of labels in paths; the first that matches a path applies
     host: str = ""  # name of the host of results that name none
-    fio_version: str = ""  # that wrote logs without a result; empty if unknown
-    logs_of: str = ""  # the only job of logs without a number; empty if there may be several
     strict: bool = False  # import nothing when a file is malformed
     command: tuple[str, ...] = ()  # the command line, for the record
     tell: Tell = NOBODY  # is called with the progress
@@ -262,8 +254,6 @@ def import_results(
     labels: str | Sequence[str] = (),
     label: Mapping[str, str] = MappingProxyType({}),
     host: str = "",
-    fio_version: str = "",
-    logs_of: str = "",
     strict: bool = False,
     on_note: Callable[[str], None] = _LOG.warning,
 ) -> CampaignData:
@@ -277,8 +267,6 @@ def import_results(
             path applies.
         label: labels of all hosts.
         host: of results that do not name their host.
-        fio_version: of logs that have no result, such as ``"3.33"``.
-        logs_of: job of logs that have neither a result nor a number.
         strict: import nothing if a file is malformed.
         on_note: is called with each file that is not imported, and each thing to know.
 
@@ -294,8 +282,6 @@ def import_results(
         labels=parse_labels(tuple(f"{key}={value}" for key, value in label.items())),
         patterns=(labels,) if isinstance(labels, str) else tuple(labels),
         host=host,
-        fio_version=fio_version,
-        logs_of=logs_of,
         strict=strict,
     )
     with staged_import(request) as report:
@@ -329,23 +315,32 @@ def _read_drafts(request: ImportRequest) -> tuple[ScanResult, list[Draft], list[
             f"{_listed(scanned.malformed)}",
             hint="repair or remove them, or omit --strict",
         )
-    drafts = draft_runs(scanned.results)
+    results, copies = _without_copies(scanned.results)
+    drafts = draft_runs(results)
     processes = list({id(draft.process): draft.process for draft in drafts}.values())
     left = assign_logs(scanned.logs, processes)
-    alone = draft_orphan_logs(
-        scanned, left, fio_version=request.fio_version, logs_of=request.logs_of
-    )
-    drafts += alone.drafts
     if not drafts:
         raise OutputError(
             f"there is no result of fio to import (other files: {scanned.others})"
-            f"{_listed((*scanned.malformed, *alone.left))}",
+            f"{_listed((*scanned.malformed, *left))}",
             hint="fio writes a result that has everything with --output-format=json+; output of fio"
             " in a page is imported if PATH is the page itself, such as notes.md",
         )
     unmatched = name_runs(drafts, patterns=patterns, labels=request.labels, host=request.host)
-    remarks = [*alone.left, *_remarks(drafts, unmatched if patterns else [])]
+    remarks = [*copies, *left, *_remarks(drafts, unmatched if patterns else [])]
     return scanned, drafts, remarks
+
+
+def _without_copies(files: Sequence[ResultFile]) -> tuple[list[ResultFile], list[Problem]]:
+    """Return the first of the files with the same content, and a remark on each of the others."""
+    first: dict[str, ResultFile] = {}
+    copies = []
+    for file in files:
+        original = first.setdefault(file.digest, file)
+        if original is not file:
+            reason = f"left out: a copy of {original.source.shown}"
+            copies.append(Problem(reason, file.source.shown))
+    return list(first.values()), copies
 
 
 def _listed(problems: Sequence[Problem]) -> str:
@@ -369,11 +364,6 @@ def _remarks(drafts: Sequence[Draft], unmatched: Sequence[Draft]) -> list[Proble
         )
         for draft in unmatched
     ]
-    first: dict[str, str] = {}
-    for draft in drafts:
-        digest, path = draft.file.digest, draft.file.source.shown
-        if digest and (original := first.setdefault(digest, path)) != path:
-            remarks.append(Problem(_COPY.format(original), path, hint=_ONCE))
     if renamed := renamed_jobs([draft.naming for draft in drafts]):
         remarks.append(Problem(renamed))
     for draft in drafts:
@@ -385,14 +375,12 @@ def _remarks(drafts: Sequence[Draft], unmatched: Sequence[Draft]) -> list[Proble
             ]
             remarks += [Problem(section.note, path)] if section.is_merged else []
         if draft.output.form != "json":
-            remarks.append(Problem(_FROM_TEXT.format(draft.output.form), path))
+            remarks.append(Problem(_FROM_TEXT, path))
         elif not any(
             section.is_whole or section.left_out or section.is_merged
             for section in draft.reported.values()
         ):
-            remarks.append(
-                Problem(_LOGS_WITHOUT_RESULT if draft.read_as else _OPTIONS_NOT_REPORTED, path)
-            )
+            remarks.append(Problem(_OPTIONS_NOT_REPORTED, path))
     return list(dict.fromkeys(remarks))
 
 

@@ -10,12 +10,10 @@ import click
 
 from volbench.cli.options import NEW_CAMPAIGN, PATH, examples, flag
 from volbench.cli.output import (
-    TableOutput,
     default_campaign_folder,
     note_owner,
     progress_line,
     recorded_command,
-    table_options,
 )
 from volbench.errors import quoted
 
@@ -23,8 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from volbench.errors import Problem
-    from volbench.extensions.importer.import_campaign import AssembledRun, ImportReport
-    from volbench.present.tables.table import Table
+    from volbench.extensions.importer.import_campaign import ImportReport
 
 # Problems with the same message that are listed one by one. Noticed by:
 # tests/extensions/importer/test_import_verb.py::test_a_problem_of_many_files_is_reported_once
@@ -62,33 +59,18 @@ _LISTED_EACH = 3
 @click.option(
     "--host", default="", metavar="NAME", help="Host of results that do not name their host."
 )
-@click.option(
-    "--fio-version",
-    default="",
-    metavar="VERSION",
-    help="fio version of logs that have no result, such as 3.33.",
-)
-@click.option(
-    "--logs-of",
-    default="",
-    metavar="NAME",
-    help="Job of logs that have neither a result nor a number, if it is the only one in them.",
-)
 @flag("--strict", "Import nothing if a file is malformed.")
-@table_options(has_output=False)
 def import_verb(
     paths: tuple[Path, ...],
     output: Path | None,
     name: str,
     labels: tuple[str, ...],
-    *,
-    table_output: TableOutput,
     **options: Any,  # noqa: ANN401 - the others are passed on by the names that they have there
 ) -> None:
     """Import fio results at and below PATHs as a campaign.
 
     Accepts fio's JSON of any version, alone or inside reports of other tools, plain or compressed,
-    with its logs beside it, and its normal and terse output; each of fio's clients becomes a host.
+    with its logs beside it, and its normal output; each of fio's clients becomes a host.
     Pages and programs, such as .md and .py, count only if PATH is one. The sources are not changed.
     """
     from volbench.api.one_campaign import open_campaign
@@ -107,18 +89,13 @@ def import_verb(
     )
     with progress_line() as tell, staged_import(replace(request, tell=tell)) as report:
         into, folder, lines = report.into, report.folder, _report_lines(report)
-        rows = [_import_record(assembled) for assembled in report.runs]
-        document = _document(report)
         del report  # its runs would stay in memory beside those of the opened campaign
         campaign = open_campaign(folder)
         campaign.store_tables(processes=cores(), tell=tell)
-        document["answer"] = collection_answer(campaign.rows("summary"), campaign.rows("findings"))
-    click.echo("\n".join([*lines, *document["answer"]]), err=True)
+        lines += collection_answer(campaign.rows("summary"), campaign.rows("findings"))
+    click.echo("\n".join(lines), err=True)
     note_owner(into)
-    if table_output == TableOutput():
-        click.echo(str(into))
-    else:
-        table_output.write(_runs_table(rows, document={**document, "runs": rows}))
+    click.echo(str(into))
 
 
 def _report_lines(report: ImportReport) -> list[str]:
@@ -157,50 +134,3 @@ def _by_message(heading: str, problems: Sequence[Problem]) -> list[str]:
         first = replace(group[0], message="", hint="")
         lines.append(f"{heading}: {first} and {len(group) - 1} more: {message}{advice}")
     return lines
-
-
-def _document(report: ImportReport) -> dict[str, Any]:
-    """Return what is reported beside the runs."""
-    return {
-        "into": str(report.into),
-        "malformed": [str(problem) for problem in report.malformed],
-        "notes": [str(remark) for remark in report.remarks],
-        "files_with_results": report.files,
-        "logs": report.logs,
-        "other_files": report.others,
-    }
-
-
-def _runs_table(
-    rows: Sequence[dict[str, object]], *, document: dict[str, Any]
-) -> Table[dict[str, object]]:
-    """Return a row for each imported run; JSON also has what was not imported."""
-    from volbench.present.tables.table import IDENTITY, Column, Table
-
-    return Table(
-        "import",
-        [
-            Column("run", priority=IDENTITY),
-            Column("host", is_optional=True),
-            Column("job"),
-            Column("repeat", is_right=True),
-            Column("state"),
-            Column("source", priority=2, is_folded=True),
-            Column("reason", priority=2, is_folded=True, is_optional=True),
-        ],
-        rows,
-        document=document,
-    )
-
-
-def _import_record(assembled: AssembledRun) -> dict[str, object]:
-    run = assembled.run
-    return {
-        "run": run.id,
-        "host": run.host,
-        "job": run.job,
-        "repeat": run.repeat,
-        "state": assembled.state.value,
-        "reason": assembled.reason,
-        "source": run.imported.files[0].source if run.imported else "",
-    }

@@ -39,7 +39,6 @@ class FioProcess:
     hostname: str  # of the client; empty for none
     prefixes: frozenset[str]  # of logs that its options name; empty if these are not reported
     ranges: tuple[tuple[int, int], ...]  # number of the first log of each section, and their count
-    ended_utc_s: float | None  # end of the process
     runtime_s: float  # of its longest I/O
     fio_version: str  # as reported
     has_options: bool  # whether its options are reported
@@ -117,21 +116,8 @@ def _owner(
     if not fitting:
         return None, f"its result has no client {log.hostname!r}"
     if len(fitting) > 1:
-        return _last_writer(log, fitting)
+        return None, f"{len(fitting)} results may have overwritten this log"
     return fitting[0], ""
-
-
-def _last_writer(log: LogFile, processes: Sequence[FioProcess]) -> tuple[FioProcess | None, str]:
-    """Return the last of several processes that wrote to one log: fio truncates logs first."""
-    candidates = [process for process in processes if process.numjobs >= max(1, log.job_number)]
-    ends = [process.ended_utc_s for process in candidates]
-    times = [end for end in ends if end is not None]
-    if log.hostname or len(times) < len(candidates) or len({*times}) < len(times) or not candidates:
-        return (
-            None,
-            f"{len(processes)} results may have overwritten this log; the last one is unknown",
-        )
-    return max(candidates, key=lambda process: process.ended_utc_s or 0.0), ""
 
 
 def _unusable_reason(log: LogFile, owner: FioProcess) -> str:

@@ -268,7 +268,6 @@ class Draft:
         default_factory=lambda: Naming("", 0, (), "", among_others=False, settings=None)
     )
     step: int = 0  # number of the step that it shares with other clients; 0 for none
-    read_as: str = ""  # version of fio assumed for logs without a result; empty otherwise
 
     @property
     def sections(self) -> list[tuple[JobResult, int]]:
@@ -329,7 +328,6 @@ def _process_of(
         hostname=part.hostname,
         prefixes=frozenset().union(*prefixes),
         ranges=_log_ranges(of_client),
-        ended_utc_s=output.ended_utc_s,
         runtime_s=max((done.runtime_s for job in jobs for done in job.directions), default=0.0),
         fio_version=output.tool_version,
         has_options=any(reported_options(output, job).is_whole for job in jobs),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,7 +18,6 @@ from volbench.store.log_files import (
     EXTENSIONS,
     MAX_BYTES,
     decode,
-    find_damage,
     is_binary,
     is_packed,
     unpack,
@@ -40,24 +38,6 @@ _TEXT_SUFFIXES = frozenset(
     | {".py", ".sh", ".ps1", ".bat", ".go", ".c", ".h", ".js", ".yaml", ".yml", ".ini"}
 )
 _HEAD_BYTES = 64 << 10
-# Other tools, by the beginning of their reports: Vdbench 5.04 and 5.05, DISKSPD 2.0 and 2.1,
-# kubestr's own text
-_OTHER_TOOLS = {
-    "Vdbench": re.compile(r"^Vdbench distribution: |<title>Vdbench \S+</title>", re.MULTILINE),
-    "DISKSPD": re.compile(
-        r"^\s*Command Line: .*diskspd|<Results>\s*<System>", re.MULTILINE | re.IGNORECASE
-    ),
-    "kubestr": re.compile(r"^\s*FIO version - fio-\S+\s*\n\s*Global options - ", re.MULTILINE),
-}
-# Tools that can write fio's own result too, with how
-_WITH_RESULT = {"kubestr": "write its JSON, which has fio's result: kubestr fio -o json"}
-_PAGES_OF_TOOLS = frozenset({".html", ".xml"})
-# Marks of output of fio: JSON, one entry of its jobs, normal and terse
-_OF_FIO = re.compile(
-    r'"fio version"\s*:|"jobname"\s*:\s*"[^"\n]*",\s*"groupid"\s*:'
-    r"|^\S.*: \((?:g=\d+\): rw=|groupid=\d+, jobs=\d+\): err=)|^\d;fio-\d",
-    re.MULTILINE,
-)
 
 
 @dataclass(frozen=True)
@@ -227,20 +207,12 @@ def _result_of(source: Source) -> ResultFile | None:
     if content is None:
         return None
     plain = unpack(content)
-    is_page = source.path.suffix.lower() in _PAGES_OF_TOOLS
     if not plain.strip():
         if _RESULT_NAMES.search(source.inside.name):
             raise OutputError("it is empty", hint="see the messages of fio on stderr")
         return None
     text = decode(plain)
-    if not is_page:
-        _refuse_damage(plain, text[:_HEAD_BYTES])
-    if is_binary(plain):
-        return None
-    _refuse_other_tools(text[:_HEAD_BYTES])
-    if is_page:
-        return None
-    results = find_results(text).results
+    results = () if is_binary(plain) else find_results(text).results
     if not results:
         return None
     masked = mask_text(text)
@@ -248,40 +220,9 @@ def _result_of(source: Source) -> ResultFile | None:
     return ResultFile(source, sha256(kept or content).hexdigest(), results, kept)
 
 
-def _refuse_damage(content: bytes, head: str) -> None:
-    """Refuse output of fio with a byte that cannot be part of it: a number may be lost with it."""
-    # UTF-8 without a mark, whatever the first bytes are
-    if _OF_FIO.search(content[:_HEAD_BYTES].decode("latin-1")):
-        position = find_damage(content, encoding="utf-8")
-    elif _OF_FIO.search(head):
-        is_utf_16 = content.startswith((BOM_UTF16_LE, BOM_UTF16_BE))
-        position = find_damage(content, encoding="utf-16" if is_utf_16 else "utf-8")
-    else:
-        return
-    if position is not None:
-        raise OutputError(
-            f"it contains output of fio, but byte {position + 1} is 0x{content[position]:02x},"
-            " which is not text",
-            hint="restore the file; unpack an archive, convert another encoding to UTF-8",
-        )
-
-
-def _refuse_other_tools(head: str) -> None:
-    for tool, pattern in _OTHER_TOOLS.items():
-        if pattern.search(head):
-            raise OutputError(
-                f"this is output of {tool}, which volbench does not read",
-                hint=_WITH_RESULT.get(tool, "measure with fio, or with volbench run"),
-            )
-
-
 def _content(path: Path, *, is_named: bool) -> bytes | None:
-    """Return the content of a file that may contain a result, else None.
-
-    Of pages of tools and binary files it is the head. Other pages count if they are named.
-    """
-    suffix = path.suffix.lower()
-    if suffix in _TEXT_SUFFIXES - _PAGES_OF_TOOLS and not is_named:
+    """Return the content of a file that may contain a result, else None."""
+    if path.suffix.lower() in _TEXT_SUFFIXES and not is_named:
         return None
     try:
         if not path.is_file() or path.stat().st_size > MAX_BYTES:
@@ -289,8 +230,8 @@ def _content(path: Path, *, is_named: bool) -> bytes | None:
         with path.open("rb") as stream:
             head = stream.read(_HEAD_BYTES)
             if is_binary(head) and not is_packed(head):
-                return head
-            return head if suffix in _PAGES_OF_TOOLS else head + stream.read()
+                return None
+            return head + stream.read()
     except OSError as error:
         raise OutputError(f"it cannot be read: {error.strerror}") from error
 

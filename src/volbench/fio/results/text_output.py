@@ -1,17 +1,15 @@
-"""Parser of fio's normal and terse output, which round values and leave out most options.
+"""Parser of fio's normal output, which rounds values and leaves out most options.
 
-Formats: fio HOWTO, "Interpreting the output" and "Terse output", and `show_thread_status_normal`
-and `show_thread_status_terse_all` of stat.c in fio 2.1 to 3.36.
+Format: fio HOWTO, "Interpreting the output", and `show_thread_status_normal` of stat.c in fio 2.1
+to 3.36.
 """
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
-from itertools import pairwise, takewhile
+from itertools import takewhile
 
 from volbench.errors import OutputError
 from volbench.model.results.result import (
@@ -30,20 +28,13 @@ _VERSION = re.compile(r"((?:fio-|(?=2\.0\.))\d+\.\S+)\s*")
 # A job before its start, such as ``seq: (g=1): rw=write, bs=4K-4K/4K-4K/4K-4K, ...``
 _HEADER = re.compile(
     r"^(?P<name>\S.*?): \(g=(?P<group>\d+)\): rw=(?P<rw>[a-z,]+), bs=(?P<bs>.*?),"
-    r"\s*ioengine=(?P<ioengine>[\w:./-]+),\s*iodepth=(?P<iodepth>\d+)(?P<cloned>\s+\.\.\.)?\s*$"
+    r"\s*ioengine=(?P<ioengine>[\w:./-]+),\s*iodepth=(?P<iodepth>\d+)(?:\s+\.\.\.)?\s*$"
 )
-_STARTED = re.compile(r"\S.*?: \(g=\d+\): rw=")
-_MAX_WRAPS = 3  # Lines behind the first of a job that was wrapped at 72 columns or so
 _ENTRY = re.compile(
     r"^(?P<name>\S.*?): \(groupid=(?P<group>\d{1,9}), jobs=(?P<jobs>\d{1,9})\):"
-    r" err=\s*(?P<error>\d{1,9}).*?: pid=(?P<pid>\d+)(?:: (?P<time>.*\S))?"
+    r" err=\s*(?P<error>\d{1,9}).*?: pid=(?P<pid>\d+)"
 )
-# The text of a log before fio's own, such as the time, and one line of an entry in it
-_PREFIXED = re.compile(
-    r"^(?P<prefix>\S.*?) {2,}(?:(?:read|write|trim|mixed)\s*: .*iops=|cpu\s*: usr=)",
-    re.MULTILINE | re.IGNORECASE,
-)
-# The same in a quotation
+# The margin of a quotation
 _INDENTED = re.compile(r"^([ \t>|]+)\S.*?: \(groupid=\d+, jobs=\d+\): err=", re.MULTILINE)
 _MESSAGE = re.compile(r"(?:fio|verify): ")  # of an error, or that fio was stopped
 # Behind the last line of an entry; its lines may have lost their indentation in a quotation
@@ -82,35 +73,28 @@ _MAX_ROUNDING = 0.01
 _NO_FRACTION = re.compile(r"\d+\.0+(?!\d)")
 # A percentile, the middle of fio's bin, over the maximum that is the end of it
 _MAX_OVER_MAX = 1.01
-_DEPTH_CLASSES = (1, 2, 4, 8, 16, 32, 64)
 
-NORMAL, TERSE = "normal", "terse"
-
-_TERSE = re.compile(
-    r"^(?:[345];(?P<version>fio-[^;]+)|2);(?P<name>[^;]*);(\d{1,9});(\d{1,9});\d+;\d+;"
-)
-_V5 = "5"
+_TERSE = re.compile(r"^[345];fio-[^;]+;", re.MULTILINE)
 
 
 def read_text_output(text: str, *, path: str = "") -> list[RunOutput]:
-    """Return the results in normal or terse output, one per process; none in any other text.
+    """Return the results in normal output, one per process; none in any other text.
 
-    Of several reports of one job (``--status-interval``) the last one counts, unless it cannot
-    continue the one before: sums over clients have no process ID. Lines of terse output
-    do not say whether they are of one process, so each is a result of its own.
+    Of several reports of one job (``--status-interval``) the last one counts.
     """
-    text = _without_prefix(text)
     margin = _INDENTED.search(text)
     lines = [line.removeprefix(margin[1] if margin else "") for line in text.splitlines()]
-    outputs = list(_normal_outputs(lines)) or [
-        output
-        for number, line in enumerate(lines, start=1)
-        if (output := _terse_output(line, number=number)) is not None
-    ]
+    outputs = list(_normal_outputs(lines))
     jobs = [job for output in outputs for job in output.jobs]
     if jobs and all(job.damage for job in jobs):
         raise OutputError(
             jobs[0].damage, hint="fio was killed, or the file was edited: measure again", path=path
+        )
+    if not outputs and _TERSE.search(text):
+        raise OutputError(
+            "this is fio's terse output, which volbench does not read",
+            hint="measure again with --output-format=json+",
+            path=path,
         )
     if not outputs and (trace := _TRACES.search(text)):
         line = " ".join(trace[1].split())[:80]
@@ -121,17 +105,6 @@ def read_text_output(text: str, *, path: str = "") -> list[RunOutput]:
             path=path,
         )
     return outputs
-
-
-def _without_prefix(text: str) -> str:
-    """Return the lines of a log without the prefix of another program."""
-    match = _PREFIXED.search(text)
-    if match is None:
-        return text
-    shape = re.sub(r"\d+", r"\\d+", re.escape(match["prefix"]))
-    if not re.search(rf"^{shape}[ ]?[^\s:].*?: \(groupid=\d", text, re.MULTILINE):
-        return text  # it is a line of another program
-    return re.sub(rf"^{shape}[ ]?", "", text, flags=re.MULTILINE)
 
 
 def _scaled(text: str) -> float:
@@ -304,169 +277,71 @@ def _normal_outputs(lines: list[str]) -> Iterator[RunOutput]:
     One begins at a line with fio's version, which follows those of its jobs, or at a report behind
     the totals of another.
     """
-    options: dict[tuple[str, str], dict[str, str]] = {}
-    started: dict[tuple[str, str], dict[str, str]] = {}
+    sections: list[re.Match[str]] = []
+    started: list[re.Match[str]] = []
     version, has_totals, begin = "", False, 0
-    lines = _unwrapped(lines)
-    cloned = {
-        header["name"]
-        for line, following in pairwise(lines)
-        if (header := _HEADER.match(line)) and (header["cloned"] or following == "...")
-    }
     jobs: dict[tuple[str, str], JobResult] = {}
-    ended: dict[tuple[str, str], datetime | None] = {}
     for number, line in enumerate(lines):
         if header := _HEADER.match(line):
-            started[_free_name(header, started), header["group"]] = _header_options(header)
+            started.append(header)
         elif named := _VERSION.fullmatch(line):
             if jobs:
                 yield _output(version, jobs, lines[begin:number])
-            version, jobs, options, started, has_totals = named[1], {}, started, {}, False
+            version, jobs, sections, started, has_totals = named[1], {}, started, [], False
             begin = number
         elif line.startswith("Run status group"):
             has_totals = True
         elif match := _ENTRY.match(line):
             key = match["name"], match["pid"]
-            if jobs and has_totals and key not in jobs and key[0] != SUM_OF_CLIENTS:
+            is_sum = match["name"] == SUM_OF_CLIENTS  # it has no process ID
+            if jobs and (key in jobs if is_sum else has_totals and key not in jobs):
                 yield _output(version, jobs, lines[begin:number])
                 jobs, has_totals, begin = {}, False, number
             body = takewhile(_is_inside, lines[number + 1 :])
-            group = {name: texts for (name, at), texts in options.items() if at == match["group"]}
-            own = _own_options(key, group, earlier=jobs, cloned=cloned)
-            job = _parsed_job(match, body, own, group, number=number + 1)
-            end = _time(match["time"])
-            if key in jobs and not _continues(job, end, jobs[key], ended[key]):
-                yield _output(version, jobs, lines[begin:number])
-                jobs, has_totals, begin = {}, False, number
-            jobs[key], ended[key] = job, end
+            group = [header for header in sections if header["group"] == match["group"]]
+            try:
+                jobs[key] = _parsed_job(match, body, group)
+            except ValueError as error:
+                reason = f"line {number + 1} of fio's normal output, or one below, has {error}"
+                jobs[key] = JobResult(
+                    match["name"], int(match["group"]), error=0, directions=(), damage=reason
+                )
     if jobs:
         yield _output(version, jobs, lines[begin:])
-
-
-def _unwrapped(lines: Sequence[str]) -> list[str]:
-    """Return the lines with each job on one, which mails and pages wrap; the others are empty."""
-    whole = list(lines)
-    for first, line in enumerate(lines):
-        joined = line
-        for last in range(first + 1, min(first + 1 + _MAX_WRAPS, len(lines))):
-            if _HEADER.match(joined) or not _STARTED.match(joined):
-                break
-            joined = joined.rstrip(" \\") + lines[last].strip()
-            if _HEADER.match(joined):
-                whole[first : last + 1] = [*[""] * (last - first), joined]
-    return whole
 
 
 def _output(
     version: str, jobs: Mapping[tuple[str, str], JobResult], lines: Sequence[str]
 ) -> RunOutput:
-    """Return the result of a process; the sums over its clients only where these are missing.
-
-    Args:
-        lines: of the process.
-    """
+    """Return the result of a process; the sums over its clients only where these are missing."""
     own = [job for job in jobs.values() if job.name != SUM_OF_CLIENTS]
     diagnostics = "\n".join(line for line in lines if _MESSAGE.match(line))
-    return RunOutput(version, tuple(own or jobs.values()), diagnostics=diagnostics, form=NORMAL)
-
-
-def _time(text: str | None) -> datetime | None:
-    """Return the time of a report, such as ``Fri Sep  8 07:53:08 2023``; None for any other."""
-    try:
-        return datetime.strptime(text or "", "%a %b %d %H:%M:%S %Y")  # noqa: DTZ007 - of no zone
-    except ValueError:
-        return None
-
-
-def _continues(
-    job: JobResult, end: datetime | None, earlier: JobResult, before: datetime | None
-) -> bool:
-    """Return whether a report may be a longer one of an earlier job of that name and process.
-
-    Args:
-        end: of the report, None if unknown.
-        before: end of the earlier one.
-    """
-    done = {part.direction for part in job.directions}
-    if not {part.direction for part in earlier.directions} <= done:
-        return False
-    longest_s = max((part.runtime_s for part in job.directions), default=0.0)
-    if end is None or before is None or not longest_s:
-        return True
-    return 0 <= (end - before).total_seconds() < longest_s
+    return RunOutput(version, tuple(own or jobs.values()), diagnostics=diagnostics, form="normal")
 
 
 def _is_inside(line: str) -> bool:
     return not (_END.match(line) or _ENTRY.match(line) or _HEADER.match(line))
 
 
-def _damaged_job(name: str, group: str, reason: str) -> JobResult:
-    return JobResult(name, groupid=int(group), error=0, directions=(), damage=reason)
-
-
-def _free_name(header: re.Match[str], started: Mapping[tuple[str, str], Mapping[str, str]]) -> str:
-    """Return the name of a job, with a number behind it if unlike ones of that name precede it."""
-    options, names = _header_options(header), [header["name"]]
-    while started.get((names[-1], header["group"]), options) != options:
-        names.append(f"{header['name']} ({len(names) + 1})")
-    return names[-1]
-
-
-def _own_options(
-    key: tuple[str, str],
-    group: Mapping[str, dict[str, str]],
-    *,
-    earlier: Collection[tuple[str, str]],
-    cloned: Collection[str],
-) -> dict[str, str]:
-    """Return the options of an entry: common options where several sections may be meant.
-
-    Args:
-        key: its name and process.
-        group: options of the sections of its reporting group.
-        earlier: keys of the entries before it, which are in the order of the sections.
-        cloned: names of sections with an unknown number of entries.
-    """
-    named = {name: texts for name, texts in group.items() if name.partition(" (")[0] == key[0]}
-    if len(named) > 1 and key[0] in cloned:
-        return dict(set.intersection(*(set(texts.items()) for texts in named.values())))
-    number = sum(name == key[0] and process != key[1] for name, process in earlier)
-    return [*named.values(), {}][min(number, max(0, len(named) - 1))]
-
-
 def _parsed_job(
-    match: re.Match[str],
-    body: Iterator[str],
-    own: dict[str, str],
-    group: dict[str, dict[str, str]],
-    *,
-    number: int,
+    match: re.Match[str], body: Iterator[str], group: Sequence[re.Match[str]]
 ) -> JobResult:
-    """Return an entry, damaged where a line cannot be read.
+    """Return an entry; its options are what all sections of its name have in common.
 
     Args:
-        own: its options.
-        group: options of the sections of its reporting group, all of them in it if it has several.
-        number: of its first line.
+        group: lines of the sections of its reporting group, all of them in it if it has several.
+
+    Raises:
+        ValueError: a line cannot be read.
     """
-    try:
-        return _sound_job(match, body, own, group)
-    except ValueError as error:
-        reason = f"line {number} of fio's normal output, or one below, has {error}"
-        return _damaged_job(match["name"], match["group"], reason)
-
-
-def _sound_job(
-    match: re.Match[str],
-    body: Iterator[str],
-    options: dict[str, str],
-    group: dict[str, dict[str, str]],
-) -> JobResult:
     entry = _Entry()
-    is_merged = int(match["jobs"]) > 1 and any(each != options for each in group.values())
     entry.read(body)
     if not (entry.blocks or entry.issued or int(match["error"])):
         raise ValueError("no rate and no number of I/Os")
+    named = [_header_options(header) for header in group if header["name"] == match["name"]]
+    options = dict(set.intersection(*(set(each.items()) for each in named))) if named else {}
+    merged = {header["name"]: _header_options(header) for header in group}
+    is_merged = int(match["jobs"]) > 1 and any(each != options for each in merged.values())
     block_bytes = int(options["bs"]) if "bs" in options and not is_merged else None
     several = {"numjobs": match["jobs"], "group_reporting": "1"} if int(match["jobs"]) > 1 else {}
     return JobResult(
@@ -475,7 +350,7 @@ def _sound_job(
         error=int(match["error"]),
         directions=without_sum(entry.directions(block_bytes)),
         options=options | several,
-        merged=group if is_merged else {},
+        merged=merged if is_merged else {},
         depth_shares=entry.depth_shares,
         total_errors=int(entry.values.get("total_errors", 0)),
         cpu_usr=entry.values.get("cpu_usr"),
@@ -492,77 +367,3 @@ def _header_options(match: re.Match[str]) -> dict[str, str]:
     }
     options = {name: match[name] for name in ("rw", "ioengine", "iodepth")}
     return options | ({"bs": str(*sizes)} if len(sizes) == 1 else {})
-
-
-def _terse_output(line: str, *, number: int) -> RunOutput | None:
-    """Return the result in a line of terse output; None for any other line."""
-    match = _TERSE.match(line)
-    if match is None or not (match["version"] or "%=" in line):
-        return None
-    fields = line.strip().split(";")
-    values = iter(fields[5 if match["version"] else 4 :])
-    directions = []
-    try:
-        for direction in _TRANSFERS:
-            first = next(values)
-            if "%" in first:  # the CPU time behind the last direction; versions 2 and 3 lack trims
-                break
-            result = _terse_direction(direction, first, values, version=fields[0])
-            directions += [result] if result.io_bytes else []
-        else:
-            first = next(values)
-        rest = [first, *values]
-        shares = [float(share.rstrip("%")) for share in rest[5 : 5 + len(_DEPTH_CLASSES)]]
-        job = JobResult(
-            name=match["name"],
-            groupid=int(match[3]),
-            error=int(match[4]),
-            directions=without_sum(directions, is_terse=True),
-            cpu_usr=float(rest[0].rstrip("%")),
-            cpu_sys=float(rest[1].rstrip("%")),
-            depth_shares=dict(zip(_DEPTH_CLASSES, shares, strict=True)),
-        )
-    except (StopIteration, ValueError, IndexError):
-        reason = f"line {number} of fio's terse output is not complete"
-        job = _damaged_job(match["name"], match[3], reason)
-    return RunOutput(match["version"] or "", (job,), form=TERSE)
-
-
-def _terse_direction(
-    direction: Direction, kib: str, values: Iterator[str], *, version: str
-) -> DirectionResult:
-    """Return one direction; latencies are in microseconds, and in whole ones but for means."""
-    bandwidth_kib, iops, runtime_ms = [_finite(next(values)) for _ in range(3)]
-    slat, clat = _terse_latency(values), _terse_latency(values)
-    named = [next(values).split("%=") for _ in range(20)]
-    percentiles = {float(name): int(value) / 1e6 for name, value in named if float(name)}
-    lat = _terse_latency(values)
-    for _ in range(5):  # bandwidth of windows
-        next(values)
-    windows = [_finite(next(values)) for _ in range(6)] if version == _V5 else []
-    return DirectionResult(
-        direction=direction,
-        io_bytes=int(kib) * 1024,
-        total_ios=None,
-        runtime_s=runtime_ms / 1000,
-        iops=iops,
-        bw_bytes_per_s=bandwidth_kib * 1024,
-        iops_min=windows[1] if windows else None,
-        iops_max=windows[2] if windows else None,
-        iops_stddev=windows[4] if windows else None,
-        lat=lat,
-        clat=replace(clat, percentiles=percentiles) if clat else None,
-        slat=slat,
-    )
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if not 0 <= value < math.inf:
-        raise ValueError(f"{text} is not a measurement")
-    return value
-
-
-def _terse_latency(values: Iterator[str]) -> Latency | None:
-    low, high, mean, spread = [_finite(next(values)) / 1e6 for _ in range(4)]
-    return Latency(None, low, high, mean, spread) if high or mean else None

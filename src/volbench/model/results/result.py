@@ -62,31 +62,12 @@ class DirectionResult:
     slat: Latency | None = None
 
 
-# Of each direction in terse output, which has whole KiB
-_ROUNDING_BYTES = 1024
-
-
-def without_sum(
-    directions: Iterable[DirectionResult], *, is_terse: bool = False
-) -> tuple[DirectionResult, ...]:
-    """Return directions without their sum, which ``unified_rw_reporting=both`` adds to them.
-
-    Args:
-        is_terse: of terse output, where the sum is in the place of trims. No pattern of fio trims
-            beside reads.
-    """
+def without_sum(directions: Iterable[DirectionResult]) -> tuple[DirectionResult, ...]:
+    """Return directions without their sum, which ``unified_rw_reporting=both`` adds to them."""
     every = tuple(directions)
-    parts = [each for each in every if each.direction in {Direction.READ, Direction.WRITE}]
-    total = sum(part.io_bytes for part in parts)
-    reads = any(part.direction is Direction.READ for part in parts)
-
-    def is_sum(each: DirectionResult) -> bool:
-        if each.direction is Direction.MIXED:
-            return len(every) > 1 and bool(parts)
-        is_near = abs(each.io_bytes - total) <= _ROUNDING_BYTES * len(parts)
-        return is_terse and reads and each.direction is Direction.TRIM and is_near
-
-    return tuple(each for each in every if not is_sum(each))
+    if not any(each.direction in {Direction.READ, Direction.WRITE} for each in every):
+        return every
+    return tuple(each for each in every if each.direction is not Direction.MIXED)
 
 
 @dataclass(frozen=True)
@@ -142,7 +123,7 @@ class RunOutput:
     disputed: frozenset[str] = frozenset()
     diagnostics: str = ""  # text around the JSON, such as notes and errors
     documents: int = 1  # number of JSON documents found; the last one is the result
-    form: str = "json"  # or ``normal`` or ``terse``, in which fio rounds and leaves out options
+    form: str = "json"  # or ``normal``, in which fio rounds and leaves out options
 
     def shared_options(self, job: JobResult) -> dict[str, str]:
         """Return the global options that apply to an entry."""
