@@ -119,7 +119,7 @@ def _result(data: CampaignData) -> dict[str, str]:
 
 def _median_rates(rows: Iterator[Mapping[str, object]]) -> Iterator[str]:
     """Yield the median rate of each workload, direction and volume; of unlike repeats, the ends."""
-    from volbench.analyse.findings.rate_rules import MIN_REPEAT_RATIO
+    from volbench.analyse.frames.design import MIN_REPEAT_RATIO
 
     workloads: dict[tuple[object, ...], list[Mapping[str, object]]] = {}
     for row in rows:

@@ -17,8 +17,9 @@ from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.findings import find
 from volbench.analyse.findings.rate_rules import _declines, _is_small, _is_start_or_end
 from volbench.analyse.frames.run_view import RunView
-from volbench.analyse.time.steady_state import State, judge_steady
+from volbench.analyse.time.steady_state import judge_steady
 from volbench.model.results.finding import Finding, Severity
+from volbench.model.results.steadiness import State
 
 
 def test_a_step_is_reported_with_its_levels() -> None:

@@ -153,3 +153,14 @@ def test_unknown_is_a_value_of_its_own() -> None:
     design = design_of([own_row("a"), own_row("b", volume="unknown")])
     assert design.by_column["volume"].values == ("/dev/sdb", None)
     assert design.by_column["volume"].known == ("/dev/sdb",)
+
+
+def test_what_is_compared_is_a_place_with_a_setting_in_common() -> None:
+    """Volumes that share no workload are not compared; engines are, where nothing else is."""
+    assert design_of([*rows_named(next(iter(NAMINGS)))]).compared == "volume"
+    apart = [own_row("r", volume="/dev/a"), own_row("w", volume="/dev/b", rw="randwrite")]
+    assert design_of(apart).compared == ""
+    engines = [own_row("r", ioengine=engine) for engine in ("libaio", "io_uring")]
+    assert design_of(engines).compared == "ioengine"
+    depths = [own_row("r", iodepth=depth) for depth in (1, 16)]
+    assert design_of(depths, first=("iodepth",)).compared == "iodepth"

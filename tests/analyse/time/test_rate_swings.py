@@ -6,7 +6,8 @@ import pytest
 from tests.analyse.noise import times
 from volbench.analyse.time.change_points import Change
 from volbench.analyse.time.rate_swings import real_jumps, swing_of, without_swing
-from volbench.analyse.time.steady_state import State, judge_steady
+from volbench.analyse.time.steady_state import judge_steady
+from volbench.model.results.steadiness import State
 
 
 def noisy(rates: np.ndarray, share: float = 0.02) -> np.ndarray:

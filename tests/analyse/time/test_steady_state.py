@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from tests.analyse.noise import noisy, times
-from volbench.analyse.time.steady_state import State, judge_steady
+from volbench.analyse.time.steady_state import judge_steady
+from volbench.model.results.steadiness import State
 
 
 def verdicts(ramp: float, *, cv: float, phi: float, samples: int = 3600) -> list[State]:

@@ -27,7 +27,6 @@ from volbench.analyse.time.run_rates import least_level_s, rates_of
 from volbench.analyse.time.steady_state import (
     MAX_DRIFT,
     Snia,
-    State,
     Steadiness,
     judge_last,
     judge_steady,
@@ -39,6 +38,7 @@ from volbench.model.frames.columns import Row
 from volbench.model.profile.profile_model import Phase, Start, Tool
 from volbench.model.profile.profile_settings import Limits
 from volbench.model.results.finding import Cause, Explanation
+from volbench.model.results.steadiness import State
 
 Shape = tuple[int, int]  # Queue depth and block size of a run
 # Periods from which the mean of a run that swings is well known: it is off by one in 500 at most.

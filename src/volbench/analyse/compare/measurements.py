@@ -8,10 +8,10 @@ from collections.abc import Collection, Mapping
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import labels, measured, of_measured
-from volbench.analyse.time.steady_state import State
 from volbench.model.frames.expectation import SYNC, Expectation
 from volbench.model.profile.profile_settings import MIN_ROUNDS
 from volbench.model.results.finding import Severity
+from volbench.model.results.steadiness import State
 
 STEP = ["campaign", "profile", "job", "repeat"]  # Columns that the clients of a repeat share
 

@@ -10,6 +10,7 @@ import pandas as pd
 
 from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.findings.rule import DECLARED, Observation, rule, several
+from volbench.analyse.frames.design import MIN_REPEAT_RATIO
 from volbench.analyse.frames.disturbed import clean_rate_per_s, disturbed
 from volbench.analyse.frames.resample import median, median_step
 from volbench.analyse.frames.run_view import (
@@ -29,7 +30,6 @@ from volbench.analyse.time.steady_state import (
     MAX_SLOPE,
     ROUNDS,
     Determination,
-    State,
     Steadiness,
     Variable,
     determination,
@@ -37,6 +37,7 @@ from volbench.analyse.time.steady_state import (
 )
 from volbench.model.profile.profile_settings import Until
 from volbench.model.results.finding import Cause, Severity
+from volbench.model.results.steadiness import State
 from volbench.units import format_count, format_duration, format_latency, format_percent
 
 # Length from which a drift is judged; chosen on the even seeds of the truth benchmark.
@@ -96,9 +97,6 @@ _MOVES = frozenset(
     }
 )
 _MAX_STALLS = 5
-# Fastest over slowest repeat from which they are not of one workload: on shared volumes, repeats
-# differ by some 20 %. Noticed by: test_steady.py::test_repeats_that_differ_twofold_are_warned_of
-MIN_REPEAT_RATIO = 2.0
 
 
 @rule(

@@ -20,6 +20,9 @@ from volbench.units import format_size, natural_order
 
 Row = Mapping[str, object]
 
+# Fastest over slowest repeat from which they are not of one workload: on shared volumes, repeats
+# differ by some 20 %. Noticed by: test_steady.py::test_repeats_that_differ_twofold_are_warned_of
+MIN_REPEAT_RATIO = 2.0
 NAME = "name"  # Factor of what names of jobs, sections and folders say beside everything else
 # Core of a workload, in the order in which its parts are named
 WORKLOAD = ("rw", "direction", "block_bytes", "iodepth", "numjobs", "rwmixread", "direct")
@@ -30,6 +33,11 @@ _PLACES = ("host", "volume", "client")  # After the arm and the labels
 _PLACE_FACTS = ("scheduler", "filesystem", "machine_type", "csi_driver")
 _OCCASIONS = ("campaign", "fio_version")
 _DEPENDENT = (*_OCCASIONS, *_PLACE_FACTS)  # No factors where all others decide them
+# Factors whose values are compared, the first that varies; labels count as arms
+_COMPARED = (
+    *("campaign", "arm", "volume", "host", "client"),
+    *(*_PLACE_FACTS, "fio_version", "ioengine", NAME),
+)
 _OTHERS = ("ioengine", "size_bytes")  # Further options that are columns of the summary
 # Options that change where a run writes or what it is called, not what it does
 _IGNORED = frozenset({"uri", "port", "hostname", "logname", "allow_mounted_write"})
@@ -112,6 +120,7 @@ class Design:
     constants: Mapping[str, object]  # column to the value that all rows have
     aliases: Mapping[str, str]  # column to the factor that it varies with
     cells: tuple[Cell, ...]  # in the order of their first rows
+    first: tuple[str, ...] = ()  # columns that the caller put before all others
 
     @cached_property
     def by_column(self) -> Mapping[str, Factor]:
@@ -131,6 +140,25 @@ class Design:
     def repeats(self) -> Counter[int]:
         """How many cells have how many repeats."""
         return Counter(len(cell.places) for cell in self.cells)
+
+    @cached_property
+    def compared(self) -> str:
+        """The factor whose values are compared; empty where no two were measured at one setting.
+
+        What the caller put first, else a place or an occasion, else an engine or a name.
+        """
+        ranks = {name: number for number, name in enumerate((*self.first, *_COMPARED))}
+        ranks |= {name: ranks["arm"] for name in self.by_column if name.startswith(LABEL_PREFIX)}
+        ranks |= {name: number for number, name in enumerate(self.first)}
+        known = [name for name, factor in self.by_column.items() if len(factor.known) > 1]
+        for column in sorted({*known} & {*ranks}, key=lambda name: (ranks[name], name)):
+            values: dict[Hashable, set[Hashable]] = {}
+            for key, cell in zip(self.key_without(column), self.cell_of_rows, strict=True):
+                value = self.cells[cell].values[column]
+                values.setdefault(key, set()).update([] if value is None else [_hashable(value)])
+            if any(len(shared) > 1 for shared in values.values()):
+                return column
+        return ""
 
     def factor_of(self, column: str) -> str:
         """Return the factor that a column is or varies with; empty for neither."""
@@ -206,6 +234,7 @@ def design_of(rows: Sequence[Row], *, first: Sequence[str] = ()) -> Design:
             Cell({column: values[column][places[0]] for column in chosen}, tuple(places))
             for places in cells.values()
         ),
+        tuple(first),
     )
 
 

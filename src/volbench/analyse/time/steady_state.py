@@ -15,7 +15,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 
 import numpy as np
 import pandas as pd
@@ -30,6 +29,7 @@ from volbench.analyse.time.change_points import (
     inflation_of,
 )
 from volbench.model.profile.profile_settings import Metric, Rounds, Track
+from volbench.model.results.steadiness import State
 
 # Upper 95 % bound of the drift over the window: as much as SNIA PTS 2.0.2 allows the fitted line.
 # Noticed by: test_steady_state.py::test_a_decline_is_not_steady
@@ -58,16 +58,6 @@ MAX_SLOPE = 0.10
 # Rounds after which the specification ends; a series is cut into at most as many.
 # Noticed by: test_snia.py::test_a_series_is_cut_into_minutes
 MAX_ROUNDS = 25
-
-
-class State(StrEnum):
-    """The verdict."""
-
-    STEADY = "steady"
-    DRIFTING = "drifting"
-    STEPPED = "stepped"
-    NOISY = "noisy"
-    TOO_SHORT = "too-short"
 
 
 @dataclass(frozen=True)

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from volbench.analyse.time.steady_state import State, Steadiness, judge_steady
+from volbench.analyse.time.steady_state import Steadiness, judge_steady
 from volbench.model.campaign.event import Progress
 from volbench.model.profile.profile_settings import Until
+from volbench.model.results.steadiness import State
 
 _PAUSE_S = 1.0  # Seconds between two judgements
 # Share of the window that must be covered: fio prints no status line in its first second or two.

@@ -14,12 +14,12 @@ import pandas as pd
 from volbench.analyse.compare.comparison import Question, compare, headlines
 from volbench.analyse.compare.expected_bounds import Verdict
 from volbench.analyse.compare.repeat_statistics import location_interval
-from volbench.analyse.findings.rate_rules import MIN_REPEAT_RATIO
+from volbench.analyse.frames.design import MIN_REPEAT_RATIO
 from volbench.analyse.frames.job_frames import OPTIONS, measured, plain_rows, with_latencies
-from volbench.analyse.time.steady_state import State
 from volbench.errors import ComparisonError, quoted
 from volbench.model.frames.expectation import SYNC
 from volbench.model.results.finding import Severity
+from volbench.model.results.steadiness import State
 from volbench.present.formatting import Row, flag, number, pattern, printable, text
 from volbench.present.plots.labels import SHORT_NAMES, option_named, option_text, shape
 from volbench.present.tables.expectations_table import expectation_words

@@ -1,0 +1,130 @@
+"""Results of the cells of a design: medians of repeats, in numbers and words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import median
+
+from volbench.analyse.frames.design import MIN_REPEAT_RATIO, Cell, Design, Row, asked_rate
+from volbench.present.formatting import latency, number, text
+from volbench.units import format_count, format_latency, format_rate
+
+# Columns that `answer_of` adds: the last level of a rate that changed, and syncs of buffered writes
+END_IOPS, SYNC_P99, SYNC_CALLS = "_end_iops", "_sync_p99_s", "_sync_calls"
+_ASKED_SHARE = 0.95  # Of an asked rate, below which a run fell short. Noticed by: test_answer.py
+
+
+@dataclass(frozen=True)
+class CellResult:
+    """What was measured in a cell; numbers are NaN if they are not known."""
+
+    cell: Cell
+    rows: tuple[Row, ...]  # of its repeats
+    iops: float  # median, like the others
+    bw_bytes_per_s: float
+    p99_s: float
+    rates: tuple[float, ...]  # of each repeat: IOPS, or bandwidth where no IOPS are known
+
+    @property
+    def row(self) -> Row:
+        """The row of the first repeat."""
+        return self.rows[0]
+
+    @property
+    def rate(self) -> float:
+        """Median of the rates."""
+        return median(self.rates) if self.rates else math.nan
+
+    @property
+    def asked(self) -> str:
+        """What fio was told to keep, such as ``rate_iops=3000``; empty for nothing."""
+        return asked_rate(self.row)
+
+    @property
+    def rate_words(self) -> str:
+        """The rate with its unit."""
+        return self._shown(self.rate)
+
+    @property
+    def range_words(self) -> str:
+        """The lowest to the highest repeat; empty for a single run."""
+        if len(self.rates) < 2:
+            return ""
+        shown = format_rate if math.isnan(self.iops) else format_count
+        return " to ".join(dict.fromkeys(map(shown, (min(self.rates), max(self.rates)))))
+
+    @property
+    def full_words(self) -> str:
+        """Rate, bandwidth and p99, with what a median hides."""
+        ends = _known(number(row, END_IOPS) for row in self.rows)
+        changed = (
+            f"; the rate changed, at the end it was {self._shown(median(ends))}" if ends else ""
+        )
+        if self.rates and max(self.rates) >= MIN_REPEAT_RATIO * min(self.rates) > 0:
+            low, high = min(self.rates), max(self.rates)
+            return (
+                f"{self.range_words} IOPS in {len(self.rates)} repeats{changed}. They differ by a"
+                f" factor of {high / low:.2g}: one rate would mislead. Look at the repeats over"
+                " time, remove the cause, and measure again"
+            )
+        average = " on average" if ends else ""
+        several = f" (median of {len(self.rates)}, {self.range_words})" if self.range_words else ""
+        first = [f"{self.rate_words}{average}{several}{changed}"] if self.rates else []
+        return ", ".join([*first, *self.more_words])
+
+    @property
+    def more_words(self) -> list[str]:
+        """Bandwidth and p99, as far as they are known."""
+        words = []
+        if not math.isnan(self.iops) and not math.isnan(self.bw_bytes_per_s):
+            words.append(format_rate(self.bw_bytes_per_s))
+        syncs = _known(number(row, SYNC_P99) for row in self.rows)
+        if syncs:
+            words.append(f"{text(self.row, SYNC_CALLS)} p99 {format_latency(median(syncs))}")
+        elif not math.isnan(self.p99_s):
+            words.append(f"p99 {format_latency(self.p99_s)}")
+        return words
+
+    @property
+    def asked_words(self) -> str:
+        """The rate, and whether it is the one that fio was told to keep."""
+        told, jobs = self.row.get("rate_iops"), number(self.row, "numjobs")
+        wanted = float(str(told)) if str(told).isdecimal() else math.nan
+        wanted *= 1.0 if math.isnan(jobs) else jobs
+        how = "less than asked" if self.iops < _ASKED_SHARE * wanted else "as asked"
+        return ", ".join([self.rate_words, f"{how} ({self.asked})", *self.more_words[-1:]])
+
+    def _shown(self, rate: float) -> str:
+        return format_rate(rate) if math.isnan(self.iops) else f"{format_count(rate)} IOPS"
+
+
+def cell_results(design: Design) -> list[CellResult]:
+    """Return what was measured in each cell of a design."""
+    return [
+        cell_result(cell, tuple(design.rows[place] for place in cell.places))
+        for cell in design.cells
+    ]
+
+
+def cell_result(cell: Cell, rows: tuple[Row, ...]) -> CellResult:
+    """Return what was measured in a cell.
+
+    A percentile of some of the repeats does not belong beside the rate of all.
+    """
+    iops = _known(number(row, "iops") for row in rows)
+    bandwidth = _known(number(row, "bw_bytes_per_s") for row in rows)
+    tails = _known(latency(row, "p99").seconds for row in rows)
+    return CellResult(
+        cell,
+        rows,
+        median(iops) if iops else math.nan,
+        median(bandwidth) if bandwidth else math.nan,
+        median(tails) if len(tails) == len(rows) else math.nan,
+        tuple(iops or bandwidth),
+    )
+
+
+def _known(values: Iterable[float]) -> list[float]:
+    return [value for value in values if not math.isnan(value)]

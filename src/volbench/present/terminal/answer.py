@@ -1,0 +1,521 @@
+"""Answer of an experiment in a few sentences, the same in tables, charts and reports.
+
+The first sentence says what was measured. The others compare the values of one factor over all
+settings that they share, or say what a single volume does.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from statistics import median
+from typing import Protocol
+
+from volbench.analyse.frames.design import ASKED, NAME, Design, Factor, Row, design_of
+from volbench.model.results.steadiness import State
+from volbench.present.cell_results import (
+    END_IOPS,
+    SYNC_CALLS,
+    SYNC_P99,
+    CellResult,
+    cell_results,
+)
+from volbench.present.factor_words import (
+    cell_words,
+    factor_words,
+    listed,
+    numeral,
+    short_values,
+    value_text,
+    value_words,
+)
+from volbench.present.formatting import latency, number, pattern, text
+from volbench.present.tables.findings_table import invalid_runs
+from volbench.units import (
+    counted_noun,
+    format_count,
+    format_latency,
+    format_percent,
+    format_rate,
+)
+
+MAX_NAMED = 4  # Values that a sentence names and compares in pairs
+_MAX_CELLS = 3  # Workloads or sweeps with a sentence each
+_MAX_ASKED = 3  # Results at an asked rate that are named
+_MAX_RANKINGS = 2  # Patterns with a ranking
+_MIN_SWEEP = 3  # Two settings are a pair. Noticed by: test_answer.py
+# Share by which single runs differ before one is called faster: repeats of a minute agree to some
+# 3 %. Noticed by: test_answer.py
+_MIN_GAIN = 1.05
+_NEAR = 0.9  # Share of the highest rate behind a knee. Noticed by: test_answer.py
+_PLATEAU = 0.93  # Share of the highest rate from which a curve is flat. Noticed by: test_answer.py
+_SAME_LIMIT = 1.3  # Ratio of plateaus up to which one limit explains them. Noticed by: the same
+_WIDE = 2.0  # Ratio of gains from which they depend on the setting. Noticed by: test_answer.py
+_LESS_WIDE = 0.6  # Share of that range which is left where a factor explains it
+_TWO_SIDES = 2.0  # Added to the range of gains of which some are losses
+
+
+class Results(Protocol):
+    """Campaigns whose results can be read as rows."""
+
+    def rows(self, name: str) -> list[dict[str, object]]:
+        """Return the rows of a frame."""
+
+    def results(self) -> list[dict[str, object]]:
+        """Return finished measured results with the options of fio."""
+
+
+def answer_of(results: Results) -> list[str]:
+    """Return what was measured and what follows, for people; invalid results are counted alone."""
+    rows = results.results()
+    invalid = {*invalid_runs(results.rows("findings"))}
+    valid = [row for row in rows if row["run"] not in invalid]
+    left_out = {str(row["run"]) for row in rows} & invalid
+    return answer(design_of(_judged(results, valid)), invalid=len(left_out))
+
+
+def answer(design: Design, *, invalid: int = 0) -> list[str]:
+    """Return what was measured and what follows, in two to four lines.
+
+    Args:
+        design: of valid results.
+        invalid: results that were left out.
+    """
+    lines = [f"{subject(design)}.", *_findings(design)] if design.rows else []
+    return [*lines, *([f"Left out: {counted_noun(invalid, 'invalid result')}."] if invalid else [])]
+
+
+def subject(design: Design) -> str:
+    """Return what was measured: places or what is compared, number of workloads, and repeats."""
+    compared = design.compared
+    settings = len(set(design.key_without(compared))) if compared else len(design.cells)
+    counts = sorted(design.repeats)
+    ends = " to ".join(numeral(count) for count in dict.fromkeys((counts[0], counts[-1])))
+    runs = "one run" if counts == [1] else f"{ends} repeats"
+    each = " each" if len(design.cells) > 1 else ""
+    words = f"{counted_noun(settings, 'workload')}, {runs}{each}"
+    names = _compared_names(design)
+    volumes = design.by_column.get("volume")
+    if not compared and volumes and len(volumes.known) > 1:
+        words += ", none on two of the volumes"
+    return f"{names}: {words}" if names else words
+
+
+def _judged(results: Results, rows: Sequence[Row]) -> list[Row]:
+    """Return rows with the last level of rates that changed, and syncs of buffered writes."""
+    levels = {
+        (row["run"], row["direction"]): row["level_iops"]
+        for row in results.rows("verdicts")
+        if row["verdict"] in {State.STEPPED.value, State.DRIFTING.value}
+    }
+    syncs = {
+        (row["run"], row["group"]): row
+        for row in results.rows("summary")
+        if row["direction"] == "sync"
+    }
+    judged: list[Row] = []
+    for row in rows:
+        added: dict[str, object] = {END_IOPS: levels.get((row["run"], row["direction"]))}
+        sync = syncs.get((row["run"], row["group"]))
+        if sync is not None and row.get("direct") is False and row["direction"] == "write":
+            added[SYNC_P99] = latency(sync, "p99").seconds
+            added[SYNC_CALLS] = text(sync, "sync_calls") or "sync"
+        judged.append({**row, **added})
+    return judged
+
+
+def _compared_names(design: Design) -> str:
+    """Return what is compared, or the places that were measured; empty if they are unknown."""
+    factor = design.by_column.get(design.compared)
+    for column in ("volume", "host") if factor is None else ():
+        if value := design.constants.get(column):
+            return value_text(column, value)
+        factor = factor or design.by_column.get(column)
+    if factor is None:
+        return ""
+    if len(factor.known) > MAX_NAMED:
+        return f"{len(factor.known)} {factor_words(factor.column)}s"
+    short = short_values(factor.column, factor.known)
+    return listed([short[value] for value in factor.known])
+
+
+def _findings(design: Design) -> Iterator[str]:
+    results = cell_results(design)
+    free = [result for result in results if not result.asked and result.rate > 0]
+    compared = design.by_column.get(design.compared)
+    if compared is None:
+        yield from _of_one(design, free)
+    elif len(compared.known) <= MAX_NAMED:
+        yield from _of_few(design, compared, free)
+    elif compared.column == "campaign":
+        yield from _over_time(design, compared, free)
+    else:
+        yield from _of_many(design, compared, free)
+    yield from _asked(design, [result for result in results if result.asked])
+
+
+def _asked(design: Design, results: Sequence[CellResult]) -> Iterator[str]:
+    """Yield each result at a rate that fio was told to keep: it ranks nowhere."""
+    compared = design.by_column.get(design.compared)
+    short = short_values(compared.column, compared.values) if compared else {}
+    for result in results[:_MAX_ASKED]:
+        name = short[result.cell.values[compared.column]] if compared else ""
+        if not name or len(results) > 1:
+            words = cell_words(design, result.cell, without=(design.compared, *ASKED))
+            name = ", ".join(filter(None, [name, words]))
+        yield f"{name}: {result.asked_words}."
+    if len(results) > _MAX_ASKED:
+        yield f"{counted_noun(len(results) - _MAX_ASKED, 'more result')} at an asked rate."
+
+
+def _by_value(
+    design: Design, compared: Factor, results: Sequence[CellResult]
+) -> dict[object, dict[Hashable, CellResult]]:
+    """Return value to setting to result, without unknown values."""
+    keys = design.key_without(compared.column)
+    by_value: dict[object, dict[Hashable, CellResult]] = {}
+    for result in results:
+        value = result.cell.values[compared.column]
+        if value is not None:
+            by_value.setdefault(value, {})[keys[result.cell.places[0]]] = result
+    return {value: by_value[value] for value in compared.known if value in by_value}
+
+
+# A few values, compared in pairs
+
+
+@dataclass(frozen=True)
+class _Gain:
+    """The rate of one value over that of another at one setting."""
+
+    values: Mapping[str, object]  # of the factors
+    ratio: float
+    is_clear: bool
+
+    @property
+    def side(self) -> int:
+        """1 for a gain, -1 for a loss, 0 for neither."""
+        return 0 if not self.is_clear else 1 if self.ratio > 1 else -1
+
+
+def _of_few(design: Design, compared: Factor, results: Sequence[CellResult]) -> Iterator[str]:
+    by_value = _by_value(design, compared, results)
+    short = short_values(compared.column, compared.values)
+    if len(by_value) < 2:
+        yield from _of_one(design, results)
+        return
+    first, *others = sorted(by_value, key=lambda value: -_standing(by_value, value))
+    pairs = {other: _gains(by_value[first], by_value[other]) for other in others}
+    pairs = {other: gains for other, gains in pairs.items() if gains}
+    even = [
+        other
+        for other, gains in pairs.items()
+        if {gain.side for gain in gains} == {1} and not _split(design, gains)
+    ]
+    if even:
+        words = [f"{_times(pairs[other])} as fast as {short[other]}" for other in even]
+        shared = {len(pairs[other]) for other in even}
+        yield f"{short[first]} is {listed(words)}{_where_words(design, max(shared))}."
+    for other in (other for other in pairs if other not in even):
+        parts = _split(design, pairs[other]) or [("", pairs[other])]
+        words = [_gain_words(short[first], short[other], gains, where) for where, gains in parts]
+        yield f"{'; '.join(words)}."
+    yield from filter(None, [_limits_sentence(design, by_value, short)])
+
+
+def _where_words(design: Design, shared: int) -> str:
+    """Return at how many of its settings values were compared; empty where there is one."""
+    settings = len(set(design.key_without(design.compared)))
+    if settings == 1:
+        return ""
+    if shared == settings:
+        return ", at every setting"
+    return f", at the {numeral(shared)} of {settings} settings that they share"
+
+
+def _standing(by_value: Mapping[object, Mapping[Hashable, CellResult]], value: object) -> float:
+    """Return how a value stands against the others: the mean logarithm of its gains."""
+    gains = [
+        math.log(gain.ratio)
+        for other in by_value
+        for gain in _gains(by_value[value], by_value[other])
+    ]
+    return sum(gains) / len(gains)
+
+
+def _gains(
+    first: Mapping[Hashable, CellResult], other: Mapping[Hashable, CellResult]
+) -> list[_Gain]:
+    return [_gain(first[key], other[key]) for key in first if key in other]
+
+
+def _gain(first: CellResult, other: CellResult) -> _Gain:
+    """Return the median ratio over all pairs of repeats, as `volbench compare` does."""
+    ratio = math.exp(median(math.log(a / b) for a in first.rates for b in other.rates))
+    low, high = sorted((first, other), key=lambda result: result.rate)
+    if len(low.rates) > 1 and len(high.rates) > 1:
+        is_clear = max(low.rates) < min(high.rates)
+    else:
+        is_clear = not 1 / _MIN_GAIN < ratio < _MIN_GAIN
+    return _Gain(first.cell.values, ratio, is_clear)
+
+
+def _split(design: Design, gains: Sequence[_Gain]) -> list[tuple[str, list[_Gain]]]:
+    """Return gains in two parts, by the factor that they depend on; none where they are alike."""
+    whole = _disorder(gains)
+    if whole < math.log(_WIDE):
+        return []
+    best: list[tuple[str, list[_Gain]]] = []
+    least = _LESS_WIDE * whole
+    for factor in design.factors:
+        if factor.column in {design.compared, NAME}:
+            continue
+        for parts in _parts(factor, gains):
+            disorder = max(_disorder(part) for _, part in parts)
+            if disorder < least:
+                best, least = parts, disorder
+    return best
+
+
+def _disorder(gains: Sequence[_Gain]) -> float:
+    """Return the logarithm of the range of gains, more where some are losses."""
+    logarithms = [math.log(gain.ratio) for gain in gains]
+    is_mixed = len({gain.side for gain in gains}) > 1
+    return max(logarithms) - min(logarithms) + _TWO_SIDES * is_mixed
+
+
+def _parts(factor: Factor, gains: Sequence[_Gain]) -> Iterator[list[tuple[str, list[_Gain]]]]:
+    """Yield gains in two parts: up to a value and from the next on, or by two categories."""
+    column = factor.column
+    values = [value for value in factor.known if any(g.values[column] == value for g in gains)]
+    if len(values) > 2 and not factor.is_ordered:
+        return
+    for place in range(1, len(values)):
+        lower, upper = values[:place], values[place:]
+        below, above = value_words(column, lower[-1]), value_words(column, upper[0])
+        if factor.is_ordered:
+            below = f"at {below}" if len(lower) == 1 else f"up to {below}"
+            above = f"at {above}" if len(upper) == 1 else f"from {above} on"
+        else:
+            below, above = f"for {below}", f"for {above}"
+        yield [
+            (below, [gain for gain in gains if gain.values[column] in lower]),
+            (above, [gain for gain in gains if gain.values[column] in upper]),
+        ]
+
+
+def _gain_words(name: str, other: str, gains: Sequence[_Gain], where: str) -> str:
+    """Return what a value gains over another at some settings."""
+    there = f" {where}" if where else ""
+    sides = {gain.side for gain in gains}
+    if sides == {0}:
+        return f"{name} and {other} do not differ clearly{there} ({_times(gains)})"
+    if sides == {-1}:
+        inverse = [_Gain(gain.values, 1 / gain.ratio, gain.is_clear) for gain in gains]
+        return f"{other} is {_times(inverse)} as fast as {name}{there}"
+    words = f"{name} is {_times(gains)} as fast as {other}{there}"
+    if sides == {1}:
+        return words
+    counts = {"faster": 0, "slower": 0}
+    counts["faster"] = sum(gain.side == 1 for gain in gains)
+    counts["slower"] = sum(gain.side == -1 for gain in gains)
+    clear = [f"{verb} at {count}" for verb, count in counts.items() if count]
+    return f"{words}, clearly {' and '.join(clear)} of {len(gains)} settings"
+
+
+def _times(gains: Sequence[_Gain]) -> str:
+    """Return ratios as ``8.2 to 10 times``."""
+    ratios = [gain.ratio for gain in gains]
+    ends = dict.fromkeys(_ratio_text(ratio) for ratio in (min(ratios), max(ratios)))
+    return f"{' to '.join(ends)} times"
+
+
+def _ratio_text(ratio: float) -> str:
+    if ratio >= 9.95:
+        return f"{float(f'{ratio:.2g}'):,.0f}"
+    return f"{ratio:.2f}" if 0.5 <= ratio < 1.995 else f"{ratio:.2g}"
+
+
+# Limits: what a rate does not exceed however deep the queue is
+
+
+@dataclass(frozen=True)
+class _Plateau:
+    """The level of a curve that no longer rises."""
+
+    since: float  # value of the option
+    block: object
+    iops: float
+    bw_bytes_per_s: float
+
+
+def _limits_sentence(
+    design: Design,
+    by_value: Mapping[object, Mapping[Hashable, CellResult]],
+    short: Mapping[object, str],
+) -> str:
+    """Return the limits of each value; empty where rates rise to the end."""
+    options = (design.by_column.get(name) for name in ("iodepth", "numjobs"))
+    swept = next((each.column for each in options if each and len(each.known) >= _MIN_SWEEP), "")
+    curve = {design.compared, swept, "rw", "direction", "block_bytes"}
+    if not swept or {*design.by_column} - curve:
+        return ""
+    limits = {
+        value: _limit_words(design, swept, [*results.values()])
+        for value, results in by_value.items()
+    }
+    return " ".join(f"{short[value]}: {words}." for value, words in limits.items() if words)
+
+
+def _limit_words(design: Design, option: str, results: Sequence[CellResult]) -> str:
+    """Return limits of IOPS and of bandwidth; empty unless most curves are flat at their end."""
+    keys = design.key_without(option)
+    curves: dict[Hashable, list[CellResult]] = {}
+    for result in results:
+        if result.row.get(option) is not None and not math.isnan(result.iops):
+            curves.setdefault(keys[result.cell.places[0]], []).append(result)
+    found = [_plateau(option, curve) for curve in curves.values() if len(curve) >= _MIN_SWEEP]
+    flat = [plateau for plateau in found if plateau is not None]
+    if 2 * len(flat) <= len(found):
+        return ""
+    most = max(plateau.iops for plateau in flat)
+    fast = [plateau for plateau in flat if plateau.iops * _SAME_LIMIT >= most]
+    since = value_words(option, max(plateau.since for plateau in flat))
+    words = f"{_span_text([plateau.iops for plateau in fast], format_count)} IOPS from {since} on"
+    wide = [plateau for plateau in flat if plateau not in fast]
+    rates = [plateau.bw_bytes_per_s for plateau in wide]
+    if wide and max(rates) <= _SAME_LIMIT * min(rates):
+        blocks = sorted({number({"": plateau.block}, "") for plateau in wide})
+        sizes = listed([value_text("block_bytes", size) for size in blocks])
+        words += f", {_span_text(rates, format_rate)} at {sizes}"
+    return words
+
+
+def _plateau(option: str, curve: Sequence[CellResult]) -> _Plateau | None:
+    """Return the level of the end of a curve; None where it rises to the end."""
+    points = sorted(curve, key=lambda result: number(result.row, option), reverse=True)
+    best = max(point.iops for point in points)
+    flat = [*takewhile(lambda point: point.iops >= _PLATEAU * best, points)]
+    if len(flat) < 2:
+        return None
+    return _Plateau(
+        number(flat[-1].row, option),
+        flat[0].row.get("block_bytes"),
+        median(point.iops for point in flat),
+        median(point.bw_bytes_per_s for point in flat),
+    )
+
+
+def _span_text(values: Sequence[float], shown: Callable[[float], str]) -> str:
+    """Return the lowest to the highest value, with a common unit once."""
+    low, high = (shown(value) for value in (min(values), max(values)))
+    if low == high:
+        return low
+    unit = high.partition(" ")[2]
+    return f"{low.removesuffix(f' {unit}') if unit else low} to {high}"
+
+
+# Many values: a ranking, or a course over time
+
+
+def _of_many(design: Design, compared: Factor, results: Sequence[CellResult]) -> Iterator[str]:
+    """Yield the ranking of each pattern at the setting that most values share."""
+    at: dict[Hashable, list[tuple[object, CellResult]]] = {}
+    for value, of_value in _by_value(design, compared, results).items():
+        for key, result in of_value.items():
+            at.setdefault(key, []).append((value, result))
+    short = short_values(compared.column, compared.values)
+    patterns: set[str] = set()
+    for there in sorted(at.values(), key=lambda there: -len(there)):
+        kind = pattern(there[0][1].row)
+        if kind in patterns or len(patterns) == _MAX_RANKINGS or len(there) < 2:
+            continue
+        patterns.add(kind)
+        (first, fastest), *_, (last, slowest) = sorted(there, key=lambda pair: -pair[1].rate)
+        middle = format_count(median(result.rate for _, result in there))
+        where = cell_words(design, fastest.cell, without=(compared.column,))
+        yield (
+            f"{where}, measured on {len(there)}: {short[first]} is the fastest"
+            f" ({fastest.rate_words}), the median is {middle}, {short[last]} the slowest"
+            f" ({slowest.rate_words})."
+        )
+
+
+def _over_time(design: Design, compared: Factor, results: Sequence[CellResult]) -> Iterator[str]:
+    """Yield the rates of the last campaign against those before."""
+    by_value = _by_value(design, compared, results)
+    last = compared.known[-1]
+    earlier = [of_value for value, of_value in by_value.items() if value != last]
+    gains = []
+    for key, result in by_value.get(last, {}).items():
+        before = [of_value[key].rate for of_value in earlier if key in of_value]
+        if before:
+            gain = _Gain(result.cell.values, result.rate / median(before), is_clear=True)
+            gains.append((gain, result))
+    if not gains:
+        return
+    _, lowest = min(gains, key=lambda pair: pair[0].ratio)
+    where = cell_words(design, lowest.cell, without=(compared.column,))
+    yield (
+        f"{value_text(compared.column, last)}, the last of them, is"
+        f" {_times([gain for gain, _ in gains])} as fast as the median of the"
+        f" {len(compared.known) - 1} before{f', least for {where}' if len(gains) > 1 else ''}."
+    )
+
+
+# Nothing to compare
+
+
+def _of_one(design: Design, results: Sequence[CellResult]) -> Iterator[str]:
+    """Yield each workload or sweep; of many their extremes."""
+    if not results:
+        return
+    swept = {"iodepth", "numjobs", "block_bytes"} & {*design.by_column}
+    keys = design.key_without(*swept)
+    sweeps: dict[Hashable, list[CellResult]] = {}
+    for result in results:
+        sweeps.setdefault(keys[result.cell.places[0]], []).append(result)
+    if len(results) < _MIN_SWEEP or len(sweeps) == len(results) <= _MAX_CELLS:
+        for result in results:
+            yield f"{cell_words(design, result.cell)}: {result.full_words}."
+    elif len(sweeps) <= _MAX_CELLS:
+        for sweep in sweeps.values():
+            yield _sweep_sentence(design, sweep)
+    else:
+        fastest = max(results, key=lambda result: result.rate)
+        widest = max(results, key=lambda result: result.bw_bytes_per_s)
+        yield f"Most IOPS: {fastest.full_words} ({cell_words(design, fastest.cell)})."
+        if widest is not fastest:
+            yield f"Most bandwidth: {widest.full_words} ({cell_words(design, widest.cell)})."
+
+
+def _sweep_sentence(design: Design, sweep: Sequence[CellResult]) -> str:
+    """Return the range of a sweep, its highest rates, and the smallest setting that comes close."""
+    options = [
+        name
+        for name in ("block_bytes", "iodepth", "numjobs")
+        if len({result.row.get(name) for result in sweep}) > 1
+    ]
+    if not options:
+        return f"{cell_words(design, sweep[0].cell)}: {sweep[0].full_words}."
+
+    def setting(result: CellResult) -> str:
+        return " and ".join(value_words(name, result.row.get(name)) for name in options)
+
+    ordered = sorted(sweep, key=lambda result: [number(result.row, name) for name in options])
+    best = max(ordered, key=lambda result: result.rate)
+    worst = min(ordered, key=lambda result: result.rate)
+    widest = max(ordered, key=lambda result: result.bw_bytes_per_s)
+    sentence = (
+        f"{cell_words(design, best.cell, without=options)}: {worst.rate_words} at"
+        f" {setting(worst)} to {best.rate_words} at {setting(best)} ({', '.join(best.more_words)})"
+    )
+    if widest is not best and "block_bytes" in options:
+        sentence += f"; {format_rate(widest.bw_bytes_per_s)} at {setting(widest)}"
+    near = next(result for result in ordered if result.rate >= _NEAR * best.rate)
+    if near is not best and "block_bytes" not in options:
+        share = format_percent(near.rate / best.rate)
+        sentence += f"; {setting(near)} reaches {share} of that at p99 {format_latency(near.p99_s)}"
+    return f"{sentence}."

@@ -1,0 +1,149 @@
+"""Answer of an experiment: true of one result, of a sweep, of few and of many volumes."""
+
+from collections.abc import Callable, Iterator
+from itertools import product
+
+import pytest
+
+from volbench.analyse.frames.design import design_of
+from volbench.present.terminal.answer import answer
+
+LATENCY_S = {"local": 90e-6, "premium": 900e-6, "standard": 1500e-6}
+LIMIT_IOPS = {"local": 40_000.0, "premium": 5_000.0, "standard": 2_000.0}
+
+
+def row(*, iops: float, repeat: int = 1, **values: object) -> dict[str, object]:
+    """Return a result of a read of 4k at queue depth 1 on a volume of its own campaign."""
+    bs = int(str(values.get("block_bytes", 4096)))
+    known: dict[str, object] = {"rw": "randread", "direction": "read", "block_bytes": bs}
+    known |= {"iodepth": 1, "numjobs": 1, "campaign": "c", "job": "j", "group": "j"}
+    known |= {"volume": "/dev/sdb", "import_folder": "f", "run": f"{repeat}"}
+    rates = {"iops": iops, "bw_bytes_per_s": iops * bs, "lat_p99_s": 1e-3}
+    return {**known, **rates, **values}
+
+
+def sweep_of(rate: Callable[[str, int], float], *volumes: str) -> Iterator[dict[str, object]]:
+    """Yield three repeats of each volume at four queue depths, 2 % apart."""
+    for volume, depth, repeat in product(volumes, (1, 4, 16, 64), (-1, 0, 1)):
+        iops = rate(volume, depth) * (1 + 0.02 * repeat)
+        yield row(iops=iops, repeat=repeat, volume=f"/dev/{volume}", iodepth=depth)
+
+
+def limited(volume: str, depth: int) -> float:
+    """Return the rate of a volume with a latency and a limit."""
+    return min(depth / LATENCY_S[volume], LIMIT_IOPS[volume])
+
+
+def answered(*rows: dict[str, object]) -> list[str]:
+    """Return the answer of results."""
+    return answer(design_of(rows))
+
+
+def test_the_fastest_is_compared_with_the_others_at_every_setting() -> None:
+    """Three volumes with limits: ratios over all settings, and where the rates stay."""
+    first, gains, limits = answered(*sweep_of(limited, *LATENCY_S))
+    assert first == "local, premium and standard: 4 workloads, three repeats each."
+    assert gains == (
+        "local is 8 to 10 times as fast as premium and 17 to 20 times as fast as standard, at"
+        " every setting."
+    )
+    assert "premium: 5k IOPS from queue depth 16 on." in limits
+    assert "standard: 2k IOPS from queue depth 4 on." in limits
+
+
+def test_a_gain_that_depends_on_the_queue_depth_is_told_by_it() -> None:
+    """Alike up to a depth, five times as fast beyond: one range would mislead."""
+    rows = sweep_of(lambda volume, n: n * 1000.0 if volume == "a" else min(n, 4) * 1000.0, "a", "b")
+    line = answered(*rows)[1]
+    assert line.startswith("a and b do not differ clearly up to queue depth 4 (1.00 times)")
+    assert "; a is 4 to 16 times as fast as b from queue depth 16 on." in line
+
+
+def test_repeats_that_overlap_are_no_gain() -> None:
+    """A gain of 1 % between repeats that differ by 4 % is none."""
+    _, line, *_ = answered(*sweep_of(lambda volume, _: 1010 if volume == "b" else 1000, "a", "b"))
+    assert line == "b and a do not differ clearly (1.01 times)."
+
+
+def test_a_result_at_an_asked_rate_ranks_nowhere() -> None:
+    """A volume that fio held back is not slower; one that fell short of its rate says so."""
+    held = row(iops=3000.0, volume="/dev/b", rate_iops="3000")
+    lines = answered(row(iops=16_500.0, volume="/dev/a"), held)
+    assert "as fast" not in " ".join(lines)
+    assert lines[-1] == "b: 3k IOPS, as asked (rate_iops=3000), p99 1 ms."
+    short = answered(row(iops=16_500.0, volume="/dev/a"), {**held, "iops": 2000.0})
+    assert "b: 2k IOPS, less than asked (rate_iops=3000)" in short[-1]
+
+
+def test_a_volume_without_a_name_is_no_further_volume() -> None:
+    """Text output does not name its volume: it is neither counted nor compared."""
+    rows = [
+        row(iops=1000.0 * n, volume=volume) for n, volume in enumerate(("a", "b", "unknown"), 1)
+    ]
+    lines = answered(*rows)
+    assert lines[0].startswith("a and b: ")
+    assert lines[1] == "b is 2 times as fast as a."
+
+
+def test_many_volumes_are_ranked_at_the_setting_that_most_share() -> None:
+    """Of nine volumes the fastest, the median and the slowest, and of how many."""
+    rows = [row(iops=1000.0 * n, volume=f"/dev/v{n}") for n in range(1, 10)]
+    rows.append(row(iops=1e6, volume="/dev/v1", iodepth=32))
+    first, ranking = answered(*rows)
+    assert first == "9 volumes: 2 workloads, one run each."
+    assert ranking == (
+        "randread 4k, queue depth 1, measured on 9: v9 is the fastest (9k IOPS), the median is 5k,"
+        " v1 the slowest (1k IOPS)."
+    )
+
+
+def test_campaigns_over_time_end_with_the_last_against_those_before() -> None:
+    """Six equal campaigns, and a seventh that lost a third."""
+    rates = [1000.0] * 6 + [670.0]
+    rows = [
+        row(iops=iops, campaign=f"night-{n}", started_utc=f"2026-11-{n:02}T00:00:00Z")
+        for n, iops in enumerate(rates, 1)
+    ]
+    first, course = answered(*rows)
+    assert first == "7 campaigns: 1 workload, one run each."
+    assert course.startswith("night-7, the last of them, is 0.67 times as fast as the median of")
+
+
+def test_one_result_is_told_in_full() -> None:
+    """Nothing varies: the rate, the bandwidth and the p99."""
+    assert answered(row(iops=44_400.0)) == [
+        "/dev/sdb: 1 workload, one run.",
+        "randread 4k, queue depth 1: 44.4k IOPS, 182 MB/s, p99 1 ms.",
+    ]
+
+
+def test_a_sweep_has_one_sentence_with_its_knee() -> None:
+    """The range, the best setting, and the smallest one that comes within a tenth of it."""
+    rates = {16: 9_900.0, 64: 10_000.0, 1: 1_000.0, 4: 4_000.0}
+    _, line = answered(*(row(iops=iops, iodepth=depth) for depth, iops in rates.items()))
+    assert line.startswith("randread 4k: 1k IOPS at queue depth 1 to 10k IOPS at queue depth 64")
+    assert "; queue depth 16 reaches 99 % of that at p99" in line
+
+
+def test_a_sweep_of_block_sizes_names_the_highest_bandwidth() -> None:
+    """Small blocks have the most IOPS, large ones the most bandwidth."""
+    rates = {4096: 10_000.0, 65536: 5_000.0, 1048576: 900.0}
+    _, line = answered(*(row(iops=iops, block_bytes=size) for size, iops in rates.items()))
+    assert "900 IOPS at 1m to 10k IOPS at 4k" in line
+    assert line.endswith("; 944 MB/s at 1m.")
+
+
+def test_repeats_that_differ_twofold_have_no_median() -> None:
+    """Of a volume with credits, the first repeat is fast and the others are not."""
+    rates = enumerate((1290.0, 323.0, 342.0), start=1)
+    _, line = answered(*(row(iops=iops, repeat=repeat) for repeat, iops in rates))
+    assert "323 to 1.29k IOPS in 3 repeats. They differ by a factor of 4:" in line
+    assert "median" not in line
+
+
+@pytest.mark.parametrize("invalid", [1, 3])
+def test_invalid_results_are_counted(invalid: int) -> None:
+    """What is left out is said, also where nothing is left."""
+    assert answer(design_of([]), invalid=invalid) == [
+        f"Left out: {invalid} invalid result{'s' * (invalid > 1)}."
+    ]
