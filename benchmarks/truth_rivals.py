@@ -12,7 +12,7 @@ from benchmarks.truth_views import Simulated
 
 from volbench.analyse.frames.resample import Floats
 from volbench.analyse.frames.run_view import rate_per_s
-from volbench.analyse.time.steady_state import ROUNDS, snia_rounds
+from volbench.analyse.time.steady_state import ROUNDS, judge_snia
 
 _FIO_SLOPE = 0.003
 """``steadystate=iops_slope:0.3%``, as in the examples of its HOWTO."""
@@ -33,13 +33,17 @@ def volbench_level(run: Simulated) -> float | None:
 
 
 def snia_level(values: Floats) -> float | None:
-    """Return the mean of the first five rounds that pass SNIA PTS 2.0.2, 2.1.24."""
-    judged = snia_rounds(np.arange(1.0, len(values) + 1), values)
-    if judged.at_round is None:
-        return None
-    size = round(judged.round_s)
-    first = len(values) % size + size * (judged.at_round - ROUNDS)
-    return float(values[first : first + size * ROUNDS].mean())
+    """Return the mean of the first five rounds that pass SNIA PTS 2.0.2, 2.1.24.
+
+    A round is a minute, or less so that there are five, or more so that there are at most 25.
+    """
+    size = max(1, int(max(min(60, len(values) / ROUNDS), len(values) / 25)))
+    rounds = values[len(values) % size :].reshape(-1, size).mean(axis=1)
+    for end in range(ROUNDS, len(rounds) + 1):
+        window = rounds[end - ROUNDS : end]
+        if judge_snia(window.tolist()).steady:
+            return float(window.mean())
+    return None
 
 
 def fio_level(values: Floats, *, slope: bool) -> float | None:

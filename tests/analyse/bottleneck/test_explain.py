@@ -254,7 +254,7 @@ def test_a_run_without_series_has_no_explanation() -> None:
 
 
 def test_a_verdict_has_its_numbers_and_its_reason() -> None:
-    """One row with state, SNIA's numbers in percent and what binds; unfinished runs have none."""
+    """One row with state and what binds; unfinished runs have none."""
     view = ran(level(1100), limits=P15)
     (row,) = verdict_rows(Context((view,)))
     assert (row["verdict"], row["bottleneck"], row["direction"]) == (
@@ -262,7 +262,6 @@ def test_a_verdict_has_its_numbers_and_its_reason() -> None:
         "iops-limit",
         "write",
     )
-    assert row["snia_steady"] is True
     assert row["changes"] == 0
     assert "the declared 1.1k" in str(row["explanation"])
     failed = replace(view, summary=view.summary.assign(status="failed"))

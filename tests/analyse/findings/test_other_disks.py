@@ -1,7 +1,6 @@
 """Load of the machine's other disks, which share its limits with the measured volume."""
 
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -69,47 +68,8 @@ def test_a_limit_that_is_not_reached_is_not_shared() -> None:
     assert finding(beside(np.full(SECONDS, IOPS), np.full(SECONDS, math.nan))) is None
 
 
-def test_a_rate_that_falls_with_their_load_is_blamed_on_them() -> None:
-    """No machine is declared: in the busy seconds the volume does what the others leave."""
-    load = 200 * BUSY
-    entry = finding(beside(IOPS - load + noise(2), load))
-    assert entry is not None
-    assert entry.evidence["lost_percent"] == pytest.approx(20, abs=1)
-    assert "the rate fell while they were busy, by 20 % on average" in entry.message
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(20))
-def test_independent_loads_are_not_blamed(seed: int) -> None:
-    """A rate and a load that both wander, each on its own."""
-    rng = np.random.default_rng(seed)
-
-    def walk(scale: float) -> Floats:
-        values = np.zeros(SECONDS)
-        for second in range(1, SECONDS):
-            values[second] = 0.8 * values[second - 1] + rng.normal(0, scale)
-        return values
-
-    assert finding(beside(IOPS + walk(60), 400 + walk(60))) is None
-
-
 def test_a_small_load_is_tolerated() -> None:
     """They take 3 % of the machine's limit, and 3 % of the rate."""
     limits = Limits(machine="m", machine_iops=1000)
     load = 30 * BUSY
     assert finding(beside(IOPS - load + noise(3, 2), load, limits)) is None
-
-
-def test_a_small_load_beside_a_stall_is_not_blamed() -> None:
-    """A log is written to the system disk when the volume stalls: ten I/Os cost no 500."""
-    rates = IOPS - 250 * BUSY
-    assert finding(beside(rates + noise(4), 5 * BUSY)) is None
-
-
-def test_a_few_intervals_decide_nothing() -> None:
-    """Nine seconds in which the rate fell beside their load."""
-    load = 200 * BUSY
-    view = beside(IOPS - load + noise(2), load)
-    short = replace(view, series=view.series.head(9))
-    assert finding(short) is None
-    assert finding(replace(view, series=view.series.head(20))) is not None

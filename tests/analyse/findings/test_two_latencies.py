@@ -68,18 +68,6 @@ def test_two_large_groups_need_a_smaller_gap(
     assert len(messages(slow_percent, slow_s)) == count
 
 
-def test_one_percentile_may_lie_between_two_kinds() -> None:
-    """Ceph on hard disks: 60 % of the writes below 2 ms, 20 % from 137 ms, and p70 at 11 ms."""
-    values = [(20, 1.5e-3), (30, 1.6e-3), (60, 2e-3), (70, 10.7e-3), (80, 0.137), (90, 0.249)]
-    (message,) = messages_of([*values, (95, 0.27), (99, 0.333)])
-    assert message.startswith(
-        "At least 20 % of the writes took 137 ms or longer, at least 60 % 2 ms"
-    )
-    wide = [(60, 2e-3), (70, 8e-3), (80, 17e-3), (90, 70e-3), (95, 0.27), (99, 0.333)]
-    assert messages_of(wide) == []
-    assert messages_of([(20, 1e-3), (90, 1.1e-3), (95, 4e-3), (99, 12e-3), (99.9, 13e-3)]) == []
-
-
 def test_few_percentiles_show_no_gap() -> None:
     """With percentile_list=1:50:99:99.9, nothing is known of the 49 % between two of them."""
     values = [(1.0, 50e-6), (20.0, 60e-6), (50.0, 70e-6), (99.0, 2e-3), (99.9, 3e-3)]

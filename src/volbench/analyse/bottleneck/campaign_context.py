@@ -26,11 +26,9 @@ from volbench.analyse.time.rate_swings import Swing, real_jumps, swing_of, witho
 from volbench.analyse.time.run_rates import least_level_s, rates_of
 from volbench.analyse.time.steady_state import (
     MAX_DRIFT,
-    Snia,
     Steadiness,
     judge_last,
     judge_steady,
-    snia_rounds,
     steady_end,
 )
 from volbench.model.campaign.planned_run import Run, Volume, VolumeKind
@@ -349,7 +347,7 @@ def verdict_rows(context: Context, views: Sequence[RunView] | None = None) -> li
 
 
 def _verdict_rows(view: RunView, direction: str, context: Context) -> Sequence[Row]:
-    t_s, iops = rate_per_s(view, "iops", direction=direction)
+    t_s, _ = rate_per_s(view, "iops", direction=direction)
     if not len(t_s):
         return ()
     return (
@@ -360,7 +358,6 @@ def _verdict_rows(view: RunView, direction: str, context: Context) -> Sequence[R
             **_steadiness(context.steadiness(view, direction)),
             **_steady_end(context.steady_end(view, direction)),
             **_level(context.level(view, direction)),
-            **_snia(snia_rounds(t_s, iops)),
             **_explained(
                 [
                     explanation
@@ -401,16 +398,6 @@ def _level(level: Level | None) -> Row:
         "level_iops": level.iops,
         "level_low_iops": level.low_iops,
         "level_high_iops": level.high_iops,
-    }
-
-
-def _snia(judged: Snia) -> Row:
-    is_known = math.isfinite(judged.range_ratio)
-    return {
-        "snia_steady": judged.steady if is_known else None,
-        "snia_round": judged.at_round,
-        "snia_range_percent": _percent(judged.range_ratio),
-        "snia_slope_percent": _percent(judged.slope_ratio),
     }
 
 

@@ -24,7 +24,7 @@ from volbench.analyse.frames.disturbed import (
     waits_for_cpu,
 )
 from volbench.analyse.frames.kernel_counters import OTHERS
-from volbench.analyse.frames.resample import Floats, interval_of, seconds, spread
+from volbench.analyse.frames.resample import seconds
 from volbench.analyse.frames.run_view import (
     RunView,
     clock_bounds_s,
@@ -76,22 +76,12 @@ _MIN_DISTURBED = 0.05
 # Uncertainty up to which it is a note: the tolerance of comparisons.
 # Noticed by: test_threshold_edges.py::test_host_noise_is_weighted_by_its_effect
 _MAX_NOTE_OFF = 0.05
-# Share of the machine's limit, or of the rate, from which other disks matter: the tolerance of
-# comparisons. Noticed by: test_other_disks.py::test_a_small_load_is_tolerated
+# Share of the machine's limit from which other disks matter: the tolerance of comparisons.
+# Noticed by: test_other_disks.py::test_a_small_load_is_tolerated
 _MIN_SHARE = 0.05
 # Share of the machine's limit from which it is reached: the level of a throttle is flat to 3 %.
 # Noticed by: test_other_disks.py::test_a_limit_that_is_not_reached_is_not_shared
 _LIMIT_REACHED = 0.95
-# Student's t of the relation of rate and load, above which chance explains it: of 1,500 pairs of
-# unrelated rates that wander or step, at most 1.4 % are below in both tests.
-# Noticed by: test_other_disks.py::test_independent_loads_are_not_blamed
-_MAX_T_VALUE = -3.7
-# Intervals from which that is judged.
-# Noticed by: test_other_disks.py::test_a_few_intervals_decide_nothing
-_MIN_RELATED = 10
-# Loss of rate for each unit that other disks do, up to which they explain it: an I/O of theirs may
-# count as several. Noticed by: test_other_disks.py::test_a_small_load_beside_a_stall_is_not_blamed
-_MAX_LOST = 2.0
 # fio divides CPU time by runtimes in whole milliseconds: below, the share is off by more than 1 %.
 # Noticed by: test_machine.py::test_fio_that_uses_a_whole_core_is_reported
 _MIN_RUNTIME_S = 0.1
@@ -131,14 +121,10 @@ def neighbour(view: RunView, context: Context) -> Iterator[Observation]:
         " kernel, beyond those of fio, for reads and writes separately, and for the device and"
         " the disk that a partition is on. It needs 3 samples, 1 MB/s, and 10 % of the run's own"
         " rate; 25 % for files, because filesystems write a journal. I/O of other clients in the"
-        " same step is expected. Also I/O of the machine's other disks in each interval, except"
-        " backing devices of the volume and local disks of the machine. With a declared machine"
-        " type: their load is at least 5 % of the machine's limit, and together with the run's own"
-        " it reaches 95 % of it. Otherwise: the rate falls when their load rises, by at least 5 %"
-        " on average and by at most twice their load; both the rates of 10 or more intervals and"
-        " the changes between intervals are correlated with their load, with a t-value below"
-        " -3.7. A constant load of other disks is found only with a machine type. The thresholds"
-        " are volbench's own."
+        " same step is expected. With a declared machine type also I/O of the machine's other"
+        " disks, except backing devices of the volume and local disks of the machine: at least 5 %"
+        " of the machine's limit, which it reaches to 95 % together with the run's own. The"
+        " thresholds are volbench's own."
     ),
     why=(
         "The run got only part of the device's performance, or of the limits that the disks of a"
@@ -150,7 +136,7 @@ def neighbour(view: RunView, context: Context) -> Iterator[Observation]:
     ),
 )
 def other_load(view: RunView, context: Context) -> Iterator[Observation]:
-    """Yield I/O on the run's device that is not the tool's, and what other disks took."""
+    """Yield I/O on the run's device that is not the tool's, and load on other disks."""
     yield from _load_on_device(view, context)
     yield from _load_on_other_disks(view)
 
@@ -230,64 +216,28 @@ def _foreign_load(
 
 
 def _load_on_other_disks(view: RunView) -> Iterator[Observation]:
-    """Yield how much other disks used of the machine's limit, or lowered the rate."""
-    rows = host_rows_in_run(view)
+    """Yield how much other disks used of the machine's limit, where the limit was reached."""
+    rows, limits = host_rows_in_run(view), view.run.limits
     if "other_disks_iops" not in rows or rows["other_disks_iops"].count() < _MIN_SAMPLES:
         return
-    rows = rows[rows["other_disks_iops"].notna()]
     ios, moved = (float(rows[name].mean()) for name in OTHERS)
-    load = f"{format_count(ios)} IOPS and {format_rate(moved)}"
-    evidence: dict[str, float | str] = {
-        "other_disks_iops": ios,
-        "other_disks_bw_bytes_per_s": moved,
-    }
-    limits = view.run.limits
-    of_machine = (limits.machine_iops, limits.machine_bandwidth_bytes_per_s)
-    for column, other, limit in zip(("iops", "bw_bytes_per_s"), OTHERS, of_machine, strict=True):
-        t_s, own = rate_per_s(view, column)
-        if len(t_s) < _MIN_RELATED:
-            continue
-        edges_s = np.concatenate([[t_s[0] - interval_of(t_s)], t_s])
-        ends, widths, rates = (
-            rows[name].to_numpy(dtype=float) for name in ("t_s", "interval_s", other)
-        )
-        theirs = spread(ends, widths, rates, edges_s)
-        share = float(theirs.mean()) / limit if limit else 0.0
-        lost = _lost_share(own, theirs)
-        if limit and share >= _MIN_SHARE and share + own.mean() / limit >= _LIMIT_REACHED:
-            words = f"{format_percent(share)} of the limit of {limits.machine}, which was reached"
+    for column, theirs, limit in (
+        ("iops", ios, limits.machine_iops),
+        ("bw_bytes_per_s", moved, limits.machine_bandwidth_bytes_per_s),
+    ):
+        share = theirs / limit if limit else 0.0
+        if limit and share >= _MIN_SHARE and share + total(view, column) / limit >= _LIMIT_REACHED:
             yield Observation(
-                f"Load on the machine's other disks: {load}; {words}.",
-                evidence | {"machine_share_percent": 100 * share},
+                f"Load on the machine's other disks: {format_count(ios)} IOPS and"
+                f" {format_rate(moved)}; {format_percent(share)} of the limit of {limits.machine},"
+                " which was reached.",
+                {
+                    "other_disks_iops": ios,
+                    "other_disks_bw_bytes_per_s": moved,
+                    "machine_share_percent": 100 * share,
+                },
             )
             return
-        if lost >= _MIN_SHARE:
-            words = f"the rate fell while they were busy, by {format_percent(lost)} on average"
-            yield Observation(
-                f"Load on the machine's other disks: {load}; {words}.",
-                evidence | {"lost_percent": 100 * lost},
-            )
-            return
-
-
-def _lost_share(own: Floats, theirs: Floats) -> float:
-    """Return the mean share of a rate that is missing where other disks are busy; 0 for chance.
-
-    Two rates that wander seem related by chance; their changes from one interval to the next do
-    not. Both must be.
-    """
-    if max(_t_value(theirs, own), _t_value(np.diff(theirs), np.diff(own))) > _MAX_T_VALUE:
-        return 0.0
-    lost = -float(np.polyfit(theirs, own, 1)[0]) * float(theirs.mean())
-    return lost / float(own.mean() + lost) if lost <= _MAX_LOST * theirs.mean() else 0.0
-
-
-def _t_value(x: Floats, y: Floats) -> float:
-    """Return Student's t of a correlation; 0 where there is none."""
-    if not (x.std() and y.std()):
-        return 0.0
-    related = float(np.corrcoef(x, y)[0, 1])
-    return related * math.sqrt((len(x) - 2) / max(1 - related**2, 1e-9))
 
 
 @rule(

@@ -56,12 +56,9 @@ _MAX_NAMED = 4  # Named in a finding, so that it is a sentence; all are among it
 # Latency of slow I/Os over that of fast ones that two mechanisms explain: a cache and a disk.
 # Noticed by: tests/analyse/findings/test_two_latencies.py
 _MIN_LATENCY_RATIO = 8.0
-# The same where the tail of a single kind is not in between.
+# The same where at least a tenth of the I/Os is of each kind, as no tail is.
 # Noticed by: test_two_latencies.py::test_two_large_groups_need_a_smaller_gap
-_MIN_MIDDLE_RATIO = 4.0
-# Percent of the I/Os of each kind from which that is so: a tail is less than a tenth.
-# Noticed by: test_two_latencies.py::test_two_large_groups_need_a_smaller_gap
-_MIN_MIDDLE_PERCENT = 10.0
+_MIN_MIDDLE_RATIO, _MIN_MIDDLE_PERCENT = 4.0, 10.0
 # Spread of each kind up to which it is one.
 # Noticed by: tests/analyse/findings/test_two_latencies.py
 _MAX_KIND_SPREAD = 3.0
@@ -314,45 +311,32 @@ def two_latencies(view: RunView, _: Context) -> Iterator[Observation]:
         order = np.argsort(reported.percentile[of_kind])
         numbers, values = reported.percentile[of_kind][order], reported.value_s[of_kind][order]
         ios = total(view, "total_ios", direction=direction)
-        gap = _gap(numbers, values)
-        if gap is None or not ios * (100 - numbers[gap[1]]) / 100 >= _MIN_KIND_IOS:
+        low = _gap(numbers, values)
+        if low is None or not ios * (100 - numbers[low + 1]) / 100 >= _MIN_KIND_IOS:
             continue
-        fast_s, slow_s = (float(values[index]) for index in gap)
-        most, least = (100 - float(numbers[index]) for index in gap)
-        slow = f"took {format_latency(slow_s)} or longer"
-        fast = f"{format_latency(fast_s)} or less"
+        fast_s, slow_s = (float(value) for value in values[low : low + 2])
+        most, least = (100 - float(number) for number in numbers[low : low + 2])
         yield Observation(
-            f"{least:.3g} to {most:.3g} % of the {direction}s {slow}, the others {fast}."
-            if gap[1] - gap[0] == 1
-            else f"At least {least:.3g} % of the {direction}s {slow}, at least {100 - most:.3g} %"
-            f" {fast}.",
+            f"{least:.3g} to {most:.3g} % of the {direction}s took {format_latency(slow_s)} or"
+            f" longer, the others {format_latency(fast_s)} or less.",
             {"fast_s": fast_s, "slow_s": slow_s, "least_percent": least, "most_percent": most},
             direction,
         )
 
 
-def _gap(numbers: Floats, values: Floats) -> tuple[int, int] | None:
-    """Return the places of the percentiles around a gap between two kinds; None without one.
-
-    I/Os that were slow in part, as where some caches of several are full, may be between the two.
-    """
-    count = len(values)
-    pairs = [(low, low + step) for step in (1, 2) for low in range(count - step)]
-    for low, high in pairs:
-        below, above, is_next = numbers[low], numbers[high], high - low == 1
-        rarer = min(below, 100 - above)
-        least = _MIN_KIND_PERCENT if is_next else _MIN_MIDDLE_PERCENT
-        is_sparse = np.diff(numbers[low : high + 1]).max() > _MAX_STEP_PERCENT
-        if rarer < least or is_sparse or not values[low] > 0:
+def _gap(numbers: Floats, values: Floats) -> int | None:
+    """Return the place of the percentile below a gap between two kinds; None without one."""
+    for low in range(len(values) - 1):
+        below, above = numbers[low], numbers[low + 1]
+        rarer, is_sparse = min(below, 100 - above), above - below > _MAX_STEP_PERCENT
+        if rarer < _MIN_KIND_PERCENT or is_sparse or not values[low] > 0:
             continue
+        ratio = _MIN_MIDDLE_RATIO if rarer >= _MIN_MIDDLE_PERCENT else _MIN_LATENCY_RATIO
         middle_below, middle_above = np.interp([below / 2, (above + 100) / 2], numbers, values)
-        is_middle = is_next and rarer >= _MIN_MIDDLE_PERCENT
-        ratio = _MIN_MIDDLE_RATIO if is_middle else _MIN_LATENCY_RATIO
-        is_gap = values[high] >= ratio * values[low]
         are_kinds = (
             values[low] <= _MAX_KIND_SPREAD * middle_below
-            and middle_above <= _MAX_KIND_SPREAD * values[high]
+            and middle_above <= _MAX_KIND_SPREAD * values[low + 1]
         )
-        if is_gap and are_kinds:
-            return low, high
+        if values[low + 1] >= ratio * values[low] and are_kinds:
+            return low
     return None

@@ -5,9 +5,9 @@ A series is steady when it is shown to be flat, not merely when no test finds a 
 
 SNIA's Performance Test Specification (PTS 2.0.2, 2.1.24) asks that over a window of five rounds the
 range of the tracking variable is at most 20 % of its mean, and that the fitted line changes by at
-most 10 % of the mean within the window. The rule was made for drives in a laboratory. On clouds it
-rejects volumes that are steady but noisy and accepts slow declines: volbench reports it, never
-alone, and certifies no run. The repeat of a run is its round.
+most 10 % of the mean within the window. The repeat of a run is its round. The rule was made for
+drives in a laboratory: on clouds it rejects volumes that are steady but noisy and accepts slow
+declines, and volbench certifies no run.
 """
 
 from __future__ import annotations
@@ -55,9 +55,6 @@ MAX_RANGE = 0.20
 # Change of the fitted line over the window, over the mean (SNIA PTS 2.0.2, 2.1.24).
 # Noticed by: test_snia.py::test_range_and_slope_are_within_limits
 MAX_SLOPE = 0.10
-# Rounds after which the specification ends; a series is cut into at most as many.
-# Noticed by: test_snia.py::test_a_series_is_cut_into_minutes
-MAX_ROUNDS = 25
 
 
 @dataclass(frozen=True)
@@ -391,53 +388,24 @@ class Snia:
     """The judgement."""
 
     steady: bool  # whether the last five rounds pass
-    round_s: float  # length of a round; 0 when rounds were given as such
     values: tuple[float, ...]  # of the last five rounds, or of fewer when there are no five
     mean: float  # of them
     range_ratio: float  # (maximum - minimum) / mean; NaN with fewer than five
     slope_ratio: float  # change of the fitted line over the window, of the mean; NaN with fewer
-    at_round: int | None  # number, from 1, of the first round that ended a window that passed
 
 
-def judge_snia(rounds: Sequence[float], *, round_s: float = 0.0) -> Snia:
+def judge_snia(rounds: Sequence[float]) -> Snia:
     """Judge rounds of a tracking variable, exactly as the specification says."""
-    passed = next(
-        (
-            end
-            for end in range(ROUNDS, len(rounds) + 1)
-            if _passes(*_ratios(rounds[end - ROUNDS : end]))
-        ),
-        None,
-    )
     window = rounds[-ROUNDS:]
-    whole = len(window) == ROUNDS
-    range_ratio, slope_ratio = _ratios(window) if whole else (float("nan"), float("nan"))
+    is_whole = len(window) == ROUNDS
+    range_ratio, slope_ratio = _ratios(window) if is_whole else (_NAN, _NAN)
     return Snia(
-        steady=whole and _passes(range_ratio, slope_ratio),
-        round_s=round_s,
+        steady=range_ratio <= MAX_RANGE and slope_ratio <= MAX_SLOPE,
         values=tuple(float(value) for value in window),
-        mean=float(np.mean(window)) if len(window) else float("nan"),
+        mean=float(np.mean(window)) if len(window) else _NAN,
         range_ratio=range_ratio,
         slope_ratio=slope_ratio,
-        at_round=passed,
     )
-
-
-def snia_rounds(t_s: Floats, values: Floats, *, round_s: float | None = None) -> Snia:
-    """Cut a series into rounds of equal length, the mean of each being its value, and judge them.
-
-    Args:
-        round_s: length of a round; None for 60 s, or less so that there are five at least.
-    """
-    sample_s = interval_of(t_s)
-    wanted = 60.0 if round_s is None else round_s
-    if round_s is None:
-        wanted = max(min(wanted, len(values) * sample_s / ROUNDS), sample_s)
-        wanted = max(wanted, len(values) * sample_s / MAX_ROUNDS)
-    size = max(1, int(wanted / sample_s + 1e-9))
-    count = len(values) // size
-    means = values[len(values) - count * size :].reshape(count, size).mean(axis=1)
-    return judge_snia([float(mean) for mean in means], round_s=size * sample_s)
 
 
 def _ratios(window: Sequence[float]) -> tuple[float, float]:
@@ -447,7 +415,3 @@ def _ratios(window: Sequence[float]) -> tuple[float, float]:
     # Least squares over five even steps, in closed form: exact at the bound, unlike a solver.
     slope = (2 * (window[4] - window[0]) + window[3] - window[1]) / 10
     return (max(window) - min(window)) / mean, abs(slope) * (ROUNDS - 1) / mean
-
-
-def _passes(range_ratio: float, slope_ratio: float) -> bool:
-    return range_ratio <= MAX_RANGE and slope_ratio <= MAX_SLOPE

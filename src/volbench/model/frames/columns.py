@@ -374,12 +374,6 @@ VERDICTS: tuple[Column, ...] = (
     real("level_iops", "1/s", "Level at the end: upper edge under a limit, otherwise middle."),
     real("level_low_iops", "1/s", "Lower end of its 95 % interval."),
     real("level_high_iops", "1/s", "Upper end of its 95 % interval."),
-    Column(
-        "snia_steady", "bool", "", "Whether the last five rounds meet the criterion of SNIA PTS."
-    ),
-    whole("snia_round", "", "Last round of the first window that passed; missing for none."),
-    real("snia_range_percent", "%", "Range of the last five rounds over their mean; at most 20."),
-    real("snia_slope_percent", "%", "Slope of the last five rounds over their mean; at most 10."),
     text("bottleneck", "`iops-limit`, `bandwidth-limit`, `latency`, `cpu`, `unknown` ..."),
     text(
         "limited_by",

@@ -23,7 +23,7 @@ _DIRECTIONS = {
     **{name: name for name in ("read", "write", "trim")},
 }
 # Columns whose values may be below 0
-_SIGNED = frozenset({"drift_percent", "snia_slope_percent", "start_late_s", "clock_offset_s"})
+_SIGNED = frozenset({"drift_percent", "start_late_s", "clock_offset_s"})
 # Numbers of the summary and of the verdicts that are chosen, not measured
 _CHOSEN = frozenset(
     {
@@ -33,7 +33,7 @@ _CHOSEN = frozenset(
     }
 )
 # Verdicts that can be required
-FLAGS = ("steady", "snia_steady")
+FLAGS = ("steady",)
 _STEADY = Column("steady", "bool", "", "Whether the verdict on the IOPS is `steady`.")
 _EXPECTATION = re.compile(
     r"(?:(?P<job>[^<>=.]+)\.)?(?P<metric>[^\W\d][^<>=.:]*?(?:\.\d+)?)\s*"
