@@ -8,8 +8,9 @@ import pandas as pd
 from volbench.analyse.compare.comparison import Comparison, Question, compare
 from volbench.analyse.frames.run_facts import STEP, VOLUME_KEY
 from volbench.model.frames.columns import FINDINGS, SUMMARY
+from volbench.store.parquet_tables import frame_of, table_of
 
-_DTYPES = {"string": "str", "int": "Int64", "float": "float64", "bool": "boolean"}
+_REPORTED = [column.name for column in SUMMARY]
 
 
 def rows_of(
@@ -68,9 +69,11 @@ def rows_of(
                 }
             )
     frame = pd.DataFrame(rows)
-    reported = {column.name: _DTYPES[column.dtype] for column in SUMMARY}
-    blank = pd.DataFrame({name: [None] * len(frame) for name in reported if name not in frame})
-    return pd.concat([frame, blank], axis=1).astype(reported)
+    of_summary = frame.columns.intersection(_REPORTED)
+    summary = [{name: row[name] for name in of_summary} for row in rows]
+    return pd.concat(
+        [frame_of(table_of("summary", summary)), frame.drop(columns=of_summary)], axis=1
+    )
 
 
 def no_findings() -> pd.DataFrame:

@@ -41,7 +41,6 @@ def _cells(tmp_path: Path) -> list[dict[str, Any]]:
     return list(json.loads((tmp_path / "done.ipynb").read_text(encoding="utf-8"))["cells"])
 
 
-@pytest.mark.slow
 def test_the_notebook_runs(cells: list[dict[str, Any]], tmp_path: Path) -> None:
     """Cells run in order, charts, findings and verdicts are shown, and numbers are right."""
     code = [cell for cell in cells if cell["cell_type"] == "code"]
@@ -70,7 +69,6 @@ def test_the_notebook_is_kept_without_outputs() -> None:
     assert len(cells) > 10
 
 
-@pytest.mark.slow
 def test_the_notebook_runs_on_one_campaign(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Who has measured one volume so far reads the same cells, without a comparison."""
     measure(tmp_path / "results", "only", "runtime=1s")

@@ -89,10 +89,3 @@ def test_a_clean_campaign_has_no_findings(clean: Path, volbench: Volbench) -> No
     assert [
         entry for entry in reported if entry["severity"] != "note" and entry["rule"] not in machine
     ] == []
-
-
-def test_the_nearest_rule_is_suggested_for_a_misspelt_one(clean: Path, volbench: Volbench) -> None:
-    """It is refused with the one that is near."""
-    done = volbench("check", clean, "--rule", "page-cach")
-    assert done.returncode == 2
-    assert "did you mean `page-cache`" in done.stderr

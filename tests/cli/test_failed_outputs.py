@@ -1,5 +1,7 @@
-"""Files of verbs that fail half-way: what was there before stays, and nothing empty is left."""
+"""Files of verbs that fail half-way, and text in CSV that a spreadsheet would run as a formula."""
 
+import csv
+import io
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -7,6 +9,7 @@ import pytest
 
 from tests.command_line import Volbench
 from tests.golden import GOLDEN, copy_of
+from volbench.present.formatting import spreadsheet_text
 
 VERBS = [
     ("export", "out.csv"),
@@ -61,3 +64,73 @@ def test_a_report_folder_that_is_a_file_is_refused(
 
 def _words(verb: str) -> Sequence[str]:
     return verb.split()
+
+
+EVIL = "=1+1"
+RESULT = Path(__file__).parents[1] / "cases/fio-3.33/randrw-jsonplus/stdout"
+
+
+@pytest.fixture
+def campaign(tmp_path: Path, volbench: Volbench) -> Path:
+    """Return a campaign whose host and label are formulas."""
+    (tmp_path / "stdout").write_bytes(RESULT.read_bytes())
+    done = volbench(
+        "import", tmp_path / "stdout", "--label", f"type={EVIL}", "--host", "@host", "-o", "in"
+    )
+    assert done.returncode == 0, done.stderr
+    return tmp_path / "in"
+
+
+@pytest.mark.parametrize(
+    "verb",
+    [
+        ("export",),
+        ("export", "--frame", "series"),
+        ("show", "--format", "csv", "--columns", "host,label_type"),
+    ],
+    ids=" ".join,
+)
+def test_no_cell_starts_a_formula(campaign: Path, volbench: Volbench, verb: Sequence[str]) -> None:
+    """An apostrophe goes in front; with --raw the text is as it is. Numbers are untouched."""
+    plain = _cells(volbench(*verb, campaign).stdout)
+    raw = _cells(volbench(*verb, campaign, "--raw").stdout)
+    starts = ("=", "+", "-", "@", "\t", "\r")
+    assert [cell for cell in plain if cell.startswith(starts) and not _is_number(cell)] == []
+    assert [cell.removeprefix("'") for cell in plain] == raw
+
+
+@pytest.mark.parametrize(
+    ("value", "cell"),
+    [
+        ("=cmd|' /C calc'!A0", "'=cmd|' /C calc'!A0"),
+        ("+1+1", "'+1+1"),
+        ("-2+3", "'-2+3"),
+        ("@SUM(1)", "'@SUM(1)"),
+        ("\t=1", "'\t=1"),
+        ("\r=1", "'\r=1"),
+        ("-1.5e-3", "-1.5e-3"),
+        ("+5", "+5"),
+        ("plain", "plain"),
+        (-1.5, -1.5),
+        (None, None),
+    ],
+)
+def test_cells_that_a_spreadsheet_would_evaluate_are_recognised(
+    value: object, cell: object
+) -> None:
+    """Numbers stay numbers, also as text."""
+    assert spreadsheet_text(value) == cell
+
+
+def _cells(text: str) -> list[str]:
+    cells = [cell for row in csv.reader(io.StringIO(text)) for cell in row]
+    assert cells
+    return cells
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True

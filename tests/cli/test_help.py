@@ -147,14 +147,6 @@ def test_a_page_of_the_help_has_the_options_under_its_heading() -> None:
     assert "--allow-destroy" not in lines
 
 
-def test_run_has_at_most_45_options() -> None:
-    """Options that repeat a key of the profile are left to --set."""
-    command = cli.get_command(click.Context(cli), "run")
-    assert command is not None
-    options = [each for each in command.params if isinstance(each, click.Option)]
-    assert len([each for each in options if not each.hidden]) <= 45
-
-
 @pytest.mark.parametrize("words", LEAVES, ids=" ".join)
 def test_each_verb_has_examples(words: tuple[str, ...]) -> None:
     """The help of a verb ends with calls of it, which a reader may copy."""

@@ -7,15 +7,15 @@ import pytest
 
 from tests.command_line import Volbench, call
 
-JOB_FILES = sorted((Path(__file__).parents[1] / "fio" / "jobs" / "jobfiles").glob("*.fio"))
+JOB_FILES = Path(__file__).parents[1] / "fio" / "jobs" / "jobfiles"
 
 
-@pytest.mark.parametrize("job_file", JOB_FILES, ids=lambda path: path.stem)
+@pytest.mark.parametrize("name", ["globals", "order"])
 def test_an_imported_job_file_is_a_valid_profile(
-    job_file: Path, volbench: Volbench, tmp_path: Path
+    name: str, volbench: Volbench, tmp_path: Path
 ) -> None:
     """The YAML on standard output is accepted by `profile check`."""
-    done = volbench("profile", "import", job_file)
+    done = volbench("profile", "import", JOB_FILES / f"{name}.fio")
     assert done.returncode == 0, done.stderr
     assert all(line.startswith("note: ") for line in done.stderr.splitlines())
     (tmp_path / "p.yaml").write_text(done.stdout)

@@ -159,16 +159,6 @@ def test_end_of_a_campaign_stores_verdicts_and_findings(
     assert stamp.stat().st_mtime_ns == stored
 
 
-def test_percentiles_and_histogram_belong_together(aks: Path) -> None:
-    """The bins of a run hold as many I/Os as it did."""
-    campaign = volbench_package.open_campaign(aks)
-    bins = campaign.histogram()
-    for row in campaign.summary().itertuples():
-        mine = bins[(bins["run"] == row.run) & (bins["latency"] == "clat")]
-        assert mine["count"].sum() == row.total_ios
-    assert set(campaign.percentiles()["latency"]) >= {"lat", "clat"}
-
-
 def test_numbers_of_clients_are_measured_and_repeated(scratch: Path, tmp_path: Path) -> None:
     """One client, then both, and again with --like; more than there are is refused."""
     profile = tmp_path / "p.yaml"

@@ -20,7 +20,6 @@ SMALL_IOPS = (
 """Three tracked jobs and one more, each a tenth of a second."""
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "more", "jobs"),
     [

@@ -17,6 +17,8 @@ from volbench.cli.report_content import multi_campaign_content
 from volbench.errors import InputError, RegressionError, VolbenchError
 from volbench.units import format_count
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module", name="nights")
 def _nights(tmp_path_factory: pytest.TempPathFactory) -> Path:
@@ -31,7 +33,6 @@ def trend(*arguments: str | Path) -> Result:
     return CliRunner().invoke(cli, command, env={"COLUMNS": "80"})
 
 
-@pytest.mark.slow
 def test_a_regression_exits_with_10(nights: Path) -> None:
     """Table and message name workload, size, date and what else changed."""
     done = trend(nights, "--metric", "iops")
@@ -42,7 +43,6 @@ def test_a_regression_exits_with_10(nights: Path) -> None:
     assert max(map(len, done.stdout.splitlines())) <= 80
 
 
-@pytest.mark.slow
 def test_a_new_reference_accepts_a_change(nights: Path) -> None:
     """Behind an intended change nothing is wrong."""
     done = trend(nights, "--metric", "iops", "--where", "started_utc>=2026-01-15")
@@ -53,7 +53,6 @@ def test_a_new_reference_accepts_a_change(nights: Path) -> None:
     assert "too few campaigns" in few.stdout
 
 
-@pytest.mark.slow
 def test_the_last_campaign_is_compared_by_default(nights: Path) -> None:
     """It is not the level since the last change, which JSON has beside it."""
     last = json.loads(trend(nights, "--metric", "iops", "--json").stdout)["trends"][0]
@@ -63,6 +62,7 @@ def test_the_last_campaign_is_compared_by_default(nights: Path) -> None:
     assert "last_value" in table.splitlines()[0]
 
 
+@pytest.mark.smoke
 def test_a_chart_is_drawn(nights: Path, tmp_path: Path) -> None:
     """The picture shows the regression."""
     picture = tmp_path / "trend.svg"
@@ -70,7 +70,6 @@ def test_a_chart_is_drawn(nights: Path, tmp_path: Path) -> None:
     assert "regression" in picture.read_text()
 
 
-@pytest.mark.slow
 def test_the_report_of_many_nights_begins_with_the_trend(nights: Path) -> None:
     """It is drawn before the medians, though kernels differ and there are no verdicts."""
     content = multi_campaign_content(open_campaigns(nights))
@@ -81,7 +80,6 @@ def test_the_report_of_many_nights_begins_with_the_trend(nights: Path) -> None:
     assert content.comparison is None
 
 
-@pytest.mark.slow
 def test_trends_of_too_few_campaigns_are_counted_not_shown(tmp_path: Path) -> None:
     """A report of three nights opens with no trend; a workload of the last two has no row."""
     content = multi_campaign_content(open_campaigns(make_nights(tmp_path / "three", 3)))
@@ -98,7 +96,6 @@ def test_trends_of_too_few_campaigns_are_counted_not_shown(tmp_path: Path) -> No
     assert not any(line.startswith("randwrite") for line in shown.splitlines())
 
 
-@pytest.mark.slow
 def test_a_changed_option_is_refused_as_by_compare(tmp_path: Path) -> None:
     """A job that is limited from some night on is another job, whatever its rate."""
     folder = make_nights(tmp_path, 10, rate_from=6, workloads=WORKLOADS[:1])
@@ -148,7 +145,6 @@ def _drops(made_drops: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(made_drops, tmp_path / "drops"))
 
 
-@pytest.mark.slow
 def test_an_acknowledged_regression_is_the_new_level(drops: Path) -> None:
     """It is quiet from then on, in Python too, and the next drop is measured from there."""
     early = ("--metric", "iops", "--where", "started_utc<2026-01-25")
@@ -173,21 +169,6 @@ def test_an_acknowledged_regression_is_the_new_level(drops: Path) -> None:
     assert code(trend(drops, "--metric", "iops")) == 6
 
 
-@pytest.mark.slow
-def test_the_chart_knows_what_was_acknowledged_by_a_column(drops: Path) -> None:
-    """It names the facts that changed with the level, and draws an acknowledged one as stable."""
-    early = ("--by", "role", "--where", "started_utc<2026-01-25")
-    picture = drops.parent / "plot.svg"
-    drawn = ["plot", "trend", str(drops), *early, "--output", str(picture)]
-    assert CliRunner().invoke(cli, drawn).exit_code == 0
-    chart = open_campaigns(drops).plot("trend", where=early[-1])
-    assert "kernel: 6.1 ->" in chart.plot.description
-    trend(drops, *early, "--acknowledge")
-    assert CliRunner().invoke(cli, drawn).exit_code == 0
-    assert "regression" not in picture.read_text()
-
-
-@pytest.mark.slow
 def test_an_acknowledgement_survives_the_removal_of_its_campaign(drops: Path) -> None:
     """Old campaigns are deleted; the level of those that are left is the acknowledged one."""
     early = ("--metric", "iops", "--where", "started_utc<2026-01-25")
@@ -197,7 +178,6 @@ def test_an_acknowledgement_survives_the_removal_of_its_campaign(drops: Path) ->
     assert (row["state"], row["acknowledged"]) == ("stable", "2026-01-16")
 
 
-@pytest.mark.slow
 def test_a_single_bad_night_is_acknowledged_alone(tmp_path: Path) -> None:
     """It is quiet, and the reference period stays what it was."""
     folder = make_nights(tmp_path, 20, level=dropping(at=19, factor=0.5), workloads=WORKLOADS[:1])
@@ -210,7 +190,6 @@ def test_a_single_bad_night_is_acknowledged_alone(tmp_path: Path) -> None:
     assert trend(folder, "--metric", "iops", "--acknowledge").stderr == ""
 
 
-@pytest.mark.slow
 def test_a_change_is_new_in_the_night_that_finds_it(drops: Path) -> None:
     """Later it is a regression still, but not a new one."""
     states = [
@@ -227,7 +206,6 @@ def test_a_change_is_new_in_the_night_that_finds_it(drops: Path) -> None:
     assert {row["changes"][0]["campaign"] for row in states} == {"2026-01-15"}
 
 
-@pytest.mark.slow
 def test_trends_as_junit(nights: Path, tmp_path: Path) -> None:
     """A test for each workload and metric; the regression fails."""
     file = tmp_path / "trend.xml"

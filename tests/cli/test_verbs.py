@@ -5,11 +5,14 @@ import os
 import signal
 import subprocess
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
 from tests.command_line import COMMAND, Volbench, call
-from tests.fio.plain import FIO
+from tests.finished_campaign import half_finished
+from volbench.cli.verb_groups import with_paths
+from volbench.errors import RefusedError
 
 PROFILES = {"aks-disk", "block-size-sweep", "dd-bias", "iodepth-sweep", "multi-file", "oltp"}
 
@@ -34,26 +37,15 @@ def test_every_bundled_profile_is_listed(volbench: Volbench) -> None:
     assert all(name in done.stdout for name in PROFILES)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("name", ["multi-file", "oltp"])
-def test_shown_rendered_and_checked(name: str, tmp_path: Path, volbench: Volbench) -> None:
-    """Each bundled profile can be shown, rendered for plain fio, and is good."""
-    assert volbench("profile", "show", name).returncode == 0
-    assert volbench("profile", "check", name).returncode == 0
-    into = tmp_path / "jobs"
-    done = volbench("profile", "render", name, "--output", into)
-    assert done.returncode == 0, done.stderr
-    written = sorted(into.iterdir())
-    assert [str(path) for path in written] == sorted(done.stdout.split())
-    job_files = [path for path in written if path.suffix == ".fio"]
-    assert subprocess.run([*FIO, "--parse-only", *job_files], check=False).returncode == 0
-
-
-def test_schema_is_json(volbench: Volbench) -> None:
-    """`profile schema` prints a JSON Schema that knows fio's options."""
-    done = volbench("profile", "schema")
-    schema = json.loads(done.stdout)
-    assert "iodepth" in schema["$defs"]["options"]["properties"]
+@pytest.mark.parametrize(
+    ("verb", "part"),
+    [(("profile", "schema"), '"iodepth"'), (("hosts", "--schema"), '"volbench inventory"')],
+)
+def test_schema_is_json(volbench: Volbench, verb: tuple[str, ...], part: str) -> None:
+    """An editor can read what a document may hold."""
+    schema = volbench(*verb).stdout
+    assert json.loads(schema)["$schema"]
+    assert part in schema
 
 
 def with_path(path: str, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -116,18 +108,6 @@ def test_a_closed_pipe_ends_a_command_as_sigpipe_does(arguments: str) -> None:
     assert done.returncode == 128 + signal.SIGPIPE
 
 
-@pytest.mark.slow
-def test_chart_on_standard_output(campaign: Path) -> None:
-    """`plot --output -` writes the picture and nothing else to standard output."""
-    done = subprocess.run(
-        [*COMMAND, "plot", "iops", str(campaign), "--format", "png", "--output", "-"],
-        capture_output=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith(b"\x89PNG")
-
-
 def test_hosts_shows_machine_and_volume(scratch: Path, volbench: Volbench) -> None:
     """`hosts` names kernel, fio and the filesystem of a folder."""
     done = volbench("hosts", scratch)
@@ -155,3 +135,56 @@ def test_hosts_shows_what_a_file_holds(tmp_path: Path, volbench: Volbench) -> No
     assert second["cold"] is None
     assert "directory" in second["cold_reason"]
     assert "cold" not in json.loads(volbench("hosts", "--json", sparse).stdout)["volumes"][0]
+
+
+FLEET = """\
+defaults: {user: root, volumes: {data: /data}}
+hosts:
+  vm01: {address: 10.0.0.4, port: 2222, labels: {provider: azure}}
+  "vm[02-03]": {address: "10.0.0.[5-6]", jump: gate}
+  local: {}
+groups: {fast: [vm01]}
+"""
+
+
+def test_show_lists_the_hosts(volbench: Volbench, tmp_path: Path) -> None:
+    """A row each, with what defaults and ranges make of it."""
+    (tmp_path / "fleet.yaml").write_text(FLEET)
+    done = volbench("hosts", "--list", "--inventory", "fleet.yaml")
+    assert done.returncode == 0, done.stderr
+    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
+    assert "vm01 10.0.0.4:2222 root data=/data provider=azure fast" in lines
+    assert "vm03 10.0.0.6 via gate root data=/data" in lines
+    assert "local this machine data=/data" in lines
+
+
+def test_a_hint_has_the_folder_of_its_campaign(tmp_path: Path) -> None:
+    """What was refused deep below the verb is continued with a command that works."""
+    layout = half_finished(tmp_path / "of today")
+    refused = RefusedError("x", hint="mount it, then: volbench resume DIR --retry-failed")
+    with mock.patch("volbench.store.journal.read_history", side_effect=refused):
+        done = call("status", layout.root)
+    assert done.returncode == 3
+    assert f"then: volbench resume '{layout.root}' --retry-failed" in done.stderr
+
+
+def test_placeholders_of_other_folders_stay() -> None:
+    """Folders that are not there yet cannot be named, and neither can those of another verb."""
+    text = "volbench export DIR... -o DIR, or volbench status DIR --clean"
+    assert (
+        with_paths(text, ["a b"])
+        == "volbench export DIR... -o DIR, or volbench status 'a b' --clean"
+    )
+    assert with_paths(text, []) == text
+
+
+def test_status_says_what_is_left_to_do(tmp_path: Path) -> None:
+    """Runs of the plan that were never started are left to do; JSON keeps the state's name."""
+    layout = half_finished(tmp_path / "c")
+    done = call("status", layout.root)
+    heading, _, row, *_ = done.stdout.splitlines()
+    words = f"not running; to continue it: volbench resume {layout.root}"
+    assert words in f"{done.stdout}{done.stderr}"
+    assert heading.split("  ")[-1].strip() == "left to do"
+    assert row.split()[-1] == "1"
+    assert '"planned": 1' in call("status", layout.root, "--json").stdout

@@ -30,7 +30,6 @@ def words_of(out: Path) -> list[dict[str, object]]:
     return [json.loads(line) for line in (out / "journal.jsonl").read_text().splitlines()]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("size", SIZES)
 def test_every_block_of_a_file_is_written_once(
     size: int, tmp_path: Path, volbench: Volbench
@@ -101,7 +100,6 @@ def killed_in_its(run: str, arguments: list[str], folder: Path) -> None:
     assert process.returncode == -signal.SIGKILL
 
 
-@pytest.mark.slow
 def test_a_killed_warm_up_continues_after_the_last_extent(
     tmp_path: Path, volbench: Volbench
 ) -> None:
@@ -117,7 +115,6 @@ def test_a_killed_warm_up_continues_after_the_last_extent(
     assert len(ended) == len(set(ended)) == 8
 
 
-@pytest.mark.slow
 def test_lost_writes_are_not_verified_as_warm(tmp_path: Path, volbench: Volbench) -> None:
     """The sample fails on a file that holds zeros where blocks were written."""
     file, out = hole(tmp_path / "f", 6 * MIB), tmp_path / "c"
@@ -163,7 +160,6 @@ def test_a_partial_warm_up_is_not_reported_as_complete(tmp_path: Path, volbench:
     assert 2 * MIB <= file.stat().st_blocks * 512 < 8 * MIB
 
 
-@pytest.mark.slow
 @pytest.mark.root
 @pytest.mark.parametrize("size", [4096, 20 * MIB + 2560])
 def test_every_sector_of_a_device_is_written_once(

@@ -1,5 +1,6 @@
-"""Work that waits without a thread: order, results, errors, and threads that are stuck."""
+"""Work of many hosts at once: its order, its errors and its second tries."""
 
+import importlib.util
 import threading
 import time
 from collections.abc import Callable
@@ -9,8 +10,10 @@ import pytest
 
 from tests.execute.fake import FakeProcess
 from tests.waiting import PATIENCE_S, until
-from volbench.execute import scheduler
-from volbench.execute.scheduler import Wait, Work, drive, finish
+from volbench.errors import AuthError, ConnectError, TransportError
+from volbench.execute import program_bundle, scheduler
+from volbench.execute.channels import Patience, retry
+from volbench.execute.scheduler import Wait, Work, drive, finish, on_each, parallel_limit
 
 CLIENTS = 300
 
@@ -125,3 +128,91 @@ def test_error_of_a_wait_reaches_the_work() -> None:
         return "ended"
 
     assert finish(client()) == "lost after 1.0"
+
+
+@pytest.mark.parametrize(("limit", "most"), [(1, 1), (2, 2), (8, 4)])
+def test_the_number_of_parallel_workers_is_limited(limit: int, most: int) -> None:
+    """The limit holds; below it everybody works at the same time."""
+    lock, working, seen = threading.Lock(), 0, []
+    together = threading.Barrier(most)
+
+    def work(item: int) -> int:
+        nonlocal working
+        with lock:
+            working += 1
+            seen.append(working)
+        together.wait(20)
+        with lock:
+            working -= 1
+        return item
+
+    with parallel_limit(limit):
+        assert on_each(range(4), work) == [0, 1, 2, 3]
+    assert max(seen) == most
+
+
+def test_the_program_of_the_agent_is_built_once() -> None:
+    """Hosts that are connected at the same time share one, in a process that has none yet."""
+    spec = importlib.util.find_spec(program_bundle.__name__)
+    assert spec is not None
+    assert spec.loader is not None
+    new = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(new)
+    programs = on_each(range(8), lambda _: new.agent_program())
+    assert all(program is programs[0] for program in programs)
+
+
+QUICK = Patience(tries=4, first_s=0.001, longest_s=0.002)
+
+
+class _Attempts:
+    """Fails with each error in turn, then returns."""
+
+    def __init__(self, *errors: TransportError) -> None:
+        self._errors = list(errors)
+        self.count = 0
+
+    def __call__(self) -> str:
+        self.count += 1
+        if self._errors:
+            raise self._errors.pop(0)
+        return "done"
+
+
+def _transient(error: TransportError) -> bool:
+    return error.transient
+
+
+def test_temporary_errors_are_retried() -> None:
+    """Two failures and a success are a success."""
+    attempts = _Attempts(ConnectError("a"), ConnectError("b"))
+    assert retry(attempts, may_repeat=_transient, patience=QUICK) == "done"
+    assert attempts.count == 3
+
+
+def test_permanent_errors_are_not_retried() -> None:
+    """A refused key is refused once."""
+    attempts = _Attempts(ConnectError("a"), AuthError("b"))
+    with pytest.raises(AuthError, match="b"):
+        retry(attempts, may_repeat=_transient, patience=QUICK)
+    assert attempts.count == 2
+
+
+def test_retries_end_after_the_deadline() -> None:
+    """After so many tries, or so late, the last error stands."""
+    attempts = _Attempts(*(ConnectError(str(number)) for number in range(9)))
+    with pytest.raises(ConnectError, match="3"):
+        retry(attempts, may_repeat=_transient, patience=QUICK)
+    late = _Attempts(ConnectError("a"), ConnectError("b"))
+    with pytest.raises(ConnectError, match="a"):
+        retry(late, may_repeat=_transient, patience=Patience(begin_within_s=0.0))
+    assert (attempts.count, late.count) == (4, 1)
+
+
+def test_waits_grow_with_jitter() -> None:
+    """Each wait is between half and all of what it may be, which doubles up to a limit."""
+    patience = Patience(first_s=1.0, longest_s=4.0)
+    for number, most in ((1, 1.0), (2, 2.0), (3, 4.0), (9, 4.0)):
+        waits = {patience.wait_s(number) for _ in range(50)}
+        assert len(waits) > 40
+        assert all(most / 2 <= wait <= most for wait in waits)

@@ -1,5 +1,6 @@
-"""Commands in the documentation: all are understood, and those that only read run."""
+"""Commands that documents and messages show: they exist, and can be pasted."""
 
+import ast
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator
@@ -8,9 +9,12 @@ from pathlib import Path
 import click
 import pytest
 
+import volbench
 from tests.command_line import call
+from tests.finished_campaign import half_finished
 from tests.real import ROOT, measure
-from volbench.cli.main import cli
+from volbench.cli.main import VERBS, cli
+from volbench.errors import quoted
 
 PAGES = [
     *(ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")),
@@ -50,8 +54,8 @@ def fenced_commands(text: str) -> Iterator[list[str]]:
 
 def inline_commands(text: str) -> Iterator[list[str]]:
     """Yield the words of each command in a sentence."""
-    for quoted in INLINE.findall(FENCE.sub("", text)):
-        yield shlex.split(quoted.replace("\n", " "))[1:]
+    for code in INLINE.findall(FENCE.sub("", text)):
+        yield shlex.split(code.replace("\n", " "))[1:]
 
 
 def commands(
@@ -134,3 +138,67 @@ def test_documented_reading_commands_run(campaigns: Path) -> None:
         if done.returncode:
             found.append(f"volbench {' '.join(words)}: {done.stderr}")
     assert found == [], "\n".join(found)
+
+
+SOURCE = Path(volbench.__file__).parent
+QUOTED_ALREADY = {
+    "options",  # of a cluster, joined for a shell
+    "paths",  # of campaigns, joined for a shell
+    "target",  # of the lab: options whose values are quoted
+    "size",
+    "curve",
+    "rule",  # identifiers of volbench
+    "kind",
+    "by",
+    "mode",
+    "geteuid()",  # numbers of the system
+}
+# A command up to the value in question; prose may follow a command after a comma or a colon
+COMMAND = re.compile(
+    rf"(?:^|[\s(])(?:volbench (?:{'|'.join(VERBS)})|umount|mount|mkdir|rm|chmod|chown)\b[^;:,]*$"
+)
+
+
+def unquoted(source: str) -> Iterator[str]:
+    """Yield the values in commands of messages that are not quoted, with their lines."""
+    for text in ast.walk(ast.parse(source)):
+        if not isinstance(text, ast.JoinedStr):
+            continue
+        before = ""
+        for part in text.values:
+            if isinstance(part, ast.Constant):
+                before += str(part.value)
+            elif isinstance(part, ast.FormattedValue):
+                words = ast.unparse(part.value)
+                is_safe = re.match(r"quoted\(", words) or words.split(".")[-1] in QUOTED_ALREADY
+                is_safe = is_safe or words.isupper()  # constants
+                if COMMAND.search(before) and not is_safe:
+                    yield f"{part.lineno}: {words}"
+                before += "X"
+
+
+def test_an_unquoted_path_is_found() -> None:
+    """The search sees paths of commands, and nothing in prose."""
+    assert list(unquoted('f"continue: volbench resume {root} --yes"')) == ["1: root"]
+    assert list(unquoted('f"create it: mkdir -m 700 {root}/mine"')) == ["1: root"]
+    assert list(unquoted('f"see: volbench compare {quoted(a)} {b}"')) == ["1: b"]
+    assert not list(unquoted('f"volbench resume {quoted(root)}; it has {count} runs"'))
+
+
+@pytest.mark.slow
+def test_commands_in_messages_are_quoted() -> None:
+    """A folder with a space or a quote in its name gives a command that works."""
+    found = [
+        f"{path.relative_to(SOURCE)}:{place}"
+        for path in SOURCE.rglob("*.py")
+        for place in unquoted(path.read_text(encoding="utf-8"))
+    ]
+    assert not found, "\n".join(found)
+
+
+def test_a_hint_can_be_pasted(tmp_path: Path) -> None:
+    """The command of a hint leads to the same folder, whatever its name."""
+    layout = half_finished(tmp_path / "of 'today' $(x)")
+    done = call("status", "--follow", layout.root)
+    assert done.returncode == 9
+    assert f"volbench resume {quoted(layout.root)}; or see:" in done.stderr

@@ -35,10 +35,3 @@ def test_a_leak_fails_its_test(root: Path, tmp_path: Path, body: str) -> None:
     done = run_test(root, tmp_path, body)
     assert done.returncode == 1
     assert "the test leaked" in done.stdout
-
-
-@pytest.mark.slow
-def test_restored_state_is_not_a_leak(root: Path, tmp_path: Path) -> None:
-    """Changes by monkeypatch are undone in time."""
-    done = run_test(root, tmp_path, "monkeypatch.setenv('A', 'b'); monkeypatch.chdir('/')")
-    assert done.returncode == 0, done.stdout

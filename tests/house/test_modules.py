@@ -1,12 +1,16 @@
-"""Every module can be read: it says what it is for, is short, and explains its exceptions."""
+"""Every module and page can be read: what it is for, its length, and no mark of a conflict."""
 
 import ast
 import io
 import re
+import sys
 import tokenize
 from pathlib import Path
 
 import pytest
+
+from tests.command_line import call
+from tests.house.project import run
 
 MAX_LINES = 700
 SILENCED = re.compile(r"#\s*(noqa|type:\s*ignore)")
@@ -109,3 +113,81 @@ def test_a_forbidden_word_is_found(text: str) -> None:
 def test_docstring_check_sees_a_bare_module() -> None:
     """A module without a docstring would be named."""
     assert ast.get_docstring(ast.parse("x = 1")) is None
+
+
+MARKERS = ("<" * 7 + " ", ">" * 7 + " ")
+
+
+def marked_lines(root: Path) -> str:
+    """Return the lines of tracked text files that begin with a conflict marker."""
+    patterns = [part for marker in MARKERS for part in ("-e", f"^{marker}")]
+    done = run("git", "grep", "-nI", *patterns, cwd=root)
+    assert done.returncode in {0, 1}, done.stderr  # 1: no line was found
+    return done.stdout
+
+
+def test_no_file_holds_a_conflict_marker(root: Path) -> None:
+    """A merge is finished before it is committed."""
+    assert marked_lines(root) == ""
+
+
+@pytest.mark.parametrize("marker", MARKERS)
+def test_a_conflict_marker_is_found(tmp_path: Path, marker: str) -> None:
+    """Both ends of a conflict are found at the beginning of a line, and nowhere else."""
+    (tmp_path / "page.md").write_text(f"a\n{marker}main\nsee {marker}b\n", encoding="utf-8")
+    for command in (["init", "-q"], ["add", "page.md"]):
+        run("git", *command, cwd=tmp_path, check=True)
+    assert marked_lines(tmp_path) == f"page.md:2:{marker}main\n"
+
+
+PROFILE = re.compile(r"```yaml\n(name:.*?)```", re.DOTALL)
+
+
+@pytest.mark.slow
+def test_every_documented_profile_is_valid(root: Path, tmp_path: Path) -> None:
+    """Each YAML block that begins with a name passes ``volbench profile check``."""
+    files = []
+    for page in sorted((root / "docs").rglob("*.md")):
+        for number, text in enumerate(PROFILE.findall(page.read_text(encoding="utf-8")), 1):
+            files.append(tmp_path / f"{page.stem}-{number}.yaml")
+            files[-1].write_text(text, encoding="utf-8")
+    assert len(files) > 4
+    done = call("profile", "check", *files, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_test_of_a_promise_exists(root: Path) -> None:
+    """SECURITY.md names files below tests/, and functions in them or anywhere."""
+    page = (root / "SECURITY.md").read_text(encoding="utf-8")
+    paths = set(re.findall(r"`(tests/[\w/.-]+)`", page))
+    functions = set(re.findall(r"`(test_\w+)`", page))
+    assert paths
+    assert {path for path in paths if not (root / path).exists()} == set()
+    source = "".join(path.read_text("utf-8") for path in (root / "tests").rglob("*.py"))
+    assert {name for name in functions if f"def {name}(" not in source} == set()
+
+
+AGENT = "volbench.execute.agent"
+
+
+def test_the_agent_runs_on_python_3_6(root: Path) -> None:
+    """No module of the agent uses syntax or a function that is newer than Python 3.6."""
+    folder = root / "src" / "volbench" / "execute" / "agent"
+    vermin = Path(sys.executable).with_name("vermin")
+    done = run(vermin, "--target=3.6-", "--violations", folder)
+    assert list(folder.glob("*.py"))
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_agent_imports_the_standard_library_only(sources: dict[str, ast.Module]) -> None:
+    """The program that is sent to a host finds every module that it imports there."""
+    outside = []
+    for name, tree in sources.items():
+        if not name.startswith(f"{AGENT}."):
+            continue
+        for node in ast.walk(tree):
+            if isinstance(node, ast.Import):
+                outside += [each.name for each in node.names]
+            elif isinstance(node, ast.ImportFrom) and not (node.module or "").startswith(AGENT):
+                outside.append(str(node.module))
+    assert {each.partition(".")[0] for each in outside} - sys.stdlib_module_names == set()

@@ -47,7 +47,6 @@ def test_every_mark_is_known(blocks: list[Block]) -> None:
     assert {block.mark for block in blocks} == _MARKS
 
 
-@pytest.mark.slow
 def test_the_tutorial_runs(blocks: list[Block], tmp_path: Path) -> None:
     """The blocks run in one folder, those of the lab beside the others, and leave campaigns."""
     program = f"{Path(sys.executable).parent}:{os.environ['PATH']}"

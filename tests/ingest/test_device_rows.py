@@ -1,13 +1,16 @@
-"""Samples of a host become rows of the device frame."""
+"""Samples of hosts become rows on the controller's clock."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from tests.ingest.recorded_runs import ingest, make
 from volbench.fio.results.json_output import parse_output
+from volbench.ingest.campaign_tables import shifted_utc
 from volbench.ingest.series_rows import begun_utc_s, device_rows, read_samples
-from volbench.model.campaign.planned_run import VolumeKind
+from volbench.model.campaign.planned_run import Section, VolumeKind
 from volbench.model.frames.columns import DEVICE, Row
 from volbench.model.results.provenance import VolumeFacts
 from volbench.store.layout import RunFolder
@@ -161,3 +164,33 @@ def test_recent_fio_reports_when_io_starts() -> None:
     starts = [job.start_utc_s for job in output.jobs if job.start_utc_s is not None]
     assert starts
     assert begun_utc_s(output, [], started_utc=None) == min(starts)
+
+
+EPOCH_MS = 1_767_225_600_000
+"""2026-01-01T00:00:00Z."""
+
+
+def test_only_instants_are_shifted() -> None:
+    """Milliseconds stay; what was not reported stays missing."""
+    assert shifted_utc("2026-01-01T00:00:01.500Z", by_s=-3.25) == "2025-12-31T23:59:58.250Z"
+    assert shifted_utc("2026-01-01T00:00:01Z", by_s=0.0) == "2026-01-01T00:00:01Z"
+    assert shifted_utc(None, by_s=5.0) is None
+
+
+@pytest.mark.parametrize("ahead_s", [0.0, 3.0, -7200.0])
+def test_series_are_on_the_clock_of_the_controller(tmp_path: Path, ahead_s: float) -> None:
+    """A host that is three seconds ahead did its I/O three seconds earlier than it says."""
+    section = Section(name="mix", options={"rw": "randrw"})
+    layout, campaign = make(tmp_path, "fio-3.33/randrw-jsonplus", section)
+    folder = layout.run("001-a-r1")
+    (run,) = campaign.runs
+    campaign = campaign.model_copy(update={"runs": (run.model_copy(update={"sample_s": 0.1}),)})
+    rows = "".join(
+        f"{EPOCH_MS + round(1000 * ahead_s) + 100 * n}, 50, 0, 0, 0\n" for n in range(1, 6)
+    )
+    (folder.path / "series_iops.1.log").write_text(rows)
+    status = {"started_utc": "2026-01-01T00:00:00.000Z", "start": {"clock_offset_s": ahead_s}}
+    folder.status.write_text(json.dumps(status))
+    reported = ingest(layout, campaign)
+    assert reported.series[0].columns["utc"][0] == "2026-01-01T00:00:00.100Z"
+    assert {row["started_utc"] for row in reported.summary} == {"2026-01-01T00:00:00.000Z"}

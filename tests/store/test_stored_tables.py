@@ -1,6 +1,7 @@
-"""Verdicts and findings are computed once, stored beside the raw files, and never stored half."""
+"""Tables of a campaign: computed once, stored, and read whatever wrote them."""
 
 import os
+import signal
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
@@ -15,13 +16,15 @@ from tests.finished_campaign import finish, half_finished
 from volbench.analyse.bottleneck.campaign_context import Context, verdict_rows
 from volbench.analyse.frames.run_view import RunView
 from volbench.api import opened_runs
-from volbench.errors import ArchiveError
+from volbench.errors import ArchiveError, InputError
 from volbench.ingest import campaign_tables
 from volbench.model.frames import columns
-from volbench.model.frames.columns import DERIVED
+from volbench.model.frames.columns import DERIVED, FRAMES
 from volbench.store import parquet_tables
 from volbench.store.layout import Layout
-from volbench.store.parquet_tables import write_tables
+from volbench.store.log_files import compress_logs
+from volbench.store.parquet_tables import frame_of, read_table, table_of, write_tables
+from volbench.store.worker_processes import in_processes
 
 
 @pytest.fixture(name="layout")
@@ -242,3 +245,108 @@ def test_a_run_that_cannot_be_judged_does_not_affect_other_verdicts(
     assert "ZeroDivisionError: float division by zero" in str(findings[0]["message"])
     monkeypatch.undo()
     assert {row["run"] for row in rows(layout, "summary")} == {"001-mix-r1", "002-mix-r2"}
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_empty_frame_has_every_column(name: str) -> None:
+    """A campaign without results still gives frames of the documented shape."""
+    frame = frame_of(table_of(name, []))
+    assert list(frame.columns) == [column.name for column in FRAMES[name]]
+    assert len(frame) == 0
+
+
+def test_values_survive_parquet_exactly(tmp_path: Path) -> None:
+    """Integers beyond 2**53 and unknown values are the same after a round trip."""
+    row = {"run": "001-a", "io_bytes": 2**60 + 1, "iops": 0.1 + 0.2, "direct": True}
+    parts = [{"summary": table_of("summary", [each])} for each in (row, {"run": "002-b"})]
+    write_tables(tmp_path, parts)
+    frame = frame_of(read_table(tmp_path / "summary.parquet"))
+    assert frame["io_bytes"].tolist()[0] == 2**60 + 1
+    assert frame["iops"].tolist()[0] == 0.1 + 0.2
+    assert bool(frame["direct"].tolist()[0]) is True
+    assert frame_of(read_table(tmp_path / "summary.parquet"), is_done=True).equals(frame)
+    assert frame.loc[1, ["io_bytes", "iops", "direct"]].isna().all()
+
+
+def test_leftovers_of_a_killed_command_are_removed_with_the_next_tables(tmp_path: Path) -> None:
+    """Its temporary file is removed; one of a process that works is not."""
+    left, at_work = tmp_path / ".series.parquet.999999999.tmp", tmp_path / ".series.parquet.1.tmp"
+    for path in (left, at_work):
+        path.write_bytes(b"PAR1")
+    write_tables(tmp_path, [{"summary": table_of("summary", [])}])
+    assert (left.exists(), at_work.exists()) == (False, True)
+
+
+def test_unknown_column_is_refused() -> None:
+    """A row can't slip a column past the contract."""
+    with pytest.raises(ArchiveError, match="surprise"):
+        table_of("summary", [{"surprise": 1}])
+
+
+def test_a_damaged_table_is_reported_with_a_hint(tmp_path: Path) -> None:
+    """A table is derived: the hint says it can be deleted."""
+    path = tmp_path / "summary.parquet"
+    path.write_bytes(b"PAR1 not really")
+    with pytest.raises(ArchiveError) as caught:
+        read_table(path)
+    assert "rebuilt" in caught.value.hint
+
+
+def test_only_large_logs_are_compressed_at_once(tmp_path: Path) -> None:
+    """Between two runs only what would fill a disk is compressed; afterwards everything is."""
+    small, large = tmp_path / "series_bw.1.log", tmp_path / "series_lat.1.log"
+    small.write_text("1000, 1, 0, 0\n")
+    large.write_text("1000, 1, 0, 0\n" * 100)
+    compress_logs(tmp_path, min_bytes=1000)
+    assert small.exists()
+    assert not large.exists()
+    compress_logs(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "series_bw.1.log.zst",
+        "series_lat.1.log.zst",
+    }
+
+
+def squares(items: Sequence[int]) -> tuple[int, list[int]]:
+    """Return the process and the squares of its items."""
+    return os.getpid(), [item * item for item in items]
+
+
+def test_results_are_in_order() -> None:
+    """Every item is done once, in another process, and progress ends with all of them."""
+    counts: list[int] = []
+    found = list(in_processes(squares, range(100), processes=2, done=counts.append))
+    assert [square for _, part in found for square in part] == [n * n for n in range(100)]
+    assert os.getpid() not in {process for process, _ in found}
+    assert counts == sorted(counts)
+    assert counts[-1] == 100
+
+
+@pytest.mark.parametrize(("count", "processes"), [(3, 2), (100, 1), (0, 4)])
+def test_small_work_stays_in_the_process(count: int, processes: int) -> None:
+    """A process is not worth it for a few items."""
+    found = list(in_processes(squares, range(count), processes=processes, done=lambda _: None))
+    assert found == [(os.getpid(), [n * n for n in range(count)])]
+
+
+def test_errors_of_workers_are_raised() -> None:
+    """An error of the work has its hint; a process that is killed is an error too."""
+
+    def refuse(items: Sequence[int]) -> None:
+        raise InputError(f"bad {items[0]}", hint="mend it")
+
+    def die(_: Sequence[int]) -> None:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+    with pytest.raises(InputError, match="bad 0") as caught:
+        list(in_processes(refuse, range(64), processes=2, done=lambda _: None))
+    assert caught.value.hint == "mend it"
+    with pytest.raises(ArchiveError, match="was killed"):
+        list(in_processes(die, range(64), processes=2, done=lambda _: None))
+
+
+def test_batches_stay_small_for_any_number_of_items() -> None:
+    """Results of a part are held whole, so that a part has a bounded size."""
+    sizes = list(in_processes(len, range(4000), processes=2, done=lambda _: None))
+    assert sum(sizes) == 4000
+    assert max(sizes) <= 64

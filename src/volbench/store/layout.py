@@ -20,7 +20,7 @@ STATUS = "status.json"
 # Files that record the checksums of the others in their folder
 UNCHECKED = frozenset({STATUS, "probe.json"})
 
-_MAX_DEPTH = 100  # Python's own walk ends at some 1,000. Noticed by: test_folders_of_campaigns.py
+_MAX_DEPTH = 100  # Python's own walk ends at some 1,000. Noticed by: test_campaign_list.py
 
 
 @dataclass(frozen=True)

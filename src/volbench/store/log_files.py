@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 MAX_BYTES = MAX_FILE_BYTES  # Maximum size of a result, before and after decompression
 EXTENSIONS = (".gz", ".xz", ".zst", ".bz2")  # File name extensions of compressed files
 # Maximum compression ratio: fio's JSON typically reaches 10, rarely 50.
-# Noticed by: test_compressed_text.py
+# Noticed by: test_log_files.py
 _MAX_RATIO = 200
-# Decompressed size accepted at any ratio. Noticed by: test_compressed_text.py
+# Decompressed size accepted at any ratio. Noticed by: test_log_files.py
 _FREE_BYTES = 64 << 20
 
 # The same of a log: histograms, which are mostly zeros, reach 300.

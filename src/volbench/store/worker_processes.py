@@ -17,10 +17,10 @@ _Result = TypeVar("_Result")
 # Parts are smaller than a process's share, so that all end at about the same time
 _PARTS_A_PROCESS = 8
 # Items of a part: its results are held whole, such as 100 KB of tables for each run.
-# Noticed by: test_worker_processes.py
+# Noticed by: test_stored_tables.py
 _MAX_ITEMS = 64
 # Items from which processes pay: a fork of a process with pandas costs some 20 ms.
-# Noticed by: test_worker_processes.py
+# Noticed by: test_stored_tables.py
 _MIN_ITEMS = 32
 
 # Work of this worker process: it has it from its parent's memory, without a copy

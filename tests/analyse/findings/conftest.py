@@ -3,11 +3,12 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from unittest import mock
 
 import pandas as pd
 
 from volbench.analyse.bottleneck.campaign_context import Context
-from volbench.analyse.findings import find
+from volbench.analyse.findings import every_rule, find
 from volbench.analyse.frames.run_view import RunView
 from volbench.model.campaign.planned_run import (
     Campaign,
@@ -248,12 +249,11 @@ def over_time(rates: Sequence[float], run: Run | None = None, **columns: object)
 
 
 def found(*views: RunView, rule: str) -> list[Finding]:
-    """Return what one rule says about the last of some runs."""
-    return [
-        entry
-        for entry in find(Context(views))
-        if entry.rule == rule and entry.run == views[-1].run.id
-    ]
+    """Return what one rule, asked alone, says about the last of some runs."""
+    only = [entry for entry in every_rule() if entry.id == rule]
+    with mock.patch("volbench.analyse.findings.every_rule", return_value=only):
+        findings = find(Context(views))
+    return [entry for entry in findings if entry.rule == rule and entry.run == views[-1].run.id]
 
 
 __all__ = [

@@ -105,6 +105,7 @@ def test_sentences_and_evidence_hold_no_invalid_numbers(frames: Frames) -> None:
             assert not isinstance(value, float) or value == float(f"{value:.12g}"), evidence
 
 
+@pytest.mark.parametrize("frames", FOLDERS[-1:], indirect=True)
 def test_contradictions_are_detected(frames: Frames) -> None:
     """A rate outside of its range and a percentile above the maximum are contradictions."""
     summary = frames["summary"].assign(iops_min=1.0, lat_max_s=1.0)

@@ -162,7 +162,6 @@ def test_a_program_that_cannot_start_fails_its_run(tmp_path: Path, data: Path) -
         execute(layout, campaign, "/no/such/fio", [])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     "redo",
     [(1,), (UNFINISHED,)],

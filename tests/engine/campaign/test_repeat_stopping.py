@@ -141,25 +141,6 @@ def test_the_command_line_replaces_a_fixed_number(ended: dict[str, Path]) -> Non
 
 
 @pytest.mark.slow
-def test_until_and_set_are_named_as_they_were_typed(ended: dict[str, Path]) -> None:
-    """Whatever their order is; a fixed number is not dropped without a word."""
-    fixed = ended["even"].parent / "plain.yaml"
-    fixed.write_text(PROFILE.replace(PROFILE.splitlines()[4], "seed: 1"))
-    settings = ["--set", "repeat.until=5%", "--set", "repeat.max=4"]
-    planned = call(*arguments(fixed, fixed.parent / "none", *settings, "--dry-run"))
-    assert "(6 to 8 runs)" in planned.stdout, planned.stderr
-    run = arguments(fixed, fixed.parent / "none")
-    measure = ["measure", "--on", str(fixed.parent), "--dry-run", "--repeat", "4"]
-    for words, named in (
-        ([*run, "--set=repeat=4", "--set=repeat.until=5%"], "--set repeat=4 --set repeat.until=5%"),
-        ([*measure, "--set", "repeat.until=3%"], "--set repeat=4 --set repeat.until=3%"),
-    ):
-        refused = call(*words)
-        assert refused.returncode == 2
-        assert f"{named}: repeat: a fixed number excludes until" in refused.stderr
-
-
-@pytest.mark.slow
 def test_clients_stop_together(tmp_path: Path) -> None:
     """Their rates are added; every client makes as many repeats, and each sentence is said once."""
     profile, scratch, into = tmp_path / "p.yaml", tmp_path / "scratch", tmp_path / "clients"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.conftest import IMAGE_BYTES, Disks
+from tests.engine.conftest import Disks
 from volbench import open_campaign
 from volbench.engine.campaign.campaign_engine import run_campaign
 from volbench.engine.campaign.campaign_state import Settings
@@ -60,7 +60,6 @@ def names_in(folder: Path) -> Sequence[str]:
     return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
 
 
-@pytest.mark.slow
 def test_snapshot_is_cold_at_first_and_warm_afterwards(tmp_path: Path) -> None:
     """A restored snapshot is called cold once; the probe itself warms what it reads."""
     with serve(read_scenario("cold-read"), tmp_path / "lab") as lab:
@@ -93,7 +92,6 @@ def test_a_warm_written_volume_is_neither_cold_nor_empty(tmp_path: Path) -> None
     assert found.first_median_s == pytest.approx(0.004, rel=0.2)
 
 
-@pytest.mark.slow
 def test_zeros_are_counted_block_by_block(tmp_path: Path) -> None:
     """Of a file whose first three quarters hold data, a quarter is zeros."""
     partly = tmp_path / "partly"
@@ -126,7 +124,6 @@ def test_probe_only_reads(tmp_path: Path) -> None:
     assert {path.name for path in tmp_path.iterdir()} == {"data: 1", "probe"}
 
 
-@pytest.mark.slow
 def test_both_passes_read_the_same_offsets(tmp_path: Path) -> None:
     """The second process reads the offsets of the first, in order; another probe has its own."""
     data = tmp_path / "data"
@@ -208,18 +205,6 @@ def test_damaged_logs_are_reported(text: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.root
-def test_filled_loop_device_is_warm(disks: Disks, tmp_path: Path) -> None:
-    """A device full of random data is warm, holds no zeros, and is left as it was."""
-    image = disks.image()
-    image.write_bytes(os.urandom(IMAGE_BYTES))
-    before = hashlib.sha256(image.read_bytes()).hexdigest()
-    found = judged(probe(disks.attach(image), tmp_path / "probe"))
-    assert not found.cold
-    assert found.zero_share == 0
-    assert hashlib.sha256(image.read_bytes()).hexdigest() == before
-
-
-@pytest.mark.root
 def test_another_device_under_the_same_name_is_refused(disks: Disks, tmp_path: Path) -> None:
     """What was pinned is read, or nothing."""
     device = disks.attach()
@@ -274,7 +259,6 @@ def a_campaign(target: str | Path, tmp_path: Path, text: str = READS) -> Case:
     return Case(prepared, layout)
 
 
-@pytest.mark.slow
 def test_campaign_probes_first_and_findings_know(tmp_path: Path) -> None:
     """The probe comes before the first run, its numbers are kept, and findings rest on them."""
     with serve(read_scenario("cold-read"), tmp_path / "lab") as lab:

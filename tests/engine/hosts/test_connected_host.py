@@ -1,12 +1,26 @@
-"""Errors of several hosts become one error that names each."""
+"""Hosts that are connected: their errors, their clocks, and a fio that is missing or hangs."""
+
+from pathlib import Path
 
 import pytest
 
-from volbench.engine.hosts.connected_host import ConnectedHost, raise_all
-from volbench.errors import CampaignError, ConnectError, RefusedError, TransportError, VolbenchError
+from tests.execute.fake import FakeExecutor
+from volbench.engine.hosts.connected_host import ConnectedHost, estimate_clock, raise_all
+from volbench.engine.hosts.host_facts import (
+    require_fio,
+)
+from volbench.errors import (
+    CampaignError,
+    ConnectError,
+    FioError,
+    RefusedError,
+    TransportError,
+    VolbenchError,
+)
+from volbench.execute.agent import facts
 from volbench.execute.client import PythonError
 from volbench.execute.local import LocalExecutor
-from volbench.execute.protocol import OperationError
+from volbench.execute.protocol import ClockReading, OperationError
 from volbench.model.campaign.host import Host
 
 
@@ -29,3 +43,50 @@ def test_errors_of_all_hosts_become_one(
     listed = f"a: {errors[0].message}; b: {errors[1].message}"
     assert caught.value.message == f"2 of 2 hosts cannot take part: {listed}"
     assert caught.value.hint == (errors[0].hint if errors[0].hint == errors[1].hint else "")
+
+
+def test_the_shortest_exchange_counts() -> None:
+    """A host 3 s ahead: the exchange of 20 ms says it to 10 ms, the slow ones are not looked at."""
+    readings = [
+        ClockReading(100.0, 103.3, 100.4),
+        ClockReading(101.0, 104.01, 101.02),
+        ClockReading(102.0, 105.1, 102.2),
+    ]
+    clock = estimate_clock(readings)
+    assert clock.offset_s == pytest.approx(3.0)
+    assert clock.bound_s == pytest.approx(0.01)
+    assert clock.round_trip_s == pytest.approx(0.02)
+
+
+def test_an_offset_within_its_bound_is_not_corrected() -> None:
+    """It may be none; what it might be is added to the bound."""
+    clock = estimate_clock([ClockReading(100.0, 100.2, 100.3)])
+    assert clock.offset_s == 0
+    assert (clock.bound_s, clock.round_trip_s) == pytest.approx((0.2, 0.3))
+
+
+def test_a_clock_of_whole_seconds_is_known_to_half_a_second() -> None:
+    """Busybox prints no nanoseconds."""
+    clock = estimate_clock([ClockReading(100.0, 100.5, 100.002, resolution_s=1.0)])
+    assert clock.offset_s == 0
+    assert clock.bound_s == pytest.approx(1.0, abs=0.01)
+
+
+def test_a_fio_that_hangs_is_waited_for_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its version is asked for in a bounded time, and the error says that it did not come."""
+    monkeypatch.setattr(facts, "ANSWER_S", 0.2)
+    fio = tmp_path / "fio"
+    fio.write_text('#!/bin/sh\necho begin >>"$0.log"\nexec sleep 60\n')
+    fio.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    with pytest.raises(FioError, match=r"fio does not print its version: no end in 0\.2 s"):
+        require_fio(LocalExecutor())
+    assert (tmp_path / "fio.log").read_text() == "begin\n"
+
+
+def test_a_missing_fio_is_reported() -> None:
+    """With the host that lacks it."""
+    with pytest.raises(FioError, match="not installed on vm1"):
+        require_fio(FakeExecutor(host="vm1"))

@@ -1,13 +1,17 @@
-"""Bad inventories: all problems are reported at once, with file, line, column and key."""
+"""Bad inventories: all problems are reported at once, and an editor sees them too."""
 
+import json
 import re
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
+from ruamel.yaml import YAML
 
-from tests.plan.inventory.reading import BAD
+from tests.plan.inventory.reading import BAD, FILES
 from volbench.errors import InventoryError
 from volbench.plan.inventory import load_inventory
+from volbench.plan.inventory.host_document import json_schema
 
 DEFECTS = sorted(path.name for path in BAD.iterdir())
 
@@ -64,3 +68,30 @@ def test_files_that_are_not_text(tmp_path: Path) -> None:
     ):
         with pytest.raises(InventoryError, match=words):
             load_inventory(path)
+
+
+SEEN_BY_A_SCHEMA = [
+    "address-in-defaults", "empty-hosts", "group-called-all", "host-as-text", "moving-device",
+    "no-hosts", "odd-labels", "odd-names", "odd-sudo", "odd-volumes", "unknown-keys",
+    "odd-workdirs",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def validator() -> Draft202012Validator:
+    """Return a validator of the schema as it is exported."""
+    schema = json.loads(json.dumps(json_schema()))
+    Draft202012Validator.check_schema(schema)
+    return Draft202012Validator(schema)
+
+
+def test_a_good_inventory_is_valid(validator: Draft202012Validator) -> None:
+    """No editor marks an inventory that uses every key."""
+    errors = list(validator.iter_errors(YAML(typ="safe").load(FILES / "fleet.yaml")))
+    assert not errors, errors[0].message
+
+
+@pytest.mark.parametrize("defect", SEEN_BY_A_SCHEMA)
+def test_mistakes_are_marked(validator: Draft202012Validator, defect: str) -> None:
+    """What a schema can see is marked while it is typed."""
+    assert not validator.is_valid(YAML(typ="safe").load(BAD / defect / "inventory.yaml"))

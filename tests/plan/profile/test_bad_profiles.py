@@ -1,14 +1,19 @@
-"""Wrong profiles: all problems are reported at once, with file, line, column and key."""
+"""Wrong profiles: all problems are reported at once, and an editor sees them too."""
 
+import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
+from jsonschema import Draft202012Validator
+from ruamel.yaml import YAML
 
 from tests.command_line import call
 from volbench.errors import ProfileError
 from volbench.fio.jobs.option_table import shipped_table
-from volbench.plan.profile.load_profile import load_profile
+from volbench.plan.bundled_files import profile_names, read_profile
+from volbench.plan.profile.load_profile import json_schema, load_profile
 
 FOLDER = Path(__file__).parents[2] / "profiles"
 DEFECTS = sorted(path.name for path in FOLDER.iterdir())
@@ -61,3 +66,40 @@ def test_the_command_line_exits_2_without_traceback(defect: str) -> None:
     # The installed fio may be another version than the shipped table's.
     place = ":".join(first.split(":")[:3])
     assert f"{path}{place}" in done.stderr
+
+
+BAD = Path(__file__).parents[2] / "profiles"
+
+SEEN_BY_A_SCHEMA = [
+    "unknown-option", "unknown-key", "bad-choice", "bad-boolean", "jobs-as-list", "job-as-text",
+    "option-as-list", "list-at-the-top", "own-option", "empty-matrix", "bad-order", "bad-repeat",
+    "no-name", "unknown-phase", "job-called-global", "odd-job-name", "bad-source",
+]  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def validator() -> Draft202012Validator:
+    """Return a validator of the schema as it is exported."""
+    schema = json.loads(json.dumps(json_schema(shipped_table())))
+    Draft202012Validator.check_schema(schema)
+    return Draft202012Validator(schema)
+
+
+def read(text: str) -> Any:  # noqa: ANN401 - whatever YAML holds
+    """Return plain data of a YAML text."""
+    return YAML(typ="safe", pure=True).load(text)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", profile_names())
+def test_bundled_profiles_are_valid(validator: Draft202012Validator, name: str) -> None:
+    """No editor marks a bundled profile."""
+    errors = list(validator.iter_errors(read(read_profile(name)[0])))
+    assert not errors, errors[0].message
+
+
+@pytest.mark.parametrize("defect", SEEN_BY_A_SCHEMA)
+def test_mistakes_are_marked(validator: Draft202012Validator, defect: str) -> None:
+    """What a schema can see is marked while it is typed."""
+    text = (BAD / defect / "profile.yaml").read_text()
+    assert not validator.is_valid(read(text))

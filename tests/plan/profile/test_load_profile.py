@@ -1,13 +1,15 @@
-"""Good profiles: what is written is what is meant."""
+"""Good profiles: what is written is what is meant, also after a dump."""
+
+import itertools
 
 import pytest
 
 from tests.plan.loading import load
-from volbench.errors import ProfileError
+from volbench.errors import InputError, ProfileError
 from volbench.fio.jobs.option_table import shipped_table
-from volbench.model.profile.profile_model import Order, Phase
-from volbench.model.profile.profile_settings import Limits
-from volbench.plan.profile.load_profile import load_profile
+from volbench.model.profile.profile_model import Job, Order, Phase, Profile, Start
+from volbench.model.profile.profile_settings import Limits, Repeat, Source
+from volbench.plan.profile.load_profile import dump_profile, load_profile
 
 
 def test_every_key_of_a_profile_is_read() -> None:
@@ -127,3 +129,139 @@ def test_yaml_1_1_booleans_and_octals_are_not_misread() -> None:
     assert profile.name == "on"
     assert profile.jobs[0].name == "no"
     assert profile.jobs[0].options["offset"] == "10"
+
+
+TEXTS = (
+    *(
+        "plain",
+        "yes",
+        "null",
+        "1.5",
+        "~",
+        "a: b",
+        "- a",
+        "# no comment",
+        "'quoted' \"twice\"",
+        "{a}",
+    ),
+    *("two\nlines\n", "\ttab", " blanks ", "gr\u00fc\u00df", "\U0001f4be", "x" * 500),
+    *("!tag", "*alias", "%TAG", "<<"),
+)
+NAMES = ("a", "null", "true", "no", "1", "0x1", "1e3", "-", "_", "x" * 100)
+
+
+def again(profile: Profile) -> Profile:
+    """Dump and load a profile."""
+    return load_profile(dump_profile(profile), path="dump.yaml", table=shipped_table())
+
+
+@pytest.mark.parametrize("text", TEXTS)
+def test_texts_stay_strings(text: str) -> None:
+    """Description, source and note may hold anything that YAML could take for something else."""
+    profile = Profile(
+        name="x",
+        description=text,
+        source=Source(title=text, author=text, year=2019, url=text),
+        jobs=(Job(name="a", note=text, options={"rw": "read"}),),
+    )
+    assert again(profile) == profile
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_names_stay_strings(name: str) -> None:
+    """A profile, job, section or role may be called like a YAML word or number."""
+    sections = {name: {"rw": "read"}, "other": {"rw": "write", "bs": None}}
+    jobs = (Job(name=name, role=name, sections=sections),)
+    profile = Profile(name=name, jobs=jobs, volumes={name: "/x"}, limits={name: Limits(iops=1)})
+    assert again(profile) == profile
+
+
+@pytest.mark.parametrize(
+    ("sample_s", "iops", "rate"),
+    [
+        (0.0, None, 125e6),
+        (0.1, 0.5, 1.0),
+        (0.123456789, 1e9, 1e12),
+        (3600.0, 1100.25, 2**40 / 3),
+        (1.0, 1 / 3, 0.00001),
+    ],
+)
+def test_numbers_lose_nothing(sample_s: float, iops: float | None, rate: float) -> None:
+    """However many digits they have."""
+    limits = {"*": Limits(iops=iops, bandwidth_bytes_per_s=rate)}
+    jobs = (Job(name="a", limits=limits["*"]),)
+    profile = Profile(name="x", jobs=jobs, limits=limits, sample_s=sample_s)
+    assert again(profile) == profile
+
+
+def test_every_mix_of_phase_and_order() -> None:
+    """Phases, order, seed and repeat come back."""
+    jobs = [Job(name=phase.value, phase=phase, options={"rw": "write"}) for phase in Phase]
+    for order, seed, repeat in itertools.product(Order, (None, 0, 2**31 - 1), (1, 10_000)):
+        profile = Profile(
+            name="x", jobs=tuple(jobs), order=order, seed=seed, repeats=Repeat(times=repeat)
+        )
+        assert again(profile) == profile
+
+
+PLAIN = "name: x\njobs: {a: {rw: read, size: 1m}}\n"
+STORM = f"start: staggered\nstagger: 1.5s\nclients: 30\n{PLAIN}"
+PARTS = """
+name: x
+defaults: {size: 1m, runtime: 9s}
+jobs:
+  storm: {sections: {boot: {rw: randread, runtime: 1m}, after: {rw: randrw, wait_for: boot}}}
+"""
+
+
+def test_keys_are_read_and_left_out_keys_mean_one_process() -> None:
+    """A profile without them is what it always was."""
+    storm, plain = load(STORM), load(PLAIN)
+    assert (storm.start, storm.stagger_s, storm.clients) == (Start.STAGGERED, 1.5, 30)
+    assert (plain.start, plain.stagger_s, plain.clients) == (Start.TOGETHER, 0.0, 1)
+
+
+@pytest.mark.parametrize("text", [STORM, PLAIN, f"start: sequential\nclients: 2\n{PLAIN}"])
+def test_dumped_profiles_read_back_the_same(text: str) -> None:
+    """What campaign.json keeps of a profile holds its starts too."""
+    assert load(dump_profile(load(text))) == load(text)
+
+
+def test_settings_change_them_in_any_order() -> None:
+    """A stagger may be set before the start that it belongs to."""
+    assert load(STORM, "stagger=240s", "clients=5").stagger_s == 240.0
+    both = load(PLAIN, "stagger=20s", "start=staggered")
+    assert (both.start, both.stagger_s) == (Start.STAGGERED, 20.0)
+    assert load(STORM, "clients=5").clients == 5
+
+
+def test_another_start_drops_the_stagger() -> None:
+    """Who wants all clients at once need not take the stagger away first."""
+    together = load(STORM, "start=together")
+    assert (together.start, together.stagger_s) == (Start.TOGETHER, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("text", "setting", "words"),
+    [
+        (PLAIN, "stagger=20s", "no effect with start: together"),
+        (PLAIN, "start=staggered", "needs the time between two"),
+        (STORM, "stagger=0", "too short to separate the starts"),
+        (STORM, "clients=0", "at least 1"),
+    ],
+)
+def test_useless_settings_are_refused(text: str, setting: str, words: str) -> None:
+    """The reason is told, as for a key of the profile itself."""
+    with pytest.raises(InputError, match=words):
+        load(text, setting)
+
+
+def test_one_section_is_set_by_job_and_section() -> None:
+    """The two phases of a client have lengths of their own."""
+    (job,) = load(PARTS, "storm.after.runtime=5m", "storm.boot.bs=8k").jobs
+    assert job.sections["after"]["runtime"] == "300s"
+    assert job.sections["boot"] == {"rw": "randread", "runtime": "60s", "bs": "8192"}
+    (cut,) = load(PARTS, "storm.boot.runtime=").jobs
+    assert cut.sections["boot"]["runtime"] is None
+    with pytest.raises(InputError, match=r"no section 'later'"):
+        load(PARTS, "storm.later.runtime=5m")

@@ -1,10 +1,14 @@
-"""Overrides: what they reach, what they leave, and what they refuse."""
+"""Overrides: what they reach, what they leave, what they refuse, and whose they are."""
 
 import pytest
 
-from tests.plan.loading import load
+from tests.plan.loading import TABLE, load
 from volbench.errors import InputError
+from volbench.model.profile.profile_model import Options
 from volbench.model.profile.profile_settings import Limits
+from volbench.plan.bundled_files import profile_names, read_profile
+from volbench.plan.profile.load_profile import load_profile
+from volbench.plan.profile.profile_edits import settings_by_profile
 
 MATRIX = """
 name: x
@@ -69,3 +73,101 @@ def test_settings_that_are_invalid_alone_may_be_valid_together() -> None:
     """Only the outcome of all settings is judged."""
     profile = load(MATRIX, "size=1k", "bs=512", "o.bs=512")
     assert profile.defaults["size"] == "1024"
+
+
+ROUNDS = """
+name: in-rounds
+rounds: {max: 25, track: [writes.iops]}
+defaults: {size: 1m}
+jobs: {writes: {rw: randwrite}, reads-512: {rw: randread, bs: 512}}
+"""
+PLAIN = "name: plain\ndefaults: {size: 1m}\njobs: {histogram: {rw: randwrite}}\n"
+
+
+@pytest.mark.parametrize(
+    ("setting", "places"),
+    [
+        ("size=64m", (0, 1)),
+        ("rounds.max=6", (0,)),
+        ("writes.bs=8k", (0,)),
+        ("histogram.until=steady", (1,)),
+        ("*-512=", (0,)),
+        ("histogram=", (1,)),
+        ("runtime=", (0, 1)),
+        ("nothing.bs=8k", (0, 1)),
+        ("no equals sign", (0, 1)),
+    ],
+)
+def test_each_setting_reaches_the_profiles_that_have_its_key(
+    setting: str, places: tuple[int, ...]
+) -> None:
+    """What no profile has stays with all of them, whose errors then tell the mistake."""
+    found = settings_by_profile([load(ROUNDS), load(PLAIN)], [setting])
+    assert tuple(place for place, own in enumerate(found) if own) == places
+
+
+def test_the_order_of_settings_is_kept() -> None:
+    """Later settings hold over earlier ones, as they were typed."""
+    settings = ["size=2m", "writes.size=3m", "size=4m"]
+    assert settings_by_profile([load(ROUNDS), load(PLAIN)], settings) == [
+        settings,
+        ["size=2m", "size=4m"],
+    ]
+
+
+BOTH = "name: x\njobs: {a: {rw: write, bs: 1m, size: 64m}, d: {rw: read, bs: 1m, size: 64m}}\n"
+
+
+def options_after(text: str, *settings: str) -> Options:
+    """Return the options of the last job after settings."""
+    return load(text, *settings).jobs[-1].options
+
+
+@pytest.mark.parametrize(
+    ("text", "settings"),
+    [
+        (BOTH, ["size=64k"]),
+        (BOTH, ["a.bs=128m"]),
+        (BOTH, ["a.direct=1", "a.bs=1000"]),
+        (BOTH, ["rate=1m", "rate_iops=10"]),
+    ],
+)
+def test_contradictions_are_reported_before_the_run(text: str, settings: list[str]) -> None:
+    """Fio would fail only when it runs; the message names settings and job."""
+    with pytest.raises(InputError) as caught:
+        options_after(text, *settings)
+    assert all(f"--set {setting}" in caught.value.message for setting in settings)
+    assert ": job " in caught.value.message
+
+
+def test_settings_that_fit_only_together() -> None:
+    """What a later setting puts right is no contradiction."""
+    assert options_after(BOTH, "size=64k", "bs=4k") == {
+        "bs": "4096",
+        "rw": "read",
+        "size": "65536",
+    }
+
+
+def test_programs_need_consent_in_settings_too() -> None:
+    """What --allow-exec allows in a profile it allows in a setting."""
+    setting = "exec_prerun=/bin/true"
+    with pytest.raises(InputError) as caught:
+        options_after(BOTH, setting)
+    assert "--allow-exec" in caught.value.hint
+    allowed = load_profile(BOTH, path="p.yaml", table=TABLE, settings=[setting], allow_exec=True)
+    assert allowed.defaults["exec_prerun"] == "/bin/true"
+
+
+@pytest.mark.parametrize("name", profile_names())
+def test_every_bundled_profile_shrinks(name: str) -> None:
+    """A trial of a minute is possible with any of them."""
+    text, path = read_profile(name)
+    profile = load_profile(text, path=path, table=TABLE)
+    endless = [f"{job.name}.until=" for job in profile.jobs if job.until]
+    settings = [*endless, "size=16m", "runtime=1s"]
+    small = load_profile(text, path=path, table=TABLE, settings=settings)
+    every = [own for job in small.jobs for own in (job.options, *job.sections.values())]
+    assert {own["size"] for own in [*every, small.defaults] if "size" in own} == {str(2**24)}
+    runtimes = {own["runtime"] for own in [*every, small.defaults] if own.get("runtime")}
+    assert runtimes == {"1s"}

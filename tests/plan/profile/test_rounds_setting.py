@@ -1,6 +1,7 @@
-"""``rounds``: read, dumped, set, planned, and refused."""
+"""Settings ``rounds``, ``until`` and ``expect``: read, dumped, shown to editors, set, refused."""
 
 import itertools
+import json
 
 import pytest
 from jsonschema import Draft202012Validator
@@ -10,8 +11,10 @@ from tests.plan.loading import TABLE, load
 from volbench.errors import InputError, ProfileError
 from volbench.model.campaign.host import Host
 from volbench.model.campaign.planned_run import Campaign, Volume, VolumeKind
+from volbench.model.profile.expect_setting import expectations_in
 from volbench.model.profile.profile_model import Profile
-from volbench.model.profile.profile_settings import Metric, Rounds, Track
+from volbench.model.profile.profile_settings import Limits, Metric, Rounds, Track, Until
+from volbench.plan.expansion.estimate import estimate
 from volbench.plan.expansion.expand import Terms, expand
 from volbench.plan.expansion.multi_client import Client, expand_clients
 from volbench.plan.profile.load_profile import dump_profile, json_schema
@@ -132,3 +135,174 @@ def test_several_clients_are_refused() -> None:
         expand_clients([load(FULL)], clients, Terms(name="c", seed=1))
     entry = expand_clients([load(FULL)], clients[:1], Terms(name="c", seed=1))
     assert set(entry.rounds) == {"full"}
+
+
+WRITTEN = """
+name: full
+device_sample: 500ms
+cold_probe: true
+defaults: {size: 64m, runtime: 30m, time_based: 1}
+limits:
+  data: {iops: 100, burst_iops: 3000, burst_ios: 5400000}
+  os: {bandwidth: 40MB/s, burst_bandwidth: 250MB/s, burst_bytes: 1t}
+jobs:
+  short: {rw: randread, until: steady}
+  long: {rw: randread, role: os, until: {state: steady, window: 10m, block: 30s}}
+  fixed: {rw: randread, runtime: 1m}
+"""
+
+
+def untils(profile: Profile) -> dict[str, Until | None]:
+    """Return job to when it ends."""
+    return {job.name: job.until for job in profile.jobs}
+
+
+def test_every_new_key_is_read() -> None:
+    """Values arrive in seconds, I/Os and bytes."""
+    profile = load(WRITTEN)
+    assert profile.device_sample_s == 0.5
+    assert profile.cold_probe
+    assert untils(profile) == {"short": Until(), "long": Until(window_s=600, block_s=30)} | {
+        "fixed": None
+    }
+    assert profile.limits["data"] == Limits(iops=100, burst_iops=3000, burst_ios=5.4e6)
+    assert profile.limits["os"] == Limits(
+        bandwidth_bytes_per_s=40e6, burst_bandwidth_bytes_per_s=250e6, burst_bytes=2**40
+    )
+
+
+def test_the_schema_accepts_it() -> None:
+    """The schema knows the keys, in the file and in the dump of it."""
+    validator = Draft202012Validator(json.loads(json.dumps(json_schema(TABLE))))
+    for text in (WRITTEN, dump_profile(load(WRITTEN))):
+        found = list(validator.iter_errors(YAML(typ="safe", pure=True).load(text)))
+        assert not found, found[0].message
+    bad = WRITTEN.replace("until: steady", "until: stable")
+    assert not validator.is_valid(YAML(typ="safe", pure=True).load(bad))
+
+
+def test_runs_know_when_to_end() -> None:
+    """The plan holds until and the interval of the device's samples; the probe holds each role."""
+    volumes = {
+        role: Volume(role=role, kind=VolumeKind.NBD, target="nbd://host") for role in ("data", "os")
+    }
+    campaign = expand([load(WRITTEN)], volumes, Terms(name="c"))
+    assert [run.until for run in campaign.runs] == list(untils(load(WRITTEN)).values())
+    assert {run.device_sample_s for run in campaign.runs} == {0.5}
+    assert campaign.cold_probe_roles == ("data", "os")
+    assert estimate(campaign).is_most
+    fixed = expand([load(WRITTEN, "short.until=", "long.until=")], volumes, Terms(name="c"))
+    assert not estimate(fixed).is_most
+
+
+def test_settings_reach_every_key() -> None:
+    """--set changes what a profile says, and takes it away."""
+    profile = load(
+        WRITTEN,
+        "device_sample=0",
+        "cold_probe=false",
+        "limits.burst_iops=",
+        "limits.data.burst_iops=200",
+        "fixed.until=steady",
+        "fixed.until.window=20s",
+        "fixed.until.block=2s",
+        "long.until=",
+    )
+    assert profile.device_sample_s == 0
+    assert not profile.cold_probe
+    assert profile.limits["data"].burst_iops == 200
+    assert untils(profile) == {
+        "short": Until(),
+        "long": None,
+        "fixed": Until(window_s=20, block_s=2),
+    }
+
+
+@pytest.mark.parametrize(
+    ("settings", "words"),
+    [
+        ("cold_probe=perhaps", "must be true or false"),
+        ("limits.data.iops=", "needs iops"),
+        ("limits.data.burst=5", "limits.data.burst: unknown key"),
+        ("fixed.until.window=1m", "there is no until"),
+        ("runtime=10s", "fit a runtime of 10 s"),
+        ("short.runtime=", "needs a runtime"),
+        ("nobody.until=steady", "no job 'nobody'"),
+    ],
+)
+def test_impossible_settings_are_refused(settings: str, words: str) -> None:
+    """A setting that makes no sense, alone or together with the rest, is told with a way out."""
+    with pytest.raises(InputError, match=words) as caught:
+        load(WRITTEN, settings)
+    assert caught.value.hint
+
+
+def test_bursts_must_exceed_their_base() -> None:
+    """Each burst needs its own base; the one of the other kind does not do."""
+    for base, burst in itertools.product(("iops: 100", "bandwidth: 1MB/s"), repeat=2):
+        text = f"name: x\nlimits: {{{base}, burst_{burst}}}\njobs: {{a: {{rw: read, size: 1m}}}}\n"
+        with pytest.raises(InputError, match=r"needs|above"):
+            load(text)
+
+
+TEXT = """
+name: database
+defaults: {size: 64m}
+expect:
+  wal: {fdatasync_p99: "< 10ms"}
+  reads: {iops: [">= 3000", "< 9000"], steady: yes}
+  "*": {max: "< 1s", error: 0}
+jobs:
+  wal: {rw: write, fdatasync: 1}
+  reads: {rw: randread}
+"""
+
+
+def texts(profile: Profile) -> list[str]:
+    """Return the expectations as they are printed."""
+    return [expectation.text for expectation in expectations_in(profile.expect)]
+
+
+def test_expectations_of_a_profile_are_read_and_dumped() -> None:
+    """Each job, pattern of jobs, metric and bound is one; a dumped profile has the same."""
+    assert texts(load(TEXT)) == [
+        "wal.fdatasync_p99 < 10ms",
+        "reads.iops >= 3000",
+        "reads.iops < 9000",
+        "reads.steady = yes",
+        "max < 1s",
+        "error = 0",
+    ]
+    again = load(dump_profile(load(TEXT)))
+    assert texts(again) == texts(load(TEXT))
+
+
+def test_the_schema_accepts_expectations() -> None:
+    """An editor marks none of them, and marks a bound that is a mapping."""
+    validator = Draft202012Validator(json_schema(TABLE))
+    document = YAML(typ="safe", pure=True).load(TEXT)
+    assert validator.is_valid(document)
+    document["expect"]["wal"] = {"p99": {"below": "10ms"}}
+    assert not validator.is_valid(document)
+
+
+def test_settings_change_expectations() -> None:
+    """One is replaced, removed or added; those of a removed job go with it."""
+    assert "reads.iops >= 10" in texts(load(TEXT, "expect.reads.iops=>= 10"))
+    assert texts(load(TEXT, "expect=")) == []
+    assert "wal.iops > 5" in texts(load(TEXT, "expect.wal.iops=> 5"))
+    assert not any(text.startswith("wal.") for text in texts(load(TEXT, "wal=")))
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [
+        ("expect.raeds.iops=> 5", "no such measured job"),
+        ("expect.wal.speed=> 5", "there is no metric 'speed'"),
+    ],
+)
+def test_wrong_settings_are_refused(setting: str, message: str) -> None:
+    """The setting is named."""
+    with pytest.raises(InputError, match=message) as caught:
+        load(TEXT, setting)
+    assert setting.partition("=")[0] in str(caught.value)

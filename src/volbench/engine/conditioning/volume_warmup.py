@@ -22,7 +22,7 @@ from volbench.units import format_duration, format_rate, format_size
 IsDone = Callable[[Run], bool]
 
 # Speed-up by which doubling numjobs pays off; less is noise on a cloud volume.
-# Noticed by: test_warmup_preparation.py::test_numjobs_double_until_that_gains_too_little
+# Noticed by: test_warmup_campaign.py::test_numjobs_double_until_that_gains_too_little
 GAIN = 0.1
 
 

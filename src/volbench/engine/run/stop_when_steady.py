@@ -17,7 +17,7 @@ from volbench.model.results.steadiness import State
 
 _PAUSE_S = 1.0  # Seconds between two judgements
 # Share of the window that must be covered: fio prints no status line in its first second or two.
-# Noticed by: test_stop_when_steady.py::test_window_has_to_be_full
+# Noticed by: test_until_runs.py::test_window_has_to_be_full
 _GAP = 0.9
 
 

@@ -15,7 +15,7 @@ _PRETTY_NAME = re.compile(r"^PRETTY_NAME=[\"']?(.*?)[\"']?$", re.MULTILINE)
 _HYPERVISOR_FLAG = re.compile(r"^flags\s*:.*\bhypervisor\b", re.MULTILINE)
 
 # fio prints its version in 0.1 s, on a busy machine in seconds; one that hangs never does.
-# Noticed by: test_installed_fio.py::test_a_fio_that_hangs_is_waited_for_once
+# Noticed by: test_connected_host.py::test_a_fio_that_hangs_is_waited_for_once
 ANSWER_S = 15.0
 
 

@@ -38,10 +38,10 @@ CHUNK_BYTES = 2 << 20
 _MAX_SMALL_BYTES = 64 << 10
 # Small blocks that are kept as numbers: those of all logs of a section, as a rule
 _KEPT_BLOCKS = 256
-# Bytes in which a log has a row. Noticed by: tests/fio/logs/test_logs_damage.py
+# Bytes in which a log has a row. Noticed by: tests/fio/logs/test_log_rows.py
 _MAX_HEAD_BYTES = 4 << 20
 # Unusable lines, from which on a file is not a log: each takes microseconds.
-# Noticed by: tests/fio/logs/test_logs_damage.py
+# Noticed by: tests/fio/logs/test_log_rows.py
 _MAX_UNREADABLE = 100_000
 _HEAD_ROWS = 64  # Rows that show the format of a log; some may be invalid
 MAX_LINE_BYTES = 128 << 10  # Longer than a histogram row of 1856 bins with 20 digits each

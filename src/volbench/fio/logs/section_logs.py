@@ -58,7 +58,7 @@ _EPOCH_MS = 10**11  # Times beyond this are absolute; as a duration it would be 
 # Noticed by: test_section_series.py::test_the_last_window_is_kept_when_fio_wrote_it
 _MAX_SHORT_END = 0.1
 # How far, besides two windows, a time may lie outside the run on a loaded host.
-# Noticed by: test_logs_damage.py::test_rows_outside_the_run_are_reported
+# Noticed by: test_log_rows.py::test_rows_outside_the_run_are_reported
 _SLACK_MS = 2000
 MAX_WINDOWS = 2_000_000
 # Every per-I/O log has all I/Os, so one is enough, best one with latencies

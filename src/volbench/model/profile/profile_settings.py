@@ -40,10 +40,10 @@ from volbench.units import parse_size
 NAME_PATTERN = "^(?!global)[A-Za-z0-9_-]{1,100}$"
 MIN_SAMPLE_S = 0.1  # Shorter ones hold few I/Os. Noticed by: tests/profiles/sample-too-short
 # fio reports its rate twice per second while running; a block needs two of these. Noticed by:
-# tests/plan/profile/test_until_setting.py
+# tests/plan/profile/test_rounds_setting.py
 MIN_BLOCK_S = 1.0
 MIN_BLOCKS = (
-    8  # Fewer give no drift with a bound. Noticed by: tests/plan/profile/test_until_setting.py
+    8  # Fewer give no drift with a bound. Noticed by: tests/plan/profile/test_rounds_setting.py
 )
 MIN_ROUNDS = 5  # SNIA's steady-state criterion covers five rounds (PTS 2.0.2, 2.1.24)
 # More is a typing error. Noticed by: tests/engine/campaign/test_round_stopping.py

@@ -43,12 +43,12 @@ PROBE_READS = 3  # Number of reads in a cold probe: a sample of blocks twice, an
 
 # A campaign that may take longer asks for confirmation: the trade-off is a question too many
 # against an hour lost. Noticed by:
-# tests/cli/test_confirmations.py::test_a_long_campaign_needs_confirmation
+# tests/cli/test_verbosity.py::test_a_long_campaign_needs_confirmation
 LONG_S = 3600.0
 
 # A campaign that may write more than this many capacities of a device asks for confirmation; SNIA's
 # preconditioning writes two (PTS 2.0.2). Noticed by:
-# tests/cli/test_confirmations.py::test_a_long_campaign_needs_confirmation
+# tests/cli/test_verbosity.py::test_a_long_campaign_needs_confirmation
 MUCH = 2.0
 
 _UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0}
