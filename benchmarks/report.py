@@ -19,8 +19,8 @@ from scale import make_results
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
+from benchmarks.made_up_campaign import Size, make_campaign
 from tests.browser.watched import chromium
-from tests.made_up_campaign import Size, make_campaign
 
 SMALL = Size(jobs=4, repeats=2, seconds=20)
 LARGE = Size(jobs=40, repeats=5, seconds=300)

@@ -44,27 +44,6 @@ def test_clients_are_numbered_where_there_are_several(layout: Layout) -> None:
     assert reads["client"].isna().tolist() == [False, False, True, True]
 
 
-def test_labels_survive_the_kept_tables(layout: Layout) -> None:
-    """The summary that is read back from Parquet is the one that was made."""
-    first = volbench.open_campaign(layout.root).summary()
-    assert (layout.tables / "summary.parquet").exists()
-    assert volbench.open_campaign(layout.root).summary().equals(first)
-
-
-def test_a_campaign_without_results_has_its_label_columns(tmp_path: Path) -> None:
-    """A program can rely on the columns before the first run has ended."""
-    frame = volbench.open_campaign(make(tmp_path, HOSTS, finished=False).root).summary()
-    assert list(frame.columns)[-3:] == LABELS
-    assert frame.empty
-
-
-def test_other_frames_have_no_labels(layout: Layout) -> None:
-    """They are joined to the summary by their run."""
-    frame = volbench.open_campaign(layout.root).percentiles()
-    assert len(frame) > 0
-    assert not [name for name in frame.columns if name.startswith("label_")]
-
-
 def test_show_has_a_column_for_labels_that_differ(tmp_path: Path) -> None:
     """What every host has in common distinguishes no rows."""
     comparable = tuple(host.model_copy(update={"labels": dict(host.labels)}) for host in HOSTS[:2])

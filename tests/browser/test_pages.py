@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from benchmarks.made_up_campaign import Size, make_campaign
 from click.testing import CliRunner
 from playwright.sync_api import Browser
 
 from tests.browser.watched import Watched, axe
-from tests.made_up_campaign import Size, make_campaign
 from tests.present.frames_by_kind import FOR_KIND
 from volbench.cli.main import cli
 from volbench.errors import InputError

@@ -1,6 +1,5 @@
 """The verbs price, prices and volume-types."""
 
-import csv
 import json
 from pathlib import Path
 
@@ -147,31 +146,3 @@ defaults: {ioengine: psync, direct: 1, size: 4m, bs: 4k, time_based: 1, runtime:
 jobs:
   reads: {rw: randread, rate_iops: 1100}
 """
-
-
-@pytest.mark.alone
-def test_a_real_volume_that_was_steady(tmp_path: Path) -> None:
-    """Held to 1,100 IOPS, at 38.41 a month: 34.92 for 1,000 IOPS, with an interval around it."""
-    profile, target, into = tmp_path / "paced.yaml", tmp_path / "volume", tmp_path / "out"
-    profile.write_text(PACED)
-    target.mkdir()
-    run("run", profile, "--on", target, "--output", into)
-    prices = tmp_path / "prices.yaml"
-    prices.write_text(
-        "currency: USD\nchecked: 2026-11-21\nsource: us\n"
-        "volume_types:\n  azure/P15: {monthly: 38.41}\n"
-    )
-    reported = json.loads(run("price", into, "--prices", prices, "--json").stdout)
-    (offer,) = reported["offers"]
-    assert (offer["name"], offer["runs"], offer["unsteady"]) == ("azure/P15", 4, 0)
-    assert offer["rank"] == 1
-    assert offer["iops"]["estimate"] == pytest.approx(1100, rel=0.01)
-    cost = offer["cost_per_1000_iops"]
-    assert cost["low"] <= cost["estimate"] <= cost["high"]
-    assert cost["high"] < 1.01 * cost["low"]
-    assert cost["estimate"] == pytest.approx(34.92, rel=0.01)
-    file = tmp_path / "pareto.svg"
-    assert run("price", into, "--prices", prices, "--chart", file).exit_code == 0
-    (row,) = csv.DictReader(file.with_suffix(".csv").read_text().splitlines())
-    assert float(row["cost_per_1000_iops"]) == cost["estimate"]
-    assert (row["monthly_low"], row["indistinct"]) == ("38.41", "")

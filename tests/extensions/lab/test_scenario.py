@@ -247,38 +247,6 @@ def test_the_declared_truth_equals_the_behaviour_of_the_disk(
         assert rate(answers, 0, 0.95 * found.fast_for_s) == pytest.approx(found.fast_iops, rel=0.02)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("name", "direction", "iodepth"),
-    [
-        ("cold-write", "write", 16),
-        ("cold-read", "read", 8),
-        ("never-written", "write", 1),
-        ("warm-up-curve", "write", 16),
-        ("warm-up-curve", "write", 1),
-    ],
-)
-def test_warm_up_takes_the_declared_time(name: str, direction: Direction, iodepth: int) -> None:
-    """The simulated curve starts at the cold level and is 90 % warm when it should be."""
-    scenario = read_scenario(name)
-    found = truth(scenario, direction=direction, block_bytes=4096, iodepth=iodepth)
-    answers = keep_busy(
-        Disk(scenario.parameters()),
-        until_s=found.warm_s + 5,
-        depth=iodepth,
-        write=direction == "write",
-        size=scenario.size_bytes,
-    )
-    window_s = found.warm_90_s / 50
-    assert rate(answers, 0, 2 * window_s) == pytest.approx(found.cold_iops, rel=0.1, abs=4)
-    passed = next(
-        number * window_s
-        for number in range(60)
-        if rate(answers, number * window_s, (number + 1) * window_s) >= 0.9 * found.iops
-    )
-    assert passed == pytest.approx(found.warm_90_s, rel=0.08)
-
-
 def test_steps_are_reported_as_levels() -> None:
     """A step to 60 % of 2,000 IOPS is 1,200 from its second on."""
     found = truth(read_scenario("step-down"), direction="write", block_bytes=4096, iodepth=8)

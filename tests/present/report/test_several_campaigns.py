@@ -3,9 +3,9 @@
 from pathlib import Path
 
 import pytest
+from benchmarks.made_up_campaign import Size, make_campaign
 from click.testing import CliRunner, Result
 
-from tests.made_up_campaign import Size, make_campaign
 from tests.present.report.small_reports import parsed
 from volbench.cli.main import cli
 from volbench.errors import InputError

@@ -18,7 +18,7 @@ from volbench.store.archive import Archive, Provenance, create_campaign
 from volbench.store.journal import Journal
 from volbench.store.layout import Layout, RunFolder
 
-CASE = Path(__file__).parent / "cases/fio-3.33/randrw-jsonplus/stdout"
+CASE = Path(__file__).parents[1] / "tests/cases/fio-3.33/randrw-jsonplus/stdout"
 EPOCH_S = 1_795_272_000
 DEPTHS = (1, 2, 4, 8, 16, 32, 64, 128)
 BLOCKS_KIB = (4, 8, 16, 64, 128)
