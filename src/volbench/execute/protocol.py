@@ -84,6 +84,7 @@ class Supervision:
     sampling: Mapping[str, object] | None = None  # what to sample beside it; None for nothing
     # files for `Process.first_line`; the first appears when the program begins
     followed: Sequence[str] = ()
+    is_temporary: bool = False  # whether its folder is removed soon after its end
 
 
 class Process(Protocol):

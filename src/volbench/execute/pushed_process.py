@@ -58,6 +58,7 @@ def launch_arguments(argv: Sequence[str], supervision: Supervision | None) -> di
         "longest_s": order.longest_s,
         "gate_s": order.gate_s,
         "sampling": order.sampling and dict(order.sampling),
+        "temporary": order.is_temporary,
     }
 
 

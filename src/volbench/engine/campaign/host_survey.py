@@ -169,6 +169,7 @@ def _execute(host: ConnectedHost, run: Run, directory: RunDirectory) -> None:
         listener=lambda _event: None,
         stop=StopRequest(),
         gate=gate,
+        is_temporary=host.executor.is_remote,
     )
     outcome = finish(execute_run(attempt))
     if outcome.state is not RunState.FINISHED:

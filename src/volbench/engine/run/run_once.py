@@ -198,6 +198,7 @@ class Attempt:
     # None for other volumes
     attachment: Attachment | None = None
     had_files: bool = False  # whether all files of its jobs exist, so that fio lays none out
+    is_temporary: bool = False  # whether its machine removes its work folder soon after its end
     # its passwords and keys, by environment variable
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
 
@@ -276,6 +277,7 @@ class _Execution:
             gate_s=None if attempt.gate is None else attempt.gate.patience_s,
             sampling=sampling_of(run, attempt.devices, had_files=attempt.had_files),
             followed=self.followed,
+            is_temporary=attempt.is_temporary,
         )
         process = attempt.directory.start(
             self.command.argv,

@@ -31,6 +31,7 @@ from volbench.execute.agent.agent_error import AgentError, of_os_error
 from volbench.execute.agent.files import (
     OWN_FOLDER,
     refuse_foreign,
+    remove_work_folder,
     search_path,
     which,
     write_files,
@@ -51,6 +52,7 @@ _LAUNCH_S = 30.0  # A busy host starts Python in seconds. Noticed by: test_skew.
 _TICK_S = 1.0  # Between two looks at the deadline and at the controller of an attached program.
 _ALIVE = "/alive"
 _SECTOR_BYTES = 512  # Unit of /sys/dev/block/*/size, whatever the device's own sector size.
+_FETCHED_S = 60.0  # A controller that was cut off for longer has given the host up.
 _MAX_SAMPLING_S = 600.0  # After the deadline of the program; longer than the longest write-back.
 
 
@@ -74,6 +76,7 @@ def launch(  # noqa: PLR0913 - arguments of an operation, each by its name
     gate_s: "float | None" = None,
     sampling: "dict[str, object] | None" = None,
     attached: bool = False,
+    temporary: bool = False,
 ) -> Launched:
     """Start a program under a supervisor, unless an earlier call whose reply was lost has done so.
 
@@ -91,6 +94,7 @@ def launch(  # noqa: PLR0913 - arguments of an operation, each by its name
             by ``exec_prerun``, any other program is started by it.
         sampling: ``devices``, ``interval_s``, and ``is_tail_followed``: see `Sampler`.
         attached: whether sampling and the control folder end with this process.
+        temporary: whether `cwd` is removed when its controller has left it behind.
     """
     # The supervisor works in `cwd`.
     cwd, stderr, control = map(os.path.abspath, (cwd, stderr, control))
@@ -120,6 +124,7 @@ def launch(  # noqa: PLR0913 - arguments of an operation, each by its name
         "gate_s": gate_s,
         "sampling": sampling,
         "attached": [os.getpid(), ticks_of(os.getpid())] if attached else None,
+        "temporary": temporary,
     }
     try:
         reply = _start_supervisor(order)
@@ -360,6 +365,16 @@ class _Supervisor:
         self._supervise()
         for pipe in pipes:
             os.close(pipe)
+        if self._order["temporary"] and not os.fork():  # the supervisor's own end ends the watch
+            self._remove_when_left()
+
+    def _remove_when_left(self) -> None:
+        """Remove the work folder, which the controller has had the time to fetch and remove."""
+        until_s = time.monotonic() + _FETCHED_S
+        while os.path.isdir(self._control) and time.monotonic() < until_s:
+            time.sleep(_TICK_S)
+        folder = str(self._order["cwd"])
+        remove_work_folder(os.path.dirname(folder), folder)
 
     def _path(self, name: str) -> str:
         return "{}/{}".format(self._control, name)
