@@ -81,9 +81,6 @@ class FakeProcess:
     def first_line(self, path: str) -> None:
         """Return None: the executor reads files without delay."""
 
-    def notify(self, wake: Callable[[], None]) -> None:
-        """Do nothing: the process is polled."""
-
     def signal(self, number: int) -> None:
         """Record a signal and terminate, unless the signal is ignored."""
         if self.poll() is not None:

@@ -15,7 +15,6 @@ from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.run_once import Attempt, execute_run
 from volbench.errors import OutputError
 from volbench.execute.local import LocalExecutor
-from volbench.execute.scheduler import finish
 from volbench.fio.results.json_output import parse_output
 from volbench.ingest.campaign_tables import read_run
 from volbench.ingest.run_files import read_run_output
@@ -48,7 +47,7 @@ def series_of(run: Run, folder: RunFolder) -> list[SectionSeries]:
         listener=lambda _event: None,
         stop=StopRequest(),
     )
-    end = finish(execute_run(attempt))
+    end = execute_run(attempt)
     assert end.state is RunState.FINISHED, end.reason
     return list(read_section_series(run, folder, read_run_output(run, folder)))
 

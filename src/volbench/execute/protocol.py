@@ -135,13 +135,7 @@ class Process(Protocol):
         """Send a signal to the process group, if the process is running."""
 
     def wait(self, timeout_s: float) -> int | None:
-        """Return the exit status, or None if the process still runs after `timeout_s`."""
-
-    def notify(self, wake: Callable[[], None]) -> None:
-        """Call `wake` once, when the process ends or a followed file appears.
-
-        A process without a handle is to be polled instead.
-        """
+        """Return the exit status, or None after `timeout_s` or when a followed file appeared."""
 
 
 class SharedLocks(Protocol):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from volbench.errors import VolbenchError
@@ -82,7 +82,6 @@ class PushedProcess:
         self._responded_s = time.monotonic()
         self._refused: VolbenchError | None = None
         self._has_news = False
-        self._wake: Callable[[], None] | None = None
 
     def watch(self) -> None:
         """Subscribe to the events of the program."""
@@ -141,15 +140,6 @@ class PushedProcess:
         self._has_news = False
         return self._status
 
-    def notify(self, wake: Callable[[], None]) -> None:
-        """Call `wake` once, when the program ends or a followed file appears."""
-        with self._changed:
-            is_due = self._has_news or self._status is not None
-            self._has_news = False
-            self._wake = None if is_due else wake
-        if is_due:
-            wake()
-
     def happened(self, event: ProgramEvent) -> None:
         """Process a pushed event."""
         with self._changed:
@@ -171,14 +161,6 @@ class PushedProcess:
                     pass
             self._is_known = self._is_known or self._status is not None
             self._changed.notify_all()
-            wake = self._wake
-            if self._has_news or self._status is not None:
-                self._has_news = self._has_news and wake is None
-                self._wake = None
-            else:
-                wake = None
-        if wake is not None:
-            wake()
 
     def end(self, result: object, error: VolbenchError | None) -> None:
         """Note that nothing more is pushed; without an error, all has ended."""

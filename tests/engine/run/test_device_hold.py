@@ -29,7 +29,6 @@ from volbench.execute.agent.volumes import VolumeQuestion
 from volbench.execute.agent_executor import AgentExecutor
 from volbench.execute.channels import SubprocessChannel
 from volbench.execute.protocol import Supervision
-from volbench.execute.scheduler import finish
 from volbench.model.campaign.host import Host
 from volbench.model.campaign.planned_run import Run, RunState, Section
 from volbench.store.layout import RunFolder
@@ -83,7 +82,7 @@ def _remote(tmp_path: Path, disks: Disks) -> Iterator[Remote]:
         }
         host = ConnectedHost(Host(name="vm1"), executor, shutil.which("fio") or "")
         directory = RunDirectory(executor, folder, name="key/run-0")
-        return finish(execute_run(Attempt(host, run, directory, **(settings | options))))
+        return execute_run(Attempt(host, run, directory, **(settings | options)))
 
     yield Remote(device, image, run, attachment, attempt, executor)
     executor.close()

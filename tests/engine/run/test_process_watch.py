@@ -25,7 +25,6 @@ from volbench.execute.agent_executor import AgentExecutor
 from volbench.execute.channels import SubprocessChannel
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Process, Supervision
-from volbench.execute.scheduler import finish
 from volbench.model.campaign.planned_run import Volume, VolumeKind
 from volbench.store.layout import RunFolder
 
@@ -61,7 +60,7 @@ def watched_to_its_end(
 ) -> Watched:
     """Watch a process until it ends."""
     stop = stop or StopRequest()
-    return finish(watch(process, deadline_s=deadline_s, stop=stop, on_output=on_output))
+    return watch(process, deadline_s=deadline_s, stop=stop, on_output=on_output)
 
 
 def exists(pid: int) -> bool:

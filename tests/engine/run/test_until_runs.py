@@ -21,7 +21,6 @@ from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.run_once import Attempt, RunOutcome, execute_run
 from volbench.engine.run.stop_when_steady import SteadyWatch
 from volbench.execute.local import LocalExecutor
-from volbench.execute.scheduler import finish
 from volbench.extensions.lab.scenario import Scenario, load_scenario
 from volbench.extensions.lab.server import serve
 from volbench.ingest.run_files import read_run_output, read_status
@@ -113,7 +112,7 @@ def run_until(
             listener=listen,
             stop=stop,
         )
-        end = finish(execute_run(attempt))
+        end = execute_run(attempt)
     return Done(end, run, folder, notes)
 
 

@@ -18,7 +18,6 @@ from volbench.engine.run.process_watch import StopRequest
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.run_once import Attempt, RunOutcome, execute_run
 from volbench.execute.local import LocalExecutor
-from volbench.execute.scheduler import finish
 from volbench.ingest.run_files import read_run_output, read_status
 from volbench.ingest.series_rows import Samples, begun_utc_s, device_rows, read_samples
 from volbench.model.campaign.event import Event, Notice, RunProgress
@@ -85,7 +84,7 @@ def measure(
         stop=stop or StopRequest(),
         devices=devices,
     )
-    end = finish(execute_run(attempt))
+    end = execute_run(attempt)
     output = read_run_output(run, kept) if end.state is RunState.FINISHED else None
     status = read_status(kept)
     assert status

@@ -8,7 +8,6 @@ from tests.execute.fake import FakeProcess
 from volbench.engine.run.process_watch import StopRequest
 from volbench.engine.sampling.sample_log import SampleLog, may_leave_dirt, sampling_of
 from volbench.errors import ArchiveError
-from volbench.execute.scheduler import finish
 from volbench.model.campaign.event import Event, Notice
 from volbench.model.campaign.planned_run import Run, Section, Volume, VolumeKind
 
@@ -60,7 +59,7 @@ def follow(path: Path, process: SampledProcess, stop: StopRequest | None = None)
     """Follow the tail of a process, and return the events."""
     events: list[Event] = []
     log = SampleLog(path, process)
-    finish(log.follow_tail(run_of(BUFFERED), stop=stop or StopRequest(), listener=events.append))
+    log.follow_tail(run_of(BUFFERED), stop=stop or StopRequest(), listener=events.append)
     return events
 
 

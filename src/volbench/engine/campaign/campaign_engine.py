@@ -1,6 +1,6 @@
 """Campaign engine: executes all runs, journalled, guarded and resumable at any point.
 
-A single client executes its runs in order. Several clients work in parallel, driven by few threads,
+A single client executes its runs in order. Several clients work in parallel, with a thread each
 with a barrier before each step; a lost client does not delay the others, unless the plan's policy
 requires all clients.
 """
@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from threading import Lock
 
@@ -41,7 +42,7 @@ from volbench.errors import (
     VolbenchError,
     quoted,
 )
-from volbench.execute.scheduler import Work, drive, finish, on_each
+from volbench.execute.scheduler import on_each, side_by_side
 from volbench.model.campaign.event import CampaignEnded, CampaignStarted, Listener
 from volbench.model.campaign.host import Policy
 from volbench.model.campaign.planned_run import Campaign, Run, RunState
@@ -270,7 +271,7 @@ def _run_all(campaign: Campaign, workers: Sequence[Worker], states: RunStates) -
     try:
         if states.is_new:
             worker.probe()
-        finish(worker.run_all(pending))
+        worker.run_all(pending)
     finally:
         worker.context.attendance.leave(worker)
 
@@ -474,10 +475,10 @@ def run_together(
         states.notify("cold_probe is left out: it supports a single client only")
     steps = Steps(campaign, pending, states)
 
-    def work(worker: Worker, runs: Sequence[Run]) -> Work[None]:
+    def work(worker: Worker, runs: Sequence[Run]) -> None:
         with problems.of(worker):
             try:
-                yield from worker.run_all(runs, steps)
+                worker.run_all(runs, steps)
                 worker.owe_removal()
             finally:
                 steps.give_up(runs)
@@ -485,7 +486,7 @@ def run_together(
 
     for worker in workers:
         worker.context.attendance.enter(worker)
-    drive(work(worker, runs) for worker, runs in pending.items())
+    side_by_side([partial(work, worker, runs) for worker, runs in pending.items()])
     problems.raise_first()
 
 

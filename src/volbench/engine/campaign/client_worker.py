@@ -39,7 +39,6 @@ from volbench.errors import (
 )
 from volbench.execute.agent.processes import lifetime
 from volbench.execute.protocol import Executor, Process
-from volbench.execute.scheduler import Wait, Work
 from volbench.fio.jobs.render_job import planned_files
 from volbench.ingest.run_files import read_facts, read_status
 from volbench.model.campaign.event import RunEnded, RunStarted
@@ -178,7 +177,7 @@ class Worker:
             stop=self.context.stop,
         )
 
-    def run_all(self, pending: Sequence[Run], steps: StepsOfAll | None = None) -> Work[None]:
+    def run_all(self, pending: Sequence[Run], steps: StepsOfAll | None = None) -> None:
         """Execute pending runs until the end, a stop request or a fatal failure.
 
         Args:
@@ -190,14 +189,14 @@ class Worker:
             if self.context.stop.requested:
                 return
             # First: what is judged are the results of all clients.
-            if steps is not None and not (yield from self._await_turn(run, steps)):
+            if steps is not None and not self._await_turn(run, steps):
                 return
             if any(self._is_not_needed(run, pending, judge) for judge in judges):
                 if steps is not None:
                     steps.give_up([run])
                 continue
             try:
-                outcome = yield from self._run_next(run, steps)
+                outcome = self._run_next(run, steps)
             finally:
                 self._gate = None
                 if steps is not None:
@@ -212,13 +211,13 @@ class Worker:
         if is_done and not self.context.settings.keep_files:
             self._scratch.owe()
 
-    def _await_turn(self, run: Run, steps: StepsOfAll) -> Work[bool]:
+    def _await_turn(self, run: Run, steps: StepsOfAll) -> bool:
         """Wait for the end of earlier steps, if the run is in turn; return False on a stop."""
         self._is_idle = True
         while self._states.state(run) is not RunState.RUNNING and not steps.is_due(run):
             if self.context.stop.requested:
                 return False
-            yield Wait(_TURN_POLL_S)
+            time.sleep(_TURN_POLL_S)
         self._is_idle, self._began_s = False, time.monotonic()
         return True
 
@@ -242,14 +241,14 @@ class Worker:
             self._notify(f"{run.workload if decision.jobs else run.profile}: {decision.words}")
         return decision.is_over
 
-    def _run_next(self, run: Run, steps: StepsOfAll | None) -> Work[RunOutcome]:
+    def _run_next(self, run: Run, steps: StepsOfAll | None) -> RunOutcome:
         gate = self._gate = None if steps is None else steps.gate(self, run)
         self._states.listener(RunStarted(run, expected_s(run)))
         try:
             if self._states.state(run) is RunState.RUNNING:
-                outcome = yield from self._continue(run, gate)
+                outcome = self._continue(run, gate)
             else:
-                outcome = yield from self._begin(run, gate)
+                outcome = self._begin(run, gate)
         except TransportError as error:
             if error.transient or error.ends_host:
                 # The connection is lost, not the run: it may continue until a resume finds it.
@@ -267,7 +266,7 @@ class Worker:
         if gate is not None and gate.must_repeat and not self.context.stop.requested:
             self._states.ended(run, outcome.state, reason=outcome.reason, folder=self._folder(run))
             self._notify(f"{run.id} starts again: {outcome.reason}")
-            return (yield from self._run_next(run, steps))
+            return self._run_next(run, steps)
         self._end_worker(run, outcome)
         return outcome
 
@@ -277,7 +276,7 @@ class Worker:
         is_full = isinstance(error, ArchiveError) and is_running
         return is_full and not self._directory(run, self._folder(run)).is_here
 
-    def _begin(self, run: Run, gate: Gate | None) -> Work[RunOutcome]:
+    def _begin(self, run: Run, gate: Gate | None) -> RunOutcome:
         context, executor = self.context, self._executor
         if executor.is_remote and self._states.state(run) is RunState.PLANNED:
             # On that host a start is recorded first, so the run was not attempted.
@@ -303,7 +302,7 @@ class Worker:
                 run, state, ours=lambda path: self._scratch.owns(path, state.files), opened=opened
             )
             attempt = self._prepared(run, directory, gate, state)
-            return (yield from execute_run(attempt))
+            return execute_run(attempt)
 
     def _is_in_place(self, run: Run, state: HostState) -> bool:
         seen = state.volumes.get(run.volume.target)
@@ -339,7 +338,7 @@ class Worker:
         for problem in filter(None, problems):
             self._notify(f"{run.id}: dirty pages of earlier runs may disturb it: {problem}")
 
-    def _continue(self, run: Run, gate: Gate | None) -> Work[RunOutcome]:
+    def _continue(self, run: Run, gate: Gate | None) -> RunOutcome:
         """Take over a run that continued, or ended, without a controller."""
         folder = self._folder(run)
         directory = self._directory(run, folder)
@@ -355,20 +354,17 @@ class Worker:
                 return self._fetched_elsewhere
             directory.remove()
             forget_attempt(folder)
-            return (yield from self._begin(run, gate))
+            return self._begin(run, gate)
         facts = read_facts(folder) or probe_volume(self._executor, run.volume)
         self._dirty.writes += 1
         self._notify(f"{run.id}: found again on {self.host.name}")
         run = self._scratch.place(run, make=False) or run
         with self._devices.holding(run):
             self._devices.begin(run)
-            work = take_over_run(
-                self._attempt(run, directory, facts, gate),
-                handle=record["handle"],
-                since_utc=record.get("since_utc", ""),
-            )
+            attempt = self._attempt(run, directory, facts, gate)
+            since_utc = record.get("since_utc", "")
             try:
-                return (yield from work)
+                return take_over_run(attempt, handle=record["handle"], since_utc=since_utc)
             except TransportError as error:
                 if error.transient or self._executor.ask(lifetime, record["handle"]) is not None:
                     raise

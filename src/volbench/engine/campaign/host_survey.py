@@ -24,7 +24,7 @@ from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.run_once import Attempt, execute_run
 from volbench.errors import FioError, RefusedError, VolbenchError
 from volbench.execute.agent.facts import Survey
-from volbench.execute.scheduler import finish, on_each
+from volbench.execute.scheduler import on_each
 from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section, Volume, VolumeKind
 from volbench.model.results.provenance import HostFacts, VolumeFacts
 from volbench.store.layout import RunFolder
@@ -171,7 +171,7 @@ def _execute(host: ConnectedHost, run: Run, directory: RunDirectory) -> None:
         gate=gate,
         is_temporary=host.executor.is_remote,
     )
-    outcome = finish(execute_run(attempt))
+    outcome = execute_run(attempt)
     if outcome.state is not RunState.FINISHED:
         raise FioError(
             f"a run without I/O fails on this host: {outcome.reason}",

@@ -16,7 +16,6 @@ from volbench.engine.run.process_watch import StopRequest
 from volbench.execute.agent.files import read_files, write_files
 from volbench.execute.agent.gate import GO, LATE, MISSED, NEVER, READY, WOKE
 from volbench.execute.protocol import Executor, Process
-from volbench.execute.scheduler import Wait, Work
 
 _POLL_S = 0.2  # Of a barrier whose start is announced at least 1 s ahead.
 # The same once a client has confirmed: its start may have to be postponed within 0.4 s.
@@ -130,14 +129,14 @@ class Gate:
         self._ready_s = self._time_of(ready)
         self._is_settled = True
 
-    def wait_until_quiet(self, stop: StopRequest) -> Work[None]:
+    def wait_until_quiet(self, stop: StopRequest) -> None:
         """Wait until all clients of the step have ended their measurements."""
         if self.must_repeat:
             return  # the others measure nothing before it has started again
         self._barrier.end(self._run_id)
         self._rest()
         while not self._barrier.is_quiet and not stop.requested:
-            yield Wait(max(_POLL_S, 4 * _PER_CLIENT_S * self._barrier.size))
+            time.sleep(max(_POLL_S, 4 * _PER_CLIENT_S * self._barrier.size))
         self._act()
 
     def poll(self) -> None:

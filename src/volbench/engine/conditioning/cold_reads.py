@@ -21,7 +21,6 @@ from volbench.errors import (
     unwritten,
 )
 from volbench.execute.protocol import Executor
-from volbench.execute.scheduler import finish
 from volbench.fio.jobs.render_job import render
 from volbench.fio.results.json_output import parse_output
 from volbench.fio.results.validation import Expected, problems_of
@@ -122,13 +121,12 @@ class Reader:
         try:
             directory.put(JOB_FILE, render(self._plan(name, options)))
             directory.sync()
-            work = watch(
+            watched = watch(
                 directory.start(argv, stderr=step.stderr.name),
                 deadline_s=RUNTIME_S + LATE_S,
                 stop=self.stop,
                 on_output=lambda _text, _s: None,
             )
-            watched = finish(work)
             directory.fetch()
         finally:
             directory.remove(wait=True)

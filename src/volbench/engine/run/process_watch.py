@@ -16,7 +16,6 @@ from typing import Protocol
 
 from volbench.errors import ArchiveError, TransportError
 from volbench.execute.protocol import Executor, Process
-from volbench.execute.scheduler import Wait, Work, finish
 from volbench.store.journal import utc_now
 
 POLL_S = 0.1  # Shorter than a user notices after Ctrl-C.
@@ -93,7 +92,7 @@ class StartGate(Protocol):
     def poll(self) -> None:
         """Take the next step that is due, without waiting for others."""
 
-    def wait_until_quiet(self, stop: StopRequest) -> Work[None]:
+    def wait_until_quiet(self, stop: StopRequest) -> None:
         """Wait until all who started together have ended their measurements."""
 
     def record(self) -> dict[str, float | None]:
@@ -108,7 +107,7 @@ def watch(
     on_output: Callable[[str, float], None],
     is_enough: Callable[[], bool] = lambda: False,
     gate: StartGate | None = None,
-) -> Work[Watched]:
+) -> Watched:
     """Watch a process until it ends; end it at a stop request, its deadline or a false start.
 
     Args:
@@ -125,7 +124,7 @@ def watch(
     poll_s = PUSHED_POLL_S if process.handle else POLL_S
     try:
         while True:
-            yield Wait(min(poll_s, poll_s if gate is None else gate.poll_s), process)
+            process.wait(min(poll_s, poll_s if gate is None else gate.poll_s))
             if (status := process.poll()) is not None:
                 on_output(process.read_output(), time.monotonic() - started)
                 break
@@ -144,7 +143,7 @@ def watch(
         if not continues_after(process.handle, error):
             end_process(process, stop)
         raise
-    status = yield from _end_by_signals(process, stop)
+    status = _end_by_signals(process, stop)
     return Watched(status, ending, time.monotonic() - started, utc_now(), process.lost)
 
 
@@ -164,19 +163,19 @@ def end_process(process: Process, stop: StopRequest) -> int | None:
     Returns:
         The exit status; None if it is stuck in a system call and cannot be ended.
     """
-    status = finish(_end_by_signals(process, stop))
+    status = _end_by_signals(process, stop)
     process.stop_sampling()
     return status
 
 
-def _end_by_signals(process: Process, stop: StopRequest) -> Work[int | None]:
+def _end_by_signals(process: Process, stop: StopRequest) -> int | None:
     for number, patience_s in PATIENCE_S.items():
         if (status := process.poll()) is not None:
             return status
         process.signal(number)
         until = time.monotonic() + patience_s
         while time.monotonic() < until:
-            yield Wait(POLL_S, process)
+            process.wait(POLL_S)
             if (status := process.poll()) is not None:
                 return status
             if stop.urgent and number != signal.SIGKILL:

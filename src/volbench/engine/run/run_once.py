@@ -34,7 +34,6 @@ from volbench.errors import OutputError, RefusedError, VolbenchError
 from volbench.execute.agent.files import read_files
 from volbench.execute.agent.gate import FOLDER
 from volbench.execute.protocol import FOREVER_S, Process, Supervision
-from volbench.execute.scheduler import Work
 from volbench.fio.jobs.render_job import planned_logs, with_sent_logs
 from volbench.fio.results.json_output import parse_output
 from volbench.fio.results.validation import problems_of
@@ -208,7 +207,7 @@ class Attempt:
         return self.deadline_s + (0.0 if self.gate is None else self.gate.patience_s)
 
 
-def execute_run(attempt: Attempt) -> Work[RunOutcome]:
+def execute_run(attempt: Attempt) -> RunOutcome:
     """Execute a run in its empty folder and judge it.
 
     Returns:
@@ -218,19 +217,19 @@ def execute_run(attempt: Attempt) -> Work[RunOutcome]:
     execution.put_files()
     started_utc = utc_now()
     process = execution.start()
-    watched = yield from execution.watch(process)
-    return (yield from execution.conclude(watched, started_utc=started_utc))
+    watched = execution.watch(process)
+    return execution.conclude(watched, started_utc=started_utc)
 
 
-def take_over_run(attempt: Attempt, *, handle: str, since_utc: str) -> Work[RunOutcome]:
+def take_over_run(attempt: Attempt, *, handle: str, since_utc: str) -> RunOutcome:
     """Continue a run that an earlier controller started, and judge it."""
     executor = attempt.host.executor
     execution = _Execution(attempt)
     if attempt.gate is not None:
         attempt.gate.reopen(executor, attempt.directory.path)
     process = executor.find(handle, followed=execution.followed)
-    watched = yield from execution.watch(process)
-    return (yield from execution.conclude(watched, started_utc=since_utc))
+    watched = execution.watch(process)
+    return execution.conclude(watched, started_utc=since_utc)
 
 
 class _Execution:
@@ -294,7 +293,7 @@ class _Execution:
             raise
         return process
 
-    def watch(self, process: Process) -> Work[Watched]:
+    def watch(self, process: Process) -> Watched:
         """Watch the process to its end, and the device until the end of write-back."""
         attempt, steady = self._attempt, self._steady
         if attempt.gate is not None:
@@ -319,7 +318,7 @@ class _Execution:
             samples.collect()
             report(text, elapsed_s)
 
-        watched = yield from watch(
+        watched = watch(
             process,
             deadline_s=attempt.deadline_s,
             stop=attempt.stop,
@@ -327,15 +326,15 @@ class _Execution:
             is_enough=lambda: steady is not None and steady.is_steady,
             gate=attempt.gate,
         )
-        yield from samples.follow_tail(attempt.run, stop=attempt.stop, listener=attempt.listener)
+        samples.follow_tail(attempt.run, stop=attempt.stop, listener=attempt.listener)
         return watched
 
-    def conclude(self, watched: Watched, *, started_utc: str) -> Work[RunOutcome]:
+    def conclude(self, watched: Watched, *, started_utc: str) -> RunOutcome:
         """Fetch the run's files, judge it, and write status.json."""
         attempt, gate, directory = self._attempt, self._attempt.gate, self._attempt.directory
         start = None if gate is None else gate.record()
         if gate is not None and not directory.is_here:
-            yield from gate.wait_until_quiet(attempt.stop)
+            gate.wait_until_quiet(attempt.stop)
         directory.fetch()
         scrub(directory.folder.path, attempt.run)
         try:

@@ -11,7 +11,6 @@ from typing import Protocol
 from volbench.analyse.frames.kernel_counters import SampleReader
 from volbench.execute.agent.kernel_sampler import MAX_WAIT_S, SLACK_BYTES
 from volbench.execute.protocol import Process
-from volbench.execute.scheduler import Wait, Work
 from volbench.fio.jobs.render_job import lays_out
 from volbench.model.campaign.event import Listener, Notice
 from volbench.model.campaign.planned_run import Run, VolumeKind
@@ -101,7 +100,7 @@ class SampleLog:
         self._has_ended |= bool(is_end)
         self._is_complete |= _END in self._tail
 
-    def follow_tail(self, run: Run, *, stop: _StopRequest, listener: Listener) -> Work[None]:
+    def follow_tail(self, run: Run, *, stop: _StopRequest, listener: Listener) -> None:
         """Store samples until the sampler ends, once the run's dirty pages are written back."""
         until_s = time.monotonic() + MAX_WAIT_S + _SILENCE_S
         poll_s, is_noticed, is_stopped = _FIRST_POLL_S, False, False
@@ -116,7 +115,7 @@ class SampleLog:
             if stop.requested and not is_stopped:
                 self._process.stop_sampling()
                 is_stopped = True
-            yield Wait(poll_s)
+            time.sleep(poll_s)
             poll_s = _POLL_S if is_noticed else min(_POLL_S, 2 * poll_s)
         self.collect()
         if run.device_sample_s > 0 and not self._is_complete:
