@@ -103,14 +103,13 @@ def test_a_controller_is_cancelled(desk: Desk, job: Path) -> None:
     name = submitted(desk, job, "--set", "runtime=6s", "--repeat", "9")
     place = ("--namespace", desk.api.namespace)
     until(lambda: "started 002" in log_of(desk.api, name), patience_s=PATIENCE_S)
-    done = call("k8s", "reap", "--cancel", name, *place)
-    assert done.returncode == 0, done.stderr
+    desk.api.patch("Job", name, {"spec": {"suspend": True}})
+    until(lambda: not desk.api.list("Pod", f"job-name={name}"), patience_s=PATIENCE_S)
     assert status(desk, name)["state"] == "cancelled"
+    done = call("k8s", "reap", *place)
+    assert done.returncode == 0, done.stderr
     left = [item for item in desk.left() if name not in item]
     assert left == []
-    again = call("k8s", "reap", "--cancel", name, *place)
-    assert again.returncode == 9
-    assert "it is cancelled" in again.stderr
     fetched = call("k8s", "fetch", name, *place, "--remove", "-o", "back", cwd=desk.folder)
     assert fetched.returncode == 0, fetched.stderr
     states = list(open_campaign(desk.folder / "back").summary()["status"])
@@ -142,7 +141,8 @@ def test_a_controller_without_a_volume_has_no_results(desk: Desk, job: Path) -> 
     name = submitted(desk, job, own=("--claim-class", "stuck"))
     place = ("--namespace", desk.api.namespace)
     until(lambda: "unbound" in status(desk, name)["reason"])
-    assert call("k8s", "reap", "--cancel", name, *place).returncode == 0
+    desk.api.patch("Job", name, {"spec": {"suspend": True}})
+    until(lambda: status(desk, name)["state"] == "cancelled")
     fetched = call("k8s", "fetch", name, *place, "-o", "back", cwd=desk.folder)
     assert fetched.returncode == 7, fetched.stderr
     assert f"the controller {name} has no results: it never had a volume" in fetched.stderr

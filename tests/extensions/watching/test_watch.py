@@ -5,10 +5,8 @@ import os
 import re
 import signal
 import subprocess
-import time
 import urllib.request
 from collections.abc import Sequence
-from itertools import pairwise
 from pathlib import Path
 from urllib.error import URLError
 
@@ -19,12 +17,10 @@ import volbench
 from tests.command_line import COMMAND, call
 from tests.extensions.monitoring.prometheus_server import free_port
 from tests.extensions.watching.loaded import LONGEST, loaded
-from tests.extensions.watching.two_machines import tell_hosts_apart
 from tests.loopback_fleet import loopback_fleet
 from tests.real import measure
 from tests.waiting import PATIENCE_S, until
 from volbench.extensions.watching.user_marks import running_watches
-from volbench.store.log_files import open_log
 
 pytestmark = pytest.mark.slow
 
@@ -161,31 +157,6 @@ def test_a_killed_watch_keeps_its_samples(loop: str, tmp_path: Path) -> None:
     assert "is a watch, which cannot be resumed" in again.stderr
 
 
-def test_the_last_sample_is_taken_at_the_end(loop: str, tmp_path: Path) -> None:
-    """Whatever the time between samples: nothing since the one before is lost."""
-    into = tmp_path / "w"
-    begun_s = time.monotonic()
-    with loaded(into, lambda: load(loop), before=1, after=0):
-        done = call("watch", loop, "--every", "1m", *LONGEST, "-o", into)
-    assert done.returncode == 0, done.stderr
-    if time.monotonic() - begun_s > 50:
-        pytest.fail("too busy: a sample of each minute may have been taken after the load")
-    opened = volbench.open_campaign(into)
-    assert list(opened.summary()["total_ios"]) == [READS, WRITES]
-    assert len(opened.device().query("level == 'volume'")) == 1
-
-
-def test_no_last_sample_makes_an_interval_of_nothing(loop: str, tmp_path: Path) -> None:
-    """A few milliseconds after a sample, rates would be noise."""
-    done = call("watch", loop, "--every", "1s", "--for", "3050ms", "-o", tmp_path / "w")
-    assert done.returncode == 0, done.stderr
-    (log,) = (tmp_path / "w" / "runs").glob("*/device.log*")
-    with open_log(log, max_bytes=1 << 20) as stream:
-        times = [float(line.split()[2]) for line in stream if line.startswith(b"T ")]
-    assert len(times) == 4
-    assert min(later - earlier for earlier, later in pairwise(times)) > 0.25
-
-
 def test_a_watch_without_two_samples_recorded_nothing(loop: str, tmp_path: Path) -> None:
     """If it was killed, it ends like a campaign with failed runs."""
     into = tmp_path / "killed"
@@ -250,22 +221,8 @@ def test_a_mark_without_a_watch_is_refused(tmp_path: Path, monkeypatch: pytest.M
     assert call("watch", "--mark", " \n ").returncode == 2
 
 
-def test_two_names_of_a_machine_count_once(loop: str, tmp_path: Path) -> None:
-    """Its disk would count twice in every total."""
-    with loopback_fleet(tmp_path, "vm0", "vm1") as fleet:
-        options = ("--for", "1s", "--every", "300ms", "-o", tmp_path / "w", "--json")
-        done = call("watch", loop, "--inventory", fleet.inventory, *options)
-    assert done.returncode == 0, done.stderr
-    assert "note: vm1 is the same machine as vm0, whose disks are watched once" in done.stderr
-    assert "Watching 1 disk of 1 host" in done.stderr
-    assert {row["host"] for row in json.loads(done.stdout)} == {"vm0"}
-
-
-def test_hosts_of_an_inventory_are_watched(
-    loop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_hosts_of_an_inventory_are_watched(loop: str, tmp_path: Path) -> None:
     """Each has a run; only counters are read there, and no file of volbench is left."""
-    tell_hosts_apart(monkeypatch)
     with loopback_fleet(tmp_path, "vm0", "vm1") as fleet:
         options = (*LONGEST, "--every", "300ms", "-o", tmp_path / "w", "--json")
         with loaded(tmp_path / "w", lambda: load(loop), logs=2):

@@ -32,7 +32,7 @@ from volbench.extensions.catalogue.volume_types import catalogue, find_type
 from volbench.extensions.kubernetes.k8s_verbs import controllers_table
 from volbench.extensions.kubernetes.storage_classes import classes_table, storage_classes
 from volbench.extensions.lab.scenario import read_scenario
-from volbench.extensions.lab.scenario_tables import scenario_tables, scenarios_table
+from volbench.extensions.lab.scenario_tables import scenarios_table, truth_table
 from volbench.model.campaign.host import Host, Inventory
 from volbench.model.campaign.planned_run import (
     Campaign,
@@ -304,7 +304,6 @@ TABLES: dict[str, Callable[[], Table[Any]]] = {
         find_type("azure/P15", catalogue()), limits_of("azure/P15", types=catalogue())
     ),
     "scenarios": lambda: scenarios_table([read_scenario("warm-up-curve")]),
-    "scenario": lambda: scenario_tables(read_scenario("warm-up-curve"))[0],
     "states": lambda: states_table(STATES),
     "aggregate": lambda: aggregate_table(AGGREGATE),
     "profile": lambda: profile_table(profiles()[0]),
@@ -335,5 +334,5 @@ TABLES: dict[str, Callable[[], Table[Any]]] = {
         [delivery(host, role) for host in NAMES for role in ("read", "write")]
     ),
     "expectations": expectations,
-    "truth": lambda: scenario_tables(read_scenario("warm-up-curve"))[1],
+    "truth": lambda: truth_table(read_scenario("warm-up-curve")),
 }

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import time
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -18,7 +17,6 @@ from volbench.errors import (
     ArchiveError,
     CampaignError,
     ConnectError,
-    DeadlineError,
     InputError,
     quoted,
 )
@@ -29,9 +27,8 @@ from volbench.extensions.kubernetes.cluster_spec import (
     UNPRIVILEGED_USER,
     text_option,
 )
-from volbench.extensions.kubernetes.leases import POD_VARIABLE, controller_of
+from volbench.extensions.kubernetes.leases import POD_VARIABLE
 from volbench.extensions.kubernetes.manifests import (
-    CAMPAIGN_LABEL,
     MANAGED_BY,
     WAIT,
     claim_spec,
@@ -39,7 +36,7 @@ from volbench.extensions.kubernetes.manifests import (
     make_object,
     pod_spec,
 )
-from volbench.extensions.kubernetes.pod_status import POLL_S, has_ended, ready_pods, why_pending
+from volbench.extensions.kubernetes.pod_status import has_ended, ready_pods, why_pending
 
 CONTROLLER_LABEL = "volbench.io/controller"
 CONTAINER = "controller"
@@ -58,8 +55,6 @@ MAX_SUBMITTED_BYTES = 900_000
 _RESTARTS = 3
 _GRACE_S = 120  # Ending fio takes seconds; fetching its results, up to a minute.
 
-# A node that is well ends a pod within seconds of its grace; no verdict depends on it.
-_REMOVED_S = 60.0
 # Cloud disks that have just been released take minutes to attach; no verdict depends on it.
 _READY_S = 300.0
 
@@ -354,44 +349,6 @@ def fetch_campaign(cluster: Cluster, name: str, folder: Path) -> None:
         _fetch(cluster, name, pods[name], folder)
     finally:
         cluster.delete("Pod", reader, grace_s=0)
-
-
-def cancel_controller(cluster: Cluster, name: str) -> None:
-    """End a controller in an orderly way, and remove the pods and volumes of its campaign.
-
-    The runs that have finished stay in its volume.
-    """
-    from volbench.extensions.kubernetes.removal import lease_of_remains, remove_campaign
-
-    state = find_controller(cluster, name).state
-    if state in _ENDED.values():
-        raise CampaignError(
-            f"the controller {name} has ended already: it is {state}",
-            hint=f"copy its campaign folder: volbench k8s fetch {quoted(name)} {cluster.options}",
-        )
-    cluster.patch("Job", name, {"spec": {"suspend": True}})
-    end_s = time.monotonic() + _GRACE_S + _REMOVED_S
-    while running := [pod for pod in cluster.list("Pod", f"job-name={name}") if not has_ended(pod)]:
-        if time.monotonic() > end_s:
-            raise DeadlineError(
-                f"the controller {name} has not ended within {_GRACE_S + _REMOVED_S:.0f} s: its "
-                f"pod {running[0]['metadata']['name']} is still there",
-                hint="see its node: kubectl get nodes; then cancel it again",
-            )
-        time.sleep(POLL_S)
-    for campaign in campaigns_of(cluster, name):
-        with lease_of_remains(cluster, campaign):
-            remove_campaign(cluster, campaign)
-
-
-def campaigns_of(cluster: Cluster, name: str) -> list[str]:
-    """Return the campaigns that a controller has begun and that have objects in the cluster."""
-    leases = cluster.list("Lease", f"{MANAGED_BY}=volbench,{CAMPAIGN_LABEL}")
-    return [
-        str(lease["metadata"]["name"])
-        for lease in leases
-        if str(controller_of(lease).get("pod", "")).rpartition("-")[0] == name
-    ]
 
 
 def remove_controller(cluster: Cluster, name: str) -> None:

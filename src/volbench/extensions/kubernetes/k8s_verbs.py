@@ -181,38 +181,21 @@ def fetch(name: str, output: Path | None, *, remove: bool, address: ClusterAddre
     epilog=examples(
         "volbench k8s reap --dry-run",
         "volbench k8s reap NAME --volumes",
-        "volbench k8s reap CONTROLLER --cancel",
     ),
 )
 @click.argument("names", nargs=-1, metavar="[NAME...]")
 @flag("--volumes", "Also remove volumes that --keep left.")
-@flag("--cancel", "The NAMEs are controllers: stop them first. Their volumes with results stay.")
 @flag("--dry-run", "List what would be removed.")
 @ADDRESS
-def reap(
-    names: tuple[str, ...], *, volumes: bool, cancel: bool, dry_run: bool, address: ClusterAddress
-) -> None:
+def reap(names: tuple[str, ...], *, volumes: bool, dry_run: bool, address: ClusterAddress) -> None:
     """Remove the pods, volumes and locks of interrupted campaigns: of NAMEs, or of all.
 
     Only objects that carry volbench's labels are removed. Campaigns with a live controller are
     refused if they are named, and else skipped. A controller that was killed counts as live for up
     to two minutes, unless it ran on this machine. Volumes that --keep left are skipped.
     """
-    if cancel and (volumes or dry_run or not names):
-        raise InputError("--cancel needs the NAMEs of controllers, and no other option")
     with address.opened() as cluster:
-        for name in names if cancel else ():
-            _cancel(cluster, name)
-        if not cancel:
-            _remove_remains(cluster, names, volumes=volumes, dry_run=dry_run)
-
-
-def _cancel(cluster: Cluster, name: str) -> None:
-    from volbench.extensions.kubernetes.controllers import cancel_controller
-
-    cancel_controller(cluster, name)
-    fetch = f"volbench k8s fetch {quoted(name)} {cluster.options} --remove -o DIR"
-    click.echo(f"cancelled {name}; bring its results back: {fetch}", err=True)
+        _remove_remains(cluster, names, volumes=volumes, dry_run=dry_run)
 
 
 def _remove_remains(

@@ -59,7 +59,7 @@ _NAMESPACED = (
     ("apps", ("statefulsets",), ("list", "create", "delete")),
     ("coordination.k8s.io", ("leases",), (*_MADE, "patch")),
     ("snapshot.storage.k8s.io", ("volumesnapshots",), ("get",)),
-    ("batch", ("jobs",), ("get", "create", "patch")),  # to submit controllers
+    ("batch", ("jobs",), ("get", "create")),  # to submit controllers
 )
 # The same for the whole cluster: lost nodes, reclaim policies, volumes that stay behind
 _CLUSTER = (

@@ -60,17 +60,17 @@ def list_scenarios(*, table_output: TableOutput) -> None:
 @AS_YAML
 @table_options()
 def show(scenario: str, *, as_yaml: bool, table_output: TableOutput) -> None:
-    """Show the properties and the expected results of SCENARIO.
+    """Show the expected results of SCENARIO, or its properties with --yaml.
 
     SCENARIO is a bundled name or a YAML file.
     """
     from volbench.extensions.lab.scenario import read_scenario, scenario_text
-    from volbench.extensions.lab.scenario_tables import scenario_tables
+    from volbench.extensions.lab.scenario_tables import truth_table
 
     if as_yaml:
         click.echo(scenario_text(scenario)[0], nl=False)
         return
-    table_output.write(*scenario_tables(read_scenario(scenario)))
+    table_output.write(truth_table(read_scenario(scenario)))
 
 
 @schema_command(lab, "scenarios")

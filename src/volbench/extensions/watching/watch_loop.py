@@ -52,10 +52,6 @@ TOTALLED = ("read_iops", "write_iops", "read_bw_bytes_per_s", "write_bw_bytes_pe
 # The same until a host is said not to answer; and since its agent was heard, which says something
 # every 15 s. Noticed by: tests/fleet/test_watch.py
 _LATE_S, _UNHEARD_S = 5.0, 20.0
-# Least length of the last interval: the usual one, or half of a shorter one; less is noise.
-# Noticed by: tests/extensions/watching/test_watch.py
-_MIN_LAST_S = 1.0
-_LAST_S = 5.0  # For the last samples: Ctrl-C does not wait for longer.
 _TOO_SHORT = "it ended before the second sample"
 # Samples of the disks for one of the processes, whose rates are needed less often: a month of both
 # at 10 s is to take 50 MB. Noticed by: benchmarks/watch.py
@@ -171,29 +167,8 @@ class Watch:
                 self._mark(*mark)
             if all(disk.problem and not disk.rates for disk in self.disks):
                 break
-        self._take_last()
-
-    def _take_last(self) -> None:
-        """Take a last sample of each host that answers, unless the one before was just now."""
         while not self._arrived.empty():
             self._take(0.0)
-        now_s = time.monotonic()
-        enough_s = min(_MIN_LAST_S, self._interval_s / 2)
-        threads = []
-        for state in self._hosts:
-            disk = self._disks_of(state)[0]
-            is_due = state.samples < 2 or now_s - disk.seen_s >= enough_s
-            if disk.seen_s and not disk.problem and is_due:
-                threads.append(Thread(target=self._receive_one, args=(state,), daemon=True))
-                threads[-1].start()
-        for thread in threads:
-            thread.join(max(0.0, now_s + _LAST_S - time.monotonic()))
-        last: dict[tuple[str, bool], tuple[_HostState, bool, str | VolbenchError]] = {}
-        while not self._arrived.empty():
-            state, is_of_processes, part = self._arrived.get()
-            last[state.watched.host.name, is_of_processes] = state, is_of_processes, part
-        for arrived in last.values():
-            self._handle(*arrived)
 
     def _check_link(self, state: _HostState) -> None:
         """Say that a host does not answer before its connection is given up."""
@@ -231,14 +206,6 @@ class Watch:
             if error is None or not error.transient:
                 return  # the watch is over, or the user is not root
             time.sleep(_RETRY_S)
-
-    def _receive_one(self, state: _HostState) -> None:
-        def take(part: str | None) -> None:
-            if part is not None:
-                self._arrived.put((state, False, part))
-                raise _StopStreamError
-
-        self._receive_samples(state, take, is_of_processes=False)
 
     def _receive_samples(
         self, state: _HostState, take: Callable[[str | None], None], *, is_of_processes: bool

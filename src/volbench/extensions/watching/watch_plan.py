@@ -50,7 +50,6 @@ class WatchedHost:
     facts: HostFacts
     disks: tuple[WatchedDisk, ...]
     clock: Clock
-    boot_id: str  # equal for two names of one machine; "" if unknown
 
 
 def find_disks(hosts: Sequence[ConnectedHost], targets: Sequence[str]) -> list[WatchedHost]:
@@ -60,26 +59,9 @@ def find_disks(hosts: Sequence[ConnectedHost], targets: Sequence[str]) -> list[W
         survey, clock = survey_machine(host.executor)
         disks = _watched_disks(host, targets or _disks_of(host.executor))
         facts = probe_host(host.executor, survey=survey)
-        return WatchedHost(host, facts, disks, clock or Clock(), survey.boot_id)
+        return WatchedHost(host, facts, disks, clock or Clock())
 
     return on_every_host(hosts, find)
-
-
-def without_second_names(hosts: Sequence[WatchedHost]) -> tuple[list[WatchedHost], list[str]]:
-    """Return each machine once, under its first name, and a sentence for each other name.
-
-    Its disks would count twice in all totals.
-    """
-    kept: dict[str, WatchedHost] = {}
-    notes = []
-    for at in hosts:
-        name = at.host.name
-        first = kept.setdefault(at.boot_id or f"host {name}", at)
-        if first is not at:
-            notes.append(
-                f"{name} is the same machine as {first.host.name}, whose disks are watched once"
-            )
-    return list(kept.values()), notes
 
 
 def _disks_of(executor: Executor) -> list[str]:

@@ -100,16 +100,14 @@ def watch(
     inventory. volbench reads the kernel's counters only, and never writes to the disks. As root,
     the processes with the most I/O are recorded too.
     """
-    from volbench.extensions.watching.watch_plan import find_disks, plan_watch, without_second_names
+    from volbench.extensions.watching.watch_plan import find_disks, plan_watch
     from volbench.store.archive import create_campaign
 
     if mark is not None:
         _mark(mark, targets)
         return
     with where.connected() as connected:
-        hosts, notes = without_second_names(find_disks(connected, targets))
-        for note in notes:
-            click.echo(f"note: {note}", err=True)
+        hosts = find_disks(connected, targets)
         folder = output or default_campaign_folder("watch")
         archive = plan_watch(
             hosts,
