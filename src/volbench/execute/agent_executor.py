@@ -127,11 +127,9 @@ class AgentExecutor(AgentHost):
     """A host on the other side of a channel.
 
     Args:
-        channel: channel to the host.
         python: interpreter there; empty to try the usual ones.
         sudo: run fio and what accesses devices as root, by ``sudo -n``.
         work_folder: parent of the work folders on the host; empty for ``~/.volbench``.
-        patience: retry policy for an unreachable host.
     """
 
     def __init__(

@@ -96,8 +96,6 @@ def connection_lost(host: str, reason: str, *, sent: bool) -> ConnectError:
     """Return the error of a broken connection.
 
     Args:
-        host: name of the machine.
-        reason: cause; may be empty.
         sent: whether a request may have reached the machine; if not, it is safe to repeat.
     """
     return ConnectError(
@@ -113,7 +111,6 @@ class SubprocessChannel:
     """Channel to this machine, by a child process: for tests and containers.
 
     Args:
-        host: name of the machine.
         prefix: program and arguments before those of each command, such as of a container engine.
     """
 

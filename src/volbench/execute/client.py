@@ -399,9 +399,7 @@ class AgentClient:
     """Requests to the agent of a host.
 
     Args:
-        channel: channel to the host.
         python: interpreter there; empty to try `INTERPRETERS`.
-        patience: retry policy for an unreachable host.
     """
 
     def __init__(
@@ -463,7 +461,6 @@ class AgentClient:
 
         Args:
             request: its arguments may change between attempts, as parts arrive.
-            take: called with each part of each attempt.
         """
 
         def attempt() -> None:

@@ -33,7 +33,6 @@ class DetachedProcess(PushedProcess, Receiver):
     root.
 
     Args:
-        client: agent of its host.
         control: path of the control folder.
         as_root: whether it was started as root.
         is_new: whether it is about to be launched, so that it counts as running.

@@ -23,13 +23,7 @@ _MAX_CHUNK_BYTES = 1024**2  # The agent sends 64 KiB; a small part must not unpa
 
 
 class IncomingFolder:
-    """Files in transit, as a context manager that removes incomplete ones.
-
-    Args:
-        host: the host, for messages.
-        path: the folder there.
-        into: an existing folder of the controller.
-    """
+    """Files in transit, as a context manager that removes incomplete ones."""
 
     def __init__(self, host: str, path: str, into: Path) -> None:
         self.have: dict[str, int] = {}  # bytes that have arrived of each file

@@ -84,12 +84,7 @@ def check_place(folder: Path, named: str, *, hint: str, trusted: Collection[int]
 
 
 class LocalProcess(PushedProcess):
-    """A supervised program of this machine, whose sampler ends with this controller.
-
-    Args:
-        control: its control folder, which is removed at the end.
-        pid: its process id.
-    """
+    """A supervised program of this machine, whose sampler ends with this controller."""
 
     handle = ""
     silent_s = 0.0
@@ -166,11 +161,7 @@ class LocalBase:
 
 
 class LocalExecutor(LocalBase, AgentHost):
-    """The machine the controller runs on.
-
-    Args:
-        host: host name in the plan.
-    """
+    """The machine the controller runs on."""
 
     def __init__(self, host: str = "local") -> None:
         self.host = host

@@ -28,7 +28,6 @@ class OperationError(TransportError):
 
     Args:
         kind: see `execute.agent.agent_error.AgentError`.
-        reason: the reason alone, without subject.
         host: name of the host; empty for the controller's own machine.
     """
 
@@ -145,7 +144,6 @@ class SharedLocks(Protocol):
         """Take, free, show, join or leave a lock, as `agent.locks` does on one machine.
 
         Args:
-            verb: what to do.
             name: of the device or file system.
             key: of the campaign.
 
@@ -198,10 +196,7 @@ class Executor(Protocol):
         """Pass the parts of a generator of the agent to a function, until its end or an error.
 
         Args:
-            operation: the generator.
             take: called with each part, in this thread; it ends the generator by raising.
-            args: of the generator.
-            kwargs: the same.
 
         Raises:
             OperationError: it could not be carried out.
@@ -214,10 +209,8 @@ class Executor(Protocol):
         """Run a program to completion with LC_ALL=C and no input.
 
         Args:
-            argv: program and arguments.
             texts: contents of small temporary files, whose paths follow the arguments; they are
                 removed when the program ends, even if the controller is killed meanwhile.
-            timeout_s: time limit.
 
         Raises:
             TransportError: the program is missing, or was killed after `timeout_s`, or the files
@@ -237,12 +230,10 @@ class Executor(Protocol):
         """Start a program in its own session, with standard error redirected to the file `stderr`.
 
         Args:
-            argv: program and arguments.
             cwd: working directory, and TMPDIR.
             stderr: path of the file for standard error.
             files: path to text of small files to write before, each atomically, with their folders;
                 a path that ends with a slash is a folder.
-            supervision: what else to do beside it.
             on_intent: called with the handle of the process right before the start; not if the
                 program ends with the controller.
 
@@ -252,10 +243,6 @@ class Executor(Protocol):
 
     def find(self, handle: str, *, followed: Sequence[str] = ()) -> Process:
         """Reattach to a process that an earlier controller started.
-
-        Args:
-            handle: its handle.
-            followed: see `Supervision`.
 
         Raises:
             TransportError: the host does not support reattaching.

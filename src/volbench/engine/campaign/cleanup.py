@@ -154,14 +154,7 @@ def reset_run(executor: Executor, scratch: Scratch, run: Run, *, states: RunStat
 def forget_host(
     layout: Layout, campaign: Campaign, host: str, *, listener: Listener
 ) -> tuple[Run, ...]:
-    """Record the unfinished runs of a permanently lost host as lost.
-
-    Args:
-        host: its name; no connection is opened.
-
-    Returns:
-        The runs newly recorded as lost.
-    """
+    """Record the unfinished runs of a permanently lost host as lost."""
     if host not in {run.host for run in campaign.runs}:
         names = ", ".join(dict.fromkeys(run.host for run in campaign.runs))
         raise InputError(f"{campaign.name} has no host {host}", hint=f"its hosts are: {names}")

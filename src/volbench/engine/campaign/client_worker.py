@@ -71,11 +71,7 @@ class StepsOfAll(Protocol):
 
 
 class Worker:
-    """Executes the runs of one client.
-
-    Args:
-        runs: runs of this client, in order.
-    """
+    """Executes the runs of one client."""
 
     def __init__(
         self,
@@ -178,11 +174,7 @@ class Worker:
         )
 
     def run_all(self, pending: Sequence[Run], steps: StepsOfAll | None = None) -> None:
-        """Execute pending runs until the end, a stop request or a fatal failure.
-
-        Args:
-            steps: of all clients; None for a single one.
-        """
+        """Execute pending runs until the end, a stop request or a fatal failure."""
         self._is_idle, self._began_s = False, time.monotonic()
         judges = self.context.judges
         for run in pending:

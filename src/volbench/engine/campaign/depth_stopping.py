@@ -70,12 +70,7 @@ class DepthJudge(ResultsJudge):
 
 
 def _needless(shallower: Sequence[str], clients: Sequence[Mapping[str, float]]) -> str:
-    """Return why the next depth after some is not needed; empty if it is.
-
-    Args:
-        shallower: jobs of a ladder, ascending.
-        clients: IOPS of the jobs that each client has finished.
-    """
+    """Return why the next depth after some is not needed; empty if it is."""
     last, tried = shallower[-1], list(shallower)
     while len(tried) > 1 and not _gains(tried, clients):
         tried.pop()

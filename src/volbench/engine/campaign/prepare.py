@@ -131,11 +131,7 @@ _Results = Sequence[_ProbedHost | VolbenchError]
 
 
 def prepare(hosts: Sequence[ConnectedHost], request: CampaignRequest) -> Prepared:
-    """Plan a campaign and check that it can run, without touching any volume.
-
-    Args:
-        hosts: connected; only `connected_host.this_machine` without an inventory.
-    """
+    """Plan a campaign and check that it can run, without touching any volume."""
     _check_permissions(hosts, request)
     results = on_each(hosts, lambda host: _probe(host, request))
     probed = {result.host.name: result for result in results if isinstance(result, _ProbedHost)}

@@ -100,12 +100,7 @@ class Reached:
 def hosts_to_reach(
     campaign: Campaign, states: Mapping[str, RunState], limits: Sequence[str]
 ) -> tuple[Host, ...]:
-    """Return the hosts of a campaign that a command needs; hosts that were given up are excluded.
-
-    Args:
-        states: run id to its state; runs never started are absent.
-        limits: names, ranges or patterns of hosts; empty for all.
-    """
+    """Return the hosts that a command needs; hosts that were given up are excluded."""
     hosts = select(Inventory(hosts=campaign.hosts), limits).hosts
     runs: dict[str, list[RunState]] = {}
     for run in campaign.runs:
@@ -119,11 +114,7 @@ def hosts_to_reach(
 
 
 def resume_on(hosts: Sequence[ConnectedHost], archive: Archive, *, allow_exec: bool) -> Reached:
-    """Prepare the reachable hosts of a campaign for a resume.
-
-    Args:
-        hosts: connected hosts of the campaign; this machine if it has none.
-    """
+    """Prepare the reachable hosts of a campaign for a resume."""
     plan = archive.campaign
     planned = {facts.host: facts.machine for facts in archive.provenance.hosts}
 

@@ -41,11 +41,7 @@ class Decision:
 
 
 class ResultsJudge:
-    """Base of the judges of a campaign's raw results.
-
-    Args:
-        is_finished: returns whether a run is finished.
-    """
+    """Base of the judges of a campaign's raw results."""
 
     def __init__(
         self, layout: Layout, campaign: Campaign, *, is_finished: Callable[[Run], bool]

@@ -29,11 +29,7 @@ from volbench.store.log_files import raw_checksums
 def probe_cold(
     executor: Executor, volume: Volume, folder: ProbeFolder, *, fio: str, stop: StopRequest
 ) -> Probed:
-    """Read a sample of a volume twice, compare a sample with zeros, and store the result.
-
-    Args:
-        folder: for job files, logs and ``probe.json``; created when missing.
-    """
+    """Read a sample of a volume twice, compare a sample with zeros, and store the result."""
     started_utc = utc_now()
     # A new seed for each probe: blocks read by an earlier probe are warm.
     seed = 1 + secrets.randbelow(2**31 - 1)
@@ -98,10 +94,6 @@ def probe_campaign(
     """Probe every volume that the plan selects and that has not been probed yet.
 
     If a probe fails, the reason is stored as its result and the campaign continues.
-
-    Args:
-        campaign: the plan; none of its runs has started.
-        stop: the user's stop request; a stopped probe leaves no result.
     """
     volumes = {run.volume.role: run.volume for run in campaign.runs}
     for role in campaign.cold_probe_roles:

@@ -251,10 +251,6 @@ def with_parallelism(outcomes: Outcomes, campaign: Campaign, run: Run, *, is_don
 
     Only finished runs count, in the order of the plan, so that a resumed campaign decides like an
     uninterrupted one.
-
-    Args:
-        outcomes: bytes moved by finished runs.
-        is_done: returns whether a run is finished.
     """
     if run.extent is None or not run.extent.auto:
         return run
@@ -270,11 +266,7 @@ def with_parallelism(outcomes: Outcomes, campaign: Campaign, run: Run, *, is_don
 
 
 def choose_numjobs(rates_bytes_per_s: Sequence[float], *, limit: int) -> int:
-    """Return the numjobs of the next extent: doubled until the gain is below `GAIN`.
-
-    Args:
-        rates_bytes_per_s: throughput of the extents so far, in order.
-    """
+    """Return the numjobs of the next extent: doubled until the gain is below `GAIN`."""
     ladder = [numjobs for numjobs in LADDER if numjobs <= limit]
     best = 0
     for step in range(1, len(ladder)):

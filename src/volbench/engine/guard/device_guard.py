@@ -158,8 +158,6 @@ def check_unused(target: str, device: DescribedDevice, *, is_held: bool = False)
     """Check that a device is neither in use nor part of a larger volume.
 
     Args:
-        target: name as given by the user, for the message.
-        device: described with its use.
         is_held: whether volbench itself holds it open exclusively.
     """
     if device.use is None:
@@ -227,8 +225,6 @@ def check_content(target: str, content: Content, *, may_wipe: bool) -> None:
     """Check that a device is empty, or that the user agreed to overwrite its content.
 
     Args:
-        target: name as given by the user, for the message.
-        content: what is on it.
         may_wipe: whether filesystems, partition tables and members may be overwritten.
     """
     if reason := _unclear(content) or (None if may_wipe else _occupied(content)):

@@ -286,11 +286,7 @@ def _memory_bytes(options: Mapping[str, str]) -> int:
 
 
 def check_job_files(host: ConnectedHost, runs: Sequence[Run]) -> None:
-    """Check that the installed fio can parse every job file, without running any.
-
-    Args:
-        runs: the runs; identical job files are checked once.
-    """
+    """Check that the installed fio can parse every job file, without running any."""
     jobs = {without_references(render(run)): run for run in reversed(runs)}
     for texts in _batches(list(reversed(jobs))):
         rejected = _first_rejected(host, texts)

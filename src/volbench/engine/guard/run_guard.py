@@ -90,10 +90,8 @@ def check_run(
     """Check that a run destroys only data that the user agreed to lose, and nothing in use.
 
     Args:
-        run: the run.
         state: of its host, with what `question_about` asks.
         files: absolute paths of the files that it may create or overwrite.
-        consent: consent of the user.
         ours: returns whether this campaign created a file.
         opened: its device, open for the run; None if the run is not about to start.
     """
@@ -192,8 +190,6 @@ def check_space(
 
     Args:
         path: a file or folder, or words for several; it may not exist yet.
-        free_bytes: free on its file system.
-        needed_bytes: number of bytes to write.
         jobs: how often fio's `size` is written.
         options: of the command that write less, with a place for the size.
     """
@@ -246,7 +242,6 @@ def check_place(volume: Volume, seen: DescribedVolume, *, writes: bool) -> None:
     """Check that the folder of a directory or file volume exists and is mounted.
 
     Args:
-        volume: a directory or file.
         seen: its description, with its folder.
         writes: whether files may be created or written.
     """

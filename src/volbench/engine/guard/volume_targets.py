@@ -39,8 +39,6 @@ def find_volume(executor: Executor, *, role: str, target: str) -> Volume:
     """Return the volume of a target; a block device is pinned by its identity.
 
     Args:
-        executor: the machine of the target.
-        role: its role in the profile.
         target: a path or an NBD URI; the folder of a new file must exist.
     """
     return examine_targets(executor, {role: target})[role][0]

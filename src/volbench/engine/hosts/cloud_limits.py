@@ -15,11 +15,7 @@ from volbench.plan.profile.limit_sources import disk_limits
 def cloud_limits(
     executor: Executor, endpoint: str, volumes: Sequence[VolumeFacts]
 ) -> Mapping[str, Limits]:
-    """Return role to limits, of the volumes whose limits the metadata service tells.
-
-    Args:
-        endpoint: address of the service.
-    """
+    """Return role to limits, of the volumes whose limits the metadata service tells."""
     try:
         found = executor.ask(cloud_machine, endpoint)
     except OperationError as error:

@@ -30,11 +30,7 @@ class Clock:
 
 
 def estimate_clock(readings: Sequence[ClockReading]) -> Clock:
-    """Return the offset from the reading with the smallest error.
-
-    Args:
-        readings: at least one.
-    """
+    """Return the offset from the reading with the smallest error."""
     best = min(readings, key=_bound_s)
     round_trip_s = best.received_s - best.sent_s
     bound_s = _bound_s(best)

@@ -131,8 +131,6 @@ def look_at(
     """Return the state of volumes of a host; questions about one target are joined.
 
     Args:
-        executor: the machine.
-        questions: the volumes.
         campaign_dir: absolute path of the campaign folder; it may not exist yet.
         space: paths whose free space is needed.
         flush_s: time to write back dirty pages of each volume before the look; 0 for no flush.

@@ -61,11 +61,7 @@ def reserve_host(executor: Executor, campaign: Campaign) -> Mapping[str, list[st
 
 
 def shared_notes(shared: Mapping[str, Mapping[str, list[str]]]) -> Iterator[tuple[str, str]]:
-    """Yield a sentence on the other campaigns of some file systems, and its only host, or "".
-
-    Args:
-        shared: host to what `reserve_host` returned.
-    """
+    """Yield a sentence on the other campaigns of some file systems, and its only host, or ""."""
     places: dict[str, list[tuple[str, str]]] = {}
     for host, targets in sorted(shared.items()):
         for target, keys in targets.items():

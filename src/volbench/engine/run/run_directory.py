@@ -68,11 +68,7 @@ class RunDirectory:
             self._unsent[self.path_of(name)] = text
 
     def put_log(self, digest: str) -> None:
-        """Check a log that the run replays, and let `start` send it to another machine.
-
-        Args:
-            digest: SHA-256 of the log in the plan.
-        """
+        """Check a log that the run replays, and let `start` send it to another machine."""
         path = Layout(self.folder.path.parent.parent).inputs / digest
         content = read_bytes(path)
         if sha256(content).hexdigest() != digest:

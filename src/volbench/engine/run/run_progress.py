@@ -30,11 +30,7 @@ def counters_path(number: tuple[int, int]) -> str:
 
 
 class LiveLatency:
-    """Mean latency of a block device between two readings of its counters.
-
-    Args:
-        number: major and minor of the device; None for a volume without one.
-    """
+    """Mean latency of a block device between two readings of its counters."""
 
     def __init__(
         self,
@@ -84,11 +80,7 @@ class Watches:
 
 
 class ProgressReporter:
-    """Turns the output of a run's process into progress events.
-
-    Args:
-        expected_s: expected runtime in seconds; None if unknown.
-    """
+    """Turns the output of a run's process into progress events."""
 
     def __init__(
         self,

@@ -38,7 +38,6 @@ def sampling_of(run: Run, devices: tuple[str, ...], *, had_files: bool) -> dict[
     A run without dirty pages, such as a run with ``direct=1``, is not delayed by their write-back.
 
     Args:
-        devices: kernel names of block devices.
         had_files: whether its files existed: it lays none out, and dirty pages are those of others.
     """
     if run.device_sample_s <= 0:

@@ -44,10 +44,8 @@ def sample_blocks(
     """Sample a range of the first path that is a device or a file; None without one.
 
     Args:
-        paths: candidates, in order.
         first: offset of the range in bytes.
         length: of the range; 0 for all of it.
-        snapshot: of this machine; for tests.
     """
     snapshot = snapshot or Snapshot()
     for path in paths:

@@ -43,11 +43,7 @@ class CloudMachine(typing.NamedTuple):
 
 
 def cloud_machine(endpoint: str) -> CloudMachine:
-    """Ask the metadata service about this machine.
-
-    Args:
-        endpoint: address of the service, such as ``http://169.254.169.254``.
-    """
+    """Ask the metadata service about this machine."""
     import http.client  # noqa: PLC0415 - a sixth of the agent's start, and rarely needed
 
     try:

@@ -53,8 +53,6 @@ class Sampler:
     """Samples of one program, written to an open file.
 
     Args:
-        devices: kernel names of block devices.
-        interval_s: seconds between samples.
         is_tail_followed: whether the program may leave dirty pages, whose write-back is followed.
     """
 
@@ -174,12 +172,7 @@ class _Stream(Sampler):
 
 
 def sample_disks(devices: "list[str]", interval_s: float) -> "typing.Iterator[str | None]":
-    """Yield samples of block devices without end; nothing is written on this machine.
-
-    Args:
-        devices: their kernel names.
-        interval_s: seconds between samples.
-    """
+    """Yield samples of block devices without end; nothing is written on this machine."""
     stream = _Stream(devices, interval_s)
     while True:
         yield stream.text() or None

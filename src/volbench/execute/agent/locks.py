@@ -45,7 +45,6 @@ def reserve(key: str, devices: "list[str]", targets: "list[str]", folder: str = 
     """Lock devices for a campaign, and record that it uses the file systems of some targets.
 
     Args:
-        key: of the campaign.
         devices: major and minor of each device, such as ``8:0``.
         targets: files and directories, which may not exist yet.
         folder: work folder of the campaign; see `release_unused`.
@@ -131,7 +130,6 @@ def take_lock(name: str, key: str) -> str:
 
     Args:
         name: major and minor of the device, such as ``8:0``.
-        key: of the campaign.
 
     Returns:
         Key of the other campaign that holds it, with the owner and path of a lock that belongs to
@@ -180,7 +178,6 @@ def join_filesystem(name: str, key: str) -> "list[str]":
 
     Args:
         name: ``fs-`` with major and minor of the file system.
-        key: of the campaign.
     """
     boot, prefix = _boot(_matching(_NAME, name)), "volbench-{}.".format(name)
     mine = prefix + _matching(_KEY, key)

@@ -86,11 +86,7 @@ class Threads:
         self._least_s = math.inf
 
     def delay_s(self, sent_s: float) -> float:
-        """Return how much longer a request took to arrive than the fastest one.
-
-        Args:
-            sent_s: by a clock of the controller that never jumps.
-        """
+        """Return how much longer a request took to arrive than the fastest one."""
         lag_s = time.monotonic() - sent_s
         self._least_s = min(self._least_s, lag_s)
         return lag_s - self._least_s
@@ -219,11 +215,7 @@ class RootAgent:
 
 
 def serve(early: "list[bytes]") -> None:
-    """Answer requests until standard input ends.
-
-    Args:
-        early: requests that arrived before the program did.
-    """
+    """Answer requests until standard input ends."""
     threading.stack_size(_STACK_BYTES)
     output = Output(os.dup(1))
     os.dup2(2, 1)  # nothing that a library prints may reach the controller as a reply

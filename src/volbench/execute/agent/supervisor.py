@@ -81,11 +81,8 @@ def launch(  # noqa: PLR0913 - arguments of an operation, each by its name
     """Start a program under a supervisor, unless an earlier call whose reply was lost has done so.
 
     Args:
-        argv: program and arguments.
         cwd: its working directory, and TMPDIR.
-        stderr: path of the file for standard error.
         control: path of the control folder, which is created.
-        longest_s: seconds after which it is ended.
         files: small files to write before.
         environment: secrets; they are in no file and in no argument list.
         hold: ``node``, ``number``, ``size_bytes``, ``boot_id`` and ``diskseq`` of a block device to

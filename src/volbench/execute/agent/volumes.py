@@ -189,12 +189,10 @@ def describe_volumes(
     """Describe volumes for the guard, all at one instant.
 
     Args:
-        volumes: the questions.
         campaign_dir: whose disk must not be overwritten; it may not exist yet.
         space: paths whose free space is needed.
         limit_s: time to write back dirty pages of all volumes before the look; 0 for no flush.
         by_sudo: whether fio runs as root regardless of the login user.
-        snapshot: of this machine; for tests.
     """
     snapshot = snapshot or Snapshot()
     questions = [VolumeQuestion(*each) for each in volumes]

@@ -43,10 +43,8 @@ def watch(
     """Yield the events of a program, and at last its end.
 
     Args:
-        control: its control folder.
         output_bytes: bytes of its standard output that are known already.
         sample_bytes: the same of its samples.
-        followed: paths of files.
         patience_s: time to wait for a start that is under way.
     """
     return _Watch(control, output_bytes, sample_bytes, followed or [], patience_s).events()

@@ -319,13 +319,7 @@ def open_pool(
     known_hosts: Path | None = None,
     accept_new: bool = False,
 ) -> ConnectionPool:
-    """Return a pool for the hosts of an inventory, without connecting.
-
-    Args:
-        config: path of the ssh configuration; None for ``~/.ssh/config``.
-        known_hosts: volbench's known_hosts file; None for the default path.
-        accept_new: whether to add the keys of unknown hosts to it.
-    """
+    """Return a pool for the hosts of an inventory, without connecting."""
     listed = tuple(hosts)
     others = {name: host for name, host in by_name(listed).items() if host.kind == SSH}
     known = KnownHosts(known_hosts or default_known_hosts(), accept_new=accept_new)

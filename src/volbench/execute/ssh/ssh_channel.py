@@ -36,12 +36,7 @@ _SEND_S = 15.0  # A host that hangs reads no requests.
 
 
 class SshChannel:
-    """A host of a connection pool.
-
-    Args:
-        host: host name.
-        pool: pool that contains the host.
-    """
+    """A host of a connection pool."""
 
     def __init__(self, host: str, pool: ConnectionPool) -> None:
         self.host = host

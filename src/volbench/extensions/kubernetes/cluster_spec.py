@@ -79,13 +79,7 @@ def parse_source(text: str) -> tuple[str, str]:
 
 
 def option(name: str, *, default: Any, **attributes: Any) -> Any:  # noqa: ANN401 - a field of any type
-    """Return a field of a specification that is an option of the command line.
-
-    Args:
-        name: of the option.
-        default: value of the field, and of the option unless `attributes` have a ``text``.
-        attributes: of click's option.
-    """
+    """Return a field of a specification that is an option of the command line."""
     attributes.setdefault("default", attributes.pop("text", default))
     return field(default=default, metadata={_OPTION: (name, attributes)})
 

@@ -171,8 +171,6 @@ def measure_lives(
     """Let volumes of each storage class live, and yield their lives; nothing of them is left.
 
     Args:
-        spec: image, sizes and storage classes; each class once.
-        count: number of volumes of each class.
         at_once: number of volumes of one class that live at the same time; classes take turns.
 
     Raises:

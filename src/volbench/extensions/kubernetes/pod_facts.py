@@ -49,11 +49,7 @@ class PodFacts:
         }
 
     def limits(self, facts: dict[str, Any]) -> Limits | None:
-        """Return the limits that the class and the volume of a claim ask for; None if unknown.
-
-        Args:
-            facts: of the pod and its claim.
-        """
+        """Return the limits that the class and the volume of a claim ask for; None if unknown."""
         name, volume = facts["storage_class"], self._volume(facts["persistent_volume"])
         is_of_class = _PROVISIONER in volume.get("metadata", {}).get("annotations", {})
         settings = (self._read("StorageClass", name) if is_of_class else None) or {}

@@ -84,8 +84,6 @@ def ready_pods(
 
     Args:
         wanted: each host with the names of its pod and its claim.
-        timeout_s: longest wait.
-        more_time: how a user waits longer, for the end of a hint.
     """
     end_s = time.monotonic() + timeout_s
     ready: dict[str, Manifest] = {}

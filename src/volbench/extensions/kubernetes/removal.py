@@ -99,11 +99,7 @@ def remove_campaign(cluster: Cluster, campaign: str, *, volumes: bool = False) -
 def removed_pods(
     hosts: Sequence[Host], root: Path, *, planned: Sequence[Host]
 ) -> Iterator[Sequence[Host]]:
-    """Yield machines and the hosts whose pods are there; then remove the campaigns of `planned`.
-
-    Args:
-        root: the campaign folder.
-    """
+    """Yield machines and the hosts whose pods are there; then remove the campaigns of `planned`."""
     with PodConnections() as connections, ExitStack() as stack:
         all_pods = [pod for host in (*hosts, *planned) if (pod := pod_of(host))]
         pods = {pod.campaign: pod for pod in all_pods}

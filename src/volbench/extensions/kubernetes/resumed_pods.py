@@ -81,11 +81,7 @@ def _require_objects(cluster: Cluster, campaign: str, root: Path) -> None:
 def removed_at_end(
     cluster: Cluster, campaign: str, root: Path | None = None, *, stays: bool = False
 ) -> Iterator[None]:
-    """Remove what a campaign made on a cluster, unless runs of it are left to do, or it `stays`.
-
-    Args:
-        root: the campaign folder; None if it has none.
-    """
+    """Remove what a campaign made on a cluster, unless runs of it are left to do, or it `stays`."""
     reap = f"volbench k8s reap {quoted(campaign)} {cluster.options}"
     try:
         yield
@@ -231,7 +227,6 @@ def record_losses(hosts: Iterable[Host], root: Path, error: BaseException) -> No
 
     Args:
         hosts: whose pods are those in which runs were active.
-        root: the campaign folder, held by no process.
         error: what ended the campaign; it may name a pod and the reason of its end.
     """
     known = {error.host: error.reason} if isinstance(error, PodEndedError) else {}

@@ -78,10 +78,6 @@ def serve(scenario: Scenario, folder: Path, *, device: bool = False) -> Iterator
     """Serve a volume for the duration of the block.
 
     Clock and warm blocks are reset each time. nbdkit exits with the calling thread.
-
-    Args:
-        folder: folder for socket, parameters and logs; created if missing.
-        device: also provide a block device; needs root.
     """
     check_tools(device=device)
     folder = folder.absolute()
