@@ -13,10 +13,9 @@ Read it:
     campaign.summary()               # a pandas frame, in base SI units
     campaign.findings                # data-quality warnings, each with its reason and advice
     campaign.plot("iops")            # a chart; .save("iops.svg"), .numbers, .figure
-    campaign.compare(other)          # verdicts with confidence intervals
 
-Several campaigns are opened by `open_campaigns` and compared by `compare`. Reference:
-docs/reference/python.md.
+Several campaigns are opened by `open_campaigns`, and compared by `compare` with confidence
+intervals. Reference: docs/reference/python.md.
 """
 
 from __future__ import annotations

@@ -63,17 +63,18 @@ def test_a_campaign_named_twice_is_read_once(results: Path) -> None:
     assert len(volbench.open_campaigns(results / "c", results).names) == 2
 
 
-def test_datasets_are_compared(results: Path) -> None:
-    """With one another as `volbench.compare` compares their folders, or within one."""
-    first, second = (volbench.open_campaigns(results / name) for name in ("c", "older/first"))
-    verdicts = first.compare(second, allow_different="volume_type")
+def test_folders_are_compared(results: Path) -> None:
+    """With one another, or within one."""
+    verdicts = volbench.compare(
+        results / "c", results / "older/first", allow_different="volume_type"
+    )
     assert set(verdicts.frame["verdict"]) == {"no significant difference"}
-    between = volbench.open_campaigns(results).compare(between="campaign", metric="iops")
+    between = volbench.compare(results, between="campaign", metric="iops")
     assert not between.frame.empty
     with pytest.raises(InputError, match="nothing to compare with"):
-        first.compare()
-    with pytest.raises(InputError, match="a value of between"):
-        first.compare(second, base="c")
+        volbench.compare(results / "c")
+    with pytest.raises(InputError, match="a value of --between"):
+        volbench.compare(results / "c", results / "older/first", base="c")
 
 
 def test_the_repr_of_a_dataset_describes_its_contents(results: Path) -> None:

@@ -43,7 +43,7 @@ def test_frames_are_read_at_one_moment(layout: Layout) -> None:
     assert set(campaign.summary()["run"]) == {"001-mix-r1"}
     finish(layout, "002-mix-r2")
     both = {"001-mix-r1", "002-mix-r2"}
-    assert set(campaign.histogram()["run"]) == both
+    assert set(campaign.frame("histogram")["run"]) == both
     assert set(campaign.summary()["run"]) == both
     assert [str(note.state) for note in campaign.runs.values()] == ["finished", "finished"]
 

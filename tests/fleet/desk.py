@@ -174,4 +174,4 @@ def check_once(desk: Desk) -> None:
     assert summary["label_rack"].tolist() == [f"r{n}" for n in range(3)] * len(JOBS)
     series = campaign.series().groupby("run")["iops"].count()
     assert (series >= 6).all()
-    assert set(campaign.device()["run"]) == set(campaign.runs)
+    assert set(campaign.frame("device")["run"]) == set(campaign.runs)

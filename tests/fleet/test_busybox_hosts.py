@@ -27,7 +27,7 @@ def test_a_campaign_runs_on_folders(desk: Desk) -> None:
     assert desk.states() == ["finished"] * 2 * len(JOBS)
     campaign = volbench.open_campaign(desk.out)
     assert (campaign.summary()["iops"] > 0).all()
-    assert set(campaign.device()["run"]) == set(campaign.runs)
+    assert set(campaign.frame("device")["run"]) == set(campaign.runs)
     for host in desk.fleet.hosts:
         assert "fio" not in host.run("ps")
         assert host.run("sh", "-c", "find /root/.volbench /var/tmp -type f || :") == ""

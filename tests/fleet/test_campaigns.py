@@ -212,7 +212,7 @@ def test_a_host_that_never_answers_may_be_left_out(desk: Desk) -> None:
     assert "only 3 of 4" in ended(desk.start("show", desk.out))
     check_once(desk)
     campaign = volbench.open_campaign(desk.out)
-    assert campaign.aggregate()["clients_planned"].tolist() == [4, 4]
+    assert campaign.frame("aggregate")["clients_planned"].tolist() == [4, 4]
     findings = campaign.findings.frame
     (message, _) = findings[findings["rule"] == "missing-clients"]["message"]
     assert message == "Only 3 of 4 clients finished this step: vm9 did not."

@@ -96,7 +96,7 @@ def prepare(desk: Desk, far: dict[int, int]) -> None:
 def skews_s(desk: Desk) -> tuple[float, float]:
     """Return the true skew of fio's first I/O and the largest that volbench reported."""
     begun = first_log_entries_s(desk.out / "runs")
-    step = volbench.open_campaign(desk.out).aggregate().iloc[0]
+    step = volbench.open_campaign(desk.out).frame("aggregate").iloc[0]
     return max(begun) - min(begun), float(step["start_skew_s"]) + float(step["start_skew_bound_s"])
 
 

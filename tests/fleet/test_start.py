@@ -99,7 +99,7 @@ def test_the_true_skew_is_within_the_reported_bound(desk: Desk) -> None:
     for path in desk.out.glob("runs/001-*/series_iops.1.log*"):
         with open_log(path) as log:
             begun.append(int(log.readline().split(b",")[0]) / 1000)
-    step = volbench.open_campaign(desk.out).aggregate().iloc[0]
+    step = volbench.open_campaign(desk.out).frame("aggregate").iloc[0]
     reported_s = float(step["start_skew_s"]) + float(step["start_skew_bound_s"])
     assert len(begun) == 2
     assert max(begun) - min(begun) <= reported_s + _FIRST_IO_S

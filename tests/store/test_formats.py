@@ -23,8 +23,8 @@ def test_a_recorded_campaign_is_read(golden: Path, tmp_path: Path) -> None:
     assert list(summary["io_bytes"].iloc[2:]) == [1 << 20]
     assert summary["lat_p99_s"].notna().sum() == 3
     assert set(opened.series()["run"]) == {"001-mix-r1"}
-    assert len(opened.device())
-    assert "001-mix-r1" in set(opened.verdicts()["run"])
+    assert len(opened.frame("device"))
+    assert "001-mix-r1" in set(opened.frame("verdicts")["run"])
 
 
 def test_every_format_has_a_recorded_campaign() -> None:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from volbench.analyse.compare.expected_bounds import Verdict as ExpectedBound
     from volbench.analyse.compare.promised_limits import Delivery
     from volbench.analyse.frames.design import Design
-    from volbench.api.notebook import Chart, Findings, Verdicts
+    from volbench.api.notebook import Chart, Findings
     from volbench.model.campaign.known_change import KnownChange
     from volbench.model.frames.expectation import Expectation
     from volbench.model.profile.profile_settings import Rounds
@@ -69,56 +69,6 @@ class Dataset:
     def series(self) -> pd.DataFrame:
         """Return one row for each run, section, direction and interval; finished runs only."""
         return self.frame("series")
-
-    def compare(  # noqa: PLR0913 - the keywords are the options of `volbench compare`, one by one
-        self,
-        *others: Dataset,
-        metric: str | Sequence[str] = (),
-        by: str | Sequence[str] = (),
-        between: str = "",
-        base: str = "",
-        tolerance: float | None = None,
-        allow_different: str | Sequence[str] = (),
-        keep_invalid: bool = False,
-    ) -> Verdicts:
-        """Compare other campaigns with these, or the values of a column within these.
-
-        Args:
-            others: the candidates; none with ``between``.
-            metric: as for `volbench.compare`, which takes folders, like the others.
-            by: same.
-            between: same.
-            base: same.
-            tolerance: same.
-            allow_different: same.
-            keep_invalid: same.
-
-        Raises:
-            InputError: there is no such column, metric or fact, or nothing to compare with.
-            ComparisonError: relevant facts differ, or there is nothing to compare.
-        """
-        from volbench.analyse.compare.comparison import Question  # noqa: PLC0415 - slow to import
-        from volbench.api.notebook import verdicts_on  # noqa: PLC0415 - slow to import
-
-        if not others and not between:
-            raise InputError(
-                "there is nothing to compare with",
-                hint='pass a second dataset, or the column to compare with between="COLUMN"',
-            )
-        if base and not between:
-            raise InputError(
-                "base names a value of between", hint="without between, this dataset is the base"
-            )
-        question = Question.of(
-            metric=metric,
-            by=by,
-            between=between,
-            base=base,
-            tolerance=tolerance,
-            allow_different=allow_different,
-            keep_invalid=keep_invalid,
-        )
-        return verdicts_on(_datasets_by_side((self, *others)), question)
 
     def __repr__(self) -> str:
         """Return the number of campaigns and of finished runs, and the condition."""
@@ -472,14 +422,6 @@ def is_measured_row(row: Mapping[str, object]) -> bool:
         and row["status"] == RunState.FINISHED.value
         and row["direction"] != "sync"
     )
-
-
-def _datasets_by_side(datasets: Sequence[Dataset]) -> dict[str, Dataset]:
-    """Return a name for each dataset: its only campaign's, else base, candidate, candidate 2."""
-    names = ["+".join(dataset.names) for dataset in datasets]
-    if len(set(names)) < len(names) or any(len(dataset.names) > 1 for dataset in datasets):
-        names = ["base", "candidate", *(f"candidate {count}" for count in range(2, len(datasets)))]
-    return dict(zip(names, datasets, strict=False))
 
 
 def _campaign_names(campaigns: Sequence[CampaignData]) -> list[str]:

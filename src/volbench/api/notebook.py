@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from volbench.analyse.compare.comparison import Comparison, Question, compare, headlines
+from volbench.analyse.compare.comparison import Comparison, headlines
 from volbench.analyse.compare.comparison_result import row_of
 from volbench.analyse.frames.row_filter import select
 from volbench.errors import InputError
@@ -192,28 +192,6 @@ class Verdicts:
 
     def _repr_html_(self) -> str:
         return str(html_table(comparison_table(self.comparison)))
-
-
-class Side(Protocol):
-    """A campaign that is compared."""
-
-    def facts(self) -> pd.DataFrame:
-        """Return the summary with the facts of each run."""
-
-    def frame(self, name: str) -> pd.DataFrame:
-        """Return a frame by name."""
-
-
-def verdicts_on(sides: Mapping[str, Side], question: Question) -> Verdicts:
-    """Compare campaigns by name with the first of them.
-
-    Raises:
-        InputError: there is no such column, metric or fact.
-        ComparisonError: relevant facts differ, or there is nothing to compare.
-    """
-    facts = {name: side.facts() for name, side in sides.items()}
-    findings = {name: side.frame("findings") for name, side in sides.items()}
-    return Verdicts(compare(facts, findings, question))
 
 
 def read_where(read: Callable[[str], pd.DataFrame], where: str) -> Callable[[str], pd.DataFrame]:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from volbench.analyse.bottleneck.campaign_context import Context
-    from volbench.api.notebook import Chart, Findings, Verdicts
+    from volbench.api.notebook import Chart, Findings
 
 
 _READ = tuple(name for name in FRAMES if name not in DERIVED)
@@ -127,14 +127,6 @@ class CampaignData:
         """Return one row for each run, section, direction and interval; finished runs only."""
         return self.frame("series")
 
-    def device(self) -> pd.DataFrame:
-        """Return one row for each run, block device and sample of the host's counters."""
-        return self.frame("device")
-
-    def verdicts(self) -> pd.DataFrame:
-        """Return one row for each run and direction: is it steady, and what is its bottleneck."""
-        return self.frame("verdicts")
-
     @property
     def findings(self) -> Findings:
         """Data-quality warnings about its runs; ``findings.frame`` has a row for each."""
@@ -142,26 +134,6 @@ class CampaignData:
 
         finished = sum(note.state is RunState.FINISHED for note in self.runs.values())
         return Findings(self.frame("findings"), runs=finished)
-
-    def aggregate(self) -> pd.DataFrame:
-        """Return one row for each step of several clients, section and direction: their sums."""
-        return self.frame("aggregate")
-
-    def percentiles(self) -> pd.DataFrame:
-        """Return one row for each latency percentile that fio reported."""
-        return self.frame("percentiles")
-
-    def latency_map(self) -> pd.DataFrame:
-        """Return latencies over time, from logs of single I/Os or histograms; empty without."""
-        return self.frame("latency_map")
-
-    def histogram(self) -> pd.DataFrame:
-        """Return one row for each latency bin that is not empty."""
-        return self.frame("histogram")
-
-    def shares(self) -> pd.DataFrame:
-        """Return one row for each class of latency and of I/Os in flight, also without json+."""
-        return self.frame("shares")
 
     def facts(self) -> pd.DataFrame:
         """Return the summary with options, host, volume and steady rates of each run.
@@ -207,44 +179,6 @@ class CampaignData:
         options = Options(self.campaign.rounds)
         read = read_where(self.frame, where)
         return chart_of(kind, read, options=options, by=by, title=title, theme=theme)
-
-    def compare(
-        self,
-        other: CampaignData,
-        *,
-        metric: str | Sequence[str] = (),
-        by: str | Sequence[str] = (),
-        tolerance: float | None = None,
-        allow_different: str | Sequence[str] = (),
-        keep_invalid: bool = False,
-    ) -> Verdicts:
-        """Compare another campaign with this one, the base.
-
-        Args:
-            other: the candidate.
-            metric: as for `volbench.compare`, which takes folders, like the others.
-            by: same.
-            tolerance: same.
-            allow_different: same.
-            keep_invalid: same.
-
-        Raises:
-            InputError: there is no such column, metric or fact.
-            ComparisonError: relevant facts differ, or there is nothing to compare.
-        """
-        from volbench.analyse.compare.comparison import Question  # noqa: PLC0415 - slow
-        from volbench.api.notebook import verdicts_on  # noqa: PLC0415 - same
-
-        question = Question.of(
-            metric=metric,
-            by=by,
-            tolerance=tolerance,
-            allow_different=allow_different,
-            keep_invalid=keep_invalid,
-        )
-        name, others = self.campaign.name, other.campaign.name
-        names = (name, others) if name != others else ("base", "candidate")
-        return verdicts_on(dict(zip(names, (self, other), strict=True)), question)
 
     def frame(self, name: str) -> pd.DataFrame:
         """Return a frame by name; a copy, so that callers may change it.

@@ -83,7 +83,7 @@ def test_clients_of_one_job_are_one_step(taken: Taken) -> None:
     _, opened = taken
     rows = records(opened.summary())
     for total, (job, wanted) in zip(
-        records(opened.aggregate()), (("rd", 1600), ("wr", 600)), strict=True
+        records(opened.frame("aggregate")), (("rd", 1600), ("wr", 600)), strict=True
     ):
         assert (total["job"], total["clients"], total["clients_planned"]) == (job, 2, 2)
         assert total["iops"] == pytest.approx(wanted, rel=0.02)
@@ -182,7 +182,7 @@ def test_clients_of_one_host_are_numbered(tmp_path: Path) -> None:
     by_port = {entry["port"]: entry["read"] for entry in entries(source)}
     assert rows["total_ios"].tolist() == [by_port[port]["total_ios"] for port in ports]
     assert [run.imported.port for run in opened.campaign.runs if run.imported] == ports
-    assert opened.aggregate()["clients"].tolist() == [2]
+    assert opened.frame("aggregate")["clients"].tolist() == [2]
 
 
 def test_states_of_clients_are_reported_from_their_end() -> None:

@@ -95,7 +95,7 @@ def test_a_campaign_needs_only_the_two_images(
     assert fetched.returncode == 0, fetched.stderr
     campaign = open_campaign(desk.folder / "back")
     assert list(campaign.summary()["status"]) == ["finished"]
-    assert set(campaign.device()["run"]) == set(campaign.summary()["run"])
+    assert set(campaign.frame("device")["run"]) == set(campaign.summary()["run"])
     until(lambda: desk.left() == [])
 
 

@@ -34,7 +34,7 @@ def test_replicas_are_resumed_and_repeated_in_the_same_way(desk: Desk, job: Path
     assert all(f"found again on {host}" in done.stderr for host in HOSTS)
     campaign = open_campaign(desk.folder / "c")
     assert sorted(campaign.summary()["host"]) == sorted(2 * HOSTS)
-    assert list(campaign.aggregate()["clients"]) == [3, 3]
+    assert list(campaign.frame("aggregate")["clients"]) == [3, 3]
     again = desk.run("d", f"--like={desk.folder / 'c'}", *THREE)
     assert again.returncode == 0, again.stderr
     assert len(open_campaign(desk.folder / "d").summary()) == 6

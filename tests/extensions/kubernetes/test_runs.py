@@ -67,7 +67,7 @@ def test_the_nine_tests_of_the_article(desk: Desk, local: CampaignData) -> None:
     found = campaign.findings.frame
     # The devices were sampled, by an image with busybox; the page cache may have absorbed writes.
     assert not found["message"].str.contains("the device was not sampled", regex=False).any()
-    assert set(campaign.device()["run"]) == set(summary["run"])
+    assert set(campaign.frame("device")["run"]) == set(summary["run"])
     checked = call("check", desk.folder / "c", "--json")
     assert checked.returncode == 0, checked.stderr
     assert call("report", desk.folder / "c").returncode == 0
@@ -190,9 +190,9 @@ def test_many_pods_write_to_one_volume(desk: Desk, job: Path) -> None:
     assert done.returncode == 0, done.stderr
     campaign = open_campaign(desk.folder / "c")
     assert len(set(campaign.summary()["label_persistent_volume"])) == 1
-    assert list(campaign.aggregate()["clients"]) == [1, 2]
-    assert list(campaign.aggregate()["job"]) == ["a-clients1", "a-clients2"]
-    assert (campaign.aggregate()["fairness"] > 0.5).all()
+    assert list(campaign.frame("aggregate")["clients"]) == [1, 2]
+    assert list(campaign.frame("aggregate")["job"]) == ["a-clients1", "a-clients2"]
+    assert (campaign.frame("aggregate")["fairness"] > 0.5).all()
     assert "shared-limit" not in set(campaign.findings.frame["rule"])
 
 

@@ -68,7 +68,7 @@ class Proof:
 
     def verdict(self, workload: Workload | None = None) -> Mapping[str, Any]:
         """Return the verdict that analysts find in the frame."""
-        return self._row(self.campaign.verdicts(), workload)
+        return self._row(self.campaign.frame("verdicts"), workload)
 
     def verdict_given(self, limits: Limits, workload: Workload | None = None) -> Mapping[str, Any]:
         """Return the verdict on the same numbers when limits are declared."""

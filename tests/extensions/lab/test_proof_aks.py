@@ -89,18 +89,18 @@ def test_nine_tests_reproduce_the_published_results(tmp_path: Path, disk: Path) 
     assert iops["test3"] == pytest.approx(400, rel=0.10)
     assert iops["test4"] == pytest.approx(1100, rel=0.03)
     assert iops["test5"] == pytest.approx(200, rel=0.10)
-    verdicts = campaign.verdicts().set_index("job")
+    verdicts = campaign.frame("verdicts").set_index("job")
     reported = verdicts["explanation"].to_dict()
     for job, cause in CAUSES.items():
-        shown = f"{job}: {reported[job]}\n{rates(campaign.device(), job)}"
+        shown = f"{job}: {reported[job]}\n{rates(campaign.frame('device'), job)}"
         assert verdicts["bottleneck"][job] == cause, shown
     reported_bytes = summary["io_bytes"].astype(float).to_dict()["test6"]
-    _check_buffered(campaign.device(), reported_bytes=reported_bytes)
+    _check_buffered(campaign.frame("device"), reported_bytes=reported_bytes)
     # Active time is counted in ticks of the kernel: sixteen in flight fill them all.
-    busy = campaign.device().query("job == 'test4' and level == 'volume'")
+    busy = campaign.frame("device").query("job == 'test4' and level == 'volume'")
     assert busy["active_percent"].median() > 95
     # Its first seconds belong to small pages that test7 left behind; then the cap is reached.
-    assert _top_rate(campaign.device(), "test8") == pytest.approx(125e6, rel=0.05)
+    assert _top_rate(campaign.frame("device"), "test8") == pytest.approx(125e6, rel=0.05)
     findings = campaign.findings.frame
     doubted = set(findings[findings["rule"] == "page-cache"]["job"])
     assert {"test2", "test6", "test7", "test8", "test9"} <= doubted

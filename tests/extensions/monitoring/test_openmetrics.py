@@ -76,7 +76,7 @@ def test_a_strict_parser_accepts_the_text(text: str) -> None:
 
 def test_device_counters_equal_the_frame(campaign: volbench.CampaignData, stored: Samples) -> None:
     """Counters end at the sum of all intervals, for each device."""
-    device = campaign.device()
+    device = campaign.frame("device")
     assert not device.empty
     reported = device.dropna(subset=["device"])
     amounts = {
@@ -97,7 +97,7 @@ def test_rates_of_counters_are_those_of_the_frame(
     campaign: volbench.CampaignData, stored: Samples
 ) -> None:
     """Two neighbouring samples give back the share of CPU time between them."""
-    rows = campaign.device().drop_duplicates("utc").dropna(subset=["iowait_percent"])
+    rows = campaign.frame("device").drop_duplicates("utc").dropna(subset=["iowait_percent"])
     [samples] = [own for key, own in stored["node_cpu_seconds_total"].items() if "iowait" in key]
     by_stamp = dict(samples)
     stamps = sorted(by_stamp)

@@ -65,7 +65,7 @@ def test_every_request_of_a_load_is_counted(loop: str, tmp_path: Path) -> None:
     assert set(summary["rw"]) == {"watched"}
     assert (summary["lat_mean_s"] >= 0).all()  # the kernel counts whole milliseconds
     assert summary["lat_p99_s"].isna().all()
-    device, series = opened.device().query("level == 'volume'"), opened.series()
+    device, series = opened.frame("device").query("level == 'volume'"), opened.series()
     seen = (device["read_iops"] * device["interval_s"]).sum()
     assert seen == pytest.approx(READS)
     assert series["iops"].max() == pytest.approx(device[["read_iops", "write_iops"]].max().max())
@@ -125,7 +125,7 @@ def test_ctrl_c_saves_everything(loop: str, tmp_path: Path) -> None:
     opened = volbench.open_campaign(into)
     (mark,) = opened.frame("marks").to_dict("records")
     assert mark["text"] == "vm 7 started ! ended T 1 1"
-    assert 0 < mark["t_s"] < opened.device()["t_s"].max() + 1
+    assert 0 < mark["t_s"] < opened.frame("device")["t_s"].max() + 1
     assert not log.exists()
     assert call("plot", "device", into, "-o", tmp_path / "s.svg").returncode == 0
     assert "vm 7 started" in (tmp_path / "s.svg").read_text()
