@@ -15,7 +15,6 @@ from functools import partial
 from pathlib import Path
 from threading import Lock
 
-from volbench.engine.campaign.barrier import Barrier, WaitPolicy
 from volbench.engine.campaign.campaign_state import (
     UNFINISHED,
     Attendance,
@@ -26,13 +25,14 @@ from volbench.engine.campaign.campaign_state import (
 )
 from volbench.engine.campaign.cleanup import not_removed, release_host, scratch_of
 from volbench.engine.campaign.client_worker import Worker
-from volbench.engine.campaign.start_gate import Gate
 from volbench.engine.conditioning.volume_warmup import Outcomes
 from volbench.engine.guard.device_guard import HeldDevices
 from volbench.engine.guard.scratch_files import Scratch
 from volbench.engine.hosts.connected_host import ConnectedHost, raise_all
 from volbench.engine.hosts.device_lock import release_locks, reserve_host, shared_notes
+from volbench.engine.run.barrier import Barrier, WaitPolicy
 from volbench.engine.run.process_watch import StopRequest
+from volbench.engine.run.start_gate import Gate
 from volbench.errors import (
     ArchiveError,
     CampaignError,

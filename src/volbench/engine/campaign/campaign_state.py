@@ -11,9 +11,9 @@ from threading import Event as Flag
 from threading import Lock, RLock, Thread
 from typing import TYPE_CHECKING, Protocol
 
-from volbench.engine.campaign.barrier import READY_TIMEOUT_S
 from volbench.engine.conditioning.volume_warmup import Outcomes
 from volbench.engine.hosts.connected_host import ConnectedHost
+from volbench.engine.run.barrier import READY_TIMEOUT_S
 from volbench.engine.run.process_watch import StopRequest
 from volbench.model.campaign.event import (
     Event,

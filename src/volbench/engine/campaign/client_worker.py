@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Protocol
 
 from volbench.engine.campaign.campaign_state import CampaignContext, is_left
 from volbench.engine.campaign.cleanup import reset_run, settle_earlier
-from volbench.engine.campaign.start_gate import Gate
 from volbench.engine.conditioning.cold_probe import probe_campaign
 from volbench.engine.conditioning.run_preparation import (
     FLUSH_S,
@@ -28,6 +27,7 @@ from volbench.engine.hosts.described_volumes import HostState
 from volbench.engine.hosts.orphans import intent_record, start_record
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.run_once import Attempt, RunOutcome, execute_run, stopped_by, take_over_run
+from volbench.engine.run.start_gate import Gate
 from volbench.engine.sampling.sample_log import may_leave_dirt, writes_buffered
 from volbench.errors import (
     ArchiveError,
@@ -255,10 +255,6 @@ class Worker:
         except VolbenchError as error:
             outcome = RunOutcome(RunState.FAILED, error.message)
         self._scratch.settle(planned_files(self._scratch.place(run, make=False) or run))
-        if gate is not None and gate.must_repeat and not self.context.stop.requested:
-            self._states.ended(run, outcome.state, reason=outcome.reason, folder=self._folder(run))
-            self._notify(f"{run.id} starts again: {outcome.reason}")
-            return self._run_next(run, steps)
         self._end_worker(run, outcome)
         return outcome
 

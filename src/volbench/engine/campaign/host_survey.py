@@ -11,17 +11,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from volbench.engine.campaign.barrier import Barrier
-from volbench.engine.campaign.start_gate import Gate
 from volbench.engine.guard.preflight import RunGuard
 from volbench.engine.guard.run_guard import RESULT_BYTES, check_room
 from volbench.engine.guard.volume_targets import examine_targets
 from volbench.engine.hosts.connected_host import Clock, ConnectedHost
 from volbench.engine.hosts.device_lock import device_holder
 from volbench.engine.hosts.host_facts import find_fio, probe_host, survey_machine
+from volbench.engine.run.barrier import Barrier
 from volbench.engine.run.process_watch import StopRequest
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.run_once import Attempt, execute_run
+from volbench.engine.run.start_gate import Gate
 from volbench.errors import FioError, RefusedError, VolbenchError
 from volbench.execute.agent.facts import Survey
 from volbench.execute.scheduler import on_each

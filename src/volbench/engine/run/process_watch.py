@@ -7,16 +7,19 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import StrEnum
 from types import FrameType
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from volbench.errors import ArchiveError, TransportError
-from volbench.execute.protocol import Executor, Process
+from volbench.execute.protocol import Process
 from volbench.store.journal import utc_now
+
+if TYPE_CHECKING:
+    from volbench.engine.run.start_gate import Gate
 
 POLL_S = 0.1  # Shorter than a user notices after Ctrl-C.
 # The same for a process whose host reports each change at once: only the deadline needs a poll.
@@ -54,51 +57,6 @@ class Watched:
     lost: str = ""  # reason why its end was not observed; empty if it was
 
 
-class StartGate(Protocol):
-    """Gate that a process waits at before it starts; a run knows nothing else of a fleet."""
-
-    patience_s: float  # maximum wait of the process for its start without a controller
-    must_repeat: bool  # whether the process started alone, and has to start again with the others
-
-    @property
-    def followed(self) -> Sequence[str]:
-        """Files that tell of the process's state; it is watched closely until the first appears."""
-
-    @property
-    def waited_s(self) -> float:
-        """Seconds that the process has waited for its start."""
-
-    @property
-    def poll_s(self) -> float:
-        """Longest time until its next poll."""
-
-    @property
-    def is_waiting(self) -> bool:
-        """Whether the process has not started yet."""
-
-    @property
-    def held_back(self) -> str:
-        """Reason why a ready process did not start; empty if it did, or was never ready."""
-
-    def open_for(self, executor: Executor, folder: str) -> None:
-        """Take note of the folder of a process that is about to be started."""
-
-    def reopen(self, executor: Executor, folder: str) -> None:
-        """Take over a process that an earlier controller started and may have released."""
-
-    def follow(self, process: Process) -> None:
-        """Learn the state of a process from the events of its machine."""
-
-    def poll(self) -> None:
-        """Take the next step that is due, without waiting for others."""
-
-    def wait_until_quiet(self, stop: StopRequest) -> None:
-        """Wait until all who started together have ended their measurements."""
-
-    def record(self) -> dict[str, float | None]:
-        """Return the record of the start, for status.json."""
-
-
 def watch(
     process: Process,
     *,
@@ -106,7 +64,7 @@ def watch(
     stop: StopRequest,
     on_output: Callable[[str, float], None],
     is_enough: Callable[[], bool] = lambda: False,
-    gate: StartGate | None = None,
+    gate: Gate | None = None,
 ) -> Watched:
     """Watch a process until it ends; end it at a stop request, its deadline or a false start.
 
@@ -130,7 +88,7 @@ def watch(
                 break
             elapsed_s = time.monotonic() - started
             on_output(process.read_output(), elapsed_s)
-            if stop.requested or (gate is not None and gate.must_repeat):
+            if stop.requested or (gate is not None and gate.is_void):
                 ending = Ending.STOPPED
                 break
             if is_enough():

@@ -14,7 +14,6 @@ from volbench.engine.guard.device_guard import Attachment
 from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.engine.run.process_watch import (
     Ending,
-    StartGate,
     StopRequest,
     Watched,
     end_process,
@@ -166,6 +165,7 @@ def write_status(
 
 
 if TYPE_CHECKING:
+    from volbench.engine.run.start_gate import Gate
     from volbench.engine.run.stop_when_steady import SteadyWatch
 
 
@@ -192,7 +192,7 @@ class Attempt:
     # called several times a second with the seconds since the start
     on_poll: Callable[[float], None] = _ignore
     # start gate shared with the other runs of its step; None to start immediately
-    gate: StartGate | None = None
+    gate: Gate | None = None
     # attachment of its device that the guard accepted, to be verified and held on another machine;
     # None for other volumes
     attachment: Attachment | None = None

@@ -10,13 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from volbench.engine.run.process_watch import StartGate
 from volbench.execute.protocol import Process
 from volbench.fio.results.validation import ProgressReader
 from volbench.model.campaign.event import Listener, Progress, RunProgress
 from volbench.model.campaign.planned_run import Run
 
 if TYPE_CHECKING:
+    from volbench.engine.run.start_gate import Gate
     from volbench.engine.run.stop_when_steady import SteadyWatch
 
 _READS, _READ_TICKS, _WRITES, _WRITE_TICKS = 0, 3, 4, 7
@@ -76,7 +76,7 @@ class Watches:
     latency: LiveLatency  # latency of the device
     # judge of a run that ends when it is steady; None for other runs
     steady: SteadyWatch | None = None
-    gate: StartGate | None = None  # start gate of the run; None without one
+    gate: Gate | None = None  # start gate of the run; None without one
 
 
 class ProgressReporter:

@@ -61,13 +61,13 @@ def why_pending(pod: Manifest | None, events: Sequence[Manifest]) -> Pending | N
         waiting = container.get("state", {}).get("waiting", {})
         reason = waiting.get("reason", "")
         if reason and reason not in _PROGRESS:
-            return Pending(_joined(reason, waiting.get("message", "")), reason in _HOPELESS)
+            return Pending(_reason_words(reason, waiting.get("message", "")), reason in _HOPELESS)
     conditions = {item["type"]: item for item in status.get("conditions", ())}
     if conditions.get("Ready", {}).get("status") == "True":
         return None
     scheduled = conditions.get("PodScheduled", {})
     if scheduled.get("status") == "False" and not _is_conflict(scheduled):
-        delay = _joined("FailedScheduling", scheduled.get("message", ""))
+        delay = _reason_words("FailedScheduling", scheduled.get("message", ""))
         claims = [event for event in events if event["reason"] == "ProvisioningFailed"]
         return Pending(_latest_warning(claims) or delay)
     return Pending(latest or "the container is being created")
@@ -177,7 +177,7 @@ def node_trouble(node: Manifest | None) -> str:
         return "the node was deleted"
     for condition in node.get("status", {}).get("conditions", ()):
         if condition["type"] == "Ready" and condition.get("status") != "True":
-            return _joined(condition.get("reason", "NotReady"), condition.get("message", ""))
+            return _reason_words(condition.get("reason", "NotReady"), condition.get("message", ""))
     return "the pod is terminating"
 
 
@@ -188,7 +188,7 @@ def _disruption(pod: Manifest) -> str:
     """
     for condition in pod.get("status", {}).get("conditions", ()):
         if condition["type"] == "DisruptionTarget" and condition.get("status") == "True":
-            return _joined(condition.get("reason", ""), condition.get("message", ""))
+            return _reason_words(condition.get("reason", ""), condition.get("message", ""))
     return ""
 
 
@@ -196,12 +196,12 @@ def _end_reason(pod: Manifest) -> str:
     """Return the reason of the end of a pod, such as ``Evicted: The node was low on memory``."""
     status = pod.get("status", {})
     if status.get("reason"):
-        return _joined(status["reason"], status.get("message", ""))
+        return _reason_words(status["reason"], status.get("message", ""))
     if reason := _disruption(pod):
         return reason
     for container in status.get("containerStatuses", ()):
         if end := container.get("state", {}).get("terminated"):
-            reason = _joined(end.get("reason", "ended"), end.get("message", ""))
+            reason = _reason_words(end.get("reason", "ended"), end.get("message", ""))
             if end.get("reason") == "OOMKilled":
                 reason += ": it exceeded its memory limit (--pod limit.memory=...)"
             return f"its container ended with status {end.get('exitCode')}: {reason}"
@@ -212,8 +212,8 @@ def _latest_warning(events: Iterable[Manifest]) -> str:
     warnings = [event for event in events if event.get("type") == "Warning"]
     if not warnings:
         return ""
-    return _joined(warnings[-1].get("reason", ""), warnings[-1].get("message", ""))
+    return _reason_words(warnings[-1].get("reason", ""), warnings[-1].get("message", ""))
 
 
-def _joined(reason: str, message: str) -> str:
+def _reason_words(reason: str, message: str) -> str:
     return f"{reason}: {message.strip()}" if message else reason

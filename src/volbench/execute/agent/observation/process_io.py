@@ -90,7 +90,7 @@ class _Looks:
         for pid in ended:
             heir = grown.get(self._heir(pid, now))
             if heir is not None:
-                counts = zip(heir, _counts(self._counters[pid]))  # noqa: B905 - not in Python 3.6
+                counts = zip(heir, _io_counts(self._counters[pid]))  # noqa: B905 - not in Python 3.6
                 heir[:] = [max(0, new - known) for new, known in counts]
         for pid in ended:
             self._known.pop(pid, None)
@@ -116,12 +116,12 @@ class _Looks:
 
 def _growth(before: bytes, now: bytes) -> "list[int]":
     """Return the growth of counters; all of them if another process has the number now."""
-    old, new = _counts(before), _counts(now)
+    old, new = _io_counts(before), _io_counts(now)
     grown = [value - known for value, known in zip(new, old)]  # noqa: B905 - not in Python 3.6
     return new if min(grown) < 0 else grown
 
 
-def _counts(counters: bytes) -> "list[int]":
+def _io_counts(counters: bytes) -> "list[int]":
     """Return bytes read, written, and written into pages that were dropped before write-back."""
     return [int(word) for word in counters.split()[::2]]
 

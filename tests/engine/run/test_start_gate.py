@@ -9,9 +9,9 @@ from typing import ParamSpec, TypeVar
 import pytest
 
 from tests.waiting import until
-from volbench.engine.campaign.barrier import Barrier, WaitPolicy
-from volbench.engine.campaign.start_gate import Gate
 from volbench.engine.hosts.connected_host import Clock
+from volbench.engine.run.barrier import Barrier, WaitPolicy
+from volbench.engine.run.start_gate import Gate
 from volbench.errors import ConnectError
 from volbench.execute.agent.facts import Survey
 from volbench.execute.agent.files import write_files
@@ -122,7 +122,7 @@ def test_client_that_may_be_waking_up_has_not_received_a_later_start(tmp_path: P
     barrier.acknowledge("vm0", signal)
     assert not barrier.is_final("vm0", signal)
     (tmp_path / WOKE).write_text(f"{first} {first}\n")
-    while not gate.must_repeat:
+    while not gate.is_void:
         gate.poll()
         time.sleep(0.02)
     assert "before the others" in gate.held_back

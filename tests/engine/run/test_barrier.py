@@ -4,9 +4,8 @@ from typing import Any
 
 import pytest
 
-from volbench.engine.campaign.barrier import (
+from volbench.engine.run.barrier import (
     MARGIN_S,
-    MAX_AGAIN,
     POSTPONE_S,
     READY_TIMEOUT_S,
     Barrier,
@@ -267,53 +266,6 @@ def test_client_with_an_announced_start_does_not_start_alone(
         return
     at(barrier, "r0")
     assert barrier.is_final("r0", signal)
-
-
-def early(fleet: Fleet) -> Barrier:
-    """Return a barrier of two clients, of which the second has followed a postponed start."""
-    barrier = a_ready_step(2, fleet=fleet)
-    fleet.now_s = at(barrier, "r0") + 1
-    at(barrier, "r0")
-    assert barrier.start_again("r1")
-    return barrier
-
-
-def test_client_that_started_early_is_waited_for_while_its_machine_answers() -> None:
-    """It starts its process again, which may take longer than a silent client is waited for."""
-    fleet = Fleet()
-    barrier = early(fleet)
-    while fleet.now_s < 2 * READY_TIMEOUT_S:
-        fleet.now_s += POSTPONE_S
-        assert at(barrier, "r0") > fleet.now_s
-    barrier.arrive("r1")
-    fleet.now_s = at(barrier, "r0") - POSTPONE_S
-    assert at(barrier, "r1") == at(barrier, "r0") > fleet.now_s
-    assert fleet.late == []
-    final = barrier.signal("r1")
-    assert final is not None
-    assert barrier.is_final("r1", final)
-    assert not barrier.start_again("r1")
-
-
-def test_client_that_started_early_and_is_lost_holds_up_the_others_only_so_long() -> None:
-    """A client that falls silent before it is ready again is left behind like any other."""
-    fleet = Fleet()
-    barrier = early(fleet)
-    while (signal := barrier.signal("r0")) and not fleet.late:
-        barrier.acknowledge("r0", signal)
-        fleet.now_s += POSTPONE_S
-        fleet.silent_s["r1"] = fleet.now_s
-    assert fleet.late == ["r1"]
-    assert READY_TIMEOUT_S <= fleet.now_s <= READY_TIMEOUT_S + 2 * MARGIN_S
-
-
-def test_clients_start_again_only_so_often() -> None:
-    """A step comes to an end, although each of its starts is announced too late."""
-    barrier = early(Fleet())
-    starts = 1
-    while barrier.start_again("r1"):
-        starts += 1
-    assert starts == MAX_AGAIN
 
 
 def test_client_that_an_earlier_controller_released_is_not_waited_for() -> None:

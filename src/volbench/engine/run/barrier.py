@@ -4,13 +4,12 @@ A client is ready when its files are laid out and its process is set up. When al
 missing ones have been silent for too long, every ready client confirms that it is reachable. Only
 then is the start announced, far enough ahead to reach every client in time. It is postponed, and at
 last revoked, while the machine of a ready client has not acknowledged it. A client that had
-started before it was postponed starts again, and the others wait for that.
+started before it was postponed is left behind.
 """
 
 from __future__ import annotations
 
 import time
-from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from threading import RLock
@@ -38,10 +37,6 @@ ROUND_TRIPS = 2
 # Additional time to postpone for each client: two cores write 200 files a second to hosts.
 # Noticed by: test_skew.py::test_32_hosts_start_together
 POSTPONE_PER_CLIENT_S = 0.005
-
-# A controller that announces every start too late must come to an end.
-# Noticed by: test_barrier.py::test_clients_start_again_only_so_often
-MAX_AGAIN = 3
 
 
 @dataclass(frozen=True)
@@ -108,8 +103,6 @@ class Barrier:
         self._announce_until_s = 0.0
         self._unacknowledged: set[str] = set()
         self._released: set[str] = set()
-        self._again: set[str] = set()
-        self._times_again: Counter[str] = Counter()
         self._is_final = False
         self._too_few = StartSignal(None, held_back) if held_back else None
 
@@ -123,9 +116,6 @@ class Barrier:
         with self._lock:
             self._enter(run_id)
             self._arrived_s = self._elapsed()
-            if run_id in self._again:
-                self._again.discard(run_id)
-                self._announce_until_s = self._elapsed() + self._wait.ready_timeout_s
 
     def must_confirm(self, run_id: str) -> bool:
         """Return whether the start waits for the confirmation of a ready client."""
@@ -153,22 +143,6 @@ class Barrier:
         with self._lock:
             if self._at_s is not None and signal.at_s == self._start_s(run_id, self._at_s):
                 self._unacknowledged.discard(run_id)
-
-    def start_again(self, run_id: str) -> bool:
-        """Postpone the start until a client that followed an earlier one arrives again.
-
-        Returns:
-            Whether it may start again; not if the others have started, or no longer wait for it.
-        """
-        with self._lock:
-            self._decide()
-            is_over = self._is_final or self._too_few is not None or run_id in self._late
-            if is_over or self._times_again[run_id] == MAX_AGAIN:
-                return False
-            self._times_again[run_id] += 1
-            self._again.add(run_id)
-            self._unacknowledged.add(run_id)
-            return True
 
     def is_final(self, run_id: str, signal: StartSignal) -> bool:
         """Return whether an instruction to a client is neither postponed nor revoked any more."""
@@ -234,7 +208,6 @@ class Barrier:
             self._ready,
             self._busy,
             self._unacknowledged,
-            self._again,
         ):
             group.difference_update(run_ids)
 
@@ -294,16 +267,10 @@ class Barrier:
             self._is_final = True
         elif self._clock() >= at_s - self._postpone_s:
             if self._elapsed() >= self._announce_until_s:
-                self._mark_late(self._unacknowledged - self._preparing)
+                self._mark_late(self._unacknowledged)
                 self._announce_until_s = self._elapsed() + self._wait.ready_timeout_s
             if self._has_quorum():
                 self._announce()
-
-    @property
-    def _preparing(self) -> set[str]:
-        """Clients that start again and whose machines answer."""
-        timeout_s = self._wait.ready_timeout_s
-        return {run for run in self._again if self._wait.silent_s(self._runs[run]) < timeout_s}
 
     @property
     def _postpone_s(self) -> float:

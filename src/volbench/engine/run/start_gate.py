@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 import time
 
-from volbench.engine.campaign.barrier import Barrier, StartSignal
 from volbench.engine.hosts.connected_host import Clock, estimate_clock
+from volbench.engine.run.barrier import Barrier, StartSignal
 from volbench.engine.run.process_watch import StopRequest
 from volbench.execute.agent.files import read_files, write_files
 from volbench.execute.agent.gate import GO, LATE, MISSED, NEVER, READY, WOKE
@@ -62,8 +62,7 @@ class Gate:
         self._announced: StartSignal | None = None
         # earliest start that the process may follow, as no later one reached its machine in time
         self._due_s = math.inf
-        # whether the process started before all others, which now wait for it to start again
-        self.must_repeat = False
+        self.is_void = False  # whether the process followed a start that holds for no other client
         self._is_settled = False
         self._is_confirmed = False
         self._is_resting = False
@@ -131,8 +130,6 @@ class Gate:
 
     def wait_until_quiet(self, stop: StopRequest) -> None:
         """Wait until all clients of the step have ended their measurements."""
-        if self.must_repeat:
-            return  # the others measure nothing before it has started again
         self._barrier.end(self._run_id)
         self._rest()
         while not self._barrier.is_quiet and not stop.requested:
@@ -196,7 +193,7 @@ class Gate:
             if woke is None and now_s < self._due_s + _WOKEN_S:
                 return False
             if self._started_early(woke):
-                self._hold_others()
+                self._void_start()
                 return False
         self._due_s = signal.at_s
         return True
@@ -208,11 +205,11 @@ class Gate:
             return False
         return followed_s < self._at_s - _SAME_S
 
-    def _hold_others(self) -> None:
-        """Let the others wait until the process, which started before them, starts again."""
+    def _void_start(self) -> None:
+        """Leave a process behind that started before the others."""
         self._reason, self._at_s = "it started before the others, which were postponed", None
-        self.must_repeat = self._barrier.start_again(self._run_id)
-        self._is_settled = True
+        self.is_void = self._is_settled = True
+        self._barrier.end(self._run_id)
 
     def _confirm(self, executor: Executor) -> None:
         """Confirm that the machine is reachable."""
@@ -241,7 +238,7 @@ class Gate:
             self._at_s = None
             self._reason = "its start was announced too late, or its clock was set meanwhile"
         if self._started_early(woke) or (woke_s is not None and self._is_superseded()):
-            self._hold_others()
+            self._void_start()
         late_s = None if woke_s is None or self._at_s is None else woke_s - self._at_s
         return {
             "ready_s": self._ready_s,
