@@ -13,7 +13,6 @@ from volbench.units import (
     format_size,
     natural_order,
     parse_duration,
-    parse_price,
     parse_rate,
     parse_size,
 )
@@ -156,27 +155,6 @@ def test_formatted_sizes_are_read_back() -> None:
 def test_numbers_are_formatted_with_units(shown: str, text: str) -> None:
     """Three digits and a unit, never an exponent."""
     assert shown == text
-
-
-@pytest.mark.parametrize(
-    ("text", "price"),
-    [
-        ("0.35 USD", (0.35, "USD")),
-        ("0.35", (0.35, "")),
-        ("12EUR", (12.0, "EUR")),
-        ("3 $", (3.0, "$")),
-    ],
-)
-def test_price_is_an_amount_and_a_currency(text: str, price: tuple[float, str]) -> None:
-    """A currency may follow the amount."""
-    assert parse_price(text) == price
-
-
-@pytest.mark.parametrize("text", ["", "cheap", "-1", "0.3 USD/h", "1e3"])
-def test_invalid_prices_are_refused(text: str) -> None:
-    """A price is told in words that can be mended."""
-    with pytest.raises(InputError, match="not a price"):
-        parse_price(text)
 
 
 @pytest.mark.parametrize(

@@ -134,20 +134,6 @@ def parse_count(text: str) -> float:
     return number * {"": 1.0, "k": 1e3, "M": 1e6, "G": 1e9}[match[2].replace("K", "k")]
 
 
-def parse_price(text: str | None) -> tuple[float, str]:
-    """Return amount and currency of a price such as ``0.35 USD``; NaN and empty for None.
-
-    Raises:
-        InputError: it is not a price.
-    """
-    if text is None:
-        return math.nan, ""
-    match = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]{3}|[$€£¥])?\s*", text, re.ASCII)
-    if match is None:
-        raise InputError(f"{text!r} is not a price", hint="write it like 0.35 or 0.35 USD")
-    return float(match[1]), match[2] or ""
-
-
 def format_size(size_bytes: float) -> str:
     """Return a size in fio's binary units: ``4k``, ``64m``, ``1.5g``, ``2300``.
 

@@ -187,8 +187,7 @@ def read_hosts(file: Path, *, limits: Sequence[str] = ()) -> Inventory:
     """Return the selected hosts of an inventory."""
     from volbench.plan.inventory import load_inventory, select
 
-    inventory = load_inventory(file, ssh_config=Path.home() / ".ssh" / "config")
-    return select(inventory, limits)
+    return select(load_inventory(file), limits)
 
 
 def named_limits(limits: Sequence[str]) -> tuple[str, ...]:

@@ -29,7 +29,7 @@ from volbench.errors import InputError
 from volbench.present.plots.colour_themes import THEMES
 from volbench.present.plots.kinds import KINDS, MAX_LINES, STATISTICS, AxisEnd, Picture
 from volbench.present.renderers import CHART_FORMATS, format_of
-from volbench.units import parse_duration, parse_price, parse_size
+from volbench.units import parse_duration
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -267,28 +267,12 @@ def _list_kinds(context: click.Context, option: click.Parameter, value: object) 
     default="0s",
     help="series and lines: moving averages over this time.",
 )
-@click.option(
-    "--size",
-    "size_bytes",
-    type=Quantity("SIZE", parse_size),
-    default="1t",
-    show_default=True,
-    help="warmup: size of a volume for which time and cost of its warm-up are shown.",
-)
-@click.option(
-    "--hourly-price",
-    "price",
-    metavar="PRICE",
-    help='warmup: of volume and machine while it warms, such as "0.35 USD".',
-)
 def plot(
     kind: str,
     campaigns: tuple[str | Path, ...],
     *,
     chart: ChartOutput,
     where: str,
-    size_bytes: int,
-    price: str | None,
     lines: int,
     percentile: str | None,
     latency: str,
@@ -307,15 +291,11 @@ def plot(
             f"--latency {latency} has no percentiles over time",
             hint="leave out --percentile for its mean, or --latency for those of total latency",
         )
-    amount, currency = parse_price(price)
     dataset = open_campaigns(*campaigns, where=where)
     names = (*FRAMES, *ON_DEMAND) if kind == "all" else KINDS[kind].frame_names
     frames = {name: dataset.plot_frame(name) for name in {*ALWAYS_READ, *names}}
     options = Options(
         dataset.rounds,
-        size_bytes,
-        amount,
-        currency,
         lines,
         known=dataset.known_changes,
         facts=dataset.facts_by_campaign,

@@ -10,7 +10,6 @@ from tests.present.frames_for_plots import Row, result
 from volbench.analyse.frames.resample import Floats
 from volbench.analyse.time.warmup_curve import (
     cold_level,
-    cost_of,
     curves,
     fills,
     plateau_of,
@@ -103,14 +102,6 @@ def test_a_warm_volume_has_no_penalty() -> None:
     assert time_to_level(t_s, iops, level=500) is None
     late = np.where(t_s <= 96, 100.0, 480.0)
     assert time_to_steady(t_s, late, plateau=480) is None
-
-
-def test_cost_is_proportional_to_size() -> None:
-    """3 TB at 1.5 MB/s is more than three weeks."""
-    cost = cost_of(1.5e6, size_bytes=3e12, price_per_hour=0.1)
-    assert cost.hours / 24 == pytest.approx(23.1, abs=0.1)
-    assert cost.money == pytest.approx(cost.hours * 0.1)
-    assert math.isnan(cost_of(1.5e6, size_bytes=3e12).money)
 
 
 def rows_of(run: str, phase: str, **more: object) -> Row:

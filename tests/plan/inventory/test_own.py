@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from tests.plan.inventory.reading import FILES, by_name, read
-from volbench.errors import InventoryError
 from volbench.model.campaign.host import LOCAL, Host, Inventory
 from volbench.model.campaign.host import by_name as names_of
 from volbench.model.profile.profile_settings import Limits
@@ -139,17 +138,3 @@ def test_one_address_may_be_two_machines(tmp_path: Path, second: str) -> None:
     """Behind another port or another way stands another machine."""
     text = f"hosts:\n  vm1: {{address: 10.0.0.1}}\n  vm2: {{{second}}}\n"
     assert len(read(tmp_path, text).hosts) == 2
-
-
-def test_two_aliases_of_one_machine_are_noticed(tmp_path: Path) -> None:
-    """What ssh's configuration says of names is known before anything runs."""
-    config = tmp_path / "config"
-    config.write_text("Include conf.d/*\nHost * !vm3\n  Port 2222\n")
-    (tmp_path / "conf.d").mkdir()
-    (tmp_path / "conf.d" / "web").write_text("Host vm1 web\n  HostName 10.0.0.1\n")
-    path = tmp_path / "inventory.yaml"
-    path.write_text("hosts:\n  vm1:\n  vm2: {address: 10.0.0.1, port: 2222}\n")
-    assert len(load_inventory(path).hosts) == 2
-    with pytest.raises(InventoryError, match="vm2 and vm1 are the same machine"):
-        load_inventory(path, ssh_config=config)
-    assert len(load_inventory(path, ssh_config=tmp_path / "none").hosts) == 2

@@ -1,4 +1,4 @@
-"""Warm-up curve of each volume, and the cost of warming it up.
+"""Warm-up curve of each volume.
 
 A first pass over fresh blocks climbs from a cold level to a plateau; a second pass with the same
 settings shows the warm level. The penalty is 1 - cold / warm.
@@ -97,20 +97,6 @@ class Fill:
     def bytes_per_s(self) -> float:
         """Mean rate of the pass."""
         return self.moved_bytes / self.seconds if self.seconds else math.nan
-
-
-@dataclass(frozen=True)
-class Cost:
-    """What warming a volume of some size takes."""
-
-    hours: float  # at the rate that was measured
-    money: float  # in the currency of the price; NaN without a price
-
-
-def cost_of(bytes_per_s: float, *, size_bytes: float, price_per_hour: float = math.nan) -> Cost:
-    """Return hours and money of warming `size_bytes`: time grows in proportion to size."""
-    hours = size_bytes / bytes_per_s / 3600
-    return Cost(hours=hours, money=hours * price_per_hour)
 
 
 def curves(

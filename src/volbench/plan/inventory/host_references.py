@@ -1,27 +1,16 @@
-"""References between hosts: group members, jump hosts, and duplicate machines.
-
-Two names are the same machine when their addresses, or their aliases in ssh_config(5), are equal.
-"""
+"""References between hosts: group members, jump hosts, and duplicate addresses."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from ipaddress import ip_address
-from pathlib import Path
 
-from volbench.errors import InventoryError, did_you_mean
+from volbench.errors import did_you_mean
 from volbench.model.campaign.host import Host
 from volbench.plan.inventory.host_document import parse_hop
 from volbench.plan.inventory.host_drafts import GroupDraft, HostDraft, InventoryDraft
 from volbench.plan.inventory.host_names import ALL
 
-# Depth of included files (ssh_config(5), OpenSSH 9.2: the same). Noticed by:
-# tests/plan/inventory/test_own.py::test_two_aliases_of_one_machine_are_noticed
-_MAX_DEPTH = 16
-_LINE = re.compile(r"\s*([A-Za-z]+)(?:\s*=\s*|\s+)(.*?)\s*")
 _SSHD_PORT = 22
 
 
@@ -128,82 +117,18 @@ def _without_itself(host: Host, draft: HostDraft) -> Host:
     return host.model_copy(update={"jump": host.jump[:end]})
 
 
-@dataclass(frozen=True)
-class Aliases:
-    """The ``Host`` blocks of an ssh configuration."""
-
-    # patterns of each block with its keywords in lower case, in file order; settings before the
-    # first block apply to every host. ``Match`` blocks are ignored.
-    blocks: tuple[tuple[tuple[str, ...], dict[str, str]], ...] = ()
-
-    def reached(self, name: str) -> tuple[str, int | None]:
-        """Return the address and port of an alias; the first value of a keyword applies."""
-        settings: dict[str, str] = {}
-        for patterns, values in self.blocks:
-            excluded = any(p.startswith("!") and fnmatchcase(name, p[1:]) for p in patterns)
-            if not excluded and any(fnmatchcase(name, p) for p in patterns):
-                settings = values | settings
-        port = settings.get("port", "")
-        address = settings.get("hostname", name).replace("%h", name).replace("%%", "%")
-        return address, int(port) if port.isdecimal() else None
-
-
-def read_aliases(path: Path) -> Aliases:
-    """Return the aliases of a configuration and its included files; none if it does not exist."""
-    return parse_aliases("\n".join(_config_lines(path, path.parent, 0)))
-
-
-def _config_lines(path: Path, folder: Path, depth: int) -> Iterator[str]:
-    """Yield the lines of a file, with the lines of included files in place."""
-    try:
-        text = path.read_text(encoding="utf-8", errors="replace")
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    except OSError as error:
-        raise InventoryError(
-            f"{path} cannot be read: {error.strerror or error}",
-            hint="it defines the machines of aliases; check its permissions",
-        ) from error
-    for line in text.splitlines():
-        match = _LINE.fullmatch(line)
-        if match is None or match[1].lower() != "include" or depth == _MAX_DEPTH:
-            yield line
-            continue
-        for pattern in match[2].replace('"', "").split():
-            wanted = folder.absolute() / Path(pattern).expanduser()
-            for included in sorted(Path("/").glob(str(wanted)[1:])):
-                yield from _config_lines(included, folder, depth + 1)
-
-
-def parse_aliases(text: str) -> Aliases:
-    """Return the ``Host`` blocks of a configuration."""
-    blocks: list[tuple[tuple[str, ...], dict[str, str]]] = [(("*",), {})]
-    for line in text.splitlines():
-        match = _LINE.fullmatch(line)
-        if match is None:
-            continue
-        keyword, value = match[1].lower(), match[2].strip('"')
-        if keyword == "host":
-            blocks.append((tuple(value.replace('"', "").split()), {}))
-        elif keyword == "match":
-            blocks.append((("*",) if value.lower() == "all" else (), {}))
-        else:
-            blocks[-1][1].setdefault(keyword, value)
-    return Aliases(tuple(blocks))
-
-
-def check_duplicates(draft: InventoryDraft, hosts: Mapping[str, Host], aliases: Aliases) -> None:
+def check_duplicates(draft: InventoryDraft, hosts: Mapping[str, Host]) -> None:
     """Record each host with the same route as another one.
 
     One address behind two routes may be two machines, and so may two ports of one address; the same
-    address, port and route is one machine, which would compete with itself.
+    address, port and route is one machine, which would compete with itself. Two names of one
+    machine are noticed when its hosts are surveyed.
     """
     seen: dict[tuple[str, int, tuple[str, ...]], str] = {}
     for name, host in hosts.items():
-        address, alias_port = aliases.reached(host.address)
-        port = host.port or alias_port or _SSHD_PORT
+        port = host.port or _SSHD_PORT
         jump = () if host.is_local else host.jump or ()
-        first = seen.setdefault((_without_port(address), port, jump), name)
+        first = seen.setdefault((_without_port(host.address), port, jump), name)
         if first == name:
             continue
         where = f"{host.address} port {host.port or _SSHD_PORT}" if host.address else "this machine"

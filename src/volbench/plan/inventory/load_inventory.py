@@ -16,9 +16,7 @@ from volbench.plan.inventory.host_document import HOST_KEYS, OWN_KEYS
 from volbench.plan.inventory.host_drafts import GroupDraft, HostDraft, InventoryDraft, location
 from volbench.plan.inventory.host_names import ALL, Expansion
 from volbench.plan.inventory.host_references import (
-    Aliases,
     check_duplicates,
-    read_aliases,
     resolve_groups,
     resolve_hops,
 )
@@ -33,19 +31,13 @@ _NEEDS = "hosts"
 _MAX_VALUES = 500_000
 
 
-def load_inventory(path: Path | str, *, ssh_config: Path | str | None = None) -> Inventory:
-    """Return an inventory from volbench's own YAML or JSON, without connecting to a host.
-
-    Args:
-        ssh_config: OpenSSH's client configuration, to detect aliases of the same machine; None to
-            use names unresolved.
-    """
+def load_inventory(path: Path | str) -> Inventory:
+    """Return an inventory from volbench's own YAML or JSON, without connecting to a host."""
     path = Path(path)
-    aliases = Aliases() if ssh_config is None else read_aliases(Path(ssh_config))
     draft = _read_draft(path)
     hosts = {name: draft.host(host) for name, host in draft.hosts.items()}
     hosts = resolve_hops(draft, hosts)
-    check_duplicates(draft, hosts, aliases)
+    check_duplicates(draft, hosts)
     groups = resolve_groups(draft)
     _raise_if_any(draft.problems)
     return Inventory(hosts=tuple(hosts.values()), groups=groups)

@@ -5,7 +5,6 @@ The names of the kinds cost no import: a kind is imported when it is first neede
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
@@ -38,10 +37,6 @@ class Options:
 
     # profile to its tracking variables, for the kinds that show rounds
     rounds: Mapping[str, Rounds] = field(default_factory=dict)
-    volume_bytes: float = 1 << 40  # size of the volume whose warm-up is estimated
-    # of volume and machine while it warms up; NaN to estimate hours alone
-    price_per_hour: float = math.nan
-    currency: str = ""  # such as ``USD``
     lines: int = MAX_LINES  # with a colour of their own, of the kinds that show lines
     # statistic of the latencies over time: ``mean``, ``p50``, ``p99``, ``p999`` or ``max``
     statistic: str = "mean"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pandas as pd
 
-from volbench.analyse.time.warmup_curve import Curve, Fill, cost_of, curves, fills
+from volbench.analyse.time.warmup_curve import Curve, Fill, curves, fills
 from volbench.present.formatting import printable, short_target
 from volbench.present.plots import marks
 from volbench.present.plots.description import Axis, Panel, Plot, grid
@@ -34,7 +34,7 @@ class _WarmUps:
     curves: Sequence[Curve]  # first runs over fresh volumes
     passes: Sequence[Fill]  # that went over a volume in several extents
     summary: pd.DataFrame  # of the runs
-    costs: tuple[str, ...]  # estimated time and money of warming a volume, a sentence each
+    paces: tuple[str, ...]  # estimated time of warming a volume, a sentence each
     fewer: tuple[str, ...] = ()  # sentences about curves and passes that are not shown
 
 
@@ -61,9 +61,9 @@ def read(frames: Frames, options: Options) -> _WarmUps | str:
     paces: Sequence[Curve | Fill] = passes or drawn
     if not paces:
         return "no first run on a fresh volume that climbed or was repeated, no warm-up in extents"
-    costs = [_cost(pace.bytes_per_s, pace.direction, options) for pace in paces]
+    texts = [_pace_text(pace.bytes_per_s, pace.direction) for pace in paces]
     notes = (curves_note, passes_note)
-    return _WarmUps(drawn, passes, summary, tuple(dict.fromkeys(filter(None, costs))), notes)
+    return _WarmUps(drawn, passes, summary, tuple(dict.fromkeys(filter(None, texts))), notes)
 
 
 def build(warm_ups: _WarmUps) -> Plot:
@@ -75,7 +75,7 @@ def build(warm_ups: _WarmUps) -> Plot:
         grid(panels, height_in=_PANEL_IN),
         heights=heights,
         width_in=10,
-        caption=(*warm_ups.costs, *warm_ups.fewer),
+        caption=(*warm_ups.paces, *warm_ups.fewer),
         legend="",
     )
 
@@ -256,17 +256,12 @@ def _pass_numbers(fill: Fill) -> str:
     )
 
 
-def _cost(bytes_per_s: float, direction: str, options: Options) -> str:
-    """Return hours and money of warming a volume, empty when the rate is unknown."""
+def _pace_text(bytes_per_s: float, direction: str) -> str:
+    """Return how long 1 TiB takes, empty when the rate is unknown."""
     if not bytes_per_s > 0:
         return ""
-    size_bytes, price = options.volume_bytes, options.price_per_hour
-    cost = cost_of(bytes_per_s, size_bytes=size_bytes, price_per_hour=price)
-    text = f"Warming {format_size(size_bytes)} by {direction}s takes about "
-    text += f"{format_duration(cost.hours * 3600)} at the measured pace"
-    if not math.isnan(cost.money):
-        text += f" and costs {cost.money:.2f} {options.currency}".rstrip()
-    return text
+    duration = format_duration((1 << 40) / bytes_per_s)
+    return f"Warming 1t by {direction}s takes about {duration} at the measured pace"
 
 
 def describe(warm_ups: _WarmUps) -> str:
@@ -276,7 +271,7 @@ def describe(warm_ups: _WarmUps) -> str:
         f"{short_target(fill.volume)}, {fill.job}: {_pass_numbers(fill)}"
         for fill in warm_ups.passes
     ]
-    return ". ".join([*sentences, *warm_ups.costs]) + "."
+    return ". ".join([*sentences, *warm_ups.paces]) + "."
 
 
 WARMUP = Kind(
