@@ -151,7 +151,7 @@ def test_an_acknowledged_regression_is_the_new_level(drops: Path) -> None:
     assert code(trend(drops, *early)) == 10
     accepted = trend(drops, *early, "--acknowledge")
     assert code(accepted) == 0, accepted.output
-    assert "acknowledged: randread-4k read iops: regression" in accepted.stderr
+    assert "acknowledged: randread 4k, queue depth 4 iops: regression" in accepted.stderr
     again = trend(drops, *early, "--json")
     assert code(again) == 0, again.output
     (row,) = json.loads(again.stdout)["trends"]
@@ -213,7 +213,7 @@ def test_trends_as_junit(nights: Path, tmp_path: Path) -> None:
     suite = ET.parse(file).getroot()  # noqa: S314 - written by this test
     assert (suite.get("tests"), suite.get("failures")) == ("2", "1")
     (failure,) = [case for case in suite if case.find("failure") is not None]
-    assert failure.get("classname") == "randread-4k.read"
+    assert failure.get("classname") == "randread 4k, queue depth 4"
     assert "since 2026-01-15 (then kernel: 6.1 -> 6.8)" in str(failure[0].get("message"))
     alone = trend(nights, "--metric", "iops", "--junit", "-")
     assert ET.fromstring(alone.stdout).get("name") == "volbench trend"  # noqa: S314 - same

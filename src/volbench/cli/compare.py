@@ -231,7 +231,7 @@ def _comparison_label(row: Compared) -> str:
     from volbench.present.tables.compare_table import measure_name
 
     by = "".join(f", {value}" for value in row.by.values())
-    return f"{row.label} {row.direction}{by} {measure_name(row.measure)} in {row.candidate}"
+    return f"{row.label}{by} {measure_name(row.measure)} in {row.candidate}"
 
 
 @click.command(
@@ -343,5 +343,5 @@ def _trend_sentence(trend: Trend) -> str:
     from volbench.present.tables.compare_table import measure_name, trend_words
 
     by = "".join(f", {value}" for value in trend.by.values())
-    name = f"{trend.label} {trend.direction}{by} {measure_name(trend.measure)}"
+    name = f"{trend.label}{by} {measure_name(trend.measure)}"
     return f"{name}: {trend_words(trend)}"

@@ -124,7 +124,7 @@ def test_the_drift_that_an_unpaired_comparison_may_hide_is_reported() -> None:
     )
     remarks = [text for text in compared(base, candidate).remarks if "drifted" in text]
     assert len(remarks) == 1
-    assert remarks[0].startswith("not paired: reads read iops drifted by +3")
+    assert remarks[0].startswith("not paired: randread 4k, queue depth 1 iops drifted by +3")
     assert "over the repeats of A" in remarks[0]
     still = compared(candidate, in_blocks(1000, seed=4).assign(block=math.nan))
     assert not any("drifted" in text for text in still.remarks)

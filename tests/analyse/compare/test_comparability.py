@@ -17,7 +17,7 @@ def test_differing_facts_are_listed() -> None:
         ("fio_version", {"A": "fio-3.33", "B": "fio-3.36"}, Effect.RESERVATION),
         ("volume_type", {"A": "P15", "B": "P20"}, Effect.NOTED),
     ]
-    assert {fact.workloads for fact in found.facts} == {("reads",)}
+    assert {fact.workloads for fact in found.facts} == {("randread 4k, queue depth 1",)}
     assert found.verdict == "comparable with reservations"
     same = compared(rows_of(1000), rows_of(1200)).comparability
     assert (same.facts, same.verdict) == ((), "comparable")
@@ -61,7 +61,8 @@ def test_the_order_of_values_makes_no_difference() -> None:
     ]
     with pytest.raises(IncomparableError) as refused:
         compared(pd.concat(rows), pd.concat(rows))
+    jobs = tuple(f"randread 4k, queue depth 1, {job}/reads" for job in "ab")
     assert [(fact.by_side, fact.workloads) for fact in refused.value.comparability.facts] == [
-        ({"A": "P15 and P20"}, ("a/reads", "b/reads")),
-        ({"B": "P15 and P20"}, ("a/reads", "b/reads")),
+        ({"A": "P15 and P20"}, jobs),
+        ({"B": "P15 and P20"}, jobs),
     ]

@@ -63,8 +63,8 @@ def test_decisive_differences_are_refused_with_both_values() -> None:
     other = rows_of(1200, block_bytes=8192, kernel="6.8")
     with pytest.raises(ComparisonError) as caught:
         compared(rows_of(1000), other)
-    assert "block_bytes: 4k in A, 8k in B (reads)" in caught.value.message
-    assert "kernel: 6.1 in A, 6.8 in B (reads)" in caught.value.message
+    assert "block_bytes: 4k in A, 8k in B (randread, queue depth 1)" in caught.value.message
+    assert "kernel: 6.1 in A, 6.8 in B (randread, queue depth 1)" in caught.value.message
     assert "--allow-different block_bytes,kernel" in caught.value.hint
     assert caught.value.exit_code == 8
     limited = rows_of(1000, rate_iops="1000")
@@ -153,16 +153,15 @@ def test_jobs_missing_on_one_side_are_reported() -> None:
         compared(rows_of(1000), between="bs")
     many = [rows_of(1, job=f"j{place:02}", repeats=1) for place in range(100)]
     found = compared(rows_of(1000), pd.concat([rows_of(1000), *many]))
-    assert "only in B: j00 read, j01 read, j02 read, j03 read, j04 read and 95 more" in (
-        found.remarks
-    )
+    left_out = ", ".join(f"randread 4k, queue depth 1, j0{place}" for place in range(5))
+    assert f"only in B: {left_out} and 95 more" in found.remarks
 
 
 def test_jobs_with_different_names_are_matched_by_workload() -> None:
-    """Other people's names are matched by what was done; that is said."""
+    """Other people's names are matched by what was done."""
     found = compared(rows_of(1000, job="fio-read"), rows_of(1200, job="reads", seed=2))
-    assert (only(found).label, only(found).verdict) == ("randread 4k", Verdict.FASTER)
-    assert "matched by workload, names differ: fio-read = reads" in found.remarks
+    label = "randread 4k, queue depth 1"
+    assert (only(found).label, only(found).verdict) == (label, Verdict.FASTER)
 
 
 def test_invalid_runs_are_left_out_and_reported() -> None:
@@ -326,7 +325,7 @@ def test_unreported_metrics_are_named() -> None:
     """A job without the number is named; a number without a better way is refused."""
     untold = rows_of(1000, lat_p99_s=float("nan"))
     found = compared(untold, untold, metrics=("iops", "p99"))
-    assert "p99 is not reported by reads read" in found.remarks
+    assert "p99 is not reported by randread 4k, queue depth 1" in found.remarks
     with pytest.raises(ComparisonError, match="there is nothing to compare; p99 is not reported"):
         compared(untold, untold, metrics=("p99",))
     with pytest.raises(InputError, match="neither higher nor lower is defined as better"):

@@ -108,7 +108,7 @@ def test_jobs_without_enough_repeats_are_no_evidence() -> None:
     (every,) = together(compared.rows, confidence=0.95)
     assert every.is_worse
     assert not every.is_regression
-    (remark,) = (text for text in compared.remarks if "8 of 8 jobs are worse" in text)
+    (remark,) = (text for text in compared.remarks if "8 of 8 workloads are worse" in text)
     assert "a slow period of the host or the storage while one side was measured" in remark
     assert "chance" not in remark
     assert "p =" not in remark

@@ -192,7 +192,7 @@ def test_a_missing_workload_is_reported() -> None:
     summary = summary_of(12, workloads=WORKLOADS[:2])
     gone = summary[~(summary["campaign"].eq("2026-01-12") & summary["rw"].eq("randwrite"))]
     found = find_trends(gone.reset_index(drop=True), no_findings(), TrendQuestion())
-    assert "not in 2026-01-12: randwrite-4k write" in found.remarks
+    assert "not in 2026-01-12: randwrite 4k, queue depth 4" in found.remarks
 
 
 def disturbed(summary: pd.DataFrame, nights: Sequence[int]) -> pd.DataFrame:

@@ -25,13 +25,13 @@ PRICES = Prices(
 )
 
 
-def runs(*repeats: tuple[str, float], job: str = "r") -> pd.DataFrame:
+def runs(*repeats: tuple[str, float], rw: str = "randread") -> pd.DataFrame:
     """Return rows of runs: a flavor and its IOPS each, on a host of its own for each flavor."""
     return pd.DataFrame(
         [
             {
                 "run": f"{place}",
-                "job": job,
+                "rw": rw,
                 "host": f"host-{flavor}",
                 "volume": "/dev/sdb",
                 "steady": True,
@@ -58,9 +58,16 @@ def billed(rows: pd.DataFrame) -> dict[str, Billing]:
 
 def offered(rows: pd.DataFrame, prices: Prices = PRICES, *by: str) -> Market:
     """Return the market of some runs."""
-    summary = pd.DataFrame({"run": rows["run"]})
+    summary = summary_of(rows)
     priced, notes = priced_runs(rows, summary, billed(rows), prices)
-    return market(priced, currency="USD", by=by, notes=notes)
+    return market(priced, currency="USD", summary=summary, by=by, notes=notes)
+
+
+def summary_of(rows: pd.DataFrame, **values: list[str]) -> pd.DataFrame:
+    """Return the summary of some runs, with what they did."""
+    named = rows[["run", "rw"]].assign(block_bytes=4096, iodepth=8, numjobs=1, direct=True)
+    named = named.assign(job=named["rw"], group=named["rw"], direction="read", import_folder=None)
+    return named.assign(ioengine="libaio", **values)
 
 
 SPREAD = (990.0, 1000.0, 1010.0)
@@ -121,16 +128,19 @@ def test_two_repeats_are_too_few_for_a_rank() -> None:
 def test_jobs_are_ranked_separately() -> None:
     """Who is cheap for small reads may be dear for large ones."""
     rows = pd.concat(
-        [runs(*spread("a"), *spread("b"), job="r"), runs(*spread("a"), *spread("b", 9), job="w")],
+        [
+            runs(*spread("a"), *spread("b")),
+            runs(*spread("a"), *spread("b", 9), rw="randwrite"),
+        ],
         ignore_index=True,
     )
     rows["run"] = [str(place) for place in range(len(rows))]
     found = offered(rows)
-    assert [(offer.job, offer.name, offer.rank) for offer in found.offers] == [
-        ("r", "a", 1),
-        ("r", "b", 2),
-        ("w", "b", 1),
-        ("w", "a", 2),
+    assert [(offer.workload, offer.name, offer.rank) for offer in found.offers] == [
+        ("randread 4k, queue depth 8", "a", 1),
+        ("randread 4k, queue depth 8", "b", 2),
+        ("randwrite 4k, queue depth 8", "b", 1),
+        ("randwrite 4k, queue depth 8", "a", 2),
     ]
 
 
@@ -176,45 +186,48 @@ def test_only_steady_runs_count() -> None:
     """A Run that was not steady is left out and told, or counted when that is asked for."""
     rows = runs(("a", 1000), ("a", 9000))
     rows["steady"] = [True, False]
-    summary = pd.DataFrame({"run": rows["run"]})
+    summary = summary_of(rows)
     priced, _ = priced_runs(rows, summary, billed(rows), PRICES)
-    steady = market(priced, currency="USD")
+    steady = market(priced, currency="USD", summary=summary)
     assert steady.offers[0].runs == 1
     assert steady.offers[0].iops.estimate == pytest.approx(1000)
     assert steady.notes == (
         "1 of 2 runs were not shown to be steady and are not counted; --unsteady adds their means",
     )
-    both = market(priced, currency="USD", keep_unsteady=True).offers[0]
+    both = market(priced, currency="USD", summary=summary, keep_unsteady=True).offers[0]
     assert (both.runs, both.unsteady) == (2, 1)
     rows["steady"] = False
     priced, _ = priced_runs(rows, summary, billed(rows), PRICES)
     with pytest.raises(InputError, match="none of 2 runs was steady"):
-        market(priced, currency="USD")
+        market(priced, currency="USD", summary=summary)
 
 
 def test_workloads_are_matched_across_job_names() -> None:
     """Imported jobs have a name for each configuration; equal ones compete all the same."""
-    named = runs(*((flavor, iops) for flavor in "ab" for iops in SPREAD))
-    named["job"] = ["fio-on-a"] * 3 + ["b-test"] * 3
-    summary = named[["run", "job"]].assign(
-        rw="randread",
-        block_bytes=4096,
-        iodepth=8,
-        numjobs=1,
-        direct=True,
-        ioengine="libaio",
-        group=named["job"],
-        profile="imported",
-        direction="read",
-    )
+    named = runs(*spread("a"), *spread("b"))
+    jobs = ["fio-on-a-1", "fio-on-a-2", "fio-on-a-3", "b-4k", "b-4k", "b-4k"]
+    summary = summary_of(named).assign(job=jobs, group=jobs, import_folder="results")
     priced, _ = priced_runs(named, summary, billed(named), PRICES)
-    by_name = market(priced, currency="USD").offers
-    assert [(offer.rank, offer.is_on_front) for offer in by_name] == [(1, True), (1, True)]
     first, second = market(priced, currency="USD", summary=summary).offers
-    assert first.job == second.job == "randread 4k"
+    assert first.workload == second.workload == "randread 4k, queue depth 8"
     assert (first.rank, second.rank, second.is_on_front) == (1, 2, False)
     other = summary.assign(iodepth=[8] * 3 + [16] * 3)
     assert [offer.rank for offer in market(priced, currency="USD", summary=other).offers] == [1, 1]
+
+
+def test_an_asked_rate_is_no_bargain() -> None:
+    """What fio was told to do has no rank, comes last, and is on no front."""
+    rows = runs(*spread("a", 3), *spread("b"))
+    summary = summary_of(rows, rate_iops=["3000"] * 3 + ["not set"] * 3)
+    priced, _ = priced_runs(rows, summary, billed(rows), PRICES)
+    found = market(priced, currency="USD", summary=summary)
+    assert [(offer.name, offer.rank, offer.asked) for offer in found.offers] == [
+        ("b", 1, ""),
+        ("a", None, "rate_iops=3000"),
+    ]
+    assert [offer.is_on_front for offer in found.offers] == [True, False]
+    by_rate = market(priced, currency="USD", summary=summary, by=("rate_iops",))
+    assert [offer.name for offer in by_rate.offers] == ["not set", "3000"]
 
 
 def test_volumes_with_only_unsteady_runs_are_named() -> None:
@@ -222,7 +235,9 @@ def test_volumes_with_only_unsteady_runs_are_named() -> None:
     rows = runs(("a", 1000), ("b", 9000))
     rows["steady"] = [True, False]
     *_, note = offered(rows).notes
-    assert note.endswith("not counted; --unsteady adds their means, and b in r")
+    assert note.endswith(
+        "not counted; --unsteady adds their means, and b in randread 4k, queue depth 8"
+    )
 
 
 @pytest.mark.parametrize(

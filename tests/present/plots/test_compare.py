@@ -48,7 +48,7 @@ def test_every_interval_is_drawn(comparison: Comparison) -> None:
         assert len(panel.x.ticks) >= 3
     names = plot.panels[0].y.categories
     assert len(names) == 8
-    assert "fast read (newer)" in names
+    assert "randread 4k, queue depth 1, fast\n(newer)" in names
     half_row_pt = 72 * plot.heights[0] / len(names) / 2
     for panel in plot.panels:
         ratios = next(mark for mark in all_marks(panel, Texts) if not mark.is_italic)
@@ -79,7 +79,7 @@ def test_the_legend_lists_only_what_is_drawn(comparison: Comparison) -> None:
     assert labels[:2] == ["faster", "slower"]
     assert "too few repeats" in labels[3]
     points = the_mark(plot.panels[0], Points)
-    fast = points.data[points.data["label"] == "fast"]
+    fast = points.data[points.data["label"].str.endswith(", fast")]
     assert set(fast[points.marker_of]) == {"above"}
 
 
@@ -93,12 +93,13 @@ def test_a_wide_interval_still_has_ticks() -> None:
     assert not all_marks(panel, Span)
 
 
-def offer(name: str, monthly: float, iops: float, *, front: bool, job: str = "r") -> Offer:
+def offer(name: str, monthly: float, iops: float, *, front: bool, workload: str = "r") -> Offer:
     """Return an offer with an interval of a tenth to both sides."""
     return Offer(
         name=name,
         values={"flavor": name},
-        job=job,
+        workload=workload,
+        asked="",
         family=f"family {name}",
         monthly=(monthly, monthly),
         runs=5,
@@ -153,7 +154,7 @@ def test_a_configuration_that_may_be_no_faster_is_off_the_frontier() -> None:
 
 def test_a_panel_for_each_job() -> None:
     """Three jobs have three panels, two abreast."""
-    offers = tuple(offer("a", 10, 100, front=True, job=job) for job in ("x", "y", "z"))
+    offers = tuple(offer("a", 10, 100, front=True, workload=job) for job in ("x", "y", "z"))
     panels = pareto_plot(Market(offers, "USD")).panels
     assert [panel.title for panel in panels] == ["x", "y", "z"]
     assert [(panel.row, panel.column) for panel in panels] == [(0, 0), (0, 1), (1, 0)]

@@ -50,7 +50,7 @@ from volbench.plan.bundled_files import profile_index, profile_names
 from volbench.present.formatting import Row
 from volbench.present.tables.aggregate_table import aggregate_table
 from volbench.present.tables.audit_table import audit_table
-from volbench.present.tables.compare_table import comparison_table, patterns_table, trends_table
+from volbench.present.tables.compare_table import comparison_table, trends_table
 from volbench.present.tables.expectations_table import expectations_table
 from volbench.present.tables.findings_table import findings_table
 from volbench.present.tables.groups_table import groups_table
@@ -149,7 +149,8 @@ def market() -> Table[Any]:
         Offer(
             name=f"Standard_D{size}s_v5, azure/P30",
             values={},
-            job=job,
+            workload=job,
+            asked="",
             family="Dsv5",
             monthly=costs,
             runs=5,
@@ -175,11 +176,6 @@ def comparison() -> Table[Any]:
     sides = {"before-upgrade": rows_of(1000), "after-kernel-6.18": rows_of(2000, seed=2)}
     sides["after-kernel-6.19"] = rows_of(1500, seed=3)
     return comparison_table(_compared(sides))
-
-
-def patterns() -> Table[Any]:
-    """Return the ratios of two sets by pattern."""
-    return patterns_table(_compared({"before": rows_of(1000), "after": rows_of(2000, seed=2)}))
 
 
 def _compared(sides: dict[str, Any]) -> Comparison:
@@ -312,7 +308,6 @@ TABLES: dict[str, Callable[[], Table[Any]]] = {
     "processes": lambda: processes_table(processes()),
     "campaigns": lambda: campaigns_table([campaign_record("2026-premium-ssd-v2-west")]),
     "comparison": comparison,
-    "patterns": patterns,
     "trend": trends,
     "findings": lambda: findings_table([finding("001-randread-4k-iodepth-16-r1")]),
     "hosts": lambda: hosts_table(hosts()),

@@ -8,7 +8,7 @@ from tests.analyse.compared_rows import candidates_of_three_jobs
 from volbench.analyse.compare.comparison import Comparison
 from volbench.analyse.compare.comparison_result import Verdict
 from volbench.analyse.compare.repeat_statistics import Group
-from volbench.present.tables.compare_table import comparison_table, notes, patterns_table
+from volbench.present.tables.compare_table import comparison_table, notes
 from volbench.present.tables.render_table import render_table
 
 
@@ -22,7 +22,7 @@ def test_the_table_has_verdicts_and_notes(comparison: Comparison) -> None:
     table = comparison_table(comparison)
     assert len(table.rows) == len(comparison.rows) == 16
     headings = [column.heading for column in table.columns]
-    assert headings[:4] == ["job", "dir", "metric", "candidate"]
+    assert headings[:3] == ["workload", "metric", "candidate"]
     text = "\n".join(table.notes)
     assert "12 comparisons: family-wise confidence 95 % (Holm-Bonferroni)" in text
     assert "does not generalise to the volume type" in text
@@ -67,18 +67,6 @@ def test_many_comparisons_are_one_screen_of_the_largest_differences(comparison: 
     assert table.notes[-1].startswith("51 more that differ less: --format csv lists all")
     assert len(comparison_table(many).rows) == 71
     assert len(comparison_table(comparison, is_brief=True).rows) == 16
-
-
-def test_single_runs_are_summed_up_by_pattern(comparison: Comparison) -> None:
-    """Geometric mean, spread, how many are faster and slower, and where they differ most."""
-    table = patterns_table(of_ratios(comparison, (0.1, 0.5, 1.0, 2.0, 4.0)))
-    [row] = table.records()
-    assert row["pattern"] == "random reads"
-    assert table.rows[0].mean == pytest.approx(0.4**0.2)
-    assert (row["lowest"], row["highest"]) == ("-90 %", "4x")
-    assert (row["faster"], row["slower"], row["workloads"]) == ("2", "2", "5")
-    assert row["most_different"] == "w0 (-90 %)"
-    assert patterns_table(of_ratios(comparison, (0.1,))).rows == []
 
 
 def test_markdown_in_names_is_escaped(comparison: Comparison) -> None:

@@ -12,11 +12,11 @@ from enum import StrEnum
 
 import pandas as pd
 
+from volbench.analyse.frames.factor_words import value_text
 from volbench.errors import ComparisonError
 from volbench.model.frames.columns import LABEL_PREFIX
-from volbench.model.frames.metadata import FACTS, Fact, Weight, fact_of
+from volbench.model.frames.metadata import Fact, Weight, fact_of
 from volbench.model.results.finding import Severity
-from volbench.units import format_size
 
 _MAX_LINES = 12
 _MAX_NAMED = 5  # Listed of one fact; an import may have hundreds
@@ -176,17 +176,6 @@ def _differing_facts(
     return tuple(sorted(facts, key=lambda fact: list(Effect).index(fact.effect)))
 
 
-def value_text(name: str, value: object) -> str:
-    """Return the text of a fact's or column's value."""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if name in FACTS and FACTS[name].unit == "bytes" and isinstance(value, int):
-        return format_size(value)
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value)
-
-
 def _values_text(values: Sequence[str]) -> str:
     """Return values in one text, the first few of many."""
     if len(values) <= _MAX_NAMED:
@@ -314,10 +303,10 @@ class WarningCounts:
         for run, direction, rule in zip(*columns, strict=True):
             self._by_run.setdefault(run, []).append((direction, rule))
 
-    def of(self, runs: Collection[str], direction: str) -> dict[str, int]:
-        """Return how many runs have a finding about a direction, the most frequent rule first."""
+    def of(self, runs: Collection[str], directions: Collection[str]) -> dict[str, int]:
+        """Return how many runs have a finding about some directions, the most frequent first."""
         rules = (
-            {rule for about, rule in self._by_run.get(run, ()) if about in ("", direction)}
+            {rule for about, rule in self._by_run.get(run, ()) if about in {"", *directions}}
             for run in runs
         )
         return dict(Counter(rule for names in rules for rule in sorted(names)).most_common())

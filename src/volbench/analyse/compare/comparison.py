@@ -1,6 +1,6 @@
 """Comparison of runs: a verdict for each cell and metric.
 
-A cell is a job and direction, apart by whatever else was asked for. Repeats are the unit; see
+A cell is a workload, apart by whatever else was asked for. Repeats are the unit; see
 `volbench.analyse.compare.repeat_statistics`.
 """
 
@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from typing import Any, Self
 
-import numpy as np
 import pandas as pd
 
 from volbench.analyse.compare.comparability import (
@@ -37,7 +36,6 @@ from volbench.analyse.compare.comparison_result import (
 )
 from volbench.analyse.compare.repeat_statistics import (
     CONFIDENCE,
-    ONE_RUN,
     Group,
     are_blocked,
     contrast,
@@ -45,8 +43,8 @@ from volbench.analyse.compare.repeat_statistics import (
     shortage,
     unpaired_contrast,
 )
-from volbench.analyse.compare.stall_counts import stall_remarks
-from volbench.analyse.frames.job_frames import latency_column, left_out, measured
+from volbench.analyse.frames.design import ASKED, asked_rate
+from volbench.analyse.frames.job_frames import latency_column, left_out, measured, plain_rows
 from volbench.analyse.frames.run_facts import STEADY, fact_columns, stack, steadiness_remarks
 from volbench.errors import ComparisonError, InputError
 from volbench.model.frames.column_names import Measure, find_column, find_measure, listed_names
@@ -54,7 +52,6 @@ from volbench.model.frames.columns import LABEL_PREFIX, REPLAYED, SUMMARY, WATCH
 from volbench.model.frames.metadata import VOLUME_COLUMNS, VOLUME_FACTS, find_fact
 from volbench.units import counted_noun, percent
 
-_WORKLOAD = ("rw", "rwmixread", "block_bytes", "iodepth", "numjobs", "direct")  # Of a comparison
 _COLUMNS = {*(column.name for column in SUMMARY), *STEADY}
 _UNMERGED = "{}: {} of {} repeats of several clients left out: {}"
 _NO_BINS = "their percentiles need the latency bins of every client"
@@ -69,9 +66,6 @@ _IF_INVALID = (
     "volbench check shows the reasons; measure these runs again, or include them with"
     " --keep-invalid"
 )
-# Workloads from which a mean over them says more than the workloads themselves.
-# Noticed by: test_comparison_summary.py::test_one_run_per_side_has_ratios_without_intervals
-_MIN_WORKLOADS = 3
 # Ratios beyond it come from slow starts and caches; a second digit of them says nothing.
 # Noticed by: test_comparison_summary.py::test_interval_limits_beyond_10x_are_rounded
 _MAX_END = 10
@@ -223,11 +217,7 @@ def compare(
     ]
     groups = [groups_of(part) for part in repeats]
     compared = list(_compare_cells(rows, measures, groups, by, base, warnings))
-    remarks += [
-        *_copy_remarks(compared),
-        *_drift_remarks(compared),
-        *stall_remarks(rows, warnings, base=base),
-    ]
+    remarks += [*_asked_remarks(compared), *_copy_remarks(compared), *_drift_remarks(compared)]
     return replace(_judge_together(compared, question, remarks), comparability=comparability)
 
 
@@ -243,7 +233,7 @@ def _drift_remarks(compared: Sequence[Compared]) -> Iterator[str]:
     if found:
         drift, side, row = max(found, key=lambda each: abs(each[0]))
         yield (
-            f"not paired: {row.label} {row.direction} {row.measure.name} drifted by"
+            f"not paired: {row.label} {row.measure.name} drifted by"
             f" {change_text(math.exp(drift))} over the repeats of {side}, which may hide a"
             " difference or look like one; measure both sides in blocks of one campaign"
         )
@@ -288,16 +278,17 @@ def _compare_cells(
     """Yield a comparison of each cell, metric and candidate, not yet judged together."""
     warnings = WarningCounts(findings)
     candidates = [side for side in dict.fromkeys(rows["side"]) if side != base]
-    workload = [name for name in _WORKLOAD if name in rows]
-    columns = ["side", "run", "label", "direction", *workload, *(f"by_{name}" for name in by)]
-    for number, cell in rows[["cell", *columns]].groupby("cell", sort=True):
+    for number, cell in rows.groupby("cell", sort=True):
         first = cell.iloc[0]
         runs = {str(side): set(side_rows) for side, side_rows in cell.groupby("side")["run"]}
+        asked = {str(side): _asked_of(side_rows) for side, side_rows in cell.groupby("side")}
+        jobs = [str(job) for job in cell["job"].unique()]
+        directions = [str(direction) for direction in cell["direction"].unique()]
         common: dict[str, Any] = {
             "label": str(first["label"]),
-            "direction": str(first["direction"]),
-            "kind": _kind_of_cell(first),
-            "workload": {name: first[name] for name in workload},
+            "job": jobs[0] if len(jobs) == 1 else "",
+            "direction": "/".join(directions),
+            "kind": _kind_of_cell(cell),
             "by": {name.removeprefix(LABEL_PREFIX): str(first[f"by_{name}"]) for name in by},
         }
         for measure, by_side in zip(measures, groups, strict=True):
@@ -310,9 +301,28 @@ def _compare_cells(
                         measure=measure,
                         base=base,
                         candidate=side,
-                        warnings=warnings.of(runs[base] | runs[side], common["direction"]),
+                        base_asked=asked[base],
+                        candidate_asked=asked[side],
+                        warnings=warnings.of(runs[base] | runs[side], directions),
                         **common,
                     )
+
+
+def _asked_of(rows: pd.DataFrame) -> str:
+    """Return what fio was told to keep in the runs of a side."""
+    known = rows[[name for name in ASKED if name in rows]].drop_duplicates()
+    return ", ".join(dict.fromkeys(filter(None, map(asked_rate, plain_rows(known)))))
+
+
+def _asked_remarks(compared: Sequence[Compared]) -> Iterator[str]:
+    """Yield the rates that fio was told to keep, in a sentence."""
+    rates: dict[str, dict[str, None]] = {}
+    for row in compared:
+        for side, asked in ((row.base, row.base_asked), (row.candidate, row.candidate_asked)):
+            if asked:
+                rates.setdefault(asked, {}).setdefault(side)
+    for asked, sides in rates.items():
+        yield f"as asked in {' and '.join(sides)}: {asked}; such a rate says no limit of a volume"
 
 
 def find_measures(names: Sequence[str], rows: pd.DataFrame) -> list[Measure]:
@@ -362,13 +372,13 @@ def known_latency(measure: Measure, rows: pd.DataFrame) -> Measure:
 
 
 def _unreported_remarks(measure: Measure, rows: pd.DataFrame) -> list[str]:
-    """Return the jobs without a metric, in one sentence."""
-    jobs = [
-        f"{label} {direction}"
+    """Return the workloads without a metric, in one sentence."""
+    workloads = [
+        str(label)
         for (label, direction), group in rows.groupby(["label", "direction"], sort=False)
         if group[_reported_column(measure, str(direction))].isna().all()
     ]
-    return [f"{measure.name} is not reported by {', '.join(jobs)}"] if jobs else []
+    return [f"{measure.name} is not reported by {', '.join(workloads)}"] if workloads else []
 
 
 def _reported_column(measure: Measure, direction: str) -> str:
@@ -401,9 +411,11 @@ def _comparison(
     )
 
 
-def _kind_of_cell(row: pd.Series) -> str:
+def _kind_of_cell(cell: pd.DataFrame) -> str:
     """Return what a cell does, such as ``random reads``; ``reads`` if the order is unknown."""
-    direction, pattern = str(row["direction"]), row["rw"]
+    if len(cell["rw"].unique()) > 1:
+        return "different patterns"
+    direction, pattern = str(cell["direction"].iloc[0]), cell["rw"].iloc[0]
     plural = {"read": "reads", "write": "writes", "trim": "trims"}.get(direction)
     if plural is None:
         return direction
@@ -420,7 +432,7 @@ def _judge_together(
     if not compared:
         raise ComparisonError(
             "there is nothing to compare" + "".join(f"; {remark}" for remark in remarks),
-            hint="the same job must have finished on both sides and must report the metric",
+            hint="a workload must have finished on both sides and must report the metric",
         )
     tested = [verdict for verdict in compared if verdict.contrast]
     p_values = [verdict.contrast.p_value for verdict in tested if verdict.contrast]
@@ -456,51 +468,6 @@ def headlines(comparison: Comparison) -> list[str]:
     ]
 
 
-@dataclass(frozen=True)
-class WorkloadMean:
-    """Geometric mean of the ratios of a metric over workloads, without an interval.
-
-    The spread is that over workloads: it says nothing about chance, which one run per side cannot
-    show.
-    """
-
-    candidate: str  # what is compared with the base
-    measure: Measure  # the metric
-    ratios: tuple[float, ...]  # of the workloads, candidate to base
-    reason: str  # why there is no interval
-
-    @property
-    def mean(self) -> float:
-        """Geometric mean of the ratios."""
-        return float(np.exp(np.mean(np.log(self.ratios))))
-
-    @property
-    def sentence(self) -> str:
-        """Mean, extremes and reason in a sentence."""
-        return (
-            f"{self.candidate}, {self.measure.name}: geometric mean of {len(self.ratios)} workloads"
-            f" {change_words(self.mean, self.measure)}, range"
-            f" {_range_words(self.ratios, self.measure)}; {self.reason}, no interval."
-        )
-
-
-def means_over_workloads(comparison: Comparison) -> list[WorkloadMean]:
-    """Return the mean of each metric of each candidate where no interval is known."""
-    means = []
-    for candidate, rows in _rows_by_candidate(comparison.rows):
-        for measure in dict.fromkeys(row.measure for row in rows):
-            of_measure = [row for row in rows if row.measure == measure]
-            ratios = [row.ratio for row in of_measure if not math.isnan(row.ratio)]
-            if len(ratios) < _MIN_WORKLOADS or any(row.interval for row in of_measure):
-                continue
-            means.append(WorkloadMean(candidate, measure, tuple(ratios), _reason(of_measure)))
-    return means
-
-
-def _reason(rows: Sequence[Compared]) -> str:
-    return ONE_RUN if all(row.shortage == ONE_RUN for row in rows) else "too few repeats"
-
-
 def _rows_by_candidate(rows: Sequence[Compared]) -> Iterator[tuple[str, list[Compared]]]:
     for candidate in dict.fromkeys(row.candidate for row in rows):
         yield candidate, [row for row in rows if row.candidate == candidate]
@@ -509,8 +476,9 @@ def _rows_by_candidate(rows: Sequence[Compared]) -> Iterator[tuple[str, list[Com
 def _clauses(rows: Sequence[Compared]) -> Iterator[str]:
     """Yield a clause for each kind of workload; kinds without a difference share one."""
     same: dict[str, list[str]] = {}
-    for kind in dict.fromkeys(row.kind for row in rows):
-        of_kind = [row for row in rows if row.kind == kind]
+    asked = [row for row in rows if row.verdict is Verdict.ASKED]
+    for kind in dict.fromkeys(row.kind for row in rows if row.verdict is not Verdict.ASKED):
+        of_kind = [row for row in rows if row.kind == kind and row.verdict is not Verdict.ASKED]
         verdicts = {row.verdict for row in of_kind}
         if verdicts <= {Verdict.SAME, Verdict.NOT_SHOWN}:
             sameness, named = _sameness(of_kind)
@@ -521,6 +489,8 @@ def _clauses(rows: Sequence[Compared]) -> Iterator[str]:
             yield _clause_of_several(of_kind)
     for sameness, kinds in same.items():
         yield f"{sameness} for {_listed_words(kinds)}"
+    for words in dict.fromkeys(row.words for row in asked):
+        yield f"{words} for {counted_noun(sum(row.words == words for row in asked), 'workload')}"
 
 
 def _sameness(rows: Sequence[Compared]) -> tuple[str, str]:

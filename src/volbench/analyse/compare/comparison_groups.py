@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 
 import pandas as pd
 
-from volbench.analyse.compare.comparability import value_text, values_of
+from volbench.analyse.compare.comparability import values_of
 from volbench.analyse.compare.repeat_statistics import Group
+from volbench.analyse.frames.factor_words import value_text
 from volbench.analyse.frames.job_frames import merged_percentiles
-from volbench.analyse.frames.matched_workloads import workload_labels
+from volbench.analyse.frames.matched_cells import cells_of_frame
 from volbench.analyse.frames.run_facts import STEADY, STEP, VOLUME_KEY
 from volbench.errors import ComparisonError, InputError
 from volbench.model.frames.columns import LABEL_PREFIX, PERCENTILES
@@ -68,13 +69,13 @@ def lay_out_cells(
     """Give each row its cell.
 
     Args:
-        rows: with their ``side``.
+        rows: with their ``side``, and the options of fio.
         between: the column whose values are the sides; empty for none.
         named: that column, as a user named it.
 
     Returns:
         The rows of cells that the base and another side have, with ``cell`` (a number), ``label``
-        (its job in words) and ``by_<column>`` (texts); and what is left out, in sentences.
+        (its workload in words) and ``by_<column>`` (texts); and what is left out, in sentences.
     """
     rows = rows.copy()
     for name in by:
@@ -83,58 +84,42 @@ def lay_out_cells(
             for value in rows[name]
         ]
     keys = [f"by_{name}" for name in by]
-    if between == ARM:
-        labels = _labels_without_arm(rows)
-    else:
-        labels = workload_labels(rows, "side", ignored=between, apart=keys, by_name=True)
-    by_job = _number_cells(rows.assign(label=labels), by, base)
-    remarks = [] if between else _renamed_remarks(by_job)
-    alone = by_job[~by_job["shared"]]
+    matched = cells_of_frame(
+        _without_arms(rows) if between == ARM else rows,
+        rows["side"].tolist(),
+        compared=[between, *by],
+        apart=[*rows[keys].itertuples(index=False, name=None)],
+    )
+    laid_out = _mark_shared(rows.assign(cell=matched.numbers, label=matched.labels), base)
+    remarks = []
+    alone = laid_out[~laid_out["shared"]]
     remarks += [
         f"only in {side}: {_first_names(_cell_names(side_rows, by))}"
         for side, side_rows in alone.groupby("side", sort=False)
     ]
-    kept = by_job[by_job["shared"]].reset_index(drop=True)
+    kept = laid_out[laid_out["shared"]].reset_index(drop=True)
     if not len(kept):
         if between:
             what = f"no workload ran with {named} {base} and with another {named}"
             hint = f"compare runs that differ in {named} only, or choose another base with --base"
         else:
-            what = f"{base} has no job or workload in common with the others"
-            hint = "compare results of the same jobs, or of the same pattern, block size and depth"
+            what = f"{base} has no workload in common with the others"
+            hint = "compare results of the same pattern, block size, queue depth and options"
         raise ComparisonError(what + "".join(f"; {remark}" for remark in remarks), hint=hint)
     return kept, remarks
 
 
-def _labels_without_arm(rows: pd.DataFrame) -> pd.Series[str]:
-    """Return the workload of each row's job, and its section where that has another name."""
-    labels = []
-    for job, group, arm in zip(rows["job"], rows["group"], rows[ARM], strict=True):
-        workload = str(job).removesuffix(f"-{arm}")
-        labels.append(workload if group in (None, job) else f"{workload}/{group}")
-    return pd.Series(labels, index=rows.index, dtype="str")
+def _without_arms(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return rows whose jobs are named without their arm."""
+    pairs = zip(rows["job"].astype(str), rows[ARM].astype(str), strict=True)
+    jobs = pd.Series([job.removesuffix(f"-{arm}") for job, arm in pairs], index=rows.index)
+    return rows.assign(job=jobs, group=rows["group"].where(rows["group"] != rows["job"], jobs))
 
 
-def _number_cells(rows: pd.DataFrame, by: Sequence[str], base: str) -> pd.DataFrame:
-    """Number the cells, and mark those that the base and another side have."""
-    keys = ["label", "direction", *(f"by_{name}" for name in by)]
-    rows["cell"] = rows.groupby(keys, sort=False, dropna=False).ngroup()
+def _mark_shared(rows: pd.DataFrame, base: str) -> pd.DataFrame:
+    """Mark the cells that the base and another side have."""
     several = rows.groupby("cell")["side"].transform("nunique") > 1
     return rows.assign(shared=several & rows["cell"].isin(rows[rows["side"] == base]["cell"]))
-
-
-def _renamed_remarks(rows: pd.DataFrame) -> list[str]:
-    """Return which jobs are matched although their names differ, in one sentence."""
-    shared = rows[rows["shared"]]
-    names = [
-        list(dict.fromkeys(cell_rows["job"].astype(str)))
-        for _, cell_rows in shared.groupby("cell", sort=False)
-    ]
-    pairs = list(dict.fromkeys(f"{jobs[0]} = {jobs[-1]}" for jobs in names if len(jobs) > 1))
-    if not pairs:
-        return []
-    where = f" in {len(pairs)} workloads, such as {pairs[0]}" if pairs[1:] else f": {pairs[0]}"
-    return [f"matched by workload, names differ{where}"]
 
 
 def _first_names(names: Sequence[str]) -> str:
@@ -145,7 +130,7 @@ def _first_names(names: Sequence[str]) -> str:
 
 
 def _cell_names(rows: pd.DataFrame, by: Sequence[str]) -> list[str]:
-    columns = ["label", "direction", *(f"by_{name}" for name in by)]
+    columns = ["label", *(f"by_{name}" for name in by)]
     return [" ".join(map(str, row)) for row in rows[columns].itertuples(index=False)]
 
 

@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any
 
 from volbench.analyse.compare.repeat_statistics import Contrast, Group, Interval
 from volbench.model.frames.column_names import Measure
@@ -33,6 +32,7 @@ class Verdict(StrEnum):
     SAME = "same"
     NOT_SHOWN = "no significant difference"
     TOO_FEW = "too few"
+    ASKED = "as asked"
 
 
 class Regression(StrEnum):
@@ -47,7 +47,8 @@ class Regression(StrEnum):
 class Compared:
     """One metric of one cell of a candidate beside its base."""
 
-    label: str  # name of the cell
+    label: str  # the workload in words
+    job: str  # its name on all sides; empty where it has several
     direction: str  # read, write, trim or sync
     kind: str  # what the cell does, such as ``random reads``
     by: Mapping[str, str]  # further columns that distinguish cells
@@ -62,8 +63,8 @@ class Compared:
     level: float = 0.95  # confidence at which this one comparison is judged, after Holm
     simultaneous: float = 0.95  # Bonferroni's level, at which all intervals hold together
     tolerance: float | None = None  # acceptable relative difference; None if not given
-    # column of the summary to its value, such as ``iodepth`` to 16
-    workload: Mapping[str, Any] = field(default_factory=dict)
+    base_asked: str = ""  # what fio was told to keep, such as ``rate_iops=3000``
+    candidate_asked: str = ""  # same, of the candidate
     # number of runs with a finding, by rule
     warnings: Mapping[str, int] = field(default_factory=dict)
 
@@ -87,8 +88,15 @@ class Compared:
         return candidate / base if base > 0 and candidate > 0 else math.nan
 
     @property
+    def is_as_asked(self) -> bool:
+        """Whether it is a rate that fio was told to keep, another on each side."""
+        return not self.measure.is_latency and self.base_asked != self.candidate_asked
+
+    @property
     def verdict(self) -> Verdict:
         """What the interval shows."""
+        if self.is_as_asked:
+            return Verdict.ASKED
         interval = self.interval
         if interval is None:
             return Verdict.TOO_FEW
@@ -108,7 +116,7 @@ class Compared:
         if self.tolerance is None:
             return None
         interval = self.interval
-        if interval is None:
+        if interval is None or self.is_as_asked:
             return Regression.UNDECIDED
         bound = 1 - self.tolerance if self.measure.more_is_better else 1 + self.tolerance
         worst, best = interval.low, interval.high
@@ -128,7 +136,8 @@ class Compared:
     def is_blind(self) -> bool:
         """Whether a regression is undecided and could not have been seen."""
         least = max(_BLIND_TOLERANCES * (self.tolerance or 0.0), _MIN_BLIND)
-        return self.regression is Regression.UNDECIDED and not self.detectable <= least
+        is_undecided = self.regression is Regression.UNDECIDED
+        return is_undecided and (self.is_as_asked or not self.detectable <= least)
 
     @property
     def is_inconclusive(self) -> bool:
@@ -138,6 +147,9 @@ class Compared:
     @property
     def words(self) -> str:
         """The verdict in words, such as ``faster 12 % [9, 15]``."""
+        if self.is_as_asked:
+            sides = ((self.base, self.base_asked), (self.candidate, self.candidate_asked))
+            return "as asked: " + ", ".join(f"{asked} in {side}" for side, asked in sides if asked)
         interval = self.interval
         if interval is None:
             known = not math.isnan(self.ratio)
@@ -162,21 +174,21 @@ class Compared:
 
 @dataclass(frozen=True)
 class Together:
-    """All jobs of a candidate as evidence of a regression, by the sign test.
+    """All workloads of a candidate as evidence of a regression, by the sign test.
 
-    The directions of a job slow down together, so that a job has one ratio: their geometric mean.
+    The directions of a workload slow down together, so that it has one ratio: their geometric mean.
     """
 
     candidate: str  # what is compared with the base
     measure: Measure  # the metric
-    ratios: tuple[float, ...]  # of the jobs, candidate over base
-    is_repeated: bool  # whether the jobs have enough repeats, spread over time, to be judged
+    ratios: tuple[float, ...]  # of the workloads, candidate over base
+    is_repeated: bool  # whether they have enough repeats, spread over time, to be judged
     tolerance: float  # acceptable relative difference
     alpha: float  # greatest probability of so many by chance
 
     @property
     def beyond(self) -> int:
-        """Number of jobs that are worse than the tolerance."""
+        """Number of workloads that are worse than the tolerance."""
         return sum(map(self._is_beyond, self.ratios))
 
     @property
@@ -192,26 +204,27 @@ class Together:
 
     @property
     def is_worse(self) -> bool:
-        """Whether more jobs are worse than independent noise of each explains."""
+        """Whether more workloads are worse than independent noise of each explains."""
         return self._is_beyond(self.mean) and self.p_value <= self.alpha
 
     @property
     def is_regression(self) -> bool:
-        """Whether neither chance nor one slow period explains that so many jobs are worse."""
+        """Whether neither chance nor one slow period explains that so many are worse."""
         return self.is_repeated and self.is_worse
 
     @property
     def sentence(self) -> str:
-        """Number of jobs, their mean, and what it is worth, in a sentence."""
+        """Number of workloads, their mean, and what it is worth, in a sentence."""
         worth = (
             f"which is unlikely to be chance (sign test, p = {self.p_value:.2g})"
             if self.is_repeated
             else "but too few repeats to be evidence: a slow period of the host or the storage"
             " while one side was measured would do the same"
         )
+        beyond = f" by more than {percent(self.tolerance)} %" if self.tolerance else ""
         return (
-            f"{self.candidate}, {self.measure.name}: {self.beyond} of {len(self.ratios)} jobs"
-            f" are worse{f' by more than {percent(self.tolerance)} %' if self.tolerance else ''}"
+            f"{self.candidate}, {self.measure.name}: {self.beyond} of {len(self.ratios)}"
+            f" workloads are worse{beyond}"
             f" (geometric mean {change_words(self.mean, self.measure)}), {worth}"
         )
 
@@ -221,31 +234,37 @@ class Together:
 
 
 def together(rows: Sequence[Compared], *, confidence: float) -> list[Together]:
-    """Return the evidence of all jobs for each candidate and metric with known ratios.
+    """Return the evidence of all workloads for each candidate and metric with known ratios.
 
     Rows without a contrast count only where no row has one.
     """
     sets: dict[tuple[str, Measure], list[Compared]] = {}
     for row in rows:
-        if not math.isnan(row.ratio):
+        if not math.isnan(row.ratio) and not row.is_as_asked:
             sets.setdefault((row.candidate, row.measure), []).append(row)
     found = []
     for (candidate, measure), group in sets.items():
         repeated = [row for row in group if row.contrast]
-        jobs: dict[tuple[str, ...], list[float]] = {}
+        workloads: dict[tuple[str, ...], list[float]] = {}
         for row in repeated or group:
-            jobs.setdefault((row.label, *row.by.values()), []).append(row.ratio)
+            workloads.setdefault((_both_directions(row), *row.by.values()), []).append(row.ratio)
         found.append(
             Together(
                 candidate=candidate,
                 measure=measure,
-                ratios=tuple(map(_geometric_mean, jobs.values())),
+                ratios=tuple(map(_geometric_mean, workloads.values())),
                 is_repeated=bool(repeated),
                 tolerance=group[0].tolerance or 0.0,
                 alpha=(1 - confidence) / len(sets),
             )
         )
     return found
+
+
+def _both_directions(row: Compared) -> str:
+    """Return the workload without its direction: ``randrw 4k`` of ``randrw 4k writes``."""
+    core, _, rest = row.label.partition(",")
+    return f"{' '.join(core.split()[:2])},{rest}"
 
 
 def _geometric_mean(ratios: Sequence[float]) -> float:
@@ -280,15 +299,16 @@ def row_of(verdict: Compared) -> dict[str, object]:
     wide = verdict.contrast.interval(verdict.simultaneous) if verdict.contrast else None
     unpaired = verdict.unpaired.interval(verdict.level) if verdict.unpaired else None
     return {
-        "job": verdict.label,
+        "workload": verdict.label,
+        "job": verdict.job or None,
         "direction": verdict.direction,
         **verdict.by,
         "metric": verdict.measure.column,
         "more_is_better": verdict.measure.more_is_better,
         "base": verdict.base,
         "candidate": verdict.candidate,
-        **_side(verdict.base_group, "base"),
-        **_side(verdict.candidate_group, "candidate"),
+        **_side(verdict.base_group, verdict.base_asked, "base"),
+        **_side(verdict.candidate_group, verdict.candidate_asked, "candidate"),
         "unit_compared": verdict.contrast.unit if verdict.contrast else None,
         "design": verdict.design,
         "ratio": None if math.isnan(verdict.ratio) else verdict.ratio,
@@ -310,11 +330,12 @@ def row_of(verdict: Compared) -> dict[str, object]:
     }
 
 
-def _side(group: Group, name: str) -> dict[str, object]:
+def _side(group: Group, asked: str, name: str) -> dict[str, object]:
     return {
         f"{name}_value": group.median,
         f"{name}_repeats": group.repeats,
         f"{name}_volumes": group.volumes,
+        f"{name}_asked": asked or None,
     }
 
 

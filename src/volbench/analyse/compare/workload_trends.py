@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import pairwise
@@ -11,7 +11,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 
-from volbench.analyse.compare.comparability import check_comparable, value_text, without_invalid
+from volbench.analyse.compare.comparability import check_comparable, without_invalid
 from volbench.analyse.compare.comparison import (
     check_share,
     find_measures,
@@ -19,13 +19,15 @@ from volbench.analyse.compare.comparison import (
     values_of_measure,
 )
 from volbench.analyse.compare.level_changes import find_level_changes
+from volbench.analyse.frames.design import WORKLOAD
+from volbench.analyse.frames.factor_words import value_text
 from volbench.analyse.frames.job_frames import left_out, measured
-from volbench.analyse.frames.matched_workloads import workload_labels
+from volbench.analyse.frames.matched_cells import cells_of_frame
 from volbench.analyse.frames.resample import Floats, median
 from volbench.analyse.frames.run_facts import option_columns
 from volbench.analyse.significance import student_quantile
 from volbench.errors import ComparisonError, quoted
-from volbench.model.campaign.known_change import KnownChange, workload_key
+from volbench.model.campaign.known_change import KnownChange, trend_key
 from volbench.model.frames.column_names import Measure, find_column
 from volbench.model.frames.columns import LABEL_PREFIX
 from volbench.model.frames.metadata import find_fact
@@ -113,8 +115,8 @@ class LevelChange:
 class Trend:
     """One metric of one workload over campaigns."""
 
-    label: str  # of the workload
-    direction: str  # read, write, trim or sync
+    label: str  # the workload in words
+    job: str  # its name in all campaigns; empty where it has several
     by: Mapping[str, str]  # further columns that distinguish workloads
     measure: Measure  # the metric
     campaigns: tuple[str, ...]  # their names, in order
@@ -131,9 +133,9 @@ class Trend:
     disturbed: tuple[str, ...] = ()  # further campaigns, left out since the host disturbed them
 
     @property
-    def workload(self) -> tuple[str, ...]:
+    def key(self) -> tuple[str, ...]:
         """What identifies workload and metric."""
-        return workload_key(self.label, self.direction, self.measure.column, self.by)
+        return trend_key(self.label, self.measure.column, self.by)
 
     @property
     def base(self) -> float:
@@ -196,8 +198,7 @@ class Trend:
             return None
         place = self.changes[-1].place if is_level else len(self.results) - 1
         return KnownChange(
-            job=self.label,
-            direction=self.direction,
+            workload=self.label,
             by=dict(self.by),
             metric=self.measure.column,
             is_level=is_level,
@@ -225,8 +226,8 @@ def record_of(trend: Trend) -> dict[str, object]:
     """Return a trend as plain values for other programs: base SI units, None for unknown."""
     limits = trend.limits
     return {
-        "job": trend.label,
-        "direction": trend.direction,
+        "workload": trend.label,
+        "job": trend.job or None,
         **trend.by,
         "metric": trend.measure.column,
         "state": trend.state.value,
@@ -295,17 +296,25 @@ def find_trends(
     by = [find_column(name, list(rows.columns)) for name in question.by]
     measures = [known_latency(m, rows) for m in find_measures(question.metrics, rows)]
     starts, dated = _starts(rows)
+    cells = cells_of_frame(
+        rows,
+        rows["campaign"].astype(str).tolist(),
+        compared=by,
+        apart=[*rows[by].astype(str).itertuples(index=False, name=None)],
+        always=WORKLOAD,
+    )
     rows = rows.assign(
         _place=rows["campaign"].map({name: place for place, name in enumerate(starts)}),
-        _label=workload_labels(rows, "campaign", apart=by),
+        _cell=cells.numbers,
+        _label=cells.labels,
         _noisy=False if question.keep_invalid else _is_disturbed(rows, findings),
     )
     remarks += _check_options(rows, question, by)
     trends = [
         _add_reference(trend, question.reference, known)
-        for key, group in rows.groupby(["_label", "direction", *by], sort=False, dropna=False)
+        for _, group in rows.groupby("_cell", sort=False)
         for measure in measures
-        if (trend := _trend(group, key, by, measure, starts, question)) is not None
+        if (trend := _trend(group, by, measure, starts, question)) is not None
     ]
     if not trends:
         raise _no_trend(remarks)
@@ -344,9 +353,9 @@ def _check_options(
 ) -> tuple[str, ...]:
     """Return the options that are allowed to differ and do, in a sentence each."""
     options = [name for name in option_columns(rows) if not name.startswith("_")]
-    keys = ["_label", "direction", *by]
-    cells = rows[keys].astype(str).agg(" ".join, axis="columns")
-    sides = rows.sort_values("_place").assign(side=rows["campaign"], cell=cells, label=cells)
+    options += [name for name in ("ioengine", "size_bytes") if name in rows]
+    columns = {"side": rows["campaign"], "cell": rows["_cell"], "label": rows["_label"]}
+    sides = rows.assign(**columns).sort_values("_place", kind="stable")
     return check_comparable(
         sides.drop_duplicates(["cell", *options]),  # the first campaign of each change
         facts=[name for name in options if name not in by],
@@ -367,14 +376,13 @@ def _starts(rows: pd.DataFrame) -> tuple[dict[str, str], bool]:
 
 def _trend(
     group: pd.DataFrame,
-    key: Hashable,
     by: Sequence[str],
     measure: Measure,
     starts: Mapping[str, str],
     question: TrendQuestion,
 ) -> Trend | None:
     """Return the trend of one workload and metric; None where it is not reported."""
-    label, direction, *values = key if isinstance(key, tuple) else (key,)
+    first, jobs = group.iloc[0], group["job"].unique()
     known = values_of_measure(group, measure).dropna().astype(float)
     medians = known.groupby(group["_place"]).median()
     if not len(medians):
@@ -387,12 +395,9 @@ def _trend(
     started_utc = tuple(starts[name] for name in campaigns)
     changes = _level_changes(numbers, measure, question.tolerance)
     return Trend(
-        label=str(label),
-        direction=str(direction),
-        by={
-            name.removeprefix(LABEL_PREFIX): value_text(name, value)
-            for name, value in zip(by, values, strict=True)
-        },
+        label=str(first["_label"]),
+        job=str(jobs[0]) if len(jobs) == 1 else "",
+        by={name.removeprefix(LABEL_PREFIX): value_text(name, first[name]) for name in by},
         measure=measure,
         campaigns=campaigns,
         started_utc=started_utc,
@@ -425,7 +430,7 @@ def _disturbed_places(shares: pd.Series[float]) -> list[int]:
 
 def _add_reference(trend: Trend, wanted: int | None, known: Sequence[KnownChange]) -> Trend:
     """Return a trend whose reference period begins where a level was last acknowledged."""
-    own = [change for change in known if change.workload == trend.workload]
+    own = [change for change in known if change.trend == trend.key]
     starts = [_first_place(trend, change) for change in own if change.is_level]
     start = max(starts, default=0)
     changed = [change.place for change in trend.changes if change.place > start]
@@ -556,7 +561,7 @@ def _disturbed_remarks(trends: Sequence[Trend], campaigns: Sequence[str]) -> lis
 def _missing_remarks(trends: Sequence[Trend], campaigns: Sequence[str]) -> list[str]:
     """Return the workloads that the last campaign lacks, in one sentence."""
     gone = dict.fromkeys(
-        f"{trend.label} {trend.direction}"
+        trend.label
         for trend in trends
         if campaigns[-1] not in {trend.campaigns[-1], *trend.disturbed}
     )

@@ -184,17 +184,24 @@ class Design:
         return [cell for cell in grid if tuple(map(_hashable, cell.values())) not in there]
 
 
-def design_of(rows: Sequence[Row], *, first: Sequence[str] = ()) -> Design:
+def design_of(rows: Sequence[Row], *, first: Sequence[str] = (), has_places: bool = True) -> Design:
     """Return the design of some results.
 
     Args:
         rows: of the summary, finished and measured, with the options of fio where they are known;
             None for what is unknown. Columns of results are passed over.
-        first: columns that come before all others, such as what a user compares.
+        first: columns that come before all others, such as what a user compares. Names that tell
+            equal results apart for one of their values are a factor for all of them.
+        has_places: whether places and occasions are factors; without them the factors are what was
+            done, and what was done on several volumes is equal.
     """
-    columns = _columns(rows, first)
+    columns = [
+        column
+        for column in _candidates(rows, first)
+        if has_places or column in first or not _is_place(column)
+    ]
     values: dict[str, Sequence[object]] = {
-        column: [_value(row, column) for row in rows] for column in columns
+        column: [_known_value(row, column) for row in rows] for column in columns
     }
     codes = {column: _codes(of_rows) for column, of_rows in values.items()}
     constants = {
@@ -206,7 +213,7 @@ def design_of(rows: Sequence[Row], *, first: Sequence[str] = ()) -> Design:
     for column in columns:
         if column in constants:
             continue
-        joined = _joined(keys, codes[column])
+        joined = _joined_codes(keys, codes[column])
         if column not in first and len(set(joined)) == len(set(keys)):
             # What volumes were asked to do is told beside each, even if each did another thing.
             owners = [name for name in chosen if column not in WORKLOAD or name in WORKLOAD]
@@ -216,11 +223,11 @@ def design_of(rows: Sequence[Row], *, first: Sequence[str] = ()) -> Design:
                 continue
         chosen.append(column)
         keys = joined
-    names = _separating_names(rows, keys)
+    names = _separating_names(rows, chosen, codes, first)
     if any(names):
         chosen.append(NAME)
         values[NAME] = names
-        keys = _joined(keys, _codes(names))
+        keys = _joined_codes(keys, _codes(names))
     factors = tuple(Factor(column, _ordered(column, values[column], rows)) for column in chosen)
     cells: dict[int, list[int]] = {}
     for place, key in enumerate(keys):
@@ -244,7 +251,7 @@ def asked_rate(row: Row) -> str:
     return ", ".join(f"{name}={value}" for name, value in given if value not in {None, NOT_SET, ""})
 
 
-def _columns(rows: Sequence[Row], first: Sequence[str]) -> list[str]:
+def _candidates(rows: Sequence[Row], first: Sequence[str]) -> list[str]:
     """Return the columns that may be factors, in the order in which they are tried."""
     present = dict.fromkeys(column for row in rows for column in row)
     labels = [column for column in present if column.startswith(LABEL_PREFIX)]
@@ -255,7 +262,7 @@ def _columns(rows: Sequence[Row], first: Sequence[str]) -> list[str]:
     return [column for column in dict.fromkeys(ordered) if column in present]
 
 
-def _value(row: Row, column: str) -> object:
+def _known_value(row: Row, column: str) -> object:
     value = row.get(column)
     if value is None or value == "" or (isinstance(value, float) and math.isnan(value)):
         return None
@@ -276,7 +283,7 @@ def _codes(values: Iterable[object]) -> list[int]:
     return [numbers.setdefault(_hashable(value), len(numbers)) for value in values]
 
 
-def _joined(keys: Sequence[int], codes: Sequence[int]) -> list[int]:
+def _joined_codes(keys: Sequence[int], codes: Sequence[int]) -> list[int]:
     return _codes(zip(keys, codes, strict=True))
 
 
@@ -307,17 +314,43 @@ def _order(value: object) -> tuple[int, float, list[tuple[float, str]]]:
     return (2, 0.0, [*natural_order(str(value))])
 
 
-def _separating_names(rows: Sequence[Row], keys: Sequence[int]) -> list[str | None]:
-    """Return what names say of rows that are equal in everything else; None where it is nothing."""
-    members: dict[int, list[int]] = {}
-    for place, key in enumerate(keys):
-        members.setdefault(key, []).append(place)
+def _is_place(column: str) -> bool:
+    """Return whether a column says where or when something was done, and not what."""
+    known = {"arm", *_PLACES, *_OCCASIONS, *_PLACE_FACTS}
+    return column in known or column.startswith(LABEL_PREFIX)
+
+
+def _separating_names(
+    rows: Sequence[Row],
+    chosen: Sequence[str],
+    codes: Mapping[str, Sequence[int]],
+    first: Sequence[str],
+) -> list[str | None]:
+    """Return what names say of rows that are equal in everything else; None where it is nothing.
+
+    Rows that differ in the first columns alone are all named if names tell some of them apart that
+    are equal in these, too.
+    """
+    compared, others = [0] * len(rows), [0] * len(rows)
+    for column in chosen:
+        if column in first:
+            compared = _joined_codes(compared, codes[column])
+        else:
+            others = _joined_codes(others, codes[column])
+    members: dict[int, dict[int, list[int]]] = {}
+    for place, (other, side) in enumerate(zip(others, compared, strict=True)):
+        members.setdefault(other, {}).setdefault(side, []).append(place)
     names: list[str | None] = [None] * len(rows)
-    for places in members.values():
-        texts = _names_of_equals([rows[place] for place in places]) if len(places) > 1 else []
-        if len(set(texts)) > 1:
-            for place, text in zip(places, texts, strict=True):
-                names[place] = text or "unnamed"
+    for sides in members.values():
+        texts = {
+            side: _names_of_equals([rows[place] for place in places])
+            for side, places in sides.items()
+            if max(map(len, sides.values())) > 1
+        }
+        if any(len(set(of_side)) > 1 for of_side in texts.values()):
+            for side, places in sides.items():
+                for place, text in zip(places, texts[side], strict=True):
+                    names[place] = text or "unnamed"
     return _without_common_words(names)
 
 
@@ -344,12 +377,12 @@ def _names_of_equals(rows: Sequence[Row]) -> list[str]:
     for words, number in told:
         numbers.setdefault(words, set()).update(number)
     return [
-        words if _counts(numbers[words]) else " ".join([words, *map(str, number)]).strip()
+        words if _count_rows(numbers[words]) else " ".join([words, *map(str, number)]).strip()
         for words, number in told
     ]
 
 
-def _counts(numbers: Collection[int]) -> bool:
+def _count_rows(numbers: Collection[int]) -> bool:
     return sorted(numbers) in ([*range(len(numbers))], [*range(1, len(numbers) + 1)])
 
 
@@ -393,14 +426,14 @@ def _restated_texts(row: Row) -> set[str]:
     """Return the ways in which a name may write the values of a row, in small letters."""
     texts: set[str] = set()
     for column, keys in _KEYS.items():
-        value = _value(row, column)
+        value = _known_value(row, column)
         if value is None:
             continue
         written = _written(column, value)
         texts |= written | {f"{key}{text}" for key in keys for text in written}
         texts |= {key for key in keys if len(key) > 1}
     for column in ("volume", "host", *(name for name in row if name.startswith(LABEL_PREFIX))):
-        text = str(_value(row, column) or "").lower()
+        text = str(_known_value(row, column) or "").lower()
         texts |= {text, *_SEPARATOR.split(text)}
     texts |= {"direct", "sync", "async", "job", "jobs"}
     return texts - {""}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -336,11 +336,14 @@ def price_lists_table(lists: Mapping[str, Prices]) -> Table[dict[str, object]]:
 
 
 def market_table(market: Market) -> Table[Offer]:
-    """Return a row for each configuration and job: cost and performance."""
-    several = len({offer.job for offer in market.offers}) > 1
+    """Return a row for each configuration and workload: cost and performance."""
     return Table(
         "price",
-        [column for column in OFFER_COLUMNS if several or column.name != "job"],
+        [
+            replace(column, header=market.rate_words) if column.name == "iops" else column
+            for column in OFFER_COLUMNS
+            if column.name != "workload" or _are_worded(market.offers)
+        ],
         market.offers,
         record=market.record,
         notes=_market_notes(market),
@@ -350,6 +353,11 @@ def market_table(market: Market) -> Table[Offer]:
             "notes": list(market.notes),
         },
     )
+
+
+def _are_worded(offers: Sequence[Offer]) -> bool:
+    """Return whether the workloads differ, or have an asked rate."""
+    return len({offer.workload for offer in offers}) > 1 or any(offer.asked for offer in offers)
 
 
 def _front_mark(offer: Offer) -> str:
@@ -371,14 +379,17 @@ def _market_notes(market: Market) -> list[str]:
     ]
     if any(offer.is_on_front for offer in market.offers):
         lines.append(
-            "* on the Pareto frontier: no configuration has more steady IOPS at the same cost"
+            f"* on the Pareto frontier: no configuration has more {market.rate_words} at the same"
+            " cost"
         )
     lines += [
-        f"(*) {offer.name} in {offer.job}: not significantly faster than"
+        f"(*) {offer.name} in {offer.workload}: not significantly faster than"
         f" {', '.join(offer.no_faster_than)}, but more expensive"
         for offer in market.offers
         if offer.no_faster_than
     ]
+    if any(offer.asked for offer in market.offers):
+        lines.append("as asked: fio kept the rate that it was told to, so it has no rank")
     if any(math.isnan(offer.iops.low) for offer in market.offers):
         lines.append(
             "no interval: fewer than 3 runs, too few to rank a cost above another; measure more"
@@ -409,13 +420,17 @@ def _amount_column(
     return Column(name, show, header=header, priority=priority, is_right=True)
 
 
+def _workload_text(offer: Offer) -> str:
+    return offer.workload + (f", as asked ({offer.asked})" if offer.asked else "")
+
+
 OFFER_COLUMNS: tuple[Column[Offer], ...] = (
     _amount_column("rank", "", 1, lambda o: MISSING if o.rank is None else str(o.rank)),
     Column("name", lambda o: o.name + _front_mark(o), header="configuration", priority=IDENTITY),
-    Column("job", lambda o: o.job, priority=IDENTITY),
+    Column("workload", _workload_text, priority=IDENTITY),
     Column("family", lambda o: o.family, priority=6, is_optional=True),
     _amount_column("monthly", "month", 2, lambda o: _range_text(o.monthly)),
-    _amount_column("iops", "steady IOPS", 2, lambda o: interval_text(o.iops, format_count)),
+    _amount_column("iops", "", 2, lambda o: interval_text(o.iops, format_count)),
     _amount_column(
         "cost_per_1000_iops",
         "per 1,000 IOPS",

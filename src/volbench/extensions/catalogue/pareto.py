@@ -1,4 +1,4 @@
-"""Cost of a month against steady IOPS of each configuration, with the Pareto frontier."""
+"""Cost of a month against IOPS of each configuration, with the Pareto frontier."""
 
 from __future__ import annotations
 
@@ -16,7 +16,6 @@ from volbench.present.plots import marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
 from volbench.present.plots.labels import palette
 
-_TITLE = "Cost and steady IOPS"
 _PANEL_IN = 2.7
 _ROOM = 1.12  # The axes end this far beyond the last point, for its name
 _DOT, _LETTER, _LINE = 0.03, 0.02, 0.05  # Half a point, a letter and a line, as shares of a panel
@@ -25,7 +24,7 @@ _Box = tuple[float, float, float, float]
 
 
 def pareto_plot(market: Market, *, title: str = "") -> Plot:
-    """Return the cost of a month against the steady IOPS of each configuration, a panel per job."""
+    """Return the cost of a month against the IOPS of each configuration, a panel a workload."""
     known = [
         offer
         for offer in market.offers
@@ -33,12 +32,14 @@ def pareto_plot(market: Market, *, title: str = "") -> Plot:
     ]
     if not known:
         raise InputError(
-            "no configuration has both a price and steady IOPS",
+            f"no configuration has both a price and {market.rate_words}",
             hint="add the flavors or volume types of these runs to the price list",
         )
     families = list(dict.fromkeys(offer.family for offer in known))
-    jobs = [(job, list(of_job)) for job, of_job in groupby(known, key=lambda offer: offer.job)]
-    panels = [_cost_panel(job, offers, market.currency) for job, offers in jobs]
+    panels = [
+        _cost_panel(workload, [*offers], market)
+        for workload, offers in groupby(known, key=lambda offer: offer.workload)
+    ]
     return replace(
         grid(panels, height_in=_PANEL_IN, abreast=2),
         series=(
@@ -48,26 +49,45 @@ def pareto_plot(market: Market, *, title: str = "") -> Plot:
         legend="",
         caption=_caption(market, left_out=len(market.offers) - len(known)),
         name="pareto",
-        title=title or _TITLE,
+        title=title or f"Cost of a month and {market.rate_words}",
     )
 
 
 def _caption(market: Market, *, left_out: int) -> tuple[str, ...]:
+    offers = market.offers
     parts = [
         "Line: Pareto frontier; no other configuration has as many IOPS at that cost or below",
-        "Bars: 95 % intervals of the measurement",
+        _repeats_words(offers),
     ]
-    if any(offer.no_faster_than for offer in market.offers):
+    if unsteady := sum(offer.unsteady for offer in offers):
+        runs = sum(offer.runs for offer in offers)
+        parts.append(f"Means of whole runs; {unsteady} of {runs} were not steady")
+    if any(offer.no_faster_than for offer in offers):
         parts.append("Pale: not significantly faster than a cheaper configuration")
+    if asked := [offer for offer in offers if offer.asked]:
+        rates = ", ".join(dict.fromkeys(offer.asked for offer in asked))
+        parts.append(f"Not on the line: {len(asked)} as asked ({rates})")
     if left_out:
         parts.append(f"Not shown, because cost or rate is unknown: {left_out}")
     return (*parts, *(note[:1].upper() + note[1:].rstrip(".") for note in market.notes))
 
 
-def _cost_panel(job: str, offers: Sequence[Offer], currency: str) -> Panel:
+def _repeats_words(offers: Sequence[Offer]) -> str:
+    """Return what the whiskers mean, and of how many runs they are."""
+    counts = sorted({offer.runs for offer in offers})
+    runs = f"{counts[0]} to {counts[-1]}" if len(counts) > 1 else str(counts[0])
+    known = [offer for offer in offers if not math.isnan(offer.iops.low)]
+    if not known:
+        return "One run each" if counts == [1] else f"Medians of {runs} runs, too few for intervals"
+    of_some = "" if len(known) == len(offers) else ", where there are enough"
+    return f"Whiskers: 95 % intervals of {runs} runs{of_some}"
+
+
+def _cost_panel(workload: str, offers: Sequence[Offer], market: Market) -> Panel:
     data = pd.DataFrame(
         {
-            "job": [offer.job for offer in offers],
+            "workload": [offer.workload for offer in offers],
+            "asked": [offer.asked for offer in offers],
             "name": [offer.name for offer in offers],
             "family": [offer.family for offer in offers],
             "monthly": [offer.monthly[0] for offer in offers],
@@ -81,10 +101,10 @@ def _cost_panel(job: str, offers: Sequence[Offer], currency: str) -> Panel:
     most_x = float(data["monthly"].max()) or 1.0
     most_y = float(data[["iops", "iops_high"]].max().max()) or 1.0
     return Panel(
-        x=Axis(f"{currency} a month", limits=(0, most_x * _ROOM)),
-        y=Axis("steady IOPS", "count", limits=(0, most_y * _ROOM)),
+        x=Axis(f"{market.currency} a month", limits=(0, most_x * _ROOM)),
+        y=Axis(market.rate_words, "count", limits=(0, most_y * _ROOM)),
         marks=(*_points(data), *_placed_names(data, most=(most_x, most_y))),
-        title=printable(job),
+        title=printable(workload),
     )
 
 

@@ -21,7 +21,9 @@ from volbench.analyse.compare.repeat_statistics import (
     location_interval,
     shortage,
 )
-from volbench.analyse.frames.matched_workloads import workload_labels
+from volbench.analyse.frames.design import WORKLOAD, asked_rate
+from volbench.analyse.frames.job_frames import plain_rows
+from volbench.analyse.frames.matched_cells import cells_of_frame
 from volbench.errors import InputError
 from volbench.model.frames.column_names import find_column
 from volbench.model.frames.columns import LABEL_PREFIX
@@ -31,22 +33,23 @@ _MAX_NAMED = 5
 
 @dataclass(frozen=True)
 class Offer:
-    """A configuration with its price, in one job."""
+    """A configuration with its price, in one workload."""
 
     name: str  # flavor and volume type, or the values of the chosen columns
     values: Mapping[str, str]  # values by column
-    job: str  # the job
+    workload: str  # what was done, in words
+    asked: str  # what fio was told to keep, such as ``rate_iops=3000``; then it has no rank
     family: str  # of the flavor or type; several are joined by commas
     monthly: tuple[float, float]  # min and max cost of a month; NaN without a price
     runs: int  # number of runs
     volumes: int  # number of volumes
     unsteady: int  # number of runs not shown to be steady
-    iops: Interval  # steady, with its interval
-    bw_bytes_per_s: Interval  # steady, with its interval
+    iops: Interval  # of the steady stretch, or the mean of an unsteady run
+    bw_bytes_per_s: Interval  # same
     cost_per_1000_iops: Interval  # of a month
     cost_per_100_mb_per_s: Interval  # of a month
     cost_per_gib: Interval  # of a month
-    # 1 and those that are shown to be cheaper for an I/O; None without a cost
+    # 1 and those that are shown to be cheaper for an I/O; None without a cost, or at an asked rate
     rank: int | None = None
     # names of configurations whose cost is not significantly different
     indistinct: tuple[str, ...] = ()
@@ -59,9 +62,14 @@ class Offer:
 class Market:
     """Offers side by side."""
 
-    offers: tuple[Offer, ...]  # by job, the cheapest for an I/O first
+    offers: tuple[Offer, ...]  # by workload, the cheapest for an I/O first
     currency: str  # of every cost
     notes: tuple[str, ...] = field(default=())  # omissions and assumptions, one sentence each
+
+    @property
+    def rate_words(self) -> str:
+        """What the rates are: ``steady IOPS``, or ``IOPS`` where some runs were not steady."""
+        return "IOPS" if any(offer.unsteady for offer in self.offers) else "steady IOPS"
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -91,7 +99,7 @@ def market(
     rows: pd.DataFrame,
     *,
     currency: str,
-    summary: pd.DataFrame | None = None,
+    summary: pd.DataFrame,
     by: Sequence[str] = (),
     keep_unsteady: bool = False,
     notes: Sequence[str] = (),
@@ -99,53 +107,65 @@ def market(
     """Return the offers that runs were measured on, ranked within each workload.
 
     Args:
-        summary: of the runs, by which jobs are matched over offers; None to match them by name.
+        summary: of the runs, with the options of fio.
         by: columns or labels that make an offer; empty for flavor and volume type.
     """
     if rows.empty:
         raise InputError("no measured run finished", hint="run the campaign first")
     known = [name for name in ("flavor", "volume_type") if rows[name].notna().any()] or ["host"]
-    columns = [find_column(name, list(rows.columns)) for name in by] or known
-    if summary is not None:
-        rows = _by_workload(rows, summary, columns)
+    of_runs = summary[summary["direction"].ne("sync")].drop_duplicates("run").set_index("run")
+    columns = [find_column(name, [*rows.columns, *of_runs.columns]) for name in by] or known
+    added = [name for name in columns if name not in rows]
+    rows = _by_workload(rows.join(of_runs[added], on="run"), summary, columns)
     kept = rows if keep_unsteady else rows[rows["steady"]]
     if kept.empty:
         raise InputError(
             f"none of {len(rows)} runs was steady",
             hint="run them longer, or use until: steady; --unsteady uses their means anyway",
         )
-    cells: dict[str, list[_Cell]] = {}
-    for _, of_offer in kept.groupby(["job", *columns], sort=False, dropna=False):
-        cells.setdefault(str(of_offer["job"].iloc[0]), []).append(_Cell(of_offer, columns))
+    cells: dict[int, list[_Cell]] = {}
+    for _, of_offer in kept.groupby(["cell", *columns], sort=False, dropna=False):
+        cells.setdefault(int(of_offer["cell"].iloc[0]), []).append(_Cell(of_offer, columns))
     remarks = list(notes)
     if len(kept) < len(rows):
         remarks.append(_unsteady_note(rows, kept, columns))
-    offers = tuple(offer for of_job in cells.values() for offer in _ranked_offers(of_job))
+    offers = tuple(offer for of_cell in cells.values() for offer in _ranked_offers(of_cell))
     return Market(offers, currency, tuple(remarks))
 
 
 def _by_workload(rows: pd.DataFrame, summary: pd.DataFrame, columns: Sequence[str]) -> pd.DataFrame:
-    """Return runs whose job is their workload, matched over offers as `compare` matches sides.
+    """Return runs with their ``cell``, their ``workload`` in words and what was ``asked``.
 
-    A run of several sections keeps the name of its job.
+    A run of several sections has the names of all their workloads.
     """
     sides = {str(row["run"]): _offer_name(row, columns) for _, row in rows.iterrows()}
     kept = summary[summary["run"].isin(list(sides)) & summary["direction"].ne("sync")]
-    kept = kept.assign(_side=kept["run"].map(sides))
-    kept["_label"] = workload_labels(kept, "_side", by_name=True)
-    labels = kept.groupby("run")["_label"]
-    single = labels.first().where(labels.nunique().eq(1))
-    return rows.assign(job=rows["run"].map(single).fillna(rows["job"]))
+    sections = kept.drop_duplicates(["run", "group"]).drop(columns="direction")
+    matched = cells_of_frame(
+        sections,
+        sections["run"].map(sides).tolist(),
+        compared=columns,
+        always=[name for name in WORKLOAD if name not in columns],
+    )
+    asked = [asked_rate(row) for row in plain_rows(sections)]
+    named = sections[["run"]].assign(_number=matched.numbers, _words=matched.labels, _asked=asked)
+    runs = named.groupby("run").agg(
+        cell=("_number", tuple),
+        workload=("_words", lambda words: " + ".join(dict.fromkeys(words))),
+        asked=("_asked", lambda texts: ", ".join(filter(None, dict.fromkeys(texts)))),
+    )
+    runs["cell"] = runs["cell"].factorize()[0]
+    return rows.join(runs, on="run")
 
 
 def _unsteady_note(rows: pd.DataFrame, kept: pd.DataFrame, columns: Sequence[str]) -> str:
     """Return which runs are not counted because they are not steady, and what they would add."""
     left = f"{len(rows) - len(kept)} of {len(rows)} runs were not shown to be steady and are not"
-    counted = {(row["job"], _offer_name(row, columns)) for _, row in kept.iterrows()}
+    counted = {(row["workload"], _offer_name(row, columns)) for _, row in kept.iterrows()}
     new = [
-        f"{name} in {row['job']}"
+        f"{name} in {row['workload']}"
         for _, row in rows.iterrows()
-        if (row["job"], name := _offer_name(row, columns)) not in counted
+        if (row["workload"], name := _offer_name(row, columns)) not in counted
     ]
     names = list(dict.fromkeys(new))
     more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
@@ -160,7 +180,7 @@ def _offer_name(row: pd.Series, columns: Sequence[str]) -> str:
 
 
 class _Cell:
-    """The runs of one offer in one job."""
+    """The runs of one offer in one workload."""
 
     def __init__(self, rows: pd.DataFrame, columns: Sequence[str]) -> None:
         self.rows = rows
@@ -185,7 +205,8 @@ class _Cell:
         return Offer(
             name=_offer_name(first, self._columns),
             values=values,
-            job=str(first["job"]),
+            workload=str(first["workload"]),
+            asked=str(first["asked"]),
             family=", ".join(dict.fromkeys(map(str, rows["family"].dropna()))),
             monthly=(
                 float(monthly.min(skipna=False)),
@@ -209,12 +230,20 @@ class _Cell:
 
 
 def _ranked_offers(cells: Sequence[_Cell]) -> list[Offer]:
-    """Return the offers of one job, ranked: equal ranks are not significantly different."""
+    """Return the offers of one workload, ranked: equal ranks are not significantly different.
+
+    An offer at an asked rate has no rank and is on no front: it was not tried how fast it is.
+    """
     offers = [cell.offer() for cell in cells]
-    groups = [cell.group("cost_per_1000_iops") for cell in cells]
+    free = [not offer.asked for offer in offers]
+    groups = [
+        cell.group("cost_per_1000_iops") if is_free else None
+        for cell, is_free in zip(cells, free, strict=True)
+    ]
     cheaper, indistinct = _cost_orders(groups)
     front = on_frontier(
-        [offer.monthly[0] for offer in offers], [offer.iops.estimate for offer in offers]
+        [offer.monthly[0] for offer in offers],
+        [math.nan if offer.asked else offer.iops.estimate for offer in offers],
     )
     unsure = _cheaper_and_not_slower(
         [offer.monthly[0] for offer in offers], [cell.group("iops") for cell in cells], front
@@ -230,7 +259,9 @@ def _ranked_offers(cells: Sequence[_Cell]) -> list[Offer]:
         for index, offer in enumerate(offers)
     ]
     costs = [offer.cost_per_1000_iops.estimate for offer in ranked]
-    order = sorted(range(len(ranked)), key=lambda at: (math.isnan(costs[at]), costs[at]))
+    order = sorted(
+        range(len(ranked)), key=lambda at: (not free[at], math.isnan(costs[at]), costs[at])
+    )
     return [ranked[index] for index in order]
 
 

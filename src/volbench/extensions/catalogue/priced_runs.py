@@ -27,7 +27,7 @@ from volbench.model.frames.column_names import listed_names
 from volbench.model.frames.columns import LABEL_PREFIX
 from volbench.model.profile.profile_settings import Limits
 from volbench.model.results.provenance import HostFacts, VolumeFacts
-from volbench.units import parse_size
+from volbench.units import format_capacity, parse_size
 
 PER_IOPS = 1000
 PER_BYTES_PER_S = 100e6
@@ -35,7 +35,6 @@ UNITS = ("cost_per_1000_iops", "cost_per_100_mb_per_s", "cost_per_gib")
 
 PERFORMANCE_COLUMNS = (
     "run",
-    "job",
     "host",
     "volume",
     "steady",
@@ -80,7 +79,6 @@ def _performance(run: str, jobs: pd.DataFrame, verdicts: pd.DataFrame) -> dict[s
     first = jobs.iloc[0]
     return {
         "run": run,
-        "job": first["job"],
         "host": first["host"],
         "volume": first["volume"],
         "steady": steady,
@@ -165,6 +163,8 @@ class _Bill:
 
     def row(self, billing: Billing) -> dict[str, object]:
         size_bytes = billing.size_bytes or self._size_bytes
+        if size_bytes and not billing.size_bytes:
+            self._note(f"volumes of unknown size are counted as {format_capacity(size_bytes)}")
         machine, machine_cost = self._flavor(billing)
         volume, volume_cost = self._volume(billing, size_bytes)
         prices = [price for price in (machine, volume) if price is not None]
@@ -257,6 +257,7 @@ def priced_market(
 ) -> Market:
     """Return the configurations of all campaigns, ranked within each workload."""
     frames = {name: dataset.frame(name) for name in _FRAMES}
+    frames["summary"] = dataset.planned()
     findings = dataset.frame("findings").assign(direction=None)  # a price is of a whole run
     summary, invalid = without_invalid(frames["summary"].assign(side="all runs"), findings)
     if summary.empty and len(frames["summary"]):

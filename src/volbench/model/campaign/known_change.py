@@ -10,16 +10,15 @@ from pydantic import Field
 from volbench.model.frozen_model import Frozen
 
 
-def workload_key(job: str, direction: str, metric: str, by: Mapping[str, str]) -> tuple[str, ...]:
+def trend_key(workload: str, metric: str, by: Mapping[str, str]) -> tuple[str, ...]:
     """Return the identity of workload and metric."""
-    return job, direction, metric, *(f"{name}={value}" for name, value in sorted(by.items()))
+    return workload, metric, *(f"{name}={value}" for name, value in sorted(by.items()))
 
 
 class KnownChange(Frozen):
     """A change of a workload, or a single campaign beyond its limits."""
 
-    job: str  # label of the workload
-    direction: str  # read, write, trim or sync
+    workload: str  # in words, such as ``randread 4k, queue depth 16``
     by: dict[str, str] = Field(default_factory=dict)  # further columns that distinguish workloads
     metric: str  # column of the summary
     is_level: bool  # a new level; False for a single campaign beyond its limits
@@ -28,14 +27,14 @@ class KnownChange(Frozen):
     acknowledged_utc: str = ""  # when it was acknowledged; empty until then
 
     @property
-    def workload(self) -> tuple[str, ...]:
+    def trend(self) -> tuple[str, ...]:
         """Identity of workload and metric."""
-        return workload_key(self.job, self.direction, self.metric, self.by)
+        return trend_key(self.workload, self.metric, self.by)
 
     @property
     def key(self) -> tuple[object, ...]:
         """Identity of the change."""
-        return *self.workload, self.is_level, self.campaign
+        return *self.trend, self.is_level, self.campaign
 
 
 class KnownChanges(Frozen):

@@ -62,8 +62,9 @@ USE: tuple[Column, ...] = (
 
 # One row per cell and metric: `volbench compare --format csv` and `volbench.compare`
 COMPARISON: tuple[Column, ...] = (
-    Column("job", "string", "", "Job, with the settings that distinguish it."),
-    Column("direction", "string", "", "`read`, `write`, `trim` or `sync`."),
+    Column("workload", "string", "", "Workload, such as `randread 4k, queue depth 16`."),
+    Column("job", "string", "", "Name of the job; missing where it has several."),
+    Column("direction", "string", "", "`read`, `write`, `trim` or `sync`; several with slashes."),
     Column("metric", "string", "", "Compared column of the summary."),
     Column("more_is_better", "bool", "", "Whether larger values of the metric are better."),
     Column("base", "string", "", "Name of the baseline."),
@@ -71,9 +72,11 @@ COMPARISON: tuple[Column, ...] = (
     Column("base_value", "float", "", "Median of the base's repeats, in the metric's unit."),
     Column("base_repeats", "int", "", "Repeats of the base."),
     Column("base_volumes", "int", "", "Volumes of these repeats."),
+    Column("base_asked", "string", "", "What fio was told to keep, such as `rate_iops=3000`."),
     Column("candidate_value", "float", "", "Median of the candidate's repeats."),
     Column("candidate_repeats", "int", "", "Repeats of the candidate."),
     Column("candidate_volumes", "int", "", "Volumes of these repeats."),
+    Column("candidate_asked", "string", "", "Same, of the candidate."),
     Column(
         "unit_compared",
         "string",
@@ -92,7 +95,7 @@ COMPARISON: tuple[Column, ...] = (
     Column("simultaneous_confidence", "float", "", "Confidence of that interval, from 0 to 1."),
     Column("p_value", "float", "", "p-value of no difference, two-sided, before Holm-Bonferroni."),
     Column("detectable_percent", "float", "%", "Minimum detectable difference."),
-    Column("verdict", "string", "", "Outcome, such as `faster`, `slower` or `same`."),
+    Column("verdict", "string", "", "Outcome, such as `faster`, `same` or `as asked`."),
     Column("words", "string", "", "The verdict with its numbers."),
     Column("regression", "string", "", "Outcome against the tolerance; missing without one."),
     Column("warnings", "string", "", "Findings on the compared runs, with their counts."),

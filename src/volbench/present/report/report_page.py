@@ -144,13 +144,12 @@ def _page(
         from volbench.present.tables.compare_table import (  # noqa: PLC0415 - brings scipy
             comparison_table,
             notes,
-            patterns_table,
         )
 
-        brief = notes(together.comparison, is_brief=True)
+        brief = notes(together.comparison)
         # The page begins with what the title says
         verdicts = replace(comparison_table(together.comparison), title="", notes=brief)
-        tables = [verdicts, patterns_table(together.comparison)]
+        tables = [verdicts]
     first = sections[0].content
     return render_template(
         "report.html.j2",

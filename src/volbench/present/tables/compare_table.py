@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from volbench.analyse.compare.comparability import Comparability, DifferingFact
-from volbench.analyse.compare.comparison import Comparison, headlines, means_over_workloads
+from volbench.analyse.compare.comparison import Comparison, headlines
 from volbench.analyse.compare.comparison_result import (
     Compared,
     Verdict,
@@ -39,8 +38,6 @@ from volbench.units import (
 )
 
 _MAX_NAMED = 3
-# Means over workloads up to which each has a sentence in the caption of a report's table
-MAX_MEANS = 4
 
 
 def comparison_table(comparison: Comparison, *, is_brief: bool = False) -> Table[Compared]:
@@ -82,76 +79,6 @@ def _weight(row: Compared) -> tuple[bool, float]:
     return not is_significant, -abs(math.log(row.ratio)) if row.ratio > 0 else 0.0
 
 
-@dataclass(frozen=True)
-class PatternRatios:
-    """Ratios of a metric over the workloads of a pattern, candidate to base."""
-
-    candidate: str
-    measure: Measure
-    kind: str  # what the workloads do, such as ``random reads``
-    rows: Sequence[Compared]  # with a ratio, the lowest first
-
-    @property
-    def mean(self) -> float:
-        """Geometric mean of the ratios."""
-        return math.exp(sum(math.log(row.ratio) for row in self.rows) / len(self.rows))
-
-    def count(self, *, is_faster: bool) -> int:
-        """Return the number of workloads that are faster, or slower, than in the base."""
-        is_more = is_faster == self.measure.more_is_better
-        return sum(row.ratio > 1 if is_more else row.ratio < 1 for row in self.rows)
-
-    @property
-    def most_different(self) -> Compared:
-        """The workload whose ratio is farthest from 1."""
-        return max(self.rows, key=lambda row: abs(math.log(row.ratio)))
-
-
-def ratios_by_pattern(comparison: Comparison) -> list[PatternRatios]:
-    """Return the ratios of each candidate, metric and pattern that has several workloads."""
-    groups: dict[tuple[str, Measure, str], list[Compared]] = {}
-    for row in comparison.rows:
-        if row.ratio > 0:
-            groups.setdefault((row.candidate, row.measure, row.kind), []).append(row)
-    return [
-        PatternRatios(*key, sorted(rows, key=lambda row: row.ratio))
-        for key, rows in groups.items()
-        if len(rows) > 1
-    ]
-
-
-def patterns_table(comparison: Comparison) -> Table[PatternRatios]:
-    """Return a row for each candidate, metric and pattern: mean ratio, spread, most different."""
-
-    def ratio(
-        name: str, priority: int, of: Callable[[PatternRatios], float]
-    ) -> Column[PatternRatios]:
-        return Column(
-            name, lambda pattern: change_text(of(pattern)), priority=priority, is_right=True
-        )
-
-    def most_different(pattern: PatternRatios) -> str:
-        return f"{pattern.most_different.label} ({change_text(pattern.most_different.ratio)})"
-
-    return Table(
-        "patterns",
-        [
-            Column("candidate", lambda pattern: pattern.candidate, priority=2),
-            Column("metric", lambda pattern: measure_name(pattern.measure), priority=IDENTITY),
-            Column("pattern", lambda pattern: pattern.kind, priority=IDENTITY),
-            Column("workloads", lambda pattern: str(len(pattern.rows)), priority=2, is_right=True),
-            ratio("mean", 1, lambda pattern: pattern.mean),
-            ratio("lowest", 1, lambda pattern: pattern.rows[0].ratio),
-            ratio("highest", 1, lambda pattern: pattern.rows[-1].ratio),
-            Column("faster", lambda pattern: str(pattern.count(is_faster=True)), is_right=True),
-            Column("slower", lambda pattern: str(pattern.count(is_faster=False)), is_right=True),
-            Column("most_different", most_different, priority=3, is_folded=True),
-        ],
-        ratios_by_pattern(comparison),
-        title="Ratios to the base by pattern: geometric mean and spread over the workloads.",
-    )
-
-
 def facts_table(comparability: Comparability) -> Table[DifferingFact]:
     """Return a row for each fact that differs, with its value on each side and its effect.
 
@@ -179,7 +106,7 @@ def facts_table(comparability: Comparability) -> Table[DifferingFact]:
     )
 
 
-def notes(comparison: Comparison, *, is_brief: bool = False) -> list[str]:
+def notes(comparison: Comparison) -> list[str]:
     """Return the notes that explain the verdicts, one sentence each."""
     tested = [row for row in comparison.rows if row.contrast]
     share = format_percent(comparison.confidence)
@@ -193,8 +120,6 @@ def notes(comparison: Comparison, *, is_brief: bool = False) -> list[str]:
         lines.append(f"Confidence of the intervals: {share}.")
     if shared := _shared_shortage(comparison.rows):
         lines.append(f"No intervals ({shared}): differences may be chance.")
-    means = means_over_workloads(comparison)
-    lines += [mean.sentence for mean in means] if len(means) <= MAX_MEANS or not is_brief else []
     units = {row.contrast.unit for row in tested if row.contrast}
     if units & {"repeats", "blocks"}:
         lines.append("n = 1 volume per side: does not generalise to the volume type.")
@@ -226,8 +151,7 @@ def _columns(rows: Sequence[Compared]) -> list[Column[Compared]]:
     candidates = list(dict.fromkeys(row.candidate for row in rows))
     several, shared = len(candidates) > 1, _shared_shortage(rows)
     columns: list[Column[Compared]] = [
-        Column("job", lambda row: row.label, priority=IDENTITY),
-        Column("direction", lambda row: row.direction, header="dir", priority=1),
+        Column("workload", lambda row: row.label, priority=IDENTITY),
     ]
     columns += [
         Column(name, lambda row, name=name: row.by[name], priority=IDENTITY)  # type: ignore[misc]  # the default binds the loop's value
@@ -263,7 +187,8 @@ def _shared_shortage(rows: Sequence[Compared]) -> str:
 
 def _verdict_words(row: Compared, shared_shortage: str) -> str:
     """Return a verdict in words; a note says what all rows lack."""
-    return ratio_words(row.ratio, row.measure) if shared_shortage else row.words
+    is_short = shared_shortage and not row.is_as_asked
+    return ratio_words(row.ratio, row.measure) if is_short else row.words
 
 
 def _design_columns(rows: Sequence[Compared]) -> list[Column[Compared]]:
@@ -390,8 +315,7 @@ def _trend_notes(trends: Trends) -> list[str]:
 
 def _trend_columns(rows: Sequence[Trend]) -> list[Column[Trend]]:
     columns: list[Column[Trend]] = [
-        Column("job", lambda row: row.label, priority=IDENTITY),
-        Column("direction", lambda row: row.direction, header="dir", priority=IDENTITY),
+        Column("workload", lambda row: row.label, priority=IDENTITY),
     ]
     columns += [
         Column(name, lambda row, name=name: row.by[name], priority=IDENTITY)  # type: ignore[misc]  # the default binds the loop's value

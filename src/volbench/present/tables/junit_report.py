@@ -56,7 +56,7 @@ def junit_of_trends(trends: Trends) -> bytes:
         "volbench trend",
         [
             _Case(
-                place=".".join([trend.label, trend.direction, *trend.by.values()]),
+                place=".".join([trend.label, *trend.by.values()]),
                 name=measure_name(trend.measure),
                 message=trend_words(trend),
                 element="failure"

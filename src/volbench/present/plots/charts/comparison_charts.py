@@ -110,7 +110,6 @@ def _data(rows: Sequence[Compared], names: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "label": [row.label for row in rows],
-            "direction": [row.direction for row in rows],
             "candidate": [row.candidate for row in rows],
             "ratio": [row.ratio for row in rows],
             "ratio_low": [interval.low if interval else math.nan for interval in intervals],
@@ -198,7 +197,7 @@ def _ticks(low: float, high: float) -> list[float]:
 
 
 def _name(row: Compared, rows: Sequence[Compared]) -> str:
-    parts = [row.label, row.direction, *row.by.values()]
+    parts = [row.label, *row.by.values()]
     if len({other.candidate for other in rows}) > 1:
         parts.append(f"({row.candidate})")
     return " ".join(parts)
@@ -274,9 +273,9 @@ def _worst_first(trends: Sequence[Trend]) -> list[Trend]:
     order = list(State)
     worst: dict[tuple[str, ...], int] = {}
     for trend in trends:
-        key = (trend.label, trend.direction, *trend.by.values())
+        key = (trend.label, *trend.by.values())
         worst[key] = min(worst.get(key, len(order)), order.index(trend.state))
-    return sorted(trends, key=lambda t: worst[t.label, t.direction, *t.by.values()])
+    return sorted(trends, key=lambda t: worst[t.label, *t.by.values()])
 
 
 def _places_of(starts: Sequence[tuple[str, str]]) -> dict[str, float]:
@@ -318,7 +317,6 @@ def _trend_numbers(trend: Trend, places: dict[str, float]) -> pd.DataFrame:
     return pd.DataFrame(
         {
             "label": trend.label,
-            "direction": trend.direction,
             **trend.by,
             "metric": trend.measure.column,
             "campaign": trend.campaigns,
@@ -344,8 +342,7 @@ def _trend_panel(trend: Trend, places: dict[str, float]) -> Panel:
     first, last = trend.start, trend.start + trend.reference - 1
     reference = marks.Span(float(x.iloc[first]), float(x.iloc[last]), series="shade")
     size = 5.0 if len(data) <= _FEW else 2.5
-    where = ", ".join(filter(None, [trend.direction, *trend.by.values()]))
-    name = f"{trend.label} {where}, {measure_name(trend.measure)}"
+    name = ", ".join([trend.label, *trend.by.values(), measure_name(trend.measure)])
     return Panel(
         x=Axis(),
         y=Axis(format=_format_of(trend), limits=(max(0.0, low - margin), high + margin)),
@@ -374,7 +371,7 @@ def _format_of(trend: Trend) -> str:
 def describe_trends(trends: Trends) -> str:
     """Return how many workloads have which state, and the first of the worse ones."""
     bad = [trend for trend in trends.rows if trend.state.is_bad]
-    worst = f" {bad[0].label} {bad[0].direction}: {trend_words(bad[0])}." if bad else ""
+    worst = f" {bad[0].label}: {trend_words(bad[0])}." if bad else ""
     return trend_headline(trends) + worst
 
 

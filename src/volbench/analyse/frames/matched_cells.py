@@ -1,0 +1,177 @@
+"""Cells of equal results on several sides, such as campaigns or volume types.
+
+Results are equal in what was done: in each factor that varies within a side. What varies with the
+side alone, such as an engine that one campaign used, is left for the caller to compare.
+"""
+
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import pandas as pd
+
+from volbench.analyse.frames.design import WORKLOAD, Design, Row, design_of
+from volbench.analyse.frames.factor_words import workload_text
+from volbench.analyse.frames.job_frames import plain_rows
+
+_SIDE = "side"
+_NAMING = ("campaign", "run", "job", "group", "import_folder", "host", "volume")
+
+
+@dataclass(frozen=True)
+class MatchedCells:
+    """The cell of each row, and its workload in words."""
+
+    numbers: tuple[int, ...]
+    labels: tuple[str, ...]
+
+
+def cells_of_frame(
+    rows: pd.DataFrame,
+    sides: Sequence[str],
+    *,
+    compared: Collection[str] = (),
+    apart: Sequence[Hashable] | None = None,
+    always: Collection[str] = (),
+) -> MatchedCells:
+    """Return the cells of rows of the summary, as `match_cells` does."""
+    varying = [str(name) for name in rows if len(rows[name].astype(str).unique()) > 1]
+    kept = dict.fromkeys([*_NAMING, *WORKLOAD, *always, *varying])
+    return match_cells(
+        plain_rows(rows[[name for name in kept if name in rows]]),
+        sides,
+        compared=compared,
+        apart=apart,
+        always=always,
+    )
+
+
+def match_cells(
+    rows: Sequence[Row],
+    sides: Sequence[str],
+    *,
+    compared: Collection[str] = (),
+    apart: Sequence[Hashable] | None = None,
+    always: Collection[str] = (),
+) -> MatchedCells:
+    """Return the cells of rows that were measured on several sides.
+
+    Pattern, block size, queue depth and the like match where they vary within a side. Another
+    option of fio tells results apart only where a side has several values for one workload, so that
+    an option that changed between sides is found. Names tell results of a side apart that are equal
+    in everything else.
+
+    Args:
+        rows: of the summary with the options of fio, None for what is unknown.
+        compared: columns whose values are the sides.
+        apart: what else keeps each row apart.
+        always: columns that match although they vary with the side alone.
+    """
+    hidden = {*compared, "side", "label"}
+    plain = [
+        {**{name: value for name, value in row.items() if name not in hidden}, _SIDE: side}
+        for row, side in zip(rows, sides, strict=True)
+    ]
+    design = design_of(plain, first=(_SIDE,), has_places=False)
+    core = [name for name in WORKLOAD if _varies_within(design, name) or name in always]
+    kept = apart or [()] * len(rows)
+    cells = _numbered(
+        (extra, *(_hashable(row.get(name)) for name in core))
+        for row, extra in zip(plain, kept, strict=True)
+    )
+    others = [f.column for f in design.factors if f.column not in {_SIDE, *WORKLOAD}]
+    told: list[dict[str, object]] = [{} for _ in rows]  # Factors that split the cell of each row
+    for name in others:
+        cells = _split_where_several(cells, sides, _values_of(design, name), name, told)
+    cells = _joined_by_job(cells, plain, sides, kept)
+    return MatchedCells(tuple(cells), tuple(_labels(cells, plain, core, told)))
+
+
+def _values_of(design: Design, column: str) -> list[Hashable]:
+    values = [_hashable(dict(cell.values)[column]) for cell in design.cells]
+    return [values[number] for number in design.cell_of_rows]
+
+
+def _varies_within(design: Design, column: str) -> bool:
+    """Return whether a side has several values of a column."""
+    seen: dict[object, object] = {}
+    return any(
+        row.get(column) != seen.setdefault(row[_SIDE], row.get(column)) for row in design.rows
+    )
+
+
+def _hashable(value: object) -> Hashable:
+    return value if isinstance(value, Hashable) else str(value)
+
+
+def _numbered(keys: Iterable[Hashable]) -> list[int]:
+    numbers: dict[Hashable, int] = {}
+    return [numbers.setdefault(key, len(numbers)) for key in keys]
+
+
+def _split_where_several(
+    cells: Sequence[int],
+    sides: Sequence[str],
+    values: Sequence[Hashable],
+    name: str,
+    told: Sequence[dict[str, object]],
+) -> list[int]:
+    """Split the cells in which a side has several values of a factor."""
+    of_side: dict[tuple[int, str], set[Hashable]] = {}
+    for key in zip(cells, sides, values, strict=True):
+        of_side.setdefault(key[:2], set()).add(key[2])
+    several = {cell for (cell, _), found in of_side.items() if len(found) > 1}
+    for cell, value, factors in zip(cells, values, told, strict=True):
+        if cell in several:
+            factors[name] = value
+    return _numbered(
+        (cell, value if cell in several else None)
+        for cell, value in zip(cells, values, strict=True)
+    )
+
+
+def _joined_by_job(
+    cells: Sequence[int], rows: Sequence[Row], sides: Sequence[str], apart: Sequence[Hashable]
+) -> list[int]:
+    """Join cells of one side each whose jobs have one name: volbench's own jobs that changed.
+
+    Their options are then found to differ, and are not passed over in silence.
+    """
+    sides_of: dict[int, set[str]] = {}
+    for cell, side in zip(cells, sides, strict=True):
+        sides_of.setdefault(cell, set()).add(side)
+    alone: dict[Hashable, dict[str, set[int]]] = {}
+    for cell, row, side, extra in zip(cells, rows, sides, apart, strict=True):
+        if len(sides_of[cell]) == 1 and row.get("import_folder") is None:
+            key = row.get("job"), row.get("group"), row.get("direction"), extra
+            alone.setdefault(key, {}).setdefault(side, set()).add(cell)
+    joined: dict[int, int] = {}
+    for found in alone.values():
+        if len(found) > 1 and all(len(of_side) == 1 for of_side in found.values()):
+            first, *others = [next(iter(of_side)) for of_side in found.values()]
+            joined.update(dict.fromkeys(others, first))
+    return [joined.get(cell, cell) for cell in cells]
+
+
+def _labels(
+    cells: Sequence[int],
+    rows: Sequence[Row],
+    core: Collection[str],
+    told: Sequence[Mapping[str, object]],
+) -> list[str]:
+    """Return the workload of each row: what all rows of its cell share."""
+    members: dict[int, list[int]] = {}
+    for place, cell in enumerate(cells):
+        members.setdefault(cell, []).append(place)
+    texts: dict[int, str] = {}
+    for cell, places in members.items():
+        first = rows[places[0]]
+        shared = {
+            name: first[name]
+            for name in WORKLOAD
+            if name in first and all(rows[place].get(name) == first[name] for place in places)
+        }
+        known = {name: value for name, value in shared.items() if value is not None}
+        unknown = {"iodepth": None} if "iodepth" in core and "iodepth" not in known else {}
+        text = workload_text({**known, **unknown, **told[places[0]]})
+        texts[cell] = text or str(first.get("job") or "unknown")
+    return [texts[cell] for cell in cells]
