@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from volbench.analyse.frames.factor_words import value_text
 from volbench.analyse.frames.run_facts import OF_VOLUME
+from volbench.analyse.frames.workload_words import value_text
 from volbench.model.frames.metadata import FACTS, Source
 from volbench.store.archive import Provenance
 

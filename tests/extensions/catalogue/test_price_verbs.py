@@ -135,14 +135,3 @@ def test_volume_types_are_listed_and_shown(tmp_path: Path) -> None:
     assert "lab/fast" in run("audit", "--list", "--volume-types", own).output
     everything = json.loads(run("audit", "--list", "--json").output)
     assert {"aws/gp3", "gcp/pd-ssd"} <= {kind["name"] for kind in everything}
-
-
-PACED = """\
-name: paced
-repeat: 4
-sample: 250ms
-limits: azure/P15
-defaults: {ioengine: psync, direct: 1, size: 4m, bs: 4k, time_based: 1, runtime: 4s}
-jobs:
-  reads: {rw: randread, rate_iops: 1100}
-"""

@@ -12,7 +12,7 @@ from enum import StrEnum
 
 import pandas as pd
 
-from volbench.analyse.frames.factor_words import value_text
+from volbench.analyse.frames.workload_words import value_text
 from volbench.errors import ComparisonError
 from volbench.model.frames.columns import LABEL_PREFIX
 from volbench.model.frames.metadata import Fact, Weight, fact_of

@@ -8,10 +8,10 @@ import pandas as pd
 
 from volbench.analyse.compare.comparability import values_of
 from volbench.analyse.compare.repeat_statistics import Group
-from volbench.analyse.frames.factor_words import value_text
 from volbench.analyse.frames.job_frames import merged_percentiles
 from volbench.analyse.frames.matched_cells import cells_of_frame
 from volbench.analyse.frames.run_facts import STEADY, STEP, VOLUME_KEY
+from volbench.analyse.frames.workload_words import value_text
 from volbench.errors import ComparisonError, InputError
 from volbench.model.frames.columns import LABEL_PREFIX, PERCENTILES
 from volbench.units import natural_order

@@ -20,11 +20,11 @@ from volbench.analyse.compare.comparison import (
 )
 from volbench.analyse.compare.level_changes import find_level_changes
 from volbench.analyse.frames.design import WORKLOAD
-from volbench.analyse.frames.factor_words import value_text
 from volbench.analyse.frames.job_frames import left_out, measured
 from volbench.analyse.frames.matched_cells import cells_of_frame
 from volbench.analyse.frames.resample import Floats, median
 from volbench.analyse.frames.run_facts import option_columns
+from volbench.analyse.frames.workload_words import value_text
 from volbench.analyse.significance import student_quantile
 from volbench.errors import ComparisonError, quoted
 from volbench.model.campaign.known_change import KnownChange, trend_key

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import pandas as pd
 
 from volbench.analyse.frames.design import WORKLOAD, Design, Row, design_of
-from volbench.analyse.frames.factor_words import workload_text
 from volbench.analyse.frames.job_frames import plain_rows
+from volbench.analyse.frames.workload_words import workload_text
 
 _SIDE = "side"
 _NAMING = ("campaign", "run", "job", "group", "import_folder", "host", "volume")
