@@ -10,9 +10,9 @@ import pytest
 
 from tests.ingest.block_rows import series_rows
 from volbench.engine.hosts.connected_host import this_machine
-from volbench.engine.run.process_watch import StopRequest
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.run_once import Attempt, execute_run
+from volbench.engine.run.stop_request import StopRequest
 from volbench.errors import OutputError
 from volbench.execute.local import LocalExecutor
 from volbench.fio.results.json_output import parse_output

@@ -12,7 +12,7 @@ from volbench.engine.campaign.campaign_engine import run_campaign
 from volbench.engine.campaign.campaign_state import UNFINISHED, Settings, is_left
 from volbench.engine.campaign.resume_plan import Reached, allow_anew, hosts_to_reach, resume_on
 from volbench.engine.hosts.connected_host import ConnectedHost
-from volbench.engine.run.process_watch import StopRequest
+from volbench.engine.run.stop_request import StopRequest
 from volbench.errors import InputError
 from volbench.execute.connect import HostKeyPolicy
 from volbench.fio.jobs.render_job import writes

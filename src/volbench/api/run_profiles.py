@@ -14,7 +14,7 @@ from volbench.errors import InputError, unread
 
 if TYPE_CHECKING:
     from volbench.api.one_campaign import CampaignData
-    from volbench.engine.run.process_watch import StopRequest
+    from volbench.engine.run.stop_request import StopRequest
     from volbench.execute.protocol import Executor
     from volbench.model.campaign.event import Listener
     from volbench.model.profile.profile_model import Profile
@@ -128,7 +128,7 @@ def stamped(name: str) -> str:
 @contextmanager
 def _stopping() -> Iterator[StopRequest]:
     """Yield a request to stop that signals set; only the main thread receives signals."""
-    from volbench.engine.run.process_watch import (  # noqa: PLC0415 - only where something runs
+    from volbench.engine.run.stop_request import (  # noqa: PLC0415 - only where something runs
         StopRequest,
         stop_on_signals,
     )

@@ -300,7 +300,7 @@ def _looks(
 def _probe(executor: Executor, volume: Volume) -> Probed:
     from volbench.engine.conditioning.cold_probe import probe_cold
     from volbench.engine.hosts.host_facts import require_fio
-    from volbench.engine.run.process_watch import StopRequest
+    from volbench.engine.run.stop_request import StopRequest
     from volbench.store.layout import ProbeFolder
 
     with TemporaryDirectory(prefix="volbench-probe-") as folder:

@@ -180,7 +180,7 @@ def execute(
         The answers to the expectations of its profiles.
     """
     from volbench.api import campaign_drive
-    from volbench.engine.run.process_watch import stop_on_signals
+    from volbench.engine.run.stop_request import stop_on_signals
     from volbench.model.campaign.event import Event, RunEnded
     from volbench.present.terminal.controller_log import logged_listener
     from volbench.store.held_folder import hold_folder

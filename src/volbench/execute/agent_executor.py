@@ -148,7 +148,6 @@ class AgentExecutor(AgentHost):
         self.check_folder = work_folder or _WORK_FOLDER
         self._work_base = ""
         self._starts: Counter[str] = Counter()
-        self._removals: dict[str, Callable[[], None] | None] = {}
 
     @property
     def _on_host(self) -> str:
@@ -316,30 +315,8 @@ class AgentExecutor(AgentHost):
                     hint="check that it exists, and its permissions",
                 ) from error
 
-    def remove_work_folder(self, path: str, *, wait: bool = True) -> None:
+    def remove_work_folder(self, path: str) -> None:
         """Remove a work folder recursively, including files owned by root."""
-        arguments = {"base": self.check_folder, "path": path}
-        if not wait:
-            try:
-                request = Request(remove_work_folder, arguments, name=f"removing {path}")
-                self._removals[path] = self.client.post(request)
-            except TransportError:
-                self._removals[path] = None
-            return
-        self._removals.setdefault(path, None)
-        while self._removals:
-            removed, answer = self._removals.popitem()
-            self._finish_removal(removed, answer)
-
-    def _finish_removal(self, path: str, answer: Callable[[], None] | None) -> None:
-        """Wait for the end of a removal, and repeat it as root, or if its reply was lost."""
-        if answer is not None:
-            try:
-                answer()
-            except (OperationError, TransportError):
-                pass
-            else:
-                return
         try:
             self.ask(remove_work_folder, base=self._base(), path=path)
         except OperationError as error:

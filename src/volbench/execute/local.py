@@ -128,7 +128,7 @@ class LocalBase:
     def fetch_work_folder(self, path: str, folder: str) -> None:
         """Do nothing: all files are already in place."""
 
-    def remove_work_folder(self, path: str, *, wait: bool = True) -> None:
+    def remove_work_folder(self, path: str) -> None:
         """Do nothing: the directory belongs to the controller."""
 
     def wait_when_unreachable(

@@ -281,13 +281,8 @@ class Executor(Protocol):
             TransportError: a file is unreadable on the host, or was corrupted in transit.
         """
 
-    def remove_work_folder(self, path: str, *, wait: bool = True) -> None:
-        """Remove a work folder recursively; never the controller's own directory.
-
-        Args:
-            path: the folder.
-            wait: whether to wait for the end; otherwise the next removal waits for this one too.
-        """
+    def remove_work_folder(self, path: str) -> None:
+        """Remove a work folder recursively; never the controller's own directory."""
 
     def wait_when_unreachable(
         self, *, unless: Callable[[], bool], is_hung: Callable[[], bool]

@@ -6,7 +6,7 @@ from volbench.engine.campaign.campaign_engine import run_campaign
 from volbench.engine.campaign.campaign_state import Settings
 from volbench.engine.hosts.connected_host import this_machine
 from volbench.engine.hosts.host_facts import require_fio
-from volbench.engine.run.process_watch import StopRequest
+from volbench.engine.run.stop_request import StopRequest
 from volbench.execute.local import LocalExecutor
 from volbench.model.campaign.event import Event
 from volbench.model.campaign.planned_run import Campaign

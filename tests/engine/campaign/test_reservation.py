@@ -11,7 +11,7 @@ from volbench.engine.campaign import campaign_engine, campaign_state
 from volbench.engine.campaign.campaign_engine import run_campaign
 from volbench.engine.campaign.campaign_state import Settings
 from volbench.engine.hosts.connected_host import ConnectedHost
-from volbench.engine.run.process_watch import StopRequest
+from volbench.engine.run.stop_request import StopRequest
 from volbench.errors import CampaignError, ConnectError
 from volbench.execute.local import LocalExecutor
 from volbench.model.campaign.event import Event, HostSilent, Notice

@@ -19,7 +19,7 @@ from volbench.engine.conditioning.cold_reads import read_offset_log, spread_byte
 from volbench.engine.guard.volume_targets import find_volume
 from volbench.engine.hosts.connected_host import this_machine
 from volbench.engine.hosts.host_facts import require_fio
-from volbench.engine.run.process_watch import StopRequest
+from volbench.engine.run.stop_request import StopRequest
 from volbench.errors import FioError, OutputError, RefusedError, StoppedError
 from volbench.execute.local import LocalExecutor
 from volbench.extensions.lab.scenario import read_scenario

@@ -20,9 +20,9 @@ from volbench.engine.guard.device_guard import Attachment, attachment_of
 from volbench.engine.guard.volume_targets import find_volume
 from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.engine.hosts.described_volumes import look_at_volume
-from volbench.engine.run.process_watch import StopRequest
 from volbench.engine.run.run_directory import RunDirectory, device_to_hold
 from volbench.engine.run.run_once import Attempt, RunOutcome, execute_run
+from volbench.engine.run.stop_request import StopRequest
 from volbench.errors import RefusedError
 from volbench.execute.agent.supervisor import NOT_STARTED, launch
 from volbench.execute.agent.volumes import VolumeQuestion

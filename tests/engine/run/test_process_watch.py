@@ -11,15 +11,9 @@ import pytest
 from tests.fio.runs import run_on
 from tests.waiting import PATIENCE_S, until
 from volbench.engine.hosts.orphans import end_orphan, identify, is_alive
-from volbench.engine.run.process_watch import (
-    Ending,
-    StopRequest,
-    Watched,
-    end_process,
-    stop_on_signals,
-    watch,
-)
+from volbench.engine.run.process_watch import Ending, Watched, end_process, watch
 from volbench.engine.run.run_directory import RunDirectory, secrets_of
+from volbench.engine.run.stop_request import StopRequest, stop_on_signals
 from volbench.errors import ConnectError, InputError, TransportError
 from volbench.execute.agent_executor import AgentExecutor
 from volbench.execute.channels import SubprocessChannel

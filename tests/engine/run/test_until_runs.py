@@ -16,9 +16,9 @@ from tests.extensions.lab.silent_export import silent_export
 from tests.fio.runs import section
 from volbench.engine.guard.volume_targets import find_volume
 from volbench.engine.hosts.connected_host import this_machine
-from volbench.engine.run.process_watch import StopRequest
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.run_once import Attempt, RunOutcome, execute_run
+from volbench.engine.run.stop_request import StopRequest
 from volbench.engine.run.stop_when_steady import SteadyWatch
 from volbench.execute.local import LocalExecutor
 from volbench.extensions.lab.scenario import Scenario, load_scenario

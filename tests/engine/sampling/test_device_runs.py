@@ -14,9 +14,9 @@ from tests.engine.conftest import Disks, call
 from tests.waiting import kill_all, until
 from volbench.engine.guard.volume_targets import find_volume, probe_volume
 from volbench.engine.hosts.connected_host import this_machine
-from volbench.engine.run.process_watch import StopRequest
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.run_once import Attempt, RunOutcome, execute_run
+from volbench.engine.run.stop_request import StopRequest
 from volbench.execute.local import LocalExecutor
 from volbench.ingest.run_files import read_run_output, read_status
 from volbench.ingest.series_rows import Samples, begun_utc_s, device_rows, read_samples

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.execute.fake import FakeProcess
-from volbench.engine.run.process_watch import StopRequest
+from volbench.engine.run.stop_request import StopRequest
 from volbench.engine.sampling.sample_log import SampleLog, may_leave_dirt, sampling_of
 from volbench.errors import ArchiveError
 from volbench.model.campaign.event import Event, Notice

@@ -31,8 +31,8 @@ from volbench.engine.guard.scratch_files import Scratch
 from volbench.engine.hosts.connected_host import ConnectedHost, raise_all
 from volbench.engine.hosts.device_lock import release_locks, reserve_host, shared_notes
 from volbench.engine.run.barrier import Barrier, WaitPolicy
-from volbench.engine.run.process_watch import StopRequest
 from volbench.engine.run.start_gate import Gate
+from volbench.engine.run.stop_request import StopRequest
 from volbench.errors import (
     ArchiveError,
     CampaignError,

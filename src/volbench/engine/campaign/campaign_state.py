@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Protocol
 from volbench.engine.conditioning.volume_warmup import Outcomes
 from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.engine.run.barrier import READY_TIMEOUT_S
-from volbench.engine.run.process_watch import StopRequest
+from volbench.engine.run.stop_request import StopRequest
 from volbench.model.campaign.event import (
     Event,
     HostBack,
@@ -30,7 +30,7 @@ from volbench.store.layout import Layout, RunFolder
 from volbench.store.log_files import checksum
 
 if TYPE_CHECKING:
-    from volbench.engine.campaign.round_stopping import Decision
+    from volbench.engine.campaign.round_stopping import ResultsJudge
 
 # Silence after which a host is reported: ten times the longest pause of a host that works.
 # Noticed by: test_campaign_state.py::test_silence_and_return_are_reported_once
@@ -56,9 +56,9 @@ class CampaignContext:
     attendance: Attendance  # clients that still work
 
     @cached_property
-    def judges(self) -> list[Judge]:
+    def judges(self) -> list[ResultsJudge]:
         """Judges of results during the campaign; numpy is imported only where there are any."""
-        found: list[Judge] = []
+        found: list[ResultsJudge] = []
         if self.campaign.rounds:
             from volbench.engine.campaign.round_stopping import RoundJudge  # noqa: PLC0415 - numpy
 
@@ -75,19 +75,6 @@ class CampaignContext:
             is_finished = self.states.is_finished
             found.append(DepthJudge(self.layout, self.campaign, is_finished=is_finished))
         return found
-
-
-class Judge(Protocol):
-    """Decides from the results so far which runs are not needed."""
-
-    def before(self, run: Run) -> Decision | None:
-        """Return the decision before a run; None where nothing is decided."""
-
-    def outcome(self) -> Iterable[str]:
-        """Return a sentence for each outcome that the user must know."""
-
-    def missed(self) -> Iterable[str]:
-        """Return a sentence for each workload that did not become precise."""
 
 
 class _Client(Protocol):

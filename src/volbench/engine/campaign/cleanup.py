@@ -13,8 +13,9 @@ from volbench.engine.guard.scratch_files import Scratch
 from volbench.engine.hosts.connected_host import ConnectedHost, on_every_host
 from volbench.engine.hosts.device_lock import release_locks
 from volbench.engine.hosts.orphans import end_orphan, end_strays, is_alive
-from volbench.engine.run.process_watch import StopRequest, end_process
+from volbench.engine.run.process_watch import end_process
 from volbench.engine.run.run_directory import scrub
+from volbench.engine.run.stop_request import StopRequest
 from volbench.errors import ArchiveError, InputError
 from volbench.execute.protocol import Executor
 from volbench.ingest.run_files import Status, read_status
@@ -184,6 +185,7 @@ def release_host(host: ConnectedHost, campaign: Campaign, root: Path) -> None:
     """Release a host from a campaign: unlock its devices, remove records and work folder there."""
     executor = host.executor
     folder = executor.work_folder(str(root), name=campaign.key)
-    executor.remove_work_folder(folder, wait=False)
-    release_locks(executor, campaign)
-    executor.remove_work_folder(folder)
+    try:
+        executor.remove_work_folder(folder)
+    finally:
+        release_locks(executor, campaign)

@@ -51,7 +51,7 @@ from volbench.store.layout import RunFolder
 from volbench.units import format_duration
 
 if TYPE_CHECKING:
-    from volbench.engine.campaign.campaign_state import Judge
+    from volbench.engine.campaign.round_stopping import ResultsJudge
 
 # Of a client that waits for its turn: short beside the second that a start takes
 _TURN_POLL_S = 0.5
@@ -213,7 +213,7 @@ class Worker:
         self._is_idle, self._began_s = False, time.monotonic()
         return True
 
-    def _is_not_needed(self, run: Run, pending: Sequence[Run], judge: Judge) -> bool:
+    def _is_not_needed(self, run: Run, pending: Sequence[Run], judge: ResultsJudge) -> bool:
         """Return whether a run is not needed; if so, record it for all later ones too."""
         if self._states.state(run) is RunState.NOT_NEEDED:
             return True

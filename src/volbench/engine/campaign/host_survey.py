@@ -18,10 +18,10 @@ from volbench.engine.hosts.connected_host import Clock, ConnectedHost
 from volbench.engine.hosts.device_lock import device_holder
 from volbench.engine.hosts.host_facts import find_fio, probe_host, survey_machine
 from volbench.engine.run.barrier import Barrier
-from volbench.engine.run.process_watch import StopRequest
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.run_once import Attempt, execute_run
 from volbench.engine.run.start_gate import Gate
+from volbench.engine.run.stop_request import StopRequest
 from volbench.errors import FioError, RefusedError, VolbenchError
 from volbench.execute.agent.facts import Survey
 from volbench.execute.scheduler import on_each
@@ -156,7 +156,7 @@ def rehearse(host: ConnectedHost, machine: Survey, clock: Clock | None) -> None:
             check_room(host.executor, directory.path, needed_bytes=RESULT_BYTES)
             _execute(ready, run, directory)
         finally:
-            directory.remove(wait=True)
+            directory.remove()
 
 
 def _execute(host: ConnectedHost, run: Run, directory: RunDirectory) -> None:

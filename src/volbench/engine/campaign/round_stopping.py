@@ -6,6 +6,7 @@ run of a round, from the fifth round on, and covers the preceding rounds.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -40,7 +41,7 @@ class Decision:
     jobs: frozenset[str] = frozenset()  # those that it is about; empty for all of the profile
 
 
-class ResultsJudge:
+class ResultsJudge(ABC):
     """Base of the judges of a campaign's raw results."""
 
     def __init__(
@@ -49,6 +50,10 @@ class ResultsJudge:
         self._layout = layout
         self._campaign = campaign
         self._is_finished = is_finished
+
+    @abstractmethod
+    def before(self, run: Run) -> Decision | None:
+        """Return the decision before a run; None where nothing is decided."""
 
     def outcome(self) -> Iterable[str]:
         """Return a sentence for each outcome that the user must know."""

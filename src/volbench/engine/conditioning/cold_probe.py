@@ -12,7 +12,7 @@ from volbench.analyse.time.cold_volume import judge_cold, pair_by_offset
 from volbench.engine.conditioning.cold_reads import READ_BYTES, SPREAD_BYTES, Reader, make_folder
 from volbench.engine.guard.device_guard import check_identity
 from volbench.engine.hosts.described_volumes import look_at_volume
-from volbench.engine.run.process_watch import StopRequest
+from volbench.engine.run.stop_request import StopRequest
 from volbench.errors import OutputError, RefusedError, StoppedError, VolbenchError
 from volbench.execute.agent.volumes import VolumeQuestion
 from volbench.execute.protocol import Executor

@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from volbench.engine.run.process_watch import Ending, StopRequest, watch
+from volbench.engine.run.process_watch import Ending, watch
 from volbench.engine.run.run_directory import RunDirectory
+from volbench.engine.run.stop_request import StopRequest
 from volbench.errors import (
     ArchiveError,
     FioError,
@@ -129,7 +130,7 @@ class Reader:
             )
             directory.fetch()
         finally:
-            directory.remove(wait=True)
+            directory.remove()
         if watched.ending is Ending.STOPPED:
             self._check_stop()
         status = -9 if watched.exit_status is None else watched.exit_status

@@ -1,25 +1,18 @@
-"""Process watch: until the end, a stop request or the deadline, without leaving orphans.
-
-A stop request is set by signals, and read by every loop that waits.
-"""
+"""Process watch: until the end, a stop request or the deadline, without leaving orphans."""
 
 from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
-from types import FrameType
-from typing import TYPE_CHECKING
 
+from volbench.engine.run.start_gate import Gate
+from volbench.engine.run.stop_request import StopRequest
 from volbench.errors import ArchiveError, TransportError
 from volbench.execute.protocol import Process
 from volbench.store.journal import utc_now
-
-if TYPE_CHECKING:
-    from volbench.engine.run.start_gate import Gate
 
 POLL_S = 0.1  # Shorter than a user notices after Ctrl-C.
 # The same for a process whose host reports each change at once: only the deadline needs a poll.
@@ -33,8 +26,6 @@ PATIENCE_S = {signal.SIGINT: 30.0, signal.SIGTERM: 10.0, signal.SIGKILL: 10.0}
 # Grace period after a second stop request.
 # Noticed by: test_process_watch.py::test_a_second_request_kills_a_process_that_ignores_the_first
 URGENT_S = 1.0
-
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Ending(StrEnum):
@@ -139,51 +130,3 @@ def _end_by_signals(process: Process, stop: StopRequest) -> int | None:
             if stop.urgent and number != signal.SIGKILL:
                 until = min(until, time.monotonic() + URGENT_S)
     return process.poll()
-
-
-class StopRequest:
-    """Stop request and its urgency."""
-
-    def __init__(self) -> None:
-        # 0 to continue; 1 to end the process gracefully; 2 or more to end it immediately
-        self.requests = 0
-
-    @property
-    def requested(self) -> bool:
-        """Whether to stop at all."""
-        return self.requests > 0
-
-    @property
-    def urgent(self) -> bool:
-        """Whether to stop without waiting for I/O in flight."""
-        return self.requests > 1
-
-    def request(self) -> None:
-        """Request a stop, or request it more urgently."""
-        self.requests += 1
-
-
-@contextmanager
-def stop_on_signals(*, on_hangup: Callable[[], None] | None = None) -> Iterator[StopRequest]:
-    """Turn SIGINT, SIGTERM and SIGHUP into stop requests within the block.
-
-    Signals that are already ignored stay ignored, such as SIGHUP under nohup.
-
-    Args:
-        on_hangup: called on SIGHUP instead; None to stop.
-    """
-    stop = StopRequest()
-
-    def request(number: int, _frame: FrameType | None) -> None:
-        if number == signal.SIGHUP and on_hangup is not None:
-            on_hangup()
-        else:
-            stop.request()
-
-    handled = [number for number in STOP_SIGNALS if signal.getsignal(number) != signal.SIG_IGN]
-    before = {number: signal.signal(number, request) for number in handled}
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

@@ -116,10 +116,10 @@ class RunDirectory:
         if not self.is_here:
             self.executor.fetch_work_folder(self.path, os.fspath(self.folder.path))
 
-    def remove(self, *, wait: bool = False) -> None:
+    def remove(self) -> None:
         """Remove the work folder after the fetch, unless both folders are the same."""
         if not self.is_here:
-            self.executor.remove_work_folder(self.path, wait=wait)
+            self.executor.remove_work_folder(self.path)
 
 
 def secrets_of(run: Run, secrets: Mapping[str, str]) -> dict[str, str]:

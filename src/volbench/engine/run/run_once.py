@@ -12,13 +12,7 @@ from typing import TYPE_CHECKING
 
 from volbench.engine.guard.device_guard import Attachment
 from volbench.engine.hosts.connected_host import ConnectedHost
-from volbench.engine.run.process_watch import (
-    Ending,
-    StopRequest,
-    Watched,
-    end_process,
-    watch,
-)
+from volbench.engine.run.process_watch import Ending, Watched, end_process, watch
 from volbench.engine.run.run_directory import (
     RunDirectory,
     check_start,
@@ -27,6 +21,7 @@ from volbench.engine.run.run_directory import (
     secrets_of,
 )
 from volbench.engine.run.run_progress import LiveLatency, ProgressReporter, Watches, counters_path
+from volbench.engine.run.stop_request import StopRequest
 from volbench.engine.run.tool_command import Command, command_of, expected_of
 from volbench.engine.sampling.sample_log import SampleLog, sampling_of
 from volbench.errors import OutputError, RefusedError, VolbenchError
@@ -74,14 +69,6 @@ def stopped_by(error: VolbenchError) -> RunOutcome:
     return RunOutcome(RunState.INTERRUPTED if is_refused else RunState.FAILED, error.message)
 
 
-@dataclass(frozen=True)
-class _Findings:
-    """Findings in the raw files: problems, and the version of the tool that wrote them."""
-
-    problems: tuple[str, ...]
-    version: str
-
-
 def judge(run: Run, folder: RunFolder, watched: Watched, *, version: str) -> tuple[RunOutcome, str]:
     """Decide from raw files and exit status whether a run succeeded.
 
@@ -90,8 +77,7 @@ def judge(run: Run, folder: RunFolder, watched: Watched, *, version: str) -> tup
     """
     if watched.ending is Ending.STOPPED:
         return RunOutcome(RunState.INTERRUPTED, "stopped by the user"), version
-    reading = _findings_of(run, folder, watched, version=version)
-    problems = list(reading.problems)
+    problems, version = _problems_of(run, folder, watched, version=version)
     if watched.ending is Ending.DEADLINE:
         problems.insert(0, f"still running after {watched.elapsed_s:.0f} s, so it was stopped")
     if watched.exit_status is None:
@@ -99,21 +85,24 @@ def judge(run: Run, folder: RunFolder, watched: Watched, *, version: str) -> tup
     if run.extent and any(_MISMATCH in problem for problem in problems):
         problems.insert(0, "a block read back differs from the data written")
     if not problems:
-        return RunOutcome(RunState.FINISHED), reading.version
+        return RunOutcome(RunState.FINISHED), version
     if watched.lost:
         problems.insert(0, f"its end was not observed: {watched.lost}")
     reason = " ".join(f"{problem.rstrip('.')}." for problem in problems)
-    return RunOutcome(RunState.FAILED, reason), reading.version
+    return RunOutcome(RunState.FAILED, reason), version
 
 
-def _findings_of(run: Run, folder: RunFolder, watched: Watched, *, version: str) -> _Findings:
+def _problems_of(
+    run: Run, folder: RunFolder, watched: Watched, *, version: str
+) -> tuple[list[str], str]:
+    """Return the problems in the raw files, and the version of the tool that wrote them."""
     status = -9 if watched.exit_status is None else watched.exit_status
     stderr = read_text(folder.stderr)
     try:
         output = parse_output(read_text(folder.fio_output), path=folder.fio_output.name)
     except OutputError as error:
         expected_problems = problems_of(None, exit_status=status, stderr=stderr, expected=())
-        return _Findings((*expected_problems, error.message), version)
+        return [*expected_problems, error.message], version
     problems = problems_of(
         output,
         exit_status=status,
@@ -121,7 +110,7 @@ def _findings_of(run: Run, folder: RunFolder, watched: Watched, *, version: str)
         expected=expected_of(run),
         interrupted=watched.ending is Ending.STEADY,
     )
-    return _Findings(problems, output.tool_version or version)
+    return list(problems), output.tool_version or version
 
 
 def separate_prerun_notes(folder: RunFolder) -> None:

@@ -12,7 +12,7 @@ import time
 
 from volbench.engine.hosts.connected_host import Clock, estimate_clock
 from volbench.engine.run.barrier import Barrier, StartSignal
-from volbench.engine.run.process_watch import StopRequest
+from volbench.engine.run.stop_request import StopRequest
 from volbench.execute.agent.files import read_files, write_files
 from volbench.execute.agent.gate import GO, LATE, MISSED, NEVER, READY, WOKE
 from volbench.execute.protocol import Executor, Process
@@ -32,7 +32,7 @@ _AFTER_S, _BEFORE_S = 2.0, 30.0
 # Noticed by: test_start_gate.py::test_client_that_may_be_waking_up_has_not_received_a_later_start
 _WOKEN_S = 1.0
 # Starts that differ by less are the same: they are written in microseconds.
-# Noticed by: test_loopback_fleet.py::test_false_start_is_repeated_with_the_others
+# Noticed by: test_loopback_fleet.py::test_false_start_is_left_behind
 _SAME_S = 1e-3
 # Additional time between two polls for each client of a step, which all poll one barrier: 500
 # clients took 0.6 of a core before. Noticed by: fleet.py

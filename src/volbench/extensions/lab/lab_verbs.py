@@ -103,7 +103,7 @@ def up(scenario: str, output: Path | None, size_bytes: int | None, *, device: bo
 
     Every start resets the volume. Standard output has the NBD URI, and the device if there is one.
     """
-    from volbench.engine.run.process_watch import stop_on_signals
+    from volbench.engine.run.stop_request import stop_on_signals
     from volbench.extensions.lab.scenario import read_scenario
     from volbench.extensions.lab.server import check_tools, serve
 

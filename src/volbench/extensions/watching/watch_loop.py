@@ -17,7 +17,7 @@ from threading import Thread
 
 from volbench.analyse.frames.kernel_counters import Sample, SampleReader, disk_rates
 from volbench.engine.campaign.campaign_engine import outcome_of
-from volbench.engine.run.process_watch import StopRequest
+from volbench.engine.run.stop_request import StopRequest
 from volbench.errors import CampaignError, VolbenchError, quoted
 from volbench.execute.agent.kernel_sampler import sample_disks
 from volbench.execute.agent.observation.process_io import sample_processes

@@ -150,7 +150,7 @@ def _carry_out(
     for_s: float | None,
 ) -> None:
     """Watch until the end, holding the folder of the campaign."""
-    from volbench.engine.run.process_watch import stop_on_signals
+    from volbench.engine.run.stop_request import stop_on_signals
     from volbench.extensions.watching.live_table import LiveTable
     from volbench.extensions.watching.watch_loop import Watch
     from volbench.store.archive import hold_campaign
