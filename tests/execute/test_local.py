@@ -1,6 +1,7 @@
 """What only a real machine can show."""
 
 import os
+import signal
 import time
 from pathlib import Path
 from unittest import mock
@@ -61,6 +62,23 @@ def test_a_process_leads_its_session_and_has_its_own_temporary_folder(tmp_path: 
     fields = (tmp_path / "stderr").read_text(encoding="utf-8").rpartition(")")[2].split()
     group, session = int(fields[2]), int(fields[3])
     assert group == session == process.pid
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_signal_reaches_the_whole_group(tmp_path: Path, number: signal.Signals) -> None:
+    """Children of a process are ended with it."""
+    process = EXECUTOR.start(
+        ["sh", "-c", "sleep 1000 & echo $!; wait"],
+        cwd=str(tmp_path),
+        stderr=str(tmp_path / "stderr"),
+    )
+    text = ""
+    while "\n" not in text:
+        assert process.wait(0.01) is None
+        text += process.read_output()
+    process.signal(number)
+    assert _ended(process) == -number
+    assert _is_gone(int(text))
 
 
 def test_a_character_may_arrive_in_two_parts(tmp_path: Path) -> None:
