@@ -57,7 +57,6 @@ class LimitSource(NamedTuple):
     type_names: str = ""
     list_types: str = ""
     types_schema: str = ""
-    added_types: str = ""
     declared_limits: str = ""
     known_limits: str = ""
     check_machine: str = ""

@@ -20,7 +20,6 @@ from volbench.cli.options import (
     KEEP_FILES,
     LIMITS_FROM,
     SETTINGS,
-    VOLUME_TYPES,
     Quantity,
     campaigns_argument,
     completed_by,
@@ -166,7 +165,6 @@ _PROMISED = option_group(
 )
 @_PROMISED
 @start_options("audit", execution=(KEEP_FILES,))
-@VOLUME_TYPES
 @on_hosts
 @POLICY
 @table_options(has_output=False, has_events=True)

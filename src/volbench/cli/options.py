@@ -327,18 +327,6 @@ DETACH = flag(
 )
 
 
-def _add_volume_types(
-    context: click.Context, option: click.Parameter, files: tuple[Path, ...]
-) -> None:
-    """Make the volume types of some files known to everything that the verb reads."""
-    del option
-    if files and not context.resilient_parsing:
-        from volbench.plan.profile.limit_sources import added_types
-
-        context.with_resource(added_types(files))
-
-
-# Profiles and inventories read by a verb with this option may name these types
 def _endpoint(text: str) -> str:
     """Return the address of ``cloud`` or ``cloud=URL``."""
     if not text:
@@ -359,16 +347,6 @@ LIMITS_FROM = click.option(
     metavar="cloud[=URL]",
     help="Ask the cloud's metadata service on each host for the machine type and the disks, and"
     " take their limits where none are declared. URL: its address, if it is another one.",
-)
-
-VOLUME_TYPES = click.option(
-    "--volume-types",
-    multiple=True,
-    type=PATH,
-    metavar="FILE",
-    expose_value=False,
-    callback=_add_volume_types,
-    help="File of volume types, in addition to the bundled ones; repeatable.",
 )
 
 

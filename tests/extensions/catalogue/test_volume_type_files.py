@@ -11,7 +11,6 @@ from tests.extensions.catalogue.typed_limits import limits_of
 from volbench.errors import InputError
 from volbench.extensions.catalogue.volume_types import (
     TypesFile,
-    also_types,
     catalogue,
     parse_types,
     read_types,
@@ -54,20 +53,6 @@ def test_a_file_in_the_current_folder_is_found(
     assert limits_of("lab/fast", size_bytes=1 << 30, types=types).bandwidth_bytes_per_s == 5e6
     assert limits_of("lab/sized", size_bytes=1 << 30, types=types).iops == 50
     assert "azure/P15" in types
-
-
-def test_volume_types_apply_only_inside_their_block(tmp_path: Path) -> None:
-    """Types of named files are found within the block, and not after it, even after an error."""
-    file = tmp_path / "lab.yaml"
-    file.write_text(GOOD, encoding="utf-8")
-    with also_types([file]):
-        assert limits_of("lab/fast", size_bytes=2 << 30).iops == 120
-        with also_types([]):
-            assert "lab/fast" in catalogue()
-    assert "lab/fast" not in catalogue()
-    with pytest.raises(InputError, match="cannot be read"), also_types([tmp_path / "none.yaml"]):
-        pytest.fail("the block was entered")
-    assert "lab/fast" not in catalogue()
 
 
 @pytest.mark.parametrize(

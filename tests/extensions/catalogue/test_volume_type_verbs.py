@@ -56,17 +56,3 @@ def test_types_in_the_folder_are_known(
     types.rename(tmp_path / "volume-types" / types.name)
     done = volbench(*requested)
     assert done.returncode == 0, done.stderr
-
-
-def test_an_audit_takes_a_file_and_keeps_its_limits(
-    types: Path, volbench: Volbench, scratch: Path
-) -> None:
-    """--volume-types names a file; a file that cannot be read stops the audit with its name."""
-    audit = ("audit", "--on", scratch, "--type", "lab/fast", "--dry-run")
-    assert "there is no volume type 'lab/fast'" in volbench(*audit).stderr
-    done = volbench(*audit, "--volume-types", types)
-    assert done.returncode == 0, done.stderr
-    types.write_text("provider: lab\n", encoding="utf-8")
-    done = volbench(*audit, "--volume-types", types)
-    assert done.returncode == 2
-    assert "lab.yaml" in done.stderr

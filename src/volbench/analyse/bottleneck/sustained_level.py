@@ -60,7 +60,7 @@ def which_limit(rates: Rates, others: Sequence[Rates]) -> tuple[Cause, float]:
     iops, bandwidth = rates.last.level, rates.bandwidth_of(rates.last)
     size = bandwidth / iops if iops else 0.0
     for other in others:
-        other_size = _block_size(other)
+        other_size = other.bandwidth_of(other.last) / other.last.level if other.last.level else 0.0
         if other_size and not 0.8 <= other_size / size <= 1.25:
             if abs(other.bandwidth_of(other.last) / bandwidth - 1) <= MAX_SAME_DISTANCE:
                 return Cause.BANDWIDTH_LIMIT, bandwidth
@@ -84,10 +84,6 @@ def reached_more(cause: Cause, level: float, others: Sequence[tuple[str, Rates]]
     is_iops = cause is Cause.IOPS_LIMIT
     rate = f"{format_count(reached[most])} IOPS" if is_iops else format_rate(reached[most])
     return f"{most} reached {rate} on the same volume"
-
-
-def _block_size(rates: Rates) -> float:
-    return rates.bandwidth_of(rates.last) / rates.last.level if rates.last.level else 0.0
 
 
 def _is_round(value: float) -> bool:

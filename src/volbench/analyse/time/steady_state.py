@@ -84,7 +84,9 @@ def judge_steady(t_s: Floats, values: Floats, *, block_s: float | None = None) -
     if not len(values):
         nan = float("nan")
         return Steadiness(State.TOO_SHORT, 0.0, 0.0, 0.0, 0, nan, nan, nan, nan)
-    length_s = _thin(t_s, block_length_s(t_s, block_s))
+    length_s = max(
+        block_length_s(t_s, block_s), math.ceil(len(t_s) / _MAX_BLOCKS) * interval_of(t_s)
+    )
     blocks = block_medians(t_s, values, block_s=length_s)
     usual = median(blocks if len(blocks) else values)
     drift, bound, sign = _drift(blocks, usual)
@@ -127,11 +129,6 @@ def steady_end(t_s: Floats, values: Floats, judged: Steadiness) -> Steadiness | 
         t_s, values, window_s=judged.to_s - judged.changes[-1].t_s, block_s=judged.block_s
     )
     return tail if tail.state is State.STEADY else None
-
-
-def _thin(t_s: Floats, block_s: float) -> float:
-    """Return longer blocks where there would be too many."""
-    return max(block_s, math.ceil(len(t_s) / _MAX_BLOCKS) * interval_of(t_s))
 
 
 def _drift(blocks: Floats, usual: float) -> tuple[float, float, bool]:

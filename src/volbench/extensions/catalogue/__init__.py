@@ -16,7 +16,6 @@ extension = Extension(
             type_names="volbench.extensions.catalogue.volume_types:catalogue",
             list_types="volbench.extensions.catalogue.catalogue_verbs:list_types",
             types_schema="volbench.extensions.catalogue.catalogue_verbs:types_schema",
-            added_types="volbench.extensions.catalogue.volume_types:also_types",
             declared_limits="volbench.extensions.catalogue.volume_types:declared_limits",
             known_limits="volbench.extensions.catalogue.volume_types:known_limits",
             check_machine="volbench.extensions.catalogue.machine_types:find_machine",

@@ -194,7 +194,7 @@ def type_table(kind: VolumeType, limits: Limits | None) -> Table[Any]:
         document["bursts_s"] = _burst_lengths_s(limits)
     source = kind.source
     about = {
-        **kind.facts,
+        "promised for": kind.time_percent and f"{kind.time_percent:g} % of the time",
         "note": kind.note,
         "source": source.title,
         "url": source.url,

@@ -142,23 +142,6 @@ class VolumeType(Frozen):
     burst_s: float | None = None
     # percentage of the time for which the limits are promised; None where nothing is
     time_percent: float | None = None
-    latency: str = ""  # latency class in the provider's words
-    io_size_bytes: int = 0  # largest I/O that counts as one; 0 if unknown
-    # highest rate at which a volume made of a snapshot fetches its blocks; None if unknown
-    initialization_bytes_per_s: float | None = None
-
-    @property
-    def facts(self) -> dict[str, str]:
-        """What the provider says besides limits, in words; only what is known."""
-        percent, rate = self.time_percent, self.initialization_bytes_per_s
-        size = self.io_size_bytes
-        known = {
-            "promised for": "" if percent is None else f"{percent:g} % of the time",
-            "latency": self.latency,
-            "counted as one I/O": size and f"up to {format_capacity(size)}",
-            "initialization": rate and f"up to {rate / _MIB:g} MiB/s, if provisioned",
-        }
-        return {name: str(words) for name, words in known.items() if words}
 
     @property
     def needs_size(self) -> bool:
@@ -217,10 +200,10 @@ class _SizedVolume:
 
     def lowest(self, rules: Rules) -> float | None:
         """Return the lowest value of the rules; None when none applies."""
-        values = (self._value(rule) for rule in rules)
+        values = (self._rule_value(rule) for rule in rules)
         return min((value for value in values if value is not None), default=None)
 
-    def _value(self, rule: Rule[float]) -> float | None:
+    def _rule_value(self, rule: Rule[float]) -> float | None:
         if rule.above_bytes and self.size_bytes <= rule.above_bytes:
             return None
         if rule.below_bytes and self.size_bytes >= rule.below_bytes:

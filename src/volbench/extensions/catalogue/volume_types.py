@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import date
 from functools import cache
 from pathlib import Path
-from types import MappingProxyType
 from typing import Annotated, Generic, Self, TypeVar
 
 from pydantic import AfterValidator, Field, GetJsonSchemaHandler, model_validator
@@ -47,12 +44,10 @@ Count = Annotated[Number, Field(ge=0)]  # A number of I/Os or of I/Os per second
 _SOURCE_HINT = "add source: {title: ..., url: ...}, for it or for the whole file"
 _SAME = (
     *("note", "burst_iops", "burst_ios", "burst_bandwidth", "burst_bytes", "burst_s"),
-    *("time_percent", "latency", "io_size_bytes", "initialization_bytes_per_s"),
+    "time_percent",
 )
 FOLDER = "volume-types"  # Name of the folders with volume-type files
 _SUFFIXES = (".yaml", ".yml")
-_NONE: Mapping[str, VolumeType] = MappingProxyType({})
-_ALSO: ContextVar[Mapping[str, VolumeType]] = ContextVar("_ALSO", default=_NONE)
 _Entry = TypeVar("_Entry")
 
 
@@ -147,17 +142,6 @@ class TypeEntry(Document):
         gt=0,
         lt=100,
         description="Percentage of the time for which the provider promises the limits.",
-    )
-    latency: Filled = Field(
-        default="", description="Latency class in the provider's words, such as below 1 ms."
-    )
-    io_size_bytes: Size = Field(
-        default=0, alias="io_size", description="Largest I/O that counts as one."
-    )
-    initialization_bytes_per_s: Rate | None = Field(
-        default=None,
-        alias="initialization",
-        description="Highest rate at which a volume made of a snapshot fetches its blocks.",
     )
     writes: WriteLimits = Field(
         default_factory=WriteLimits, description="Limits of writes that differ from reads."
@@ -266,31 +250,12 @@ class TypesFile(Document):
 
 
 def catalogue() -> dict[str, VolumeType]:
-    """Return all volume types by name: bundled ones, those of `own_folders`, and of `also_types`.
-
-    Later types replace earlier ones of the same name.
-    """
+    """Return all volume types by name: bundled ones, then those of `own_folders`."""
     types = dict(bundled_types())
     for folder in own_folders():
         for path in yaml_files(folder):
             types |= read_types(path)
-    return {**types, **_ALSO.get()}
-
-
-@contextmanager
-def also_types(files: Sequence[Path]) -> Iterator[None]:
-    """Add the types of files to every `catalogue` inside the block.
-
-    Limits in profiles, inventories and overrides may refer to these types.
-    """
-    added = dict(_ALSO.get())
-    for path in files:
-        added |= read_types(path)
-    token = _ALSO.set(added)
-    try:
-        yield
-    finally:
-        _ALSO.reset(token)
+    return types
 
 
 def own_folders() -> tuple[Path, ...]:

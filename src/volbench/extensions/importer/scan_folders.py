@@ -179,7 +179,9 @@ def _classify(source: Source, scanned: ScanResult) -> None:
     try:
         result = _result_of(source)
     except OutputError as error:
-        scanned.malformed.append(_problem(source, error))
+        scanned.malformed.append(
+            Problem(error.message, source.shown, error.line, error.column, error.key, error.hint)
+        )
         return
     if result is not None:
         scanned.results.append(result)
@@ -234,7 +236,3 @@ def _content(path: Path, *, is_named: bool) -> bytes | None:
             return head + stream.read()
     except OSError as error:
         raise OutputError(f"it cannot be read: {error.strerror}") from error
-
-
-def _problem(source: Source, error: OutputError) -> Problem:
-    return Problem(error.message, source.shown, error.line, error.column, error.key, error.hint)

@@ -15,7 +15,6 @@ from volbench.cli.options import (
     ALLOW_EXEC,
     PATH,
     SETTINGS,
-    VOLUME_TYPES,
     examples,
     flag,
     option_group,
@@ -240,7 +239,6 @@ def _remove_remains(
 )
 @DESCRIPTION
 @SETTINGS
-@VOLUME_TYPES
 @ALLOW_EXEC
 @output_option(metavar="FILE", default="-", help="File; - is standard output, the default.")
 def render(

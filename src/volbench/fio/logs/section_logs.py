@@ -101,7 +101,7 @@ class LogSection:
             key = log.kind, log.job_number
             self._logs[key], self._heads[key] = log, head
             if log.kind != "clat_hist":
-                self._columns[key] = _columns(head, recording)
+                self._columns[key] = _columns_of_values(head, recording)
                 self._single[key] = _is_single(head, self._columns[key])
         start_ms, self._epoch_s = self._log_start()
         # the windows of the run
@@ -258,7 +258,7 @@ def _is_single(head: Head, columns: tuple[int, ...]) -> bool:
     return bool(sizes) and median_low(sizes) > 0
 
 
-def _columns(head: Head, recording: Recording) -> tuple[int, ...]:
+def _columns_of_values(head: Head, recording: Recording) -> tuple[int, ...]:
     """Return the columns of a log of values.
 
     With ``log_window_value=both`` the direction, a small number, is in the place of the block size;

@@ -141,12 +141,10 @@ def _layouts_s(runs: Sequence[Run]) -> dict[str, float]:
 
 def _reads_files(run: Run) -> bool:
     """Return whether fio lays the new files of a run out: it does not for one that only writes."""
-    reads = any(not _only_writes(run.effective(section)) for section in run.sections)
-    return reads and run.extent is None
-
-
-def _only_writes(options: dict[str, str]) -> bool:
-    return options.get("rw", "read").partition(":")[0] in {"write", "randwrite", "trim", "randtrim"}
+    patterns = {
+        run.effective(section).get("rw", "read").partition(":")[0] for section in run.sections
+    }
+    return run.extent is None and not patterns <= {"write", "randwrite", "trim", "randtrim"}
 
 
 def _total_s(runs: Sequence[Run], time_of: TimeOf, *, before_s: float) -> float | None:

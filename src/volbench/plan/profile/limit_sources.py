@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from pathlib import Path
+from collections.abc import Mapping
 
 from volbench.errors import InputError
 from volbench.extension import LimitSource, extensions, load
@@ -24,14 +22,6 @@ def list_types(declared: str, table_output: object) -> None:
 def types_schema() -> object:
     """Return the JSON Schema of files of volume types."""
     return load(_first("types_schema").types_schema)()
-
-
-@contextmanager
-def added_types(files: Sequence[Path]) -> Iterator[None]:
-    """Make the volume types of files known inside the block."""
-    with ExitStack() as stack:
-        stack.enter_context(load(_first("added_types").added_types)(files))
-        yield
 
 
 def declared_limits(volume: VolumeOfType) -> Limits:

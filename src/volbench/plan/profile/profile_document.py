@@ -93,10 +93,6 @@ def effective_options(job: Job, defaults: Options) -> dict[str, dict[str, str]]:
     }
 
 
-def _is_timed(options: Mapping[str, str]) -> bool:
-    return parse_duration(options.get("runtime", "0")) > 0 and options.get("time_based", "0") != "0"
-
-
 def _until_conflict(job: Job, defaults: Options) -> Iterator[Conflict]:
     if job.until is None:
         return
@@ -105,7 +101,10 @@ def _until_conflict(job: Job, defaults: Options) -> Iterator[Conflict]:
         return
     for options in effective_options(job, defaults).values():
         runtime_s, window_s = parse_duration(options.get("runtime", "0")), job.until.window_s
-        if not _is_timed(options):
+        if not (
+            parse_duration(options.get("runtime", "0")) > 0
+            and options.get("time_based", "0") != "0"
+        ):
             message = "until: steady needs a runtime, which is its deadline, and time_based"
             yield Conflict(message, "add runtime: 30m and time_based: 1", "until")
         elif runtime_s < window_s:
