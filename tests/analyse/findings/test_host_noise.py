@@ -71,6 +71,13 @@ def test_a_drop_without_host_noise_is_caused_by_the_volume() -> None:
     assert not found(view, rule="host-noise")
 
 
+def test_disturbed_seconds_that_are_faster_than_all_others_count() -> None:
+    """Three times the rate beside steal: a host slows a run, so that the volume was faster then."""
+    rates = [3 * IOPS if second in NOISY else IOPS for second in range(SECONDS)]
+    view = disturbed_run({"steal_percent": 20.0}, rates=rates)
+    assert len(Context((view,)).steadiness(view, "write").changes) == 2
+
+
 def test_a_step_in_disturbed_seconds_is_located_among_them() -> None:
     """The fall comes at 26 s; from 20 to 32 s the host took a tenth of the rate."""
     rates = [1000.0 if second < 26 else 500.0 for second in range(SECONDS)]
