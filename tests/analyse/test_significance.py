@@ -8,11 +8,9 @@ from scipy import special, stats
 
 from volbench.analyse.significance import (
     beta_quantile,
-    sign_p_value,
     signed_rank_p_value,
     student_quantile,
     student_tail,
-    table_p_value,
     trend_p_value,
 )
 
@@ -79,14 +77,3 @@ def test_signed_ranks_with_ties_are_exact() -> None:
     ways = [np.dot(signs, ranks) for signs in itertools.product((0, 1), repeat=len(ranks))]
     assert signed_rank_p_value(values) == pytest.approx(np.mean(np.array(ways) >= reached))
     assert signed_rank_p_value(np.zeros(5)) == 1
-
-
-def test_counts_are_those_of_scipy() -> None:
-    """Every result of up to nine runs on one side and six on the other."""
-    for first, second in itertools.product(range(10), range(7)):
-        expected = stats.binomtest(first, first + second).pvalue if first + second else 1.0
-        assert sign_p_value(first, second) == pytest.approx(expected)
-        table = [[first, 9 - first], [second, 6 - second]]
-        assert table_p_value((first, second), (9, 6)) == pytest.approx(
-            stats.fisher_exact(table).pvalue
-        )

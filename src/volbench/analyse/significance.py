@@ -112,21 +112,3 @@ def signed_rank_p_value(differences: Floats) -> float:
     for rank in doubled:
         chances = (np.pad(chances, (0, rank)) + np.pad(chances, (rank, 0))) / 2
     return float(chances[reached:].sum())
-
-
-def sign_p_value(wins: int, losses: int) -> float:
-    """Return the two-sided p-value of the sign test."""
-    count = wins + losses
-    ways = sum(math.comb(count, each) for each in range(min(wins, losses) + 1))
-    return min(1.0, math.ldexp(ways, 1 - count))
-
-
-def table_p_value(hits: tuple[int, int], totals: tuple[int, int]) -> float:
-    """Return the two-sided p-value of Fisher's exact test for two shares."""
-    both = sum(hits)
-    tables = {
-        first: math.comb(totals[0], first) * math.comb(totals[1], both - first)
-        for first in range(max(0, both - totals[1]), min(both, totals[0]) + 1)
-    }
-    limit = tables[hits[0]]
-    return sum(ways for ways in tables.values() if ways <= limit) / math.comb(sum(totals), both)

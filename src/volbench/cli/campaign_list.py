@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from volbench.errors import InputError, VolbenchError
-from volbench.units import counted_noun, format_count, format_rate, parse_duration
+from volbench.errors import VolbenchError
+from volbench.units import counted_noun, format_count, format_rate
 
 if TYPE_CHECKING:
     from volbench.api.one_campaign import CampaignData
@@ -18,26 +16,7 @@ if TYPE_CHECKING:
     from volbench.present.tables.table import Table
 
 
-def parse_since(text: str) -> datetime:
-    """Return the instant of a date, or of a duration before now."""
-    if re.fullmatch(r"\d{4}-\d\d-\d\d.*", text):
-        try:
-            instant = datetime.fromisoformat(text)
-        except ValueError:
-            raise InputError(
-                f"{text!r} is not a date", hint="write it like --since 2026-11-20"
-            ) from None
-        return instant if instant.tzinfo else instant.replace(tzinfo=UTC)
-    try:
-        return datetime.now(UTC) - timedelta(seconds=parse_duration(text))
-    except InputError as error:
-        raise InputError(
-            f"{text!r} is neither a date nor a duration",
-            hint="write it like --since 2026-11-20 or --since 7d",
-        ) from error
-
-
-def known_campaigns(top: Path, *, since: datetime | None) -> Table[Mapping[str, object]]:
+def known_campaigns(top: Path) -> Table[Mapping[str, object]]:
     """Return a row for each campaign at or below a folder, the latest first.
 
     Columns: date (UTC), profiles, targets, the median of the first workload without its invalid
@@ -54,8 +33,7 @@ def known_campaigns(top: Path, *, since: datetime | None) -> Table[Mapping[str, 
         except VolbenchError as error:
             plans.append(("", path, error))
         else:
-            if since is None or _created(plan) >= since:
-                plans.append((plan.created_utc, path, plan))
+            plans.append((plan.created_utc, path, plan))
     plans.sort(key=lambda entry: entry[0], reverse=True)
     rows = [_campaign_row(path, plan) for _, path, plan in plans]
     return text_table(
@@ -65,14 +43,6 @@ def known_campaigns(top: Path, *, since: datetime | None) -> Table[Mapping[str, 
         priorities={"profile": 4, "target": 3, "date": 2},
         folded=["answer", "target"],
     )
-
-
-def _created(plan: Campaign) -> datetime:
-    """Return when a campaign was planned; one whose date is damaged counts as the oldest."""
-    try:
-        return datetime.fromisoformat(plan.created_utc).astimezone(UTC)
-    except ValueError:
-        return datetime.min.replace(tzinfo=UTC)
 
 
 def _campaign_row(path: Path, plan: Campaign | VolbenchError) -> dict[str, str]:

@@ -158,11 +158,10 @@ def _judge(
     table_output: TableOutput,
 ) -> None:
     """Print the answers to expectations, and raise what the exit code says."""
-    from volbench.api.expectations import read_expectations
     from volbench.api.many_campaigns import open_campaigns
     from volbench.present.tables.expectations_table import expectations_table
 
-    verdicts = open_campaigns(*campaigns, where=where).expect(*read_expectations(expectations))
+    verdicts = open_campaigns(*campaigns, where=where).expect(*expectations)
     if junit is not None:
         from volbench.present.tables.junit_report import junit_of_expectations
 

@@ -197,9 +197,10 @@ def measure(
     is_repeat_given = source is click.core.ParameterSource.COMMANDLINE
     changes = (f"repeat={workloads.repeat}", *settings) if is_repeat_given else settings
     click.echo(f"Checking {printable(mask_text(', '.join(targets)))}", err=True)
-    from volbench.api.expectations import read_expectations, with_expected
+    from volbench.api.expectations import with_expected
     from volbench.engine.campaign.prepare import CampaignRequest
     from volbench.engine.hosts.connected_host import this_machine
+    from volbench.model.frames.expectation import parse_expectation
     from volbench.plan.expansion.expand import Terms
 
     say_what_is_configured()
@@ -221,7 +222,7 @@ def measure(
             settings=changes,
         )
     request = CampaignRequest(
-        profiles=with_expected((profile,), read_expectations(expectations)),
+        profiles=with_expected((profile,), [*map(parse_expectation, expectations)]),
         targets=roles,
         into=start.output or default_campaign_folder("measure"),
         terms=Terms(consent=start.consent, command=recorded_command(targets, start.output)),

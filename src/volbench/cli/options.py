@@ -60,8 +60,8 @@ EXPECT = click.option(
     multiple=True,
     metavar="[JOB.]METRIC<BOUND",
     help="Requirement of the results, such as reads.p99<5ms: a metric of one job or of all, with "
-    "< <= > or >= and a bound in its unit (write_iops>=3000, fdatasync_p99<10ms, steady=yes), or a "
-    "YAML file of them; repeatable. Exit code 10 if one fails, 11 if one is undecided.",
+    "< <= > or >= and a bound in its unit (write_iops>=3000, fdatasync_p99<10ms, steady=yes); "
+    "repeatable. Exit code 10 if one fails, 11 if one is undecided.",
 )
 ALLOW_DESTROY = click.option(
     "--allow-destroy",

@@ -132,10 +132,11 @@ def run(
     table_output: TableOutput,
 ) -> None:
     """Run PROFILEs (bundled names, YAML files or fio job files) into a campaign folder."""
-    from volbench.api.expectations import read_expectations, with_expected
+    from volbench.api.expectations import with_expected
     from volbench.engine.campaign.prepare import CampaignRequest
     from volbench.execute.local import LocalExecutor
     from volbench.model.campaign.planned_run import OnError
+    from volbench.model.frames.expectation import parse_expectation
     from volbench.plan.expansion.expand import Terms
     from volbench.plan.expansion.target_arms import arms_of_targets, on_each_target
 
@@ -143,7 +144,7 @@ def run(
     executor, allow_exec = LocalExecutor(), start.allow_exec
     sources = texts_of(executor, profiles, like=like, allow_exec=allow_exec)
     loaded = load_texts(executor, sources, settings=settings, allow_exec=allow_exec)
-    loaded = with_expected(loaded, read_expectations(expectations))
+    loaded = with_expected(loaded, [*map(parse_expectation, expectations)])
     start = replace(start, execution=policy.waiting(start.execution))
     names = "+".join(profile.name for profile in loaded)
     named = parse_several_targets(targets)

@@ -6,14 +6,13 @@ import os
 import sys
 import time
 from contextlib import ExitStack
-from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from volbench.cli.additions import Additions, additions
-from volbench.cli.campaign_list import known_campaigns, parse_since
+from volbench.cli.campaign_list import known_campaigns
 from volbench.cli.configuration import results_folder
 from volbench.cli.help_pages import VerbCommand
 from volbench.cli.hosts import (
@@ -23,7 +22,7 @@ from volbench.cli.hosts import (
     connect,
     named_limits,
 )
-from volbench.cli.options import Quantity, examples, flag, given_option
+from volbench.cli.options import examples, flag, given_option
 from volbench.cli.output import TableOutput, table_options
 from volbench.cli.verb_groups import name_campaign
 from volbench.errors import ArchiveError, CampaignError, InputError, OutputError, quoted
@@ -56,11 +55,6 @@ _TAIL_BYTES = 2000  # Of that log, that are printed first
     "--clean",
     "End active runs and remove processes, scratch files, folders and locks from the machines.",
 )
-@click.option(
-    "--since",
-    type=Quantity("DATE|TIME", parse_since),
-    help="List only campaigns planned since a date (2026-11-20), or within a time (7d).",
-)
 @LIMIT
 @OWN_POLICY
 @HOST_KEYS
@@ -71,7 +65,6 @@ def status(
     *,
     follow: bool,
     clean: bool,
-    since: datetime | None,
     limits: tuple[str, ...],
     policy: StartPolicy | None,
     host_keys: HostKeyPolicy,
@@ -97,11 +90,9 @@ def status(
                 f"{folder or 'no folder'} is not a campaign; {option} needs one",
                 hint="volbench status lists the campaigns here",
             )
-        table_output.write(known_campaigns(folder or results_folder(), since=since))
+        table_output.write(known_campaigns(folder or results_folder()))
         return
     name_campaign(folder)
-    if since is not None:
-        raise InputError("--since lists campaigns, but DIR is one", hint="leave out --since")
     if clean:
         _clean(folder, limits, policy, host_keys, added)
     elif follow:

@@ -48,7 +48,7 @@ _MIN_BUSY_SHARE = 0.5
 # Share of a jump of the device's IOPS that its bandwidth has to show, as logarithms.
 # Noticed by: test_explain.py::test_larger_requests_are_not_a_drop
 _MIN_BANDWIDTH_SHARE = 0.5
-_PERCENTILES = {"low": 1.0, "p10": 10.0, "p30": 30.0, "p50": 50.0, "p70": 70.0, "tail": 99.9}
+_PERCENTILES = {"low": 1.0, "p10": 10.0, "p30": 30.0, "p70": 70.0}
 # Intervals on either side of two that lack completions: their median withstands one outlier.
 # Noticed by: test_rate_changes.py::test_a_slow_second_beside_a_stall_is_not_a_stall
 _SIDE_INTERVALS = 3
@@ -93,9 +93,7 @@ class Rates:
     lat_low_s: float
     lat_p10_s: float = math.nan  # the same, percentile 10
     lat_p30_s: float = math.nan  # the same, percentile 30
-    lat_p50_s: float = math.nan  # the same, percentile 50
     lat_p70_s: float = math.nan  # the same, percentile 70
-    lat_tail_s: float = math.nan  # the same, percentile 99.9
 
     @property
     def last(self) -> Plateau:

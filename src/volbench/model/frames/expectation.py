@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from volbench.errors import InputError, did_you_mean
@@ -73,8 +73,6 @@ class Expectation:
     relation: str  # ``<``, ``<=``, ``>``, ``>=`` or ``=``
     bound: float  # in the unit of the column; 1 for yes
     sync_call: str = ""  # ``fsync`` or ``fdatasync``; empty where any sync is meant
-    # in a file, such as ``needs.yaml:2:3: ``; empty for those of options
-    place: str = field(default="", compare=False)
 
     def matches(self, job: str) -> bool:
         """Return whether a job must keep the bound."""
@@ -221,7 +219,7 @@ def check_expectations(expectations: Collection[Expectation], jobs: Collection[s
     for expectation in expectations:
         if hint := unknown_job(expectation, jobs):
             raise InputError(
-                f"{expectation.place}{expectation.text!r}: there is no job {expectation.job!r}",
+                f"{expectation.text!r}: there is no job {expectation.job!r}",
                 hint=hint,
             )
 

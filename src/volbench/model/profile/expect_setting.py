@@ -1,4 +1,4 @@
-"""Expectations in a profile or a file of their own: job to metric to bound."""
+"""Expectations in a profile: job to metric to bound."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
 
 from volbench.errors import InputError
-from volbench.model.document.document_model import Document, Filled
+from volbench.model.document.document_model import Filled
 from volbench.model.document.located_errors import Fault, input_fault, reject
 from volbench.model.frames.expectation import (
     ALL_JOBS,
@@ -50,16 +50,6 @@ _Metrics = Annotated[dict[Filled, _Bounds], Field(min_length=1), AfterValidator(
 
 # Job or pattern of jobs to metric to one or more bounds
 Expect = dict[Filled, _Metrics]
-
-
-class ExpectFile(Document):
-    """A file with nothing but expectations."""
-
-    expect: Expect = Field(
-        min_length=1,
-        description="Job, or pattern of jobs, to metric to bound.",
-        examples=['{wal: {fdatasync_p99: "< 10ms"}}'],
-    )
 
 
 def expectations_in(expect: Expect) -> Iterator[Expectation]:
