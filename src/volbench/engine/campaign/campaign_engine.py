@@ -29,7 +29,7 @@ from volbench.engine.conditioning.volume_warmup import Outcomes
 from volbench.engine.guard.device_guard import HeldDevices
 from volbench.engine.guard.scratch_files import Scratch
 from volbench.engine.hosts.connected_host import ConnectedHost, raise_all
-from volbench.engine.hosts.device_lock import release_locks, reserve_host, shared_notes
+from volbench.engine.hosts.device_lock import release_locks, reserve_host, shared_note
 from volbench.engine.run.barrier import Barrier, WaitPolicy
 from volbench.engine.run.start_gate import Gate
 from volbench.engine.run.stop_request import StopRequest
@@ -231,7 +231,8 @@ def _reserve(hosts: Sequence[ConnectedHost], context: CampaignContext) -> Sequen
         raise_all(hosts, results)
     for host, error in zip(lost, errors, strict=True):
         states.notify(f"left out: {host.name}: {error.message}", host=host.name)
-    for words, name in shared_notes(shared):
+    words, name = shared_note(shared)
+    if words:
         states.notify(words, host=name)
     return lost
 

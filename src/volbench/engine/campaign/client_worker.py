@@ -282,8 +282,10 @@ class Worker:
                 space=self._results_in,
                 flush_s=FLUSH_S if is_dirty else 0.0,
             )
-            self._notify_unflushed(run, state.flush_problems)
-            if not self._is_in_place(run, state):
+            for problem in filter(None, state.flush_problems):
+                self._notify(f"{run.id}: dirty pages of earlier runs may disturb it: {problem}")
+            seen = state.volumes.get(run.volume.target)
+            if seen is not None and not self._scratch.is_in_place(run, seen):
                 run = self._scratch.place(run) or run
                 state = self._guard.look([run], opened=opened, space=self._results_in)
             self._guard.check(
@@ -291,10 +293,6 @@ class Worker:
             )
             attempt = self._prepared(run, directory, gate, state)
             return execute_run(attempt)
-
-    def _is_in_place(self, run: Run, state: HostState) -> bool:
-        seen = state.volumes.get(run.volume.target)
-        return seen is None or self._scratch.is_in_place(run, seen)
 
     def _prepared(
         self, run: Run, directory: RunDirectory, gate: Gate | None, state: HostState
@@ -321,10 +319,6 @@ class Worker:
         attempt = self._attempt(run, directory, facts, gate)
         attachment = None if seen is None else attachment_of(seen)
         return replace(attempt, had_files=had_files, attachment=attachment)
-
-    def _notify_unflushed(self, run: Run, problems: Sequence[str]) -> None:
-        for problem in filter(None, problems):
-            self._notify(f"{run.id}: dirty pages of earlier runs may disturb it: {problem}")
 
     def _continue(self, run: Run, gate: Gate | None) -> RunOutcome:
         """Take over a run that continued, or ended, without a controller."""

@@ -109,15 +109,17 @@ class RoundJudge(ResultsJudge):
             for run in self._campaign.runs
             if run.profile == profile and run.phase is Phase.MEASURED and self._is_finished(run)
         }
-        values = {
-            track: _through_last(
-                {
-                    number: combined(self._results_of(run), track.metric)
-                    for (job, number), run in tracked.items()
-                    if job == track.job and number <= (last or rounds.max_rounds)
-                }
-            )
+        by_round = {
+            track: {
+                number: combined(self._results_of(run), track.metric)
+                for (job, number), run in tracked.items()
+                if job == track.job and number <= (last or rounds.max_rounds)
+            }
             for track in rounds.track
+        }
+        values = {
+            track: [known.get(number, _NAN) for number in range(1, max(known, default=0) + 1)]
+            for track, known in by_round.items()
         }
         return determine(values, max_rounds=rounds.max_rounds)
 
@@ -144,11 +146,6 @@ def _unsteady_words(determined: Determination) -> str:
         if not variable.judged.steady
     ]
     return f"not steady after round {determined.rounds}: {'; '.join(unsteady)}"
-
-
-def _through_last(by_round: dict[int, float]) -> list[float]:
-    """Return the values from round 1 to the last with a value, NaN where missing."""
-    return [by_round.get(number, _NAN) for number in range(1, max(by_round, default=0) + 1)]
 
 
 def _part(direction: DirectionResult) -> Part:

@@ -12,18 +12,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from socket import gethostname
 
 from volbench.engine.hosts.described_volumes import identities_of
-from volbench.errors import RefusedError, quoted
+from volbench.errors import RefusedError
 from volbench.execute.agent.locks import Reservation, lock_holder, release, reserve
 from volbench.execute.protocol import Executor, OperationError, SharedLocks
 from volbench.model.campaign.planned_run import Campaign, VolumeKind
-from volbench.store.archive import is_held
-from volbench.store.consent import folder_of
-from volbench.store.layout import Layout
-
-_SHOWN = 3  # Shared file systems, or campaigns on one: a fleet may have thousands
+from volbench.units import counted_noun
 
 
 def devices_of(campaign: Campaign, host: str) -> dict[str, str]:
@@ -60,48 +55,20 @@ def reserve_host(executor: Executor, campaign: Campaign) -> Mapping[str, list[st
     return reserved.shared
 
 
-def shared_notes(shared: Mapping[str, Mapping[str, list[str]]]) -> Iterator[tuple[str, str]]:
-    """Yield a sentence on the other campaigns of some file systems, and its only host, or ""."""
-    places: dict[str, list[tuple[str, str]]] = {}
-    for host, targets in sorted(shared.items()):
-        for target, keys in targets.items():
-            for key in keys:
-                places.setdefault(key, []).append((host, target))
-    keys_at: dict[tuple[tuple[str, str], ...], list[str]] = {}
-    for key, used in places.items():
-        keys_at.setdefault(tuple(used), []).append(key)
-    for pairs, keys in keys_at.items():
-        listed = _some([f"{target} on {host}" for host, target in pairs], ", ")
-        many = "the campaign" if len(keys) == 1 else f"{len(keys)} campaigns:"
-        words = f"the file system of {listed} is also used by {many} {_campaign_words(keys)}"
-        yield words, pairs[0][0] if len({host for host, _ in pairs}) == 1 else ""
-
-
-def _some(texts: Sequence[str], joint: str) -> str:
-    """Return the first texts, and how many more there are."""
-    more = len(texts) - _SHOWN
-    return joint.join(texts[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
-
-
-def _campaign_words(keys: Sequence[str]) -> str:
-    """Return where other campaigns are, and how to end abandoned ones."""
-    known, unknown = [], []
-    for key in keys:
-        folder = folder_of(key)
-        if folder is None:
-            unknown.append(key)
-            continue
-        is_running = is_held(Layout(folder))
-        clean = f"was abandoned; end it with: volbench status {quoted(folder)} --clean"
-        advice = "is running" if is_running else clean
-        known.append(f"in {folder} on {gethostname()}, which {advice}")
-    if unknown:
-        whose = "another user or controller" if len(unknown) == 1 else "other users or controllers"
-        known.append(
-            f"{_some(unknown, ', ')} of {whose}: wait for the end of what is running, and have what"
-            " was abandoned ended by its user with volbench status --clean"
-        )
-    return _some(known, "; ")
+def shared_note(shared: Mapping[str, Mapping[str, list[str]]]) -> tuple[str, str]:
+    """Return a sentence on other campaigns on the same file systems, and its only host, or ""."""
+    places = [(host, target) for host, targets in sorted(shared.items()) for target in targets]
+    keys = sorted({key for targets in shared.values() for own in targets.values() for key in own})
+    if not keys:
+        return "", ""
+    host, target = places[0]
+    more = f" and {len(places) - 1} more" if places[1:] else ""
+    words = (
+        f"the file system of {target} on {host}{more} is also used by "
+        f"{counted_noun(len(keys), 'other campaign')} ({keys[0]}): results may be disturbed; wait "
+        "for its end, or end what was abandoned: volbench status --clean"
+    )
+    return words, host if {name for name, _ in places} == {host} else ""
 
 
 def release_locks(executor: Executor, campaign: Campaign) -> None:

@@ -65,11 +65,8 @@ def mount_of(snapshot: Snapshot, path: str) -> "Mount | None":
     """Return the mount of a path: the newest one on the longest mount point above it."""
     real = snapshot.real_path(path)
     above = [mount for mount in read_mounts(snapshot) if is_inside(real, mount.mount_point)]
-    return max(enumerate(above), key=_length_and_age)[1] if above else None
-
-
-def _length_and_age(numbered: "tuple[int, Mount]") -> "tuple[int, int]":
-    return len(numbered[1].mount_point), numbered[0]
+    above.reverse()  # of several with the longest name, max takes the first
+    return max(above, key=lambda mount: len(mount.mount_point), default=None)
 
 
 def mount_numbers(snapshot: Snapshot, mount: Mount) -> "set[tuple[int, int]]":

@@ -124,7 +124,8 @@ class Snapshot:
     def open_error(self, path: str) -> str:
         """Return the error of opening a file or device for reading; empty on success."""
         try:
-            within(READ_S, _open_once, path)
+            flags = os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC
+            within(READ_S, lambda: os.close(os.open(path, flags)))
         except OSError as error:
             return error.strerror or str(error)
         return ""
@@ -163,10 +164,6 @@ def within(limit_s: float, work: "Callable[..., T]", *arguments: object) -> T:
     if results:
         return results[0]
     raise errors[0] if errors else OSError(errno.ETIMEDOUT, "no answer in {:g} s".format(limit_s))
-
-
-def _open_once(path: str) -> None:
-    os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC))
 
 
 def _read_device(node: str, offset: int, length: int) -> bytes:

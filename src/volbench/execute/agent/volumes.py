@@ -243,6 +243,7 @@ class _Describer:
             snapshot.nearest(target),
         )
         parent = parent_of(real)
+        missing = next((path for path in question.files if snapshot.stat(path) is None), "")
         is_device = stat is not None and stat.kind == "block"
         number = stat.rdev if stat is not None and is_device else number_under(snapshot, nearest)
         device = None if number is None else self._devices.with_number(number)
@@ -254,13 +255,13 @@ class _Describer:
             nearest=nearest,
             mount=mount and MountPoint(mount.filesystem, mount.mount_point, mount.options),
             free_bytes=snapshot.free_bytes(nearest),
-            room_bytes=self._room_bytes(question.files),
+            room_bytes=snapshot.free_bytes(snapshot.nearest(missing)) if missing else None,
             real_mount_point=self._mount_point(real),
             parent=ParentFolder(
                 parent, self._kind(parent), self._mount_point(parent), snapshot.nearest(parent)
             ),
             similar=() if is_device else self._similar(real, parent, stat),
-            access=self._access(target, stat, question.files) if "access" in details else "",
+            access=self._access(target, stat, missing) if "access" in details else "",
             unmounted=unmounted_above(snapshot, target),
             folder=self._folder(question.folder),
             private_folder=_identity(snapshot.stat(question.private_folder, follow=False)),
@@ -268,21 +269,16 @@ class _Describer:
             device=device and self._device(device, target if is_device else "", question),
         )
 
-    def _access(self, target: str, stat: "FileStat | None", files: "Sequence[str]") -> str:
+    def _access(self, target: str, stat: "FileStat | None", missing: str) -> str:
         """Return why a target cannot be opened, or a missing file not created; empty if it can."""
         snapshot = self._snapshot
         if stat is not None and stat.kind in ("file", "block"):
             error = snapshot.open_error(target)
             if error:
                 return "{} cannot be opened: {}".format(target, error)
-        missing = next((path for path in files if snapshot.stat(path) is None), "")
         folder = snapshot.nearest(missing) if missing else ""
         error = snapshot.create_error(folder) if folder else ""
         return "files cannot be created in {}: {}".format(folder, error) if error else ""
-
-    def _room_bytes(self, files: "Sequence[str]") -> "int | None":
-        missing = next((path for path in files if self._snapshot.stat(path) is None), "")
-        return self._snapshot.free_bytes(self._snapshot.nearest(missing)) if missing else None
 
     def _kind(self, path: str) -> str:
         stat = self._snapshot.stat(path)

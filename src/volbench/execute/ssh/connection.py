@@ -103,7 +103,12 @@ class Connection:
         if channel.closed:
             channel.close()  # releases its pipe
             return
-        closer = threading.Thread(target=_close_quietly, args=[channel], daemon=True)
+
+        def close_quietly() -> None:  # a connection that is broken already has nothing to report
+            with suppress(OSError, EOFError, paramiko.SSHException):
+                channel.close()
+
+        closer = threading.Thread(target=close_quietly, daemon=True)
         closer.start()
         closer.join(2.0)
         if closer.is_alive():
@@ -132,12 +137,6 @@ def connect(
         Connection(route.target.name, transports).close()
         raise
     return Connection(route.target.name, transports)
-
-
-def _close_quietly(channel: paramiko.Channel) -> None:
-    """Close a channel; on a connection that is broken already there is nothing to report."""
-    with suppress(OSError, EOFError, paramiko.SSHException):
-        channel.close()
 
 
 def _busy(host: str, reason: str) -> ConnectError:

@@ -193,7 +193,9 @@ def _matches(patterns: str, name: str) -> bool:
         return _hashed(patterns, name)
     matches = False
     for pattern in patterns.lower().split(","):
-        if _glob(pattern.removeprefix("!")).fullmatch(name):
+        # ``*`` and ``?`` are wildcards, brackets literal (``[host]:port``)
+        expression = re.escape(pattern.removeprefix("!")).replace(r"\*", ".*").replace(r"\?", ".")
+        if re.fullmatch(expression, name):
             if pattern.startswith("!"):
                 return False
             matches = True
@@ -210,8 +212,3 @@ def _hashed(text: str, name: str) -> bool:
         return False
     # The format prescribes SHA-1, used only to obscure host names.
     return hmac.compare_digest(hmac.new(salt, name.encode(), hashlib.sha1).digest(), digest)
-
-
-def _glob(pattern: str) -> re.Pattern[str]:
-    """Compile an ssh pattern: ``*`` and ``?`` are wildcards, brackets literal (``[host]:port``)."""
-    return re.compile(re.escape(pattern).replace(r"\*", ".*").replace(r"\?", "."))

@@ -63,6 +63,7 @@ class SshConfig:
         except (paramiko.SSHException, KeyError, ValueError, OSError) as error:
             raise self._refused(f"{name} has invalid settings: {error}") from error
         agent = settings.get("identityagent")
+        proxy = (settings.get("proxycommand") or "none").replace(_PERCENT, "%")
         return Entry(
             hostname=settings["hostname"],
             port=self._port(settings.get("port")),
@@ -74,7 +75,7 @@ class SshConfig:
             jump=""
             if settings.get("proxyjump", "none").lower() == "none"
             else settings["proxyjump"],
-            proxy_command=_proxy_command(settings.get("proxycommand")),
+            proxy_command="" if proxy.lower() == "none" else proxy,
             alias=settings.get("hostkeyalias", ""),
             known_hosts=_files(settings.get("userknownhostsfile")),
             global_known_hosts=_files(settings.get("globalknownhostsfile")),
@@ -105,11 +106,6 @@ def _protected(line: str) -> str:
     setting = _SETTING.match(line)
     is_proxy = setting is not None and setting[1].lower() == "proxycommand"
     return line.replace("%", _PERCENT) if is_proxy else line
-
-
-def _proxy_command(text: str | None) -> str:
-    command = (text or "none").replace(_PERCENT, "%")
-    return "" if command.lower() == "none" else command
 
 
 def _files(text: str | None) -> tuple[str, ...] | None:

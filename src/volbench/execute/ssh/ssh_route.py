@@ -158,7 +158,9 @@ class Resolver:
             return (path,), True
         names = entry.identity_files or tuple(f"~/.ssh/{name}" for name in _DEFAULT_KEYS)
         paths = (self.config.expand(name) for name in names)
-        return tuple(path for path in paths if path.is_file() or _public(path).is_file()), False
+        return tuple(
+            path for path in paths if path.is_file() or Path(f"{path}.pub").is_file()
+        ), False
 
     def _agent(self, named: str | None) -> str:
         if named is None or named == "SSH_AUTH_SOCK":
@@ -174,10 +176,6 @@ class Resolver:
         user = default if entry.known_hosts is None else entry.known_hosts
         everyone = _GLOBAL_KNOWN if entry.global_known_hosts is None else entry.global_known_hosts
         return tuple(self.config.expand(name) for name in (*user, *everyone))
-
-
-def _public(path: Path) -> Path:
-    return path.with_name(f"{path.name}.pub")
 
 
 def _current_user() -> str:

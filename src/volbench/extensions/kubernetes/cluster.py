@@ -357,15 +357,13 @@ class Cluster:
             )
         except urllib3.exceptions.HTTPError as error:
             raise self._unreachable(error) from error
-        self._read_clock(answer.headers.get("Date", ""))
+        with suppress(ValueError):  # not a date: the last one counts
+            date = parsedate_to_datetime(answer.headers.get("Date", ""))
+            self._clock = date.astimezone(UTC), time.monotonic()
         if answer.status >= 300:
             raise self._refusal(answer.status, answer.data, method)
         data: bytes = answer.data
         return data
-
-    def _read_clock(self, date: str) -> None:
-        with suppress(ValueError):  # not a date: the last one counts
-            self._clock = parsedate_to_datetime(date).astimezone(UTC), time.monotonic()
 
     def _headers(self) -> dict[str, str]:
         """Return the headers that authenticate a request, refreshed where they expire."""

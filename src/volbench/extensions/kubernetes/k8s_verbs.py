@@ -24,7 +24,7 @@ from volbench.cli.output import TableOutput, binary_output, table_options
 from volbench.cli.verb_groups import LazyGroup
 from volbench.errors import InputError, quoted
 from volbench.extension import Verb
-from volbench.extensions.kubernetes.cluster import Cluster, ClusterAddress
+from volbench.extensions.kubernetes.cluster import ClusterAddress
 from volbench.extensions.kubernetes.cluster_spec import ClusterSpec, spec_options
 from volbench.extensions.kubernetes.controllers import ControllerSpec
 from volbench.extensions.kubernetes.pod_options import ADDRESS, CONTEXT, DESCRIPTION, description
@@ -193,13 +193,6 @@ def reap(names: tuple[str, ...], *, volumes: bool, dry_run: bool, address: Clust
     refused if they are named, and else skipped. A controller that was killed counts as live for up
     to two minutes, unless it ran on this machine. Volumes that --keep left are skipped.
     """
-    with address.opened() as cluster:
-        _remove_remains(cluster, names, volumes=volumes, dry_run=dry_run)
-
-
-def _remove_remains(
-    cluster: Cluster, names: Sequence[str], *, volumes: bool, dry_run: bool
-) -> None:
     from volbench.extensions.kubernetes.leases import current_holder
     from volbench.extensions.kubernetes.removal import (
         campaigns_on,
@@ -208,18 +201,19 @@ def _remove_remains(
         remove_campaign,
     )
 
-    for name in names or campaigns_on(cluster):
-        holder = current_holder(cluster, name)
-        if holder is not None and holder.is_live and not names:
-            click.echo(f"{name}: skipped: it is held by {holder}", err=True)
-            continue
-        if has_volumes_only(cluster, name) and not volumes:
-            click.echo(f"{name}: its volumes were kept; to remove them: --volumes", err=True)
-        elif dry_run:
-            click.echo(name)
-        else:
-            with lease_of_remains(cluster, name):
-                remove_campaign(cluster, name, volumes=volumes)
+    with address.opened() as cluster:
+        for name in names or campaigns_on(cluster):
+            holder = current_holder(cluster, name)
+            if holder is not None and holder.is_live and not names:
+                click.echo(f"{name}: skipped: it is held by {holder}", err=True)
+                continue
+            if has_volumes_only(cluster, name) and not volumes:
+                click.echo(f"{name}: its volumes were kept; to remove them: --volumes", err=True)
+            elif dry_run:
+                click.echo(name)
+            else:
+                with lease_of_remains(cluster, name):
+                    remove_campaign(cluster, name, volumes=volumes)
 
 
 @click.command(

@@ -189,9 +189,11 @@ class PodStream:
         Raises:
             ConnectError: the connection is broken.
         """
+        poller = select.poll()
         try:
+            poller.register(self._inner, select.POLLOUT)
             for start in range(0, len(data), _CHUNK_BYTES):
-                if not self._may_write():
+                if not poller.poll(_SEND_S * 1000):
                     raise connection_lost(self._host, "it does not accept input", sent=True)
                 with self._turn:
                     self._socket.send_binary(bytes([_STDIN]) + data[start : start + _CHUNK_BYTES])
@@ -208,12 +210,6 @@ class PodStream:
         self.has_ended = True
         with suppress(OSError):  # closed already
             self._inner.shutdown(SHUT_RDWR)
-
-    def _may_write(self) -> bool:
-        """Wait until the connection can be written; return whether it can."""
-        poller = select.poll()
-        poller.register(self._inner, select.POLLOUT)
-        return bool(poller.poll(_SEND_S * 1000))
 
     def read(self) -> bool:
         """Process messages that have arrived; return whether there may be more."""
