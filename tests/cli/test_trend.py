@@ -14,7 +14,7 @@ from volbench.analyse.compare.comparability import IncomparableError
 from volbench.api.many_campaigns import open_campaigns
 from volbench.cli.main import cli
 from volbench.cli.report_content import multi_campaign_content
-from volbench.errors import InputError, RegressionError, VolbenchError
+from volbench.errors import InputError, RegressionError, UndecidedError, VolbenchError
 from volbench.units import format_count
 
 pytestmark = pytest.mark.slow
@@ -50,7 +50,10 @@ def test_a_new_reference_accepts_a_change(nights: Path) -> None:
     assert "regression" not in done.stdout
     assert "6 campaigns" in done.stdout
     few = trend(nights, "--metric", "iops", "--where", "started_utc>=2026-01-17")
-    assert "too few campaigns" in few.stdout
+    assert "too few to say" in few.stdout
+    assert isinstance(few.exception, UndecidedError)
+    where = "started_utc>=2026-01-17"
+    assert trend(nights, "--metric", "iops", "--where", where, "--undecided", "skip").exit_code == 0
 
 
 def test_the_last_campaign_is_compared_by_default(nights: Path) -> None:
@@ -90,9 +93,9 @@ def test_trends_of_too_few_campaigns_are_counted_not_shown(tmp_path: Path) -> No
     make_nights(tmp_path / "late", 2, workloads=[second])
     done = trend(folder, tmp_path / "late", "--metric", "iops", "--json")
     states = [row["state"] for row in json.loads(done.stdout)["trends"]]
-    assert states == ["stable", "too few campaigns"]
+    assert states == ["stable", "too few to say"]
     shown = trend(folder, tmp_path / "late", "--metric", "iops").stdout
-    assert "Not listed: 1 trend with too few campaigns." in shown
+    assert "Not listed: 1 too few to say." in shown
     assert not any(line.startswith("randwrite") for line in shown.splitlines())
 
 
@@ -163,7 +166,7 @@ def test_an_acknowledged_regression_is_the_new_level(drops: Path) -> None:
     assert later["loss_percent"] == pytest.approx(100 * (1 - 0.6 / 0.85), abs=2)
     assert volbench.trend(drops, metric="iops")["acknowledged"].tolist() == ["2026-01-15"]
     chart = open_campaigns(drops).plot("trend", where=early[-1])
-    assert "read, iops: stable" in str(chart.plot.panels[0].title)
+    assert "queue depth 4, iops: stable" in str(chart.plot.panels[0].title)
     assert (drops / "volbench-trend.json").stat().st_mode & 0o022 == 0
     (drops / "volbench-trend.json").write_text("{}x")
     assert code(trend(drops, "--metric", "iops")) == 6
@@ -217,3 +220,7 @@ def test_trends_as_junit(nights: Path, tmp_path: Path) -> None:
     assert "since 2026-01-15 (then kernel: 6.1 -> 6.8)" in str(failure[0].get("message"))
     alone = trend(nights, "--metric", "iops", "--junit", "-")
     assert ET.fromstring(alone.stdout).get("name") == "volbench trend"  # noqa: S314 - same
+    few = ("--metric", "iops", "--where", "started_utc>=2026-01-17", "--junit", "-")
+    for undecided, element in (("fail", "error"), ("skip", "skipped")):
+        suite = ET.fromstring(trend(nights, *few, "--undecided", undecided).stdout)  # noqa: S314 - same
+        assert [case[0].tag for case in suite] == [element] * 2

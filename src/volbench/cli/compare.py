@@ -287,6 +287,13 @@ def _comparison_label(row: Compared) -> str:
     "Acknowledge all changes: the new level of a workload becomes its reference, stored beside the "
     "campaigns. Exits with 0.",
 )
+@click.option(
+    "--undecided",
+    type=click.Choice(["fail", "skip"]),
+    default="fail",
+    show_default=True,
+    help="What workloads with too few campaigns are: an error (exit code 11), or skipped.",
+)
 @JUNIT
 @table_options()
 @chart_options("each workload over the campaigns")
@@ -296,6 +303,7 @@ def trend(
     question: TrendQuestion,
     where: str,
     acknowledge: bool,
+    undecided: str,
     junit: Path | None,
     table_output: TableOutput,
     picture: ChartFile,
@@ -303,7 +311,8 @@ def trend(
     """Follow each workload over the campaigns in DIR..., such as a folder of nightly ones.
 
     Exits with 10 on a regression that was not acknowledged: the level dropped by more than the
-    tolerance and stayed, or the last campaign is beyond its control limits. Jobs whose options
+    tolerance and stayed, or the last campaign is beyond its control limits; with 11 where there are
+    too few campaigns to say. Jobs whose options
     changed are refused, as by `volbench compare`. Methods: volbench help trends.
     """
     from volbench.api.compare_campaigns import acknowledge_trends, dataset_trends
@@ -316,12 +325,12 @@ def trend(
         for trend in acknowledge_trends(dataset, trends):
             click.echo(f"acknowledged: {_trend_sentence(trend)}", err=True)
         trends = dataset_trends(dataset, question)
-    table = trends_table(trends)
+    table, fails_undecided = trends_table(trends), undecided == "fail"
     if junit is not None:
         from volbench.present.tables.junit_report import junit_of_trends
 
         with binary_output(str(junit), default_name="trend.xml") as sink:
-            sink.write(junit_of_trends(trends))
+            sink.write(junit_of_trends(trends, fails_undecided=fails_undecided))
     if str(junit) != "-":
         table_output.write(table)
     if table_output.format == "csv":
@@ -336,6 +345,12 @@ def trend(
         raise RegressionError(
             "; ".join(map(_trend_sentence, bad)),
             hint="measure again to be sure; accept an intended change with --acknowledge",
+        )
+    if trends.undecided and fails_undecided and not acknowledge:
+        raise UndecidedError(
+            f"undecided: {len(trends.undecided)} of {counted_noun(len(trends.rows), 'trend')} have"
+            f" too few campaigns to say: {_trend_sentence(trends.undecided[0])}",
+            hint="measure more campaigns; --undecided skip accepts it until then",
         )
 
 

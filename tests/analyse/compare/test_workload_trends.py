@@ -12,6 +12,7 @@ from tests import nightly_campaigns
 from tests.analyse.compared_rows import findings_of, no_findings
 from tests.nightly_campaigns import WORKLOADS, Level, dropping, steady
 from volbench.analyse.compare.workload_trends import (
+    EARLY_FALSE_ALARMS,
     State,
     Trend,
     TrendQuestion,
@@ -19,8 +20,7 @@ from volbench.analyse.compare.workload_trends import (
     find_trends,
 )
 from volbench.errors import ComparisonError
-from volbench.present.tables.compare_table import trend_words, trends_table
-from volbench.present.tables.render_table import render_table
+from volbench.present.tables.compare_table import trend_words
 
 SINGLE = WORKLOADS[:1]
 
@@ -109,7 +109,7 @@ def test_five_campaigns_are_enough() -> None:
     assert states.count(State.OUTSIDE) <= 5  # 1 % at most: 2 are expected
 
 
-def test_limits_that_show_nothing_are_not_given() -> None:
+def test_limits_that_show_nothing_decide_nothing() -> None:
     """Nobody reads limits from 0 to 108,009T as stable; a collapse beyond them is seen."""
 
     def ending_at(last: float) -> Trend:
@@ -120,10 +120,16 @@ def test_limits_that_show_nothing_are_not_given() -> None:
     assert calm.limits is not None
     assert calm.limits.high > 10 * calm.limits.centre
     assert calm.state is State.TOO_FEW
-    assert trend_words(calm) == "4 reference campaigns are too few to show even a 10x change"
+    assert trend_words(calm) == "4 reference campaigns are too few to show a change below 10x"
     assert low.state is State.OUTSIDE
-    shown = render_table(trends_table(Trends((calm,), ())), "table")
-    assert "more than 10x" in shown
+    rates = [20000.0, 24000.0, 17000.0, 22000.0, 19000.0, 21000.0]
+    wide = only(summary_of(6, level=lambda night, _: rates[night]))
+    assert wide.limits is not None
+    assert 2 < wide.limits.high / wide.limits.centre < 10
+    assert wide.state is State.TOO_FEW  # half of it could be lost unnoticed
+    assert Trends((wide,), (), wide.campaigns[-1]).undecided == (wide,)
+    assert Trends((wide,), (), "later").undecided == ()  # a workload that is gone
+    assert Trends((wide,), ()).false_alarms == EARLY_FALSE_ALARMS
 
 
 def test_a_reference_period_ends_at_a_change() -> None:

@@ -70,9 +70,12 @@ _FLOOR = 0.01
 # Noticed by: test_workload_trends.py::test_a_night_with_a_busy_host_is_not_judged
 _MOST_RUNS = 0.5
 _MAX_NAMED = 5
-# Times the reference from which limits show nothing: who looks once sees a tenfold change.
-# Noticed by: test_workload_trends.py::test_limits_that_show_nothing_are_not_given
-_MOST = 10
+# Times the centre from which limits show nothing: who looks once sees a tenfold change.
+# Noticed by: test_workload_trends.py::test_limits_that_show_nothing_decide_nothing
+_MAX_FACTOR = 10.0
+# The same of an early reference: a workload of which half may be lost unnoticed is not yet stable.
+# Noticed by: test_workload_trends.py::test_limits_that_show_nothing_decide_nothing
+_MAX_EARLY_FACTOR = 2.0
 
 
 class State(StrEnum):
@@ -82,7 +85,7 @@ class State(StrEnum):
     OUTSIDE = "outside limits"
     IMPROVED = "improved"
     STABLE = "stable"
-    TOO_FEW = "too few campaigns"
+    TOO_FEW = "too few to say"
 
     @property
     def is_bad(self) -> bool:
@@ -127,7 +130,7 @@ class Trend:
     changes: tuple[LevelChange, ...]  # of the level
     tolerance: float  # acceptable relative change for the worse
     shortage: str = ""  # reason for missing or useless limits
-    is_blind: bool = False  # whether limits would not show even a tenfold change
+    is_blind: bool = False  # whether the limits are too wide to decide
     start: int = 0  # first campaign of the reference period: where a new level was acknowledged
     accepted: frozenset[str] = frozenset()  # campaigns beyond a limit that were acknowledged
     disturbed: tuple[str, ...] = ()  # further campaigns, left out since the host disturbed them
@@ -213,6 +216,7 @@ class Trends:
 
     rows: tuple[Trend, ...]
     remarks: tuple[str, ...]
+    last: str = ""  # name of the last campaign
 
     @property
     def judged(self) -> tuple[Trend, ...]:
@@ -220,6 +224,18 @@ class Trends:
         few = State.TOO_FEW
         enough = tuple(trend for trend in self.rows if trend.is_blind or trend.state is not few)
         return enough or self.rows
+
+    @property
+    def undecided(self) -> tuple[Trend, ...]:
+        """Workloads of the last campaign that have too few campaigns to say."""
+        few = (trend for trend in self.rows if trend.state is State.TOO_FEW)
+        return tuple(trend for trend in few if self.last in {trend.campaigns[-1], *trend.disturbed})
+
+    @property
+    def false_alarms(self) -> float:
+        """Greatest probability that an unchanged campaign is beyond a limit for the worse."""
+        shares = [_false_alarms(trend.reference) for trend in self.rows if trend.limits]
+        return max(shares, default=math.nan)
 
 
 def record_of(trend: Trend) -> dict[str, object]:
@@ -323,7 +339,7 @@ def find_trends(
     if not dated:
         remarks.append("some campaigns have no start time: all are sorted by name")
     missing = (*_disturbed_remarks(trends, list(starts)), *_missing_remarks(trends, list(starts)))
-    return Trends(tuple(done), (*remarks, *missing))
+    return Trends(tuple(done), (*remarks, *missing), list(starts)[-1])
 
 
 def _no_trend(remarks: Sequence[str]) -> ComparisonError:
@@ -512,7 +528,7 @@ def limits_of(reference: Floats, rows: int, resolution: float) -> tuple[float, f
     """
     logs = _logs(reference)
     count = len(logs)
-    share = (FALSE_ALARMS if count >= _LONG_REFERENCE else EARLY_FALSE_ALARMS) / rows
+    share = _false_alarms(count) / rows
     scatter = float(np.abs(np.diff(logs)).mean()) / _NEIGHBOURS
     width = student_quantile(_FREEDOM * (count - 1), 1 - share) * math.sqrt(1 + 1 / count)
     half = max(width * scatter, math.log1p(resolution))
@@ -520,13 +536,21 @@ def limits_of(reference: Floats, rows: int, resolution: float) -> tuple[float, f
     return low, centre, high
 
 
+def _false_alarms(reference: int) -> float:
+    """Return the probability of a false alarm in any trend, by the length of the reference."""
+    return FALSE_ALARMS if reference >= _LONG_REFERENCE else EARLY_FALSE_ALARMS
+
+
 def _add_limits(trend: Trend, rows: int) -> Trend:
     if trend.shortage:
         return trend
     reference = trend.results[trend.start : trend.start + trend.reference]
     limits = Limits(*limits_of(reference, rows, trend.measure.resolution))
-    if limits.high > _MOST * limits.centre:
-        why = f"{len(reference)} reference campaigns are too few to show even a {_MOST}x change"
+    is_early = len(reference) < _LONG_REFERENCE
+    most = _MAX_EARLY_FACTOR if is_early else _MAX_FACTOR
+    if (factor := limits.high / limits.centre) > most:
+        shown = f"{min(factor, _MAX_FACTOR):.2g}x"
+        why = f"{len(reference)} reference campaigns are too few to show a change below {shown}"
         return replace(trend, limits=limits, shortage=why, is_blind=True)
     return replace(trend, limits=limits)
 

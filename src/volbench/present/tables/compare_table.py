@@ -17,7 +17,6 @@ from volbench.analyse.compare.comparison_result import (
 from volbench.analyse.compare.comparison_result import change_words as ratio_words
 from volbench.analyse.compare.repeat_statistics import Group
 from volbench.analyse.compare.workload_trends import (
-    FALSE_ALARMS,
     LevelChange,
     State,
     Trend,
@@ -260,8 +259,6 @@ def trend_headline(trends: Trends) -> str:
 
 
 def _counted(state: State, count: int) -> str:
-    if state is State.TOO_FEW:
-        return f"{counted_noun(count, 'trend')} with {state.value}"
     return f"{count} {state.value}{'s' if state is State.REGRESSION and count > 1 else ''}"
 
 
@@ -306,11 +303,14 @@ def _facts(change: LevelChange) -> str:
 def _trend_notes(trends: Trends) -> list[str]:
     lines = ["Dates: the first campaign at the new level. They do not imply a cause."]
     if any(trend.limits for trend in trends.rows):
-        lines.append(
-            f"Limits: false-alarm rate at most {format_percent(FALSE_ALARMS)} per campaign, over"
-            " all workloads."
-        )
+        lines.append(f"{false_alarm_words(trends)}.")
     return lines
+
+
+def false_alarm_words(trends: Trends) -> str:
+    """Return how often limits are wrong."""
+    share = format_percent(trends.false_alarms)
+    return f"False alarms: an unchanged campaign is beyond any limit in at most {share} of cases"
 
 
 def _trend_columns(rows: Sequence[Trend]) -> list[Column[Trend]]:
@@ -347,7 +347,5 @@ def _trend_columns(rows: Sequence[Trend]) -> list[Column[Trend]]:
 def _limits(row: Trend) -> str:
     if row.limits is None:
         return "n/a"
-    if row.is_blind:
-        return "more than 10x"
     ends = (row.limits.low, row.limits.high)
     return " to ".join(shown_value(row.measure, end) for end in ends)

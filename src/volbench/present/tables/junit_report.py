@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 
 from volbench.analyse.compare.expected_bounds import Answer, Verdict
-from volbench.analyse.compare.workload_trends import State, Trends
+from volbench.analyse.compare.workload_trends import Trends
 from volbench.present.formatting import printable
 from volbench.present.tables.compare_table import measure_name, trend_words
 from volbench.present.tables.expectations_table import measured_words, verdict_names
@@ -50,8 +50,13 @@ def junit_of_expectations(verdicts: Sequence[Verdict]) -> bytes:
     return _suite("volbench check", cases)
 
 
-def junit_of_trends(trends: Trends) -> bytes:
-    """Return a test for each workload and metric; it fails on a regression."""
+def junit_of_trends(trends: Trends, *, fails_undecided: bool = True) -> bytes:
+    """Return a test for each workload and metric; it fails on a regression.
+
+    Args:
+        fails_undecided: whether too few campaigns are an error; else the test is skipped.
+    """
+    elements = dict.fromkeys(trends.undecided, "error" if fails_undecided else "skipped")
     return _suite(
         "volbench trend",
         [
@@ -59,9 +64,7 @@ def junit_of_trends(trends: Trends) -> bytes:
                 place=".".join([trend.label, *trend.by.values()]),
                 name=measure_name(trend.measure),
                 message=trend_words(trend),
-                element="failure"
-                if trend.state.is_bad
-                else ("skipped" if trend.state is State.TOO_FEW else ""),
+                element="failure" if trend.state.is_bad else elements.get(trend, ""),
                 type=trend.state.value,
             )
             for trend in trends.rows

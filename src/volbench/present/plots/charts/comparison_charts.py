@@ -14,7 +14,6 @@ import pandas as pd
 from volbench.analyse.compare.comparison import Comparison
 from volbench.analyse.compare.comparison_result import Compared, Verdict
 from volbench.analyse.compare.workload_trends import (
-    FALSE_ALARMS,
     State,
     Trend,
     TrendQuestion,
@@ -30,8 +29,14 @@ from volbench.present.plots.kinds import Frames, Kind, Options
 from volbench.present.plots.labels import rows_height_in, wrap_name
 from volbench.present.plots.metrics import only_last_named, rows_axis
 from volbench.present.plots.selection import not_shown
-from volbench.present.tables.compare_table import measure_name, notes, trend_headline, trend_words
-from volbench.units import format_percent
+from volbench.present.tables.compare_table import (
+    false_alarm_words,
+    measure_name,
+    notes,
+    shown_value,
+    trend_headline,
+    trend_words,
+)
 
 _VERDICTS = (
     Series(Verdict.FASTER, "faster", "palette-0"),
@@ -50,10 +55,13 @@ _ROW_IN = 0.46  # Minimum height of a row: its ratio stands above its point
 _MIN_SPAN = math.log(1.05)
 _EVEN_STEPS_SPAN = math.log(3)  # Above it, even steps crowd at one end of a logarithmic axis
 _MIN_CAMPAIGNS = 3
-_MAX_PANELS = 16
+_MAX_PANELS = 12
 _PANEL_IN = 1.5
 _DAY_S = 86400.0
 _TICKS = 5
+_MARGIN = 0.02  # Beside the first and the last campaign, as a share of the time between them
+# Span of a scale at least, as a share of the values: noise of 2 % looks like none
+_MIN_ROOM = 0.5
 _FEW = 40  # Up to how many campaigns each has a marker
 
 
@@ -238,7 +246,7 @@ def build_trends(trends: Trends) -> Plot:
     axis = _dates_axis(starts, places)
     drawn = rows[:_MAX_PANELS]
     every = pd.concat([_trend_numbers(trend, places) for trend in rows], ignore_index=True)
-    panels = [replace(_trend_panel(trend, places), x=axis) for trend in drawn]
+    panels = [replace(_trend_panel(trend, places, axis), x=axis) for trend in drawn]
     abreast = min(2, len(panels))
     return replace(
         grid(only_last_named(panels, abreast=abreast), height_in=_PANEL_IN, abreast=abreast),
@@ -246,13 +254,13 @@ def build_trends(trends: Trends) -> Plot:
         series=(
             Series("value", "median of a campaign", "muted", "circle"),
             Series("level", "level", "palette-0"),
-            Series("limits", "control limits", "palette-5"),
+            Series("limits", "control limits", "palette-1", dash="dashed"),
             Series("outside", "beyond a limit", "palette-1", "diamond"),
         ),
         caption=(
             trend_headline(trends).rstrip("."),
             "Grey: reference period",
-            f"False-alarm rate of the limits: at most {format_percent(FALSE_ALARMS)} per campaign",
+            *([false_alarm_words(trends)] if any(trend.limits for trend in drawn) else []),
             not_shown(len(drawn), len(rows), "panels", "those with the worst state"),
         ),
         rows=every,
@@ -287,19 +295,33 @@ def _places_of(starts: Sequence[tuple[str, str]]) -> dict[str, float]:
 
 
 def _dates_axis(starts: Sequence[tuple[str, str]], places: dict[str, float]) -> Axis:
-    """Return an axis with a few dates, or names of campaigns where these are not known."""
+    """Return an axis with a few dates, or names of campaigns where these are not known.
+
+    Of campaigns of one day it has the times.
+    """
     last = max(places.values())
+    names = _start_names(starts)
     wanted = np.linspace(0, last, min(_TICKS, len(starts)))
     near = [min(starts, key=lambda campaign: abs(places[campaign[1]] - at)) for at in wanted]
-    chosen = list(dict.fromkeys(near))
-    margin = 0.02 * (last or 1.0)
+    room = 0.8 * last / _TICKS
+    chosen: list[str] = []
+    for _, name in dict.fromkeys(near):
+        if not chosen or places[name] - places[chosen[-1]] >= room:
+            chosen.append(name)
+    margin = _MARGIN * (last or 1.0)
     return Axis(
         "Start of the campaign" if starts[0][0] else "Campaign",
         scale="category",
         limits=(-margin, last + margin),
-        ticks=tuple(places[name] for _, name in chosen),
-        categories=tuple(printable(start[:10] or name[-12:]) for start, name in chosen),
+        ticks=tuple(places[name] for name in chosen),
+        categories=tuple(printable(names[name]) for name in chosen),
     )
+
+
+def _start_names(starts: Sequence[tuple[str, str]]) -> dict[str, str]:
+    days = {start[:10] for start, _ in starts}
+    part = slice(11, 16) if len(days) == 1 else slice(10)
+    return {name: start[part] or name[-12:] for start, name in starts}
 
 
 def _trend_numbers(trend: Trend, places: dict[str, float]) -> pd.DataFrame:
@@ -332,33 +354,78 @@ def _trend_numbers(trend: Trend, places: dict[str, float]) -> pd.DataFrame:
     )
 
 
-def _trend_panel(trend: Trend, places: dict[str, float]) -> Panel:
+def _trend_panel(trend: Trend, places: dict[str, float], axis: Axis) -> Panel:
     data = _trend_numbers(trend, places)
-    band, outside = data[data["limit_low"].notna()], data[data["is_outside"]]
-    known = np.concatenate([trend.results, band["limit_low"], band["limit_high"]])
-    low, high = float(known.min()), float(known.max())
-    margin = 0.08 * (high - low or high or 1.0)
+    outside = data[data["is_outside"]]
+    low, high = _ends_of_values(trend)
     x = data["_x"]
     first, last = trend.start, trend.start + trend.reference - 1
     reference = marks.Span(float(x.iloc[first]), float(x.iloc[last]), series="shade")
     size = 5.0 if len(data) <= _FEW else 2.5
     name = ", ".join([trend.label, *trend.by.values(), measure_name(trend.measure)])
+    end = axis.limits[1] if axis.limits else float(x.iloc[-1])
+    behind = x.iloc[last : last + 2].mean(), end
     return Panel(
         x=Axis(),
-        y=Axis(format=_format_of(trend), limits=(max(0.0, low - margin), high + margin)),
+        y=Axis(format=_format_of(trend), limits=(low, high)),
         marks=(
             reference,
-            marks.Areas(band, low="limit_low", high="limit_high", series="limits", alpha=0.25),
             *(
                 marks.ReferenceLine(float(x.iloc[change.place]), "x", series="palette-1", width=0.9)
                 for change in trend.changes
             ),
+            *_limit_marks(trend, behind, (low, high)),
             marks.Lines(data, y="value", series="muted", width=0.5),
             marks.Points(data, y="value", series="value", size=size),
             marks.Lines(data, y="level", group="_level", series="level", width=1.6),
             marks.Points(outside, y="value", series="outside", size=6),
         ),
         title=labels.wrap_name(printable(f"{name}: {trend_words(trend)}"), columns=60),
+    )
+
+
+def _ends_of_values(trend: Trend) -> tuple[float, float]:
+    """Return the ends of a scale that fits the values, and limits that are near to them."""
+    low, high = float(trend.results.min()), float(trend.results.max())
+    room = max(high - low, _MIN_ROOM * high) or 1.0
+    limits = (trend.limits.low, trend.limits.high) if trend.limits else ()
+    near = [end for end in limits if low - room < end < high + room]
+    low, high = min([low, *near]), max([high, *near])
+    margin = max(0.08 * (high - low), (room - (high - low)) / 2)
+    far = [end for end in limits if end not in near]  # Their arrows need room beside the values
+    below = 2.5 * margin if any(end < low for end in far) else margin
+    above = 2.5 * margin if any(end > high for end in far) else margin
+    return max(0.0, low - below), high + above
+
+
+def _limit_marks(
+    trend: Trend, extent: tuple[float, float], ends: tuple[float, float]
+) -> Sequence[marks.AnyMark]:
+    """Return the limits behind the reference period; those beyond the scale are arrows."""
+    if trend.limits is None:
+        return ()
+    limits = (trend.limits.low, trend.limits.high)
+    lines = [(x, y) for y in limits if ends[0] <= y <= ends[1] for x in extent]
+    arrows = [
+        (0.99, place, f"{arrow} limit {shown_value(trend.measure, limit)}")
+        for limit, place, arrow in zip(limits, (0.06, 0.94), "\u2193\u2191", strict=True)
+        if not ends[0] <= limit <= ends[1]
+    ]
+    return (
+        marks.Lines(
+            pd.DataFrame(lines, columns=["_x", "_y"]).assign(_limit=lambda rows: rows["_y"]),
+            series="limits",
+            group="_limit",
+            width=1.2,
+        ),
+        marks.Texts(
+            pd.DataFrame(arrows, columns=["_x", "_y", "_text"]),
+            series="limits",
+            x_in="panel",
+            y_in="panel",
+            align="right",
+            is_boxed=True,
+        ),
     )
 
 
