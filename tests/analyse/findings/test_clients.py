@@ -9,20 +9,6 @@ from volbench.analyse.frames.run_view import RunView
 from volbench.model.campaign.planned_run import Campaign
 
 
-@pytest.mark.parametrize(
-    ("late_s", "bound_s", "count"),
-    [(0.05, 0.003, 0), (2.0, 0.003, 1), (-2.0, 0.003, 1), (2.0, 3.0, 0), (None, None, 0)],
-)
-def test_a_late_start_of_a_client_is_reported(
-    late_s: float | None, bound_s: float | None, count: int
-) -> None:
-    """Seconds are told, milliseconds are not; nor is what the clocks themselves may be off."""
-    run = a_run()
-    row = summary_row(run, start_late_s=late_s, clock_bound_s=bound_s)
-    findings = found(a_view(run, summary=[row]), rule="late-start")
-    assert [finding.evidence["late_s"] for finding in findings] == [late_s] * count
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("starts_s", "bounds_s", "named"),

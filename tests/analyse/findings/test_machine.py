@@ -39,21 +39,6 @@ def test_fio_that_uses_a_whole_core_is_reported() -> None:
     assert entry.severity is Severity.NOTE
 
 
-@pytest.mark.parametrize(("used", "count"), [(5.0, 0), (70.0, 0), (82.0, 1)])
-def test_steal_is_reported_where_fio_was_short_of_the_cpu(used: float, count: int) -> None:
-    """A job that would have left a core idle without steal was not limited by it."""
-    run = a_run()
-    view = a_view(
-        run,
-        summary=[summary_row(run, cpu_usr=used - 2, cpu_sys=2.0)],
-        device=device_samples(run, steal_percent=10.0),
-    )
-    findings = found(view, rule="cpu-bound")
-    assert [entry.evidence["steal_percent"] for entry in findings] == [pytest.approx(10)] * count
-    assert {entry.severity for entry in findings} <= {Severity.WARNING}
-    assert found(view, rule="host-noise")
-
-
 @pytest.mark.parametrize(("percent", "count"), [(43.0, 1), (0.5, 0), (None, 0)])
 def test_a_cpu_limit_that_throttled_fio_is_reported(percent: float | None, count: int) -> None:
     """From 1 % of the periods on; a limit that hardly acts, or none, is no finding."""

@@ -56,7 +56,6 @@ RULES: tuple[Rule, ...] = (
     number_rules.impossible_values,
     number_rules.contradicting_latency,
     host_rules.clock_jumped,
-    host_rules.late_start,
     host_rules.start_skew,
     host_rules.missing_clients,
     raw_file_rules.bad_log_rows,

@@ -50,7 +50,7 @@ from volbench.units import (
 )
 
 # Samples from which a mean is judged: fewer are begin and end of a run.
-# Noticed by: test_threshold_edges.py::test_steal_needs_three_samples
+# Noticed by: test_threshold_edges.py::test_a_mean_needs_three_samples
 _MIN_SAMPLES = 3
 # I/O of others from which to warn: less is metadata.
 # Noticed by: test_machine.py::test_background_activity_of_a_device_is_tolerated
@@ -61,9 +61,6 @@ _MIN_FOREIGN_SHARE = {VolumeKind.DEVICE: 0.1, VolumeKind.FILE: 0.25, VolumeKind.
 # Percent of a CPU from which it is saturated, as for the bottleneck.
 # Noticed by: test_threshold_edges.py::test_a_core_is_full_from_95_percent
 _FULL_CPU_PERCENT = 95.0
-# Mean steal from which to warn, as for a disturbed interval.
-# Noticed by: test_machine.py::test_steal_is_reported_where_fio_was_short_of_the_cpu
-_MIN_STEAL_PERCENT = 5.0
 # Share of throttled periods from which to warn: one of 100 ms in 10 s.
 # Noticed by: test_machine.py::test_a_cpu_limit_that_throttled_fio_is_reported
 _MIN_THROTTLED_PERCENT = 1.0
@@ -89,7 +86,7 @@ _MIN_RUNTIME_S = 0.1
 # Noticed by: test_machine.py::test_a_clock_change_during_a_run_is_reported
 _MIN_JUMP_S = 1.0
 # Starts of thirty hosts that share two cores were within 0.1 s; half a second is not chance.
-# Noticed by: test_threshold_edges.py::test_a_start_is_late_from_half_a_second
+# Noticed by: test_clients.py::test_a_slow_client_is_compared_with_the_others
 _MAX_LATE_S = 0.5
 _MAX_NAMED = 5
 
@@ -291,8 +288,7 @@ def host_noise(view: RunView, _: Context) -> Iterator[Observation]:
     looks_at=(
         "fio's CPU time per job, from 95 % of a core on, unless it polls by design (`hipri`, "
         "`sqthread_poll`, SPDK); below that, CPU time that reaches 95 % together with the "
-        "steal. Steal of at least 5 % if fio's jobs waited for a CPU for at least 5 % of the "
-        "time. A host whose CPUs are at least 95 % busy is a note. The thresholds are "
+        "steal. A host whose CPUs are at least 95 % busy is a note. The thresholds are "
         "volbench's own."
     ),
     why="The result is how fast the CPU submits I/O, not how fast the volume completes it.",
@@ -302,7 +298,7 @@ def host_noise(view: RunView, _: Context) -> Iterator[Observation]:
     ),
 )
 def cpu_bound(view: RunView, context: Context) -> Iterator[Observation]:
-    """Yield the evidence of a saturated CPU: the tool's own time, steal, the whole host."""
+    """Yield the evidence of a saturated CPU: the tool's own time, the whole host."""
     by_tool = list(_busy_cores(view))
     yield from by_tool
     limited = [] if by_tool else explained(view, context, Cause.CPU)
@@ -316,13 +312,6 @@ def cpu_bound(view: RunView, context: Context) -> Iterator[Observation]:
     # The tasks of a job wait at the same time: together for longer than the run.
     share = f"{min(waits, 100):.3g} %"
     waited = "" if math.isnan(waits) else f"; each job waited for a CPU {share} of the time"
-    steal, worst = float(rows["steal_percent"].mean()), float(rows["steal_percent"].max())
-    if steal >= _MIN_STEAL_PERCENT and not _had_enough_cpu(view, steal):
-        yield Observation(
-            f"The hypervisor gave {steal:.3g} % of the CPU time to other guests (steal; up to"
-            f" {worst:.3g} %){waited}.",
-            {"steal_percent": steal, "worst_steal_percent": worst},
-        )
     busy = float(rows["cpu_busy_percent"].mean())
     if (
         busy >= _FULL_CPU_PERCENT
@@ -365,13 +354,6 @@ def cpu_throttled(view: RunView, _: Context) -> Iterator[Observation]:
             f" {format_duration(stalled_s)} of CPU time in {format_duration(sampled_s)}.",
             {"throttled_percent": share, "throttled_s": stalled_s},
         )
-
-
-def _had_enough_cpu(view: RunView, steal: float) -> bool:
-    """Return whether the jobs would have left a CPU partly idle without steal; never by waits."""
-    used = max((row["cpu_usr"] + row["cpu_sys"] for row in results_of(view)), default=math.nan)
-    unhindered = used / max(1 - steal / 100, 0.01)
-    return math.isnan(waits_for_cpu(view.device, view.summary)) and unhindered < FULL_DEMAND_PERCENT
 
 
 def _busy_cores(view: RunView) -> Iterator[Observation]:
@@ -419,33 +401,6 @@ def clock_jumped(view: RunView, _: Context) -> Iterator[Observation]:
             f"The clock of the host jumped by {steps[at]:+.4g} s.",
             {"jump_s": float(steps[at])},
             window=(float(t_s[at]), float(t_s[at + 1])),
-        )
-
-
-@rule(
-    "the client did not start with the others",
-    looks_at=(
-        "Planned start and start of I/O by the host's clock: more than 0.5 s apart, beyond the"
-        " uncertainty of the clock offset."
-    ),
-    why=(
-        "Clients that run at different times do not load shared storage at the same time, so their"
-        " aggregate is lower than under the planned load."
-    ),
-    advice="Compare only the time in which all clients ran. Check the host's load, then run again.",
-)
-def late_start(view: RunView, _: Context) -> Iterator[Observation]:
-    """Yield the distance from the planned start, beyond the uncertainty of the clock."""
-    late = view.summary["start_late_s"].dropna()
-    if late.empty:
-        return
-    bound_s = float(view.summary["clock_bound_s"].fillna(0.0).iloc[0])
-    late_s = float(late.iloc[0])
-    if abs(late_s) - bound_s > _MAX_LATE_S:
-        word = "after" if late_s > 0 else "before"
-        yield Observation(
-            f"The client started {format_latency(abs(late_s))} {word} the planned start.",
-            {"late_s": late_s, "clock_bound_s": bound_s},
         )
 
 
