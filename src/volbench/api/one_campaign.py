@@ -301,10 +301,11 @@ class CampaignData:
         return printable(f"<CampaignData {self.campaign.name}: {count}, in {self.path}>")
 
     def _repr_html_(self) -> str:
+        from volbench.api.many_campaigns import Dataset  # noqa: PLC0415 - the other way round
         from volbench.present.tables.html_table import html_table  # noqa: PLC0415 - for notebooks
         from volbench.present.tables.results_table import result_tables  # noqa: PLC0415 - same
 
-        return "".join(map(html_table, result_tables(self, self.runs, is_brief=True)))
+        return "".join(map(html_table, result_tables(Dataset([self]), self.runs, is_brief=True)))
 
     def _storage(self) -> StoredTables:
         if self._layout.journal_bytes != self._journal_bytes:

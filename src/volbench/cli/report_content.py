@@ -29,7 +29,7 @@ from volbench.present.report import (
 from volbench.present.report.lead_charts import is_wide
 from volbench.present.tables.hosts_tables import facts_text
 from volbench.present.tables.results_table import result_tables
-from volbench.present.tables.volumes_table import is_collection
+from volbench.present.terminal.answer import answer_of
 from volbench.store.journal import utc_now
 from volbench.units import counted_noun
 
@@ -85,10 +85,8 @@ def report_content(
     Args:
         title: of the page; None for the campaign's name.
     """
-    from volbench.present.terminal.conclusion import answer_lines  # brings scipy
-
     frames = _CampaignFrames(opened)
-    has_answers = not is_collection(frames["summary"])
+    dataset = Dataset([opened])
     own = f"Campaign {printable(opened.campaign.name)}"
     plots = report_plots(frames, Options(opened.campaign.rounds)) if has_charts else ()
     return ReportContent(
@@ -96,12 +94,12 @@ def report_content(
         campaign=opened.campaign,
         states=opened.runs,
         frames=frames,
-        tables=result_tables(opened, opened.runs, is_brief=True),
+        tables=result_tables(dataset, opened.runs, is_brief=True),
         hosts=[facts_text(host.model_dump()) for host in opened.provenance.hosts],
         volumes=[facts_text(volume.model_dump()) for volume in opened.provenance.volumes],
         jobs={run.id: opened.job_text(run.id) for run in opened.campaign.runs},
         answer=_classes_compared(opened),
-        workloads=answer_lines(Dataset([opened]), is_brief=True) if has_answers else (),
+        workloads=answer_of(dataset),
         expected=Dataset([opened]).expect() if opened.campaign.expect else (),
         audited=_audited(opened),
         imprecise=opened.imprecise,

@@ -69,7 +69,7 @@ def show_results(
     from volbench.api.many_campaigns import open_campaigns
     from volbench.model.campaign.planned_run import RunState
     from volbench.present.tables.expectations_table import expectations_table
-    from volbench.present.tables.results_table import result_tables
+    from volbench.present.tables.results_table import result_tables, runs_table
 
     opened = open_campaigns(layout.root)
     opened.store_tables()
@@ -86,7 +86,8 @@ def show_results(
     from volbench.present.tables.render_table import render_table
     from volbench.present.terminal.event_records import results_record
 
-    rows = json.loads(render_table(tables[0], "json", width=None))
+    runs = runs_table(opened, states)
+    rows = json.loads(render_table(runs, "json", width=None))
     answered = json.loads(render_table(answers, "json", width=None))
     events.write(results_record(rows, expectations=answered))
     return verdicts

@@ -1,4 +1,4 @@
-"""Verbs show, check and verify."""
+"""Verb show."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     ),
 )
 @CAMPAIGNS
-@flag("--each", "Show every result; by default, more than 60 are grouped.")
-@flag("--runs", "Show every run with its state and the reason.", "by_run")
+@flag("--runs", "Show every run with its own numbers, its state and the reason.", "by_run")
+@flag("--design", "Show what varies, what is constant, what is repeated, and what is missing.")
 @flag("--use", "Show the USE table of devices: utilization, saturation, errors.")
 @flag("--processes", "Show the processes with the most I/O on the hosts of a watch.")
 @flag("--rounds", "Show how steady state was determined, round by round.")
-@names_option("--by", "by", text="Show medians of results that are equal in these columns.")
+@names_option("--by", "by", text="One row for results that are equal in these columns.")
 @flag("--all", "Show one row for each campaign, with its progress.", "by_campaign")
 @WHERE
 @table_options(has_order=True)
@@ -46,8 +46,8 @@ def show(
     campaigns: Sequence[str | Path],
     *,
     where: str,
-    each: bool,
     by_run: bool,
+    design: bool,
     use: bool,
     processes: bool,
     rounds: bool,
@@ -73,18 +73,18 @@ def show(
     elif processes:
         _show_processes(opened, table_output)
     elif by_run:
-        _show_states(opened, table_output)
+        _show_runs(opened, table_output)
+    elif design:
+        _show_design(opened, table_output)
     else:
-        _show_results(opened, table_output, each=each, by=by)
+        _show_results(opened, table_output, by=by)
 
 
-def _show_results(
-    opened: Dataset, table_output: TableOutput, *, each: bool, by: Sequence[str]
-) -> None:
+def _show_results(opened: Dataset, table_output: TableOutput, *, by: Sequence[str]) -> None:
     from volbench.present.tables.results_table import result_tables
     from volbench.present.terminal.campaign_text import came_from
 
-    is_brief = table_output.is_brief and not each
+    is_brief = table_output.is_brief
     tables = result_tables(opened, _selected(opened), is_brief=is_brief, by=by)
     table_output.write(*tables, lead=[] if by else list(_answers(opened, is_brief=is_brief)))
     if table_output.format in {"json", "csv"}:
@@ -113,10 +113,16 @@ def _selected(opened: Dataset) -> dict[str, RunNote]:
     return {run: note for run, note in opened.runs.items() if run in runs}
 
 
-def _show_states(opened: Dataset, table_output: TableOutput) -> None:
-    from volbench.present.tables.plan_tables import states_table
+def _show_runs(opened: Dataset, table_output: TableOutput) -> None:
+    from volbench.present.tables.results_table import runs_table
 
-    table_output.write(states_table(_selected(opened)))
+    table_output.write(runs_table(opened, _selected(opened)))
+
+
+def _show_design(opened: Dataset, table_output: TableOutput) -> None:
+    from volbench.present.tables.design_table import design_table
+
+    table_output.write(design_table(opened.design()))
 
 
 def _show_campaigns(opened: Dataset, table_output: TableOutput) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median
 
@@ -58,7 +58,7 @@ class CellResult:
     @property
     def full_words(self) -> str:
         """Rate, bandwidth and p99, with what a median hides."""
-        ends = _known(number(row, END_IOPS) for row in self.rows)
+        ends = _known_numbers(number(row, END_IOPS) for row in self.rows)
         changed = (
             f"; the rate changed, at the end it was {self._shown(median(ends))}" if ends else ""
         )
@@ -80,7 +80,7 @@ class CellResult:
         words = []
         if not math.isnan(self.iops) and not math.isnan(self.bw_bytes_per_s):
             words.append(format_rate(self.bw_bytes_per_s))
-        syncs = _known(number(row, SYNC_P99) for row in self.rows)
+        syncs = _known_numbers(number(row, SYNC_P99) for row in self.rows)
         if syncs:
             words.append(f"{text(self.row, SYNC_CALLS)} p99 {format_latency(median(syncs))}")
         elif not math.isnan(self.p99_s):
@@ -113,9 +113,9 @@ def cell_result(cell: Cell, rows: tuple[Row, ...]) -> CellResult:
 
     A percentile of some of the repeats does not belong beside the rate of all.
     """
-    iops = _known(number(row, "iops") for row in rows)
-    bandwidth = _known(number(row, "bw_bytes_per_s") for row in rows)
-    tails = _known(latency(row, "p99").seconds for row in rows)
+    iops = _known_numbers(number(row, "iops") for row in rows)
+    bandwidth = _known_numbers(number(row, "bw_bytes_per_s") for row in rows)
+    tails = _known_numbers(latency(row, "p99").seconds for row in rows)
     return CellResult(
         cell,
         rows,
@@ -126,5 +126,12 @@ def cell_result(cell: Cell, rows: tuple[Row, ...]) -> CellResult:
     )
 
 
-def _known(values: Iterable[float]) -> list[float]:
+def merged(results: Sequence[CellResult]) -> CellResult:
+    """Return several cells as one, such as the volumes of one type."""
+    if len(results) == 1:
+        return results[0]
+    return cell_result(results[0].cell, tuple(row for result in results for row in result.rows))
+
+
+def _known_numbers(values: Iterable[float]) -> list[float]:
     return [value for value in values if not math.isnan(value)]

@@ -27,7 +27,7 @@ _FACTOR_WORDS = {
 # Columns whose values name themselves
 _PLAIN = frozenset(
     {"rw", "direction", "block_bytes", "direct", "ioengine", "campaign", "fio_version", NAME}
-    | {"host", "volume", "client", "arm"}
+    | {"host", "volume", "arm"}
 )
 # Constants that say nothing beside others, or nothing at all
 _SILENT = frozenset({"direction", "campaign", "rw", "block_bytes", "time_based"})
@@ -63,13 +63,14 @@ def value_words(column: str, value: object) -> str:
     if value is None:
         return f"{factor_words(column)} unknown"
     text = value_text(column, value)
-    if column in _PLAIN or column.startswith(LABEL_PREFIX):
+    is_label = column == "client" or column.startswith(LABEL_PREFIX)
+    if column in _PLAIN or (is_label and isinstance(value, str)):
         return text
     if column == "rwmixread":
         return f"{text} % reads"
     if column == "runtime":
         return f"{_SECONDS.sub(' s', text)} a run"
-    if column in SHORT_NAMES or column == "size_bytes":
+    if column in SHORT_NAMES or column == "size_bytes" or is_label:
         return f"{factor_words(column)} {text}"
     return f"{column} {NOT_SET}" if value == NOT_SET else f"{column}={text}"
 
@@ -87,6 +88,14 @@ def short_values(column: str, values: Sequence[object]) -> dict[object, str]:
         return texts
     short = {value: value_text(column, str(value)[start:]) for value in values if value is not None}
     return {**texts, **short}
+
+
+def value_names(column: str, values: Sequence[object]) -> dict[object, str]:
+    """Return the short text of each value; a number with its factor, such as ``zone 1``."""
+    return {
+        value: value_words(column, value) if isinstance(value, int | float) else text
+        for value, text in short_values(column, values).items()
+    }
 
 
 def cell_words(design: Design, cell: Cell, *, without: Collection[str] = ()) -> str:
@@ -121,7 +130,8 @@ def constants_words(design: Design) -> str:
         del values["host"]
     row = design.rows[0] if design.rows else {}
     same = {"rw", "block_bytes"} & {*design.constants}
-    parts = [pattern(row)] if "rw" in same else []
+    shown = row if "direction" in design.constants else {"rw": row.get("rw")}
+    parts = [pattern(shown)] if "rw" in same else []
     parts += [block_size(row)] if "block_bytes" in same else []
     ordered = [*(name for name in _FIRST if name in values), *values]
     parts += [value_words(column, values[column]) for column in dict.fromkeys(ordered)]

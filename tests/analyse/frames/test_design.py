@@ -164,3 +164,16 @@ def test_what_is_compared_is_a_place_with_a_setting_in_common() -> None:
     assert design_of(engines).compared == "ioengine"
     depths = [own_row("r", iodepth=depth) for depth in (1, 16)]
     assert design_of(depths, first=("iodepth",)).compared == "iodepth"
+
+
+def test_types_of_volumes_are_compared_though_each_has_volumes_of_its_own() -> None:
+    """The volume decides its type: what was done is equal without both."""
+    rows = [
+        own_row("r", label_volume_type=kind, volume=f"/dev/{kind}{n}")
+        for kind in ("gp3", "io2")
+        for n in (1, 2)
+    ]
+    design = design_of(rows)
+    assert [factor.column for factor in design.factors] == ["label_volume_type", "volume"]
+    assert design.compared == "label_volume_type"
+    assert len(set(design.key_without("label_volume_type"))) == 1

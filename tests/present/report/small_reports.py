@@ -8,11 +8,13 @@ from html.parser import HTMLParser
 
 import pandas as pd
 
+from volbench.analyse.frames.job_frames import plain_rows
+from volbench.api.many_campaigns import is_measured_row
 from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section, Volume, VolumeKind
 from volbench.model.frames.columns import SUMMARY
 from volbench.present.report import ReportContent, ReportFigure, RunNote
 from volbench.present.tables.summary_table import summary_table
-from volbench.present.terminal.conclusion import answer_lines
+from volbench.present.terminal.answer import answer_of
 from volbench.store.parquet_tables import frame_of, table_of
 
 VOID = {"meta", "img", "br", "link", "input", "hr"}
@@ -97,6 +99,14 @@ class MadeUp:
         """Return a frame by name."""
         return self.frames[name] if name in self.frames else frame_of(table_of(name, []))
 
+    def rows(self, name: str) -> list[dict[str, object]]:
+        """Return the rows of a frame as plain values."""
+        return plain_rows(self.frame(name))
+
+    def results(self) -> list[dict[str, object]]:
+        """Return finished measured results."""
+        return [row for row in self.rows("summary") if is_measured_row(row)]
+
     def facts(self) -> pd.DataFrame:
         """Return the summary."""
         return self.frame("summary")
@@ -111,7 +121,7 @@ def content_of(runs: tuple[Run, ...], rows: list[dict[str, object]]) -> ReportCo
         title="A campaign",
         campaign=campaign.model_copy(update={"command": ("a b",)}),
         states=states,
-        workloads=answer_lines(made_up, is_brief=True),
+        workloads=answer_of(made_up),
         tables=[summary_table(rows, states=states)] if rows else [],
         frames={"summary": pd.DataFrame(rows, columns=[column.name for column in SUMMARY])},
         hosts=[{"kernel": "Linux 6.1"}],

@@ -9,12 +9,13 @@ from tests.analyse.compared_rows import no_findings, rows_of
 from tests.analyse.round_rows import row as round_row
 from tests.extensions.catalogue.typed_limits import limits_of
 from tests.nightly_campaigns import WORKLOADS, dropping, summary_of
-from tests.present.tables.table_rows import ROW, of_volumes
+from tests.present.tables.table_rows import ROW
 from volbench.analyse.compare.comparison import Comparison, Question, compare
 from volbench.analyse.compare.expected_bounds import Answer, Verdict
 from volbench.analyse.compare.promised_limits import Delivery, Outcome, Promise
 from volbench.analyse.compare.repeat_statistics import Interval
 from volbench.analyse.compare.workload_trends import TrendQuestion, find_trends
+from volbench.analyse.frames.design import design_of
 from volbench.cli.profiles import load_profiles
 from volbench.execute.local import LocalExecutor
 from volbench.extensions.catalogue.catalogue_tables import (
@@ -51,9 +52,9 @@ from volbench.present.formatting import Row
 from volbench.present.tables.aggregate_table import aggregate_table
 from volbench.present.tables.audit_table import audit_table
 from volbench.present.tables.compare_table import comparison_table, trends_table
+from volbench.present.tables.design_table import Judgements, cells_table, design_table, groups_table
 from volbench.present.tables.expectations_table import expectations_table
 from volbench.present.tables.findings_table import findings_table
-from volbench.present.tables.groups_table import groups_table
 from volbench.present.tables.hosts_tables import (
     ClientStatus,
     facts_table,
@@ -66,14 +67,12 @@ from volbench.present.tables.plan_tables import (
     profile_table,
     profiles_table,
     runs_table,
-    states_table,
 )
 from volbench.present.tables.processes_table import processes_table
 from volbench.present.tables.rounds_table import rounds_tables
 from volbench.present.tables.summary_table import summary_table
 from volbench.present.tables.table import Table
 from volbench.present.tables.use_table import use_table
-from volbench.present.tables.volumes_table import ranking_table, workload_classes, workloads_table
 from volbench.store.parquet_tables import frame_of, table_of
 
 LONG_JOB = "random-read-write-70-30-4k-iodepth-00016"
@@ -290,9 +289,9 @@ TABLES: dict[str, Callable[[], Table[Any]]] = {
     "summary": lambda: summary_table(
         results(), states=STATES, warnings=dict.fromkeys(("vm-01/001-write-1m-r1",), "3!")
     ),
-    "groups": lambda: groups_table(results() + many_results(90), {"0003": "1!"}, STATES),
-    "ranked workloads": lambda: workloads_table(workload_classes(of_volumes())),
-    "ranking": lambda: ranking_table(workload_classes(of_volumes())),
+    "cells": lambda: cells_table(design_of(results() + many_results(9)), Judgements()),
+    "groups": lambda: groups_table(design_of(results() + many_results(90)), Judgements()),
+    "design": lambda: design_table(design_of(results() + many_results(9))),
     "long names": lambda: summary_table(many_results(9)),
     "rounds": lambda: rounds()[0],
     "round window": lambda: rounds()[-1],
@@ -300,7 +299,7 @@ TABLES: dict[str, Callable[[], Table[Any]]] = {
         find_type("azure/P15", catalogue()), limits_of("azure/P15", types=catalogue())
     ),
     "scenarios": lambda: scenarios_table([read_scenario("warm-up-curve")]),
-    "states": lambda: states_table(STATES),
+    "states": lambda: summary_table([], states=STATES),
     "aggregate": lambda: aggregate_table(AGGREGATE),
     "profile": lambda: profile_table(profiles()[0]),
     "profiles": lambda: profiles_table(profile_index()),

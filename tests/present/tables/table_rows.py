@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from tests.present.frames_for_plots import result
 from volbench.model.frames.columns import SUMMARY
 from volbench.present.formatting import Row
 from volbench.present.tables.render_table import render_table
@@ -28,14 +27,3 @@ def summary(**values: object) -> list[Row]:
     row = {"run": "001-a-r1", "job": "a", "group": "a", "direction": "write", "rw": "write"}
     row["status"] = "finished"
     return [dict.fromkeys((column.name for column in SUMMARY), None) | row | values]
-
-
-_RATES = {"/dev/floppy": 6.0, "/dev/disk": 180.0, "/dev/ssd": 9_000.0, "/dev/nvme": 120_000.0}
-
-
-def of_volumes(count: int = 4) -> list[Row]:
-    """Return a result of each volume, from a floppy disk to NVMe."""
-    return [
-        result(f"job{place}", iops=iops, volume=volume)
-        for place, (volume, iops) in enumerate([*_RATES.items()][:count])
-    ]

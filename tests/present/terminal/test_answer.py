@@ -147,3 +147,14 @@ def test_invalid_results_are_counted(invalid: int) -> None:
     assert answer(design_of([]), invalid=invalid) == [
         f"Left out: {invalid} invalid result{'s' * (invalid > 1)}."
     ]
+
+
+def test_types_of_volumes_are_compared_over_their_volumes() -> None:
+    """Two volumes of each type are further repeats of it."""
+    rates = {"gp3": (3000.0, 3030.0), "io2": (9000.0, 9090.0)}
+    rows = [
+        row(iops=iops, label_volume_type=kind, volume=f"/dev/{kind}{n}")
+        for kind, of_kind in rates.items()
+        for n, iops in enumerate(of_kind)
+    ]
+    assert answered(*rows)[1] == "io2 is 3 times as fast as gp3."

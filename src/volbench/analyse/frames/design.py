@@ -165,11 +165,27 @@ class Design:
         return column if column in self.by_column else self.aliases.get(column, "")
 
     def key_without(self, *columns: str) -> list[Hashable]:
-        """Return what is equal in rows that differ in some columns alone, for each row."""
+        """Return what is equal in rows that differ in some columns alone, for each row.
+
+        Of places, those that decide each other are left out together: the type of a volume with
+        the volume.
+        """
         left_out = {self.factor_of(column) or column for column in columns}
+        left_out |= {nested for column in left_out for nested in self._nested_places(column)}
         kept = [factor.column for factor in self.factors if factor.column not in left_out]
         cells = [tuple(_hashable(cell.values[column]) for column in kept) for cell in self.cells]
         return [cells[number] for number in self.cell_of_rows]
+
+    def _nested_places(self, column: str) -> Iterator[str]:
+        """Yield the places that decide a place, or that it decides."""
+        places = [name for name in self.by_column if _is_location(name)]
+        for other in places if column in places else ():
+            pairs = {
+                (_hashable(cell.values[column]), _hashable(cell.values[other]))
+                for cell in self.cells
+            }
+            if len(pairs) in {len({own for own, _ in pairs}), len({value for _, value in pairs})}:
+                yield other
 
     def missing(self) -> list[Mapping[str, object]]:
         """Return the cells of a full grid that were not measured; none where most are missing."""
@@ -271,6 +287,10 @@ def _known_value(row: Row, column: str) -> object:
     if isinstance(value, str) and value.isdecimal():
         return int(value)
     return value
+
+
+def _is_location(column: str) -> bool:
+    return column in {"arm", *_PLACES, *_PLACE_FACTS} or column.startswith(LABEL_PREFIX)
 
 
 def _hashable(value: object) -> Hashable:

@@ -19,7 +19,6 @@ from volbench.present.plots.description import Panel, Plot, numbers
 from volbench.present.plots.kinds import KINDS, Frames, Options
 from volbench.present.plots.labels import rows_height_in
 from volbench.present.plots.selection import valid_frames
-from volbench.present.tables.volumes_table import is_collection
 
 _PLACES = 6  # For charts of a report: a page of nine runs is three screens
 _MAX_ABREAST, _WIDE_IN = 2, 11.0  # Panels and inches from which a chart takes two places
@@ -33,6 +32,7 @@ _MAX_BARS = 10  # Jobs
 # Columns that are equal along one curve of a sweep
 _PLACE = ("campaign", "host", "profile", "volume", "block_bytes")
 _HEIGHT_IN = 3.0  # Of the panels together, so that title, verdict and chart share the first screen
+_MIN_VOLUMES = 3  # Two volumes are compared with each other. Noticed by: test_lead_charts.py
 _MAX_STORMS = 2  # More parallel steps are a fleet. Noticed by: test_lead_charts.py
 _SWEPT = ("iodepth", "numjobs", "block_bytes")
 _MIN_KNEE_POINTS = 3  # Two points have no knee. Noticed by: test_first_screen.py
@@ -44,6 +44,12 @@ _CHANGES = (
     ("drifting", "drift_percent"),
     ("noisy", "spread_percent"),
 )
+
+
+def is_collection(summary: pd.DataFrame) -> bool:
+    """Return whether a summary frame is of so many volumes that they are ranked."""
+    names = [name for name in ("campaign", "host", "volume") if name in summary]
+    return len(summary.drop_duplicates(names)) >= _MIN_VOLUMES
 
 
 def lead_plots(frames: Frames, options: Options = _DEFAULTS) -> list[Plot]:

@@ -22,13 +22,10 @@ from volbench.present.report.content import ReportContent
 from volbench.present.report.lead_charts import storm_sentence, worst_warm_up
 from volbench.present.tables.audit_table import audit_words
 from volbench.present.tables.expectations_table import expectation_words
-from volbench.present.tables.findings_table import invalid_runs
-from volbench.present.tables.volumes_table import collection_words, workload_classes
 from volbench.present.terminal.campaign_text import came_from, sources
 from volbench.units import counted_noun, format_count, format_duration, format_percent, format_size
 
 _MAX_NAMES = 6  # Names that a sentence lists before it counts the rest
-_MAX_LINES = 6  # Sentences about workloads
 BOTTLENECKS = {
     "iops-limit": "an IOPS limit",
     "bandwidth-limit": "a bandwidth limit",
@@ -199,16 +196,10 @@ def _answer(content: ReportContent, rows: Mapping[str, Sequence[Row]]) -> Sequen
         return content.answer
     if storm := storm_sentence(content.frames):
         return [storm]
-    invalid = invalid_runs(rows["findings"])
-    classes = [] if rows.get("aggregate") else workload_classes(rows["summary"], invalid)
-    if classes:
-        return collection_words(rows["summary"], classes, invalid)
     if climb := worst_warm_up(content.frames):
         return [_curve_text(climb)]
-    more = len(content.workloads) - _MAX_LINES
-    others = [f"{counted_noun(more, 'more sentence')}: see volbench show."] if more > 1 else []
-    lines = content.workloads[:_MAX_LINES] if others else content.workloads
-    return [*lines, *others] or _without_numbers(rows["summary"])
+    has_rates = any(row.get("iops") or row.get("bw_bytes_per_s") for row in rows["summary"])
+    return (has_rates and content.workloads) or _without_numbers(rows["summary"])
 
 
 def _imprecise(missed: Sequence[str]) -> str:

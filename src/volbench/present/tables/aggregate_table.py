@@ -18,7 +18,6 @@ from volbench.present.tables.summary_table import (
     RATES,
     differing_columns,
     identifying_column,
-    identity_columns,
     labels_of,
 )
 from volbench.present.tables.table import IDENTITY, Column, Table, quantity
@@ -27,8 +26,7 @@ from volbench.units import format_latency
 
 def aggregate_table(rows: Sequence[Row]) -> Table[Row]:
     """Return the aggregate over clients, a row for each job, repeat and direction."""
-    visible = {name for name in ("campaign", "profile") if len({row.get(name) for row in rows}) > 1}
-    visible |= identity_columns(rows)
+    visible = set(differing_columns(rows, ["campaign", "profile", "repeat"]))
     columns = [own for own in AGGREGATE_COLUMNS if own.name in visible or not own.is_optional]
     return Table(
         "aggregate",

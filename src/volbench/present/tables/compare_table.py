@@ -25,8 +25,7 @@ from volbench.analyse.compare.workload_trends import (
 )
 from volbench.model.frames.column_names import Measure
 from volbench.present.formatting import MISSING
-from volbench.present.tables.groups_table import MAX_GROUPS, MAX_RESULTS
-from volbench.present.tables.table import IDENTITY, Column, Table
+from volbench.present.tables.table import IDENTITY, MAX_ROWS, SCREEN_ROWS, Column, Table
 from volbench.units import (
     counted_noun,
     format_count,
@@ -46,8 +45,8 @@ def comparison_table(comparison: Comparison, *, is_brief: bool = False) -> Table
         is_brief: of more than two screens, keep one: what differs significantly, and most.
     """
     answer = headlines(comparison)
-    is_cut = is_brief and len(comparison.rows) > MAX_RESULTS
-    rows = sorted(comparison.rows, key=_weight)[:MAX_GROUPS] if is_cut else comparison.rows
+    is_cut = is_brief and len(comparison.rows) > MAX_ROWS
+    rows = sorted(comparison.rows, key=_weight)[:SCREEN_ROWS] if is_cut else comparison.rows
     left_out = len(comparison.rows) - len(rows)
     more = f"{left_out:,} more that differ less: --format csv lists all, --where selects some"
     return Table(

@@ -10,8 +10,7 @@ from dataclasses import replace
 from volbench.analyse.compare.expected_bounds import Answer, Verdict
 from volbench.model.frames.expectation import ALL_JOBS
 from volbench.present.formatting import MISSING, short_target
-from volbench.present.tables.groups_table import MAX_GROUPS, MAX_RESULTS
-from volbench.present.tables.table import IDENTITY, Column, Table
+from volbench.present.tables.table import IDENTITY, MAX_ROWS, SCREEN_ROWS, Column, Table
 from volbench.units import counted_noun, format_count, format_latency, format_rate
 
 _STYLES = {
@@ -102,17 +101,17 @@ def expectations_table(verdicts: Sequence[Verdict], *, is_brief: bool = False) -
             "reason", lambda verdict: verdict.reason, priority=1, is_folded=True, is_optional=True
         ),
     )
-    if not is_brief or len(verdicts) <= MAX_RESULTS:
+    if not is_brief or len(verdicts) <= MAX_ROWS:
         return Table("expectations", columns, verdicts, record=_record)
     places = [Answer.FAIL, Answer.UNDECIDED, Answer.PASS]
     worst = sorted(verdicts, key=lambda verdict: places.index(verdict.answer))
     counts = Counter(verdict.answer for verdict in verdicts)
-    left_out = len(verdicts) - MAX_GROUPS
+    left_out = len(verdicts) - SCREEN_ROWS
     words = ", ".join(f"{counts[answer]:,} {answer.value}" for answer in places if counts[answer])
     return Table(
         "expectations",
         columns,
-        worst[:MAX_GROUPS],
+        worst[:SCREEN_ROWS],
         title=f"{counted_noun(len(verdicts), 'answer')}: {words}.",
         notes=[f"{left_out:,} more: --format csv lists all, --where selects some"],
     )

@@ -200,19 +200,3 @@ def _first_names(names: object) -> str:
 def _state_counts(states: object) -> str:
     counts = states if isinstance(states, dict) else {}
     return ", ".join(f"{count} {state}" for state, count in counts.items()) or "none"
-
-
-def states_table(states: Mapping[str, RunNote]) -> Table[Row]:
-    """Return runs with their state and the whole reason."""
-    from volbench.present.tables.summary_table import STATE_STYLES  # noqa: PLC0415 - slow to import
-
-    columns: list[Column[Row]] = [
-        Column("run", priority=IDENTITY),
-        Column("state", styles=STATE_STYLES),
-        Column("reason", lambda row: text(row, "reason"), is_folded=True),
-    ]
-    rows = [
-        {"run": run, "state": note.state.value, "reason": note.reason.strip()}
-        for run, note in states.items()
-    ]
-    return Table("states", columns, rows)

@@ -1,4 +1,4 @@
-"""Table of results: a row for each run, group and direction.
+"""Table of runs: a row for each run, group and direction, with its state and the reason.
 
 Numbers have three digits and SI units; the exact ones are in the frames, and in JSON and CSV.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from volbench.model.campaign.planned_run import RunNote, RunState
@@ -41,18 +41,6 @@ STATE_STYLES = {
 # Reasons of failed and interrupted runs below a table; `states_table` has all of them
 _MAX_REASONS = 6
 _LATENCY_PRIORITY = {"p99": 1, "mean": 2, "max": 5, "p50": 6}
-# Candidates for columns that identify a row together with the job, in order of preference
-_IDENTIFYING = (
-    "campaign",
-    "host",
-    "client",
-    "profile",
-    "repeat",
-    "role",
-    "volume",
-    "direction",
-    "run",
-)
 # Key that marks rows of runs without results, which are not part of the frame
 _UNFINISHED = "unfinished"
 _LAST_BIN = re.compile(r"\bc?lat p([\d.]+)( and above)? > ([\d.]+ s) \(the last bin")
@@ -73,7 +61,6 @@ RATES: tuple[Column[Row], ...] = (
     quantity("iops", "IOPS"),
     quantity("bw_bytes_per_s", "bandwidth", priority=2),
 )
-_STATUS: Column[Row] = Column("status", styles=STATE_STYLES)
 
 
 def summary_table(
@@ -82,43 +69,48 @@ def summary_table(
     states: Mapping[str, RunNote] | None = None,
     warnings: Mapping[str, str] | None = None,
 ) -> Table[Row]:
-    """Return the results, a row for each run, group and direction.
+    """Return the runs, a row for each run, group and direction.
 
     Args:
-        states: run id to its state; unfinished runs get a row too, and a note says why.
+        states: run id to its state; runs without a result get a row too.
         warnings: run id to its number of data-quality warnings; no column without any.
     """
     states, warnings = dict(states or {}), dict(warnings or {})
     with_results = {str(row.get("run")) for row in rows}
-    shared = {
-        name: value for name in ("campaign", "client") for value in _shared_values(rows, name)
-    }
     unfinished = [
-        {**shared, **_unfinished_row(run_id, note)}
+        _unfinished_row(run_id, note)
         for run_id, note in states.items()
         if run_id not in with_results and not note.state.is_settled
     ]
-    known = [*rows, *(row for row in unfinished if "host" in row)]
-    identity = identity_columns(known)
-    differing = {*identity, *differing_columns(rows, ["numjobs"])}
-    columns = [*_distinguishing_columns(known, identity), *_result_columns(differing)]
+    order = {run: place for place, run in enumerate(states)}
+    every = sorted([*rows, *unfinished], key=lambda row: order.get(text(row, "run"), -1))
+    reasons = {run: note.reason.strip() for run, note in states.items()}
+    columns = [
+        Column("run", priority=IDENTITY),
+        *_distinguishing_columns(every),
+        *_WORKLOAD,
+        replace(RATES[0], priority=IDENTITY),
+        *RATES[1:],
+        *(_latency_column(statistic) for statistic in NARROW_STATISTICS),
+        Column("in_flight", _in_flight, header="in flight", priority=8, is_right=True),
+        Column("cpu", _cpu, header="CPU", priority=8, is_right=True),
+    ]
     if warnings:
         columns.append(
             Column("warnings", lambda row: warnings.get(text(row, "run"), ""), is_right=True)
         )
-    every = [*rows, *unfinished]
-    if any(text(row, "status") != RunState.FINISHED.value for row in every):
-        columns.append(_STATUS)
-        # An interrupted run has IOPS, too: none is shown without the other.
-        kept = {"iops", "status"}
-        columns = [replace(c, priority=IDENTITY) if c.name in kept else c for c in columns]
-    return Table(
-        "summary",
-        columns,
-        every,
-        record=lambda row: {} if _UNFINISHED in row else row,
-        notes=_notes(rows, states, warnings),
-    )
+    columns.append(Column("status", header="state", styles=STATE_STYLES, priority=IDENTITY))
+    if any(reasons.values()):
+        columns.append(
+            Column("reason", lambda row: reasons.get(text(row, "run"), ""), is_folded=True)
+        )
+
+    def record(row: Row) -> Row:
+        told = {"state": row.get("status"), "reason": reasons.get(text(row, "run"), "")}
+        return {name: value for name, value in row.items() if name != _UNFINISHED} | told
+
+    notes = [*_marks_notes(rows, warnings), *damage_notes(damages(rows))]
+    return Table("summary", columns, every, record=record, notes=notes)
 
 
 def lower_bound(row: Row, statistic: str) -> str:
@@ -144,16 +136,9 @@ def damage_notes(damaged: Mapping[str, str]) -> list[str]:
     return [f"{count} damaged files ({runs[0]}: {damaged[runs[0]]}); see volbench check --files"]
 
 
-def identity_columns(rows: Sequence[Row]) -> set[str]:
-    """Return the columns that are needed beside the job to identify each row."""
-    keys: list[tuple[object, ...]] = [(job_label(row),) for row in rows]
-    needed = set()
-    for name in _IDENTIFYING:
-        longer = [(*key, row.get(name)) for key, row in zip(keys, rows, strict=True)]
-        if len(set(longer)) > len(set(keys)):
-            needed.add(name)
-            keys = longer
-    return needed
+def damages(rows: Sequence[Row]) -> dict[str, str]:
+    """Return run id to what is damaged, for `damage_notes`."""
+    return {text(row, "run"): text(row, "damage") for row in rows}
 
 
 def labels_of(rows: Sequence[Row]) -> list[str]:
@@ -173,12 +158,6 @@ def identifying_column(name: str) -> Column[Row]:
     return Column(name, header=name.removeprefix(LABEL_PREFIX))
 
 
-def _shared_values(rows: Sequence[Row], name: str) -> list[object]:
-    """Return the value that all rows have in a column; empty if they differ."""
-    values = {row.get(name) for row in rows}
-    return list(values) if len(values) == 1 else []
-
-
 def _unfinished_row(run_id: str, note: RunNote) -> Row:
     row: Row = {"run": run_id, "status": note.state.value, _UNFINISHED: True}
     if (run := note.run) is None:
@@ -192,40 +171,16 @@ def _unfinished_row(run_id: str, note: RunNote) -> Row:
     return {**row, **target, **job, "rw": options.get("rw"), **planned}
 
 
-def _distinguishing_columns(rows: Sequence[Row], identity: Collection[str]) -> list[Column[Row]]:
-    """Return the columns that differ between rows, beside those of the job."""
-    names = ["campaign", "host", *labels_of(rows), "client", "profile", "role", "volume", "repeat"]
-    if len({str(row.get("role")) for row in rows}) == len({str(row.get("volume")) for row in rows}):
-        names.remove("volume")  # the role tells the volumes apart
-    names += ["run"] if "run" in identity else []
+def _distinguishing_columns(rows: Sequence[Row]) -> list[Column[Row]]:
+    """Return the columns that differ between runs, and the section where a run has several."""
+    sections = {(row.get("run"), row.get("direction")) for row in rows}
+    is_several = len(sections) < len(rows)
+    names = differing_columns(rows, ["host", *labels_of(rows), "volume"])
     return [
-        replace(identifying_column(name), priority=IDENTITY if name in identity else 4)
-        for name in differing_columns(rows, names)
+        *([Column("job", job_label, priority=IDENTITY)] if is_several else []),
+        *(replace(identifying_column(name), priority=4) for name in names),
+        *([Column("phase", priority=5)] if differing_columns(rows, ["phase"]) else []),
     ]
-
-
-def _result_columns(identity: Collection[str]) -> list[Column[Row]]:
-    """Return the columns from the job to the status."""
-    workload, *others = _WORKLOAD
-    return [
-        Column("job", _job_with_phase, priority=6 if "run" in identity else IDENTITY),
-        replace(workload, priority=IDENTITY if "direction" in identity else workload.priority),
-        *others,
-        *(
-            [replace(identifying_column("numjobs"), priority=3, is_right=True)]
-            if "numjobs" in identity
-            else []
-        ),
-        *RATES,
-        *(_latency_column(statistic) for statistic in NARROW_STATISTICS),
-        Column("in_flight", _in_flight, header="in flight", priority=8, is_right=True),
-        Column("cpu", _cpu, header="CPU", priority=8, is_right=True),
-    ]
-
-
-def _job_with_phase(row: Row) -> str:
-    phase = text(row, "phase", missing=Phase.MEASURED.value)
-    return job_label(row) + ("" if phase == Phase.MEASURED.value else f" ({phase})")
 
 
 def _latency_column(statistic: str) -> Column[Row]:
@@ -258,10 +213,8 @@ def _cpu(row: Row) -> str:
     return MISSING if math.isnan(percent) else f"{percent:.3g} %"
 
 
-def _notes(
-    rows: Sequence[Row], states: Mapping[str, RunNote], warnings: Mapping[str, str]
-) -> list[str]:
-    """Return the notes: substitutes, warnings, and reasons of failed runs."""
+def _marks_notes(rows: Sequence[Row], warnings: Mapping[str, str]) -> list[str]:
+    """Return what the marks in a table of runs mean."""
     notes = []
     if warnings:
         is_any_invalid = any("!" in mark for mark in warnings.values())
@@ -271,7 +224,20 @@ def _notes(
         latency(row, statistic).is_completion for row in rows for statistic in NARROW_STATISTICS
     ):
         notes.append("* completion latency, where that of the whole I/O was not reported")
-    notes += damage_notes({text(row, "run"): text(row, "damage") for row in rows})
+    return notes
+
+
+def state_notes(rows: Sequence[Row], states: Mapping[str, RunNote]) -> list[str]:
+    """Return what became of runs that a table of results leaves out, and damaged files."""
+    counts = Counter(note.state.value for note in states.values() if not note.state.is_settled)
+    waiting = {state: n for state, n in counts.items() if state != RunState.FINISHED.value}
+    without = ", ".join(f"{count} {state}" for state, count in waiting.items())
+    notes = [f"not finished: {without}; see volbench show --runs"] if without else []
+    phases = Counter(note.run.phase.value for note in states.values() if note.run is not None)
+    phases.pop(Phase.MEASURED.value, 0)
+    others = ", ".join(f"{counted_noun(count, 'run')} of {name}" for name, count in phases.items())
+    notes += [f"not in the table: {others}; see volbench show --runs"] if others else []
+    notes += damage_notes(damages(rows))
     notes += _reasons(states)
     for state, ending in ((RunState.NOT_NEEDED, "not needed"), (RunState.LOST, "lost")):
         reasons = Counter(

@@ -21,6 +21,8 @@ from volbench.present.formatting import (
     unit_words,
 )
 
+MAX_ROWS = 60  # More do not fit two screens
+SCREEN_ROWS = 20  # Rows that fit a screen of 24 lines with heading and prompt
 IDENTITY = 0  # Priority of columns that identify rows: they are shown at any width
 
 Item = TypeVar("Item")

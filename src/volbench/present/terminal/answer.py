@@ -21,13 +21,14 @@ from volbench.present.cell_results import (
     SYNC_P99,
     CellResult,
     cell_results,
+    merged,
 )
 from volbench.present.factor_words import (
     cell_words,
     factor_words,
     listed,
     numeral,
-    short_values,
+    value_names,
     value_text,
     value_words,
 )
@@ -67,9 +68,13 @@ class Results(Protocol):
         """Return finished measured results with the options of fio."""
 
 
-def answer_of(results: Results) -> list[str]:
-    """Return what was measured and what follows, for people; invalid results are counted alone."""
-    rows = results.results()
+def answer_of(results: Results, rows: Sequence[Row] | None = None) -> list[str]:
+    """Return what was measured and what follows, for people; invalid results are counted alone.
+
+    Args:
+        rows: its results, if they have been read already.
+    """
+    rows = results.results() if rows is None else rows
     invalid = {*invalid_runs(results.rows("findings"))}
     valid = [row for row in rows if row["run"] not in invalid]
     left_out = {str(row["run"]) for row in rows} & invalid
@@ -137,7 +142,7 @@ def _compared_names(design: Design) -> str:
         return ""
     if len(factor.known) > MAX_NAMED:
         return f"{len(factor.known)} {factor_words(factor.column)}s"
-    short = short_values(factor.column, factor.known)
+    short = value_names(factor.column, factor.known)
     return listed([short[value] for value in factor.known])
 
 
@@ -159,7 +164,7 @@ def _findings(design: Design) -> Iterator[str]:
 def _asked(design: Design, results: Sequence[CellResult]) -> Iterator[str]:
     """Yield each result at a rate that fio was told to keep: it ranks nowhere."""
     compared = design.by_column.get(design.compared)
-    short = short_values(compared.column, compared.values) if compared else {}
+    short = value_names(compared.column, compared.values) if compared else {}
     for result in results[:_MAX_ASKED]:
         name = short[result.cell.values[compared.column]] if compared else ""
         if not name or len(results) > 1:
@@ -175,12 +180,16 @@ def _by_value(
 ) -> dict[object, dict[Hashable, CellResult]]:
     """Return value to setting to result, without unknown values."""
     keys = design.key_without(compared.column)
-    by_value: dict[object, dict[Hashable, CellResult]] = {}
+    found: dict[object, dict[Hashable, list[CellResult]]] = {value: {} for value in compared.known}
     for result in results:
         value = result.cell.values[compared.column]
         if value is not None:
-            by_value.setdefault(value, {})[keys[result.cell.places[0]]] = result
-    return {value: by_value[value] for value in compared.known if value in by_value}
+            found[value].setdefault(keys[result.cell.places[0]], []).append(result)
+    return {
+        value: {key: merged(cells) for key, cells in of_value.items()}
+        for value, of_value in found.items()
+        if of_value
+    }
 
 
 # A few values, compared in pairs
@@ -202,7 +211,7 @@ class _Gain:
 
 def _of_few(design: Design, compared: Factor, results: Sequence[CellResult]) -> Iterator[str]:
     by_value = _by_value(design, compared, results)
-    short = short_values(compared.column, compared.values)
+    short = value_names(compared.column, compared.values)
     if len(by_value) < 2:
         yield from _of_one(design, results)
         return
@@ -426,7 +435,7 @@ def _of_many(design: Design, compared: Factor, results: Sequence[CellResult]) ->
     for value, of_value in _by_value(design, compared, results).items():
         for key, result in of_value.items():
             at.setdefault(key, []).append((value, result))
-    short = short_values(compared.column, compared.values)
+    short = value_names(compared.column, compared.values)
     patterns: set[str] = set()
     for there in sorted(at.values(), key=lambda there: -len(there)):
         kind = pattern(there[0][1].row)
@@ -488,7 +497,8 @@ def _of_one(design: Design, results: Sequence[CellResult]) -> Iterator[str]:
         widest = max(results, key=lambda result: result.bw_bytes_per_s)
         yield f"Most IOPS: {fastest.full_words} ({cell_words(design, fastest.cell)})."
         if widest is not fastest:
-            yield f"Most bandwidth: {widest.full_words} ({cell_words(design, widest.cell)})."
+            rate = format_rate(widest.bw_bytes_per_s)
+            yield f"Most bandwidth: {rate} ({cell_words(design, widest.cell)})."
 
 
 def _sweep_sentence(design: Design, sweep: Sequence[CellResult]) -> str:
