@@ -25,15 +25,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from volbench.api.compare_campaigns import compare, trend
-    from volbench.api.many_campaigns import Dataset, open_campaigns
+    from volbench.api.many_campaigns import Dataset, open_campaign, open_campaigns
     from volbench.api.notebook import Chart, Findings, Verdicts
-    from volbench.api.one_campaign import CampaignData, open_campaign
     from volbench.api.run_profiles import run
     from volbench.errors import VolbenchError
 
 __version__ = "0.1.0"
 __all__ = [
-    "CampaignData",
     "Chart",
     "Dataset",
     "Findings",
@@ -48,14 +46,13 @@ __all__ = [
 ]
 # Public name to its module, imported on first use so that ``import volbench`` stays light
 _HOMES = {
-    "CampaignData": "api.one_campaign",
     "Chart": "api.notebook",
     "Dataset": "api.many_campaigns",
     "Findings": "api.notebook",
     "Verdicts": "api.notebook",
     "VolbenchError": "errors",
     "compare": "api.compare_campaigns",
-    "open_campaign": "api.one_campaign",
+    "open_campaign": "api.many_campaigns",
     "open_campaigns": "api.many_campaigns",
     "run": "api.run_profiles",
     "trend": "api.compare_campaigns",

@@ -135,7 +135,7 @@ def test_a_dataset_charts_all_campaigns(folder: Path, tmp_path: Path) -> None:
     half_finished(tmp_path / "other")
     both = volbench.open_campaigns(folder, tmp_path / "other")
     assert both.plot("IOPS").numbers["campaign"].nunique() == 2
-    each = [len(campaign.findings) for campaign in both.names.values()]
+    each = [len(campaign.frame("findings")) for campaign in both.names.values()]
     assert len(both.findings) == sum(each) > 0
     assert both.findings.runs == 2
 

@@ -17,6 +17,7 @@ import volbench
 from tests.fleet.desk import Desk, check_clean, check_once, ended, fios
 from tests.fleet.hosts import Fleet, fleet
 from tests.waiting import PATIENCE_S, until
+from volbench.api.one_campaign import campaign_data
 from volbench.store.log_files import open_log
 
 pytestmark = pytest.mark.root
@@ -355,7 +356,7 @@ def test_a_file_on_a_host_is_probed_for_cold_blocks_once_it_may_be_overwritten(d
     consent = "--allow-destroy vm0:/var/tmp/written"
     assert f"hint: for vm0: move it away, or allow it: {consent}\n" in ended(desk.run(), 3)
     ended(desk.run("--limit", "vm0", *consent.split()))
-    (view,) = volbench.open_campaign(desk.out).context().views
+    (view,) = campaign_data(desk.out).context().views
     assert view.cold is not None
     for host in desk.fleet.hosts:
         host.run("rm", "/var/tmp/written")

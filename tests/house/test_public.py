@@ -14,7 +14,7 @@ import volbench
 from volbench import errors
 
 PUBLIC = [
-    *("CampaignData", "Chart", "Dataset", "Findings", "Verdicts", "VolbenchError", "__version__"),
+    *("Chart", "Dataset", "Findings", "Verdicts", "VolbenchError", "__version__"),
     *("compare", "open_campaign", "open_campaigns", "run", "trend"),
 ]
 
@@ -38,7 +38,7 @@ def test_the_public_names_are_as_documented() -> None:
 def test_help_shows_the_public_names() -> None:
     """``help(volbench)`` has every public function and class with its documentation."""
     page = pydoc.plain(pydoc.render_doc(volbench))
-    for name in ("class CampaignData", "class Verdicts", "run(profile", "open_campaign(path"):
+    for name in ("class Dataset", "class Verdicts", "run(profile", "open_campaign(path"):
         assert name in page
     assert "campaign.plot" in page
 

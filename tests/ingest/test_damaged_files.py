@@ -9,7 +9,7 @@ import pytest
 
 from tests.damage import DEEP, WRONG_JSON, damaged
 from tests.golden import GOLDEN, copy_of
-from volbench.api.one_campaign import open_campaign
+from volbench.api.one_campaign import campaign_data
 from volbench.errors import VolbenchError
 from volbench.store.log_files import open_log
 
@@ -42,7 +42,7 @@ def test_a_damaged_file_is_read_or_refused_without_other_errors(root: Path, name
     for what, bad in damaged(content, seed=12, variants=2):
         path.write_bytes(bad)
         try:
-            rows = open_campaign(root).rows("summary")
+            rows = campaign_data(root).rows("summary")
         except VolbenchError as error:
             messages.append((what, error.message))
             continue
@@ -60,7 +60,7 @@ def test_an_invalid_number_does_not_affect_other_runs(root: Path, key: str, wron
     path.write_text(
         re.sub(rf'("{key}" : )[\d.]+', lambda found: found[1] + wrong, path.read_text())
     )
-    rows = open_campaign(root).rows("summary")
+    rows = campaign_data(root).rows("summary")
     assert rows[0]["status"] == "damaged"
     assert "fio.json" in str(rows[0]["damage"])
     assert key in str(rows[0]["damage"]) or "JSON" in str(rows[0]["damage"])
@@ -72,7 +72,7 @@ def test_values_that_fio_divided_by_zero_are_missing(root: Path, value: str) -> 
     """Fio prints nan and inf in optional places: n/a, never a number."""
     path = root / "runs/002-write-r1/fio.json"
     path.write_text(re.sub(r'"iops" : [\d.]+', f'"iops" : {value}', path.read_text()))
-    row = open_campaign(root).rows("summary")[2]
+    row = campaign_data(root).rows("summary")[2]
     assert row["status"] == "finished"
     assert row["iops"] is None
 
@@ -82,7 +82,7 @@ def test_values_that_fio_divided_by_zero_are_missing(root: Path, value: str) -> 
 def test_deeply_nested_json_is_reported_as_damage(root: Path, name: str, bad: bytes) -> None:
     """200,000 brackets, lone surrogates and NUL bytes end no reader."""
     (root / "runs/001-mix-r1" / name).write_bytes(bad)
-    assert name in str(open_campaign(root).rows("summary")[0]["damage"])
+    assert name in str(campaign_data(root).rows("summary")[0]["damage"])
 
 
 @pytest.mark.parametrize(
@@ -101,7 +101,7 @@ def test_a_line_of_the_journal_is_refused_by_its_number(root: Path, line: bytes)
     path = root / "journal.jsonl"
     path.write_bytes(line + b"\n" + path.read_bytes())
     with pytest.raises(VolbenchError, match=r"journal\.jsonl:1: not a journal entry"):
-        open_campaign(root)
+        campaign_data(root)
 
 
 @pytest.mark.parametrize("cut", [4, 20, 30])
@@ -109,4 +109,4 @@ def test_a_cut_log_is_refused_by_name(root: Path, cut: int) -> None:
     """A truncated zstd file is no shorter log."""
     path = root / "runs/001-mix-r1/series_iops.1.log.zst"
     path.write_bytes(path.read_bytes()[:cut])
-    assert path.name in str(open_campaign(root).rows("summary")[0]["damage"])
+    assert path.name in str(campaign_data(root).rows("summary")[0]["damage"])

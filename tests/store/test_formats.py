@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests.golden import GOLDEN, copy_of
-from volbench.api.one_campaign import open_campaign
+from volbench.api.one_campaign import campaign_data
 from volbench.errors import ArchiveError
 from volbench.model.campaign.planned_run import RunState
 from volbench.store.archive import FORMAT, read_campaign
@@ -15,7 +15,7 @@ from volbench.store.archive import FORMAT, read_campaign
 @pytest.mark.parametrize("golden", GOLDEN, ids=lambda path: path.name)
 def test_a_recorded_campaign_is_read(golden: Path, tmp_path: Path) -> None:
     """Two jobs of fio with all their numbers, and verdicts on them."""
-    opened = open_campaign(copy_of(golden, tmp_path / "c"))
+    opened = campaign_data(copy_of(golden, tmp_path / "c"))
     assert {note.state for note in opened.runs.values()} == {RunState.FINISHED}
     summary = opened.summary()
     assert list(summary["job"]) == ["mix", "mix", "write"]
@@ -48,6 +48,6 @@ def test_a_newer_run_is_refused_alone(tmp_path: Path) -> None:
     """A status.json of a newer volbench leaves the other runs readable."""
     root = copy_of(GOLDEN[-1], tmp_path / "c")
     (root / "runs/001-mix-r1/status.json").write_text('{"format": 99}')
-    damage = open_campaign(root).summary()["damage"]
+    damage = campaign_data(root).summary()["damage"]
     assert "format 99" in damage.iloc[0]
     assert damage.iloc[2:].isna().all()

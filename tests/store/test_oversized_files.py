@@ -10,7 +10,7 @@ import pytest
 
 from tests.command_line import call
 from tests.golden import GOLDEN, copy_of
-from volbench.api.one_campaign import open_campaign
+from volbench.api.one_campaign import campaign_data
 from volbench.errors import ArchiveError, VolbenchError
 from volbench.model.frames.columns import FRAMES
 from volbench.store import log_files, parquet_tables
@@ -55,7 +55,7 @@ def test_a_file_that_never_ends_is_named_and_not_read(root: Path, name: str, kin
     (root / name).unlink(missing_ok=True)
     BOMBS[kind](root / name)
     try:
-        said = " ".join(str(row["damage"]) for row in open_campaign(root).rows("summary"))
+        said = " ".join(str(row["damage"]) for row in campaign_data(root).rows("summary"))
     except VolbenchError as error:
         said = error.message
     assert Path(name).name in said
@@ -71,7 +71,7 @@ def test_a_log_is_read_as_far_as_its_run_can_have_written(root: Path) -> None:
     frame = pa.compress(b"\0" * ZEROS, codec="zstd", asbytes=True)
     log.with_name("series_iops.1.log.zst").write_bytes(frame * 128)
     (root / RUN / "device.log").write_bytes(b"sample 1\n" * (1 << 21))
-    rows = open_campaign(root).rows("summary")
+    rows = campaign_data(root).rows("summary")
     (damage,) = {str(row["damage"]) for row in rows if row["run"] == "001-mix-r1"}
     assert "device.log is larger than" in damage
     assert "series_iops.1.log.zst" in damage
@@ -125,11 +125,11 @@ def _store(root: Path, table: pa.Table) -> StoredTables:
 
 def test_a_table_of_20_million_rows_is_made_anew(root: Path) -> None:
     """Its checksum is right, and still no campaign of this plan has so many rows."""
-    count = len(open_campaign(root).rows("series"))
+    count = len(campaign_data(root).rows("series"))
     stored = _store(root, pa.table({"t_s": pa.nulls(20_000_000, pa.float64())}))
     assert stored.is_current("series")
     assert not stored.is_intact("series")
-    assert len(open_campaign(root).rows("series")) == count
+    assert len(campaign_data(root).rows("series")) == count
     shown = call("show", root)
     assert shown.returncode == 0
 
@@ -138,7 +138,7 @@ def test_rows_and_bytes_of_a_table_are_bounded_by_the_plan(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The table that the campaign itself wrote is within the bounds, and below smaller ones."""
-    opened = open_campaign(root)
+    opened = campaign_data(root)
     opened.store_tables()
     layout, archive = read_campaign(root)
     mark = fingerprint_of(layout, archive.campaign, read_history(layout.journal))
@@ -149,7 +149,7 @@ def test_rows_and_bytes_of_a_table_are_bounded_by_the_plan(
     with monkeypatch.context() as patched:
         patched.setattr(parquet_tables, "max_rows", lambda *_: 0)
         for name in ("series", "findings"):  # more than expected, and still all of them
-            assert open_campaign(root).rows(name) == opened.rows(name)
+            assert campaign_data(root).rows(name) == opened.rows(name)
     monkeypatch.setattr(parquet_tables, "_FREE_BYTES", 0)
     monkeypatch.setattr(parquet_tables, "_MAX_ROW_BYTES", 1)
     assert not stored.is_intact("summary")

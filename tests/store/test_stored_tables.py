@@ -16,6 +16,7 @@ from tests.finished_campaign import finish, half_finished
 from volbench.analyse.bottleneck.campaign_context import Context, verdict_rows
 from volbench.analyse.frames.run_view import RunView
 from volbench.api import opened_runs
+from volbench.api.one_campaign import campaign_data
 from volbench.errors import ArchiveError, InputError
 from volbench.ingest import campaign_tables
 from volbench.model.frames import columns
@@ -162,7 +163,7 @@ def test_rows_are_returned_even_if_they_cannot_be_stored(
         answer = opened.rows("findings")
         assert opened.rows("findings") == answer
         assert calls == ONCE | {"read_tables": 2}, "rows that were written are not held"
-        assert opened.table_file("findings") is None
+        assert campaign_data(layout.root).table_file("findings") is None
     assert not [path for path in layout.tables.iterdir() if path.is_file()]
     assert expected.rows("findings") == answer
 

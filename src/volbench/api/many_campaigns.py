@@ -11,13 +11,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from volbench.api.one_campaign import CampaignData, open_campaign
+from volbench.api.one_campaign import CampaignData, campaign_data
 from volbench.errors import InputError
-from volbench.model.campaign.planned_run import RunNote, RunState
+from volbench.model.campaign.planned_run import Campaign, RunNote, RunState
 from volbench.model.frames.columns import FRAMES, LABEL_PREFIX
 from volbench.model.profile.profile_model import Phase
 from volbench.present.formatting import printable
 from volbench.store.layout import Layout, walk
+from volbench.store.worker_processes import NOBODY, Tell
 from volbench.units import counted_noun, natural_order
 
 if TYPE_CHECKING:
@@ -54,6 +55,24 @@ class Dataset:
         self._frames: dict[str, pd.DataFrame] = {}
 
     @property
+    def path(self) -> Path:
+        """The folder of the campaign, if there is only one.
+
+        Raises:
+            InputError: there are several.
+        """
+        return self._only.path
+
+    @property
+    def campaign(self) -> Campaign:
+        """The plan of the campaign, if there is only one.
+
+        Raises:
+            InputError: there are several.
+        """
+        return self._only.campaign
+
+    @property
     def runs(self) -> dict[str, RunNote]:
         """Every run of every plan with its state, by its id in the frames."""
         return {
@@ -74,11 +93,12 @@ class Dataset:
         """Return the number of campaigns and of finished runs, and the condition."""
         finished = sum(note.state is RunState.FINISHED for note in self.runs.values())
         condition = f", where {self.where}" if self.where else ""
-        campaigns = counted_noun(len(self.names), "campaign")
+        runs = f"{finished} of {counted_noun(len(self.runs), 'run')} finished{condition}"
         names = ", ".join([*self.names][:_MAX_NAMES])
+        if len(self.names) == 1:
+            return printable(f"<Dataset {names}: {runs}, in {self.path}>")
         names += ", ..." if len(self.names) > _MAX_NAMES else ""
-        runs = f"{finished} of {counted_noun(len(self.runs), 'run')} finished"
-        return printable(f"<Dataset of {campaigns} ({names}): {runs}{condition}>")
+        return printable(f"<Dataset of {len(self.names)} campaigns ({names}): {runs}>")
 
     def frame(self, name: str) -> pd.DataFrame:
         """Return a frame by name with the rows of all campaigns; a copy.
@@ -88,6 +108,8 @@ class Dataset:
         Raises:
             InputError: no frame has that name, the condition cannot be parsed, or no run meets it.
         """
+        if len(self.names) == 1 and not self.where:
+            return self._only.frame(name)
         if name not in self._frames:
             self._frames[name] = self._filtered(name, self._joined(name))
         return self._frames[name].copy()
@@ -138,15 +160,19 @@ class Dataset:
             for name, data in self.names.items()
         )
 
-    def design(self, *, first: Sequence[str] = ()) -> Design:
-        """Return what varies over the results, what is constant, and what is repeated.
-
-        Args:
-            first: columns that come before all others, such as those that are compared.
-        """
+    @property
+    def design(self) -> Design:
+        """What varies over the results, what is constant, and what is repeated."""
         from volbench.analyse.frames.design import design_of  # noqa: PLC0415 - for the rest
 
-        return design_of(self.results(), first=first)
+        return design_of(self.results())
+
+    @property
+    def answer(self) -> list[str]:
+        """What was measured and what follows, in two to four sentences."""
+        from volbench.present.terminal.answer import answer_of  # noqa: PLC0415 - for the rest
+
+        return answer_of(self)
 
     def facts(self) -> pd.DataFrame:
         """Return the summary with options, host, volume and steady rates of each run.
@@ -292,10 +318,31 @@ class Dataset:
         options = Options(self.rounds, known=self.known_changes, facts=self.facts_by_campaign)
         return chart_of(kind, read, options=options, by=by, title=title, theme=theme)
 
-    def store_tables(self) -> None:
-        """Make every frame that is not up to date, and keep it in its campaign's folder."""
+    def store_tables(self, *, processes: int = 1, tell: Tell = NOBODY) -> None:
+        """Make every frame that is not up to date, and keep it in its campaign's folder.
+
+        Args:
+            processes: to read and judge runs in; more than one only where no other thread runs.
+            tell: is called with the progress.
+        """
         for data in self.names.values():
-            data.store_tables()
+            data.store_tables(processes=processes, tell=tell)
+
+    def _repr_html_(self) -> str:
+        """Return the answer and the results, as a notebook shows them."""
+        from volbench.present.tables.html_table import html_table  # noqa: PLC0415 - for notebooks
+        from volbench.present.tables.results_table import result_tables  # noqa: PLC0415 - same
+
+        return "".join(map(html_table, result_tables(self, self.runs, is_brief=True)))
+
+    @property
+    def _only(self) -> CampaignData:
+        if len(self.names) > 1:
+            raise InputError(
+                "several campaigns have neither one folder nor one plan",
+                hint="names holds each by its name",
+            )
+        return next(iter(self.names.values()))
 
     def _own(self, campaign: str, frame: pd.DataFrame) -> pd.DataFrame:
         """Return rows of a campaign as they are named here."""
@@ -369,6 +416,15 @@ class Dataset:
         return frame_of(joined.select(_ordered_columns(parts[0], joined.column_names)))
 
 
+def open_campaign(path: str | os.PathLike[str]) -> Dataset:
+    """Open a campaign folder.
+
+    Raises:
+        ArchiveError: no campaign there, damaged, or written by a newer volbench.
+    """
+    return Dataset([campaign_data(path)])
+
+
 def open_campaigns(*paths: str | os.PathLike[str], where: str = "") -> Dataset:
     """Open campaign folders, and every campaign below folders that hold some.
 
@@ -389,7 +445,7 @@ def _campaigns_below(path: str | os.PathLike[str]) -> list[CampaignData]:
         raise InputError(
             f"{path!r} is not a path", hint='pass paths one by one: open_campaigns("a", "b")'
         )
-    return [open_campaign(folder) for folder in campaign_folders(Path(path))]
+    return [campaign_data(folder) for folder in campaign_folders(Path(path))]
 
 
 def campaign_folders(path: Path) -> list[Path]:

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from volbench.analyse.bottleneck.campaign_context import Context
-    from volbench.api.notebook import Chart, Findings
+    from volbench.api.notebook import Chart
 
 
 _READ = tuple(name for name in FRAMES if name not in DERIVED)
@@ -126,14 +126,6 @@ class CampaignData:
     def series(self) -> pd.DataFrame:
         """Return one row for each run, section, direction and interval; finished runs only."""
         return self.frame("series")
-
-    @property
-    def findings(self) -> Findings:
-        """Data-quality warnings about its runs; ``findings.frame`` has a row for each."""
-        from volbench.api.notebook import Findings  # noqa: PLC0415 - slow to import
-
-        finished = sum(note.state is RunState.FINISHED for note in self.runs.values())
-        return Findings(self.frame("findings"), runs=finished)
 
     def facts(self) -> pd.DataFrame:
         """Return the summary with options, host, volume and steady rates of each run.
@@ -300,13 +292,6 @@ class CampaignData:
         count = f"{finished} of {counted_noun(len(self.runs), 'run')} finished"
         return printable(f"<CampaignData {self.campaign.name}: {count}, in {self.path}>")
 
-    def _repr_html_(self) -> str:
-        from volbench.api.many_campaigns import Dataset  # noqa: PLC0415 - the other way round
-        from volbench.present.tables.html_table import html_table  # noqa: PLC0415 - for notebooks
-        from volbench.present.tables.results_table import result_tables  # noqa: PLC0415 - same
-
-        return "".join(map(html_table, result_tables(Dataset([self]), self.runs, is_brief=True)))
-
     def _storage(self) -> StoredTables:
         if self._layout.journal_bytes != self._journal_bytes:
             self._forget()
@@ -355,7 +340,7 @@ class CampaignData:
         )
 
 
-def open_campaign(path: str | os.PathLike[str]) -> CampaignData:
+def campaign_data(path: str | os.PathLike[str]) -> CampaignData:
     """Open a campaign folder.
 
     Args:

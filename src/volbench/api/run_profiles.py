@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from volbench.errors import InputError, unread
 
 if TYPE_CHECKING:
-    from volbench.api.one_campaign import CampaignData
+    from volbench.api.many_campaigns import Dataset
     from volbench.engine.run.stop_request import StopRequest
     from volbench.execute.protocol import Executor
     from volbench.model.campaign.event import Listener
@@ -36,7 +36,7 @@ def run(  # noqa: PLR0913 - the keywords are the options of `volbench run`, one 
     wipe_signatures: bool = False,
     allow_shared_folder: bool = False,
     listener: Listener | None = None,
-) -> CampaignData:
+) -> Dataset:
     """Run a profile on volumes of this machine, as ``volbench run`` does, and open the campaign.
 
     Nothing is printed and nothing is asked: the guard refuses what would destroy data unless it is
@@ -69,7 +69,7 @@ def run(  # noqa: PLR0913 - the keywords are the options of `volbench run`, one 
         StoppedError: it was stopped.
     """
     from volbench.api.campaign_drive import execute  # noqa: PLC0415 - slow to import
-    from volbench.api.one_campaign import open_campaign  # noqa: PLC0415 - slow to import
+    from volbench.api.many_campaigns import open_campaign  # noqa: PLC0415 - slow to import
     from volbench.engine.campaign.campaign_state import Settings  # noqa: PLC0415 - same
     from volbench.engine.campaign.prepare import CampaignRequest, prepare  # noqa: PLC0415 - same
     from volbench.engine.hosts.connected_host import this_machine  # noqa: PLC0415 - same

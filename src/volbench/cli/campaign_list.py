@@ -47,7 +47,7 @@ def known_campaigns(top: Path) -> Table[Mapping[str, object]]:
 
 def _campaign_row(path: Path, plan: Campaign | VolbenchError) -> dict[str, str]:
     """Return a campaign with its answer, or why it cannot be read."""
-    from volbench.api.one_campaign import open_campaign
+    from volbench.api.one_campaign import campaign_data
 
     if isinstance(plan, VolbenchError):
         return {"campaign": str(path), "answer": f"cannot be read: {plan.message}"}
@@ -58,7 +58,7 @@ def _campaign_row(path: Path, plan: Campaign | VolbenchError) -> dict[str, str]:
         "target": ", ".join(dict.fromkeys(run.volume.target for run in plan.runs)),
     }
     try:
-        return row | _result(open_campaign(path))
+        return row | _result(campaign_data(path))
     except VolbenchError as error:
         return row | {"answer": f"cannot be read: {error.message}"}
 

@@ -122,7 +122,7 @@ def _show_runs(opened: Dataset, table_output: TableOutput) -> None:
 def _show_design(opened: Dataset, table_output: TableOutput) -> None:
     from volbench.present.tables.design_table import design_table
 
-    table_output.write(design_table(opened.design()))
+    table_output.write(design_table(opened.design))
 
 
 def _show_campaigns(opened: Dataset, table_output: TableOutput) -> None:

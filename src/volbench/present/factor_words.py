@@ -1,34 +1,15 @@
-"""Words for factors of a design and for their values, alike in tables, sentences and charts."""
+"""Words for the values of a design, as tables, sentences and charts show them."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
 
-from volbench.analyse.frames.design import NAME, WORKLOAD, Cell, Design
-from volbench.model.frames.columns import LABEL_PREFIX
+from volbench.analyse.frames.design import WORKLOAD, Cell, Design
+from volbench.analyse.frames.workload_words import factor_name, factor_text, value_text
 from volbench.model.frames.metadata import NOT_SET
 from volbench.present.formatting import MISSING, block_size, pattern, printable, short_target
-from volbench.units import format_size
 
-SHORT_NAMES = {
-    "iodepth": "queue depth",
-    "block_bytes": "block size",
-    "numjobs": "numjobs",
-    "rwmixread": "percent of reads",
-}
-OPTION_WORDS = {"rw": "pattern", **SHORT_NAMES}
-_FACTOR_WORDS = {
-    **OPTION_WORDS,
-    "fio_version": "fio version",
-    "ioengine": "engine",
-    "size_bytes": "size",
-}
-# Columns whose values name themselves
-_PLAIN = frozenset(
-    {"rw", "direction", "block_bytes", "direct", "ioengine", "campaign", "fio_version", NAME}
-    | {"host", "volume", "arm"}
-)
 # Constants that say nothing beside others, or nothing at all
 _SILENT = frozenset({"direction", "campaign", "rw", "block_bytes", "time_based"})
 _LOCAL_HOSTS = frozenset({"local", "localhost"})
@@ -38,46 +19,27 @@ _MIN_CUT = 2  # Characters of a folder that are worth cutting
 _NUMERALS = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 
 
-def factor_words(column: str) -> str:
-    """Return the name of a factor for people, such as ``queue depth``."""
-    return _FACTOR_WORDS.get(column, column.removeprefix(LABEL_PREFIX))
-
-
-def value_text(column: str, value: object) -> str:
-    """Return a value of a factor: ``4k``, ``16``, ``buffered``; ``n/a`` for an unknown value."""
+def shown_value(column: str, value: object) -> str:
+    """Return a value of a factor, safe to print; ``n/a`` for an unknown value."""
     if value is None:
         return MISSING
-    if column == "direct":
-        return "direct" if value else "buffered"
-    if column.endswith("_bytes") and isinstance(value, int | float):
-        return format_size(value)
+    text = printable(value_text(column, value))
     if column == "volume":
-        return short_target(printable(str(value)))
-    if column == "fio_version":
-        return str(value).replace("fio-", "fio ", 1)
-    return printable(f"{value:g}" if isinstance(value, float) else str(value))
+        return short_target(text)
+    return text.replace("fio-", "fio ", 1) if column == "fio_version" else text
 
 
 def value_words(column: str, value: object) -> str:
-    """Return a value that names its factor, such as ``queue depth 16`` or ``rate_iops=3000``."""
-    if value is None:
-        return f"{factor_words(column)} unknown"
-    text = value_text(column, value)
-    is_label = column == "client" or column.startswith(LABEL_PREFIX)
-    if column in _PLAIN or (is_label and isinstance(value, str)):
-        return text
-    if column == "rwmixread":
-        return f"{text} % reads"
-    if column == "runtime":
-        return f"{_SECONDS.sub(' s', text)} a run"
-    if column in SHORT_NAMES or column == "size_bytes" or is_label:
-        return f"{factor_words(column)} {text}"
-    return f"{column} {NOT_SET}" if value == NOT_SET else f"{column}={text}"
+    """Return a value that names its factor, such as ``queue depth 16`` or ``60 s a run``."""
+    text = shown_value(column, value)
+    if value is None or column not in {"volume", "fio_version", "campaign", "runtime"}:
+        return printable(factor_text(column, value))
+    return f"{_SECONDS.sub(' s', text)} a run" if column == "runtime" else text
 
 
 def short_values(column: str, values: Sequence[object]) -> dict[object, str]:
     """Return the text of each value; volumes without the folders that all have in common."""
-    texts = {value: value_text(column, value) for value in values}
+    texts = {value: shown_value(column, value) for value in values}
     whole = [str(value) for value in values if value is not None]
     if column != "volume" or len({*whole}) < 2:
         return texts
@@ -86,14 +48,16 @@ def short_values(column: str, values: Sequence[object]) -> dict[object, str]:
     start = first.rfind("/", 0, same) + 1
     if start < _MIN_CUT:
         return texts
-    short = {value: value_text(column, str(value)[start:]) for value in values if value is not None}
+    short = {
+        value: shown_value(column, str(value)[start:]) for value in values if value is not None
+    }
     return {**texts, **short}
 
 
 def value_names(column: str, values: Sequence[object]) -> dict[object, str]:
     """Return the short text of each value; a number with its factor, such as ``zone 1``."""
     return {
-        value: value_words(column, value) if isinstance(value, int | float) else text
+        value: f"{factor_name(column)} {text}" if isinstance(value, int | float) else text
         for value, text in short_values(column, values).items()
     }
 

@@ -11,6 +11,7 @@ import pytest
 
 from tests.engine.conftest import Disks
 from volbench import open_campaign
+from volbench.api.one_campaign import campaign_data
 from volbench.engine.campaign.campaign_engine import run_campaign
 from volbench.engine.campaign.campaign_state import Settings
 from volbench.engine.campaign.prepare import CampaignRequest, Prepared, prepare
@@ -269,7 +270,7 @@ def test_campaign_probes_first_and_findings_know(tmp_path: Path) -> None:
     assert len(notices) >= 2
     assert notices[1] < starts[0]
     opened = open_campaign(tmp_path / "out")
-    for view in opened.context().views:
+    for view in campaign_data(tmp_path / "out").context().views:
         assert view.cold is not None
         assert view.cold.cold
     found = opened.findings.frame
@@ -311,4 +312,4 @@ def test_volume_that_can_not_be_probed_does_not_end_the_campaign(tmp_path: Path)
     kept = read_probe(case.layout.probe("data"))
     assert kept is not None
     assert "directory" in kept.reason
-    assert [view.cold for view in open_campaign(tmp_path / "out").context().views] == [None]
+    assert [view.cold for view in campaign_data(tmp_path / "out").context().views] == [None]

@@ -5,7 +5,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-from volbench.api.one_campaign import CampaignData, open_campaign
+from volbench.api.one_campaign import CampaignData, campaign_data
 from volbench.extensions.importer.import_campaign import ImportReport, ImportRequest, staged_import
 from volbench.extensions.importer.run_names import parse_labels
 
@@ -55,4 +55,4 @@ def take(
     )
     with staged_import(request) as report:
         pass
-    return report, open_campaign(into)
+    return report, campaign_data(into)

@@ -167,6 +167,6 @@ def test_host_and_volume_stay_unknown(taken: Taken) -> None:
     _, opened = taken
     assert opened.provenance.hosts == ()
     assert set(opened.summary()["host"]) == {"unknown"}
-    rules = set(opened.findings.frame["rule"])
+    rules = set(opened.frame("findings")["rule"])
     wrong = {"file-not-device", "overlapping-jobs", "never-written", "smaller-than-memory"}
     assert not rules & (wrong | {"missing-clients", "shared-limit", "damaged-files"})

@@ -155,7 +155,7 @@ def test_unreported_options_cause_no_findings(tmp_path: Path) -> None:
     for version, doubted in (("3.33", False), ("3.42", True)):
         source = put(tmp_path / f"{version}.json", result_of(f"fio-{version}/randrw-jsonplus"))
         _, opened = take(source, into=tmp_path / version)
-        assert ("compressible" in set(opened.findings.frame["rule"])) is doubted
+        assert ("compressible" in set(opened.frame("findings")["rule"])) is doubted
 
 
 def test_an_unreported_option_is_not_a_difference(tmp_path: Path) -> None:

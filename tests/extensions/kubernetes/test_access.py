@@ -9,7 +9,7 @@ import pytest
 from tests.command_line import call
 from tests.extensions.kubernetes.conftest import IMAGE, Desk, credentials
 from tests.waiting import until
-from volbench.api.one_campaign import open_campaign
+from volbench.api.one_campaign import campaign_data
 from volbench.errors import AuthError
 from volbench.extensions.kubernetes.cluster import open_cluster
 from volbench.extensions.kubernetes.manifests import access_manifests
@@ -34,7 +34,7 @@ def test_the_shipped_role_is_enough(desk: Desk, job: Path, monkeypatch: pytest.M
     monkeypatch.setenv("KUBECONFIG", str(own))
     done = desk.run("c", str(job), "--storage-class", "fast")
     assert done.returncode == 0, done.stderr
-    assert len(open_campaign(desk.folder / "c").summary()) == 1
+    assert len(campaign_data(desk.folder / "c").summary()) == 1
     several = desk.run("d", str(job), "--storage-class", "fast", "--replicas", "2")
     assert several.returncode == 0, several.stderr
     reaped = call("k8s", "reap", "--namespace", desk.api.namespace)
@@ -83,7 +83,7 @@ def test_file_tests_pass_the_restricted_standard(desk: Desk, job: Path, restrict
     place = ("--k8s", "--namespace", restricted, "--pod", "os-disk", *UNPRIVILEGED)
     done = call("run", job, *place, "-o", "c", cwd=desk.folder)
     assert done.returncode == 0, done.stderr
-    assert open_campaign(desk.folder / "c").summary()["iops"].min() > 0
+    assert campaign_data(desk.folder / "c").summary()["iops"].min() > 0
     refused = call("run", job, *place, "--pod", "run-as-user=0", "-o", "d", cwd=desk.folder)
     assert refused.returncode not in {0, 1}, refused.stderr
     assert "violates PodSecurity" in refused.stderr

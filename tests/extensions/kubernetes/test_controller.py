@@ -20,7 +20,7 @@ from tests.extensions.kubernetes.image import NAME
 from tests.extensions.kubernetes.local_cluster import LocalCluster
 from tests.extensions.monitoring.prometheus_server import Prometheus, free_port
 from tests.waiting import until
-from volbench.api.one_campaign import open_campaign
+from volbench.api.one_campaign import campaign_data
 from volbench.extensions.kubernetes import controllers
 from volbench.extensions.kubernetes.cluster import Manifest
 from volbench.extensions.kubernetes.controllers import ControllerSpec, controller_objects
@@ -93,7 +93,7 @@ def test_a_campaign_goes_on_without_this_machine(desk: Desk, job: Path) -> None:
     assert fetched.returncode == 0, fetched.stderr
     folder = desk.folder / "back"
     assert folder.stat().st_mode & 0o777 == 0o700
-    assert list(open_campaign(folder).summary()["status"]) == ["finished"]
+    assert list(campaign_data(folder).summary()["status"]) == ["finished"]
     assert not list(folder.glob("runs/*/attempts"))  # the run was taken over, not repeated
     until(lambda: desk.left() == [])
 
@@ -112,7 +112,7 @@ def test_a_controller_is_cancelled(desk: Desk, job: Path) -> None:
     assert left == []
     fetched = call("k8s", "fetch", name, *place, "--remove", "-o", "back", cwd=desk.folder)
     assert fetched.returncode == 0, fetched.stderr
-    states = list(open_campaign(desk.folder / "back").summary()["status"])
+    states = list(campaign_data(desk.folder / "back").summary()["status"])
     assert states[0] == "finished"
     until(lambda: desk.left() == [])
 

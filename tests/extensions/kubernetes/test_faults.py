@@ -9,7 +9,7 @@ from tests.command_line import call, settings
 from tests.extensions.kubernetes.conftest import IMAGE, Desk, kill, wait_for_run
 from tests.waiting import PATIENCE_S as TEST_PATIENCE_S
 from tests.waiting import until
-from volbench.api.one_campaign import open_campaign
+from volbench.api.one_campaign import campaign_data
 from volbench.extensions.kubernetes import lifecycle, pod_placement
 from volbench.extensions.kubernetes.cluster import PATIENCE_S, Cluster
 from volbench.model.campaign.planned_run import RunState
@@ -117,7 +117,7 @@ def test_a_killed_controller_is_resumed(desk: Desk, job: Path) -> None:
     done = call("resume", desk.folder / "c")
     assert done.returncode == 0, done.stderr
     assert "found again on fast" in done.stderr
-    assert len(open_campaign(desk.folder / "c").summary()) == 1
+    assert len(campaign_data(desk.folder / "c").summary()) == 1
 
 
 def test_an_abandoned_campaign_is_reaped(desk: Desk, job: Path) -> None:

@@ -18,7 +18,7 @@ from tests.extensions.kubernetes.followed_controllers import (
 )
 from tests.extensions.kubernetes.local_cluster import ROOT, LocalCluster
 from tests.waiting import until
-from volbench.api.one_campaign import open_campaign
+from volbench.api.one_campaign import campaign_data
 from volbench.extensions.kubernetes import controllers
 from volbench.extensions.kubernetes.cluster import Manifest
 from volbench.extensions.kubernetes.controllers import ControllerSpec, controller_objects
@@ -93,7 +93,7 @@ def test_a_campaign_needs_only_the_two_images(
     assert "metrics: http://0.0.0.0:9400/metrics" in log_of(desk.api, name)
     fetched = call("k8s", "fetch", name, *place, "--remove", "-o", "back", cwd=desk.folder)
     assert fetched.returncode == 0, fetched.stderr
-    campaign = open_campaign(desk.folder / "back")
+    campaign = campaign_data(desk.folder / "back")
     assert list(campaign.summary()["status"]) == ["finished"]
     assert set(campaign.frame("device")["run"]) == set(campaign.summary()["run"])
     until(lambda: desk.left() == [])

@@ -10,7 +10,7 @@ from tests.command_line import call
 from tests.extensions.kubernetes.conftest import Desk, kill, wait_for_run
 from tests.extensions.kubernetes.local_cluster import NODE, SECOND_NODE
 from tests.waiting import until
-from volbench.api.one_campaign import open_campaign
+from volbench.api.one_campaign import campaign_data
 from volbench.model.campaign.planned_run import RunState
 from volbench.store.journal import read_history
 
@@ -77,7 +77,7 @@ def test_runs_on_a_drained_node_are_repeated(desk: Desk, job: Path) -> None:
     cordon(desk, is_closed=False)
     done = resume(desk)
     assert done.returncode == 0, done.stderr
-    assert list(open_campaign(desk.folder / "c").summary()["label_node"]) == [SECOND_NODE]
+    assert list(campaign_data(desk.folder / "c").summary()["label_node"]) == [SECOND_NODE]
 
 
 def test_replicas_avoid_a_node_that_takes_no_pods(desk: Desk, job: Path) -> None:
@@ -85,7 +85,7 @@ def test_replicas_avoid_a_node_that_takes_no_pods(desk: Desk, job: Path) -> None
     cordon(desk, is_closed=True)
     done = desk.run("c", str(job), "--storage-class", "fast", "--replicas", "3")
     assert done.returncode == 0, done.stderr
-    assert set(open_campaign(desk.folder / "c").summary()["label_node"]) == {NODE}
+    assert set(campaign_data(desk.folder / "c").summary()["label_node"]) == {NODE}
 
 
 def test_a_kubelet_that_stays_down_and_a_deleted_node(desk: Desk, job: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from tests.command_line import call
 from tests.extensions.kubernetes.conftest import Desk, kill
 from tests.waiting import until
-from volbench.api.one_campaign import open_campaign
+from volbench.api.one_campaign import campaign_data
 from volbench.model.campaign.planned_run import RunState
 from volbench.store.journal import read_history
 
@@ -32,12 +32,12 @@ def test_replicas_are_resumed_and_repeated_in_the_same_way(desk: Desk, job: Path
     done = call("resume", desk.folder / "c")
     assert done.returncode == 0, done.stderr
     assert all(f"found again on {host}" in done.stderr for host in HOSTS)
-    campaign = open_campaign(desk.folder / "c")
+    campaign = campaign_data(desk.folder / "c")
     assert sorted(campaign.summary()["host"]) == sorted(2 * HOSTS)
     assert list(campaign.frame("aggregate")["clients"]) == [3, 3]
     again = desk.run("d", f"--like={desk.folder / 'c'}", *THREE)
     assert again.returncode == 0, again.stderr
-    assert len(open_campaign(desk.folder / "d").summary()) == 6
+    assert len(campaign_data(desk.folder / "d").summary()) == 6
     compared = call("compare", desk.folder / "c", desk.folder / "d", "--json")
     assert compared.returncode == 0, compared.stderr
 

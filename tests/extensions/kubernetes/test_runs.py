@@ -18,7 +18,7 @@ from tests.extensions.kubernetes.conftest import IMAGE, SHORT, Desk, block_volum
 from tests.extensions.kubernetes.image import NAME
 from tests.fleet.hosts import call as call_program
 from tests.waiting import until
-from volbench.api.one_campaign import CampaignData, open_campaign
+from volbench.api.one_campaign import CampaignData, campaign_data
 from volbench.extensions.kubernetes.cluster import Cluster
 from volbench.extensions.kubernetes.manifests import DATA_DEVICE, claim_spec, make_object
 from volbench.model.frames.columns import LABEL_PREFIX
@@ -43,7 +43,7 @@ def local(tmp_path_factory: pytest.TempPathFactory) -> CampaignData:
     folder = tmp_path_factory.mktemp("local")
     done = call("run", "quick", "--on", folder, *SHORT, "-o", folder / "c")
     assert done.returncode == 0, done.stderr
-    return open_campaign(folder / "c")
+    return campaign_data(folder / "c")
 
 
 def test_the_nine_tests_of_the_article(desk: Desk, local: CampaignData) -> None:
@@ -55,7 +55,7 @@ def test_the_nine_tests_of_the_article(desk: Desk, local: CampaignData) -> None:
         done = desk.run("c", "aks-disk", "--storage-class", "fast", *SHORT)
     assert done.returncode == 0, done.stderr
     assert ex.call_count < time.monotonic() - begun  # the API server is polled by nobody
-    campaign = open_campaign(desk.folder / "c")
+    campaign = campaign_data(desk.folder / "c")
     summary = campaign.summary()
     assert columns_of(campaign) == columns_of(local)
     assert list(summary["job"]) == [f"test{number}" for number in range(1, 10)]
@@ -64,7 +64,7 @@ def test_the_nine_tests_of_the_article(desk: Desk, local: CampaignData) -> None:
     assert summary["iops"].min() > 0
     labels = {"label_node", "label_persistent_volume", "label_volume_size"}
     assert labels <= set(summary.columns)
-    found = campaign.findings.frame
+    found = campaign.frame("findings")
     # The devices were sampled, by an image with busybox; the page cache may have absorbed writes.
     assert not found["message"].str.contains("the device was not sampled", regex=False).any()
     assert set(campaign.frame("device")["run"]) == set(summary["run"])
@@ -78,7 +78,7 @@ def test_two_classes_are_compared(desk: Desk, job: Path) -> None:
     both = ("--storage-class", "fast", "--storage-class", "waiting", "--set", "seed=2")
     done = desk.run("c", str(job), *both, "--repeat", "2")
     assert done.returncode == 0, done.stderr
-    campaign = open_campaign(desk.folder / "c")
+    campaign = campaign_data(desk.folder / "c")
     summary = campaign.summary()
     assert sorted(summary["label_storage_class"]) == 2 * ["fast"] + 2 * ["waiting"]
     turns = [names for _, names in hosts_over_time(campaign)]
@@ -188,12 +188,12 @@ def test_many_pods_write_to_one_volume(desk: Desk, job: Path) -> None:
     counts = ("--client-counts", "1,2", "--set", "runtime=2s")
     done = desk.run("c", str(job), *many, "--pod", "spread=none", *counts)
     assert done.returncode == 0, done.stderr
-    campaign = open_campaign(desk.folder / "c")
+    campaign = campaign_data(desk.folder / "c")
     assert len(set(campaign.summary()["label_persistent_volume"])) == 1
     assert list(campaign.frame("aggregate")["clients"]) == [1, 2]
     assert list(campaign.frame("aggregate")["job"]) == ["a-clients1", "a-clients2"]
     assert (campaign.frame("aggregate")["fairness"] > 0.5).all()
-    assert "shared-limit" not in set(campaign.findings.frame["rule"])
+    assert "shared-limit" not in set(campaign.frame("findings")["rule"])
 
 
 @pytest.fixture
@@ -239,7 +239,7 @@ def test_a_claim_that_exists_is_measured_and_stays(desk: Desk, job: Path, mine: 
         assert words in refused.stderr
     done = run_on(desk, "c", job, "--claim", mine)
     assert done.returncode == 0, done.stderr
-    summary = open_campaign(desk.folder / "c").summary()
+    summary = campaign_data(desk.folder / "c").summary()
     assert list(summary["host"]) == [mine]
     assert list(summary["label_storage_class"]) == ["fast"]
     volume = {"name": "v", "persistentVolumeClaim": {"claimName": mine}}

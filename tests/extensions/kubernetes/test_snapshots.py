@@ -16,7 +16,7 @@ from tests.extensions.kubernetes.conftest import (
 from tests.extensions.kubernetes.local_cluster import LocalCluster
 from tests.fleet.hosts import call as call_program
 from tests.waiting import PATIENCE_S, until
-from volbench.api.one_campaign import open_campaign
+from volbench.api.one_campaign import campaign_data
 from volbench.extensions.kubernetes.cluster import Manifest, open_cluster
 from volbench.extensions.kubernetes.manifests import (
     DATA_DEVICE,
@@ -139,7 +139,7 @@ def test_a_restored_volume_is_hydrated_and_measured(
         until(lambda: is_saved(desk))
     done = desk.run("back", str(profile), *_BLOCK, "--from", f"{kind}:{name}")
     assert done.returncode == 0, done.stderr
-    summary = open_campaign(tmp_path / "back").summary()
+    summary = campaign_data(tmp_path / "back").summary()
     warmed = summary[summary["phase"] == "warmup"]
     assert warmed["io_bytes"].sum() == _SIZE
     assert len(warmed) > 1
@@ -147,7 +147,7 @@ def test_a_restored_volume_is_hydrated_and_measured(
     probe = json.loads((tmp_path / "back/probe/data/probe.json").read_text(encoding="utf-8"))
     assert probe["reason"] == ""
     assert probe["cold"] is not None
-    (host,) = open_campaign(tmp_path / "back").campaign.hosts
+    (host,) = campaign_data(tmp_path / "back").campaign.hosts
     assert host.labels["restored_from"] == f"{kind} {name}"
     left = [item for item in desk.left() if source not in item]
     assert left == []
@@ -194,4 +194,4 @@ def test_a_run_on_a_raw_device_is_lost_with_its_pod(desk: Desk, tmp_path: Path) 
     assert " ".join(consent) in refused.stderr
     done = call("resume", desk.folder / "c", *consent)
     assert done.returncode == 0, done.stderr
-    assert list(open_campaign(desk.folder / "c").summary()["status"]) == ["finished"]
+    assert list(campaign_data(desk.folder / "c").summary()["status"]) == ["finished"]

@@ -13,6 +13,7 @@ import volbench
 from volbench.analyse.bottleneck.campaign_context import Context, verdict_rows
 from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.time.warmup_curve import Curve, curves
+from volbench.api.one_campaign import campaign_data
 from volbench.extensions.lab.expected_results import Direction, Truth, truth
 from volbench.extensions.lab.scenario import Scenario, load_scenario, read_scenario
 from volbench.extensions.lab.server import serve
@@ -52,7 +53,7 @@ class Workload:
 class Proof:
     """What was measured, beside what is true. Without a workload, the first one is meant."""
 
-    campaign: volbench.CampaignData
+    campaign: volbench.Dataset
     volume: Scenario
     workloads: tuple[Workload, ...]
 
@@ -82,7 +83,11 @@ class Proof:
     def view(self, workload: Workload | None = None, *, limits: Limits | None = None) -> RunView:
         """Return all that is known of a run, as if limits had been declared."""
         name = self._job(workload)
-        (view,) = (entry for entry in self.campaign.context().views if entry.run.job == name)
+        (view,) = (
+            entry
+            for entry in campaign_data(self.campaign.path).context().views
+            if entry.run.job == name
+        )
         run = view.run.model_copy(update={} if limits is None else {"limits": limits})
         return replace(view, run=run)
 

@@ -31,13 +31,13 @@ FRAMES = ("device", "series", "summary")
 
 
 @pytest.fixture(scope="module", name="campaign")
-def _campaign(tmp_path_factory: pytest.TempPathFactory) -> volbench.CampaignData:
+def _campaign(tmp_path_factory: pytest.TempPathFactory) -> volbench.Dataset:
     """Return a campaign that was really measured."""
     return volbench.open_campaign(measure(tmp_path_factory.mktemp("real"), "small"))
 
 
 @pytest.fixture(scope="module", name="text")
-def _text(campaign: volbench.CampaignData) -> str:
+def _text(campaign: volbench.Dataset) -> str:
     return render_openmetrics({name: campaign.frame(name) for name in FRAMES})
 
 
@@ -74,7 +74,7 @@ def test_a_strict_parser_accepts_the_text(text: str) -> None:
     assert text.endswith("\n# EOF\n")
 
 
-def test_device_counters_equal_the_frame(campaign: volbench.CampaignData, stored: Samples) -> None:
+def test_device_counters_equal_the_frame(campaign: volbench.Dataset, stored: Samples) -> None:
     """Counters end at the sum of all intervals, for each device."""
     device = campaign.frame("device")
     assert not device.empty
@@ -94,7 +94,7 @@ def test_device_counters_equal_the_frame(campaign: volbench.CampaignData, stored
 
 
 def test_rates_of_counters_are_those_of_the_frame(
-    campaign: volbench.CampaignData, stored: Samples
+    campaign: volbench.Dataset, stored: Samples
 ) -> None:
     """Two neighbouring samples give back the share of CPU time between them."""
     rows = campaign.frame("device").drop_duplicates("utc").dropna(subset=["iowait_percent"])
@@ -114,7 +114,7 @@ def test_rates_of_counters_are_those_of_the_frame(
     assert compared >= 2
 
 
-def test_fio_metrics_equal_the_frame(campaign: volbench.CampaignData, stored: Samples) -> None:
+def test_fio_metrics_equal_the_frame(campaign: volbench.Dataset, stored: Samples) -> None:
     """Each sample of the series stands at its own time with its own value."""
     series = campaign.series()
     for column, name, statistic in (
@@ -145,7 +145,7 @@ def test_rates_drop_to_zero_after_a_run(stored: Samples) -> None:
 
 
 def test_facts_of_a_run_are_exported_for_its_duration(
-    campaign: volbench.CampaignData, stored: Samples
+    campaign: volbench.Dataset, stored: Samples
 ) -> None:
     """From its start to its last sample, and no two minutes without."""
     runs = {key[0]: [stamp for stamp, _ in own] for key, own in stored["volbench_run_info"].items()}
@@ -180,7 +180,7 @@ def test_invalid_label_names_and_values_are_escaped() -> None:
 
 
 def test_a_campaign_without_timestamps_is_an_error(
-    campaign: volbench.CampaignData, tmp_path: Path
+    campaign: volbench.Dataset, tmp_path: Path
 ) -> None:
     """An empty campaign is an error with a hint, not an empty file."""
     empty = {name: campaign.frame(name).head(0) for name in FRAMES}
@@ -190,7 +190,7 @@ def test_a_campaign_without_timestamps_is_an_error(
 
 @pytest.mark.slow
 def test_the_command_writes_the_requested_frames(
-    campaign: volbench.CampaignData, text: str, tmp_path: Path
+    campaign: volbench.Dataset, text: str, tmp_path: Path
 ) -> None:
     """Both frames unless one is named; a folder gets a file, and ``-`` is standard output."""
     run = partial(CliRunner().invoke, cli, catch_exceptions=False)

@@ -19,7 +19,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from volbench import __version__
-from volbench.api.one_campaign import CampaignData, open_campaign
+from volbench.api.many_campaigns import Dataset, open_campaign
 from volbench.errors import (
     ArchiveError,
     InputError,
@@ -256,7 +256,7 @@ def import_results(
     host: str = "",
     strict: bool = False,
     on_note: Callable[[str], None] = _LOG.warning,
-) -> CampaignData:
+) -> Dataset:
     """Import fio results as ``volbench import`` does.
 
     Args:

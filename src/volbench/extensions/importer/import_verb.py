@@ -73,11 +73,9 @@ def import_verb(
     with its logs beside it, and its normal output; each of fio's clients becomes a host.
     Pages and programs, such as .md and .py, count only if PATH is one. The sources are not changed.
     """
-    from volbench.api.many_campaigns import Dataset
-    from volbench.api.one_campaign import open_campaign
+    from volbench.api.many_campaigns import open_campaign
     from volbench.extensions.importer.import_campaign import ImportRequest, staged_import
     from volbench.extensions.importer.run_names import parse_labels
-    from volbench.present.terminal.answer import answer_of
     from volbench.store.worker_processes import cores
 
     request = ImportRequest(
@@ -93,7 +91,7 @@ def import_verb(
         del report  # its runs would stay in memory beside those of the opened campaign
         campaign = open_campaign(folder)
         campaign.store_tables(processes=cores(), tell=tell)
-        lines += answer_of(Dataset([campaign]))
+        lines += campaign.answer
     click.echo("\n".join(lines), err=True)
     note_owner(into)
     click.echo(str(into))

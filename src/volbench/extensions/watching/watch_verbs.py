@@ -184,10 +184,10 @@ def _carry_out(
 
 def _show(layout: Layout, table_output: TableOutput) -> None:
     """Print the results."""
-    from volbench.api.one_campaign import open_campaign
+    from volbench.api.one_campaign import campaign_data
     from volbench.cli.results import show_results
     from volbench.extensions.watching.watch_loop import check_recorded
 
     show_results(layout, table_output)
     click.echo(f"campaign folder: {layout.root}", err=True)
-    check_recorded(layout, open_campaign(layout.root).campaign)
+    check_recorded(layout, campaign_data(layout.root).campaign)

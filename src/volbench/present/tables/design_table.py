@@ -20,7 +20,7 @@ from volbench.present.factor_words import (
     constants_words,
     numeral,
     short_values,
-    value_text,
+    shown_value,
     value_words,
 )
 from volbench.present.formatting import (
@@ -273,7 +273,7 @@ def _identity_column(column: str, design: Design) -> Column[Row]:
         value = row.get(column)
         if value == NOT_SET or (value is None and column in {NAME, "rwmixread"}):
             return ""
-        return short.get(_key(value)) or value_text(column, value)
+        return short.get(_key(value)) or shown_value(column, value)
 
     priority = IDENTITY if factor or column == "rw" else 3 if column == "rwmixread" else 1
     return Column(
@@ -415,7 +415,7 @@ def _few_groups(design: Design) -> list[str]:
 def _text_of(row: Row, cell: Cell, column: str) -> str:
     if column == "rw":
         return pattern(row)
-    return value_text(column, cell.values.get(column, row.get(column)))
+    return shown_value(column, cell.values.get(column, row.get(column)))
 
 
 def _group_row(
@@ -444,11 +444,11 @@ def _group_row(
 
 def _span(values: Iterable[object], column: str) -> str:
     known = sorted(float(str(value)) for value in values if value is not None)
-    ends = [value_text(column, value) for value in known[:1] + known[-1:]]
+    ends = [shown_value(column, value) for value in known[:1] + known[-1:]]
     return " to ".join(dict.fromkeys(ends))
 
 
 def _values_text(row: Row) -> str:
     values = row["values"]
     listed = values if isinstance(values, list) else [values]
-    return ", ".join(value_text(str(row["name"]), value) for value in listed)
+    return ", ".join(shown_value(str(row["name"]), value) for value in listed)

@@ -14,6 +14,7 @@ from statistics import median
 from typing import Protocol
 
 from volbench.analyse.frames.design import ASKED, NAME, Design, Factor, Row, design_of
+from volbench.analyse.frames.workload_words import factor_name
 from volbench.model.results.steadiness import State
 from volbench.present.cell_results import (
     END_IOPS,
@@ -25,11 +26,10 @@ from volbench.present.cell_results import (
 )
 from volbench.present.factor_words import (
     cell_words,
-    factor_words,
     listed,
     numeral,
+    shown_value,
     value_names,
-    value_text,
     value_words,
 )
 from volbench.present.formatting import latency, number, pattern, text
@@ -136,12 +136,12 @@ def _compared_names(design: Design) -> str:
     factor = design.by_column.get(design.compared)
     for column in ("volume", "host") if factor is None else ():
         if value := design.constants.get(column):
-            return value_text(column, value)
+            return shown_value(column, value)
         factor = factor or design.by_column.get(column)
     if factor is None:
         return ""
     if len(factor.known) > MAX_NAMED:
-        return f"{len(factor.known)} {factor_words(factor.column)}s"
+        return f"{len(factor.known)} {factor_name(factor.column)}s"
     short = value_names(factor.column, factor.known)
     return listed([short[value] for value in factor.known])
 
@@ -397,7 +397,7 @@ def _limit_words(design: Design, option: str, results: Sequence[CellResult]) -> 
     rates = [plateau.bw_bytes_per_s for plateau in wide]
     if wide and max(rates) <= _SAME_LIMIT * min(rates):
         blocks = sorted({number({"": plateau.block}, "") for plateau in wide})
-        sizes = listed([value_text("block_bytes", size) for size in blocks])
+        sizes = listed([shown_value("block_bytes", size) for size in blocks])
         words += f", {_span_text(rates, format_rate)} at {sizes}"
     return words
 
@@ -468,7 +468,7 @@ def _over_time(design: Design, compared: Factor, results: Sequence[CellResult]) 
     _, lowest = min(gains, key=lambda pair: pair[0].ratio)
     where = cell_words(design, lowest.cell, without=(compared.column,))
     yield (
-        f"{value_text(compared.column, last)}, the last of them, is"
+        f"{shown_value(compared.column, last)}, the last of them, is"
         f" {_times([gain for gain, _ in gains])} as fast as the median of the"
         f" {len(compared.known) - 1} before{f', least for {where}' if len(gains) > 1 else ''}."
     )
