@@ -124,12 +124,7 @@ def parse_policy(text: str) -> StartPolicy:
 
 
 def continuation(root: Path, request: ResumeRequest, start: StartPolicy | None) -> Continuation:
-    """Return a stored campaign as it is continued.
-
-    Raises:
-        ArchiveError: it is not a campaign of this user, or it is damaged.
-        InputError: the plan lacks a step that is to be repeated.
-    """
+    """Return a stored campaign as it is continued."""
     layout, archive, seal = read_own_campaign(root)
     plan = archive.campaign if start is None else start.of(archive.campaign)
     settings = request.execution if start is None else start.waiting(request.execution)

@@ -90,10 +90,6 @@ def compare_folders(
         folders: campaigns, or folders of campaigns; also addresses in object storage.
         question: what is compared, and how.
         where: keep only runs for which this holds.
-
-    Raises:
-        InputError: there is one folder and nothing to compare within it, or a folder twice.
-        ComparisonError: they cannot be compared.
     """
     opened = dict(zip(_side_names(folders), map(open_campaigns, folders), strict=True))
     facts = {name: select(dataset.facts(), where) for name, dataset in opened.items()}
@@ -176,20 +172,12 @@ def trend_folders(
         folders: campaigns, or folders of campaigns.
         question: the trends to look for.
         where: keep only runs for which this holds.
-
-    Raises:
-        InputError: there is no campaign, or no such column or metric.
-        ComparisonError: an option of the jobs changed, or nothing is left to look at.
     """
     return dataset_trends(open_campaigns(*folders, where=where), question)
 
 
 def dataset_trends(dataset: Dataset, question: TrendQuestion) -> Trends:
-    """Follow each workload over campaigns that were opened.
-
-    Raises:
-        ComparisonError: an option of the jobs changed, or nothing is left to look at.
-    """
+    """Follow each workload over campaigns that were opened."""
     return find_trends(
         dataset.planned(),
         dataset.frame("findings"),
@@ -200,12 +188,7 @@ def dataset_trends(dataset: Dataset, question: TrendQuestion) -> Trends:
 
 
 def acknowledge_trends(dataset: Dataset, trends: Trends) -> list[Trend]:
-    """Accept what changed as it is now, beside the campaigns; return the trends that changed.
-
-    Raises:
-        RefusedError: other users can write to their folder, and this process runs as root.
-        ArchiveError: the file cannot be written.
-    """
+    """Accept what changed as it is now, beside the campaigns; return the trends that changed."""
     folders, changes = dataset.folders, dict[Path, list[KnownChange]]()
     changed = [(trend, change) for trend in trends.rows if (change := trend.known_change())]
     for _, change in changed:

@@ -18,11 +18,7 @@ if TYPE_CHECKING:
 def with_expected(
     profiles: Sequence[Profile], expectations: Sequence[Expectation]
 ) -> tuple[Profile, ...]:
-    """Return profiles with further expectations, each in the profiles that have its job.
-
-    Raises:
-        InputError: no profile has the job.
-    """
+    """Return profiles with further expectations, each in the profiles that have its job."""
     from volbench.model.profile.expect_setting import (  # noqa: PLC0415 - slow to import
         with_expectations,
     )

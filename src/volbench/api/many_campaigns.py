@@ -386,11 +386,7 @@ class Dataset:
         return pd.concat(parts, ignore_index=True)
 
     def _select(self, rows: pd.DataFrame) -> pd.DataFrame:
-        """Return the rows of runs that meet the condition.
-
-        Raises:
-            InputError: the condition cannot be parsed, or no run meets it.
-        """
+        """Return the rows of runs that meet the condition."""
         from volbench.analyse.frames.row_filter import select  # noqa: PLC0415 - brings pandas
 
         selected = select(rows, self.where)
@@ -449,11 +445,7 @@ def _campaigns_below(path: str | os.PathLike[str]) -> list[CampaignData]:
 
 
 def campaign_folders(path: Path) -> list[Path]:
-    """Return the campaigns at or below a path, in the order of their names.
-
-    Raises:
-        InputError: there is none.
-    """
+    """Return the campaigns at or below a path, in the order of their names."""
     if Layout(path).campaign.exists():
         return [path]
     folders = []

@@ -195,11 +195,7 @@ class Verdicts:
 
 
 def read_where(read: Callable[[str], pd.DataFrame], where: str) -> Callable[[str], pd.DataFrame]:
-    """Return a reader of frames that keeps the rows of runs for which a condition holds.
-
-    Raises:
-        InputError: the condition cannot be parsed, or no run meets it.
-    """
+    """Return a reader of frames that keeps the rows of runs for which a condition holds."""
     if not where:
         return read
     summary = select(read("summary"), where)
@@ -234,9 +230,6 @@ def chart_of(
         by: as for `CampaignData.plot`, like the others.
         title: same.
         theme: same.
-
-    Raises:
-        InputError: there is no such kind, column or theme, or nothing for it.
     """
     chosen = KINDS.get(kind.lower())
     names = {*ALWAYS_READ, *(chosen.frame_names if chosen else ())}

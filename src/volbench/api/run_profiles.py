@@ -174,9 +174,6 @@ def profile_texts(
         names: bundled names, or paths of profiles and of fio job files.
         allow_exec: accept options that run programs or access files outside the run's folder.
         note: called with what a profile cannot express of a job file.
-
-    Raises:
-        InputError: a profile is unknown, or cannot be read.
     """
     from volbench.plan.bundled_files import read_profile  # noqa: PLC0415 - only where profiles are read
 
@@ -191,11 +188,7 @@ def profile_texts(
 def imported_text(
     executor: Executor, job_file: Path, *, allow_exec: bool, note: Callable[[str], None]
 ) -> str:
-    """Return the profile that means the same to fio as a job file.
-
-    Raises:
-        InputError: the file cannot be read, or a profile cannot express it.
-    """
+    """Return the profile that means the same to fio as a job file."""
     from volbench.engine.hosts.host_facts import options_on  # noqa: PLC0415 - slow to import
     from volbench.fio.jobs.job_file import parse_jobfile  # noqa: PLC0415 - same
     from volbench.plan.profile.load_profile import dump_profile  # noqa: PLC0415 - same
@@ -226,11 +219,7 @@ def load_texts(
     settings: Sequence[str],
     allow_exec: bool,
 ) -> tuple[Profile, ...]:
-    """Load profiles from texts, each with where it is from, and apply overrides.
-
-    Raises:
-        InputError: a profile is wrong in one or more places.
-    """
+    """Load profiles from texts, each with where it is from, and apply overrides."""
     from volbench.engine.hosts.host_facts import options_on  # noqa: PLC0415 - slow to import
     from volbench.plan.profile.load_profile import load_profile  # noqa: PLC0415 - same
     from volbench.plan.profile.profile_edits import settings_by_profile  # noqa: PLC0415 - same

@@ -20,13 +20,7 @@ def read_known_changes(folders: Iterable[Path]) -> list[KnownChange]:
 
 
 def keep_known_changes(folder: Path, changes: Iterable[KnownChange]) -> None:
-    """Store that changes are acknowledged now, in the file of the folder that holds campaigns.
-
-    Raises:
-        RefusedError: other users can write to the folder, and this process runs as root.
-        OutputError: the file is damaged.
-        ArchiveError: it cannot be written.
-    """
+    """Store that changes are acknowledged now, in the file of the folder that holds campaigns."""
     with hold_folder(folder):
         held = HeldPath(folder)
         kept = {change.key: change for change in read_known_changes([held])}

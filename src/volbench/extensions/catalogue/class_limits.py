@@ -59,9 +59,6 @@ def class_limits(
         parameters: of the StorageClass and of the volume.
         size_bytes: capacity of the volume.
         machine: type of the node's machine, as its provider names it; may be empty.
-
-    Raises:
-        InputError: no volume can have these parameters, or its type is not in the catalogue.
     """
     if driver not in _DRIVERS:
         return None

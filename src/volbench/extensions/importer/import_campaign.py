@@ -496,10 +496,6 @@ def staged_folder(target: Path) -> Iterator[Path]:
 
     Yields:
         A path that does not exist yet.
-
-    Raises:
-        RefusedError: another user owns one of the two folders, and this process runs as root.
-        ArchiveError: the target is in use, a symbolic link, or cannot be written.
     """
     refuse_used(target)
     folder = target.parent.resolve() / target.name  # a link planted meanwhile is not followed

@@ -381,9 +381,6 @@ def name_runs(
 
     Returns:
         The drafts whose path matches none of the patterns.
-
-    Raises:
-        InputError: the job or repeat in a path cannot be used.
     """
     unmatched, hosts, paths = [], [], []
     used: set[str] = set()

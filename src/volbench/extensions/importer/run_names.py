@@ -176,9 +176,6 @@ def assign_job_names(namings: Sequence[Naming]) -> None:
     """Choose the shortest names that tell results apart, and number the repeats.
 
     Of results with one jobname, all names have the same parts of labels and path.
-
-    Raises:
-        InputError: the pattern gives two results the same job and repeat.
     """
     # Names shared by results that are not repeats of each other
     while clashing := {g[0].candidate for g in _groups(namings) if not _are_repeats(g)}:

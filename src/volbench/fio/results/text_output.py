@@ -330,9 +330,6 @@ def _parsed_job(
 
     Args:
         group: lines of the sections of its reporting group, all of them in it if it has several.
-
-    Raises:
-        ValueError: a line cannot be read.
     """
     entry = _Entry()
     entry.read(body)

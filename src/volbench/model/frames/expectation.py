@@ -88,11 +88,7 @@ class Expectation:
 
 
 def parse_expectation(text: str) -> Expectation:
-    """Return the expectation in a text such as ``reads.p99 < 5ms`` or ``steady=yes``.
-
-    Raises:
-        InputError: it is not one, there is no such metric, or the bound has no or another unit.
-    """
+    """Return the expectation in a text such as ``reads.p99 < 5ms`` or ``steady=yes``."""
     match = _EXPECTATION.fullmatch(text.strip())
     if match is None:
         raise InputError(f"{text!r} is not an expectation", hint=_HINT)
@@ -105,11 +101,7 @@ def parse_expectation(text: str) -> Expectation:
 
 
 def parse_bound(metric: str, text: str, *, job: str) -> Expectation:
-    """Return the expectation in a key of a file and its value, such as ``p99`` and ``< 5ms``.
-
-    Raises:
-        InputError: as for `parse_expectation`.
-    """
+    """Return the expectation in a key of a file and its value, such as ``p99`` and ``< 5ms``."""
     match = re.fullmatch(r"(?P<relation><=|>=|<|>|=)?(?P<bound>[^<>=]+)", text.strip())
     if match is None:
         raise InputError(f"{text!r} is not a bound", hint=_UNBOUND)
@@ -212,9 +204,6 @@ def check_expectations(expectations: Collection[Expectation], jobs: Collection[s
 
     Args:
         jobs: names of the measured jobs.
-
-    Raises:
-        InputError: of the first such expectation.
     """
     for expectation in expectations:
         if hint := unknown_job(expectation, jobs):
