@@ -52,8 +52,8 @@ LIMIT = click.option(
     "--limit",
     "limits",
     multiple=True,
-    metavar="GROUP|HOST|@FILE",
-    help="Only these hosts: a group, a host, a range, a pattern such as vm*, or names in a file.",
+    metavar="GROUP|HOST",
+    help="Only these hosts: a group, a host, a range, or a pattern such as vm*.",
 )
 
 _POLICY_FORM = "all|quorum:N|best-effort[,TIME]"
@@ -156,7 +156,7 @@ class HostSelection:
 
     def listed(self, file: Path) -> Inventory:
         """Return the selected hosts of an inventory, without connecting to them."""
-        return read_hosts(file, limits=named_limits(self.limits))
+        return read_hosts(file, limits=self.limits)
 
 
 # Options that select hosts, as the keyword `where`
@@ -188,31 +188,6 @@ def read_hosts(file: Path, *, limits: Sequence[str] = ()) -> Inventory:
     from volbench.plan.inventory import load_inventory, select
 
     return select(load_inventory(file), limits)
-
-
-def named_limits(limits: Sequence[str]) -> tuple[str, ...]:
-    """Return the hosts of ``--limit``, with the content of files in place of ``@FILE``."""
-    names: list[str] = []
-    for limit in limits:
-        names += _names_in(limit) if limit.startswith("@") else [limit]
-    return tuple(names)
-
-
-def _names_in(limit: str) -> list[str]:
-    path = Path(limit.removeprefix("@"))
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, ValueError) as error:
-        raise InputError(
-            f"--limit {limit}: {path} cannot be read: {getattr(error, 'strerror', error)}",
-            hint="write one name per line",
-        ) from error
-    names = [name for line in lines if (name := line.partition("#")[0].strip())]
-    if not names:
-        raise InputError(
-            f"--limit {limit}: {path} does not name a host", hint="write one name per line"
-        )
-    return names
 
 
 @click.command(

@@ -13,7 +13,7 @@ from volbench.cli.additions import Additions, additions
 from volbench.cli.check import refuse_unmet
 from volbench.cli.confirmation import ask_secrets, confirm_destruction
 from volbench.cli.help_pages import VerbCommand
-from volbench.cli.hosts import HOST_KEYS, LIMIT, OWN_POLICY, connect, named_limits
+from volbench.cli.hosts import HOST_KEYS, LIMIT, OWN_POLICY, connect
 from volbench.cli.options import (
     ALLOW_EXEC,
     CAMPAIGN,
@@ -108,7 +108,7 @@ def resume(
     for host in without:
         _give_up(host, campaign)
     stored = continuation(campaign, request, policy)
-    hosts = stored.hosts(named_limits(request.limits))
+    hosts = stored.hosts(request.limits)
     if stored.is_done:
         click.echo(f"nothing to resume: every run of {campaign} is done", err=True)
         if not hosts and (stored.plan.hosts or not stored.history.in_use):

@@ -20,7 +20,6 @@ from volbench.cli.hosts import (
     LIMIT,
     OWN_POLICY,
     connect,
-    named_limits,
 )
 from volbench.cli.options import examples, flag, given_option
 from volbench.cli.output import TableOutput, table_options
@@ -205,9 +204,8 @@ def _clean(
 
     layout, archive, seal = read_own_campaign(campaign)
     plan = archive.campaign if policy is None else policy.of(archive.campaign)
-    limited = named_limits(limits)
     history, _ = read_signed_history(layout.journal, seal)
-    hosts = hosts_to_reach(plan, history.states, limited)
+    hosts = hosts_to_reach(plan, history.states, limits)
     with ExitStack() as stack:
         planned = () if limits else plan.hosts
         there = stack.enter_context(added.removed(hosts, campaign, planned=planned))
