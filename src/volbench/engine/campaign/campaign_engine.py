@@ -24,14 +24,12 @@ from volbench.engine.campaign.campaign_state import (
     reported_silence,
 )
 from volbench.engine.campaign.cleanup import not_removed, release_host, scratch_of
-from volbench.engine.campaign.client_worker import Worker
+from volbench.engine.campaign.client_worker import Steps, Worker
 from volbench.engine.conditioning.volume_warmup import Outcomes
 from volbench.engine.guard.device_guard import HeldDevices
 from volbench.engine.guard.scratch_files import Scratch
 from volbench.engine.hosts.connected_host import ConnectedHost, raise_all
 from volbench.engine.hosts.device_lock import release_locks, reserve_host, shared_note
-from volbench.engine.run.barrier import Barrier, WaitPolicy
-from volbench.engine.run.start_gate import Gate
 from volbench.engine.run.stop_request import StopRequest
 from volbench.errors import (
     ArchiveError,
@@ -46,23 +44,19 @@ from volbench.execute.scheduler import on_each, side_by_side
 from volbench.model.campaign.event import CampaignEnded, CampaignStarted, Listener
 from volbench.model.campaign.host import Policy
 from volbench.model.campaign.planned_run import Campaign, Run, RunState
-from volbench.model.profile.profile_model import Phase
 from volbench.plan.expansion.estimate import expected_s
 from volbench.store.archive import hold_campaign
 from volbench.store.consent import hold_copies, seal_of
 from volbench.store.journal import Journal, read_history
 from volbench.store.layout import Layout
 from volbench.store.log_files import compress_logs
-from volbench.units import counted_noun, format_duration
+from volbench.units import counted_noun
 
 _OUTCOMES: Sequence[tuple[RunState, ...]] = (
     (RunState.FINISHED,),
     (RunState.FAILED,),
     (RunState.PLANNED, RunState.INTERRUPTED, RunState.RUNNING),
 )
-
-# Time for which a ready process waits for its start after its controller was lost: a day
-PATIENCE_S = 86400.0
 
 
 def run_campaign(
@@ -371,81 +365,6 @@ def _next_step(end: CampaignEnded, root: Path, *, are_hosts_kept: bool) -> str:
     if not (are_hosts_kept or end.left):
         return "its pods and volumes are removed: to repeat them, run the campaign again"
     return f"repeat the failed runs: volbench resume {quoted(root)} --retry-failed"
-
-
-class Steps:
-    """The barriers of a campaign, by step."""
-
-    def __init__(
-        self, campaign: Campaign, pending: Mapping[Worker, Sequence[Run]], states: RunStates
-    ) -> None:
-        self._states = states
-        self._workers = {run.id: worker for worker, runs in pending.items() for run in runs}
-        self._given_up: set[Worker] = set()
-        self._settings = next(iter(pending)).context.settings
-        self._runs: dict[int, list[Run]] = {}
-        for run in (run for runs in pending.values() for run in runs):
-            self._runs.setdefault(run.step, []).append(run)
-        wait = WaitPolicy(
-            ready_timeout_s=self._settings.ready_timeout_s,
-            silent_s=lambda run: self._workers[run.id].silent_s,
-            is_given_up=self._is_given_up,
-            round_trip_s=max(worker.host.clock.round_trip_s for worker in pending),
-            on_late=self._report_late,
-        )
-        self._barriers = {
-            step: Barrier(
-                runs,
-                quorum=_quorum(campaign, runs),
-                wait=wait,
-                held_back="other hosts cannot be reached" if self._settings.settle_only else "",
-            )
-            for step, runs in self._runs.items()
-        }
-
-    def _is_given_up(self, run: Run) -> bool:
-        """Return whether a client was late at an earlier step and has been silent since."""
-        worker = self._workers[run.id]
-        return worker in self._given_up and worker.silent_s >= self._settings.ready_timeout_s
-
-    def _report_late(self, runs: Sequence[Run]) -> None:
-        """Report clients that a step no longer waits for."""
-        self._given_up.update(self._workers[run.id] for run in runs)
-        for run in runs:
-            silent = format_duration(round(self._workers[run.id].silent_s))
-            self._states.notify(
-                f"step {run.step} does not wait for {run.client_name}, silent for {silent}",
-                host=run.host,
-            )
-
-    def gate(self, worker: Worker, run: Run) -> Gate | None:
-        """Return the gate of a run; None if it starts immediately."""
-        if run.phase is Phase.PRECONDITION:
-            return None
-        patience_s = PATIENCE_S + max(other.start_offset_s for other in self._runs[run.step])
-        return Gate(self._barriers[run.step], run.id, worker.host.clock, patience_s=patience_s)
-
-    def is_due(self, run: Run) -> bool:
-        """Return whether a run need not wait for earlier steps: it is in no turn, or they ended."""
-        if not run.in_turn or run.phase is Phase.PRECONDITION:
-            return True
-        return all(barrier.is_over for step, barrier in self._barriers.items() if step < run.step)
-
-    def give_up(self, runs: Sequence[Run]) -> None:
-        """Remove runs that have ended, or will not start, from their barriers."""
-        for run in runs:
-            self._barriers[run.step].leave(run.id)
-
-
-def _quorum(campaign: Campaign, runs: Sequence[Run]) -> int:
-    """Return the minimum number of ready clients for a step to start."""
-    match campaign.policy:
-        case Policy.ALL:
-            return len(runs)
-        case Policy.QUORUM:
-            return min(campaign.quorum, len(runs))
-        case Policy.BEST_EFFORT:
-            return 1
 
 
 def run_together(

@@ -1,14 +1,14 @@
-"""Worker of one client: executes its runs in order and records their outcomes."""
+"""Worker of one client, which executes its runs in order, and the steps of all clients."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
-from volbench.engine.campaign.campaign_state import CampaignContext, is_left
+from volbench.engine.campaign.campaign_state import CampaignContext, RunStates, is_left
 from volbench.engine.campaign.cleanup import reset_run, settle_earlier
 from volbench.engine.conditioning.cold_probe import probe_campaign
 from volbench.engine.conditioning.run_preparation import (
@@ -25,6 +25,7 @@ from volbench.engine.guard.volume_targets import probe_volume, volume_facts
 from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.engine.hosts.described_volumes import HostState
 from volbench.engine.hosts.orphans import intent_record, start_record
+from volbench.engine.run.barrier import Barrier, WaitPolicy
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.run_once import Attempt, RunOutcome, execute_run, stopped_by, take_over_run
 from volbench.engine.run.start_gate import Gate
@@ -42,7 +43,8 @@ from volbench.execute.protocol import Executor, Process
 from volbench.fio.jobs.render_job import planned_files
 from volbench.ingest.run_files import read_facts, read_status
 from volbench.model.campaign.event import RunEnded, RunStarted
-from volbench.model.campaign.planned_run import Run, RunState
+from volbench.model.campaign.host import Policy
+from volbench.model.campaign.planned_run import Campaign, Run, RunState
 from volbench.model.profile.profile_model import Phase
 from volbench.model.results.provenance import VolumeFacts
 from volbench.plan.expansion.estimate import deadline_s, expected_s
@@ -53,21 +55,10 @@ from volbench.units import format_duration
 if TYPE_CHECKING:
     from volbench.engine.campaign.round_stopping import ResultsJudge
 
+# Time for which a ready process waits for its start after its controller was lost: a day
+PATIENCE_S = 86400.0
 # Of a client that waits for its turn: short beside the second that a start takes
 _TURN_POLL_S = 0.5
-
-
-class StepsOfAll(Protocol):
-    """Steps of all clients; see `campaign_engine.Steps`."""
-
-    def gate(self, worker: Worker, run: Run) -> Gate | None:
-        """Return the gate of a run; None if it starts immediately."""
-
-    def is_due(self, run: Run) -> bool:
-        """Return whether a run need not wait for earlier steps."""
-
-    def give_up(self, runs: Sequence[Run]) -> None:
-        """Remove runs that have ended, or will not start, from their barriers."""
 
 
 class Worker:
@@ -173,7 +164,7 @@ class Worker:
             stop=self.context.stop,
         )
 
-    def run_all(self, pending: Sequence[Run], steps: StepsOfAll | None = None) -> None:
+    def run_all(self, pending: Sequence[Run], steps: Steps | None = None) -> None:
         """Execute pending runs until the end, a stop request or a fatal failure."""
         self._is_idle, self._began_s = False, time.monotonic()
         judges = self.context.judges
@@ -203,7 +194,7 @@ class Worker:
         if is_done and not self.context.settings.keep_files:
             self._scratch.owe()
 
-    def _await_turn(self, run: Run, steps: StepsOfAll) -> bool:
+    def _await_turn(self, run: Run, steps: Steps) -> bool:
         """Wait for the end of earlier steps, if the run is in turn; return False on a stop."""
         self._is_idle = True
         while self._states.state(run) is not RunState.RUNNING and not steps.is_due(run):
@@ -233,7 +224,7 @@ class Worker:
             self._notify(f"{run.workload if decision.jobs else run.profile}: {decision.words}")
         return decision.is_over
 
-    def _run_next(self, run: Run, steps: StepsOfAll | None) -> RunOutcome:
+    def _run_next(self, run: Run, steps: Steps | None) -> RunOutcome:
         gate = self._gate = None if steps is None else steps.gate(self, run)
         self._states.listener(RunStarted(run, expected_s(run)))
         try:
@@ -410,3 +401,78 @@ class Worker:
             )
         ):
             self._notify(progress)
+
+
+class Steps:
+    """The barriers of a campaign, by step."""
+
+    def __init__(
+        self, campaign: Campaign, pending: Mapping[Worker, Sequence[Run]], states: RunStates
+    ) -> None:
+        self._states = states
+        self._workers = {run.id: worker for worker, runs in pending.items() for run in runs}
+        self._given_up: set[Worker] = set()
+        self._settings = next(iter(pending)).context.settings
+        self._runs: dict[int, list[Run]] = {}
+        for run in (run for runs in pending.values() for run in runs):
+            self._runs.setdefault(run.step, []).append(run)
+        wait = WaitPolicy(
+            ready_timeout_s=self._settings.ready_timeout_s,
+            silent_s=lambda run: self._workers[run.id].silent_s,
+            is_given_up=self._is_given_up,
+            round_trip_s=max(worker.host.clock.round_trip_s for worker in pending),
+            on_late=self._report_late,
+        )
+        self._barriers = {
+            step: Barrier(
+                runs,
+                quorum=_quorum(campaign, runs),
+                wait=wait,
+                held_back="other hosts cannot be reached" if self._settings.settle_only else "",
+            )
+            for step, runs in self._runs.items()
+        }
+
+    def _is_given_up(self, run: Run) -> bool:
+        """Return whether a client was late at an earlier step and has been silent since."""
+        worker = self._workers[run.id]
+        return worker in self._given_up and worker.silent_s >= self._settings.ready_timeout_s
+
+    def _report_late(self, runs: Sequence[Run]) -> None:
+        """Report clients that a step no longer waits for."""
+        self._given_up.update(self._workers[run.id] for run in runs)
+        for run in runs:
+            silent = format_duration(round(self._workers[run.id].silent_s))
+            self._states.notify(
+                f"step {run.step} does not wait for {run.client_name}, silent for {silent}",
+                host=run.host,
+            )
+
+    def gate(self, worker: Worker, run: Run) -> Gate | None:
+        """Return the gate of a run; None if it starts immediately."""
+        if run.phase is Phase.PRECONDITION:
+            return None
+        patience_s = PATIENCE_S + max(other.start_offset_s for other in self._runs[run.step])
+        return Gate(self._barriers[run.step], run.id, worker.host.clock, patience_s=patience_s)
+
+    def is_due(self, run: Run) -> bool:
+        """Return whether a run need not wait for earlier steps: it is in no turn, or they ended."""
+        if not run.in_turn or run.phase is Phase.PRECONDITION:
+            return True
+        return all(barrier.is_over for step, barrier in self._barriers.items() if step < run.step)
+
+    def give_up(self, runs: Sequence[Run]) -> None:
+        """Remove runs that have ended, or will not start, from their barriers."""
+        for run in runs:
+            self._barriers[run.step].leave(run.id)
+
+
+def _quorum(campaign: Campaign, runs: Sequence[Run]) -> int:
+    """Return the minimum number of ready clients for a step to start."""
+    match campaign.policy:
+        case Policy.ALL:
+            return len(runs)
+        case Policy.QUORUM:
+            return min(campaign.quorum, len(runs))
+        case Policy.BEST_EFFORT:
+            return 1

@@ -79,7 +79,11 @@ class PrecisionJudge(ResultsJudge):
             for arms in self._planned[workload].values()
             for other in chain(*arms.values())
         )
-        return Decision(widest is None, widest or self._reached(workload), jobs)
+        reached = (
+            f"{workload[1]} is precise to {format_percent(repeat.until or 0)} after"
+            f" {len(self._complete(workload, None))} repeats"
+        )
+        return Decision(widest is None, widest or reached, jobs)
 
     def missed(self) -> Iterator[str]:
         """Yield a sentence for each workload that did not become precise."""
@@ -87,13 +91,6 @@ class PrecisionJudge(ResultsJudge):
             if words := self._imprecision(workload, None):
                 count = len(self._complete(workload, None))
                 yield f"{workload[1]}: not precise after {count} repeats: {words}"
-
-    def _reached(self, workload: _Workload) -> str:
-        repeat = self._campaign.repeats[workload[0]]
-        return (
-            f"{workload[1]} is precise to {format_percent(repeat.until or 0)} after"
-            f" {len(self._complete(workload, None))} repeats"
-        )
 
     def _decide(self, workload: _Workload, before: int) -> str | None:
         """Judge once before each repeat, for all clients and arms."""

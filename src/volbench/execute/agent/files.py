@@ -171,6 +171,15 @@ def read_text(path: str) -> "str | None":
     return b"".join(parts).decode("utf-8", "replace")
 
 
+def first_line(path: str) -> str:
+    """Return the first line of a kernel file, stripped; empty if it cannot be read."""
+    try:
+        with open(path) as file:
+            return file.readline().strip()
+    except OSError:
+        return ""
+
+
 def list_directory(path: str) -> "list[str]":
     """Return the sorted names in a directory; empty if it does not exist."""
     try:

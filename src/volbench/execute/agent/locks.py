@@ -17,6 +17,7 @@ import threading
 import typing
 
 from volbench.execute.agent.agent_error import AgentError, of_os_error
+from volbench.execute.agent.files import first_line
 
 _FOLDERS = ("/run/lock", "/tmp")  # noqa: S108 - only guarded folders, and no file is followed
 _NAME = re.compile(r"(?:fs-)?[0-9]{1,8}:[0-9]{1,8}\Z")
@@ -227,15 +228,9 @@ def _boot(name: str) -> str:
     disk = "/sys/dev/block/" + name
     if not os.path.exists(disk + "/diskseq"):
         disk += "/.."  # of a partition
-    return "{}:{}".format(_line_of("/proc/sys/kernel/random/boot_id"), _line_of(disk + "/diskseq"))
-
-
-def _line_of(path: str) -> str:
-    try:
-        with open(path) as file:
-            return file.readline().strip()
-    except OSError:
-        return ""
+    return "{}:{}".format(
+        first_line("/proc/sys/kernel/random/boot_id"), first_line(disk + "/diskseq")
+    )
 
 
 class _Folder:

@@ -30,6 +30,7 @@ from volbench.execute.agent import gate
 from volbench.execute.agent.agent_error import AgentError, of_os_error
 from volbench.execute.agent.files import (
     OWN_FOLDER,
+    first_line,
     refuse_foreign,
     remove_work_folder,
     search_path,
@@ -244,11 +245,7 @@ def is_running(control: str, process: str = "") -> bool:
 
 def boot_id() -> str:
     """Return the id of this boot of the machine; empty if it is unknown."""
-    try:
-        with open("/proc/sys/kernel/random/boot_id") as file:
-            return file.read().strip()
-    except OSError:
-        return ""
+    return first_line("/proc/sys/kernel/random/boot_id")
 
 
 def send_signal(control: str, number: int) -> None:
@@ -589,21 +586,13 @@ def _hold(order: object) -> "tuple[int | None, str]":  # noqa: PLR0911 - one for
     if number != order["number"]:
         return None, "number " + number
     facts = "/sys/dev/block/" + number
-    sectors = _first_line(facts + "/size")
+    sectors = first_line(facts + "/size")
     if sectors != str(order["size_bytes"] // _SECTOR_BYTES):
         return None, "size " + sectors
     if boot_id() != order["boot_id"]:
         return None, "boot "
     disk = facts + "/.." if os.path.exists(facts + "/partition") else facts
-    diskseq = _first_line(disk + "/diskseq")
+    diskseq = first_line(disk + "/diskseq")
     if diskseq != order["diskseq"]:
         return None, "diskseq " + diskseq
     return descriptor, ""
-
-
-def _first_line(path: str) -> str:
-    try:
-        with open(path) as file:
-            return file.readline().strip()
-    except OSError:
-        return ""

@@ -158,9 +158,8 @@ class Resolver:
             return (path,), True
         names = entry.identity_files or tuple(f"~/.ssh/{name}" for name in _DEFAULT_KEYS)
         paths = (self.config.expand(name) for name in names)
-        return tuple(
-            path for path in paths if path.is_file() or Path(f"{path}.pub").is_file()
-        ), False
+        found = (path for path in paths if path.is_file() or Path(f"{path}.pub").is_file())
+        return tuple(found), False
 
     def _agent(self, named: str | None) -> str:
         if named is None or named == "SSH_AUTH_SOCK":

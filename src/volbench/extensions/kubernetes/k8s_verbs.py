@@ -345,18 +345,14 @@ def storageclass(names: tuple[str, ...], *, is_list: bool, table_output: TableOu
 
     All have the reclaim policy Retain: a volume stays, and is billed, after its claim is deleted.
     """
-    from volbench.extensions.kubernetes.storage_classes import (
-        classes_table,
-        read_class,
-        storage_classes,
-    )
+    from volbench.extensions.kubernetes.storage_classes import classes_table, read_class
 
     if bool(names) == is_list:
         raise InputError(
             "name storage classes, or use --list", hint="see: volbench k8s storageclass --list"
         )
     if is_list:
-        table_output.write(classes_table(storage_classes()))
+        table_output.write(classes_table())
         return
     text = "---\n".join(read_class(name) for name in names)
     with binary_output(table_output.output, default_name="storageclasses.yaml") as sink:

@@ -194,7 +194,11 @@ class _Revival:
             return
         reference = owner_reference(pod.campaign, owner["metadata"]["uid"])
         manifest["metadata"]["ownerReferences"] = [reference]
-        manifest["spec"]["affinity"] = _only_on(pod.node)
+        # Only on its node: results of another one are not comparable.
+        fields = [{"key": "metadata.name", "operator": "In", "values": [pod.node]}]
+        terms = {"nodeSelectorTerms": [{"matchFields": fields}]}
+        only = {"requiredDuringSchedulingIgnoredDuringExecution": terms}
+        manifest["spec"]["affinity"] = {"nodeAffinity": only}
         cluster.create(manifest)
 
     def _give_up(self, host: str) -> str:
@@ -270,10 +274,3 @@ def _record_loss(root: Path, host: str, reason: str, *, runs: Collection[str] = 
         states = RunStates(journal, read_history(layout.journal), lambda _event: None)
         lost = [run for run in plan.runs if run.id in wanted]
         states.settle(lost, RunState.INTERRUPTED, reason=reason)
-
-
-def _only_on(node: str) -> Manifest:
-    """Return the affinity to one node: results of another one are not comparable."""
-    fields = [{"key": "metadata.name", "operator": "In", "values": [node]}]
-    terms = {"nodeSelectorTerms": [{"matchFields": fields}]}
-    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": terms}}
