@@ -355,8 +355,8 @@ class Dataset:
     def _filtered(self, name: str, whole: pd.DataFrame) -> pd.DataFrame:
         if not self.where or name not in FRAMES:
             return whole
-        if name == "summary":
-            return self._select(whole)
+        if name == "summary":  # a condition may name any option of fio
+            return self.planned()[[*whole.columns]]
         if name == "aggregate":
             return self._summed(whole)
         if "run" not in whole:

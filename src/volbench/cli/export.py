@@ -117,19 +117,29 @@ def _write_frame(
     columns = choice.columns
     is_plain = kind == "csv" and name in _SHORT and not opened.where and not choice.sort
     rows = opened.rows(name) if is_plain else []
-    if rows:
+    if rows and all(each in rows[0] for each in columns):
         from volbench.present.tables.render_table import csv_text
 
-        chosen = _named_columns(columns, list(rows[0])) if columns else list(rows[0])
+        chosen = columns or list(rows[0])
         with binary_output(output, default_name=f"{name}.csv") as sink:
             sink.write(csv_text(rows, columns=chosen, raw=raw, line_end="\r\n").encode())
         return
     from volbench.present.export.frame_export import export_frame, file_name
 
     with binary_output(output, default_name=file_name(name, kind)) as sink:
-        ordered = _in_order(opened.frame(name), choice.sort)
+        ordered = _in_order(_frame_with(opened, name, columns), choice.sort)
         frame = _selected_columns(ordered, name=name, columns=columns, kind=kind)
         export_frame(frame, frame_name=name, format=kind, into=sink, raw=raw)
+
+
+def _frame_with(opened: Dataset, name: str, columns: Sequence[str]) -> pd.DataFrame:
+    """Return a frame; the summary with options of fio, if a column is named that it lacks."""
+    from volbench.model.frames.column_names import meaning_of
+
+    frame = opened.frame(name)
+    names = [*frame.columns]
+    is_short = name == "summary" and not all(meaning_of(column, names) for column in columns)
+    return opened.planned() if is_short else frame
 
 
 def _in_order(frame: pd.DataFrame, sort: str) -> pd.DataFrame:
@@ -147,8 +157,29 @@ def _selected_columns(
     from volbench.present.export.frame_export import TEXT_FORMATS, default_columns
 
     if columns:
-        return frame[_named_columns(columns, [str(column) for column in frame.columns])]
+        names = _named_columns(columns, [str(column) for column in frame.columns])
+        short = [name for column, name in zip(columns, names, strict=True) if column != name]
+        return _with_latency(frame, short)[[*names, *_kinds(frame, short)]]
     return frame[default_columns(frame, frame_name=name)] if kind in TEXT_FORMATS else frame
+
+
+def _kinds(frame: pd.DataFrame, names: Sequence[str]) -> list[str]:
+    """Return the column of the kind of latency, if a latency was named in short, such as p99."""
+    return ["latency"] if any(f"c{name}" in frame for name in names) else []
+
+
+def _with_latency(frame: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """Return a frame whose latencies are those that tables show: completion where no other is.
+
+    The column ``latency`` says which: ``lat`` or ``clat``.
+    """
+    shown = frame.copy()
+    for name in names:
+        if f"c{name}" in frame:
+            kinds = frame[name].notna().map({True: "lat", False: "clat"})
+            shown["latency"] = kinds.where(frame[name].notna() | frame[f"c{name}"].notna())
+            shown[name] = frame[name].fillna(frame[f"c{name}"])
+    return shown
 
 
 def _named_columns(columns: Sequence[str], names: Sequence[str]) -> list[str]:

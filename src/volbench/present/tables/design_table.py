@@ -378,7 +378,7 @@ def _remarks(row: Row) -> str:
     words = ["asked"] if row["asked"] else []
     words += [f"{invalid} invalid" if repeats > invalid else "invalid"] if invalid else []
     words += [str(row["unsteady"])] if row["unsteady"] else []
-    words += [counted_noun(warnings, "warning")] if warnings else []
+    words += [counted_noun(warnings, "warning")] if warnings and not invalid else []
     return ", ".join(words)
 
 
