@@ -113,6 +113,7 @@ FEW = [
 ]
 
 
+@pytest.mark.slow
 def test_a_fleet_is_audited_with_its_own_limits(tmp_path: Path, volbench: Volbench) -> None:
     """Each host has the promise of the inventory; the worst volume comes first."""
     with loopback_fleet(tmp_path, "vm0", "vm1") as fleet:
@@ -126,6 +127,7 @@ def test_a_fleet_is_audited_with_its_own_limits(tmp_path: Path, volbench: Volben
     assert promised == [("vm1", 1e12), ("vm0", 10)]
 
 
+@pytest.mark.slow
 def test_the_metadata_service_is_asked_with_the_option_only(
     tmp_path: Path, scratch: Path, volbench: Volbench
 ) -> None:

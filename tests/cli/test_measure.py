@@ -111,24 +111,6 @@ def test_a_permission_to_overwrite_something_else_is_an_error(tmp_path: Path) ->
 
 
 @pytest.mark.slow
-def test_two_volumes_are_compared_with_the_first(tmp_path: Path) -> None:
-    """The volume named first is the base, jobs have its name, and the comparison comes first."""
-    for name in ("x", "b"):
-        (tmp_path / name).mkdir()
-    done = call(
-        *("measure", "--on", tmp_path / "x", "--on", tmp_path / "b", *BRIEF),
-        *("--repeat", "1", "--output", tmp_path / "out"),
-    )
-    assert done.returncode == 0, done.stderr
-    assert "randread-4k-qd32-x" in done.stdout
-    table, answer = done.stdout.split(f"{tmp_path / 'b'} against", maxsplit=1)
-    assert "queue depth 32:" not in table
-    answer = f"{tmp_path / 'b'} against{answer.splitlines()[0]}"
-    assert answer.startswith(f"{tmp_path / 'b'} against {tmp_path / 'x'}, iops: ")
-    assert answer.endswith("for random reads (no interval).")
-
-
-@pytest.mark.slow
 def test_a_volume_named_twice_is_compared_with_itself(tmp_path: Path) -> None:
     """A against A shows what can be seen: two arms in blocks, on one file that is filled once."""
     (tmp_path / "x").mkdir()

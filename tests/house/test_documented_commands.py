@@ -129,6 +129,7 @@ def campaigns(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_documented_reading_commands_run(campaigns: Path) -> None:
     """A newcomer with one campaign and no labels may copy each of them."""
     assert len(READERS) > 15

@@ -43,7 +43,7 @@ VOLUME, BACKING = "volume", "backing"
 _MIN_LAST_SHARE = 0.5
 _DIRECTIONS = 4  # That fio logs
 # Intervals without all jobs from which these ended at different times: one may be cut.
-# Noticed by: test_jobs_in_parallel.py
+# Noticed by: test_clients.py
 _MIN_UNEVEN_INTERVALS = 2
 # Share of the I/Os that a log may lack, or have too many: fio 3.12 lost 54 to 60 % with rbd, and
 # logs of hard disks with pauses lack up to 20 %. Noticed by: tests/ingest/test_field_results.py

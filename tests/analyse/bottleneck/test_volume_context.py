@@ -1,9 +1,14 @@
-"""What earlier runs wrote to the range of a run."""
+"""What a volume holds: what earlier runs wrote to the range of a run, and data kept for less."""
+
+from collections.abc import Mapping
 
 import pytest
 
+from tests.analyse.findings.conftest import BLOCK, IOPS, a_run, a_view, device_samples
 from tests.analyse.runs_at_levels import level, ran
+from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.bottleneck.volume_context import Earlier
+from volbench.model.results.finding import Cause
 
 GIB = 2**30
 RATE = GIB / 60 / 4096
@@ -47,3 +52,32 @@ def test_a_size_is_limited_to_the_volume() -> None:
     half = written(33 * RATE, size="50%", offset="50%")
     assert half.has_filled(ran(level(1000), {"size": None, "offset": "50%"}))
     assert not half.has_filled(ran(level(1000), {"size": None}))
+
+
+@pytest.mark.parametrize(
+    ("options", "mount", "stored", "reduced"),
+    [
+        ({"zero_buffers": "1"}, "", 0.05, 1),
+        ({"buffer_compress_percentage": "80"}, "", 0.3, 1),
+        ({"dedupe_percentage": "50"}, "", 0.5, 1),
+        ({"refill_buffers": None}, "", 0.1, 1),
+        ({}, "rw,compress=zstd:3", 0.5, 1),
+        ({}, "rw", 0.5, 0),
+        ({"zero_buffers": "1"}, "", 1.0, 0),
+    ],
+)
+def test_fewer_bytes_stored_than_written_show_data_reduction(
+    options: Mapping[str, str | None], mount: str, stored: float, reduced: int
+) -> None:
+    """It takes a device that wrote less, and data or a filesystem that explains it."""
+    run = a_run(options)
+    device = device_samples(run, write_bw_bytes_per_s=stored * IOPS * BLOCK)
+    view = a_view(run, device=device)
+    assert view.volume is not None
+    facts = view.volume.model_copy(update={"mount_options": mount})
+    view = a_view(run, device=device, volume=facts)
+    first, *_ = Context((view,)).explanations(view)
+    assert (first.cause is Cause.REDUCTION) == bool(reduced)
+    if reduced:
+        assert not first.is_certain
+        assert any("the device wrote" in words for words in first.speaks_for)

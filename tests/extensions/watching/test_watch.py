@@ -2,20 +2,15 @@
 
 import json
 import os
-import re
 import signal
 import subprocess
-import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
-from urllib.error import URLError
 
-import pandas as pd
 import pytest
 
 import volbench
 from tests.command_line import COMMAND, call
-from tests.extensions.monitoring.prometheus_server import free_port
 from tests.extensions.watching.loaded import LONGEST, loaded
 from tests.loopback_fleet import loopback_fleet
 from tests.real import measure
@@ -167,48 +162,6 @@ def test_a_watch_without_two_samples_recorded_nothing(loop: str, tmp_path: Path)
     concluded = call("resume", into)
     assert concluded.returncode == 9
     assert "killed before the second sample" in concluded.stdout
-
-
-def test_a_watch_is_scraped_while_it_runs(loop: str, tmp_path: Path) -> None:
-    """The counter of its disk goes up by the reads that are made, and what it saved is exported."""
-    port = free_port()
-    into, address = tmp_path / "w", f"http://127.0.0.1:{port}/metrics"
-    process = subprocess.Popen(
-        [*COMMAND, "watch", loop, "--every", "200ms", "-o", into, "--metrics", str(port)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    name = Path(loop).name
-
-    def reads() -> float | None:
-        """Return the counter of reads, or None before it is served."""
-        try:
-            with urllib.request.urlopen(address, timeout=10) as answer:
-                text = answer.read().decode()
-        except URLError:
-            return None
-        found = re.search(
-            rf'^node_disk_reads_completed_total{{.*device="{name}".*}} (\S+)$', text, re.MULTILINE
-        )
-        return float(found[1]) if found else None
-
-    until(lambda: reads() is not None, patience_s=60)
-    before = reads()
-    assert before is not None
-    load(loop)
-    until(lambda: reads() == before + READS, patience_s=60)
-    process.send_signal(signal.SIGINT)
-    _, errors = process.communicate(timeout=60)
-    assert process.returncode == 0, errors
-    assert address in errors
-    assert reads() is None
-    for kind in ("csv", "parquet", "openmetrics"):
-        done = call("export", into, "--format", kind, "-o", tmp_path / kind)
-        assert done.returncode == 0, done.stderr
-    summary = pd.read_csv(tmp_path / "csv").set_index("direction")
-    assert summary["total_ios"].to_dict() == {"read": READS, "write": WRITES}
-    assert "watch" in (tmp_path / "openmetrics").read_text()
 
 
 def test_a_mark_without_a_watch_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

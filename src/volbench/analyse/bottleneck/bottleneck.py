@@ -34,11 +34,11 @@ from volbench.units import format_count, format_latency, format_rate
 
 # Share of the bytes written up to which a device did not store all of them; counters agree within 2
 # %, a journal adds up to 10 %.
-# Noticed by: test_data_reduction.py::test_fewer_bytes_stored_than_written_show_data_reduction
+# Noticed by: test_volume_context.py::test_fewer_bytes_stored_than_written_show_data_reduction
 _MAX_STORED_SHARE = 0.8
 # Percent of compressible or duplicate data that can explain such a share: the rest of
 # `_MAX_STORED_SHARE`.
-# Noticed by: test_data_reduction.py::test_fewer_bytes_stored_than_written_show_data_reduction
+# Noticed by: test_volume_context.py::test_fewer_bytes_stored_than_written_show_data_reduction
 _MIN_COMPRESSIBLE_PERCENT = 20
 _COMPRESSING = frozenset({"zfs", "bcachefs"})  # Filesystems that compress by default
 # Percent of a CPU from which it is saturated; the kernel and interrupts take the rest.

@@ -74,10 +74,10 @@ _MIN_DISTURBED = 0.05
 # Noticed by: test_threshold_edges.py::test_host_noise_is_weighted_by_its_effect
 _MAX_NOTE_OFF = 0.05
 # Share of the machine's limit from which other disks matter: the tolerance of comparisons.
-# Noticed by: test_other_disks.py::test_a_small_load_is_tolerated
+# Noticed by: test_host_noise.py::test_a_small_load_is_tolerated
 _MIN_SHARE = 0.05
 # Share of the machine's limit from which it is reached: the level of a throttle is flat to 3 %.
-# Noticed by: test_other_disks.py::test_a_limit_that_is_not_reached_is_not_shared
+# Noticed by: test_host_noise.py::test_a_limit_that_is_not_reached_is_not_shared
 _LIMIT_REACHED = 0.95
 # fio divides CPU time by runtimes in whole milliseconds: below, the share is off by more than 1 %.
 # Noticed by: test_machine.py::test_fio_that_uses_a_whole_core_is_reported

@@ -14,10 +14,10 @@ from volbench.model.results.finding import Severity
 from volbench.units import format_count
 
 # Share by which more I/Os may be in flight than the depth allows: fio rounds, and I/Os that were
-# submitted in the ramp complete after it. Noticed by: tests/analyse/findings/test_numbers.py
+# submitted in the ramp complete after it. Noticed by: tests/analyse/findings/test_raw_files.py
 _MAX_OVER_DEPTH = 0.1
 # Runtime from which filling and draining the queue does not count.
-# Noticed by: tests/analyse/findings/test_numbers.py
+# Noticed by: tests/analyse/findings/test_raw_files.py
 _MIN_RUNTIME_S = 2.0
 _LAST_BIN = "the last bin of fio"
 
