@@ -60,7 +60,7 @@ def list_scenarios(*, table_output: TableOutput) -> None:
 @AS_YAML
 @table_options()
 def show(scenario: str, *, as_yaml: bool, table_output: TableOutput) -> None:
-    """Show the expected results of SCENARIO, or its properties with --yaml.
+    """Show the expected results of SCENARIO.
 
     SCENARIO is a bundled name or a YAML file.
     """
