@@ -59,7 +59,10 @@ def follow(path: Path, process: SampledProcess, stop: StopRequest | None = None)
     """Follow the tail of a process, and return the events."""
     events: list[Event] = []
     log = SampleLog(path, process)
-    log.follow_tail(run_of(BUFFERED), stop=stop or StopRequest(), listener=events.append)
+    stop = stop or StopRequest()
+    log.follow_tail(
+        run_of(BUFFERED), is_stop_requested=lambda: stop.requested, listener=events.append
+    )
     return events
 
 

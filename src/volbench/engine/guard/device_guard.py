@@ -336,7 +336,10 @@ class HeldDevices:
             if use is None:
                 return
             use.is_written = True
-            use.is_unknown |= _trims(run)
+            # The content of trimmed blocks is undefined.
+            options = (run.effective(section) for section in run.sections)
+            trims = ("trim" in each.get("rw", "") or "trim_percentage" in each for each in options)
+            use.is_unknown |= any(trims)
             self._device_record(number, "")
 
     def _release(self, number: str, run: Run) -> None:
@@ -370,9 +373,3 @@ def number_of(run: Run) -> str:
     """Return the number of a run's device; empty for other volumes."""
     pin = run.volume.pin
     return f"{pin.major}:{pin.minor}" if pin is not None else ""
-
-
-def _trims(run: Run) -> bool:
-    """Return whether a run trims: the content of trimmed blocks is undefined."""
-    options = (run.effective(section) for section in run.sections)
-    return any("trim" in names.get("rw", "") or "trim_percentage" in names for names in options)

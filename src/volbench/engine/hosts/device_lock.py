@@ -37,7 +37,8 @@ def reserve_host(executor: Executor, campaign: Campaign) -> Mapping[str, list[st
         Target to the keys of other campaigns on its file system, which may have been abandoned.
     """
     devices, key = devices_of(campaign, executor.host), campaign.key
-    targets = [] if _is_local(executor, campaign) else _file_targets(executor, campaign)
+    is_local = all(host.is_local for host in campaign.hosts if host.name == executor.host)
+    targets = [] if is_local else _file_targets(executor, campaign)
     if executor.shared_locks is None:
         with _refusing(executor):
             folder = executor.work_folder("", name=key) if executor.is_remote else ""
@@ -108,11 +109,6 @@ def device_holder(executor: Executor, number: tuple[int, int]) -> str:
         return executor.shared_locks.answer("show", name, "-")
     with _refusing(executor):
         return executor.ask(lock_holder, name)
-
-
-def _is_local(executor: Executor, campaign: Campaign) -> bool:
-    """Return whether a machine is the controller's own."""
-    return all(host.is_local for host in campaign.hosts if host.name == executor.host)
 
 
 def _filesystems(executor: Executor, targets: Sequence[str]) -> dict[str, str]:

@@ -315,7 +315,11 @@ class _Execution:
             is_enough=lambda: steady is not None and steady.is_steady,
             gate=attempt.gate,
         )
-        samples.follow_tail(attempt.run, stop=attempt.stop, listener=attempt.listener)
+        samples.follow_tail(
+            attempt.run,
+            is_stop_requested=lambda: attempt.stop.requested,
+            listener=attempt.listener,
+        )
         return watched
 
     def conclude(self, watched: Watched, *, started_utc: str) -> RunOutcome:

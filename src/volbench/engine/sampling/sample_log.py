@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Protocol
 
 from volbench.analyse.frames.kernel_counters import SampleReader
 from volbench.execute.agent.kernel_sampler import MAX_WAIT_S, SLACK_BYTES
@@ -24,12 +23,6 @@ _SILENCE_S = 30.0  # Additional wait for a sampler that runs without printing sa
 _END = "\n! tail "
 _ENDED = "\n! ended\n"
 _HEAD = 65536  # Characters that hold the first sample, even on a host with many devices.
-
-
-class _StopRequest(Protocol):
-    @property
-    def requested(self) -> bool:
-        """Whether to stop."""
 
 
 def sampling_of(run: Run, devices: tuple[str, ...], *, had_files: bool) -> dict[str, object] | None:
@@ -99,7 +92,9 @@ class SampleLog:
         self._has_ended |= bool(is_end)
         self._is_complete |= _END in self._tail
 
-    def follow_tail(self, run: Run, *, stop: _StopRequest, listener: Listener) -> None:
+    def follow_tail(
+        self, run: Run, *, is_stop_requested: Callable[[], bool], listener: Listener
+    ) -> None:
         """Store samples until the sampler ends, once the run's dirty pages are written back."""
         until_s = time.monotonic() + MAX_WAIT_S + _SILENCE_S
         poll_s, is_noticed, is_stopped = _FIRST_POLL_S, False, False
@@ -111,7 +106,7 @@ class SampleLog:
                 listener(
                     Notice(f"{run.id}: {dirty} of dirty pages left; following their write-back")
                 )
-            if stop.requested and not is_stopped:
+            if not is_stopped and is_stop_requested():
                 self._process.stop_sampling()
                 is_stopped = True
             time.sleep(poll_s)

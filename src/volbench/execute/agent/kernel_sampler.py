@@ -12,6 +12,7 @@ import time
 import typing
 
 from volbench.execute.agent import nvme_log
+from volbench.execute.agent.files import list_directory
 
 _DISKS = "/proc/diskstats"
 _FILES = ("/proc/stat", _DISKS, "/proc/meminfo", "/proc/vmstat", "/proc/pressure/io")
@@ -247,7 +248,7 @@ class _Tool:
             self._pids += [child for child in children if child not in self._pids]
         count = cpu_ns = delay_ns = 0
         for pid in self._pids:
-            for task in _tasks("/proc/{}/task".format(pid)):
+            for task in list_directory("/proc/{}/task".format(pid)):
                 numbers = read("/proc/{}/task/{}/schedstat".format(pid, task)).split()
                 if len(numbers) > 1:
                     count += 1
@@ -275,13 +276,6 @@ def read(path: str) -> bytes:
         os.close(descriptor)
 
 
-def _tasks(path: str) -> "list[str]":
-    try:
-        return os.listdir(path)
-    except OSError:  # it ended
-        return []
-
-
 def other_disks(devices: "list[str]") -> "frozenset[bytes]":
     """Return the disks of the machine that share its limits with some devices, without these.
 
@@ -291,11 +285,11 @@ def other_disks(devices: "list[str]") -> "frozenset[bytes]":
     Args:
         devices: kernel names of a volume's device and of all devices below it.
     """
-    disks = {name for name in _tasks("/sys/block") if _is_shared_disk("/sys/block/" + name)}
+    disks = {name for name in list_directory("/sys/block") if _is_shared_disk("/sys/block/" + name)}
     disks.discard(os.path.basename(os.path.realpath(_TEMPORARY)))
     below = set(devices)
-    for filesystem in _tasks("/sys/fs/btrfs"):  # it may span disks
-        members = _tasks("/sys/fs/btrfs/{}/devices".format(filesystem))
+    for filesystem in list_directory("/sys/fs/btrfs"):  # it may span disks
+        members = list_directory("/sys/fs/btrfs/{}/devices".format(filesystem))
         if below.intersection(members):
             paths = [os.path.realpath("/sys/class/block/" + name) for name in members]
             below.update(members, (path.split("/")[-2] for path in paths))

@@ -35,9 +35,9 @@ class PodFacts:
             for each in pod["spec"].get("containers", ())
         ]
         own = {"ephemeral_limit_bytes": sum(map(quantity_bytes, limits)) or None}
-        return own | self.of_node(pod["spec"].get("nodeName", "")) | self._of_claim(claim)
+        return own | self._of_node(pod["spec"].get("nodeName", "")) | self._of_claim(claim)
 
-    def of_node(self, name: str) -> dict[str, str]:
+    def _of_node(self, name: str) -> dict[str, str]:
         """Return machine, machine type and zone of a node."""
         node = self._read("Node", name) or {}
         labels = node.get("metadata", {}).get("labels", {})

@@ -90,7 +90,8 @@ def _checked_arguments(
         described = _metrics(context) | {
             name: given["pod"][name] for name in _OF_BOTH if name in given["pod"]
         }
-    settings = _values_of("--pod", options)
+    settings = [text.partition("=")[2] for text in options if text.startswith("--pod=")]
+    settings += [value for name, value in pairwise(options) if name == "--pod"]
     # those of volbench.toml, which the cluster does not have
     options += tuple(f"--pod={text}" for text in all_settings(settings) if text not in settings)
     if not profiles or given["profiles"]:
@@ -118,12 +119,6 @@ def _run_context(arguments: list[str]) -> click.Context:
 
     configuration = click.get_current_context().find_root().obj
     return run.make_context("volbench run", arguments, obj=configuration)
-
-
-def _values_of(option: str, arguments: Sequence[str]) -> list[str]:
-    """Return the values of an option in a command line."""
-    values = [text.partition("=")[2] for text in arguments if text.startswith(f"{option}=")]
-    return values + [value for name, value in pairwise(arguments) if name == option]
 
 
 def _metrics(context: click.Context) -> dict[str, Any]:
