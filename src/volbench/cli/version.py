@@ -9,7 +9,6 @@ import shutil
 import subprocess
 from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, requires, version
-from pathlib import Path
 
 from volbench import __version__
 from volbench.api.run_profiles import DEFAULT_RESULTS
@@ -89,23 +88,6 @@ def _system() -> Iterator[tuple[str, str]]:
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     yield "system", f"{name}, kernel {platform.release()}, {platform.machine()}"
     yield "size", f"{os.cpu_count()} CPUs, {memory:.1f} GiB of memory"
-    yield "disks", "; ".join(_disks(Path("/sys/block"))) or "none visible"
-
-
-def _disks(block: Path) -> Iterator[str]:
-    """Yield each disk that has a size, without loop and RAM devices."""
-    for disk in sorted(block.glob("*")):
-        size = _file_number(disk / "size") * 512 / 2**30
-        if size and not disk.name.startswith(("loop", "ram", "zram")):
-            rotating = _file_number(disk / "queue" / "rotational")
-            yield f"{disk.name} {size:.1f} GiB, {'rotating' if rotating else 'not rotating'}"
-
-
-def _file_number(path: Path) -> int:
-    try:
-        return int(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return 0
 
 
 def _configuration() -> Iterator[tuple[str, str]]:

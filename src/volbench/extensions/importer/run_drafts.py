@@ -231,12 +231,7 @@ def _volume_from_options(options: Mapping[str, str]) -> tuple[VolumeKind, str]:
 
 
 def _volume_of_files(folder: str, name: str) -> tuple[VolumeKind, str]:
-    """Return a device, or the folder of regular files, which may be unknown.
-
-    Args:
-        folder: fio's `directory`; may be empty.
-        name: fio's `filename`.
-    """
+    """Return a device, or the folder of regular files, which may be unknown."""
     names = [part.replace("\\:", ":") for part in _BETWEEN_FILES.split(name) if part]
     in_folder = folder and not any(map(is_device, names))
     files = [str(PurePosixPath(folder, part.lstrip("/"))) if in_folder else part for part in names]

@@ -222,11 +222,7 @@ class _Entry:
 
 
 def _is_rounded(exact: float, *meanings: float) -> bool:
-    """Return whether a printed number may be a rounded or truncated form of an exact one.
-
-    Args:
-        meanings: of the printed number.
-    """
+    """Return whether the meanings of a printed number may be rounded forms of an exact one."""
     return any(abs(exact - value) <= max(1.0, _MAX_ROUNDING * value) for value in meanings)
 
 
@@ -257,11 +253,7 @@ def _likely(amounts: tuple[float, ...], about: str, runtime_s: float) -> float:
 
 
 def _printed_bytes(about: str) -> tuple[float, ...]:
-    """Return the bytes in ``(143MiB/2001msec)``, or in ``io=143MB`` before fio 2.16.
-
-    Returns:
-        what the number can mean, the most likely first; empty without it.
-    """
+    """Return what the bytes in ``(143MiB/2001msec)``, or ``io=143MB`` before 2.16, can mean."""
     is_new = "IOPS=" in about
     match = re.search(r"\(([^()]*)/\d+msec\)", about) if is_new else re.search(r"io=(\S+)", about)
     amount = _AMOUNT.search(match[1]) if match else None
