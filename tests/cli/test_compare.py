@@ -160,26 +160,6 @@ def test_undetectable_changes_are_reported(folder: Path) -> None:
     assert "only in brief: randwrite 4k, queue depth 1" in result.stdout
 
 
-def test_formats_agree(folder: Path) -> None:
-    """JSON and CSV hold the same numbers in full; Markdown is a table."""
-    reported = ("slow", "fast", "--metric", "iops,bw")
-    rows = list(csv.DictReader(io.StringIO(compare(folder, *reported, "--format", "csv").stdout)))
-    found = json.loads(compare(folder, *reported, "--format", "json").stdout)
-    assert [row["metric"] for row in rows] == ["iops", "bw_bytes_per_s"]
-    for row, entry in zip(rows, found["comparisons"], strict=True):
-        assert (
-            float(row["ratio_low"]) == entry["ratio_low"] <= entry["ratio"] <= entry["ratio_high"]
-        )
-        assert entry["simultaneous_low"] <= entry["ratio_low"]
-        assert entry["simultaneous_confidence"] == pytest.approx(0.975)
-    [answer] = found["summary"]
-    assert answer.startswith("fast against slow, iops: ")
-    markdown = compare(folder, *reported, "--format", "markdown").stdout.splitlines()
-    assert answer in markdown[0]
-    cells = [cell.strip() for cell in markdown[4].split("|")]
-    assert cells[1:3] == ["randread 4k, queue depth 1", "iops"]
-
-
 def test_a_chart_is_written(folder: Path, tmp_path: Path) -> None:
     """The picture has the format of its ending."""
     chart = tmp_path / "forest.svg"

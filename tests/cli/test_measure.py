@@ -140,21 +140,6 @@ def test_jobs_are_named_by_the_ends_of_paths(targets: list[str], names: list[str
     assert [f"-{name}" for name in target_names(roles).values()] == names
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        (("--rw", "sideways"), "--rw: must be one of read, write"),
-        (("--runtime", "0"), "--runtime: 0 is shorter than a second"),
-    ],
-)
-def test_bad_options_are_named(options: tuple[str, ...], message: str, tmp_path: Path) -> None:
-    """A wrong value is reported by its option, and nothing is made."""
-    done = call("measure", "--on", ".", *options, "--output", tmp_path / "out")
-    assert done.returncode == 2
-    assert message in done.stderr
-    assert not (tmp_path / "out").exists()
-
-
 @pytest.mark.slow
 def test_a_disk_is_measured_for_an_application(
     tmp_path: Path, scratch: Path, volbench: Volbench

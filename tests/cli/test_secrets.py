@@ -84,25 +84,6 @@ def test_a_password_is_neither_stored_nor_printed(
     assert SECRET not in again.stdout + again.stderr
 
 
-def test_fio_gets_the_password(
-    tmp_path: Path, export: str, volbench: Volbench, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The process has it in its environment; what fio writes is masked only afterwards."""
-    seen: list[str] = []
-    monkeypatch.setattr(
-        "volbench.engine.run.run_once.scrub",
-        lambda folder, _run: seen.append((folder / "fio.json").read_text()),
-    )
-    monkeypatch.setenv("VOLBENCH_DATA_PASSWORD", SECRET)
-    target = f"nbd://user:{MASK}@{export}/"
-    profile = PROFILE.replace("  writes: {rw: write}\n", "")
-    (tmp_path / "p.yaml").write_text(profile)
-    done = volbench("run", "p.yaml", "--on", target, "-o", tmp_path / "out")
-    assert done.returncode == 0, done.stderr
-    assert all(f"nbd://user:{SECRET}@" in text for text in seen)
-    assert seen
-
-
 def test_an_imported_result_is_masked(tmp_path: Path, volbench: Volbench) -> None:
     """The options in fio's JSON come from another user's job file."""
     case = Path(__file__).parents[1] / "cases"

@@ -15,7 +15,6 @@ from volbench.api.many_campaigns import open_campaigns
 from volbench.cli.main import cli
 from volbench.cli.report_content import multi_campaign_content
 from volbench.errors import InputError, RegressionError, UndecidedError, VolbenchError
-from volbench.units import format_count
 
 pytestmark = pytest.mark.slow
 
@@ -54,15 +53,6 @@ def test_a_new_reference_accepts_a_change(nights: Path) -> None:
     assert isinstance(few.exception, UndecidedError)
     where = "started_utc>=2026-01-17"
     assert trend(nights, "--metric", "iops", "--where", where, "--undecided", "skip").exit_code == 0
-
-
-def test_the_last_campaign_is_compared_by_default(nights: Path) -> None:
-    """It is not the level since the last change, which JSON has beside it."""
-    last = json.loads(trend(nights, "--metric", "iops", "--json").stdout)["trends"][0]
-    table = trend(nights, "--metric", "iops", "--format", "csv").stdout
-    assert last["last_value"] != last["value"]
-    assert format_count(last["last_value"]) in trend(nights, "--metric", "iops").stdout
-    assert "last_value" in table.splitlines()[0]
 
 
 @pytest.mark.smoke

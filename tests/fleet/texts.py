@@ -1,5 +1,9 @@
 """What test hosts are made of: the script that is their first process, and their files in /etc."""
 
+from pathlib import Path
+
+FILES = Path(__file__).with_name("files")
+
 USER = "bench"
 """An ordinary user of every host, who may run anything by sudo without a password."""
 
@@ -13,61 +17,12 @@ SSHD = "/usr/sbin/sshd"
 PLACE = "/run/fleet"
 """Where a host sees its own files, whatever else is hidden."""
 
-INIT = r"""set -eu
-while read -r device point kind _; do  # the devices of other tests would stay in use
-    case $device,$kind,$point in
-        /dev/loop*/pytest-*|*,fuse*/pytest-*) umount -l "$point" || :;;
-    esac
-done </proc/mounts
-echo waiting; read -r go
-hostname "$NAME"
-ip link set lo up; ip address add "$ADDRESS" dev eth0; ip link set eth0 up
-if [ -d "$FOLDER/dev" ]; then
-    dev=$FOLDER/dev; mount -t tmpfs dev "$dev"; mkdir "$dev/pts" "$dev/shm"
-    for one in null zero full random urandom tty ptmx; do cp -a "/dev/$one" "$dev/"; done
-    ln -s /proc/self/fd "$dev/fd"; mount --bind /dev/pts "$dev/pts"
-    while read -r name device; do cp -aL "$device" "$dev/$name"; done <"$FOLDER/devices"
-    mount --move "$dev" /dev; mount -t tmpfs shm /dev/shm
-fi
-for one in passwd shadow group sudoers hosts; do mount --bind "$FOLDER/etc/$one" "/etc/$one"; done
-mount --bind "$FOLDER/boot_id" /proc/sys/kernel/random/boot_id
-mount --bind "$FOLDER/root" /root
-mount --bind "$FOLDER/vartmp" /var/tmp
-if [ -d "$FOLDER/bin" ]; then
-    mount --bind "$FOLDER/sbin" /usr/sbin; mount --bind "$FOLDER/bin" /usr/bin
-fi
-mount --bind "$FOLDER/run" /run
-mount --bind "/run/tmp" /tmp
-/usr/sbin/sshd -D -e -f /run/fleet/sshd_config 2>>/run/fleet/log &
-echo up
-cat >/dev/null || :
-"""
+INIT = (FILES / "first_process.sh").read_text(encoding="utf-8")
 """Ends, and everything on the host with it, when nobody holds its standard input any more."""
 
-SWITCH = r"""set -eu
-echo waiting; read -r go
-ip link add bridge type bridge; ip link set bridge up
-ip link set uplink master bridge; ip link set uplink up
-echo up
-cat >/dev/null || :
-"""
+SWITCH = (FILES / "switch.sh").read_text(encoding="utf-8")
 
-SSHD_CONFIG = """\
-HostKey /run/fleet/host_key
-AuthorizedKeysFile /run/fleet/authorized_keys
-TrustedUserCAKeys /run/fleet/user_ca
-PidFile none
-UsePAM no
-StrictModes no
-PermitRootLogin prohibit-password
-PasswordAuthentication no
-KbdInteractiveAuthentication no
-MaxStartups {max_startups}
-UseDNS no
-PrintMotd no
-PrintLastLog no
-LogLevel VERBOSE
-"""
+SSHD_CONFIG = (FILES / "sshd_config").read_text(encoding="utf-8")
 
 SHELLS = {
     "dash": "/usr/bin/dash",

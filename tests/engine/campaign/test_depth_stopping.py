@@ -9,10 +9,8 @@ import volbench as api
 from tests.command_line import call
 from tests.engine.campaign.virtual_runs import virtual_fio
 from tests.extensions.lab.silent_export import silent_export
-from volbench.engine.campaign.depth_stopping import DepthJudge
 from volbench.extensions.lab.scenario import load_scenario
-from volbench.model.campaign.planned_run import Run, RunState
-from volbench.store.layout import Layout
+from volbench.model.campaign.planned_run import RunState
 
 URI = silent_export()
 VOLUME = "name: made\nsize: 64m\nrestored: true\nservice: {read: 20ms, write: 20ms, slots: %d}\n"
@@ -65,19 +63,3 @@ def test_deeper_queues_are_tried_while_they_gain(tmp_path: Path) -> None:
     assert runs_of(tmp_path / "out", 2) == runs_of(tmp_path / "out", 3) == ["1", "256", "1024"]
     (row,) = (row for row in rows if row["limit"] == "read IOPS")
     assert row["queue_depths"] == "16, 64, 256, 1024"
-
-
-@pytest.mark.slow
-def test_a_resume_comes_to_the_same_decision(tmp_path: Path) -> None:
-    """It depends on the files alone."""
-    audited(tmp_path / "out", VOLUME % 8)
-    opened = api.open_campaign(tmp_path / "out")
-    states = {key: note.state for key, note in opened.runs.items()}
-
-    def is_finished(run: Run) -> bool:
-        return states[run.id] is RunState.FINISHED
-
-    judge = DepthJudge(Layout(tmp_path / "out"), opened.campaign, is_finished=is_finished)
-    decided = {run.id for run in opened.campaign.runs if judge.before(run) is not None}
-    assert decided == {key for key, state in states.items() if state is RunState.NOT_NEEDED}
-    assert decided

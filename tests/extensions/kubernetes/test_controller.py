@@ -18,7 +18,6 @@ from tests.extensions.kubernetes.followed_controllers import (
 )
 from tests.extensions.kubernetes.image import NAME
 from tests.extensions.kubernetes.local_cluster import LocalCluster
-from tests.extensions.monitoring.prometheus_server import Prometheus, free_port
 from tests.waiting import until
 from volbench.api.one_campaign import campaign_data
 from volbench.extensions.kubernetes import controllers
@@ -160,33 +159,5 @@ def test_a_failed_campaign_is_not_repeated(desk: Desk, tmp_path: Path) -> None:
     found = status(desk, name)
     assert found["reason"] == "volbench ended with exit code 4"
     assert "FailedScheduling" in log_of(desk.api, name)
-    controllers.remove_controller(desk.api, name)
-    until(lambda: desk.left() == [])
-
-
-def test_prometheus_scrapes_a_campaign(desk: Desk, job: Path) -> None:
-    """It finds the labels of the run, its job and its volume, and the samples of the node."""
-    port = free_port()
-    prometheus = Prometheus(desk.folder, port)
-    try:
-        name = submitted(desk, job, "--set", "runtime=6s", "--metrics", str(port))
-        until(lambda: status(desk, name)["pod"])
-        pod = desk.api.read("Pod", status(desk, name)["pod"]) or {}
-        assert pod["metadata"]["annotations"]["prometheus.io/port"] == str(port)
-        until(lambda: status(desk, name)["state"] in ENDED, patience_s=PATIENCE_S)
-        assert status(desk, name)["state"] == "finished", log_of(desk.api, name)
-        (facts,) = prometheus.query("last_over_time(volbench_run_info[5m])")
-        labels = facts["metric"]
-        assert isinstance(labels, dict)
-        assert labels["run"].startswith("001-a-")
-        wanted = {"campaign": name, "instance": "fast", "fio_job": "a", "volume": "/volumes/data"}
-        assert wanted.items() <= labels.items()
-        assert labels["label_storage_class"] == "fast"
-        (rate,) = prometheus.query('max_over_time(volbench_iops{direction="write"}[5m])')
-        assert float(rate["value"][1]) > 0  # type: ignore[index]  # [time, text]
-        sampled = 'last_over_time(node_disk_writes_completed_total{instance="fast"}[5m])'
-        assert prometheus.query(sampled)
-    finally:
-        prometheus.stop()
     controllers.remove_controller(desk.api, name)
     until(lambda: desk.left() == [])

@@ -1,34 +1,16 @@
 """Virtual time: raw files as fio leaves them, with the truth of the scenario in them."""
 
 import json
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
-from tests.extensions.lab.proof import Workload, made
+from tests.extensions.lab.proof import Workload
 from tests.extensions.lab.virtual import measure_virtually
 from tests.extensions.lab.virtual_client import MOST_IOPS, workload_of
 from tests.extensions.lab.virtual_run import VirtualVolume
 from volbench.errors import InputError
 from volbench.extensions.lab.scenario import read_scenario
-from volbench.fio.results.merge_jobs import bin_mid_ns, bin_range_ns
-
-
-def test_latency_bins_are_those_of_fio() -> None:
-    """Each key is the middle of one of fio's bins, and the percentiles are such keys."""
-    done = VirtualVolume(read_scenario("clean")).run({"rw": "write", "runtime": "5s"})
-    latency = json.loads(done.files["fio.json"])["jobs"][0]["write"]["lat_ns"]
-    middles = {bin_mid_ns(index) for index in range(1856)}
-    assert {int(key) for key in latency["bins"]} <= middles
-    assert set(latency["percentile"].values()) <= {int(key) for key in latency["bins"]}
-    assert sum(latency["bins"].values()) == latency["N"]
-    low, high = next(
-        bin_range_ns(index)
-        for index in range(1856)
-        if bin_mid_ns(index) == latency["percentile"]["50.000000"]
-    )
-    assert low <= latency["percentile"]["50.000000"] < high
 
 
 def test_mixes_jobs_and_rates() -> None:
@@ -51,16 +33,6 @@ def test_a_size_ends_a_run() -> None:
     options = {"rw": "read", "bs": "64k", "size": "8m", "iodepth": "4"}
     done = VirtualVolume(read_scenario("clean")).run(options)
     assert json.loads(done.files["fio.json"])["jobs"][0]["read"]["total_ios"] == 128
-
-
-def test_a_stall_leaves_a_gap() -> None:
-    """As in fio's logs: no rows while nothing completes."""
-    volume = VirtualVolume(
-        made("name: s\nsize: 16m\nservice: {read: 2ms, write: 2ms}\nstalls: [{at: 2s, for: 3s}]\n")
-    )
-    done = volume.run({"rw": "randwrite", "runtime": "8s"})
-    times = [int(row.split(",")[0]) for row in done.files["series_bw.1.log"].splitlines()]
-    assert max(b - a for a, b in pairwise(times)) == 3500
 
 
 def test_a_volume_keeps_its_state_between_runs() -> None:

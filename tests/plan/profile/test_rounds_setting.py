@@ -1,13 +1,10 @@
 """Settings ``rounds``, ``until`` and ``expect``: read, dumped, shown to editors, set, refused."""
 
 import itertools
-import json
 
 import pytest
-from jsonschema import Draft202012Validator
-from ruamel.yaml import YAML
 
-from tests.plan.loading import TABLE, load
+from tests.plan.loading import load
 from volbench.errors import InputError, ProfileError
 from volbench.model.campaign.host import Host
 from volbench.model.campaign.planned_run import Campaign, Volume, VolumeKind
@@ -17,7 +14,7 @@ from volbench.model.profile.profile_settings import Limits, Metric, Rounds, Trac
 from volbench.plan.expansion.estimate import estimate
 from volbench.plan.expansion.expand import Terms, expand
 from volbench.plan.expansion.multi_client import Client, expand_clients
-from volbench.plan.profile.load_profile import dump_profile, json_schema
+from volbench.plan.profile.load_profile import dump_profile
 
 VOLUME = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/there")
 FULL = """
@@ -44,14 +41,6 @@ def planned(profile: Profile, **terms: int) -> Campaign:
 def test_dumped_rounds_read_back() -> None:
     """A dump holds all of it."""
     assert load(dump_profile(load(FULL))) == load(FULL)
-
-
-def test_the_schema_has_rounds() -> None:
-    """The schema takes what the loader takes, and finds a metric that there is not."""
-    schema = Draft202012Validator(json_schema(TABLE))
-    yaml = YAML(typ="safe", pure=True)
-    assert not list(schema.iter_errors(yaml.load(FULL)))
-    assert list(schema.iter_errors(yaml.load(FULL.replace("writes.iops", "writes.speed"))))
 
 
 def test_rounds_are_planned_up_to_the_maximum() -> None:
@@ -171,16 +160,6 @@ def test_every_new_key_is_read() -> None:
     )
 
 
-def test_the_schema_accepts_it() -> None:
-    """The schema knows the keys, in the file and in the dump of it."""
-    validator = Draft202012Validator(json.loads(json.dumps(json_schema(TABLE))))
-    for text in (WRITTEN, dump_profile(load(WRITTEN))):
-        found = list(validator.iter_errors(YAML(typ="safe", pure=True).load(text)))
-        assert not found, found[0].message
-    bad = WRITTEN.replace("until: steady", "until: stable")
-    assert not validator.is_valid(YAML(typ="safe", pure=True).load(bad))
-
-
 def test_runs_know_when_to_end() -> None:
     """The plan holds until and the interval of the device's samples; the probe holds each role."""
     volumes = {
@@ -275,15 +254,6 @@ def test_expectations_of_a_profile_are_read_and_dumped() -> None:
     ]
     again = load(dump_profile(load(TEXT)))
     assert texts(again) == texts(load(TEXT))
-
-
-def test_the_schema_accepts_expectations() -> None:
-    """An editor marks none of them, and marks a bound that is a mapping."""
-    validator = Draft202012Validator(json_schema(TABLE))
-    document = YAML(typ="safe", pure=True).load(TEXT)
-    assert validator.is_valid(document)
-    document["expect"]["wal"] = {"p99": {"below": "10ms"}}
-    assert not validator.is_valid(document)
 
 
 def test_settings_change_expectations() -> None:
