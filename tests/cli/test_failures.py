@@ -119,15 +119,6 @@ def test_a_missing_cpu_is_reported_before_the_run(
     assert not (tmp_path / "out").exists()
 
 
-def test_role_without_volume_names_the_fix(
-    tmp_path: Path, scratch: Path, volbench: Volbench
-) -> None:
-    """A role without a volume is named together with the option to add."""
-    done = volbench("run", "aks-disk", "--on", f"data={scratch}", "--output", tmp_path / "out")
-    assert done.returncode == 2
-    assert "--on os=" in done.stderr
-
-
 def test_dry_run_touches_nothing(tmp_path: Path, scratch: Path, volbench: Volbench) -> None:
     """--dry-run shows the plan in order, and leaves neither folder nor file."""
     out = tmp_path / "out"

@@ -71,33 +71,6 @@ def test_profile_is_found_without_fio(tmp_path: Path, scratch: Path) -> None:
     assert "apt-get install fio" in ran.stderr
 
 
-@pytest.mark.slow
-def test_old_fio_is_refused_with_both_versions(tmp_path: Path, scratch: Path) -> None:
-    """A fio older than 3.18 can't be used for runs; the message names both versions."""
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    fake = folder / "fio"
-    fake.write_text(
-        '#!/bin/sh\n[ "$1" = --version ] && { echo fio-3.1; exit; }\nexec /usr/bin/fio "$@"\n'
-    )
-    fake.chmod(0o755)
-    path = f"{folder}:{os.environ['PATH']}"
-    ran = with_path(path, "run", "quick", "--on", str(scratch), "--output", str(tmp_path / "o"))
-    assert ran.returncode == 5
-    assert "3.1" in ran.stderr
-    assert "3.18" in ran.stderr
-
-
-@pytest.mark.slow
-def test_export_to_a_closed_pipe_is_quiet(campaign: Path) -> None:
-    """`volbench export DIR | head -1` ends without a traceback."""
-    shell = ["bash", "-o", "pipefail", "-c", '"$@" | head -c 1', "-"]
-    command = [*shell, *COMMAND, "export", str(campaign)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.stdout == "c"
-    assert "Traceback" not in done.stderr
-
-
 @pytest.mark.parametrize("arguments", ["show nowhere", "profile list", "help findings"])
 def test_a_closed_pipe_ends_a_command_as_sigpipe_does(arguments: str) -> None:
     """`volbench ... 2>&1 | head` has the exit status of other tools, whatever is printed."""

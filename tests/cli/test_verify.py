@@ -156,17 +156,6 @@ def test_a_campaign_of_another_user_is_verified_without_its_signature(
     assert "planned by another user" in done.stdout
 
 
-@pytest.mark.parametrize("width", [80, 100, 120])
-def test_the_verification_table_fits_the_screen(out: Path, volbench: Volbench, width: int) -> None:
-    """Files and reasons are broken at the width; the file, the change and the reason stay."""
-    _flip(out / "runs" / "001-a-r1" / "job.fio")
-    (out / "runs" / "001-a-r1" / f"{'long-name-' * 6}of-a-log").write_text("x")
-    done = volbench("check", "--files", out, columns=width)
-    assert done.returncode == 7
-    assert max(map(len, done.stdout.splitlines())) <= width
-    assert all(heading in done.stdout for heading in ("file", "change"))
-
-
 def test_a_damaged_status_is_reported_once_by_every_command(out: Path, volbench: Volbench) -> None:
     """The table is right without it, and still says which file of which run cannot be read."""
     (status,) = (out / "runs").glob("*-a-r1/status.json")

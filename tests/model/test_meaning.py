@@ -25,25 +25,6 @@ def test_fio_transfers_exactly_the_size_in_the_profile(tmp_path: Path, size: obj
     assert amount(job, "io_bytes") == parse_size(str(size))
 
 
-@pytest.mark.parametrize("block", ["4k", "4KiB", "0.5k", "64kb", "1MiB", "1000"])
-def test_fio_uses_the_block_size_in_the_profile(tmp_path: Path, block: str) -> None:
-    """Bytes by I/Os is the block as a person means it; fio itself takes 4KiB for 4000."""
-    (job,) = fio_jobs(tmp_path, "[j]\nioengine=null\nsize=8m\nnumber_ios=4\n" + line("bs", block))
-    assert amount(job, "io_bytes") == amount(job, "total_ios") * parse_size(block)
-
-
-@pytest.mark.parametrize(("runtime", "least_ms"), [("0.25s", 250), ("300ms", 300), (0.2, 200)])
-def test_fio_runs_for_the_runtime_in_the_profile(
-    tmp_path: Path, runtime: object, least_ms: int
-) -> None:
-    """A time-based job goes on for as long as was written."""
-    text = "[j]\nioengine=null\nsize=1m\ntime_based\nthinktime=1000\n"
-    (job,) = fio_jobs(tmp_path, text + line("runtime", runtime))
-    ran = job["read"]
-    assert isinstance(ran, dict)
-    assert ran["runtime"] >= least_ms - 5
-
-
 @pytest.mark.parametrize("blocks", ["8k,16k", "8k,16k,32k", ",16k"])
 def test_reads_and_writes_have_their_own_blocks(tmp_path: Path, blocks: str) -> None:
     """The second of several values is for writes."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tests.extensions.lab.proof import Proof, Workload, made
+from tests.extensions.lab.proof import Proof, Workload
 from tests.extensions.lab.virtual import measure_virtually
 from volbench.model.profile.profile_settings import Limits
 
@@ -69,18 +69,4 @@ def test_a_clean_volume_has_no_findings(tmp_path: Path) -> None:
     assert proof.verdict()["verdict"] == "steady"
     assert proof.verdict()["bottleneck"] == "latency"
     assert proof.iops() == pytest.approx(proof.truth().iops, rel=0.03)
-    assert proof.findings() == []
-
-
-@pytest.mark.slow
-def test_limits_of_other_sizes_are_recognised(tmp_path: Path) -> None:
-    """Another size, latency and cap come out as well, from a single run."""
-    scenario = made(
-        "name: other\nsize: 24m\nrestored: true\n"
-        "service: {read: {latency: 1.2ms, sigma: 0.2}, write: {latency: 1.2ms, sigma: 0.2}}\n"
-        "limits: {iops: 2730, bandwidth: 60MB/s}\n"
-    )
-    proof = measure_virtually(scenario, tmp_path, Workload("randread", iodepth=12))
-    assert proof.verdict()["bottleneck_level"] == pytest.approx(2730, rel=0.03)
-    assert proof.verdict()["bottleneck"] == "iops-limit"
     assert proof.findings() == []
