@@ -35,18 +35,6 @@ def test_jitter_keeps_the_mean(depth: int) -> None:
     assert latencies[-1] > 2 * 0.002
 
 
-def test_the_seed_determines_the_jitter() -> None:
-    """Equal seeds give equal volumes, other seeds others."""
-
-    def latencies(seed: int) -> list[float]:
-        service = ServiceParameters(0.002, sigma=0.5)
-        answers = keep_busy(Disk(parameters(seed=seed, write=service)), until_s=1)
-        return [answer.latency_s for answer in answers]
-
-    assert latencies(5) == latencies(5)
-    assert latencies(5) != latencies(6)
-
-
 def test_slots_limit_the_parallel_requests() -> None:
     """More requests in flight than slots only wait."""
     disk = Disk(parameters(slots=8))
