@@ -274,8 +274,8 @@ class Dataset:
                 "the profiles of these results state no expectations",
                 hint="state one, such as --expect 'p99 < 5ms'",
             )
-        frames = ("summary", "verdicts", "aggregate", "findings")
-        results = Measurements({name: self.frame(name) for name in frames}, in_rounds=self.rounds)
+        frames = {name: self.frame(name) for name in ("verdicts", "aggregate", "findings")}
+        results = Measurements({"summary": self.planned(), **frames}, in_rounds=self.rounds)
         if not given:
             plans = {name: data.campaign.expect for name, data in self.names.items()}
             return verdicts_on_plans(plans, results)

@@ -87,9 +87,9 @@ def verdicts_of(
                 reason,
             )
         for (label, direction), repeats in rows.groupby(["_label", "direction"], sort=False):
-            job = str(repeats["job"].iloc[0])
+            unfinished = sum(lost.get(str(job), 0) for job in repeats["job"].unique())
             name = str(label), str(direction)
-            yield _verdict(expectation, name, repeats, lost.get(job, 0))
+            yield _verdict(expectation, name, repeats, unfinished)
 
 
 def verdicts_on_plans(

@@ -7,12 +7,15 @@ from collections.abc import Collection, Mapping
 
 import pandas as pd
 
-from volbench.analyse.frames.job_frames import labels, measured, of_measured
+from volbench.analyse.frames.design import design_of
+from volbench.analyse.frames.job_frames import labels, measured, of_measured, plain_rows
+from volbench.analyse.frames.workload_words import cell_text
 from volbench.model.frames.expectation import SYNC, Expectation
 from volbench.model.profile.profile_settings import MIN_ROUNDS
 from volbench.model.results.finding import Severity
 from volbench.model.results.steadiness import State
 
+_RESULT = ["run", "group", "direction"]  # Columns that identify a result
 STEP = ["campaign", "profile", "job", "repeat"]  # Columns that the clients of a repeat share
 
 
@@ -20,7 +23,8 @@ class Measurements:
     """Finished measured results, with the runs that decide nothing marked.
 
     Args:
-        frames: ``summary``, ``verdicts``, ``aggregate`` and ``findings`` of the same runs.
+        frames: ``summary`` with the options of fio, ``verdicts``, ``aggregate`` and ``findings`` of
+            the same runs.
         in_rounds: profiles that repeat until steady; their last rounds are the measurement.
     """
 
@@ -53,9 +57,13 @@ class Measurements:
             sums = sums.assign(_invalid=False, runtime_s=math.nan, sync_calls="")
         else:
             sums = sums.join(steps, on=STEP)
+        named = runs.assign(_label=_names_of_results(runs))
+        of_cell = named.drop_duplicates(_RESULT).set_index(_RESULT)["_label"]
+        judged = of_cell.reindex(pd.MultiIndex.from_frame(verdicts[_RESULT])).to_numpy()
         self.frames = {
-            name: rows.assign(_label=labels(rows))
-            for name, rows in (("summary", runs), ("verdicts", verdicts), ("aggregate", sums))
+            "summary": named,
+            "verdicts": verdicts.assign(_label=judged),
+            "aggregate": sums.assign(_label=labels(sums)),
         }
 
     def _is_invalid(self, rows: pd.DataFrame) -> list[bool]:
@@ -92,6 +100,20 @@ class Measurements:
             if name:
                 wanted &= (rows[column] == name).fillna(value=False)
         return rows[wanted]
+
+
+def _names_of_results(runs: pd.DataFrame) -> list[str]:
+    """Return the name of each row: its job, or in words what an imported result did.
+
+    Rows of one name are repeats of each other.
+    """
+    names, rows = labels(runs).tolist(), plain_rows(runs)
+    design = design_of(rows)
+    for cell in design.cells:
+        if all(rows[place].get("import_folder") is not None for place in cell.places):
+            for place in cell.places:
+                names[place] = cell_text(design, cell)
+    return names
 
 
 def joined(names: pd.Series) -> str:

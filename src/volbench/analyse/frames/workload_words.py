@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from volbench.analyse.frames.design import NAME
+from volbench.analyse.frames.design import NAME, Cell, Design
 from volbench.model.frames.columns import LABEL_PREFIX
 from volbench.model.frames.metadata import FACTS, NOT_SET
 from volbench.units import format_size
@@ -61,6 +61,13 @@ def factor_text(column: str, value: object) -> str:
     if value == NOT_SET:
         return f"{factor_name(column)} {NOT_SET}"
     return f"{factor_name(column)}{' ' if column in FACTOR_NAMES else '='}{text}"
+
+
+def cell_text(design: Design, cell: Cell) -> str:
+    """Return what was done in a cell and where, in words."""
+    first = design.rows[cell.places[0]]
+    core = {name: first[name] for name in ("rw", "block_bytes") if first.get(name) is not None}
+    return workload_text({**core, **cell.values})
 
 
 def workload_text(values: Mapping[str, object]) -> str:
