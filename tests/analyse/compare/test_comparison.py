@@ -142,12 +142,17 @@ def test_between_a_swept_option_compares_workloads() -> None:
 def test_jobs_missing_on_one_side_are_reported() -> None:
     """What has no counterpart is named, up to five; nothing in common is an error."""
     more = pd.concat([rows_of(1200), rows_of(1, job="writes")])
-    assert "only in B: writes read" in compared(rows_of(1000), more).remarks
+    left_out = "only in B: randread 4k, queue depth 1, writes"
+    assert left_out in compared(rows_of(1000), more).remarks
     other = rows_of(1000, job="writes", rw="randwrite")
-    with pytest.raises(ComparisonError, match=r"A has no job .* in common with the others") as none:
-        compared(rows_of(1000), other)
+    several = [
+        pd.concat([rows_of(1000, job=f"{rw}{side}", rw=rw) for rw in patterns])
+        for side, patterns in (("a", ("randread", "read")), ("b", ("randwrite", "write")))
+    ]
+    with pytest.raises(ComparisonError, match=r"A has no workload in common with the oth") as none:
+        compared(*several)
     assert "--base" not in none.value.hint  # it names a value of --between
-    with pytest.raises(ComparisonError, match=r"no workload ran with bs 4k and with another bs"):
+    with pytest.raises(ComparisonError, match=r"rw: randread in 4k, randwrite in 64k"):
         compared(pd.concat([rows_of(1000), other.assign(block_bytes=65536)]), between="bs")
     with pytest.raises(ComparisonError, match=r"nothing to compare: bs is 4k in all runs"):
         compared(rows_of(1000), between="bs")
@@ -285,7 +290,7 @@ def test_percentiles_of_clients_without_bins_are_left_out() -> None:
     both, single = clients_of(2), rows_of(100, job="alone")
     rows = pd.concat([both, single], ignore_index=True)
     found = compared(rows, rows.copy(), metrics=("p99",))
-    assert {entry.label for entry in found.rows} == {"alone"}
+    assert {entry.label for entry in found.rows} == {"randread 4k, queue depth 1, alone"}
     assert any("10 of 20 repeats of several clients" in remark for remark in found.remarks)
     both = clients_of(2)
     sums = both.assign(aggregate_clients=2.0, aggregate_iops=150.0)

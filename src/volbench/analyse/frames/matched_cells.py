@@ -66,24 +66,21 @@ def match_cells(
         apart: what else keeps each row apart.
         always: columns that match although they vary with the side alone.
     """
-    hidden = {*compared, "side", "label"}
-    plain = [
-        {**{name: value for name, value in row.items() if name not in hidden}, _SIDE: side}
-        for row, side in zip(rows, sides, strict=True)
-    ]
-    design = design_of(plain, first=(_SIDE,), has_places=False)
-    core = [name for name in WORKLOAD if _varies_within(design, name) or name in always]
+    plain = [{**row, _SIDE: side} for row, side in zip(rows, sides, strict=True)]
+    design = design_of(plain, first=(_SIDE, *compared), has_places=False)
+    kept_apart = {name for name in WORKLOAD if _varies_within(design, name)} | {*always}
+    core = [name for name in WORKLOAD if name in kept_apart and name not in compared]
     kept = apart or [()] * len(rows)
     cells = _numbered(
         (extra, *(_hashable(row.get(name)) for name in core))
         for row, extra in zip(plain, kept, strict=True)
     )
-    others = [f.column for f in design.factors if f.column not in {_SIDE, *WORKLOAD}]
+    others = [f.column for f in design.factors if f.column not in {_SIDE, *compared, *WORKLOAD}]
     told: list[dict[str, object]] = [{} for _ in rows]  # Factors that split the cell of each row
     for name in others:
         cells = _split_where_several(cells, sides, _values_of(design, name), name, told)
     cells = _joined_by_job(cells, plain, sides, kept)
-    return MatchedCells(tuple(cells), tuple(_labels(cells, plain, core, told)))
+    return MatchedCells(tuple(cells), tuple(_labels(cells, plain, core, told, compared)))
 
 
 def _values_of(design: Design, column: str) -> list[Hashable]:
@@ -157,6 +154,7 @@ def _labels(
     rows: Sequence[Row],
     core: Collection[str],
     told: Sequence[Mapping[str, object]],
+    compared: Collection[str],
 ) -> list[str]:
     """Return the workload of each row: what all rows of its cell share."""
     members: dict[int, list[int]] = {}
@@ -168,7 +166,9 @@ def _labels(
         shared = {
             name: first[name]
             for name in WORKLOAD
-            if name in first and all(rows[place].get(name) == first[name] for place in places)
+            if name in first
+            and name not in compared
+            and all(rows[place].get(name) == first[name] for place in places)
         }
         known = {name: value for name, value in shared.items() if value is not None}
         unknown = {"iodepth": None} if "iodepth" in core and "iodepth" not in known else {}
