@@ -81,6 +81,8 @@ class Extension(NamedTuple):
     chart_kinds: Mapping[str, str] = _NONE  # name to a `present.plots.kinds.Kind`
     export_formats: Mapping[str, ExportFormat] = _NONE
     findings: Sequence[str] = ()  # rules; see `analyse.findings.rule`
+    # name to a function: further methods of `api.many_campaigns.Dataset`, given the dataset first
+    methods: Mapping[str, str] = _NONE
     # context managers around the execution of a campaign, given its folder and its hosts; each
     # yields a listener to its events, or None
     listeners: Sequence[str] = ()

@@ -153,3 +153,21 @@ def test_unknown_frame_is_an_input_error(layout: Layout) -> None:
     with pytest.raises(volbench.VolbenchError) as caught:
         volbench.open_campaign(layout.root).frame("latency")
     assert "percentiles" in caught.value.hint
+
+
+@pytest.mark.slow
+def test_a_campaign_gives_what_an_analyst_types(results: Path, tmp_path: Path) -> None:
+    """Answer, design, report, exports and prices of a campaign, each by its name."""
+    campaign = volbench.open_campaign(results / "c")
+    assert campaign.answer[0] == "vm1, vm2 and vm3: 6 workloads, one run each."
+    assert campaign.design.repeats.total() == len(campaign.design.cells)
+    page = campaign.report(tmp_path / "x.html")
+    assert campaign.answer[0] in page.read_text(encoding="utf-8")
+    assert campaign.export(tmp_path / "x.csv").read_text(encoding="utf-8").startswith("campaign,")
+    assert campaign.export(tmp_path / "series.parquet", "series").stat().st_size
+    market = campaign.price(prices="kamatera-azure", unsteady=True, by="host")
+    assert market.currency == "USD"
+    with pytest.raises(AttributeError, match="no attribute 'prize'"):
+        _ = campaign.prize
+    with pytest.raises(InputError, match="no ending of an export format"):
+        campaign.export(tmp_path / "x.doc")

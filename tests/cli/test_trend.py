@@ -12,8 +12,8 @@ import volbench
 from tests.nightly_campaigns import WORKLOADS, dropping, make_nights
 from volbench.analyse.compare.comparability import IncomparableError
 from volbench.api.many_campaigns import open_campaigns
+from volbench.api.report_content import multi_campaign_content
 from volbench.cli.main import cli
-from volbench.cli.report_content import multi_campaign_content
 from volbench.errors import InputError, RegressionError, UndecidedError, VolbenchError
 
 pytestmark = pytest.mark.slow

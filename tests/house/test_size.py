@@ -15,8 +15,8 @@ from volbench.present.plots.kinds import KINDS
 CEILINGS = {
     "src/volbench/": 850,
     "src/volbench/analyse": 14_200,
-    "src/volbench/api": 1_950,
-    "src/volbench/cli": 6_550,
+    "src/volbench/api": 2_200,
+    "src/volbench/cli": 6_350,
     "src/volbench/engine": 7_450,
     "src/volbench/execute": 9_150,
     "src/volbench/extensions": 1,

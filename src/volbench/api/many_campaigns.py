@@ -7,16 +7,19 @@ campaigns.summary().groupby("label_volume_type")["iops"].median()
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from volbench.api.one_campaign import CampaignData, campaign_data
 from volbench.errors import InputError
+from volbench.extension import extensions, load
 from volbench.model.campaign.planned_run import Campaign, RunNote, RunState
 from volbench.model.frames.columns import FRAMES, LABEL_PREFIX
 from volbench.model.profile.profile_model import Phase
 from volbench.present.formatting import printable
+from volbench.store.atomic_files import write_output
 from volbench.store.layout import Layout, walk
 from volbench.store.worker_processes import NOBODY, Tell
 from volbench.units import counted_noun, natural_order
@@ -170,7 +173,7 @@ class Dataset:
     @property
     def answer(self) -> list[str]:
         """What was measured and what follows, in two to four sentences."""
-        from volbench.present.terminal.answer import answer_of  # noqa: PLC0415 - for the rest
+        from volbench.present.answer import answer_of  # noqa: PLC0415 - for the rest
 
         return answer_of(self)
 
@@ -317,6 +320,48 @@ class Dataset:
         read = read_where(self.plot_frame, where)
         options = Options(self.rounds, known=self.known_changes, facts=self.facts_by_campaign)
         return chart_of(kind, read, options=options, by=by, title=title, theme=theme)
+
+    def report(self, path: str | os.PathLike[str], *, title: str = "") -> Path:
+        """Write the report, as ``volbench report`` does; return its path.
+
+        Raises:
+            VolbenchError: the file cannot be written.
+        """
+        report_page = load("volbench.api.report_content:report_page")  # which imports this module
+        write_output(Path(path), report_page(self, title=title or None).encode())
+        return Path(path)
+
+    def export(self, path: str | os.PathLike[str], frame: str = "summary") -> Path:
+        """Write a frame in the format that the file is named for; all frames into a workbook.
+
+        Args:
+            path: ends with csv, json, parquet, xlsx, md or tex.
+            frame: such as ``series``; a workbook has a sheet for each frame.
+
+        Raises:
+            InputError: there is no such frame or format.
+            VolbenchError: the file cannot be written.
+        """
+        from volbench.present.export.frame_export import (  # noqa: PLC0415 - slow to import
+            export_frame,
+            export_frames,
+            format_of_file,
+        )
+
+        file = Path(path)
+        kind = format_of_file(file)
+        if kind == "xlsx":
+            export_frames({name: self.frame(name) for name in FRAMES}, format=kind, into=file)
+        else:
+            export_frame(self.frame(frame), frame_name=frame, format=kind, into=file)
+        return file
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        """Return a method of an extension, such as ``price``."""
+        for extension in extensions():
+            if reference := extension.methods.get(name):
+                return partial(load(reference), self)
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     def store_tables(self, *, processes: int = 1, tell: Tell = NOBODY) -> None:
         """Make every frame that is not up to date, and keep it in its campaign's folder.

@@ -2,7 +2,6 @@
 
 campaign = volbench.open_campaign("results/quick")
 campaign.summary()[["job", "iops", "lat_p99_s"]]
-campaign.plot("iops").save("iops.svg")
 """
 
 from __future__ import annotations
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from volbench.analyse.bottleneck.campaign_context import Context
-    from volbench.api.notebook import Chart
 
 
 _READ = tuple(name for name in FRAMES if name not in DERIVED)
@@ -143,34 +141,6 @@ class CampaignData:
         version = self.provenance.volbench_version
         rows = with_facts(summary, self.context().views, volbench_version=version)
         return with_sums(rows, self.frame("aggregate"))
-
-    def plot(
-        self,
-        kind: str,
-        *,
-        by: str | Sequence[str] = (),
-        where: str = "",
-        title: str = "",
-        theme: str = "light",
-    ) -> Chart:
-        """Return a chart, as ``volbench plot KIND`` draws it.
-
-        Args:
-            kind: such as ``"iops"``; ``volbench plot --list`` has all.
-            by: one or two columns or labels whose values have a colour, or a panel.
-            where: keep only runs for which this holds, such as ``bs==4k and rw==randread``.
-            title: over the chart; empty for its own.
-            theme: ``light``, ``dark`` or ``print``.
-
-        Raises:
-            InputError: there is no such kind or column, or the campaign has nothing for it.
-        """
-        from volbench.api.notebook import chart_of, read_where  # noqa: PLC0415 - slow to import
-        from volbench.present.plots.kinds import Options  # noqa: PLC0415 - only for charts
-
-        options = Options(self.campaign.rounds)
-        read = read_where(self.frame, where)
-        return chart_of(kind, read, options=options, by=by, title=title, theme=theme)
 
     def frame(self, name: str) -> pd.DataFrame:
         """Return a frame by name; a copy, so that callers may change it.

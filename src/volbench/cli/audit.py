@@ -55,7 +55,6 @@ _WORKLOADS: tuple[tuple[str, str, tuple[int, ...], float], ...] = (
     ("rand", "4k", (16, 64, 256, 1024), 0.5),
     ("", "1m", (4, 16, 64, 256), 0.4),
 )
-AUDIT = "audit"  # Name of its profile, by which the report knows it
 _REPEATS = 3  # For an interval; at three times, so that other load on the volume differs
 _MIN_AUDIT_S = 60.0  # So that each run of a deep queue lasts 3 s or more
 _ROLE = "data"
@@ -278,6 +277,7 @@ def _request(
 ) -> CampaignRequest:
     from volbench.engine.campaign.prepare import CampaignRequest
     from volbench.plan.expansion.expand import Terms
+    from volbench.present.tables.audit_table import AUDIT
 
     profile = profile_on(
         roles,

@@ -48,6 +48,7 @@ def report(
     import pyarrow as pa
 
     from volbench.api.many_campaigns import open_campaigns
+    from volbench.api.report_content import report_page
 
     # Arrow's own pool keeps what is let go: 80 MB of the report of 3,450 runs.
     pa.set_memory_pool(pa.system_memory_pool())
@@ -56,32 +57,16 @@ def report(
         _write_site(dataset, output, title=title)
         return
     target = output or _default_place(dataset)
-    page = _page(dataset, title=title)
+    page = report_page(dataset, title=title)
     with binary_output(target, default_name="index.html") as sink:
         sink.write(page.encode())
-
-
-def _page(dataset: Dataset, *, title: str | None) -> str:
-    """Return the page of one campaign, or of several."""
-    from volbench.cli.report_content import multi_campaign_content, report_content
-    from volbench.present.report import render_report, render_reports
-
-    if len(dataset.names) == 1:
-        (opened,) = dataset.names.values()
-        return render_report(report_content(opened, title=title))
-    contents = [
-        report_content(opened, title=name, has_charts=False)
-        for name, opened in dataset.names.items()
-    ]
-    heading = title or f"{len(contents)} campaigns side by side"
-    return render_reports(contents, title=heading, together=multi_campaign_content(dataset))
 
 
 def _write_site(dataset: Dataset, output: str | None, *, title: str | None) -> None:
     """Write a page for each campaign, one at a time, and the index of them."""
     from volbench import __version__
     from volbench.api.many_campaigns import open_campaigns
-    from volbench.cli.report_content import report_content
+    from volbench.api.report_content import report_content
     from volbench.present.report.report_page import (
         SiteEntry,
         campaign_section,

@@ -12,9 +12,9 @@ from volbench.analyse.frames.job_frames import plain_rows
 from volbench.api.many_campaigns import is_measured_row
 from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section, Volume, VolumeKind
 from volbench.model.frames.columns import SUMMARY
+from volbench.present.answer import answer_of
 from volbench.present.report import ReportContent, ReportFigure, RunNote
 from volbench.present.tables.summary_table import summary_table
-from volbench.present.terminal.answer import answer_of
 from volbench.store.parquet_tables import frame_of, table_of
 
 VOID = {"meta", "img", "br", "link", "input", "hr"}

@@ -11,6 +11,7 @@ extension = Extension(
             group="Volumes",
         ),
     },
+    methods={"price": "volbench.extensions.catalogue.priced_runs:price_of"},
     limit_sources=(
         LimitSource(
             type_names="volbench.extensions.catalogue.volume_types:catalogue",

@@ -11,7 +11,7 @@ import pandas as pd
 
 from volbench.analyse.compare.comparability import without_invalid
 from volbench.analyse.frames.job_frames import measured
-from volbench.api.many_campaigns import Dataset, open_campaigns
+from volbench.api.many_campaigns import Dataset
 from volbench.errors import InputError
 from volbench.extensions.catalogue.price_list import (
     FLAVOR,
@@ -214,21 +214,20 @@ class _Bill:
         self.notes[sentence] = None
 
 
-def price(
-    *paths: str | os.PathLike[str],
+def price_of(
+    dataset: Dataset,
+    *,
     prices: str | os.PathLike[str],
     by: str | Sequence[str] = (),
-    where: str = "",
     size: str | int = 0,
     unsteady: bool = False,
 ) -> Market:
     """Rank the configurations of campaigns by price-performance as ``volbench price`` does.
 
     Args:
-        paths: campaign folders, or folders of campaigns.
+        dataset: campaigns; `campaign.price(...)` calls it.
         prices: a price list: a file, or the name of a bundled one.
         by: columns or labels that make a configuration; none for flavor and volume type.
-        where: keep only runs for which this holds.
         size: of volumes whose size is not recorded, such as ``"100g"``.
         unsteady: include runs that did not reach steady state, with their means.
 
@@ -239,7 +238,7 @@ def price(
         InputError: a name, a price list or a path is wrong, or no run is steady and valid.
     """
     return priced_market(
-        open_campaigns(*paths, where=where),
+        dataset,
         load_prices(os.fspath(prices)),
         by=listed_names(by),
         size_bytes=parse_size(size) if size else None,

@@ -114,6 +114,21 @@ def file_name(frame_name: str, format_name: str) -> str:
     return f"{frame_name}.{_ENDINGS.get(format_name, format_name)}"
 
 
+def format_of_file(path: Path) -> str:
+    """Return the format that the ending of a file stands for.
+
+    Raises:
+        InputError: there is none.
+    """
+    ending = path.suffix.removeprefix(".").lower()
+    formats = {_ENDINGS.get(name, name): name for name in FORMATS}
+    if ending not in formats:
+        raise InputError(
+            f"{path.name} has no ending of an export format", hint=f"use .{', .'.join(formats)}"
+        )
+    return formats[ending]
+
+
 def _checked(format_name: str) -> str:
     if format_name not in FORMATS:
         raise InputError(

@@ -42,8 +42,6 @@ class ReportContent:
     volumes: Sequence[Mapping[str, str]] = ()  # label to fact, for each volume
     # run id to the job file, exactly as used; "" when it never started
     jobs: Mapping[str, str] = field(default_factory=dict)
-    # what the campaign was made to answer, in sentences; empty for its key figures
-    answer: Sequence[str] = ()
     workloads: Sequence[str] = ()  # a sentence for each workload or sweep
     expected: Sequence[Verdict] = ()  # answers to the expectations of its profiles
     audited: Sequence[Delivery] = ()  # what the volumes of an audit deliver, the worst first

@@ -192,8 +192,6 @@ def _answer(content: ReportContent, rows: Mapping[str, Sequence[Row]]) -> Sequen
     """Return what the campaign was made to answer, or what fits what was measured."""
     if content.audited:
         return [audit_words(content.audited)]
-    if content.answer:
-        return content.answer
     if storm := storm_sentence(content.frames):
         return [storm]
     if climb := worst_warm_up(content.frames):

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from volbench.analyse.frames.design import design_of
 from volbench.model.campaign.planned_run import RunNote
 from volbench.model.results.steadiness import State
+from volbench.present.answer import Results, answer_of
 from volbench.present.formatting import Row
 from volbench.present.tables.aggregate_table import aggregate_table
 from volbench.present.tables.design_table import (
@@ -18,7 +19,6 @@ from volbench.present.tables.design_table import (
 from volbench.present.tables.findings_table import warning_marks
 from volbench.present.tables.summary_table import state_notes, summary_table
 from volbench.present.tables.table import Table
-from volbench.present.terminal.answer import Results, answer_of
 
 
 def result_tables(

@@ -11,10 +11,10 @@ from volbench.analyse.frames.design import Design, design_of
 from volbench.errors import ComparisonError, quoted
 from volbench.model.results.finding import Severity
 from volbench.model.results.steadiness import State
+from volbench.present.answer import Results, answer_of
 from volbench.present.factor_words import cell_words
 from volbench.present.formatting import Row, printable, text
 from volbench.present.tables.expectations_table import expectation_words
-from volbench.present.terminal.answer import Results, answer_of
 from volbench.units import counted_noun
 
 if TYPE_CHECKING:

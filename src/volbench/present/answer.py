@@ -15,6 +15,7 @@ from typing import Protocol
 
 from volbench.analyse.frames.design import ASKED, NAME, Design, Factor, Row, design_of
 from volbench.analyse.frames.workload_words import factor_name
+from volbench.model.results.finding import Severity
 from volbench.model.results.steadiness import State
 from volbench.present.cell_results import (
     END_IOPS,
@@ -33,7 +34,6 @@ from volbench.present.factor_words import (
     value_words,
 )
 from volbench.present.formatting import latency, number, pattern, text
-from volbench.present.tables.findings_table import invalid_runs
 from volbench.units import (
     counted_noun,
     format_count,
@@ -75,9 +75,10 @@ def answer_of(results: Results, rows: Sequence[Row] | None = None) -> list[str]:
         rows: its results, if they have been read already.
     """
     rows = results.results() if rows is None else rows
-    invalid = {*invalid_runs(results.rows("findings"))}
+    findings = results.rows("findings")
+    invalid = {row["run"] for row in findings if row["severity"] == Severity.INVALID.value}
     valid = [row for row in rows if row["run"] not in invalid]
-    left_out = {str(row["run"]) for row in rows} & invalid
+    left_out = {row["run"] for row in rows} & invalid
     return answer(design_of(_judged(results, valid)), invalid=len(left_out))
 
 

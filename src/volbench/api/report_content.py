@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -11,25 +12,32 @@ import pandas as pd
 
 from volbench import __version__
 from volbench.analyse.bottleneck.use_method import use_rows
+from volbench.analyse.compare.comparison import Question, compare, headlines
+from volbench.analyse.compare.workload_trends import State, TrendQuestion
+from volbench.api.compare_campaigns import dataset_trends
 from volbench.api.many_campaigns import Dataset
 from volbench.api.one_campaign import CampaignData
-from volbench.cli.audit import AUDIT
 from volbench.errors import ComparisonError, InputError
 from volbench.model.frames.columns import FRAMES
+from volbench.present.answer import answer_of
 from volbench.present.formatting import printable
 from volbench.present.plots.chart import build_plots
+from volbench.present.plots.charts.comparison_charts import forest_plot, trend_plot
 from volbench.present.plots.description import Plot
 from volbench.present.plots.kinds import Options
 from volbench.present.report import (
     MultiCampaignContent,
     ReportContent,
     ReportFigure,
+    render_report,
+    render_reports,
     report_plots,
 )
 from volbench.present.report.lead_charts import is_wide
+from volbench.present.tables.audit_table import AUDIT
+from volbench.present.tables.compare_table import trend_headline
 from volbench.present.tables.hosts_tables import facts_text
 from volbench.present.tables.results_table import result_tables
-from volbench.present.terminal.answer import answer_of
 from volbench.store.journal import utc_now
 from volbench.units import counted_noun
 
@@ -44,7 +52,6 @@ _PAIR = 2
 _MAX_SENTENCES = 3
 # Widths of pictures, about those of their places: letters keep their size
 _PAGE_IN, _HALF_PAGE_IN = 12.5, 6.2
-_CLASS = "storage_class"  # Label of pods
 
 
 class _CampaignFrames(Mapping[str, pd.DataFrame]):
@@ -77,6 +84,23 @@ class _CampaignFrames(Mapping[str, pd.DataFrame]):
         return use_rows(self["summary"], self["device"], self["verdicts"])
 
 
+def report_page(dataset: Dataset, *, title: str | None = None) -> str:
+    """Return the page of one campaign, or of several.
+
+    Args:
+        title: of the page; None for the name of the campaign, or the number of campaigns.
+    """
+    if len(dataset.names) == 1:
+        (opened,) = dataset.names.values()
+        return render_report(report_content(opened, title=title))
+    contents = [
+        report_content(opened, title=name, has_charts=False)
+        for name, opened in dataset.names.items()
+    ]
+    heading = title or f"{len(contents)} campaigns side by side"
+    return render_reports(contents, title=heading, together=multi_campaign_content(dataset))
+
+
 def report_content(
     opened: CampaignData, *, title: str | None, has_charts: bool = True
 ) -> ReportContent:
@@ -98,7 +122,6 @@ def report_content(
         hosts=[facts_text(host.model_dump()) for host in opened.provenance.hosts],
         volumes=[facts_text(volume.model_dump()) for volume in opened.provenance.volumes],
         jobs={run.id: opened.job_text(run.id) for run in opened.campaign.runs},
-        answer=_classes_compared(opened),
         workloads=answer_of(dataset),
         expected=Dataset([opened]).expect() if opened.campaign.expect else (),
         audited=_audited(opened),
@@ -119,33 +142,11 @@ def _audited(opened: CampaignData) -> Sequence[Delivery]:
         return ()
 
 
-def _classes_compared(opened: CampaignData) -> Sequence[str]:
-    """Return how the storage classes of a campaign in pods compare."""
-    from volbench.analyse.compare.comparison import Question, compare, headlines
-
-    if len({host.labels.get(_CLASS) for host in opened.campaign.hosts if host.connection}) < _PAIR:
-        return ()
-    dataset = Dataset([opened])
-    try:
-        comparison = compare(
-            {"": dataset.facts()},
-            {"": dataset.frame("findings")},
-            Question(between=_CLASS),
-            bins=lambda _: dataset.frame("histogram"),
-        )
-        return headlines(comparison)
-    except ComparisonError as error:
-        return [f"The storage classes are not compared: {error.message}."]
-
-
 def multi_campaign_content(dataset: Dataset) -> MultiCampaignContent:
     """Gather the content of several campaigns: a comparison of two, the trend of more.
 
     The first is the base of all verdicts.
     """
-    from volbench.analyse.compare.comparison import headlines
-    from volbench.present.plots.charts.comparison_charts import forest_plot
-
     frames = {name: dataset.frame(name) for name in ("summary", "findings")}
     verdict, plots = _trend(dataset) if len(dataset.names) > _PAIR else ("", [])
     comparison, refusal = None, ""
@@ -172,8 +173,6 @@ def _first_of(sentences: Sequence[str]) -> str:
 
 def _compared(dataset: Dataset) -> Comparison:
     """Compare campaigns as `volbench compare` does."""
-    from volbench.analyse.compare.comparison import Question, compare
-
     single = {name: Dataset([opened]) for name, opened in dataset.names.items()}
     return compare(
         {name: campaign.facts() for name, campaign in single.items()},
@@ -185,11 +184,6 @@ def _compared(dataset: Dataset) -> Comparison:
 
 def _trend(dataset: Dataset) -> tuple[str, list[Plot]]:
     """Return the sentence and the chart of trends; nothing for too few campaigns."""
-    from volbench.analyse.compare.workload_trends import State, TrendQuestion
-    from volbench.api.compare_campaigns import dataset_trends
-    from volbench.present.plots.charts.comparison_charts import trend_plot
-    from volbench.present.tables.compare_table import trend_headline
-
     try:
         trends = dataset_trends(dataset, TrendQuestion())
     except ComparisonError:  # the comparison tells the reason
@@ -207,9 +201,7 @@ def _figure(plot: Plot, *, without: str = "") -> ReportFigure:
     Args:
         without: sentence that the page has in its title.
     """
-    import base64
-
-    from volbench.present.renderers.matplotlib import draw, svg_text
+    from volbench.present.renderers.matplotlib import draw, svg_text  # noqa: PLC0415 - an extra
 
     width_in = _PAGE_IN if is_wide(plot) else _HALF_PAGE_IN
     drawing = svg_text(draw(replace(plot, title="", caption=(), width_in=width_in)))

@@ -6,7 +6,7 @@ from itertools import product
 import pytest
 
 from volbench.analyse.frames.design import design_of
-from volbench.present.terminal.answer import answer
+from volbench.present.answer import answer
 
 LATENCY_S = {"local": 90e-6, "premium": 900e-6, "standard": 1500e-6}
 LIMIT_IOPS = {"local": 40_000.0, "premium": 5_000.0, "standard": 2_000.0}
