@@ -19,7 +19,7 @@ from pathlib import Path
 from volbench.api.one_campaign import CampaignData
 from volbench.extensions.importer import import_campaign
 
-def killed(*_):
+def killed(*_, **__):
     os.kill(os.getpid(), signal.SIGKILL)
 
 where, source, into = sys.argv[1:]
