@@ -61,7 +61,7 @@ def _caption(market: Market, *, left_out: int) -> tuple[str, ...]:
     ]
     if unsteady := sum(offer.unsteady for offer in offers):
         runs = sum(offer.runs for offer in offers)
-        parts.append(f"Means of whole runs; {unsteady} of {runs} were not steady")
+        parts.append(f"Unsteady runs count with their means: {unsteady} of {runs}")
     if any(offer.no_faster_than for offer in offers):
         parts.append("Pale: not significantly faster than a cheaper configuration")
     if asked := [offer for offer in offers if offer.asked]:
@@ -88,7 +88,7 @@ def _cost_panel(workload: str, offers: Sequence[Offer], market: Market) -> Panel
         {
             "workload": [offer.workload for offer in offers],
             "asked": [offer.asked for offer in offers],
-            "name": [offer.name for offer in offers],
+            "name": [f"{offer.name} (as asked)" if offer.asked else offer.name for offer in offers],
             "family": [offer.family for offer in offers],
             "monthly": [offer.monthly[0] for offer in offers],
             "iops": [offer.iops.estimate for offer in offers],
