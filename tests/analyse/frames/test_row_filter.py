@@ -13,6 +13,7 @@ FRAME = pd.DataFrame(
         "lat_p99_s": [0.001, 0.02, float("nan"), 0.5],
         "clat_p99_s": [0.0009, 0.019, 0.003, 0.4],
         "direct": pd.array([True, False, None, True], dtype="boolean"),
+        "rate_iops": pd.Series(["not set", "900", "3000", None], dtype=object),
         "label_volume_type": pd.array(["gp2", "gp3", "gp2", "io1"], dtype="string"),
     }
 )
@@ -25,6 +26,8 @@ FRAME = pd.DataFrame(
         ("bs==4k", [0, 2]),
         ("bs!=4k", [1, 3]),
         ("bs>4k", [1]),
+        ("rate_iops>1k", [2]),  # an option of fio, as text
+        ("rate_iops==900", [1]),
         ("p99<10ms", [0, 2]),  # completion latency where there is no total latency, as in tables
         ("lat_p99_s<10ms", [0]),
         ("p99 >= 0.02", [1, 3]),

@@ -185,12 +185,18 @@ class _Parser:
 def _compare(column: pd.Series, sign: str, value: str) -> pd.Series[bool] | None:
     """Return where a comparison holds; None when a number was needed and not given."""
     wanted: object = value
+    number = _parse_number(value)
+    is_order = sign not in {"==", "=", "!="}
+    if is_order and column.dtype == object and number is not None:
+        column = column.map(lambda cell: _parse_number(str(cell))).astype(
+            "float64"
+        )  # as fio has it
     if pd.api.types.is_bool_dtype(column.dtype):
         wanted = value.lower() in {"1", "true", "yes"}
     elif pd.api.types.is_numeric_dtype(column.dtype):
-        wanted = _parse_number(value)
-        if wanted is None:
+        if number is None:
             return None
+        wanted = number
     mask = pd.Series(_ORDERS[sign](column, wanted), index=column.index)
     return mask.astype("boolean").fillna(value=sign == "!=").astype(bool) & (
         column.notna() | (sign == "!=")
