@@ -25,16 +25,6 @@ def test_fio_transfers_exactly_the_size_in_the_profile(tmp_path: Path, size: obj
     assert amount(job, "io_bytes") == parse_size(str(size))
 
 
-@pytest.mark.parametrize("blocks", ["8k,16k", "8k,16k,32k", ",16k"])
-def test_reads_and_writes_have_their_own_blocks(tmp_path: Path, blocks: str) -> None:
-    """The second of several values is for writes."""
-    text = "[j]\nioengine=null\nsize=8m\nnumber_ios=4\nrw=write\n" + line("bs", blocks)
-    (job,) = fio_jobs(tmp_path, text)
-    written = job["write"]
-    assert isinstance(written, dict)
-    assert written["io_bytes"] == written["total_ios"] * 16384
-
-
 @pytest.mark.parametrize("word", [True, "yes", "on", "1", "TRUE"])
 def test_boolean_options_take_effect(tmp_path: Path, word: object) -> None:
     """Two numjobs are reported as one with group_reporting; fio itself knows 1 and 0 only."""

@@ -1,12 +1,6 @@
 """Results of fio's clients: a host each, their own sums, and never fio's."""
 
 import json
-import os
-import socket
-import subprocess
-import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +8,6 @@ import pandas as pd
 import pytest
 
 from tests.extensions.importer.sources import CLIENTS, put, take
-from tests.extensions.monitoring.prometheus_server import free_port
 from volbench.api.one_campaign import CampaignData
 from volbench.errors import OutputError
 from volbench.extensions.importer.import_campaign import ImportReport
@@ -127,62 +120,6 @@ def test_unreported_options_of_a_client_stay_unknown(tmp_path: Path) -> None:
     assert rows["iodepth"].isna().all()
     assert rows["block_bytes"].tolist() == [4096] * 4  # stands among the global options
     assert "does not report the options" in report.remarks[0].message
-
-
-@contextmanager
-def _server(host: str, port: int, folder: Path) -> Iterator[None]:
-    """Run fio's server until the block ends."""
-    server = subprocess.Popen(
-        ["fio", f"--server={host},{port}"],
-        cwd=folder,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    try:
-        for _ in range(200):
-            with socket.socket() as probe:
-                if probe.connect_ex((host, port)) == 0:
-                    break
-            time.sleep(0.05)
-        yield
-    finally:
-        server.terminate()
-        server.wait(20)
-
-
-def test_clients_of_one_host_are_numbered(tmp_path: Path) -> None:
-    """Two real servers on one address are told apart by their ports."""
-    folder = tmp_path / "work"
-    folder.mkdir()
-    ports = sorted(free_port() for _ in range(2))
-    jobs = []
-    for number, port in enumerate(ports):
-        job = tmp_path / f"{number}.fio"
-        job.write_text(
-            f"[r]\nioengine=psync\nrw=randread\nsize=1m\nbs=4k\nfilename={folder}/{number}\n"
-        )
-        jobs += [f"--client=127.0.0.1,{port}", str(job)]
-    with ExitStack() as servers:
-        for port in ports:
-            servers.enter_context(_server("127.0.0.1", port, folder))
-        done = subprocess.run(
-            ["fio", "--output-format=json+", *jobs],
-            cwd=tmp_path,
-            env=os.environ | {"TMPDIR": str(tmp_path)},
-            capture_output=True,
-            text=True,
-            timeout=60,
-            check=True,
-        )
-    source = put(tmp_path / "clients.json", done.stdout)
-    _, opened = take(source, into=tmp_path / "campaign")
-    rows = opened.summary()
-    assert rows["client"].tolist() == [1, 2]
-    assert set(rows["host"]) == {"127.0.0.1"}
-    by_port = {entry["port"]: entry["read"] for entry in entries(source)}
-    assert rows["total_ios"].tolist() == [by_port[port]["total_ios"] for port in ports]
-    assert [run.imported.port for run in opened.campaign.runs if run.imported] == ports
-    assert opened.frame("aggregate")["clients"].tolist() == [2]
 
 
 def test_states_of_clients_are_reported_from_their_end() -> None:

@@ -1,8 +1,4 @@
-"""Levels on simulated volumes: profile, fio, frames and verdict against the truth.
-
-Everything is measured in virtual time. In real time `test_proof_aks` proves the same levels and
-causes, on a block device.
-"""
+"""Levels on simulated volumes: profile, fio, frames and verdict against the truth."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,6 +8,8 @@ import pytest
 
 from tests.extensions.lab.proof import Proof, Workload
 from tests.extensions.lab.virtual import measure_virtually
+from tests.extensions.lab.virtual_run import VirtualVolume
+from volbench.extensions.lab.scenario import read_scenario
 from volbench.model.profile.profile_settings import Limits
 
 DECLARED = Limits(iops=1100, bandwidth_bytes_per_s=125e6)
@@ -70,3 +68,23 @@ def test_a_clean_volume_has_no_findings(tmp_path: Path) -> None:
     assert proof.verdict()["bottleneck"] == "latency"
     assert proof.iops() == pytest.approx(proof.truth().iops, rel=0.03)
     assert proof.findings() == []
+
+
+def test_a_volume_keeps_its_state_between_runs() -> None:
+    """The second pass finds warm blocks; a rest refills credits."""
+    volume = VirtualVolume(read_scenario("cold-write"))
+    size = str(read_scenario("cold-write").size_bytes)
+    once = {"rw": "write", "bs": "64k", "iodepth": "4", "size": size}
+    first, second = (volume.run(once).elapsed_s for _ in range(2))
+    assert first > 2 * second
+    volume.rest(10)
+    third = volume.run(once)
+    assert third.begin_utc_s > second + 10
+
+
+def test_a_ramp_up_is_not_a_stall(tmp_path: Path) -> None:
+    """Seconds at the begin of a warm-up lack completions beside the end, not beside each other."""
+    workload = Workload("randwrite", iodepth=16, runtime_s=36)
+    proof = measure_virtually("warm-up-curve", tmp_path, workload)
+    assert "cold-blocks" in proof.findings()
+    assert "stall" not in proof.findings()

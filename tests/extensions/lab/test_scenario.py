@@ -24,32 +24,7 @@ NEEDED = {
     *("clean", "cold-write", "cold-read", "never-written", "p15", "bandwidth-limit", "gp2"),
     *("azure-cache", "stall", "step-down", "neighbour", "drift", "warm-up-curve"),
 }
-WHOLE = """
-name: whole
-size: 64m
-block: 128k
-seed: 9
-restored: true
-service:
-  read: 1ms
-  write: {latency: 2.5ms, sigma: 0.2, stream: 50MB/s}
-  slots: 16
-limits: {iops: 1100, bandwidth: 125MB/s}
-burst:
-  iops: {to: 3000, baseline: 300, credits: 5000}
-  bandwidth: {to: 60MB/s, baseline: 10MB/s, credits: 64m}
-first_touch: {write: 20x, read: 5ms, parallel: 4}
-unwritten_reads: instant
-stalls: [{at: 8s, for: 4s}]
-steps: [{at: 1min, to: 0.5}]
-drift: -6%
-clock: first-write
-slower: {after: 16m, to: 30%}
-noise:
-  jitter: {size: 5%, memory: 2s, of: volume}
-  neighbour: {share: 10%, for: 3s, every: 30s}
-  steal: {share: 20%}
-"""
+WHOLE = Path(__file__).with_name("whole.yaml").read_text(encoding="utf-8")
 SMALL = "name: small\nsize: 4m\nservice: {read: 1ms, write: 1ms}\n"
 
 

@@ -175,15 +175,6 @@ def test_a_stalled_cache_accepts_no_writes_until_it_has_room() -> None:
     assert rate(answers, full_s + stall_s + 0.05, full_s + stall_s + 3) == pytest.approx(3000, 0.01)
 
 
-def test_reads_bypass_a_full_cache() -> None:
-    """A stalled write cache does not hold reads."""
-    disk = Disk(parameters(cache=CacheParameters(MIB, 1e5, 0.0002, resume_bytes=4096)))
-    for _ in range(300):
-        disk.write(0.0, 0, 4 * KIB)
-    assert disk.write(0.1, 0, 4 * KIB) > 5
-    assert disk.read(0.1, 0, 4 * KIB) == pytest.approx(0.101)
-
-
 @pytest.mark.slow
 def test_nothing_completes_in_a_stall() -> None:
     """From second 8 to 12 there is no answer, also to what was in flight; then all is as before."""

@@ -102,10 +102,3 @@ def test_the_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert done.returncode == 2
     assert "prometheus-client" in done.stderr.partition("hint: install it: ")[2]
     assert not into.exists()
-
-
-def test_a_plan_serves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The extra is not even needed."""
-    monkeypatch.setitem(sys.modules, "prometheus_client", None)
-    run = ("run", write_profile(tmp_path, "1s"), "--on", tmp_path, "--dry-run")
-    assert call(*run, "--metrics", "0").returncode == 0
