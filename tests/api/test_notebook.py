@@ -106,7 +106,10 @@ def test_a_chart_is_a_picture_a_file_and_numbers(folder: Path, tmp_path: Path) -
 
 @pytest.mark.parametrize(
     ("kind", "theme", "message"),
-    [("iopss", "light", "no chart 'iopss'"), ("iops", "pink", "no theme 'pink'")],
+    [
+        ("iopss", "light", "neither a chart nor a column 'iopss'"),
+        ("iops", "pink", "no theme 'pink'"),
+    ],
 )
 def test_unknown_chart_names_are_refused(folder: Path, kind: str, theme: str, message: str) -> None:
     """A misspelt kind or theme is an error at once."""

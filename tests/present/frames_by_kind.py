@@ -149,17 +149,11 @@ def arms_in_blocks(*, blocks: int = 6, arms: int = 2) -> Frames:
 
 
 FOR_KIND: Mapping[str, Callable[[], Frames]] = {
-    "iops": repeats,
-    "bandwidth": repeats,
     "device": climbs,
     "warmup": climbs,
     "storm": storms,
     "latency": repeats,
-    "sweep": ladder,
-    "heatmap": ladder,
     "series": repeats,
-    "depth": ladder,
-    "bars3d": ladder,
     "histogram": repeats,
     "ecdf": repeats,
     "lines": repeats,

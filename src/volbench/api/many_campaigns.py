@@ -16,6 +16,7 @@ from volbench.api.one_campaign import CampaignData, campaign_data
 from volbench.errors import InputError
 from volbench.extension import extensions, load
 from volbench.model.campaign.planned_run import Campaign, RunNote, RunState
+from volbench.model.frames.column_names import listed_names
 from volbench.model.frames.columns import FRAMES, LABEL_PREFIX
 from volbench.model.profile.profile_model import Phase
 from volbench.present.formatting import printable
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from volbench.model.campaign.known_change import KnownChange
     from volbench.model.frames.expectation import Expectation
     from volbench.model.profile.profile_settings import Rounds
+    from volbench.present.plots.kinds import View
 
 
 _MAX_NAMES = 3  # Campaigns that the text of a dataset names, so that it fits a line
@@ -199,15 +201,15 @@ class Dataset:
         return self._select(stack(parts))
 
     def plot_frame(self, name: str) -> pd.DataFrame:
-        """Return a frame by name as charts read it; over several campaigns with every option.
-
-        With the options a trend refuses a job that changed, as `volbench trend` does.
+        """Return a frame by name as charts read it; the summary with every option of fio.
 
         Raises:
             InputError: as for `frame`.
         """
+        if name == "summary":
+            return self.planned()
         if len(self.names) > 1:
-            return self.planned() if name == "summary" else self.frame(name)
+            return self.frame(name)
         whole = next(iter(self.names.values())).frame_once(name)
         return self._filtered(name, whole)
 
@@ -298,28 +300,44 @@ class Dataset:
         plans = {name: note.run for name, note in self.runs.items() if note.run is not None}
         return deliveries(self.frame, plans)
 
-    def plot(
+    def plot(  # noqa: PLR0913 - the keywords are the options of `volbench plot`, one by one
         self,
-        kind: str,
+        what: str = "iops",
         *,
+        x: str = "",
         by: str | Sequence[str] = (),
+        panels: str | Sequence[str] = (),
+        view: View = "",
+        relative_to: str = "",
         where: str = "",
         title: str = "",
         theme: str = "light",
     ) -> Chart:
-        """Return a chart of all campaigns; see `CampaignData.plot`.
+        """Return a chart, as ``volbench plot`` draws it; what is empty follows from the design.
 
-        The dataset's own condition holds as well as `where`.
+        Args:
+            what: responses such as ``"iops,p99"``, or a kind of chart such as ``"latency"``.
+            x: factor along the x axis, such as ``"iodepth"``.
+            by: factors whose values have colours.
+            panels: factors whose values have panels.
+            view: ``lines``, ``bars``, ``grid``, ``towers`` or ``table``.
+            relative_to: value of `by` that the others are divided by.
+            where: keep only runs for which this holds, as well as the dataset's own condition.
+            title: over the chart; empty for its own.
+            theme: ``light``, ``dark`` or ``print``.
 
         Raises:
             InputError: there is no such kind or column, or nothing for it.
         """
         from volbench.api.notebook import chart_of, read_where  # noqa: PLC0415 - slow to import
-        from volbench.present.plots.kinds import Options  # noqa: PLC0415 - only for charts
+        from volbench.present.plots.kinds import Choice, Options  # noqa: PLC0415 - only for charts
 
+        choice = Choice(x, listed_names(by), listed_names(panels), view, relative_to)
+        options = Options(
+            choice, self.rounds, known=self.known_changes, facts=self.facts_by_campaign
+        )
         read = read_where(self.plot_frame, where)
-        options = Options(self.rounds, known=self.known_changes, facts=self.facts_by_campaign)
-        return chart_of(kind, read, options=options, by=by, title=title, theme=theme)
+        return chart_of(what, read, options=options, title=title, theme=theme)
 
     def report(self, path: str | os.PathLike[str], *, title: str = "") -> Path:
         """Write the report, as ``volbench report`` does; return its path.

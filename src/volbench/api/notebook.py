@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -15,12 +15,11 @@ from volbench.analyse.compare.comparison import Comparison, headlines
 from volbench.analyse.compare.comparison_result import row_of
 from volbench.analyse.frames.row_filter import select
 from volbench.errors import InputError
-from volbench.model.frames.column_names import listed_names
 from volbench.present.formatting import Row, printable, records
-from volbench.present.plots.chart import build_plot
+from volbench.present.plots.chart import build_plot, kind_of
 from volbench.present.plots.colour_themes import theme_of
 from volbench.present.plots.description import Plot, numbers
-from volbench.present.plots.kinds import ALWAYS_READ, KINDS, Options
+from volbench.present.plots.kinds import ALWAYS_READ, Options
 from volbench.present.renderers import format_of
 from volbench.present.tables.compare_table import comparison_table
 from volbench.present.tables.findings_table import findings_table, findings_text
@@ -213,32 +212,24 @@ def read_where(read: Callable[[str], pd.DataFrame], where: str) -> Callable[[str
 
 
 def chart_of(
-    kind: str,
+    what: str,
     read: Callable[[str], pd.DataFrame],
     *,
     options: Options,
-    by: str | Sequence[str],
     title: str,
     theme: str,
 ) -> Chart:
-    """Return a chart of the frames that its kind needs.
+    """Return a chart of the frames that it needs.
 
     Args:
-        kind: name of a chart.
+        what: kind of chart, or responses such as ``iops,p99``.
         read: returns a frame by name.
         options: inputs beside the frames.
-        by: as for `CampaignData.plot`, like the others.
-        title: same.
+        title: as for `CampaignData.plot`, like the theme.
         theme: same.
     """
-    chosen = KINDS.get(kind.lower())
-    names = {*ALWAYS_READ, *(chosen.frame_names if chosen else ())}
-    plot = build_plot(
-        kind.lower(),
-        {name: read(name) for name in names},
-        title=title or None,
-        by=listed_names(by),
-        options=options,
-    )
+    names = {*ALWAYS_READ, *kind_of(what.lower()).frame_names}
+    frames = {name: read(name) for name in names}
+    plot = build_plot(what.lower(), frames, title=title or None, options=options)
     theme_of(theme)
     return Chart(plot, theme)

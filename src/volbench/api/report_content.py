@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 
 
 # Charts over all campaigns of a report, behind the comparison or trend
-_COMPARED = ("iops", "bandwidth", "latency")
+_COMPARED = ("iops", "p99")
 _PAIR = 2
 _MAX_SENTENCES = 3
 # Widths of pictures, about those of their places: letters keep their size
@@ -112,7 +112,7 @@ def report_content(
     frames = _CampaignFrames(opened)
     dataset = Dataset([opened])
     own = f"Campaign {printable(opened.campaign.name)}"
-    plots = report_plots(frames, Options(opened.campaign.rounds)) if has_charts else ()
+    plots = report_plots(frames, Options(rounds=opened.campaign.rounds)) if has_charts else ()
     return ReportContent(
         title=title or opened.campaign.name,
         campaign=opened.campaign,

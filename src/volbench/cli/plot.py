@@ -15,9 +15,9 @@ import click
 
 from volbench.cli.help_pages import VerbCommand
 from volbench.cli.options import (
-    CAMPAIGNS,
     WHERE,
     Quantity,
+    campaigns_argument,
     examples,
     headed,
     names_option,
@@ -27,7 +27,15 @@ from volbench.cli.options import (
 from volbench.cli.output import binary_output, report_folder
 from volbench.errors import InputError
 from volbench.present.plots.colour_themes import THEMES
-from volbench.present.plots.kinds import KINDS, MAX_LINES, STATISTICS, AxisEnd, Picture
+from volbench.present.plots.kinds import (
+    KINDS,
+    RESPONSES,
+    STATISTICS,
+    VIEWS,
+    AxisEnd,
+    Choice,
+    Picture,
+)
 from volbench.present.renderers import CHART_FORMATS, format_of
 from volbench.units import parse_duration
 
@@ -46,7 +54,7 @@ _INCHES = click.FloatRange(2, 100)
 class ChartOutput:
     """Style and destination of charts."""
 
-    by: tuple[str, ...]  # columns whose values have a colour, or a panel
+    choice: Choice  # what each factor of the design is
     title: str | None  # over the chart; None for its own
     theme: str | None  # of its colours; None for light, and for the reader's own in a page
     image: str | None  # format; None to take it from the name of the file
@@ -146,6 +154,10 @@ def _list_kinds(context: click.Context, option: click.Parameter, value: object) 
     del option
     if value and not context.resilient_parsing:
         width = shutil.get_terminal_size().columns
+        click.echo(f"{', '.join(RESPONSES)} or another numeric column")
+        click.echo(
+            "    Over the factors that vary: --x, --by, --panels, --as. Needs a finished run."
+        )
         for name, kind in KINDS.items():
             click.echo(name)
             for sentence in (kind.help, f"Needs {kind.needs}."):
@@ -153,18 +165,24 @@ def _list_kinds(context: click.Context, option: click.Parameter, value: object) 
         context.exit()
 
 
+def _complete_what(
+    _context: click.Context, _parameter: click.Parameter, incomplete: str
+) -> list[str]:
+    return [name for name in (*RESPONSES, *KINDS, "all") if name.startswith(incomplete)]
+
+
 @click.command(
     "plot",
     cls=VerbCommand,
     epilog=examples(
-        "volbench plot iops results/quick",
-        "volbench plot --list",
-        "volbench plot iops results/before results/after --by volume_type",
-        "volbench plot sweep results --by volume_type,zone --output sweep.png",
+        "volbench plot results/quick",
+        "volbench plot iops,p99 results --by volume_type --panels rw,bs",
+        "volbench plot p99 results/before results/after --x bs --where iodepth==1",
+        "volbench plot iops results --as grid -o grid.png",
     ),
 )
-@click.argument("kind", type=click.Choice([*KINDS, "all"], case_sensitive=False), metavar="KIND")
-@CAMPAIGNS
+@click.argument("what", metavar="WHAT", shell_complete=_complete_what)
+@campaigns_argument(required=False)
 @click.option(
     "--list",
     is_flag=True,
@@ -176,15 +194,39 @@ def _list_kinds(context: click.Context, option: click.Parameter, value: object) 
 @option_group(
     "chart",
     ChartOutput,
-    headed(
-        "Options",
-        names_option(
-            "--by",
-            "by",
-            metavar="COLUMN[,COLUMN]",
-            text="Group by a column or label: each value of the first column has a colour and its "
-            "results are pooled; each value of the second has a panel.",
+    option_group(
+        "choice",
+        Choice,
+        click.option(
+            "--x",
+            default="",
+            metavar="FACTOR",
+            help="Factor along the x axis: iodepth, bs, numjobs.",
         ),
+        names_option(
+            "--by", "by", metavar="FACTOR,...", text="What is compared: its values have colours."
+        ),
+        names_option(
+            "--panels",
+            "panels",
+            metavar="FACTOR,...",
+            text="Factors whose values have a panel each.",
+        ),
+        click.option(
+            "--as",
+            "view",
+            type=click.Choice([*VIEWS]),
+            callback=lambda _context, _option, view: view or "",
+            help="Form of the chart. Default: lines along an ordered factor, else bars; a grid"
+            " where two options vary and nothing is compared.",
+        ),
+        click.option(
+            "--relative-to",
+            default="",
+            metavar="VALUE",
+            help="Divide by the results of this value of --by.",
+        ),
+        heading="Options",
     ),
     click.option("--title", help="Title over the chart."),
     click.option(
@@ -242,48 +284,42 @@ def _list_kinds(context: click.Context, option: click.Parameter, value: object) 
 )
 @WHERE
 @click.option(
-    "--lines",
-    type=click.IntRange(1, 28),
-    default=MAX_LINES,
-    show_default=True,
-    help="lines, sweep, depth and ecdf: number of lines of a panel with a colour of their own.",
-)
-@click.option(
     "--percentile",
     type=click.Choice([*STATISTICS]),
-    help="series and lines: latency at this percentile instead of its mean.",
+    help="series: latency at this percentile instead of its mean.",
 )
 @click.option(
     "--latency",
     type=click.Choice(["lat", "clat", "slat"]),
     default="lat",
     show_default=True,
-    help="series and lines: total, completion or submission latency, as fio names them.",
+    help="series: total, completion or submission latency, as fio names them.",
 )
 @click.option(
     "--smooth",
     "smooth_s",
     type=Quantity("DURATION", parse_duration),
     default="0s",
-    help="series and lines: moving averages over this time.",
+    help="series: moving averages over this time.",
 )
 def plot(
-    kind: str,
+    what: str,
     campaigns: tuple[str | Path, ...],
     *,
     chart: ChartOutput,
     where: str,
-    lines: int,
     percentile: str | None,
     latency: str,
     smooth_s: float,
 ) -> None:
-    """Draw the chart KIND of the campaigns in DIR; all draws every chart that applies.
+    """Draw WHAT of the campaigns in DIR over the factors that vary.
 
-    KIND is a name such as iops, bandwidth, latency or series; volbench plot --list has all.
+    WHAT is a response or several (iops,p99; bw, mean, lat_max, cpu_sys), a kind of chart such as
+    latency or series (--list has all), or all. Default: iops.
     """
     from volbench.api.many_campaigns import open_campaigns
     from volbench.model.frames.columns import FRAMES, ON_DEMAND
+    from volbench.present.plots.chart import kind_of
     from volbench.present.plots.kinds import ALWAYS_READ, Options
 
     if percentile and latency != "lat":
@@ -291,12 +327,17 @@ def plot(
             f"--latency {latency} has no percentiles over time",
             hint="leave out --percentile for its mean, or --latency for those of total latency",
         )
+    if not campaigns and Path(what).is_dir():
+        what, campaigns = "iops", (what,)
+    if not campaigns:
+        raise InputError("no campaign is named", hint=f"volbench plot {what} DIR")
+    what = what.lower()
+    names = (*FRAMES, *ON_DEMAND) if what == "all" else kind_of(what).frame_names
     dataset = open_campaigns(*campaigns, where=where)
-    names = (*FRAMES, *ON_DEMAND) if kind == "all" else KINDS[kind].frame_names
     frames = {name: dataset.plot_frame(name) for name in {*ALWAYS_READ, *names}}
     options = Options(
+        chart.choice,
         dataset.rounds,
-        lines,
         known=dataset.known_changes,
         facts=dataset.facts_by_campaign,
     )
@@ -308,17 +349,24 @@ def plot(
     chosen = (latency, options.statistic, f"{smooth_s:g}s")
     usual = ("lat", "mean", "0s")
     of_time = "".join(f"-{own}" for own in chosen if own not in usual)
-    by = "-".join(("by", *chart.by)) if chart.by else ""
-    selected = "".join(f"-{own}" for own in (by, _file_part(where)) if own)
+    selected = "".join(f"-{own}" for own in (_choice_part(chart.choice), _file_part(where)) if own)
     plots = (
-        replace(plot, name=plot.name + of_time * (plot.name in {"series", "lines"}) + selected)
-        for plot in _plots(kind, frames, chart=chart, options=options)
+        replace(plot, name=plot.name + of_time * (plot.name == "series") + selected)
+        for plot in _plots(what, frames, chart=chart, options=options)
     )
     if chart.format == "html":
         chart.write_page([*plots], folder=folder, name=", ".join([*dataset.names][:3]))
         return
     for plot in plots:
         chart.write(plot, folder=folder)
+
+
+def _choice_part(choice: Choice) -> str:
+    """Return what was chosen as part of a file name."""
+    named = {"by": choice.by, "x": [choice.x], "panels": choice.panels, "as": [choice.view]}
+    parts = ["-".join([word, *values]) for word, values in named.items() if any(values)]
+    relative = f"relative-to-{_file_part(choice.relative_to)}" if choice.relative_to else ""
+    return "-".join(filter(None, [*parts, relative]))
 
 
 def _file_part(where: str) -> str:
@@ -330,14 +378,14 @@ def _file_part(where: str) -> str:
 
 
 def _plots(
-    kind: str, frames: Mapping[str, pd.DataFrame], *, chart: ChartOutput, options: Options
+    what: str, frames: Mapping[str, pd.DataFrame], *, chart: ChartOutput, options: Options
 ) -> Iterable[Plot]:
-    """Return the chart of a kind, or every chart that applies for ``all``."""
+    """Return one chart, or every chart that applies for ``all``."""
     from volbench.present.plots.chart import build_plot, build_plots
     from volbench.present.plots.picture import with_picture
 
-    if kind != "all":
-        plot = build_plot(kind, frames, title=chart.title, by=chart.by, options=options)
+    if what != "all":
+        plot = build_plot(what, frames, title=chart.title, options=options)
         return [with_picture(plot, chart.picture)]
     if chart.y_max or chart.is_log:
         raise InputError(
@@ -345,7 +393,7 @@ def _plots(
             hint="name one chart: volbench plot --list has all",
         )
     chart.make_folders()
-    plots = build_plots(frames, title=chart.title, by=chart.by, options=options)
+    plots = build_plots(frames, title=chart.title, options=options)
     return (
         with_picture(plot, chart.picture)
         for plot in plots

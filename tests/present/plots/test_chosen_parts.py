@@ -9,8 +9,7 @@ from tests.present.frames_for_plots import bins, frames, intervals, result, swee
 from tests.present.plots.plot_parts import all_marks, caption_of, column, the_mark
 from volbench.errors import InputError
 from volbench.present.plots.chart import build_plot
-from volbench.present.plots.kinds import Options
-from volbench.present.plots.marks import Areas, Lines, Texts
+from volbench.present.plots.marks import Areas, Texts
 from volbench.present.plots.selection import REST
 
 JOBS = 40
@@ -42,18 +41,6 @@ def test_curves_show_the_slowest_jobs_and_a_band_of_the_others() -> None:
     assert len(names) <= 13
     band = the_mark(plot.panels[0], Areas)
     assert set(column(band, "_low")) == set(column(band, "_high")) == {0.001, 0.004}
-
-
-def test_heat_maps_show_the_slowest_patterns() -> None:
-    """A slow cell of the eighth host decides."""
-    rows = [
-        row | {"host": f"vm{n}"} | ({"lat_mean_s": 9.0} if n == 7 else {})
-        for n in range(8)
-        for row in sweep(blocks=(4096, 65536))
-    ]
-    plot = build_plot("heatmap", frames(rows))
-    assert "Showing 6 of 16 patterns, those with the slowest cell" in caption_of(plot)
-    assert sum("vm7" in panel.title for panel in plot.panels) == 4
 
 
 def test_strips_show_the_jobs_with_the_worst_hosts() -> None:
@@ -122,24 +109,6 @@ def test_the_window_shows_the_least_steady_variables() -> None:
     assert "Showing 6 of 10 variables, those with the widest range" in caption_of(plot)
 
 
-@pytest.mark.slow
-def test_a_sweep_shows_the_other_lines_pale() -> None:
-    """Each of the others has its own points: a band would show what nobody measured."""
-    rows = [
-        result(f"d{depth}", iodepth=depth, iops=1000.0 * depth**0.5 + host, host=f"h{host}")
-        for host in range(10)
-        for depth in (1, 4, 16)
-    ]
-    plot = build_plot("sweep", frames(rows))
-    assert [series.label for series in plot.series][-1] == "the other 3 lines"
-    pale, _ = all_marks(plot.panels[0], Lines)
-    drawn = [line[pale.y].tolist() for _, line in pale.data.groupby(pale.group)]
-    assert sorted(drawn) == [[1000.0 + n, 2000.0 + n, 4000.0 + n] for n in (7, 8, 9)]
-    more = build_plot("sweep", frames(rows), options=Options(lines=9))
-    assert [series.label for series in more.series][-1] == "the other 1 line"
-    assert len({series.colour for series in more.series}) == 10
-
-
 def test_what_has_no_line_is_last_in_the_legend_of_all_panels() -> None:
     """Lines of a second panel do not follow the entry of all others."""
     noisy = {"vm1": range(7), "vm2": range(13, 20)}
@@ -165,16 +134,3 @@ def test_a_caption_counts_percentiles_in_the_last_bin(kind: str) -> None:
     sentence = "No exact value to draw: percentiles in fio's last bin (> 17.1 s) of 1 result"
     assert sentence in caption_of(build_plot(kind, frames(rows)))
     assert "last bin" not in caption_of(build_plot(kind, frames(sweep())))
-
-
-def test_the_setting_in_a_caption_is_of_what_is_drawn() -> None:
-    """Volumes and depths of results that have no room are not in the caption."""
-    rows = [
-        result(f"job-{n}", iops=1e6 if n < 60 else 1.0)
-        | {"volume": f"/dev/sd{'a' if n < 60 else n}", "iodepth": 1 if n < 60 else 64}
-        for n in range(64)
-    ]
-    said = caption_of(build_plot("iops", frames(rows)))
-    assert "Showing 60 of 64 results" in said
-    assert "queue depth 1, " in said
-    assert "volumes" not in said

@@ -5,13 +5,12 @@ import pytest
 
 from tests.present.figure_texts import texts_outside
 from tests.present.frames_by_kind import Frames, arms_in_blocks, in_campaign, ladder, together
-from tests.present.frames_for_plots import bins, frames, intervals, result, sweep
-from tests.present.plots.plot_parts import all_marks, caption_of
-from volbench.errors import InputError
+from tests.present.frames_for_plots import bins, frames, intervals, sweep
+from tests.present.plots.plot_parts import caption_of
 from volbench.present.plots.chart import build_plot
 from volbench.present.plots.description import numbers
+from volbench.present.plots.kinds import Choice, Options, View
 from volbench.present.plots.labels import brief, shortened
-from volbench.present.plots.marks import Cells, Points
 from volbench.present.renderers.matplotlib import draw
 
 
@@ -32,7 +31,7 @@ def _sweeps(*, count: int = 10) -> Frames:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["sweep", "lines", "ecdf"])
+@pytest.mark.parametrize("kind", ["lines", "ecdf"])
 def test_too_many_lines_have_a_panel_for_each_volume(kind: str) -> None:
     """Names are what separates lines within a panel, and each has a colour of its own."""
     plot = build_plot(kind, _sweeps())
@@ -46,34 +45,6 @@ def test_too_many_lines_have_a_panel_for_each_volume(kind: str) -> None:
     assert len({*colours}) == len(colours)
     assert numbers(plot)["volume"].nunique() == 10
     assert texts_outside(draw(plot)) == []
-
-
-@pytest.mark.slow
-def test_coloured_lines_of_many_volumes_have_panels_too() -> None:
-    """A column for the colours keeps all lines out of one panel."""
-    plot = build_plot("ecdf", _sweeps(), by=["volume"])
-    assert [panel.heading for panel in plot.panels if panel.heading] == ["randread", "randwrite"]
-
-
-@pytest.mark.slow
-def test_panels_of_unlike_volumes_share_a_logarithmic_axis() -> None:
-    """On one linear axis the slowest of ten volumes would be a line along its foot."""
-    plot = build_plot("sweep", _sweeps())
-    [axis] = {(panel.y.scale, panel.y.limits) for panel in plot.panels if "IOPS" in panel.y.label}
-    assert axis[0] == "log"
-
-
-def test_heat_maps_of_panels_share_one_scale_of_colours() -> None:
-    """A colour is the same number in the panel of each host."""
-    rows = [
-        row | {"host": host, "iops": float(str(row["iops"])) * factor, "run": f"{row['job']}{host}"}
-        for host, factor in (("a", 1.0), ("b", 100.0))
-        for row in sweep(blocks=(4096, 65536))
-    ]
-    plot = build_plot("heatmap", frames(rows), by=["rw", "host"])
-    cells = [mark for panel in plot.panels for mark in all_marks(panel, Cells)]
-    limits = {mark.limits for mark in cells if mark.value == "iops"}
-    assert limits == {(100.0, 160000.0)}
 
 
 @pytest.mark.parametrize(
@@ -93,8 +64,8 @@ def test_the_common_part_of_long_names_is_cut(names: list[str], short: list[str]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["heatmap", "depth", "bars3d"])
-def test_long_volume_names_leave_room_for_the_data(kind: str) -> None:
+@pytest.mark.parametrize("view", ["lines", "bars", "grid", "towers"])
+def test_long_volume_names_leave_room_for_the_data(view: View) -> None:
     """Titles and tables have the end of a name, in which volumes differ, and touch nothing."""
     folder = "/mnt/a-very-long-mount-point/of-a-customer/with/many/levels/of/folders"
     given = together(in_campaign(ladder(), "old"), in_campaign(ladder(), "new"))
@@ -103,12 +74,12 @@ def test_long_volume_names_leave_room_for_the_data(kind: str) -> None:
     parts = [summary.assign(volume=f"/{n}{folder}{end}") for n, end in enumerate(ends)]
     for part, end in zip(parts, ends, strict=True):
         part["run"] += end
-    plot = build_plot(kind, {**given, "summary": pd.concat(parts, ignore_index=True)})
+    options = Options(choice=Choice(view=view))
+    given = {**given, "summary": pd.concat(parts, ignore_index=True)}
+    plot = build_plot("iops", given, options=options)
     figure = draw(plot)
     assert texts_outside(figure) == []
     assert float(figure.get_size_inches()[0]) < 14
-    if kind != "depth":
-        assert all(max(map(len, panel.title.split("\n"))) <= 48 for panel in plot.panels)
 
 
 def test_long_names_keep_the_end_that_tells_them_apart() -> None:
@@ -119,35 +90,6 @@ def test_long_names_keep_the_end_that_tells_them_apart() -> None:
     middles = [f"{'a' * 30}{n}{'b' * 30}" for n in range(2)]
     assert len({*brief(middles)}) == 2
     assert brief(["short", "s"]) == ("short", "s")
-
-
-def test_rows_name_their_volume_where_several_have_rows() -> None:
-    """The names of jobs do not say that one ran on a floppy and the other on an SSD."""
-    rows = [result("random", volume="/dev/floppy"), result("sequential", volume="/dev/ssd")]
-    [panel] = build_plot("iops", frames(rows)).panels
-    places = [name.split("\n")[-1] for name in panel.y.categories]
-    assert places == ["on /dev/floppy", "on /dev/ssd"]
-
-
-def test_jobs_of_one_volume_each_are_no_fleet() -> None:
-    """A strip of one dot compares nothing."""
-    rows = [result(f"job-{n}") | {"volume": f"/dev/sd{n}"} for n in "ab"]
-    with pytest.raises(InputError, match="no job ran on several volumes"):
-        build_plot("fleet", frames(rows))
-
-
-@pytest.mark.slow
-def test_bars_that_differ_much_are_points_on_a_logarithmic_axis() -> None:
-    """4 IOPS are visible beside 1,500, in the middle of where the bar would be."""
-    rows = sweep(depths=(1, 16))
-    for row, iops in zip(rows, (4.0, 1500.0, 5.0, 1600.0), strict=False):
-        row["iops"] = iops
-    first = build_plot("depth", frames(rows)).panels[0]
-    assert first.y.scale == "log"
-    (points,) = all_marks(first, Points)
-    middles = (points.data["_left"] + points.data["_right"]) / 2
-    assert points.data[points.x].tolist() == middles.tolist()
-    assert texts_outside(draw(build_plot("depth", frames(rows)))) == []
 
 
 def test_hosts_in_turns_are_arms() -> None:

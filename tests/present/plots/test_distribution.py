@@ -61,7 +61,7 @@ def test_of_a_hundred_lines_the_least_steady_have_a_colour_each() -> None:
     plot = build_plot("lines", frames(rows, series=series))
     assert len({look.colour for look in plot.series}) == len(plot.series) == 8
     names = [look.label for look in plot.series]
-    assert names[-2:] == ["job-099, write", "the other 93 jobs"]
+    assert names[-2:] == ["queue depth 100, write", "the other 93 jobs"]
     assert "Showing 7 of 100 jobs, the least steady" in caption_of(plot)
     pale, _ = all_marks(plot.panels[0], Lines)
     assert pale.data[pale.group].nunique() == 93

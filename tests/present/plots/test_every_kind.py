@@ -13,7 +13,7 @@ from volbench.errors import InputError
 from volbench.present.plots.chart import build_plot, build_plots
 from volbench.present.plots.colour_themes import THEMES
 from volbench.present.plots.description import FORMATS, Plot, data_marks, numbers
-from volbench.present.plots.kinds import KINDS
+from volbench.present.plots.kinds import KINDS, Choice, Options
 from volbench.present.plots.marks import ReferenceLine, Span, series_of
 from volbench.present.renderers.interactive.plot_json import json_form
 from volbench.present.renderers.matplotlib import draw
@@ -142,8 +142,8 @@ def test_words_quote_no_number_that_a_finding_rejects(kind: str) -> None:
 @pytest.mark.slow
 def test_small_multiples_of_every_kind(kind: str) -> None:
     """Every kind can be split into panels and keeps its numbers."""
-    by = ["campaign", "profile"] if kind in SINGLE else ["campaign"]
-    plot = build_plot(kind, frames_of(kind), by=by)
+    choice = Choice(by=("campaign",), panels=("profile",) if kind in SINGLE else ())
+    plot = build_plot(kind, frames_of(kind), options=Options(choice=choice))
     assert plot.panels
     assert len(numbers(plot))
 

@@ -4,11 +4,8 @@ import pytest
 
 from tests.present.frames_by_kind import Frames
 from tests.present.frames_for_plots import bins, frames, intervals, result
-from volbench.analyse.frames.job_frames import COLOUR
 from volbench.present.plots.chart import build_plot
 from volbench.present.plots.description import numbers
-from volbench.present.plots.marks import Bars
-from volbench.present.plots.selection import largest
 
 MANY = 130
 
@@ -38,34 +35,6 @@ def test_the_caption_says_what_is_shown(kind: str, given: Frames) -> None:
     assert any(letter.isdigit() for letter in sentence)
     assert sum(plot.heights) < 60
     assert len(numbers(plot)) >= 2 * MANY
-
-
-def test_the_largest_stay_in_their_order(given: Frames) -> None:
-    """The sixty highest bars are drawn in the order of the campaign."""
-    [panel] = build_plot("iops", given).panels
-    bars = panel.marks[0]
-    assert isinstance(bars, Bars)
-    values = list(bars.data["iops"])
-    assert len(values) == 60
-    assert values == sorted(values)
-    assert min(values) > 100.0 * 99
-
-
-def test_two_drives_keep_both_bars_of_a_job() -> None:
-    """The slower drive is a hundred times slower, and yet each bar stands beside its pair."""
-    rows = [
-        result(f"job-{n:03}", iops=speed * (1000.0 + n), volume=drive)
-        for drive, speed in (("ssd", 1.0), ("hdd", 0.01))
-        for n in range(MANY)
-    ]
-    summary = frames(rows)["summary"]
-    summary[COLOUR] = summary["volume"]
-    kept, sentence = largest(
-        summary, "iops", most=61, what="results", criterion="those with the highest IOPS"
-    )
-    assert sentence.startswith("Showing 60 of 260 results, those with the highest IOPS")
-    assert kept[COLOUR].value_counts().to_dict() == {"ssd": 30, "hdd": 30}
-    assert kept.groupby("job")[COLOUR].nunique().eq(2).all()
 
 
 def test_series_of_many_jobs_are_the_least_steady() -> None:

@@ -50,7 +50,8 @@ def test_a_distant_limit_does_not_flatten_the_series() -> None:
 
 def test_series_has_a_row_per_job_and_a_line_per_run() -> None:
     """Repeats of a job share its panels; reads and writes are lines of their own."""
-    rows = [result("a"), result("a", repeat=2), result("b", direction="read"), result("b")]
+    mixed = [result("b", rw="randrw", direction=way) for way in ("read", "write")]
+    rows = [result("a"), result("a", repeat=2), *mixed]
     given = [point for row in rows for point in intervals(row, [10.0, 20.0])]
     plot = build_plot("series", frames(rows, series=given))
     assert [(panel.row, panel.column) for panel in plot.panels] == [

@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from tests.present.frames_by_kind import climbs, fleet, ladder, repeats, rounds, storms
-from tests.present.frames_for_plots import frames, result
 from tests.present.report.small_reports import content_of, parsed, row_of, run_of
 from tests.present.tables.declared_tables import delivery
 from volbench.analyse.compare.expected_bounds import Answer, Verdict
@@ -166,12 +165,6 @@ def warming() -> Frames:
     return {name: frame.assign(profile="warmup-curve") for name, frame in climbs().items()}
 
 
-def depths() -> Frames:
-    """Return a sweep of the queue depth alone."""
-    made = ladder()
-    return {**made, "summary": made["summary"].query("numjobs == 1")}
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("given", "kind"),
@@ -180,30 +173,21 @@ def depths() -> Frames:
         (warming, "warmup"),
         (climbs, "iops"),
         (rounds, "convergence"),
-        (ladder, "heatmap"),
-        (depths, "sweep"),
+        (ladder, "iops"),
         (repeats, "iops"),
-        (fleet, "fleet"),
+        (fleet, "iops"),
     ],
 )
 def test_the_lead_chart_depends_on_the_campaign(given: object, kind: str) -> None:
-    """Storm, warm-up, rounds, sweep of the load or bars, small enough for the first screen."""
+    """Storm, warm-up, rounds or the design, small enough for the first screen."""
     assert callable(given)
     track = Track(job="b4096-r0", metric=Metric.IOPS)
-    options = Options({"aks-disk": Rounds(track=(track,))} if given is rounds else {})
+    options = Options(rounds={"aks-disk": Rounds(track=(track,))} if given is rounds else {})
     lead, *others = lead_plots(given(), options)
     assert lead.name == kind
     assert sum(lead.heights) <= 3.5
     assert len(others) <= 1
     assert any(panel.x.label for panel in lead.panels)
-
-
-def test_many_jobs_lead_with_the_largest() -> None:
-    """Bars of ten jobs fit, and the caption says that there are more."""
-    [lead] = lead_plots(frames([result(f"job-{n}", iops=1000.0 + n) for n in range(30)]))
-    assert len(numbers(lead)) == 10
-    assert numbers(lead)["iops"].min() > 1000
-    assert "10 of 30 results" in lead.caption[0]
 
 
 def test_a_run_that_stepped_has_its_series_beside_the_bars() -> None:
@@ -217,8 +201,8 @@ def test_a_run_that_stepped_has_its_series_beside_the_bars() -> None:
 
 
 @pytest.mark.slow
-def test_the_second_chart_shows_the_worst_run_or_the_noisiest_of_a_sweep() -> None:
-    """A noisy run has its series anywhere, a steady one as the noisiest of a sweep only."""
+def test_the_second_chart_shows_the_worst_run_or_the_latency() -> None:
+    """The noisiest run has its series; where all are steady, p99 follows over the same design."""
     frames = repeats()
     runs = list(frames["summary"]["run"].iloc[:3])
     verdicts = pd.DataFrame(
@@ -230,14 +214,7 @@ def test_the_second_chart_shows_the_worst_run_or_the_noisiest_of_a_sweep() -> No
     _, second = lead_plots({**frames, "verdicts": verdicts, "findings": invalid})
     assert second.title.endswith(runs[0])  # The noisiest is invalid
     steady = verdicts.assign(verdict="steady")
-    assert len(lead_plots({**frames, "verdicts": steady})) == 1
-    sweep = depths()
-    run = sweep["summary"]["run"].iloc[0]
-    series = frames["series"][frames["series"]["run"] == runs[0]].assign(run=run)
-    steady = pd.DataFrame({"run": [run], "verdict": ["steady"], "spread_percent": [1.0]})
-    lead, second = lead_plots({**sweep, "series": series, "verdicts": steady})
-    assert lead.name == "sweep"
-    assert run in second.title
+    assert [plot.name for plot in lead_plots({**frames, "verdicts": steady})] == ["iops", "p99"]
 
 
 @pytest.mark.slow

@@ -5,9 +5,8 @@ from types import SimpleNamespace
 import pandas as pd
 import pytest
 
-from tests.present.frames_for_plots import frames, result, sweep
 from volbench.present.report import lead_charts
-from volbench.present.report.lead_charts import _few_storms, lead_plots
+from volbench.present.report.lead_charts import _few_storms
 
 
 @pytest.mark.parametrize(("penalty", "leads"), [(0.09, False), (0.11, True)])
@@ -51,30 +50,3 @@ def test_many_parallel_steps_are_a_fleet(
     """Two storms lead a report, three do not."""
     monkeypatch.setattr(lead_charts, "storm_steps", lambda _: list(range(steps)))
     assert bool(_few_storms({"summary": pd.DataFrame()})) is leads
-
-
-def test_bars_leave_room_for_names_of_three_lines() -> None:
-    """Mixed jobs of several volumes: Bokeh draws a line of 11.5 px in 0.16 inches."""
-    rows = [
-        result(f"job-{n}", rw="rw", direction=way, iodepth=n + 1)
-        | {"numjobs": n % 3, "volume": f"/d{n % 3}"}
-        for n in range(10)
-        for way in ("read", "write")
-    ]
-    (lead, *_) = lead_plots(frames(rows))
-    categories = lead.panels[0].y.categories
-    assert {name.count("\n") for name in categories} == {2}
-    assert lead.heights[0] >= len(categories) * 3 * 0.16
-
-
-def test_the_caption_counts_the_patterns_that_lead() -> None:
-    """Of eight grids over two options the first screen has room for two."""
-    rows = [
-        row | dict.fromkeys(("job", "group"), f"{row['job']}-{mix}") | {"ioengine": f"engine-{mix}"}
-        for mix in (20, 40, 60, 80)
-        for row in sweep(depths=(1, 4, 16), blocks=(4096, 16384, 65536))
-    ]
-    [plot, *_] = lead_plots(frames(rows))
-    assert plot.name == "heatmap"
-    assert len(plot.panels) == 4  # IOPS and latency of each
-    assert any("Showing 2 of 8 patterns" in sentence for sentence in plot.caption)

@@ -1,46 +1,37 @@
 """Charts of campaigns: a kind and frames become a plot description with title and caption.
 
-A title such as ``randwrite 4k: IOPS by queue depth and numjobs, /dev/nvme0n1`` is of the measured
-runs; it never says more than all of them have in common, so that it holds for any part of them.
+The title says what is shown; the caption what all results have in common, and what is left out.
 """
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
-from volbench.analyse.frames.job_frames import KEY, OPTIONS, key_of, left_out, measured
+from volbench.analyse.frames.design import design_of
+from volbench.analyse.frames.job_frames import left_out, measured, plain_rows
 from volbench.errors import InputError
-from volbench.model.frames.columns import FRAMES, MIXED, ON_DEMAND
-from volbench.present.formatting import printable, short_target
+from volbench.model.frames.column_names import find_column
+from volbench.model.frames.columns import FRAMES, ON_DEMAND
+from volbench.present.factor_words import constants_words
+from volbench.present.formatting import printable
+from volbench.present.plots.charts.design_chart import response_kind
 from volbench.present.plots.description import Plot, frames_of
-from volbench.present.plots.kinds import ALWAYS_READ, KINDS, PER_JOB, Frames, Kind, Options
-from volbench.present.plots.labels import OPTION_WORDS, PALETTE_SIZE, option_named
-from volbench.present.plots.panels import by_columns, compose, crowded_parts, split
+from volbench.present.plots.kinds import ALWAYS_READ, FORMER_KINDS, KINDS, Frames, Kind, Options
+from volbench.present.plots.labels import PALETTE_SIZE
+from volbench.present.plots.panels import compose, crowded_parts, split
 from volbench.present.plots.selection import REST, in_last_bin, invalid_in, valid_frames
-from volbench.units import counted_noun, format_duration, format_size
+from volbench.units import counted_noun
 
 _DEFAULTS = Options()
+ALL_RESPONSES = "iops,p99"  # What `plot all` draws over the design
 _PERCENTILE = re.compile(r"(?:lat_)?(p\d+)_s")  # Column of a chart
-_NOUNS = {
-    "campaign": "campaigns",
-    "profile": "profiles",
-    "host": "hosts",
-    "volume": "volumes",
-    "client": "clients",
-    "repeat": "repeats",
-}
 _MAX_INVALID = 3  # Up to how many jobs with invalid runs are named
 _MAX_CAMPAIGNS = 6  # Up to how many campaigns are named
-# Characters from which on a title loses its least important parts. volbench's own choice.
-MAX_LENGTH = 96
-_MAX_OPTIONS = 2
 
 
 def build_plot(
@@ -48,19 +39,17 @@ def build_plot(
     frames: Frames,
     *,
     title: str | None = None,
-    by: Sequence[str] = (),
     options: Options = _DEFAULTS,
 ) -> Plot:
     """Return the description of a chart of one or several campaigns.
 
     Args:
-        by: one or two columns or labels: values of the first have a colour each, and what is equal
-            in it is pooled; each value of the second has a panel.
+        kind: a kind, its name, or responses such as ``iops,p99``.
     """
-    chosen = _kind(kind) if isinstance(kind, str) else kind
+    chosen = kind_of(kind) if isinstance(kind, str) else kind
     complete = _complete(frames)
-    parts = split(complete, by_columns(complete["summary"], by))
-    plot = _built(chosen, parts, title, options)
+    options = _with_columns(options, complete["summary"])
+    plot = _built(chosen, _parts(chosen, complete, options), title, options)
     if isinstance(plot, Plot):
         return plot
     is_measured = not _missing_results(complete)
@@ -75,30 +64,53 @@ def build_plots(
     kinds: Iterable[str] | None = None,
     *,
     title: str | None = None,
-    by: Sequence[str] = (),
     options: Options = _DEFAULTS,
 ) -> Iterator[Plot]:
     """Yield the descriptions of all charts that the frames have something for.
 
     Args:
-        kinds: names; all of them when None.
+        kinds: names; when None, IOPS and p99 over the design, and all kinds.
     """
     complete = _complete(frames)
-    parts = split(complete, by_columns(complete["summary"], by))
-    for name in KINDS if kinds is None else kinds:
-        plot = _built(_kind(name), parts, title, options)
+    options = _with_columns(options, complete["summary"])
+    parts: dict[object, list[tuple[str, Frames]]] = {}
+    for name in (ALL_RESPONSES, *KINDS) if kinds is None else kinds:
+        kind = kind_of(name)
+        key = kind.is_over_design, kind.across
+        if key not in parts:
+            parts[key] = _parts(kind, complete, options)
+        plot = _built(kind, parts[key], title, options)
         if isinstance(plot, Plot):
             yield plot
 
 
+def kind_of(name: str) -> Kind[Any]:
+    """Return a kind by its name, or that of responses.
+
+    Raises:
+        InputError: there is no such kind.
+    """
+    if name in KINDS:
+        return KINDS[name]
+    if name in FORMER_KINDS:
+        raise InputError(f"there is no chart {name!r}", hint=f"draw volbench {FORMER_KINDS[name]}")
+    return response_kind(name)
+
+
+def _parts(kind: Kind[Any], frames: Frames, options: Options) -> list[tuple[str, Frames]]:
+    """Return the frames of each panel; a chart of responses has panels of its own."""
+    choice = options.choice
+    if kind.is_over_design:
+        return [("", frames)]
+    by, panel = "".join(choice.by[:1]), "".join(choice.panels[:1])
+    return [*split(frames, by, panel, across=kind.across)]
+
+
 def _built(
-    kind: Kind[Any],
-    parts: Sequence[tuple[str, Frames]],
-    title: str | None,
-    options: Options,
+    kind: Kind[Any], every: Sequence[tuple[str, Frames]], title: str | None, options: Options
 ) -> Plot | str:
     """Return the description of all parts, or why none of them has anything to show."""
-    every, parts = parts, [(name, drawable(kind, frames)) for name, frames in parts]
+    parts = [(name, drawable(kind, frames)) for name, frames in every]
     plots, reason = _drawn(kind, parts, options)
     if not plots:
         left = any(len(measured(frames["summary"])) for _, frames in parts)
@@ -111,29 +123,52 @@ def _built(
         pd.concat([frames[name] for _, frames in every], ignore_index=True) for name in ALWAYS_READ
     )
     shown = pd.concat([frames["summary"] for _, frames in parts], ignore_index=True)
-    counted = [pooled(frames["summary"]) for _, frames in parts if kind.is_pooled]
-    empty = len(parts) - len(plots)
-    others = f"{empty} more panels have no data" if empty else ""
-    named = (
-        chart_title(kind, summary) if title is None else title,
-        parts[0][0] if len(parts) == 1 else "",
-    )
+    sentences = [
+        *plot.caption,
+        "" if kind.is_over_design else _constants(shown),
+        f"{len(parts) - len(plots)} more panels have no data" if len(parts) > len(plots) else "",
+        "" if "series" in kind.frame_names else in_last_bin(shown, _percentiles(plot)),
+        _invalid(summary, findings, shown),
+        *(_not_shown(state, count) for state, count in left_out(summary).items()),
+        _campaigns(summary),
+    ]
+    own = plot.title or kind.title
     return replace(
         plot,
         name=kind.name,
-        title=", ".join(text for text in named if text),
-        caption=caption(
-            summary,
-            [
-                *counted,
-                *plot.caption,
-                others,
-                "" if "series" in kind.frame_names else in_last_bin(shown, _percentiles(plot)),
-                _invalid(summary, findings, shown),
-            ],
-            drawn=_of_marks(plot, shown),
+        title=title if title is not None else own,
+        caption=tuple(dict.fromkeys(sentence for sentence in sentences if sentence)),
+    )
+
+
+def _with_columns(options: Options, summary: pd.DataFrame) -> Options:
+    """Return options whose columns have their full names.
+
+    Raises:
+        InputError: there is no such column.
+    """
+    choice, known = options.choice, list(summary.columns)
+    return replace(
+        options,
+        choice=replace(
+            choice,
+            x=choice.x and find_column(choice.x, known),
+            by=tuple(find_column(name, known) for name in choice.by),
+            panels=tuple(find_column(name, known) for name in choice.panels),
         ),
     )
+
+
+def _constants(summary: pd.DataFrame) -> str:
+    rows = measured(summary)
+    return constants_words(design_of(plain_rows(rows[rows["direction"] != "sync"])))
+
+
+def _campaigns(summary: pd.DataFrame) -> str:
+    campaigns = [printable(str(name)) for name in summary["campaign"].dropna().unique()]
+    more = len(campaigns) - _MAX_CAMPAIGNS
+    names = ", ".join(campaigns[:_MAX_CAMPAIGNS]) + (f" and {more} more" if more > 0 else "")
+    return f"Campaign{'s' if len(campaigns) > 1 else ''} {names}" if campaigns else ""
 
 
 def _percentiles(plot: Plot) -> set[str]:
@@ -148,22 +183,6 @@ def drawable(kind: Kind[Any], frames: Frames) -> Frames:
         return frames
     valid = valid_frames(frames)
     return valid if kind.concludes or len(measured(valid["summary"])) else frames
-
-
-def _of_marks(plot: Plot, summary: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows whose job has a mark; all of them where marks do not name their jobs."""
-    if any(series.key == REST for series in plot.series):
-        return summary
-    is_drawn = np.zeros(len(summary), dtype=bool)
-    for frame in frames_of(plot):
-        key = [name for name in key_of(summary) if name in frame]
-        if "job" in key:
-            of_rows, of_marks = (
-                pd.MultiIndex.from_frame(each[key].astype("str")) for each in (summary, frame)
-            )
-            is_drawn |= of_rows.isin(of_marks)
-    kept = summary[is_drawn]
-    return kept if len(measured(kept)) else summary
 
 
 def _apart(kind: Kind[Any], whole: Plot, frames: Frames, options: Options) -> Plot:
@@ -231,16 +250,6 @@ def _missing_results(frames: Frames) -> str:
     return "no measured run finished: " + ", ".join(f"{n} {state}" for state, n in states.items())
 
 
-def _kind(name: str) -> Kind[Any]:
-    if name in KINDS:
-        return KINDS[name]
-    close = difflib.get_close_matches(name, KINDS, n=1)
-    raise InputError(
-        f"there is no chart {name!r}",
-        hint=f"did you mean {close[0]}?" if close else f"choose one of {', '.join(KINDS)}",
-    )
-
-
 def _complete(frames: Frames) -> dict[str, pd.DataFrame]:
     """Return every frame of the contract; one that was not given has its columns and no rows."""
     empty = {
@@ -249,24 +258,6 @@ def _complete(frames: Frames) -> dict[str, pd.DataFrame]:
         if name not in frames
     }
     return {**empty, **frames}
-
-
-def caption(
-    summary: pd.DataFrame, sentences: Sequence[str], *, drawn: pd.DataFrame | None = None
-) -> tuple[str, ...]:
-    """Return the sentences of a caption: campaigns and setting, those given, runs left out.
-
-    Args:
-        drawn: rows that the setting is of; None for all.
-    """
-    campaigns = [printable(str(name)) for name in summary["campaign"].dropna().unique()]
-    names = ", ".join(campaigns[:_MAX_CAMPAIGNS])
-    if len(campaigns) > _MAX_CAMPAIGNS:
-        names += f" and {len(campaigns) - _MAX_CAMPAIGNS} more"
-    first = f"Campaign{'s' if len(campaigns) > 1 else ''} {names}"
-    parts = [first, setting(summary if drawn is None else drawn), *sentences]
-    parts += [_not_shown(state, count) for state, count in left_out(summary).items()]
-    return tuple(dict.fromkeys(part for part in parts if part))
 
 
 def _invalid(summary: pd.DataFrame, findings: pd.DataFrame, shown: pd.DataFrame) -> str:
@@ -289,161 +280,3 @@ def _not_shown(state: str, count: int) -> str:
     if state == "failed":
         return f"{runs} failed and {'is' if count == 1 else 'are'} not shown"
     return f"{runs} {'was' if count == 1 else 'were'} {state} and not shown"
-
-
-def setting(summary: pd.DataFrame) -> str:
-    """Return the setting shared by the measured runs, such as ``Block 4k, queue depth 16, direct``.
-
-    A result cannot be interpreted without cache, queue depth, block size, volume and runtime.
-    What differs is given as a range, or left to the labels if it takes too many words.
-    """
-    rows = measured(summary)
-    rows = rows[rows["direction"] != "sync"]
-    parts = [_blocks(rows), _depths(rows), _cache(rows), _volumes(rows), _runtimes(rows)]
-    joined = ", ".join(part for part in parts if part)
-    return joined[:1].upper() + joined[1:]
-
-
-def pooled(summary: pd.DataFrame) -> str:
-    """Return the runs pooled in one mark, such as ``Pooled: 3 repeats``; "" for a single run."""
-    rows = measured(summary)
-    if rows.empty:
-        return ""
-    groups = rows.groupby(key_of(rows, KEY), sort=False, dropna=False)
-    parts = []
-    for column, noun in _NOUNS.items():
-        if column not in rows or column in key_of(rows, KEY):
-            continue
-        counts = groups[column].nunique()
-        most, fewest = int(counts.max()), int(max(1, counts.min()))
-        if most > 1:
-            parts.append(f"{most} {noun}" if most == fewest else f"{fewest} to {most} {noun}")
-    return f"Pooled: {', '.join(parts)}" if parts else ""
-
-
-def _blocks(rows: pd.DataFrame) -> str:
-    bounds = rows.reindex(columns=["block_bytes", "block_min_bytes", "block_max_bytes"])
-    if not bounds.notna().any(axis=None):
-        return ""
-    low, high = (format_size(float(bound)) for bound in (bounds.min().min(), bounds.max().max()))
-    words = f"block size {low}" if low == high else f"block sizes {low} to {high}"
-    return words + _where_not_mixed(rows, bounds.isna().all(axis=1))
-
-
-def _depths(rows: pd.DataFrame) -> str:
-    depths = sorted(int(depth) for depth in rows["iodepth"].dropna().unique())
-    if not depths:
-        return ""
-    words = f"queue depth {depths[0]}" + (f" to {depths[-1]}" if len(depths) > 1 else "")
-    return words + _where_not_mixed(rows, rows["iodepth"].isna())
-
-
-def _where_not_mixed(rows: pd.DataFrame, is_unknown: pd.Series) -> str:
-    """Return that an option is not that of all rows: fio merged unlike jobs, or it is unknown."""
-    is_merged = is_unknown & rows["rw"].eq(MIXED).fillna(value=False)
-    return (" or mixed" if is_merged.any() else "") + _where_known(is_unknown & ~is_merged)
-
-
-def _cache(rows: pd.DataFrame) -> str:
-    cached = rows[
-        ~rows["volume"].fillna("").str.startswith("nbd")
-    ]  # the nbd engine has no page cache
-    direct = set(cached["direct"].dropna().astype(bool))
-    if not direct:
-        return ""
-    words = "direct (no page cache)" if True in direct else "through the page cache"
-    if len(direct) > 1:
-        words = "direct and buffered"
-    return words + _where_known(cached["direct"].isna())
-
-
-def _where_known(is_unknown: pd.Series) -> str:
-    """Return that a statement is not about all rows, or nothing."""
-    return " where it is known" if is_unknown.any() else ""
-
-
-def _volumes(rows: pd.DataFrame) -> str:
-    """Return the volumes; a capacity says that they are devices."""
-    targets = [str(value) for value in rows["volume"].dropna().unique() if value != "unknown"]
-    if not targets:
-        return ""
-    short = list(dict.fromkeys(short_target(value) for value in targets))
-    named = ", ".join(map(printable, short)) if len(short) <= 2 else f"{len(short)} volumes"
-    sizes = rows.drop_duplicates("volume")["volume_bytes"].dropna().unique()
-    if rows["volume_bytes"].notna().all() and len(sizes) == 1:
-        return f"device {named} of {format_size(float(sizes[0]))}"
-    return f"on {named}" + _where_known(rows["volume"].isin(["unknown"]) | rows["volume"].isna())
-
-
-def _runtimes(rows: pd.DataFrame) -> str:
-    runtimes = rows["runtime_s"].dropna()
-    if runtimes.empty:
-        return ""
-    low, high = float(runtimes.min()), float(runtimes.max())
-    if high - low <= max(0.05 * high, 0.5):
-        return f"{format_duration(float(runtimes.median()))} per run"
-    return f"{format_duration(low)} to {format_duration(high)} per run"
-
-
-def chart_title(kind: Kind[Any], summary: pd.DataFrame) -> str:
-    """Return the title of a chart."""
-    rows = measured(summary) if kind.needs_results else summary.iloc[:0]
-    rows = rows[rows["direction"] != "sync"]
-    quantity = _quantity(kind, rows)
-    workload = _workload(rows)
-    place = _common_place(rows)
-    shorter = ((workload, place), (workload[:1], place), (workload[:1], ""), ((), place))
-    titles = [_joined_title(workload_words, quantity, where) for workload_words, where in shorter]
-    return next((title for title in titles if len(title) <= MAX_LENGTH), quantity)
-
-
-def _joined_title(workload: tuple[str, ...], quantity: str, place: str) -> str:
-    ending = f"{quantity}, {place}" if place else quantity
-    if not workload:
-        return ending
-    is_word = ending[1:2].islower()
-    return f"{', '.join(workload)}: {ending[0].lower() if is_word else ending[0]}{ending[1:]}"
-
-
-def _quantity(kind: Kind[Any], rows: pd.DataFrame) -> str:
-    """Return the quantity, and of a chart of jobs the options that they differ in."""
-    if not kind.by_options:
-        return kind.title
-    options = ("rw", *OPTIONS) if kind.by_options == PER_JOB else OPTIONS
-    differing = [OPTION_WORDS[name] for name in options if len(rows[name].unique()) > 1]
-    if not 0 < len(differing) <= _MAX_OPTIONS:
-        return f"{kind.title} {kind.by_options}"
-    return f"{kind.title} by {' and '.join(differing)}"
-
-
-def _workload(rows: pd.DataFrame) -> tuple[str, ...]:
-    """Return the workload that all rows have: pattern and block size, queue depth, jobs."""
-    pattern, block = _common_text(rows, "rw"), _common_number(rows, "block_bytes")
-    if block:
-        pattern = f"{pattern} {format_size(block)}" if pattern else f"{format_size(block)} blocks"
-    if not pattern:
-        return ()
-    depth, jobs = _common_number(rows, "iodepth"), _common_number(rows, "numjobs")
-    options = [option_named("iodepth", depth)] if depth else []
-    options += [option_named("numjobs", jobs)] if jobs > 1 else []
-    return (pattern, *options)
-
-
-def _common_place(rows: pd.DataFrame) -> str:
-    """Return the volume that all rows have, and the host if it is another machine."""
-    volume, host = _common_text(rows, "volume"), _common_text(rows, "host")
-    named = "" if volume == "unknown" else short_target(volume)
-    away = "" if host in {"local", "unknown"} else host
-    return f"{named} on {away}" if named and away else named or away
-
-
-def _common_text(rows: pd.DataFrame, column: str) -> str:
-    """Return the text that all rows have; empty if they differ or it is unknown."""
-    values = rows[column].unique()
-    return printable(str(values[0])) if len(values) == 1 and pd.notna(values[0]) else ""
-
-
-def _common_number(rows: pd.DataFrame, column: str) -> float:
-    """Return the number that all rows have; 0 if they differ or it is unknown."""
-    values = rows[column].unique()
-    return float(values[0]) if len(values) == 1 and pd.notna(values[0]) else 0.0

@@ -114,6 +114,7 @@ class Plot:
     shared_y: bool = False
     name: str = ""
     title: str = ""
+    answer: str = ""  # sentence below the title: what the chart shows
     description: str = ""  # its main numbers in one sentence, for readers who cannot see it
 
     @property

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
 from volbench.errors import InputError
 from volbench.extension import extensions, load
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 Frames = Mapping[str, "pd.DataFrame"]
 Data = TypeVar("Data")
-PER_JOB = "per job"
 MAX_LINES = 7  # Lines of one panel that an eye can tell apart, unless a reader asks for more
 _COUNT_ENDS = frozenset("0123456789kMG")
 # Percentile that a reader asks for to the statistic of a column
@@ -31,9 +30,31 @@ STATISTICS = {"50": "p50", "99": "p99", "99.9": "p999", "max": "max"}
 ALWAYS_READ = ("summary", "findings")
 
 
+View = Literal["", "lines", "bars", "grid", "towers", "table"]
+VIEWS: tuple[View, ...] = ("lines", "bars", "grid", "towers", "table")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What a reader chose of a chart of responses; what is empty follows from the design."""
+
+    x: str = ""  # columns, each with its full name
+    by: tuple[str, ...] = ()
+    panels: tuple[str, ...] = ()
+    view: View = ""
+    relative_to: str = ""  # value of `by` that all values are divided by
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """All columns that are named."""
+        return tuple(dict.fromkeys(filter(None, (*self.by, self.x, *self.panels))))
+
+
 @dataclass(frozen=True)
 class Options:
     """Inputs of some kinds beside the frames."""
+
+    choice: Choice = Choice()  # of charts of responses
 
     # profile to its tracking variables, for the kinds that show rounds
     rounds: Mapping[str, Rounds] = field(default_factory=dict)
@@ -101,16 +122,16 @@ class Kind(Generic[Data]):
     # its main numbers in one sentence, for readers who cannot see it
     describe: Callable[[Data], str]
     frame_names: tuple[str, ...] = ("summary",)  # the frames it reads
-    is_pooled: bool = False  # a mark represents all repeats of a job; the caption counts them
     needs_results: bool = True  # `read` is only called when a measured run has finished
     # invalid results are among its marks, for it shows what happened; only its words leave them out
     draws_invalid: bool = False
+    # workloads are named by their cell of the design, without some columns that the kind shows
+    # itself; None for the names of jobs
+    across: tuple[str, ...] | None = None
+    is_over_design: bool = False  # whether factors of the design are its axes, colours and panels
     # its marks are conclusions, which invalid results do not allow: others are drawn as a last
     # resort
     concludes: bool = False
-    # end of the title where jobs do not differ in one or two options, such as ``per job``; where
-    # they do, the title says ``by`` these. Empty for titles without either.
-    by_options: str = ""
     # each value of one of these columns has a panel where lines are too many for one
     splits: tuple[str, ...] = ()
 
@@ -127,14 +148,8 @@ class Kind(Generic[Data]):
 # Name of a kind to its reference, in the order of lists; kinds of extensions follow. A module is
 # imported when its chart is drawn.
 REFERENCES = {
-    "iops": "volbench.present.plots.charts.job_rows:IOPS_BARS",
-    "bandwidth": "volbench.present.plots.charts.job_rows:BANDWIDTH_BARS",
-    "latency": "volbench.present.plots.charts.job_rows:LATENCY",
-    "sweep": "volbench.present.plots.charts.sweeps:SWEEP",
-    "heatmap": "volbench.present.plots.charts.option_grids:HEATMAP",
+    "latency": "volbench.present.plots.charts.latency_rows:LATENCY",
     "series": "volbench.present.plots.charts.run_series:SERIES",
-    "depth": "volbench.present.plots.charts.sweeps:DEPTH",
-    "bars3d": "volbench.present.plots.charts.option_grids:BARS3D",
     "histogram": "volbench.present.plots.charts.latency_distribution:HISTOGRAM",
     "ecdf": "volbench.present.plots.charts.latency_distribution:ECDF",
     "latency-map": "volbench.present.plots.charts.latency_maps:LATENCY_MAP",
@@ -147,6 +162,27 @@ REFERENCES = {
     "storm": "volbench.present.plots.charts.storm_columns:STORM",
     "blocks": "volbench.present.plots.charts.blocks_chart:BLOCKS",
     "trend": "volbench.present.plots.charts.comparison_charts:TREND",
+}
+
+
+# Responses that people draw most
+RESPONSES = ("iops", "bw", "p50", "p99", "p999", "mean", "max")
+# Former name of a chart to the command that draws it
+FORMER_KINDS = {
+    "bandwidth": "plot bw",
+    "sweep": "plot iops,p99",
+    "depth": "plot iops,mean --x iodepth --as bars",
+    "numjobs": "plot iops --x numjobs",
+    "heatmap": "plot iops --as grid",
+    "bars3d": "plot iops --as towers",
+    "sets": "plot iops --by campaign",
+    "ratios": "plot iops --relative-to VALUE",
+    "ranking": "plot iops --x volume",
+    "knee": "plot iops,p99 --x iodepth",
+    "mixes": "plot iops --x rwmixread",
+    "convergence": "plot rounds",
+    "window": "plot rounds",
+    "lines": "plot series",
 }
 
 

@@ -11,6 +11,7 @@ import pandas as pd
 
 from volbench.analyse.frames.job_frames import COLOUR, KEY, OPTIONS, key_of, of_measured
 from volbench.analyse.frames.job_frames import labels as job_labels
+from volbench.analyse.frames.workload_words import FACTOR_NAMES
 from volbench.present.formatting import (
     Row,
     block_size,
@@ -28,19 +29,6 @@ from volbench.present.plots.selection import workloads
 from volbench.units import format_size
 
 PANEL = "panel"  # Column that says in which panel a row is shown
-OPTION_NAMES = {
-    "iodepth": "Queue depth of each job",
-    "block_bytes": "Block size (1k = 1024 bytes)",
-    "numjobs": "Jobs in parallel",
-    "rwmixread": "Reads in the mix, percent",
-}
-SHORT_NAMES = {
-    "iodepth": "queue depth",
-    "block_bytes": "block size",
-    "numjobs": "numjobs",
-    "rwmixread": "percent of reads",
-}
-OPTION_WORDS = {"rw": "pattern", **SHORT_NAMES}
 DIRECTIONS = ("read", "write", "trim", "sync", "mixed")
 PALETTE_SIZE = 28  # Colours of a theme; no two sets share one
 _FIRST_COLOURS = 7  # Colours that are easy to tell apart; lines of further ones are dashed
@@ -61,7 +49,7 @@ def option_text(option: str, value: float) -> str:
 
 def option_named(option: str, value: float) -> str:
     """Return a value with its option, such as ``queue depth 16``."""
-    return f"{SHORT_NAMES[option]} {option_text(option, value)}"
+    return f"{FACTOR_NAMES[option]} {option_text(option, value)}"
 
 
 def shape(row: Row) -> str:
@@ -70,7 +58,7 @@ def shape(row: Row) -> str:
     if (block := block_size(row)) != "n/a":
         parts[0] += f" {block}"
     several = [option for option in ("iodepth", "numjobs") if number(row, option) > 1]
-    parts += [f"{SHORT_NAMES[option]} {number(row, option):.0f}" for option in several]
+    parts += [f"{FACTOR_NAMES[option]} {number(row, option):.0f}" for option in several]
     if flag(row, "direct") == "no" and not text(row, "volume").startswith("nbd"):
         parts.append("buffered")
     return ", ".join(parts)
@@ -82,22 +70,8 @@ def job_names(rows: Sequence[Row]) -> tuple[str, ...]:
     if max(map(len, names), default=0) > _MAX_NAME:
         names = [*shortened(names)]
     if len(rows) <= TWO_LINES:
-        triples = zip(names, rows, _places(rows), strict=True)
-        return tuple(f"{wrap_name(name)}\n{shape(row)}{place}" for name, row, place in triples)
-    if max(map(len, names)) <= 24:
-        return tuple(f"{name}   {shape(row)}" for name, row in zip(names, rows, strict=True))
+        return tuple(map(wrap_name, names))
     return tuple(wrap_name(name, columns=60) for name in names)
-
-
-def _places(rows: Sequence[Row]) -> list[str]:
-    """Return the end of each label that names its volume; empty where one volume has all rows."""
-    volumes = [text(row, "volume").replace("unknown", "") for row in rows]
-    is_named = any(
-        volume and volume in text(row, "label") for row, volume in zip(rows, volumes, strict=True)
-    )
-    if len({*volumes}) < 2 or is_named:
-        return [""] * len(rows)
-    return [volume and f"\non {volume}" for volume in brief(shortened(volumes))]
 
 
 def rows_height_in(names: Sequence[str], *, is_tight: bool = False) -> float:

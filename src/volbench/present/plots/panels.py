@@ -1,28 +1,21 @@
-"""Small multiples and colours of ``--by``: frames are marked and split, their plots put together.
-
-``by`` names one or two columns of the summary. Rows that are equal in the first, and in job and
-direction, are pooled, and each value has its colour. Each value of the second has a panel.
-"""
+"""Colours and small multiples: frames are marked and split, and their plots put together."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import replace
-from numbers import Real
 
 import numpy as np
 import pandas as pd
 
-from volbench.analyse.frames.job_frames import BY, COLOUR, KEY, measured
-from volbench.analyse.frames.matched_workloads import named_by_workload
+from volbench.analyse.frames.design import design_of
+from volbench.analyse.frames.job_frames import BY, COLOUR, KEY, measured, plain_rows
+from volbench.analyse.frames.workload_words import factor_name
 from volbench.errors import InputError
-from volbench.model.frames.column_names import find_column
-from volbench.model.frames.columns import LABEL_PREFIX
+from volbench.present.factor_words import cell_words, value_words
 from volbench.present.formatting import printable
 from volbench.present.plots.description import (
-    COLUMN_FORMATS,
-    FORMATS,
     Axis,
     Panel,
     Plot,
@@ -34,7 +27,6 @@ from volbench.present.plots.kinds import Frames, Options
 from volbench.present.plots.labels import (
     PALETTE_SIZE,
     PANEL,
-    SHORT_NAMES,
     brief,
     line_look,
     shortened,
@@ -52,52 +44,79 @@ _WIDE = 3  # Columns of panels from which a plot has none beside it
 _MAX_WIDTH_IN = 15.0
 _MAX_CROWDED = 6  # Panels that are made because one has too many lines
 _NARROWER = 0.8  # Width of a plot beside others, as a share of its width alone
-# Columns of names: who colours by them wants these names
-_NAMES = frozenset({"run", "job", "group", "profile"})
 _JOINS = ("run", "group", "direction")
 
 
-def by_columns(summary: pd.DataFrame, by: Sequence[str]) -> list[str]:
-    """Return the columns of the summary that ``--by`` names."""
-    if len(by) > 2:
-        raise InputError(
-            f"--by takes one or two columns, not {len(by)}",
-            hint="the first gives colours, the second a panel for each of its values",
-        )
-    return [find_column(name, list(summary.columns)) for name in by]
-
-
-def split(frames: Frames, columns: Sequence[str]) -> list[tuple[str, dict[str, pd.DataFrame]]]:
+def split(
+    frames: Frames, by: str, panel: str, *, across: Sequence[str] | None
+) -> list[tuple[str, dict[str, pd.DataFrame]]]:
     """Return the frames of each panel under its name.
 
+    Args:
+        by: column whose values have colours; by default the campaign, where there are several.
+        panel: column whose values have panels; empty for a single one.
+        across: further columns that names of workloads do without; None for names of jobs.
+
     Returns:
-        One panel without a name, unless there are two columns. Frames with rows of runs have the
-        columns `BY` and `COLOUR` where there is something to distinguish.
+        One panel without a name, unless `panel` is named. Rows of runs are named by their cell of
+        the design, and have the columns `BY` and `COLOUR` where there is something to compare.
     """
-    if not columns:
-        return [("", _coloured_by_campaign(frames))]
-    marked = _marked(frames, BY, _texts(frames["summary"], columns[0]))
-    if columns[0] not in _NAMES:
-        marked = named_by_workload(marked, BY, ignored=columns[0])
-    marked = {name: _copied(frame, BY, COLOUR) for name, frame in marked.items()}
-    if len(columns) == 1:
+    summary = frames["summary"]
+    compared = by or ("campaign" if len(summary["campaign"].unique()) > 1 else "")
+    marked = dict(frames)
+    if compared:
+        marked = _marked(marked, BY, _texts(summary, compared))
+        marked = {name: _copied(frame, BY, COLOUR) for name, frame in marked.items()}
+    if panel:
+        marked = _marked(marked, PANEL, _texts(summary, panel))
+    if across is not None:
+        marked = named_by_design(marked, [*filter(None, [compared]), *across])
+    if not panel:
         return [("", marked)]
-    marked = _marked(marked, PANEL, _texts(frames["summary"], columns[1]))
     rows = measured(marked["summary"])
-    values = list(rows.drop_duplicates(PANEL).sort_values(columns[1])[PANEL])
-    name = short_name(columns[1])
+    values = list(rows.drop_duplicates(PANEL).sort_values(panel)[PANEL])
+    name = factor_name(panel)
     if len(values) > MAX_PANELS:
         raise InputError(
             f"{name} has {len(values)} values, and a chart has {MAX_PANELS} panels",
-            hint="choose some of them with --where, or name another second column with --by",
+            hint="choose some of them with --where, or name another column with --panels",
         )
     return [
-        (
-            f"{name}: {value.removeprefix(name).strip()}",
-            {frame_name: _only(frame, value) for frame_name, frame in marked.items()},
-        )
+        (value, {frame_name: _only(frame, value) for frame_name, frame in marked.items()})
         for value in values
     ]
+
+
+def named_by_design(frames: Frames, without: Sequence[str]) -> dict[str, pd.DataFrame]:
+    """Return frames whose measured runs have the words of their cell as job and group.
+
+    Args:
+        without: columns that names do without, such as what is compared.
+    """
+    rows = measured(frames["summary"])
+    design = design_of(plain_rows(rows), first=without)
+    left_out = {"direction", *without, *map(design.factor_of, without)}
+    names = [factor.column for factor in design.factors if factor.column not in left_out]
+    texts = [
+        ", ".join(value_words(name, cell.values[name]) for name in names) for cell in design.cells
+    ]
+    every = [factor.column for factor in design.factors]
+    whole = cell_words(design, design.cells[0], without=every) if design.cells else ""
+    label = pd.Series([texts[number] or whole for number in design.cell_of_rows], dtype="str")
+    labelled = rows[[*_JOINS]].assign(_label=label)
+    return {
+        name: _with_label(frame, labelled) if "run" in frame and len(frame) else frame
+        for name, frame in frames.items()
+    }
+
+
+def _with_label(frame: pd.DataFrame, labelled: pd.DataFrame) -> pd.DataFrame:
+    keys = [name for name in _JOINS if name in frame]
+    texts = labelled.drop_duplicates(keys).set_index(keys)["_label"]
+    index = pd.MultiIndex.from_frame(frame[keys]) if len(keys) > 1 else frame[keys[0]]
+    label = pd.Series(texts.reindex(index).to_numpy(), index=frame.index)
+    columns = [name for name in ("job", "group") if name in frame]
+    return frame.assign(**{name: label.where(label.notna(), frame[name]) for name in columns})
 
 
 def crowded_parts(
@@ -146,7 +165,10 @@ def crowded_parts(
         (name, {frame_name: _only(frame, value) for frame_name, frame in marked.items()})
         for name, value in zip(names, values, strict=True)
     ], not_shown(
-        len(values), len(rates), f"{short_name(column)}s", "evenly from the fastest to the slowest"
+        len(values),
+        len(rates),
+        f"{factor_name(column)}s",
+        "evenly from the fastest to the slowest",
     )
 
 
@@ -317,33 +339,9 @@ def _joined_rows(parts: Sequence[tuple[str, Plot]]) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True)
 
 
-def short_name(column: str) -> str:
-    """Return the display name of a column."""
-    return SHORT_NAMES.get(column, column.removeprefix(LABEL_PREFIX))
-
-
-def value_text(column: str, value: object) -> str:
-    """Return a value of a column as text: ``4k``, ``direct``, ``2.5 ms``."""
-    if value is None or pd.isna(value):  # type: ignore[call-overload]  # a single value, no array
-        return MISSING
-    if column == "direct":
-        return "direct" if value else "buffered"
-    if not isinstance(value, Real):
-        return printable(str(value))
-    number = float(value)
-    for ending, name in COLUMN_FORMATS:
-        if column.endswith(ending):
-            return FORMATS[name].write(number)
-    return f"{number:.0f}" if number.is_integer() else FORMATS["count"].write(number)
-
-
 def _texts(summary: pd.DataFrame, column: str) -> pd.DataFrame:
     """Return run, section and direction with the text of a column's value."""
-    texts = summary[[*_JOINS]].copy()
-    texts["text"] = [value_text(column, value) for value in summary[column]]
-    if column in {"iodepth", "numjobs"}:
-        texts["text"] = f"{short_name(column)} " + texts["text"]
-    return texts
+    return summary[[*_JOINS]].assign(text=[value_words(column, v) for v in summary[column]])
 
 
 def _marked(frames: Frames, name: str, texts: pd.DataFrame) -> dict[str, pd.DataFrame]:
@@ -367,14 +365,3 @@ def _copied(frame: pd.DataFrame, source: str, name: str) -> pd.DataFrame:
 
 def _only(frame: pd.DataFrame, value: str) -> pd.DataFrame:
     return frame[frame[PANEL] == value].reset_index(drop=True) if PANEL in frame else frame
-
-
-def _coloured_by_campaign(frames: Frames) -> dict[str, pd.DataFrame]:
-    """Return the frames with a colour for each campaign, where there are several.
-
-    Jobs of one workload then have one name.
-    """
-    if frames["summary"]["campaign"].nunique() < 2:
-        return dict(frames)
-    named = named_by_workload(frames, "campaign")
-    return {name: _copied(frame, "campaign", COLOUR) for name, frame in named.items()}

@@ -13,9 +13,9 @@ from volbench.analyse.time.warmup_curve import Curve, curves
 from volbench.errors import InputError
 from volbench.model.profile.profile_model import Phase
 from volbench.model.results.finding import Severity
-from volbench.present.plots.chart import build_plot, build_plots, drawable
+from volbench.present.plots.chart import build_plot, build_plots, kind_of
 from volbench.present.plots.charts.warmup_curves import MIN_PENALTY
-from volbench.present.plots.description import Panel, Plot, numbers
+from volbench.present.plots.description import Panel, Plot
 from volbench.present.plots.kinds import KINDS, Frames, Options
 from volbench.present.plots.labels import rows_height_in
 from volbench.present.plots.selection import valid_frames
@@ -27,17 +27,10 @@ _DEFAULTS = Options()
 # for volbench plot
 _MAX_HEIGHT_IN, _MAX_FITTED_IN = 6.8, 4.6
 # Charts behind those of the first screen, while there is room for them
-_FURTHER = ("iops", "latency", "sweep", "heatmap", "series", "ecdf", "blocks")
-_MAX_BARS = 10  # Jobs
-# Columns that are equal along one curve of a sweep
-_PLACE = ("campaign", "host", "profile", "volume", "block_bytes")
+_FURTHER = ("iops", "p99", "latency", "series", "ecdf", "blocks")
 _HEIGHT_IN = 3.0  # Of the panels together, so that title, verdict and chart share the first screen
 _MIN_VOLUMES = 3  # Two volumes are compared with each other. Noticed by: test_lead_charts.py
 _MAX_STORMS = 2  # More parallel steps are a fleet. Noticed by: test_lead_charts.py
-_SWEPT = ("iodepth", "numjobs", "block_bytes")
-_MIN_KNEE_POINTS = 3  # Two points have no knee. Noticed by: test_first_screen.py
-# Values of both options from which a sweep is a grid, not lines. Noticed by: test_lead_charts.py
-_MIN_GRID = 3
 # Verdict of a run whose rate changed, the worst first, to the size of its change
 _CHANGES = (
     ("stepped", "drift_percent"),
@@ -55,32 +48,34 @@ def is_collection(summary: pd.DataFrame) -> bool:
 def lead_plots(frames: Frames, options: Options = _DEFAULTS) -> list[Plot]:
     """Return the charts of the first screen: at most two, none without a result.
 
-    The first shows a storm, a warm-up, rounds, volumes side by side, a sweep of two options or of
-    one, or bars. A warm-up leads where the plan has one, a sweep where all results are of one
-    volume. The second is the series of the run whose rate changed most. A single run leads with its
-    series.
+    The first shows a storm, a warm-up, rounds, or the rates over the design; a warm-up leads where
+    the plan has one. The second is p99 over the same design, or the series of the run whose rate
+    changed most. A single run leads with its series.
 
     Args:
         options: with the rounds of its profiles; none for a plan without.
     """
     runs = set(measured(frames["summary"])["run"]) if "summary" in frames else set()
+    if len(runs) == 1 and (series := _series(frames, *runs)) is not None:
+        return [series]
     for kind, narrow, rows in _CANDIDATES:
-        if kind == "iops" and len(runs) == 1:
-            series = _series(frames, *runs)
-            if series is not None:
-                return [series]
         if kind == "convergence" and not options.rounds:
             continue
-        needed = KINDS[kind].frames_of(frames)
-        narrowed = narrow(drawable(KINDS[kind], needed) if "summary" in needed else needed)
-        if not narrowed:
-            continue
-        plot = _chart(kind, narrowed, options)
-        if plot is not None and _fits(kind, plot):
-            is_sweep = kind in {"heatmap", "sweep"}
-            second = [] if kind in {"storm", "warmup"} else _changed(frames, is_sweep=is_sweep)
-            return [_noted(_cut(plot, rows), narrowed, frames), *second]
-    return []
+        narrowed = narrow(KINDS[kind].frames_of(frames))
+        plot = _chart(kind, narrowed, options) if narrowed else None
+        if plot is not None:
+            second = [] if kind in {"storm", "warmup"} else _changed(frames)
+            return [_cut(plot, rows), *second]
+    plots = [plot for name in ("iops", "p99") if (plot := _response(name, frames, options))]
+    if not plots:
+        plots = [plot for name in ("bw", "mean") if (plot := _response(name, frames, options))]
+    return [*plots[:1], *(_changed(frames) or plots[1:])]
+
+
+def _response(name: str, frames: Frames, options: Options) -> Plot | None:
+    """Return a response over the design, as high as fits a page; None without one."""
+    plot = next(build_plots(kind_of(name).frames_of(frames), [name], options=options), None)
+    return plot and _cut(plot, len(plot.heights))
 
 
 def _chart(kind: str, frames: Frames, options: Options) -> Plot | None:
@@ -88,15 +83,6 @@ def _chart(kind: str, frames: Frames, options: Options) -> Plot | None:
     parts = 1 if kind == "warmup" else 2  # As many as `_cut` leaves, so that the caption is true
     options = replace(options, parts=parts)
     return next(build_plots(KINDS[kind].frames_of(frames), [kind], options=options), None)
-
-
-def _noted(plot: Plot, narrowed: Frames, frames: Frames) -> Plot:
-    """Note the number of results shown if the chart leaves some out."""
-    drawn, every = (len(measured(chart_frames["summary"])) for chart_frames in (narrowed, frames))
-    if drawn == every:
-        return plot
-    note = f"Shown: {drawn:,} of {every:,} results"
-    return replace(plot, caption=(note, *plot.caption))
 
 
 def worst_warm_up(frames: Frames) -> Curve | None:
@@ -109,13 +95,6 @@ def worst_warm_up(frames: Frames) -> Curve | None:
     climbs = curves(valid["summary"], valid["series"], valid.get("verdicts"))
     worst = max(climbs, key=lambda curve: curve.penalty, default=None)
     return worst if worst and worst.penalty >= MIN_PENALTY else None
-
-
-def _fits(kind: str, plot: Plot) -> bool:
-    """Return whether a chart is informative: curves of several points."""
-    if kind == "sweep":
-        return bool((numbers(plot).groupby("label").size() >= _MIN_KNEE_POINTS).any())
-    return True
 
 
 def _is_of_warm_up(summary: pd.DataFrame) -> bool:
@@ -132,45 +111,9 @@ def _warm_up(frames: Frames) -> Frames:
     return frames if worst_warm_up(frames) is not None else {}
 
 
-def _grid(frames: Frames) -> Frames:
-    """Return the frames of a sweep of two options on one volume."""
-    rows = measured(frames["summary"])
-    options = [name for name in _SWEPT if rows[name].nunique() >= _MIN_GRID]
-    return {} if is_collection(rows) or len(options) < 2 else frames
-
-
-def _volumes(frames: Frames) -> Frames:
-    """Return the frames of a collection."""
-    return frames if is_collection(measured(frames["summary"])) else {}
-
-
 def _few_storms(frames: Frames) -> Frames:
     """Return no frames of a campaign with many parallel steps."""
     return frames if len(storm_steps(frames)) <= _MAX_STORMS else {}
-
-
-def _one_setting(frames: Frames) -> Frames:
-    """Keep one host and block size: those that most rows have, the smallest of several."""
-    rows = measured(frames["summary"])
-    if is_collection(rows):
-        return {}
-    for column in _PLACE:
-        counts = rows[column].value_counts().sort_index()
-        if len(counts) > 1:
-            rows = rows[rows[column] == counts.idxmax()]
-    return {**frames, "summary": rows}
-
-
-def _largest_jobs(frames: Frames) -> Frames:
-    """Keep the jobs with the highest rates, directions added up as in the headline numbers."""
-    rows = measured(frames["summary"])
-    rows = rows[rows["direction"] != "sync"]
-    key = ["campaign", "host", "profile", "job", "volume"]
-    column = "iops" if rows["iops"].notna().any() else "bw_bytes_per_s"
-    rates = rows.groupby([*key, "direction"], dropna=False)[column].median()
-    best = rates.groupby(level=key, dropna=False).sum().nlargest(_MAX_BARS)
-    is_kept = pd.MultiIndex.from_frame(rows[key]).isin(best.index)
-    return {**frames, "summary": rows[is_kept].reset_index(drop=True)}
 
 
 # Kind, the part of the frames that fits, and rows of its panels that are shown
@@ -178,16 +121,11 @@ _CANDIDATES: tuple[tuple[str, Callable[[Frames], Frames], int], ...] = (
     ("storm", _few_storms, 1),
     ("warmup", _warm_up, 2),
     ("convergence", _whole, 1),
-    ("fleet", _volumes, 1),
-    ("heatmap", _grid, 2),
-    ("sweep", _one_setting, 2),
-    ("iops", _largest_jobs, 1),
-    ("bandwidth", _largest_jobs, 1),
 )
 
 
-def _changed(frames: Frames, *, is_sweep: bool) -> list[Plot]:
-    """Return the series of the run that changed most, or of a sweep the noisiest.
+def _changed(frames: Frames) -> list[Plot]:
+    """Return the series of the run that changed most.
 
     An invalid run is shown only where no run is valid.
     """
@@ -206,9 +144,6 @@ def _changed(frames: Frames, *, is_sweep: bool) -> list[Plot]:
         runs += invalid
     else:
         runs = [run for run in runs if run not in invalid]
-    if is_sweep and not runs and "spread_percent" in verdicts:
-        valid = verdicts[~verdicts["run"].isin(invalid)]
-        runs += list(valid.nlargest(1, "spread_percent")["run"])
     if not runs:
         return []
     plot = _series(frames, runs[0])
@@ -251,7 +186,7 @@ def is_wide(plot: Plot) -> bool:
 
 def _valid_chart(name: str, frames: Frames, options: Options) -> Plot | None:
     """Return a chart of valid results; of invalid ones where there are no others."""
-    kind = replace(KINDS[name], draws_invalid=False)
+    kind = replace(kind_of(name), draws_invalid=False)
     try:
         return build_plot(kind, kind.frames_of(frames), options=options)
     except InputError:  # there is nothing for it

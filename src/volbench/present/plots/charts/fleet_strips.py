@@ -210,6 +210,7 @@ def describe(fleet: _Fleet) -> str:
 
 FLEET = Kind(
     name="fleet",
+    across=("host", "client", "volume"),
     title="Spread over the fleet",
     help="IOPS and p99 latency of every host as a strip of dots per job, outliers named.",
     needs="jobs that several hosts, clients or volumes ran",

@@ -173,6 +173,7 @@ def describe(bins: _Distributions) -> str:
 
 ECDF = Kind(
     name="ecdf",
+    across=(),
     title="Latency distribution",
     frame_names=("summary", "histogram"),
     help="Share of the I/Os that were faster than each latency, from fio's bins.",
@@ -180,7 +181,6 @@ ECDF = Kind(
     read=read,
     build=build_ecdf,
     describe=describe,
-    is_pooled=True,
     splits=("volume", "host", "rw"),
 )
 
@@ -276,6 +276,7 @@ def describe_histogram(rows: pd.DataFrame) -> str:
 
 HISTOGRAM = Kind(
     name="histogram",
+    across=(),
     title="Latency histogram",
     frame_names=("summary", "histogram", "shares"),
     help="Latency histogram of each job, on a logarithmic scale.",
@@ -283,5 +284,4 @@ HISTOGRAM = Kind(
     read=read_histogram,
     build=build_histogram,
     describe=describe_histogram,
-    is_pooled=True,
 )

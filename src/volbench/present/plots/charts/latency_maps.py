@@ -118,6 +118,7 @@ def describe(maps: _Maps) -> str:
 
 LATENCY_MAP = Kind(
     name="latency-map",
+    across=(),
     title="Latency over time",
     frame_names=("summary", "series", "latency_map"),
     help="Heat map of latency over time, with median and p99.",

@@ -230,6 +230,7 @@ def _span(rows: pd.DataFrame) -> str:
 
 SERIES = Kind(
     name="series",
+    across=(),
     title="IOPS, bandwidth and latency over time",
     frame_names=("summary", "series", "device", "marks"),
     help="IOPS, bandwidth and mean latency over time, a row of panels per job.",
@@ -363,6 +364,7 @@ def describe_lines(runs: _Runs) -> str:
 
 LINES = Kind(
     name="lines",
+    across=(),
     title="All runs over time",
     frame_names=("summary", "series", "marks"),
     help="IOPS, bandwidth and mean latency of many runs over time, on one axis each.",

@@ -62,6 +62,7 @@ class _EmbeddedPlot:
     """A chart that the page draws."""
 
     title: str  # its heading
+    answer: str  # below it; empty for none
     caption: str  # in sentences
     payload: str  # base64 of the compressed JSON form
     height_px: int  # room that it takes, so that drawing it moves nothing
@@ -118,6 +119,7 @@ def _embedded(plot: Plot) -> _EmbeddedPlot:
     heights = (max(40, height * _PX_PER_IN) + _LABELS_PX for height in plot.heights)
     return _EmbeddedPlot(
         title=printable(plot.title),
+        answer=printable(plot.answer),
         caption=printable(" ".join(sentences)),
         payload=_packed(text),
         height_px=round(sum(heights)) + _LABELS_PX,

@@ -68,6 +68,13 @@ def draw(plot: Plot, *, theme: str = "light", font_size: float | None = None) ->
             fontsize=points(12),
             fontweight="bold",
         )
+        answer = figure.text(
+            0,
+            1,
+            fill(printable(plot.answer), int(plot.width_in * 112 / font_size)),
+            va="top",
+            fontsize=points(9),
+        )
         written = "".join(text.get_text() for text in figure.findobj(Text))
         boxes = _BOXES if without_letters(written) else ""
         caption = ". ".join(part.rstrip(".") for part in (*plot.caption, boxes) if part)
@@ -81,7 +88,7 @@ def draw(plot: Plot, *, theme: str = "light", font_size: float | None = None) ->
             fontsize=points(8),
             color=chosen.colours["muted"],
         )
-        place(figure, plot, axes, looks, title=title, note=note)
+        place(figure, plot, axes, looks, heading=(title, answer), note=note)
     figure.set_label(plot.name)
     return figure
 
@@ -103,7 +110,7 @@ def _draw_panel(figure: Figure, plot: Plot, panel: Panel, looks: Looks) -> Axes:
         draw_mark(axes, mark, looks)
     _keep_scales(axes, panel)
     _name_lines(axes, panel, looks)
-    if plot.shared_y and panel.column > 0 and panel.y.scale == "category":
+    if plot.shared_y and panel.column > 0 and panel.z is None:
         axes.tick_params(axis="y", labelleft=False)
     _write_title(axes, panel)
     return axes

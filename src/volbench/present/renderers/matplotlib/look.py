@@ -98,6 +98,7 @@ _TIME_STEPS_S = (
     *(0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30),
     *(60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 28800, 86400),
 )
+_NARROW_IN = 3.0  # Width of a logarithmic axis below which only whole decades have a text
 _MARGIN = 0.6  # Room beside the outermost categories
 
 
@@ -236,7 +237,10 @@ def _locator(axis: Axis, way: Literal["x", "y"], size_in: float) -> Locator:
         return FixedLocator(ticks_apart(axis, size_in) if way == "x" else list(axis.ticks))
     if axis.scale in {"log", "log2", "symlog"}:
         low, high = axis.limits or (1.0, 10.0)
-        return LogLocator(base=10, subs=_parts(high / low), numticks=15)
+        is_narrow = way == "x" and size_in < _NARROW_IN
+        return LogLocator(
+            base=10, subs=_parts(high / low) if not is_narrow else (1.0,), numticks=15
+        )
     count = min(7, max(3, math.floor(size_in / _PER_TICK_IN[way])))
     if axis.scale == "time":
         end_s = (axis.limits or (0.0, 1.0))[1]

@@ -45,14 +45,22 @@ class _Margins:
 
 
 def place(
-    figure: Figure, plot: Plot, axes: Sequence[Axes], looks: Looks, *, title: Artist, note: Artist
+    figure: Figure,
+    plot: Plot,
+    axes: Sequence[Axes],
+    looks: Looks,
+    *,
+    heading: tuple[Artist, Artist],
+    note: Artist,
 ) -> None:
-    """Give the figure its height, and title, legends, panels and caption their places."""
+    """Give the figure its height, and title, answer, legends, panels and caption their places."""
+    title, answer = heading
     margins = [
         _with_legend(figure, plot, panel, panel_axes, looks)
         for panel, panel_axes in zip(plot.panels, axes, strict=True)
     ]
-    title_in, note_in = (_size_in(figure, text)[1] for text in (title, note))
+    title_in, answer_in, note_in = (_size_in(figure, text)[1] for text in (title, answer, note))
+    answer_in += _GAP_IN / 2 if plot.answer else 0.0
     legend = legend_above(figure, plot, looks) if plot.legend == "above" else None
     legend_in = 0.0
     if legend is not None:
@@ -61,7 +69,7 @@ def place(
             legend_in = max(0.0, legend_in - title_in)
         else:
             legend_in += _GAP_IN / 2
-    above_in = _EDGE_IN + title_in + legend_in + _GAP_IN
+    above_in = _EDGE_IN + title_in + answer_in + legend_in + _GAP_IN
     plot = _beside_legend(_wide_enough(plot, margins), margins)
     tops, height_in = _rows(plot, margins, above_in=above_in)
     if plot.height_in:
@@ -74,6 +82,10 @@ def place(
     _set_positions(plot, axes, margins, tops, height_in)
     _align_labels(plot, axes, margins)
     title.set(x=_EDGE_IN / plot.width_in, y=1 - _EDGE_IN / height_in)
+    answer.set(
+        x=_EDGE_IN / plot.width_in,
+        y=1 - (above_in - _GAP_IN - legend_in - answer_in + _GAP_IN / 2) / height_in,
+    )
     note.set(x=_EDGE_IN / plot.width_in, y=_EDGE_IN / height_in)
     if legend is not None:
         top_in = _EDGE_IN + title_in + legend_in - _size_in(figure, legend)[1]

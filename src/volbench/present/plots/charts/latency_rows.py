@@ -1,10 +1,8 @@
-"""A row for each job: IOPS and bandwidth as bars, latency percentiles as points."""
+"""Latency percentiles: a row of points for each workload."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
 
 import pandas as pd
 
@@ -12,18 +10,11 @@ from volbench.analyse.frames.job_frames import per_job, with_latencies
 from volbench.present.formatting import Row, number, records, text
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series
-from volbench.present.plots.kinds import PER_JOB, Frames, Kind, Options
+from volbench.present.plots.kinds import Frames, Kind, Options
 from volbench.present.plots.metrics import (
-    BANDWIDTH,
-    IOPS,
     LATENCY_KINDS,
-    Metric,
-    declared,
-    is_wide,
-    limits_across,
     rows_axis,
 )
-from volbench.present.plots.picture import logarithmic
 from volbench.present.plots.selection import largest
 from volbench.units import counted_noun, format_latency
 
@@ -61,119 +52,12 @@ def _rows_plot(
     )
 
 
-def _rated(frames: Frames) -> pd.DataFrame:
-    """Return results without sync, which has latencies but no rate."""
-    return frames["summary"][frames["summary"]["direction"] != "sync"]
-
-
 def _is_repeated(rows: pd.DataFrame) -> bool:
     return bool((rows["repeats"] > 1).any())
 
 
 def _whose(row: Row) -> str:
     return f"({text(row, 'label')}, {text(row, 'direction')})"
-
-
-@dataclass(frozen=True)
-class _JobBars:
-    """Bars of one metric."""
-
-    metric: Metric
-    axis_label: str
-
-    def read(self, frames: Frames, _: Options) -> pd.DataFrame | str:
-        """Return a row per job and direction."""
-        rows = labels.side_by_side(per_job(_rated(frames), [self.metric.column]))
-        if rows[self.metric.column].isna().all():
-            return f"no {self.metric.label}: no run reported it"
-        return rows
-
-    def build(self, rows: pd.DataFrame) -> Plot:
-        """Draw horizontal bars from zero, with the declared limits."""
-        column = self.metric.column
-        every = rows
-        rows, fewer = largest(
-            rows, column, most=_MAX_RESULTS, what="results", criterion=self._criterion
-        )
-        data = self._data(rows)
-        limits = declared(rows, self.metric)
-        longest = max([*data["_end"], *(limit.value for limit in limits)])
-        parts: tuple[marks.AnyMark, ...] = (
-            marks.Bars(data, by="_series", value=column),
-            *limits_across(limits),
-            marks.Whiskers(data, low=f"{column}_low"),
-            marks.Texts(data, x="_end", y="_row", offset_pt=(6, 0), is_boxed=True),
-        )
-        x = Axis(self.axis_label, self.metric.format, limits=(0, _ROOM * longest or 1))
-        note = "Median of the repeats; whiskers: min to max" * _is_repeated(rows)
-        plot = _rows_plot(
-            rows,
-            x,
-            parts,
-            series=labels.colour_series(rows),
-            caption=(note, fewer),
-            every=self._data(every) if fewer else None,
-        )
-        if is_wide(rows[column]):
-            return replace(plot, panels=tuple(map(logarithmic, plot.panels)))
-        return plot
-
-    def _data(self, rows: pd.DataFrame) -> pd.DataFrame:
-        column = self.metric.column
-        ends = [column, f"{column}_low", f"{column}_high", self.metric.limit]
-        return labels.identified(rows, ends).assign(
-            _series=rows[labels.colour_column(rows)],
-            _row=range(len(rows)),
-            _end=rows[f"{column}_high"].fillna(0),
-            _high=rows[f"{column}_high"].where(rows["repeats"] > 1),
-            _text=[self._value(row) for row in records(rows)],
-        )
-
-    @property
-    def _criterion(self) -> str:
-        label = self.metric.label
-        return f"those with the highest {label if label.isupper() else label.lower()}"
-
-    def _value(self, row: Row) -> str:
-        value = number(row, self.metric.column)
-        if math.isnan(value):
-            return f"not reported by {text(row, 'tool', missing='the tool')}"
-        return self.metric.text(value)
-
-    def describe(self, rows: pd.DataFrame) -> str:
-        """Return the extremes and the limits in one sentence."""
-        known = records(rows.dropna(subset=[self.metric.column]).sort_values(self.metric.column))
-        most, least = (f"{self._value(row)} {_whose(row)}" for row in (known[-1], known[0]))
-        sentence = f"{self.metric.label} of {counted_noun(len(known), 'result')}: max {most}"
-        if len(known) > 1:
-            sentence += f", min {least}"
-        limits = declared(rows, self.metric)
-        return "; ".join([sentence, *(f"declared {limit.name}" for limit in limits)]) + "."
-
-
-def _kind(name: str, bars: _JobBars, *, needs: str) -> Kind[pd.DataFrame]:
-    label = bars.metric.label
-    return Kind(
-        name=name,
-        title=label,
-        by_options=PER_JOB,
-        help=f"{label} of each job and direction, with the declared limits.",
-        needs=needs,
-        read=bars.read,
-        build=bars.build,
-        describe=bars.describe,
-        is_pooled=True,
-    )
-
-
-IOPS_BARS = _kind(
-    "iops", _JobBars(IOPS, "I/O operations per second"), needs="a finished run of fio"
-)
-BANDWIDTH_BARS = _kind(
-    "bandwidth",
-    _JobBars(BANDWIDTH, "Bandwidth (1 MB = 1,000,000 bytes)"),
-    needs="a finished run",
-)
 
 
 def read_latency(frames: Frames, _: Options) -> pd.DataFrame | str:
@@ -266,12 +150,11 @@ def describe_latency(rows: pd.DataFrame) -> str:
 
 LATENCY = Kind(
     name="latency",
+    across=(),
     title="Latency percentiles",
-    by_options=PER_JOB,
     help="Median, p90, p99, p99.9 and max latency of each job and direction.",
     needs="latencies of fio",
     read=read_latency,
     build=build_latency,
     describe=describe_latency,
-    is_pooled=True,
 )

@@ -1,0 +1,636 @@
+"""Charts of responses over the factors of a design: lines, bars, grids, towers and tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import pandas as pd
+
+from volbench.analyse.frames.design import WORKLOAD
+from volbench.analyse.frames.workload_words import factor_name
+from volbench.errors import InputError
+from volbench.present.factor_words import shown_value, value_words
+from volbench.present.plots import labels, marks
+from volbench.present.plots.description import IDENTITY, Axis, Panel, Plot, Series
+from volbench.present.plots.design_points import Drawing, Point, read_drawing
+from volbench.present.plots.grammar import MAX_COLOURS, RESULT
+from volbench.present.plots.kinds import Kind
+from volbench.present.plots.metrics import (
+    LOG_AXIS_SPAN,
+    Metric,
+    category_axis,
+    log_limits,
+    rows_axis,
+)
+from volbench.present.plots.picture import logarithmic
+from volbench.units import counted_noun
+
+MAX_RATIO = 10.0  # Of the highest values of two panels, beyond which their scale is logarithmic
+_COLUMN_IN, _MAX_WIDTH_IN, _MIN_WIDTH_IN = 2.75, 10.0, 6.5
+_MAX_HEIGHT_IN = 11.0  # Of all panels together
+_PANEL_IN, _LOW_PANEL_IN = 1.75, 1.3  # Height of a panel: of few, and of many rows
+_FEW_ROWS = 3
+_BAR_IN, _CELL_IN, _TABLE_IN, _TOWERS_IN = 0.15, 0.32, 0.2, 3.0
+_ABREAST = 3  # Panels of designs with holes
+_GROUP = 0.82  # Width of a group of bars, as a share of its slot
+_RATIO_SPAN = 4.0  # Of ratios, beyond which their scale is logarithmic
+_FAR = 4.0  # Ratio of limit to data above which the limit is not drawn
+_MAX_STEPS = 100  # In which neighbours move apart
+_GAP = 0.1  # Between two names at the ends of lines, as a share of the height
+_MAX_TABLE_ROWS = 40
+_MAX_END_NAME = 28  # Characters of a name at the end of a line
+
+
+def response_kind(names: str) -> Kind[Drawing]:
+    """Return the kind of chart of one or several responses, such as ``iops,p99``."""
+    wanted = [name.strip() for name in names.split(",") if name.strip()]
+    return Kind(
+        name="-".join(wanted),
+        title="",
+        help="Any response over the factors of the design.",
+        needs="a finished run",
+        read=lambda frames, options: read_drawing(frames, options, wanted),
+        build=build,
+        describe=describe,
+        frame_names=("summary", "verdicts"),
+        is_over_design=True,
+    )
+
+
+def build(drawing: Drawing) -> Plot:
+    """Draw a row of panels for each response and value of the factors of rows."""
+    layout = drawing.layout
+    width, places = _places(drawing)
+    panels: list[Panel] = []
+    heights: list[float] = []
+    for metric, points in zip(drawing.responses, drawing.points, strict=True):
+        shown = (
+            replace(metric, label=f"{metric.label} / {drawing.base}") if drawing.base else metric
+        )
+        made = _PAINTERS[layout.view](drawing, shown, points)
+        first = len(heights)
+        rows = 1 + max(row for row, _ in places)
+        heights += [_height(drawing, row, places) for row in range(rows)]
+        panels += [
+            replace(panel, row=first + row, column=column)
+            for panel, (row, column) in zip(made, places, strict=True)
+        ]
+    panels = _labelled_outside(panels)
+    lower = min(1.0, _MAX_HEIGHT_IN / sum(heights))
+    plot = Plot(
+        panels=tuple(panels),
+        heights=tuple(lower * height for height in heights),
+        widths=(1.0,) * width,
+        width_in=max(_MIN_WIDTH_IN, min(_MAX_WIDTH_IN, 1.4 + _COLUMN_IN * width)),
+        series=_series(drawing),
+        legend="" if _is_named_at_ends(drawing) or layout.view in {"grid", "towers"} else "above",
+        caption=drawing.notes,
+        title=_title(drawing),
+        answer=drawing.answer,
+        rows=_numbers(drawing),
+        shared_y=layout.view in {"lines", "grid"} or _has_same_names(drawing),
+    )
+    return _with_table(plot, drawing) if layout.view == "table" else plot
+
+
+def _title(drawing: Drawing) -> str:
+    names = [metric.label for metric in drawing.responses]
+    x = drawing.layout.x
+    along = [x, drawing.layout.y] if drawing.layout.y else [x]
+    factors = " and ".join(factor_name(name) for name in along if name and name != RESULT)
+    compared = " and ".join(
+        f"{name[0].lower()}{name[1:]}" if name[1:2].islower() else name for name in names[1:]
+    )
+    quantities = f"{names[0]} and {compared}" if compared else names[0]
+    relative = f" relative to {drawing.base}" if drawing.base else ""
+    return (
+        quantities[:1].upper() + quantities[1:] + relative + (f" by {factors}" if factors else "")
+    )
+
+
+def _places(drawing: Drawing) -> tuple[int, list[tuple[int, int]]]:
+    """Return the columns of panels, and row and column of each panel."""
+    layout, panels = drawing.layout, drawing.panels
+    rows = list(dict.fromkeys(key[: len(layout.rows)] for key in panels))
+    columns = sorted(
+        dict.fromkeys(key[len(layout.rows) :] for key in panels),
+        key=lambda key: [
+            drawing.design.by_column[name].values.index(value)
+            for name, value in zip(layout.columns, key, strict=True)
+        ],
+    )
+    is_full = len(rows) * len(columns) == len(panels)
+    split = len(layout.rows)
+    grid = [(rows.index(key[:split]), columns.index(key[split:])) for key in panels]
+    if is_full and len(columns) == 1 and 1 < len(rows) <= _ABREAST:
+        return len(rows), [(column, row) for row, column in grid]
+    if is_full and 1 < len(columns) <= (_ABREAST if layout.view == "bars" else _ABREAST + 1):
+        return len(columns), grid
+    if is_full and len(rows) <= _ABREAST:
+        return len(rows), [(column, row) for row, column in grid]
+    abreast = min(_ABREAST, len(panels))
+    return abreast, [divmod(number, abreast) for number in range(len(panels))]
+
+
+def _height(drawing: Drawing, row: int, places: Sequence[tuple[int, int]]) -> float:
+    """Return the height of a row of panels."""
+    layout = drawing.layout
+    if layout.view == "grid":
+        return _CELL_IN * len(drawing.values_along(layout.y))
+    if layout.view == "towers":
+        return _TOWERS_IN
+    if layout.view == "bars" or (layout.view == "table" and not _has_lines(drawing)):
+        in_row = [key for key, place in zip(drawing.panels, places, strict=True) if place[0] == row]
+        heights = (
+            len(_bar_names(drawing, key))
+            * (0.08 + _BAR_IN * max(1, len(_bars_of_group(drawing, key))))
+            for key in in_row
+        )
+        return max(0.5, *heights)
+    rows = 1 + max(place[0] for place in places)
+    return _PANEL_IN if rows * len(drawing.responses) <= _FEW_ROWS else _LOW_PANEL_IN
+
+
+def _labelled_outside(panels: Sequence[Panel]) -> list[Panel]:
+    """Return panels of which those at the foot name the x axis, and those at the left the other."""
+    last = {panel.column: panel.row for panel in panels}
+    labelled = []
+    for panel in panels:
+        x = panel.x if panel.row == last[panel.column] else replace(panel.x, label="")
+        y = panel.y if panel.column == 0 else replace(panel.y, label="")
+        labelled.append(replace(panel, x=x, y=y))
+    return labelled
+
+
+def _panel_title(drawing: Drawing, key: tuple[object, ...]) -> str:
+    """Return the values of a panel, with those of the workload that vary with them."""
+    layout = drawing.layout
+    values = dict(zip(layout.panels, key, strict=True))
+    cell = next(
+        cell
+        for cell in drawing.design.cells
+        if all(cell.values[name] == value for name, value in values.items())
+    )
+    row = drawing.design.rows[cell.places[0]]
+    beside = [
+        name
+        for name, owner in drawing.design.aliases.items()
+        if owner in values and name in WORKLOAD and row.get(name) is not None
+    ]
+    texts = {name: value_words(name, values[name]) for name in layout.panels}
+    texts |= {name: value_words(name, row[name]) for name in beside}
+    first = " ".join(texts.pop(name) for name in ("rw", "block_bytes") if name in texts)
+    return ", ".join(filter(None, [first, *texts.values()]))
+
+
+def _scale(drawing: Drawing, points: Sequence[Point]) -> bool:
+    """Return whether the axis of a response is logarithmic, in all panels."""
+    tops: dict[tuple[object, ...], float] = {}
+    for point in points:
+        tops[point.panel] = max(tops.get(point.panel, 0.0), point.middle)
+    known = [top for top in tops.values() if top > 0]
+    if known and max(known) > MAX_RATIO * min(known):
+        return True
+    if not _has_lines(drawing) and drawing.layout.x != RESULT:
+        return False
+    values = [point.middle for point in points if point.middle > 0]
+    span = _RATIO_SPAN if drawing.base else LOG_AXIS_SPAN
+    return bool(values) and max(values) > span * min(values)
+
+
+def _has_lines(drawing: Drawing) -> bool:
+    layout = drawing.layout
+    factor = drawing.design.by_column.get(layout.x)
+    if layout.view == "lines":
+        return True
+    return layout.view == "table" and factor is not None and factor.is_ordered
+
+
+def _value_axis(metric: Metric, points: Sequence[Point], *, is_log: bool) -> Axis:
+    ends = [end for point in points for end in point.ends]
+    ends += [point.limit for point in points if point.limit > 0 and is_log]
+    if is_log and any(end > 0 for end in ends):
+        limits = log_limits(ends, room=(0.75, 1.35))
+        return Axis(f"{metric.label} (logarithmic)", metric.format, "log", limits)
+    top = max(ends, default=1.0)
+    near = [point.limit for point in points if point.limit <= _FAR * top]
+    return metric.axis(1.12 * max([top, *near]))
+
+
+def _frame(drawing: Drawing, metric: Metric, points: Sequence[Point]) -> pd.DataFrame:
+    """Return a row for each point with its factors and numbers."""
+    layout = drawing.layout
+    column = "ratio" if drawing.base else metric.column
+    constants = drawing.design.constants
+    known = {name: constants[name] for name in IDENTITY if constants.get(name) is not None}
+    return pd.DataFrame(
+        [
+            {
+                **known,
+                "label": point.colour,
+                **dict(zip(layout.by, point.compared, strict=True)),
+                **({layout.x: point.x} if layout.x else {}),
+                **({layout.y: point.y} if layout.y else {}),
+                **dict(zip(layout.panels, point.panel, strict=True)),
+                "repeats": len(point.values),
+                column: point.middle,
+                f"{column}_low": point.ends[0],
+                f"{column}_high": point.ends[1],
+                "_value": point.middle,
+                "_low": point.ends[0],
+                "_high": point.ends[1],
+                "_sound": not point.remark,
+                "_colour": point.colour or "ink",
+            }
+            for point in points
+        ]
+    )
+
+
+def _numbers(drawing: Drawing) -> pd.DataFrame:
+    parts = [
+        _frame(drawing, metric, points)
+        for metric, points in zip(drawing.responses, drawing.points, strict=True)
+    ]
+    keys = [
+        name
+        for name in dict.fromkeys(
+            ("label", drawing.layout.x, drawing.layout.y, *drawing.layout.panels)
+        )
+        if name in parts[0]
+    ]
+    whole = parts[0]
+    for part in parts[1:]:
+        own = [name for name in part if name not in whole or name in keys]
+        whole = whole.merge(part[own], on=keys, how="outer")
+    return whole
+
+
+def _lines(drawing: Drawing, metric: Metric, points: Sequence[Point]) -> list[Panel]:
+    """Draw a line for each colour in each panel, with its repeats as whiskers."""
+    x = _ordered_axis(drawing)
+    is_log = _scale(drawing, points)
+    y = _value_axis(metric, points, is_log=is_log)
+    at = {value: n for n, value in enumerate(drawing.values_along(drawing.layout.x))}
+    made = []
+    width, places = _places(drawing)
+    for key, place in zip(drawing.panels, places, strict=True):
+        own = [point for point in points if point.panel == key]
+        data = _frame(drawing, metric, own)
+        if len(data):
+            numbers = x.scale != "category"
+            data["_x"] = [float(str(p.x)) if numbers else float(at[p.x]) for p in own]
+            data = data.sort_values("_x", kind="stable").reset_index(drop=True)
+        parts = _line_marks(data) if len(data) else ()
+        is_last = place[1] == width - 1 or key == drawing.panels[-1]
+        names = _end_texts(drawing, metric, data, y, is_named=is_last) if len(data) else ()
+        limits = _limit_marks(metric, own, y)
+        title = _panel_title(drawing, key)
+        made.append(Panel(x=x, y=y, marks=(*limits, *parts, *names), title=title))
+    return made
+
+
+def _limit_marks(metric: Metric, points: Sequence[Point], axis: Axis) -> Iterator[marks.AnyMark]:
+    """Yield a dashed line for each declared limit that the axis reaches, with its name."""
+    owners: dict[float, set[str]] = {}
+    for point in points:
+        if point.limit <= (axis.limits or (0.0, math.inf))[1]:
+            owners.setdefault(point.limit, set()).add(point.colour)
+    every = {point.colour for point in points}
+    for limit, colours in sorted(owners.items()):
+        key = next(iter(colours)) if len(colours) == 1 < len(every) else "ink"
+        yield marks.ReferenceLine(limit, "y", series=key or "ink")
+        data = pd.DataFrame({"_x": [0.01], "_y": [limit], "_text": [f"limit {metric.text(limit)}"]})
+        yield marks.Texts(
+            data, series=key or "ink", x_in="panel", offset_pt=(0, 2), valign="bottom", size=7
+        )
+
+
+def _line_marks(data: pd.DataFrame) -> tuple[marks.AnyMark, ...]:
+    sound, unsound = data[data["_sound"]], data[~data["_sound"].astype(bool)]
+    dots: list[marks.AnyMark] = [
+        marks.Points(rows, by="_colour", y="_value", size=5.0, is_hollow=is_hollow)
+        for rows, is_hollow in ((sound, False), (unsound, True))
+        if len(rows)
+    ]
+    return (
+        marks.Lines(data, by="_colour", y="_value"),
+        marks.Whiskers(data, by="_colour", at="_x", along="y", has_caps=False, width=1.4),
+        *dots,
+    )
+
+
+def _ordered_axis(drawing: Drawing) -> Axis:
+    """Return the x axis of lines: a scale of doublings where the values are far apart."""
+    column = drawing.layout.x
+    values = drawing.values_along(column)
+    name = factor_name(column)
+    if not all(isinstance(value, int | float) for value in values):
+        return category_axis(name, [shown_value(column, value) for value in values])
+    known = [float(str(value)) for value in values]
+    form = "size" if column.endswith("_bytes") else "number"
+    if min(known) > 0 and max(known) >= 4 * min(known):
+        return Axis(name, form, "log2", (known[0] / 1.25, known[-1] * 1.25), tuple(known))
+    room = 0.06 * (max(known) - min(known) or 1.0)
+    return Axis(name, form, limits=(known[0] - room, known[-1] + room), ticks=tuple(known))
+
+
+def _end_texts(
+    drawing: Drawing, metric: Metric, data: pd.DataFrame, y: Axis, *, is_named: bool
+) -> tuple[marks.AnyMark, ...]:
+    """Return the values at the ends of lines, with their names in the last panel of a row."""
+    ends = data.groupby("_colour", sort=False).tail(1)
+    shares = [_share(float(value), y) for value in ends["_value"]]
+    named = is_named and _is_named_at_ends(drawing)
+    apart = _spread(shares)
+    if not named and any(abs(a - b) > 1e-9 for a, b in zip(apart, shares, strict=True)):
+        return ()  # values would touch
+    text = [
+        f"{drawing.names[str(colour)]} {metric.text(float(value))}"
+        if named and colour != "ink"
+        else metric.text(float(value))
+        for colour, value in zip(ends["_colour"], ends["_value"], strict=True)
+    ]
+    placed = pd.DataFrame(
+        {
+            "_x": ends["_x"].to_numpy(),
+            "_y": [_at_share(share, y) for share in (apart if named else shares)],
+            "_text": text,
+            "_colour": ends["_colour"].to_numpy(),
+        }
+    )
+    if named:
+        return (marks.Texts(placed, by="_colour", offset_pt=(7, 0), is_bold=True, size=8),)
+    return (
+        marks.Texts(
+            placed, by="_colour", offset_pt=(0, 4), align="center", valign="bottom", size=7
+        ),
+    )
+
+
+def _is_named_at_ends(drawing: Drawing) -> bool:
+    """Return whether the ends of lines have room for their names."""
+    names = [drawing.names[colour] for colour in drawing.colours]
+    is_short = max(map(len, names), default=0) <= _MAX_END_NAME
+    return _has_lines(drawing) and len(names) <= MAX_COLOURS and is_short
+
+
+def _share(value: float, axis: Axis) -> float:
+    low, high = axis.limits or (0.0, 1.0)
+    if axis.scale == "log":
+        return math.log(max(value, low) / low) / math.log(high / low)
+    return (value - low) / (high - low)
+
+
+def _at_share(share: float, axis: Axis) -> float:
+    low, high = axis.limits or (0.0, 1.0)
+    if axis.scale == "log":
+        return float(low * (high / low) ** share)
+    return low + share * (high - low)
+
+
+def _spread(shares: Sequence[float]) -> list[float]:
+    """Return places as near as possible to others that are at least a gap apart."""
+    order = sorted(range(len(shares)), key=lambda place: shares[place])
+    spread = list(shares)
+    for _ in range(_MAX_STEPS):
+        for lower, upper in pairwise(order):
+            lacking = _GAP - (spread[upper] - spread[lower])
+            if lacking > 1e-9:
+                spread[lower] -= lacking / 2
+                spread[upper] += lacking / 2
+    return spread
+
+
+def _bar_names(drawing: Drawing, key: tuple[object, ...]) -> list[object]:
+    """Return the groups of bars of a panel, in order."""
+    present = {p.x for points in drawing.points for p in points if p.panel == key}
+    return [value for value in drawing.values_along(drawing.layout.x) if value in present]
+
+
+def _has_same_names(drawing: Drawing) -> bool:
+    return (
+        not _has_lines(drawing)
+        and len({tuple(_bar_names(drawing, k)) for k in drawing.panels}) == 1
+    )
+
+
+def _bars_of_group(drawing: Drawing, key: tuple[object, ...]) -> list[str]:
+    """Return the colours that stand beside each other in a panel."""
+    if drawing.layout.x == RESULT or drawing.layout.x in drawing.layout.by:
+        return []
+    present = {p.colour for points in drawing.points for p in points if p.panel == key}
+    return [colour for colour in drawing.colours if colour in present]
+
+
+def _bars(drawing: Drawing, metric: Metric, points: Sequence[Point]) -> list[Panel]:
+    """Draw a bar for each colour and value of the factor beside them."""
+    ends = [end for point in points for end in point.ends]
+    top = max(ends, default=1.0)
+    limits = [point.limit for point in points if point.limit <= _FAR * top]
+    x = metric.axis(1.18 * max([top, *limits]))
+    made = []
+    for key in drawing.panels:
+        own = [point for point in points if point.panel == key]
+        names = _bar_names(drawing, key)
+        data = _placed_bars(drawing, metric, own, names, _bars_of_group(drawing, key))
+        texts = [_bar_text(drawing.layout.x, name) for name in names]
+        panel = Panel(
+            x=x,
+            y=rows_axis(texts),
+            marks=(*_limits_beside(own, names), *_bar_marks(data)) if len(data) else (),
+            title=_panel_title(drawing, key),
+        )
+        made.append(panel)
+    if not _scale(drawing, points):
+        return made
+    axis = _value_axis(metric, points, is_log=True)
+    return [replace(logarithmic(panel), x=axis) for panel in made]
+
+
+def _limits_beside(
+    points: Sequence[Point], names: Sequence[object]
+) -> Iterator[marks.ReferenceLine]:
+    """Yield a line across the bars of each group that has one declared limit."""
+    limits = {(names.index(point.x), point.limit) for point in points if point.limit > 0}
+    top = max((point.middle for point in points), default=0.0)
+    for group, limit in sorted(limits):
+        if limit <= _FAR * top:
+            extent = (group - _GROUP / 2, group + _GROUP / 2)
+            yield marks.ReferenceLine(limit, "x", extent=extent)
+
+
+def _placed_bars(
+    drawing: Drawing,
+    metric: Metric,
+    points: Sequence[Point],
+    names: Sequence[object],
+    colours: Sequence[str],
+) -> pd.DataFrame:
+    """Return the numbers of a panel with the place of each bar."""
+    data = _frame(drawing, metric, points)
+    step = _GROUP / max(1, len(colours))
+    places = [colours.index(point.colour) if colours else 0 for point in points]
+    first = [
+        names.index(point.x) - _GROUP / 2 + (place + 0.06) * step
+        for point, place in zip(points, places, strict=True)
+    ]
+    return data.assign(
+        _from=first,
+        _to=[at + 0.88 * step for at in first],
+        _middle=[at + 0.44 * step for at in first],
+        _text=[", ".join(filter(None, (metric.text(p.middle), p.remark))) for p in points],
+    )
+
+
+def _bar_text(column: str, value: object) -> str:
+    name = str(value) if column == RESULT else value_words(column, value) if column else ""
+    return labels.wrap_name(name, columns=60)
+
+
+def _bar_marks(data: pd.DataFrame) -> tuple[marks.AnyMark, ...]:
+    return (
+        marks.Bars(data, by="_colour", at="_from", at_end="_to", value="_value"),
+        marks.Whiskers(data, at="_middle", has_caps=False, width=1.2),
+        marks.Texts(data, x="_high", y="_middle", offset_pt=(5, 0), size=7.5),
+    )
+
+
+def _grid(drawing: Drawing, metric: Metric, points: Sequence[Point]) -> list[Panel]:
+    """Draw a cell for each pair of values, on one scale of colours."""
+    layout = drawing.layout
+    xs, ys = drawing.values_along(layout.x), drawing.values_along(layout.y)
+    positive = [point.middle for point in points if point.middle > 0]
+    limits = (min(positive), max(positive)) if positive else None
+    made = []
+    for key in drawing.panels:
+        own = [point for point in points if point.panel == key]
+        data = _placed(drawing, metric, own, xs, ys)
+        cells = marks.Cells(
+            data,
+            value="_value",
+            text="_text",
+            ramp="purple" if metric.is_latency else "blue",
+            format=metric.format,
+            limits=limits,
+        )
+        x = category_axis(factor_name(layout.x), [shown_value(layout.x, v) for v in xs])
+        y = category_axis(factor_name(layout.y), [shown_value(layout.y, v) for v in ys])
+        label = metric.label if len(drawing.responses) > 1 else ""
+        title = ", ".join(filter(None, (_panel_title(drawing, key), label)))
+        made.append(Panel(x=x, y=y, marks=(cells,), title=title, background="hatched"))
+    return made
+
+
+def _placed(
+    drawing: Drawing,
+    metric: Metric,
+    points: Sequence[Point],
+    xs: Sequence[object],
+    ys: Sequence[object],
+) -> pd.DataFrame:
+    data = _frame(drawing, metric, points)
+    return data.assign(
+        _x=[xs.index(point.x) for point in points],
+        _y=[ys.index(point.y) for point in points],
+        _text=[metric.text(point.middle) for point in points],
+    )
+
+
+def _towers(drawing: Drawing, metric: Metric, points: Sequence[Point]) -> list[Panel]:
+    """Draw a tower for each pair of values, all on one upright scale."""
+    layout = drawing.layout
+    xs, ys = drawing.values_along(layout.x), drawing.values_along(layout.y)
+    top = max((point.middle for point in points), default=1.0)
+    made = []
+    for key in drawing.panels:
+        own = [point for point in points if point.panel == key]
+        data = _placed(drawing, metric, own, xs, ys)
+        made.append(
+            Panel(
+                x=category_axis(factor_name(layout.x), [shown_value(layout.x, v) for v in xs]),
+                y=category_axis(factor_name(layout.y), [shown_value(layout.y, v) for v in ys]),
+                z=Axis(metric.label, metric.format, limits=(0, 1.02 * top)),
+                marks=(marks.Bars3D(data, value="_value", series=labels.palette(0)),),
+                title=_panel_title(drawing, key),
+            )
+        )
+    return made
+
+
+def _chart_and_table(drawing: Drawing, metric: Metric, points: Sequence[Point]) -> list[Panel]:
+    draw = _lines if _has_lines(drawing) else _bars
+    return draw(drawing, metric, points)
+
+
+def _with_table(plot: Plot, drawing: Drawing) -> Plot:
+    """Return a plot with its numbers below: a row for each panel, colour and response."""
+    layout = drawing.layout
+    xs = drawing.values_along(layout.x)
+    rows: dict[str, list[str]] = {}
+    series: list[str] = []
+    for metric, points in zip(drawing.responses, drawing.points, strict=True):
+        for point in points:
+            parts = [_panel_title(drawing, point.panel), point.colour]
+            parts += [metric.label] if len(drawing.responses) > 1 else []
+            name = ", ".join(filter(None, parts)) or metric.label
+            if name not in rows:
+                rows[name] = ["-"] * len(xs)
+                series.append(point.colour or "ink")
+            rows[name][xs.index(point.x)] = metric.text(point.middle)
+    if len(rows) > _MAX_TABLE_ROWS:
+        raise InputError(
+            f"--as table has {len(rows)} rows, and a picture has room for {_MAX_TABLE_ROWS}",
+            hint="choose results with --where, or print numbers with volbench show",
+        )
+    heads = tuple(shown_value(layout.x, x) if layout.x else "" for x in xs)
+    table = marks.Table(heads, tuple(map(tuple, rows.values())), tuple(rows), tuple(series))
+    panel = Panel(
+        x=Axis(), y=Axis(), marks=(table,), row=len(plot.heights), columns=len(plot.widths)
+    )
+    return replace(
+        plot,
+        panels=(*plot.panels, panel),
+        heights=(*plot.heights, _TABLE_IN * (len(rows) + 1)),
+    )
+
+
+def _series(drawing: Drawing) -> tuple[Series, ...]:
+    series = labels.line_series([name for name in drawing.colours if name])
+    return tuple(replace(each, label=drawing.names[each.key]) for each in series)
+
+
+def describe(drawing: Drawing) -> str:
+    """Return the highest and the lowest point of each response in a sentence."""
+    sentences = []
+    for metric, points in zip(drawing.responses, drawing.points, strict=True):
+        if not points:
+            continue
+        known = sorted(points, key=lambda point: point.middle)
+        low, high = (
+            f"{metric.text(point.middle)} ({_where(drawing, point)})"
+            for point in (known[0], known[-1])
+        )
+        ends = f"max {high}" if len(known) == 1 else f"max {high}, min {low}"
+        sentences.append(f"{metric.label} of {counted_noun(len(known), 'point')}: {ends}")
+    return ". ".join(sentences) + "."
+
+
+def _where(drawing: Drawing, point: Point) -> str:
+    layout = drawing.layout
+    parts = [_panel_title(drawing, point.panel), point.colour]
+    if layout.x and layout.x not in layout.by:
+        parts.append(str(point.x) if layout.x == RESULT else value_words(layout.x, point.x))
+    return ", ".join(filter(None, parts)) or "all results"
+
+
+_PAINTERS: Mapping[str, Callable[[Drawing, Metric, Sequence[Point]], list[Panel]]] = {
+    "lines": _lines,
+    "bars": _bars,
+    "grid": _grid,
+    "towers": _towers,
+    "table": _chart_and_table,
+}
