@@ -2,10 +2,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from tests.present.frames_for_plots import aks, bins, frames, only_bandwidth, result, sweep
+from tests.present.frames_for_plots import aks, bins, frames, only_bandwidth, result
 from volbench.analyse.frames.aggregate import distribution
 from volbench.analyse.frames.job_frames import (
-    grid,
     keep_extremes,
     labels,
     latency_column,
@@ -13,10 +12,8 @@ from volbench.analyse.frames.job_frames import (
     measured,
     of_measured,
     per_job,
-    swept_options,
     with_latencies,
 )
-from volbench.analyse.frames.job_frames import sweep as sweep_points
 
 
 def test_only_finished_measured_runs_count() -> None:
@@ -99,40 +96,6 @@ def test_total_latency_is_preferred() -> None:
     added, kind = with_latencies(frames(rows)["summary"], ("p99", "max"))
     assert kind == "clat"
     assert list(added["p99"]) == pytest.approx([0.0054, 0.006])
-
-
-def test_a_list_of_unlike_jobs_is_not_a_sweep() -> None:
-    """Nine jobs of which some happen to differ in one option sweep nothing."""
-    assert swept_options(frames(aks())["summary"]) == []
-
-
-@pytest.mark.parametrize(
-    ("depths", "blocks", "found"),
-    [
-        ((1, 4), (4096,), ["iodepth"]),
-        ((1,), (4096, 8192, 16384), ["block_bytes"]),
-        ((1, 4), (4096, 8192, 16384), ["block_bytes", "iodepth"]),
-        ((1,), (4096,), []),
-    ],
-)
-def test_swept_options_are_found(
-    depths: tuple[int, ...], blocks: tuple[int, ...], found: list[str]
-) -> None:
-    """What varies while all else is equal is found, the option with most values first."""
-    assert swept_options(frames(sweep(depths=depths, blocks=blocks))["summary"]) == found
-
-
-def test_points_of_a_sweep_are_ordered_and_single_points_dropped() -> None:
-    """A line ascends in the option; a job on no line is left out, in a grid it is kept."""
-    rows = [*reversed(sweep(depths=(1, 4, 16))), result("alone", rw="write", iodepth=2)]
-    points = sweep_points(frames(rows)["summary"], "iodepth", ["iops"])
-    assert list(points["rw"].unique()) == ["randwrite", "randread"]
-    assert list(points["iodepth"]) == [1, 4, 16] * 2
-    assert list(points["iops"]) == [100.0, 400.0, 1600.0] * 2
-    rows = [row for row in sweep(blocks=(4096, 8192)) if row["job"] != "randread-16-8192"]
-    points = grid(frames(rows)["summary"], ("iodepth", "block_bytes"), ["iops"])
-    assert list(points["line"]) == [0] * 5 + [1] * 6
-    assert list(points["iops"])[:5] == [100.0, 100.0, 400.0, 400.0, 1600.0]
 
 
 def test_bins_of_repeats_are_added() -> None:

@@ -164,7 +164,7 @@ def test_the_dark_theme_differs_only_in_colours() -> None:
     dark, light = THEMES["dark"], THEMES["light"]
     assert (dark.hatches, dark.is_grey) == (light.hatches, light.is_grey)
     assert dark.colours.keys() == light.colours.keys()
-    assert texts_outside(draw(plot_of("iops"), theme="dark")) == []
+    assert texts_outside(draw(plot_of("latency"), theme="dark")) == []
 
 
 def test_every_kind_says_what_it_shows_and_needs(kind: str) -> None:
@@ -189,7 +189,7 @@ def test_failed_runs_give_no_chart(kind: str) -> None:
 def test_frames_may_be_missing() -> None:
     """A summary alone is enough for the charts that need no more."""
     alone = {"summary": frames([result("a")])["summary"]}
-    assert [plot.name for plot in build_plots(alone)][:3] == ["iops", "bandwidth", "latency"]
+    assert [plot.name for plot in build_plots(alone)][:3] == ["iops-p99", "latency", "histogram"]
     assert list(build_plots({})) == []
     assert list(build_plots(frames([result("a", status="failed")]))) == []
 

@@ -27,26 +27,12 @@ KEY = ("campaign", "profile", "host", "volume", "job", "group", "direction")
 # equal in it are pooled. It holds the value, as text, that rows are to be distinguished by.
 BY = "by"
 
-FOLDER = "import_folder"  # Column of the folder that a result was imported from
 
 _PLACE = ("campaign", "profile", "host", "volume")
 _RUN = ["run", "group", "direction"]
 COLOUR = "colour"  # A column that, where a frame has it, says which rows share a colour in charts
 # Numeric options that people sweep, in the order of preference for an x axis
 OPTIONS = ("iodepth", "block_bytes", "numjobs")
-# What must be equal along a line of a sweep, beside the other options
-SETTING = (
-    "campaign",
-    "profile",
-    "host",
-    "volume",
-    "tool",
-    "rw",
-    "rwmixread",
-    "direction",
-    "direct",
-    "ioengine",
-)
 _CONTEXT = (
     "campaign",
     "host",
@@ -195,68 +181,6 @@ def places_of(frame: pd.DataFrame, rows: pd.DataFrame) -> npt.NDArray[np.intp]:
     return np.repeat(np.where(keys[near] == codes, places, -1), lengths)
 
 
-def separate_series(
-    rows: pd.DataFrame, fixed: Sequence[str], options: Sequence[str]
-) -> pd.DataFrame:
-    """Number the series of rows that are equal in what is fixed, split where they are several.
-
-    Different things at one point cannot be one series: they are distinguished by the folder that
-    they were imported from, or by their size. A folder whose results cover several points is a
-    series of its own in any case.
-
-    Returns:
-        The rows with ``line`` (int), -1 where different things remain at one point; `FOLDER` and
-        ``size_bytes`` are missing where they do not tell series apart.
-    """
-    key = key_of(rows)
-    things = rows.groupby(key, sort=False, dropna=False).ngroup()
-    lines = rows.groupby(list(fixed), sort=False, dropna=False).ngroup()
-    kept = rows.assign(_thing=things, line=lines)
-    kept[["_folder", "_size"]] = None
-    for _, line in kept.groupby("line", sort=False):
-        split = _splitting_column(line, options)
-        if split is None:
-            kept.loc[line.index, "line"] = -1
-            continue
-        column, values = split
-        if column:
-            kept.loc[line.index, column] = values
-    parts = kept.groupby(["line", "_folder", "_size"], sort=False, dropna=False).ngroup()
-    kept["line"] = parts.where(kept["line"] >= 0, -1)
-    kept = kept.drop(columns=["_thing", FOLDER, "size_bytes"], errors="ignore")
-    return kept.rename(columns={"_folder": FOLDER, "_size": "size_bytes"})
-
-
-def _splitting_column(line: pd.DataFrame, options: Sequence[str]) -> tuple[str, pd.Series] | None:
-    """Return the column and values that split a line; None if nothing tells its points apart."""
-    clashes = _clash(line, options)
-    for column, values in _splits(line):
-        if values.nunique() < 2 or values.isna().any():
-            continue
-        candidate = line.assign(_part=values)
-        covers = candidate.groupby("_part")[list(options)].nunique().ge(2).all(axis=None)
-        if covers and not _clash(candidate, ["_part", *options]):
-            return column, values
-    return None if clashes else ("", pd.Series(dtype=object))
-
-
-def _clash(rows: pd.DataFrame, point: Sequence[str]) -> bool:
-    return bool(rows.groupby(list(point), dropna=False)["_thing"].nunique().gt(1).any())
-
-
-def _splits(line: pd.DataFrame) -> list[tuple[str, pd.Series]]:
-    """Return the columns that may tell series apart: parts of the folder, all of it, the size."""
-    splits: list[tuple[str, pd.Series]] = []
-    if FOLDER in line and line[FOLDER].notna().all():
-        folders = line[FOLDER].astype(object)
-        parts = folders.str.split("/", expand=True)
-        splits = [("_folder", parts[level]) for level in parts]
-        splits.append(("_folder", folders))
-    if "size_bytes" in line:
-        splits.append(("_size", line["size_bytes"].astype(object)))
-    return splits
-
-
 def measured(summary: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of finished measured runs, in their order, with a new index from 0."""
     kept = (summary["phase"] == "measured") & (summary["status"] == "finished")
@@ -365,93 +289,6 @@ def with_latencies(summary: pd.DataFrame, statistics: Sequence[str]) -> tuple[pd
     return added, kind
 
 
-def swept_options(summary: pd.DataFrame, among: Sequence[str] = OPTIONS) -> list[str]:
-    """Return the options that a campaign sweeps, the one with most values first.
-
-    An option is swept when jobs that are equal in everything else have at least three values of
-    it, or at least two in two thirds of such sets of jobs. (Two values in some sets come about by
-    chance in any list of unlike jobs; requiring all sets would fail with a single failed run.)
-
-    Returns:
-        Names out of `among`; empty when nothing is swept.
-    """
-    rows = measured(summary)
-    rows = rows[rows["direction"] != "sync"]
-    most: dict[str, int] = {}
-    for option in among:
-        values = _values_per_line(rows.dropna(subset=[option]), option)
-        if len(values) and (values.max() >= 3 or (values >= 2).mean() >= 2 / 3):
-            most[option] = int(values.max())
-    return sorted(most, key=lambda option: -most[option])
-
-
-def sweep(
-    summary: pd.DataFrame,
-    option: str,
-    columns: Sequence[str],
-) -> pd.DataFrame:
-    """Return the points along a swept option.
-
-    Returns:
-        A row for each combination of `SETTING` and `OPTIONS` on a line of at least two
-        values, ordered by `option`: those columns, the limits, ``line`` (number of the line, from
-        0, in the order of appearance) and what `pool` returns. Lines that cannot be
-        distinguished are left out.
-    """
-    return _pooled_lines(_swept_rows(summary, [option]), [option], columns)
-
-
-def grid(summary: pd.DataFrame, options: tuple[str, str], columns: Sequence[str]) -> pd.DataFrame:
-    """Return the points of the grids over two swept options.
-
-    Returns:
-        As `sweep`, but ``line`` numbers the grids: sets of jobs, equal in everything else, in
-        which both options have at least two values. Points may be missing from a grid.
-    """
-    return _pooled_lines(_swept_rows(summary, list(options)), list(options), columns)
-
-
-def inseparable(summary: pd.DataFrame, options: Sequence[str]) -> str:
-    """Return a sentence on jobs that a sweep leaves out, because a point would mix them.
-
-    They are equal in all that a line shows, and are no repeats of each other. Empty for none.
-    """
-    rows = _swept_rows(summary, options)
-    names = list(dict.fromkeys(labels(rows)[rows["line"] < 0]))
-    if not names:
-        return ""
-    # Panels of a chart have other jobs as second and third, and one sentence where it is the same.
-    few = ", ".join(names) if len(names) <= 3 else f"{names[0]} and {len(names) - 1} more"
-    return (
-        f"Not drawn: {few} are neither repeats nor distinct points of a"
-        " line; choose with --where, or separate them with --by"
-    )
-
-
-def _swept_rows(summary: pd.DataFrame, options: Sequence[str]) -> pd.DataFrame:
-    """Return the rows on lines along options, with ``line``; -1 where things would be mixed."""
-    rows = measured(summary).dropna(subset=list(options))
-    rows = rows[rows["direction"] != "sync"].reset_index(drop=True)
-    rows = separate_series(rows, key_of(rows, _fixed_columns(*options)), options)
-    lines = rows.groupby("line", sort=False)[list(options)]
-    return rows[(lines.transform("nunique") >= 2).all(axis=1)]
-
-
-def _pooled_lines(
-    rows: pd.DataFrame,
-    options: list[str],
-    columns: Sequence[str],
-) -> pd.DataFrame:
-    """Return pooled points of lines."""
-    rows = rows[rows["line"] >= 0]
-    rows = rows.assign(line=pd.factorize(rows["line"])[0])
-    key = ["line", *key_of(rows, _fixed_columns(*options)), FOLDER, "size_bytes", *options]
-    limits = rows.groupby(key, sort=False, dropna=False)[["limit_iops", "limit_bw_bytes_per_s"]]
-    pooled = pool(rows, key, columns)
-    points = limits.first().join(pooled).reset_index()
-    return points.sort_values(["line", *options], ignore_index=True)
-
-
 def keep_extremes(x: Floats, y: Floats, *, buckets: int = 1000) -> tuple[Floats, Floats]:
     """Thin out a line to the minimum and maximum of each bucket, so no spike is lost.
 
@@ -472,17 +309,6 @@ def keep_extremes(x: Floats, y: Floats, *, buckets: int = 1000) -> tuple[Floats,
         kept.add(int(first + high[first:last].argmax()))
     index = np.array(sorted(kept))
     return x[index], y[index]
-
-
-def _fixed_columns(*options: str) -> list[str]:
-    """Return the columns that are equal along a line or over a grid of options."""
-    return [name for name in (*SETTING, *OPTIONS) if name not in options]
-
-
-def _values_per_line(rows: pd.DataFrame, option: str) -> pd.Series[int]:
-    """Return the number of values of an option in each line."""
-    fixed = key_of(rows, _fixed_columns(option))
-    return rows.groupby(fixed, sort=False, dropna=False)[option].nunique()
 
 
 def plain_rows(frame: pd.DataFrame) -> list[dict[str, object]]:

@@ -30,7 +30,6 @@ SINCE_START = "Time since the run's I/O began"
 # Ratio of limit to data above which only the limit's name is shown: the data would take less than a
 # quarter of the axis. Noticed by: tests/present/plots/test_time.py
 _FAR = 4.0
-_HALF_ROW = 0.45
 
 
 @dataclass(frozen=True)
@@ -144,20 +143,6 @@ def declared(results: pd.DataFrame, metric: Metric) -> list[Limit]:
     return limits
 
 
-def limits_across(limits: Sequence[Limit]) -> list[ReferenceLine]:
-    """Return lines across horizontal bars, each along the rows that its limit applies to."""
-    return [
-        ReferenceLine(
-            value=limit.value,
-            axis="x",
-            name=limit.name if index == 0 else "",
-            extent=(first - _HALF_ROW, last + _HALF_ROW),
-        )
-        for limit in reversed(limits)
-        for index, (first, last) in enumerate(_stretches(limit.rows))
-    ]
-
-
 def limits_along(limits: Sequence[Limit], *, top: float) -> tuple[list[ReferenceLine], float]:
     """Return lines for a panel that starts at zero, and the end of an axis that includes them."""
     near = [limit for limit in limits if limit.value <= _FAR * top]
@@ -166,14 +151,3 @@ def limits_along(limits: Sequence[Limit], *, top: float) -> tuple[list[Reference
         for limit in limits
     ]
     return lines, max([top, *(limit.value * 1.08 for limit in near)])
-
-
-def _stretches(rows: Sequence[int]) -> list[tuple[int, int]]:
-    """Return first and last of each stretch of neighbours."""
-    stretches: list[tuple[int, int]] = []
-    for row in rows:
-        if stretches and row == stretches[-1][1] + 1:
-            stretches[-1] = (stretches[-1][0], row)
-        else:
-            stretches.append((row, row))
-    return stretches
