@@ -17,6 +17,7 @@ from volbench.analyse.frames.workload_words import factor_name
 from volbench.errors import InputError, did_you_mean
 from volbench.model.frames.column_names import find_column, meaning_of
 from volbench.model.results.steadiness import State
+from volbench.present.answer import answer
 from volbench.present.factor_words import constants_words, short_values, shown_value, value_words
 from volbench.present.plots.description import COLUMN_FORMATS
 from volbench.present.plots.grammar import (
@@ -32,7 +33,6 @@ from volbench.present.plots.metrics import (
     LATENCY_KINDS,
     Metric,
 )
-from volbench.present.terminal.answer import answer
 from volbench.units import counted_noun
 
 _Values = tuple[object, ...]
