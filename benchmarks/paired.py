@@ -260,10 +260,11 @@ def real(target: str, beside: Path | None, campaigns: int, blocks: int) -> str:
                     [*command, "--output", str(into), "--yes"], check=True, capture_output=True
                 )
             (row,) = compare(into, metric="iops", keep_invalid=True).comparison.rows
-        if row.interval is None or row.unpaired is None:
+        if row.interval is None or not row.design.endswith("blocks"):
             raise SystemExit(f"{target}: no blocks")
         found["paired"].add(row.interval, row.interval)
-        found["unpaired"].add(row.unpaired.interval(), row.unpaired.interval())
+        unpaired = unpaired_contrast(row.base_group, row.candidate_group).interval()
+        found["unpaired"].add(unpaired, unpaired)
         drifts.append(row.base_group.drift(0.05) or 0.0)
     width, other = (float(np.median(tally.widths)) for tally in found.values())
     cells = [f"{blocks} blocks, {'a load beside' if beside else 'as it is'}", str(campaigns)]

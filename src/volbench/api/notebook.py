@@ -35,7 +35,6 @@ _PX_PER_IN = 96
 # Columns of verdicts that are None where nothing can be said: NaN in a frame
 _NUMBERS = (
     *("ratio", "ratio_low", "ratio_high", "confidence"),
-    *("simultaneous_low", "simultaneous_high", "simultaneous_confidence"),
     *("p_value", "detectable_percent"),
 )
 

@@ -37,11 +37,9 @@ from volbench.analyse.compare.comparison_result import (
 from volbench.analyse.compare.repeat_statistics import (
     CONFIDENCE,
     Group,
-    are_blocked,
     contrast,
     holm,
     shortage,
-    unpaired_contrast,
 )
 from volbench.analyse.frames.design import ASKED, asked_rate
 from volbench.analyse.frames.job_frames import latency_column, left_out, measured, plain_rows
@@ -395,7 +393,6 @@ def _comparison(
     **attributes: Any,  # noqa: ANN401 - of the result, by name
 ) -> Compared:
     missing = shortage(base_group, candidate_group)
-    is_paired = not missing and are_blocked(base_group, candidate_group)
     return Compared(
         measure=measure,
         base_group=base_group,
@@ -403,9 +400,6 @@ def _comparison(
         contrast=None
         if missing
         else contrast(base_group, candidate_group, resolution=measure.resolution),
-        unpaired=unpaired_contrast(base_group, candidate_group, resolution=measure.resolution)
-        if is_paired
-        else None,
         shortage=missing,
         **attributes,
     )
@@ -437,12 +431,10 @@ def _judge_together(
     tested = [verdict for verdict in compared if verdict.contrast]
     p_values = [verdict.contrast.p_value for verdict in tested if verdict.contrast]
     levels = iter(holm(p_values, confidence=question.confidence))
-    simultaneous = 1 - (1 - question.confidence) / max(1, len(tested))
     rows = [
         replace(
             verdict,
             level=next(levels) if verdict.contrast else question.confidence,
-            simultaneous=simultaneous,
             tolerance=question.tolerance,
         )
         for verdict in compared

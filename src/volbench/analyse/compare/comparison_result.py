@@ -58,10 +58,8 @@ class Compared:
     base_group: Group  # repeats of the base; candidate_group: of the candidate
     candidate_group: Group
     contrast: Contrast | None  # None with too few repeats
-    unpaired: Contrast | None = None  # without the blocks; None where blocks are not used
     shortage: str = ""  # reason for a missing contrast
     level: float = 0.95  # confidence at which this one comparison is judged, after Holm
-    simultaneous: float = 0.95  # Bonferroni's level, at which all intervals hold together
     tolerance: float | None = None  # acceptable relative difference; None if not given
     base_asked: str = ""  # what fio was told to keep, such as ``rate_iops=3000``
     candidate_asked: str = ""  # same, of the candidate
@@ -296,8 +294,6 @@ def change_words(ratio: float, measure: Measure) -> str:
 def row_of(verdict: Compared) -> dict[str, object]:
     """Return a comparison as plain values for other programs: base SI units, None for unknown."""
     interval = verdict.interval
-    wide = verdict.contrast.interval(verdict.simultaneous) if verdict.contrast else None
-    unpaired = verdict.unpaired.interval(verdict.level) if verdict.unpaired else None
     return {
         "workload": verdict.label,
         "job": verdict.job or None,
@@ -315,11 +311,6 @@ def row_of(verdict: Compared) -> dict[str, object]:
         "ratio_low": interval.low if interval else None,
         "ratio_high": interval.high if interval else None,
         "confidence": verdict.level if interval else None,
-        "unpaired_low": unpaired.low if unpaired else None,
-        "unpaired_high": unpaired.high if unpaired else None,
-        "simultaneous_low": wide.low if wide else None,
-        "simultaneous_high": wide.high if wide else None,
-        "simultaneous_confidence": verdict.simultaneous if wide else None,
         "p_value": verdict.contrast.p_value if verdict.contrast else None,
         "detectable_percent": 100 * verdict.detectable if verdict.contrast else None,
         "verdict": verdict.verdict.value,

@@ -10,7 +10,6 @@ from volbench.analyse.compare.comparison import Comparison, headlines
 from volbench.analyse.compare.comparison_result import (
     Compared,
     Verdict,
-    change_text,
     row_of,
     signed_percent,
 )
@@ -24,7 +23,6 @@ from volbench.analyse.compare.workload_trends import (
     record_of,
 )
 from volbench.model.frames.column_names import Measure
-from volbench.present.formatting import MISSING
 from volbench.present.tables.table import IDENTITY, MAX_ROWS, SCREEN_ROWS, Column, Table
 from volbench.units import (
     counted_noun,
@@ -190,20 +188,10 @@ def _verdict_words(row: Compared, shared_shortage: str) -> str:
 
 
 def _design_columns(rows: Sequence[Compared]) -> list[Column[Compared]]:
-    """Return what is paired, and what the same runs show without it; nothing without blocks."""
-    if not any(row.unpaired for row in rows):
+    """Return what is paired; nothing where no row is paired by blocks."""
+    if not any(row.contrast and row.contrast.unit == "blocks" for row in rows):
         return []
-    return [
-        Column("design", lambda row: row.design, priority=4),
-        Column("unpaired", _unpaired_interval, priority=5, is_right=True),
-    ]
-
-
-def _unpaired_interval(row: Compared) -> str:
-    if row.unpaired is None:
-        return MISSING
-    interval = row.unpaired.interval(row.level)
-    return " to ".join(change_text(end) for end in (interval.low, interval.high))
+    return [Column("design", lambda row: row.design, priority=4)]
 
 
 def _value_column(
