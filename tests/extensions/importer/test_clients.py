@@ -71,6 +71,21 @@ def test_each_client_is_a_host(taken: Taken) -> None:
     assert parts == {(host, 8771, group) for host in HOSTS for group in (0, 1)}
 
 
+def test_clients_of_one_host_are_numbered(tmp_path: Path) -> None:
+    """Two servers on one address are told apart by their ports."""
+    document = document_of(CLIENTS / "stdout")
+    for entry in document["client_stats"]:
+        if entry.get("hostname") == HOSTS[1]:
+            entry |= {"hostname": HOSTS[0], "port": 8772}
+    source = put(tmp_path / "clients.json", json.dumps(document))
+    _, opened = take(source, into=tmp_path / "campaign")
+    rows = opened.summary()
+    assert rows["client"].tolist() == [1, 1, 2, 2]
+    assert set(rows["host"]) == {HOSTS[0]}
+    ports = [run.imported.port for run in opened.campaign.runs if run.imported]
+    assert sorted(ports) == [8771, 8771, 8772, 8772]
+
+
 def test_clients_of_one_job_are_one_step(taken: Taken) -> None:
     """Totals are over the time in which all ran; a stonewall parts them."""
     _, opened = taken
