@@ -1,6 +1,8 @@
 """volbench audit with real fio, and on campaigns that exist."""
 
 import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -10,6 +12,12 @@ from tests.command_line import Volbench, settings
 from tests.loopback_fleet import loopback_fleet
 from tests.metadata_service import azure, service
 from volbench.cli.audit import _WORKLOADS
+from volbench.engine.campaign.prepare import CampaignRequest
+from volbench.engine.hosts.connected_host import ConnectedHost
+from volbench.execute.local import LocalExecutor
+from volbench.extensions.kubernetes.pod_placement import PodPlacement
+from volbench.model.campaign.host import Host
+from volbench.model.profile.profile_settings import Limits
 
 PROFILE = """
 name: bounded
@@ -125,6 +133,33 @@ def test_a_fleet_is_audited_with_its_own_limits(tmp_path: Path, volbench: Volben
     rows = json.loads(done.stdout[done.stdout.rindex("[\n") :])
     promised = [(row["host"], row["promised"]) for row in rows if row["limit"] == "read IOPS"]
     assert promised == [("vm1", 1e12), ("vm0", 10)]
+
+
+@pytest.mark.slow
+def test_pods_are_audited_by_their_storage_class(
+    tmp_path: Path, scratch: Path, volbench: Volbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pods' volumes are directories, and the limits those of their class."""
+    limits = Limits(iops=1e12, name="azure/premium-ssd-v2", origin="StorageClass fast")
+    host = Host(name="fast", volumes={"data": str(scratch)}, limits={"data": limits})
+
+    @contextmanager
+    def made(
+        _placement: PodPlacement, request: CampaignRequest, **_options: bool
+    ) -> Iterator[tuple[CampaignRequest, list[ConnectedHost]]]:
+        assert request.targets == {}
+        yield request, [ConnectedHost(host, LocalExecutor())]
+
+    monkeypatch.setattr(PodPlacement, "hosts", made)
+    done = volbench(
+        *("audit", "--k8s", "--storage-class", "fast", "--size", "1Gi"),
+        *("--pod", "image=example/fio:1", "--output", tmp_path / "out", *FEW),
+    )
+    assert done.returncode in {10, 11}, done.stderr
+    rows = json.loads(done.stdout[done.stdout.rindex("[\n") :])
+    (row,) = (row for row in rows if row["limit"] == "read IOPS")
+    assert (row["host"], row["type"], row["promised"]) == ("fast", "azure/premium-ssd-v2", 1e12)
+    assert row["source"] == "StorageClass fast"
 
 
 @pytest.mark.slow

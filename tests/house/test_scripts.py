@@ -27,16 +27,6 @@ def test_script_is_strict_and_short(root: Path, name: str) -> None:
     run("bash", "-n", script, check=True)
 
 
-def test_setup_refuses_an_unknown_extra(root: Path, tmp_path: Path) -> None:
-    """A misspelt argument changes nothing and says how it is used."""
-    (tmp_path / "scripts").mkdir()
-    shutil.copy(root / "scripts" / "setup", tmp_path / "scripts")
-    done = run(tmp_path / "scripts" / "setup", "devel")
-    assert done.returncode == 2
-    assert "usage: scripts/setup [dev | docs]" in done.stderr
-    assert [path.name for path in tmp_path.iterdir()] == ["scripts"]
-
-
 def test_build_server_runs_every_test(root: Path) -> None:
     """.ci/run hands over to scripts/test --all."""
     text = (root / ".ci" / "run").read_text(encoding="utf-8")

@@ -32,16 +32,6 @@ def test_boolean_options_take_effect(tmp_path: Path, word: object) -> None:
     assert len(fio_jobs(tmp_path, text + line("group_reporting", word))) == 1
 
 
-@pytest.mark.parametrize("share", ["1%", "50%", "100%"])
-def test_a_percentage_is_a_share_of_the_existing_file(tmp_path: Path, share: str) -> None:
-    """A percentage is of the file that is there."""
-    (tmp_path / "there").write_bytes(bytes(1024 * 1024))
-    text = "[j]\nioengine=psync\nfilename=there\nbs=512\nrw=read\n" + line("size", share)
-    (job,) = fio_jobs(tmp_path, text)
-    wanted = 1024 * 1024 * int(share.removesuffix("%")) // 100
-    assert wanted - 512 < amount(job, "io_bytes") <= wanted
-
-
 @pytest.mark.parametrize(
     ("name", "raw"),
     [

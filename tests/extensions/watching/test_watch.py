@@ -4,13 +4,17 @@ import json
 import os
 import signal
 import subprocess
+import time
+import urllib.request
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.error import URLError
 
 import pytest
 
 import volbench
 from tests.command_line import COMMAND, call
+from tests.extensions.monitoring.prometheus_server import free_port
 from tests.extensions.watching.loaded import LONGEST, loaded
 from tests.loopback_fleet import loopback_fleet
 from tests.real import measure
@@ -162,6 +166,28 @@ def test_a_watch_without_two_samples_recorded_nothing(loop: str, tmp_path: Path)
     concluded = call("resume", into)
     assert concluded.returncode == 9
     assert "killed before the second sample" in concluded.stdout
+
+
+def test_a_watch_is_scraped_while_it_runs(loop: str, tmp_path: Path) -> None:
+    """Counters of its disk are served until it ends."""
+    port = free_port()
+    process = subprocess.Popen(
+        [*COMMAND, "watch", loop, "--every", "200ms", "-o", tmp_path / "w", "--metrics", str(port)]
+    )
+
+    def is_served() -> bool:
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as answer:
+                return f'device="{Path(loop).name}"' in answer.read().decode()
+        except URLError:
+            return False
+
+    until(is_served, patience_s=60)
+    load(loop)
+    time.sleep(1)  # for two more samples
+    process.send_signal(signal.SIGINT)
+    assert process.wait(60) == 0
+    assert not is_served()
 
 
 def test_a_mark_without_a_watch_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
