@@ -32,7 +32,7 @@ CEILINGS = {
     "src/volbench/plan": 4_050,
     "src/volbench/present": 14_250,
     "src/volbench/store": 2_300,
-    "tests": 60_000,
+    "tests": 59_800,
     "words of docs and README": 45_000,
     "verbs": 20,
     "options": 130,
