@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import math
 import re
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from volbench.errors import InputError
 
 if TYPE_CHECKING:
-    from fractions import Fraction
+    from datetime import datetime
 
 _NUMBER = re.compile(
     r"\s*(0x[0-9a-f]+|[+-]?\d+(?:\.\d+)?)\s*([a-z/]*)\s*", re.IGNORECASE | re.ASCII
@@ -208,6 +209,11 @@ def format_latency(seconds: float) -> str:
         if seconds >= factor * 0.9995:
             return f"{_digits(seconds / factor)} {unit}"
     return "0 s" if seconds == 0 else f"{_digits(seconds * 1e9)} ns"
+
+
+def utc_text(moment: datetime) -> str:
+    """Return an instant in ISO 8601 with milliseconds and ``Z``."""
+    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def format_duration(seconds: float) -> str:

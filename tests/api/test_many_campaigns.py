@@ -140,6 +140,18 @@ def test_frames_are_read_at_one_moment(layout: Layout) -> None:
     assert [str(note.state) for note in campaign.runs.values()] == ["finished", "finished"]
 
 
+def test_starts_are_instants(layout: Layout) -> None:
+    """Frames have UTC times, plain rows and CSV texts in ISO 8601."""
+    campaign = volbench.open_campaign(layout.root)
+    start = campaign.summary()["started_utc"]
+    assert str(start.dtype) == "datetime64[ms, UTC]"
+    [text] = {str(row["started_utc"]) for row in campaign.rows("summary")}
+    assert text.endswith("Z")
+    assert start[0].isoformat(timespec="milliseconds").replace("+00:00", "Z") == text
+    path = campaign.export(layout.root / "x.csv")
+    assert text in path.read_text(encoding="utf-8")
+
+
 def test_a_callers_change_stays_with_the_caller(layout: Layout) -> None:
     """Frames are copies."""
     campaign = volbench.open_campaign(layout.root)

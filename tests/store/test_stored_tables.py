@@ -14,6 +14,7 @@ import volbench
 from tests.command_line import call
 from tests.finished_campaign import finish, half_finished
 from volbench.analyse.bottleneck.campaign_context import Context, verdict_rows
+from volbench.analyse.frames.job_frames import plain_rows
 from volbench.analyse.frames.run_view import RunView
 from volbench.api import opened_runs
 from volbench.api.one_campaign import campaign_data
@@ -86,8 +87,8 @@ def test_rows_equal_the_frame(layout: Layout) -> None:
     """Plain rows hold what the pandas frame holds, None for what is unknown."""
     opened = volbench.open_campaign(layout.root)
     for name in ("summary", *DERIVED):
-        frame = opened.frame(name).astype(object)
-        assert opened.rows(name) == frame.where(frame.notna(), None).to_dict("records")
+        frame = opened.frame(name)
+        assert opened.rows(name) == plain_rows(frame)
 
 
 @pytest.mark.parametrize(("version", "reads"), [("RULES_VERSION", 1), ("TABLES_VERSION", 2)])

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Self
 from volbench.errors import ArchiveError, quoted
 from volbench.model.campaign.planned_run import DevicePin, FileIdentity, RunState
 from volbench.store.atomic_files import content_of, parse_json, unwritable
+from volbench.units import utc_text
 
 if TYPE_CHECKING:
     from volbench.store.consent import Seal
@@ -29,8 +30,7 @@ def utc_now() -> str:
 
 def utc_at(utc_s: float) -> str:
     """Return a time, in seconds since 1970, in the same form."""
-    moment = datetime.fromtimestamp(utc_s, UTC)
-    return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return utc_text(datetime.fromtimestamp(utc_s, UTC))
 
 
 @dataclass

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
+from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
@@ -30,6 +31,7 @@ from volbench.store.held_folder import hold_folder, is_own_folder
 from volbench.store.journal import History
 from volbench.store.layout import Layout
 from volbench.store.log_files import checksum
+from volbench.units import utc_text
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,13 +39,19 @@ if TYPE_CHECKING:
 Rows = Sequence[Mapping[str, object]]
 Values = npt.NDArray[Any]
 
-_ARROW = {"string": pa.string(), "int": pa.int64(), "float": pa.float64(), "bool": pa.bool_()}
+_ARROW = {
+    "string": pa.string(),
+    "int": pa.int64(),
+    "float": pa.float64(),
+    "bool": pa.bool_(),
+    "time": pa.timestamp("ms", tz="UTC"),
+}
 
 # Rows of a row group: some 15 MB as texts and numbers, and few groups to read
 _GROUP_ROWS = 100_000
 
 # Incremented when the same raw files yield different values, so that tables are rebuilt
-TABLES_VERSION = "22"
+TABLES_VERSION = "23"
 # Incremented when the same rows yield different verdicts, findings or aggregates
 RULES_VERSION = "22"
 # Rows that a section of a run has at most in each frame without a time
@@ -86,7 +94,14 @@ def table_of(frame_name: str, rows: Rows, *, labels: Sequence[str] = ()) -> pa.T
     """
     columns = (*{**FRAMES, **ON_DEMAND}[frame_name], *map(label_column, labels))
     _require_known(frame_name, set().union(*rows), [column.name for column in columns])
+    for name in (column.name for column in columns if column.dtype == "time"):
+        rows = [{**row, name: _moment(row.get(name))} for row in rows]
     return pa.Table.from_pylist(cast("list[dict[str, object]]", rows), schema=schema_of(columns))
+
+
+def _moment(utc: object) -> datetime | None:
+    """Return the instant of a text in ISO 8601; None for none."""
+    return datetime.fromisoformat(str(utc)) if utc else None
 
 
 def _require_known(frame_name: str, names: set[str], known: Sequence[str]) -> None:
@@ -156,7 +171,10 @@ def columns_of(table: pa.Table, columns: Sequence[str] | None) -> pa.Table:
 
 
 def rows_of(table: pa.Table) -> list[dict[str, object]]:
-    """Convert an Arrow table to rows of Python values, None for missing ones."""
+    """Convert an Arrow table to rows of Python values, None for missing ones.
+
+    Instants are texts in ISO 8601 with ``Z``.
+    """
     columns = [_plain_values(column) for column in table.itercolumns()]
     return [dict(zip(table.column_names, row, strict=True)) for row in zip(*columns, strict=True)]
 
@@ -165,6 +183,8 @@ def _plain_values(column: pa.ChunkedArray) -> list[object]:
     values: list[object] = column.to_pylist()
     if pa.types.is_floating(column.type):
         return [None if value != value else value for value in values]  # noqa: PLR0124 - finds NaN
+    if pa.types.is_timestamp(column.type):
+        return [value and utc_text(value) for value in column.to_pylist()]
     return values
 
 

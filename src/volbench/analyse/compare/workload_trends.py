@@ -32,6 +32,7 @@ from volbench.model.frames.column_names import Measure, find_column
 from volbench.model.frames.columns import LABEL_PREFIX
 from volbench.model.frames.metadata import find_fact
 from volbench.model.results.finding import Cause
+from volbench.units import utc_text
 
 # Campaigns of a reference period: from so few, limits hold all the same, but are wide (Student).
 # Noticed by: test_workload_trends.py::test_too_few_campaigns_are_reported
@@ -386,8 +387,10 @@ def _starts(rows: pd.DataFrame) -> tuple[dict[str, str], bool]:
     starts = rows.groupby("campaign", sort=False)["started_utc"].min()
     dated = bool(starts.notna().all())
     ordered = starts.sort_values(kind="stable") if dated else starts.sort_index()
-    texts = ordered.astype(object).where(ordered.notna(), "")
-    return {str(name): str(start) for name, start in texts.items()}, dated
+    return {
+        str(name): start if isinstance(start, str) else "" if pd.isna(start) else utc_text(start)
+        for name, start in ordered.items()
+    }, dated
 
 
 def _trend(

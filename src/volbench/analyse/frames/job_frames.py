@@ -19,6 +19,7 @@ import pandas as pd
 from volbench.analyse.frames.resample import Floats
 from volbench.model.frames.columns import LAST_BINS_S, PERCENTILES
 from volbench.model.profile.profile_model import Tool
+from volbench.units import utc_text
 
 # Identity of a measured thing; its repeats are pooled
 KEY = ("campaign", "profile", "host", "volume", "job", "group", "direction")
@@ -321,6 +322,10 @@ def plain_rows(frame: pd.DataFrame) -> list[dict[str, object]]:
 def _plain_values(column: pd.Series) -> list[object]:
     """Return values, of numpy's types those of Python."""
     values, known = column.tolist(), (~column.array.isna()).tolist()
+    if isinstance(column.dtype, pd.DatetimeTZDtype):
+        return [
+            utc_text(v) if is_known else None for v, is_known in zip(values, known, strict=True)
+        ]
     return [
         (value.item() if isinstance(value, np.generic) else value) if is_known else None
         for value, is_known in zip(values, known, strict=True)

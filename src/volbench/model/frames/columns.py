@@ -36,7 +36,7 @@ class Column:
     """A column of a frame."""
 
     name: str  # name, including the unit
-    dtype: str  # ``string``, ``int`` (nullable), ``float`` or ``bool`` (nullable)
+    dtype: str  # ``string``, ``int`` (nullable), ``float``, ``bool`` (nullable) or ``time`` (UTC)
     unit: str  # such as ``s``, ``bytes/s``, ``1/s``; empty for text and flags
     meaning: str  # one sentence
 
@@ -183,7 +183,7 @@ SUMMARY: tuple[Column, ...] = (
         " its result is no longer readable.",
     ),
     text("damage", "Unreadable files of the run, with the reason; missing for none."),
-    text("started_utc", "Start of the process, ISO 8601 with Z."),
+    Column("started_utc", "time", "", "Start of the process, UTC."),
     text("fio_version", "Version of the tool, such as `fio-3.33`."),
     real("limit_iops", "1/s", "Declared limit of the volume."),
     real("limit_bw_bytes_per_s", "bytes/s", "Declared limit of the volume."),

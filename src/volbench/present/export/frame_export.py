@@ -35,6 +35,7 @@ from volbench.present.formatting import (
 )
 from volbench.present.tables.render_table import json_text, markdown_text
 from volbench.store.atomic_files import make_output_folder, write_output
+from volbench.units import utc_text
 
 TEXT_FORMATS = ("markdown", "latex")
 FORMATS = ("csv", "json", "parquet", "xlsx", *TEXT_FORMATS)
@@ -140,13 +141,21 @@ def _checked(format_name: str) -> str:
 def _render(frame: pd.DataFrame, name: str, *, format_name: str, raw: bool) -> bytes:
     """Return the bytes of a file of one frame."""
     if format_name == "csv":  # as in RFC 4180: CRLF line ends, a header, quotes where needed
-        plain = frame if raw else _without_formulas(frame)
+        plain = _with_texts_of_times(frame if raw else _without_formulas(frame))
         return str(plain.to_csv(index=False, lineterminator="\r\n")).encode()
     if format_name == "json":
         return json_text(records(frame)).encode()
     if format_name in TEXT_FORMATS:
         return render_text(frame, frame_name=name, format_name=format_name).encode()
     return _render_parquet(frame, frame_name=name)
+
+
+def _with_texts_of_times(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame whose instants are texts in ISO 8601; workbooks have no time zones."""
+    names = [*frame.select_dtypes("datetimetz").columns]
+    return frame.assign(
+        **{name: frame[name].map(utc_text, na_action="ignore").astype(object) for name in names}
+    )
 
 
 def _without_formulas(frame: pd.DataFrame) -> pd.DataFrame:
@@ -173,7 +182,7 @@ def _render_xlsx(frames: Mapping[str, pd.DataFrame]) -> bytes:
     try:
         with pd.ExcelWriter(stream, engine="openpyxl") as writer:
             for name, frame in frames.items():
-                safe = _without_formulas(frame)
+                safe = _with_texts_of_times(_without_formulas(frame))
                 safe = safe.replace(_CONTROL, "\N{REPLACEMENT CHARACTER}", regex=True)
                 safe.to_excel(writer, sheet_name=name[:31], index=False)
     except ValueError as error:  # a sheet is too small for the frame
