@@ -161,7 +161,7 @@ PARSERS = (
     Parser("histogram log", ("tests/cases/fio-*/logs-*/*_clat_hist*.log",), _log("clat_hist")),
     Parser(
         "inventory",
-        ("tests/inventories/*/*.yaml", "tests/plan/inventory/files/fleet*"),
+        ("tests/inventories/*/*.yaml", "tests/plan/inventory/files/*"),
         _in_file("hosts.yaml", load_inventory),
         examples=20,
     ),

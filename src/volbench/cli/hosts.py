@@ -45,7 +45,7 @@ INVENTORY = click.option(
     type=PATH,
     metavar="FILE",
     callback=unless_targets_are_given,
-    help="List of hosts: volbench's YAML or JSON.",
+    help="List of hosts: volbench's YAML or JSON, or what ansible-inventory --list prints.",
 )
 
 LIMIT = click.option(
@@ -184,10 +184,11 @@ def connect(hosts: Sequence[Host], host_keys: HostKeyPolicy) -> Iterator[list[Co
 
 
 def read_hosts(file: Path, *, limits: Sequence[str] = ()) -> Inventory:
-    """Return the selected hosts of an inventory."""
+    """Return the selected hosts of an inventory; notes go to stderr."""
     from volbench.plan.inventory import load_inventory, select
 
-    return select(load_inventory(file), limits)
+    inventory = load_inventory(file, on_note=lambda note: click.echo(f"note: {note}", err=True))
+    return select(inventory, limits)
 
 
 @click.command(

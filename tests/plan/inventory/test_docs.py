@@ -14,10 +14,6 @@ TEXT = PAGE.read_text(encoding="utf-8")
 BLOCKS = re.findall(r"^```yaml\n(.*?)^```", TEXT, re.DOTALL | re.MULTILINE)
 PROGRAMS = re.findall(r"\| jq '(.*?)' > \w+\.json", TEXT, re.DOTALL)
 TERRAFORM = {"vms": {"value": {"vm01": {"private_ip": "10.1.0.4", "size": "Standard_F2s_v2"}}}}
-ANSIBLE = {
-    "web": {"hosts": ["vm01"]},
-    "_meta": {"hostvars": {"vm01": {"ansible_host": "10.2.0.4", "ansible_become": True}}},
-}
 KUBEVIRT = {
     "items": [
         {
@@ -35,9 +31,9 @@ KUBEVIRT = {
 
 
 def test_inventory_examples_are_found() -> None:
-    """Inventories, and programs of jq for Ansible, Terraform and KubeVirt."""
+    """Inventories, and programs of jq for Terraform and KubeVirt."""
     assert len(BLOCKS) == 2
-    assert len(PROGRAMS) == 3
+    assert len(PROGRAMS) == 2
 
 
 @pytest.mark.parametrize("text", BLOCKS)
@@ -50,12 +46,8 @@ def test_every_inventory_example_is_valid(tmp_path: Path, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("program", "source", "address"),
-    [
-        (PROGRAMS[0], ANSIBLE, "10.2.0.4"),
-        (PROGRAMS[1], TERRAFORM, "10.1.0.4"),
-        (PROGRAMS[2], KUBEVIRT, "10.244.0.12"),
-    ],
-    ids=["ansible", "terraform", "kubevirt"],
+    [(PROGRAMS[0], TERRAFORM, "10.1.0.4"), (PROGRAMS[1], KUBEVIRT, "10.244.0.12")],
+    ids=["terraform", "kubevirt"],
 )
 def test_what_jq_writes_is_an_inventory(
     tmp_path: Path, program: str, source: object, address: str

@@ -62,6 +62,7 @@ class InventoryDraft:
     problems: Problems
     hosts: dict[str, HostDraft] = field(default_factory=dict)  # by name, in the order of the file
     groups: dict[str, GroupDraft] = field(default_factory=dict)  # likewise
+    notes: list[str] = field(default_factory=list)  # on what has no meaning
     has_lost_names: bool = False  # whether a name is unreadable, so that references to it may fail
 
     def add(self, host: HostDraft) -> None:

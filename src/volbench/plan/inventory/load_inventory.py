@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from volbench.errors import InventoryError, Problems, unread
+from volbench.errors import InventoryError, Problems, quoted, unread
 from volbench.extension import extensions, load
 from volbench.model.campaign.host import Inventory
 from volbench.model.document.located_errors import Entry, Node
 from volbench.model.document.yaml_text import parse_document
+from volbench.plan.inventory.ansible import META, is_of_ansible, read_listing
 from volbench.plan.inventory.host_document import HOST_KEYS, OWN_KEYS
 from volbench.plan.inventory.host_drafts import GroupDraft, HostDraft, InventoryDraft, location
 from volbench.plan.inventory.host_names import ALL, Expansion
@@ -21,18 +23,19 @@ from volbench.plan.inventory.host_references import (
     resolve_hops,
 )
 
+_LOG = logging.getLogger(__name__)
 _YAML_LINE = re.compile(r"(---|%YAML|\{|- |[^=]*?:(\s|$))")
-_OTHER_SOURCES = (
-    "write volbench's YAML; docs/reference/inventory.md shows how to make it from an inventory of"
-    " Ansible and from other sources"
+_ASK_ANSIBLE = (
+    "for an inventory of Ansible: ansible-inventory -i {} --list > hosts.json; other sources:"
+    " docs/reference/inventory.md"
 )
 _NEEDS = "hosts"
 # Values in an inventory, after aliases are expanded: ten thousand hosts with fifty each
 _MAX_VALUES = 500_000
 
 
-def load_inventory(path: Path | str) -> Inventory:
-    """Return an inventory from volbench's own YAML or JSON, without connecting to a host."""
+def load_inventory(path: Path | str, *, on_note: Callable[[str], None] = _LOG.warning) -> Inventory:
+    """Return an inventory from volbench's own YAML or JSON, or from a listing of Ansible."""
     path = Path(path)
     draft = _read_draft(path)
     hosts = {name: draft.host(host) for name, host in draft.hosts.items()}
@@ -40,6 +43,8 @@ def load_inventory(path: Path | str) -> Inventory:
     check_duplicates(draft, hosts)
     groups = resolve_groups(draft)
     _raise_if_any(draft.problems)
+    for note in draft.notes:
+        on_note(f"{path}: {note}")
     return Inventory(hosts=tuple(hosts.values()), groups=groups)
 
 
@@ -154,8 +159,13 @@ def _read_draft(path: Path) -> InventoryDraft:
             load(reader.read)(draft, path, top)
             return draft
     if top is None:
-        raise _refused(path, "is neither YAML nor JSON", _OTHER_SOURCES)
-    _read_own(draft, top)
+        raise _refused(path, "is neither YAML nor JSON", _ASK_ANSIBLE.format(quoted(path)))
+    if is_of_ansible(top):
+        raise _refused(path, "is for Ansible to evaluate", _ASK_ANSIBLE.format(quoted(path)))
+    if any(entry.name == META for entry in top.entries or ()):
+        read_listing(draft, top)
+    else:
+        _read_own(draft, top)
     return draft
 
 
