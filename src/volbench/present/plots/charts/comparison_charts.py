@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from itertools import pairwise
 
 import numpy as np
 import pandas as pd
@@ -22,7 +22,7 @@ from volbench.analyse.compare.workload_trends import (
 )
 from volbench.analyse.frames.job_frames import BY, COLOUR
 from volbench.errors import ComparisonError
-from volbench.present.formatting import printable
+from volbench.present.formatting import printable, short_target
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
 from volbench.present.plots.kinds import Frames, Kind, Options
@@ -48,8 +48,9 @@ _VERDICTS = (
 # Markers of faster and slower point towards the estimate, so that greyscale prints show it
 _SIDES = (Series("above", "", "ink", "right"), Series("below", "", "ink", "left"))
 _MAX_ABREAST = 3
-# Rows of a forest that fit two screens; the table has all. Noticed by: test_compare.py
-MAX_FOREST_ROWS = 40
+_MAX_COLUMNS = 4  # Candidates that have a column of panels each
+# Rows of a forest that can be read; the table has all. Noticed by: test_compare.py
+MAX_FOREST_ROWS = 30
 _ROW_IN = 0.46  # Minimum height of a row: its ratio stands above its point
 # Minimum span of a panel, so that noise does not look like a difference
 _MIN_SPAN = math.log(1.05)
@@ -72,7 +73,7 @@ def forest_plot(comparison: Comparison, *, title: str = "") -> Plot:
         comparison: at least one row.
 
     Returns:
-        A panel for each metric, side by side up to three; a row for each cell and candidate.
+        A panel for each metric and each of a few candidates; a row for each cell.
     """
     rows: Sequence[Compared] = comparison.rows
     names = list(dict.fromkeys(_name(row, rows) for row in rows))
@@ -81,24 +82,38 @@ def forest_plot(comparison: Comparison, *, title: str = "") -> Plot:
         fewer = [f"Shown: the {MAX_FOREST_ROWS} largest differences of {len(names)} workloads"]
         rows = _most_different(rows)
         names = list(dict.fromkeys(_name(row, rows) for row in rows))
-    metrics = list(dict.fromkeys(measure_name(row.measure) for row in rows))
     data = _data(rows, names)
     wrapped = [wrap_name(printable(name)) for name in names]
+    firsts = {measure_name(row.measure): row for row in reversed(rows)}
+    metrics = [*dict.fromkeys(data["_metric"])]
+    columns = _columns_of_candidates(rows)
     panels = []
-    for metric in metrics:
-        first = next(row for row in rows if measure_name(row.measure) == metric)
+    for metric, candidates in itertools.product(metrics, columns):
         of_metric = data[data["_metric"] == metric]
-        panels.append(replace(_panel(of_metric, first), y=rows_axis(wrapped), title=metric))
+        drawn = of_metric[of_metric["candidate"].isin(candidates)]
+        ends = _axis_limits(of_metric, firsts[metric].tolerance or 0)
+        name = f"{metric}, {short_target(candidates[0])}" if len(columns) > 1 else metric
+        panel = _panel(drawn, firsts[metric], ends)
+        panels.append(replace(panel, y=rows_axis(wrapped), title=printable(name)))
+    abreast = len(panels) if len(panels) <= _MAX_COLUMNS else max(len(columns), _MAX_ABREAST)
     height_in = max(rows_height_in(wrapped), _ROW_IN * len(wrapped))
     remarks = (*fewer, *notes(comparison)[1:3], *comparison.remarks[:3])
     return replace(
-        grid(panels, height_in=height_in + 0.2, abreast=_MAX_ABREAST),
+        grid(panels, height_in=height_in + 0.2, abreast=abreast),
         series=(*(s for s in _VERDICTS if s.key in set(data["_verdict"])), *_SIDES),
         caption=tuple(text.rstrip(".") for text in remarks),
+        width_in=11.0 if abreast > _MAX_ABREAST else 9.0,
         shared_y=True,
         name="compare",
         title=title or _title(rows),
     )
+
+
+def _columns_of_candidates(rows: Sequence[Compared]) -> list[list[str]]:
+    """Return the candidates of each column of panels: a few have one each, many share one."""
+    candidates = list(dict.fromkeys(row.candidate for row in rows))
+    several = 1 < len(candidates) <= _MAX_COLUMNS
+    return [[candidate] for candidate in candidates] if several else [candidates]
 
 
 def _most_different(rows: Sequence[Compared]) -> list[Compared]:
@@ -146,19 +161,22 @@ def _text(row: Compared) -> str:
     return "" if row.verdict is Verdict.NOT_SHOWN else f"{row.ratio:.3g}x"
 
 
-def _panel(data: pd.DataFrame, first: Compared) -> Panel:
-    """Draw the rows of one metric, of which `first` has direction and tolerance."""
+def _panel(data: pd.DataFrame, first: Compared, ends: tuple[float, float]) -> Panel:
+    """Draw the rows of one metric, of which `first` has direction and tolerance.
+
+    Args:
+        ends: logarithms of the ends of the axis.
+    """
     tolerance = first.tolerance
     known, unknown = data[data["ratio"].notna()], data[data["ratio"].isna()]
     judged = data[data["ratio_low"].notna()]
-    better = "right" if first.measure.more_is_better else "left"
-    ends = _axis_limits(known, tolerance or 0)
+    better = "better \u2192" if first.measure.more_is_better else "\u2190 better"
     tolerated = (
         () if tolerance is None else (marks.Span(1 - tolerance, 1 + tolerance, series="pale"),)
     )
     return Panel(
         x=Axis(
-            f"times the base; better is to the {better}",
+            f"ratio, {better}",
             scale="log",
             limits=(math.exp(ends[0]), math.exp(ends[1])),
             ticks=tuple(_ticks(*ends)),
@@ -206,7 +224,7 @@ def _ticks(low: float, high: float) -> list[float]:
 
 def _name(row: Compared, rows: Sequence[Compared]) -> str:
     parts = [row.label, *row.by.values()]
-    if len({other.candidate for other in rows}) > 1:
+    if len({other.candidate for other in rows}) > _MAX_COLUMNS:
         parts.append(f"({row.candidate})")
     return " ".join(parts)
 
@@ -330,7 +348,7 @@ def _trend_numbers(trend: Trend, places: dict[str, float]) -> pd.DataFrame:
     levels = np.concatenate(
         [
             np.full(end - start, np.median(trend.results[start:end]))
-            for start, end in pairwise(first)
+            for start, end in itertools.pairwise(first)
         ]
     )
     behind = np.arange(len(trend.results)) >= trend.start + trend.reference
