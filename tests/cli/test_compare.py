@@ -174,7 +174,6 @@ def test_a_chart_is_written(folder: Path, tmp_path: Path) -> None:
         (("slow",), "there is nothing to compare with"),
         (("slow", "slow"), "is named twice"),
         (("slow", "fast", "--tolerance", "-1"), "'-1' must be a percentage"),
-        (("slow", "fast", "--confidence", "0.95"), "'0.95' must be a percentage from 50"),
         (("slow", "fast", "--base", "1"), "--base names a value of --between"),
         (("slow", "fast", "--metric", "nonsense"), "there is no column 'nonsense'"),
         (("slow", "fast", "--where", "bs=="), "cannot be parsed"),

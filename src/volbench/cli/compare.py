@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,16 +59,16 @@ def _question(
     return Question(allowed=names, **options)
 
 
-def parse_share(text: str, *, least: float) -> float:
+def parse_share(text: str) -> float:
     """Return 0.05 of ``5``, ``5%`` or ``5 %``."""
     try:
         value = float(text.strip().removesuffix("%"))
     except ValueError:
         value = math.nan
-    if not least <= value < 100:
+    if not 0 <= value < 100:
         raise InputError(
-            f"{text!r} must be a percentage from {least:g} to below 100",
-            hint="write it like 95%" if least else "write it like 5%",
+            f"{text!r} must be a percentage from 0 to below 100",
+            hint="write it like 5%",
         )
     return value / 100
 
@@ -106,15 +105,8 @@ def parse_share(text: str, *, least: float) -> float:
     ),
     click.option(
         "--tolerance",
-        type=Quantity("PERCENT", partial(parse_share, least=0)),
+        type=Quantity("PERCENT", parse_share),
         help="Largest acceptable change.  [default with --baseline: 5%]",
-    ),
-    click.option(
-        "--confidence",
-        type=Quantity("PERCENT", partial(parse_share, least=50)),
-        default="95",
-        show_default=True,
-        help="Family-wise confidence of all verdicts.",
     ),
     click.option(
         "--allow-different",
@@ -264,7 +256,7 @@ def _comparison_label(row: Compared) -> str:
     ),
     click.option(
         "--tolerance",
-        type=Quantity("PERCENT", partial(parse_share, least=0)),
+        type=Quantity("PERCENT", parse_share),
         default="5%",
         show_default=True,
         help="Largest acceptable change for the worse.",

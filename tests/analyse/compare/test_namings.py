@@ -6,7 +6,7 @@ import pandas as pd
 import pytest
 
 from tests.analyse.compared_rows import no_findings, rows_of
-from tests.analyse.frames.test_design import rows_named
+from tests.analyse.named_results import rows_named
 from volbench.analyse.compare.comparison import Question, compare
 from volbench.analyse.compare.comparison_result import row_of
 from volbench.analyse.compare.measurements import Measurements
