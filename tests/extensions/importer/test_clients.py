@@ -82,7 +82,7 @@ def test_clients_of_one_host_are_numbered(tmp_path: Path) -> None:
     rows = opened.summary()
     assert rows["client"].tolist() == [1, 1, 2, 2]
     assert set(rows["host"]) == {HOSTS[0]}
-    ports = [run.imported.port for run in opened.campaign.runs if run.imported]
+    ports = [run.imported.port or 0 for run in opened.campaign.runs if run.imported]
     assert sorted(ports) == [8771, 8771, 8772, 8772]
 
 
