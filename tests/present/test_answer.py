@@ -92,8 +92,8 @@ def test_many_volumes_are_ranked_at_the_setting_that_most_share() -> None:
     first, ranking = answered(*rows)
     assert first == "9 volumes: 2 workloads, one run each."
     assert ranking == (
-        "randread 4k, queue depth 1, measured on 9: v9 is the fastest (9k IOPS), the median is 5k,"
-        " v1 the slowest (1k IOPS)."
+        "randread 4k, queue depth 1, measured on all 9: v9 is the fastest (9k IOPS), the median is"
+        " 5k, v1 the slowest (1k IOPS)."
     )
 
 

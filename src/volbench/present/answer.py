@@ -446,8 +446,10 @@ def _of_many(design: Design, compared: Factor, results: Sequence[CellResult]) ->
         (first, fastest), *_, (last, slowest) = sorted(there, key=lambda pair: -pair[1].rate)
         middle = format_count(median(result.rate for _, result in there))
         where = cell_words(design, fastest.cell, without=(compared.column,))
+        total = len(compared.known)
+        share = f"all {total}" if len(there) == total else f"{len(there)} of {total}"
         yield (
-            f"{where}, measured on {len(there)}: {short[first]} is the fastest"
+            f"{where}, measured on {share}: {short[first]} is the fastest"
             f" ({fastest.rate_words}), the median is {middle}, {short[last]} the slowest"
             f" ({slowest.rate_words})."
         )

@@ -420,10 +420,13 @@ def _telling_name(row: Row) -> tuple[str, tuple[int, ...]]:
     if folder is None:
         return _full_name(row), ()
     restated = _restated_texts(row)
+    beginnings: dict[str, list[str]] = {}
+    for text in restated:
+        beginnings.setdefault(text[0], []).extend([text] if len(text) > 1 else [])
     told: dict[str, None] = {}
     numbers: dict[int, None] = {}
     for part in _SEPARATOR.split(_DATE.sub(" ", f"{folder} {_full_name(row)}").lower()):
-        rests = {*_rests(part, restated)}
+        rests = {part} if part in restated else _rests(part, beginnings)
         if not rests.isdisjoint({"", *restated}):
             continue
         counting = next(filter(None, map(_COUNTING.fullmatch, rests)), None)
@@ -434,12 +437,21 @@ def _telling_name(row: Row) -> tuple[str, tuple[int, ...]]:
     return " ".join(told), tuple(numbers)
 
 
-def _rests(part: str, restated: Collection[str]) -> Iterator[str]:
-    """Yield what is left of a part of a name without values at its beginning."""
-    yield part
-    for text in restated:
-        if len(text) > 1 and part.startswith(text):
-            yield from _rests(part[len(text) :], restated)
+def _rests(part: str, beginnings: Mapping[str, Sequence[str]]) -> set[str]:
+    """Return what is left of a part of a name without values at its beginning.
+
+    Args:
+        beginnings: first letter to the texts that may be cut.
+    """
+    found, waiting = {part}, [part]
+    while waiting:
+        rest = waiting.pop()
+        for text in beginnings.get(rest[:1], ()):
+            shorter = rest[len(text) :]
+            if rest.startswith(text) and shorter not in found:
+                found.add(shorter)
+                waiting.append(shorter)
+    return found
 
 
 def _restated_texts(row: Row) -> set[str]:

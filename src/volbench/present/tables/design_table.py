@@ -141,6 +141,8 @@ def groups_table(
         {column for row in rows for column in str(row["differ_in"]).split(",") if column}
     )
     more = [f"{counted_noun(len(design.rows), 'result')} in {counted_noun(len(rows), 'group')}"]
+    if not by:
+        more.append("every cell: volbench show --format csv; some of them: --where 'bs==4k'")
     if unlike:
         more.append(
             f"rows without a median hold different workloads ({', '.join(map(_heading, unlike))}):"
