@@ -6,11 +6,9 @@ import pytest
 from tests.present.figure_texts import texts_outside
 from tests.present.frames_by_kind import Frames, arms_in_blocks, in_campaign, ladder, together
 from tests.present.frames_for_plots import bins, frames, intervals, sweep
-from tests.present.plots.plot_parts import caption_of
 from volbench.present.plots.chart import build_plot
-from volbench.present.plots.description import numbers
 from volbench.present.plots.kinds import Choice, Options, View
-from volbench.present.plots.labels import brief, shortened
+from volbench.present.plots.labels import brief
 from volbench.present.renderers.matplotlib import draw
 
 
@@ -31,40 +29,7 @@ def _sweeps(*, count: int = 10) -> Frames:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["lines", "ecdf"])
-def test_too_many_lines_have_a_panel_for_each_volume(kind: str) -> None:
-    """Names are what separates lines within a panel, and each has a colour of its own."""
-    plot = build_plot(kind, _sweeps())
-    headings = [panel.heading for panel in plot.panels if panel.heading]
-    assert headings == [f"vendor-{n}" for n in (0, 2, 4, 5, 7, 9)]
-    assert "Showing 6 of 10 volumes, evenly from the fastest to the slowest" in caption_of(plot)
-    names = [series.label for series in plot.series if series.key != "rest"]
-    assert all("vendor" not in name for name in names)
-    assert {name.split(",")[0] for name in names} <= {"randread", "randwrite"}
-    colours = [series.colour for series in plot.series]
-    assert len({*colours}) == len(colours)
-    assert numbers(plot)["volume"].nunique() == 10
-    assert texts_outside(draw(plot)) == []
-
-
-@pytest.mark.parametrize(
-    ("names", "short"),
-    [
-        (["/dev/by-id/vendor-1", "/dev/by-id/vendor-2"], ["vendor-1", "vendor-2"]),
-        (["virt1029.eqiad.wmnet", "osd1014.eqiad.wmnet"], ["virt1029", "osd1014"]),
-        (["/dev/sda", "/dev/sdb"], ["/dev/sda", "/dev/sdb"]),
-        (["same", "same"], ["same", "same"]),
-        (["backups/a", "backups/a/b"], ["a", "a/b"]),
-        (["", "/dev/sda", "/dev/sdb"], ["", "/dev/sda", "/dev/sdb"]),
-    ],
-)
-def test_the_common_part_of_long_names_is_cut(names: list[str], short: list[str]) -> None:
-    """What differs stays, and a number alone is no name."""
-    assert list(shortened(names)) == short
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("view", ["lines", "bars", "grid", "towers"])
+@pytest.mark.parametrize("view", ["lines", "bars", "grid"])
 def test_long_volume_names_leave_room_for_the_data(view: View) -> None:
     """Titles and tables have the end of a name, in which volumes differ, and touch nothing."""
     folder = "/mnt/a-very-long-mount-point/of-a-customer/with/many/levels/of/folders"

@@ -89,7 +89,7 @@ def test_storms_are_drawn_side_by_side_on_one_scale(slow: Frames, fast: Frames) 
     assert first.x.limits != second.x.limits
     assert "5 clients" in texts(first)
     assert "30 clients" in texts(second)
-    assert [first.heading, second.heading] == ["slow, vm/boot", "fast, vm/boot"]
+    assert [first.heading, second.heading] == ["slow, vm", "fast, vm"]
 
 
 @pytest.mark.slow

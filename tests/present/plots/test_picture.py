@@ -68,7 +68,7 @@ def test_bars_of_a_logarithmic_axis_are_points_with_the_same_numbers() -> None:
 @pytest.mark.slow
 def test_bars_that_differ_much_have_a_logarithmic_axis() -> None:
     """On an axis from zero a floppy beside an NVMe has no bar; within a factor of 30 zero stays."""
-    for kind in ("iops", "bandwidth"):
+    for kind in ("iops", "bw"):
         wide, narrow = (
             build_plot(kind, frames([result("a", iops=10.0), result("b", iops=top)])).panels[0].x
             for top in (90000.0, 200.0)
@@ -119,9 +119,6 @@ def test_bars_beyond_the_axis_limit_show_their_value() -> None:
     assert "500" in texts
     assert "4.2k" not in texts, "it would stand outside the panel"
     assert texts_outside(draw(plot)) == []
-    grouped = build_plot("depth", frames(sweep(depths=(1, 4, 16))))
-    ended = with_picture(grouped, Picture(y_max=AxisEnd(1000.0, "")))
-    assert written(ended.panels[0]).count("1.6k ↑") == 2
 
 
 @pytest.mark.slow

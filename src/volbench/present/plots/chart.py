@@ -22,14 +22,13 @@ from volbench.present.formatting import printable
 from volbench.present.plots.charts.design_chart import response_kind
 from volbench.present.plots.description import Plot, frames_of
 from volbench.present.plots.kinds import ALWAYS_READ, FORMER_KINDS, KINDS, Frames, Kind, Options
-from volbench.present.plots.labels import PALETTE_SIZE
-from volbench.present.plots.panels import compose, crowded_parts, split
-from volbench.present.plots.selection import REST, in_last_bin, invalid_in, valid_frames
+from volbench.present.plots.panels import compose, split
+from volbench.present.plots.selection import in_last_bin, invalid_in, valid_frames
 from volbench.units import counted_noun
 
 _DEFAULTS = Options()
 ALL_RESPONSES = "iops,p99"  # What `plot all` draws over the design
-_PERCENTILE = re.compile(r"(?:lat_)?(p\d+)_s")  # Column of a chart
+_PERCENTILE = re.compile(r"(?:c?lat_)?(p\d+)_s")  # Column of a chart
 _MAX_INVALID = 3  # Up to how many jobs with invalid runs are named
 _MAX_CAMPAIGNS = 6  # Up to how many campaigns are named
 
@@ -117,8 +116,6 @@ def _built(
         is_invalid = not left and any(len(measured(frames["summary"])) for _, frames in every)
         return "every result is invalid (see volbench check)" if is_invalid else reason
     plot = compose(plots) if len(parts) > 1 else plots[0][1]
-    if kind.splits and len(parts) == 1 and any(series.key == REST for series in plot.series):
-        plot = _apart(kind, plot, parts[0][1], options)
     summary, findings = (
         pd.concat([frames[name] for _, frames in every], ignore_index=True) for name in ALWAYS_READ
     )
@@ -185,28 +182,10 @@ def drawable(kind: Kind[Any], frames: Frames) -> Frames:
     return valid if kind.concludes or len(measured(valid["summary"])) else frames
 
 
-def _apart(kind: Kind[Any], whole: Plot, frames: Frames, options: Options) -> Plot:
-    """Return a plot of too many lines for one panel in several, with all of its numbers."""
-    parts, note = crowded_parts(whole, frames, kind.splits, options)
-    fewer = replace(options, lines=min(options.lines, PALETTE_SIZE // max(1, len(parts))))
-    plots, _ = _drawn(kind, parts, fewer, is_described=False)
-    if len(plots) < 2:
-        return whole
-    plot = compose(plots)
-    return replace(
-        plot,
-        rows=whole.rows,
-        caption=(*plot.caption, note),
-        description=whole.description,
-    )
-
-
 def _drawn(
     kind: Kind[Any],
     parts: Sequence[tuple[str, Frames]],
     options: Options,
-    *,
-    is_described: bool = True,
 ) -> tuple[list[tuple[str, Plot]], str]:
     """Return the plots of the parts that have anything to show, or why none has."""
     plots, reasons = [], []
@@ -216,7 +195,7 @@ def _drawn(
             reasons.append(data)
             continue
         plot = kind.build(data)
-        words = _described(kind, frames, data, options) if is_described else ""
+        words = _described(kind, frames, data, options)
         plots.append((name, replace(plot, description=words)))
     return plots, "" if plots else next(iter(reasons), "no measured run has a result")
 

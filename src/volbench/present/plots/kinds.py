@@ -132,8 +132,6 @@ class Kind(Generic[Data]):
     # its marks are conclusions, which invalid results do not allow: others are drawn as a last
     # resort
     concludes: bool = False
-    # each value of one of these columns has a panel where lines are too many for one
-    splits: tuple[str, ...] = ()
 
     def frames_of(self, frames: Frames) -> dict[str, pd.DataFrame]:
         """Return the frames that the kind reads, of those there are."""

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
-import re
 from collections.abc import Sequence
-from itertools import takewhile
 
 import pandas as pd
 
-from volbench.analyse.frames.job_frames import COLOUR, KEY, OPTIONS, key_of, of_measured
+from volbench.analyse.frames.job_frames import COLOUR, KEY, key_of, of_measured
 from volbench.analyse.frames.job_frames import labels as job_labels
 from volbench.analyse.frames.workload_words import FACTOR_NAMES
 from volbench.present.formatting import (
@@ -20,13 +17,11 @@ from volbench.present.formatting import (
     number,
     pattern,
     printable,
-    records,
     text,
 )
 from volbench.present.plots.description import IDENTITY, Series
 from volbench.present.plots.marks import Dash
 from volbench.present.plots.selection import workloads
-from volbench.units import format_size
 
 PANEL = "panel"  # Column that says in which panel a row is shown
 DIRECTIONS = ("read", "write", "trim", "sync", "mixed")
@@ -35,21 +30,8 @@ _FIRST_COLOURS = 7  # Colours that are easy to tell apart; lines of further ones
 # Beside the colour, so that charts can be read in grey
 MARKERS = ("circle", "square", "up", "diamond", "down", "plus", "cross")
 DASHES: tuple[Dash, ...] = ("solid", "dashed", "dotted", "dashdot")
-_PART = re.compile(r"[^-_/., ]+[-_/., ]*|[-_/., ]+")  # Of a name, with its separator
-_WORD = re.compile(r"[^\W\d]")
-_MIN_CUT = 6  # Characters below which cutting a part makes no name easier to read
 _MAX_NAME = 34  # Characters of a name on one line
 TWO_LINES = 20  # Up to how many rows a label takes two lines
-
-
-def option_text(option: str, value: float) -> str:
-    """Return a value of an option: ``4k`` for a block size, ``16`` for a queue depth."""
-    return format_size(value) if option == "block_bytes" else f"{value:.0f}"
-
-
-def option_named(option: str, value: float) -> str:
-    """Return a value with its option, such as ``queue depth 16``."""
-    return f"{FACTOR_NAMES[option]} {option_text(option, value)}"
 
 
 def shape(row: Row) -> str:
@@ -62,16 +44,6 @@ def shape(row: Row) -> str:
     if flag(row, "direct") == "no" and not text(row, "volume").startswith("nbd"):
         parts.append("buffered")
     return ", ".join(parts)
-
-
-def job_names(rows: Sequence[Row]) -> tuple[str, ...]:
-    """Return a label for each row: job and workload, on one line if there are many rows."""
-    names = [text(row, "label") for row in rows]
-    if max(map(len, names), default=0) > _MAX_NAME:
-        names = [*shortened(names)]
-    if len(rows) <= TWO_LINES:
-        return tuple(map(wrap_name, names))
-    return tuple(wrap_name(name, columns=60) for name in names)
 
 
 def rows_height_in(names: Sequence[str], *, is_tight: bool = False) -> float:
@@ -98,24 +70,6 @@ def wrap_name(name: str, *, columns: int = _MAX_NAME) -> str:
     return "\n".join(part.strip() for part in [*lines, line] if part)
 
 
-def shortened(names: Sequence[str]) -> tuple[str, ...]:
-    """Return names without the parts at their ends that all of them have in common."""
-    parts = [_PART.findall(name) for name in names]
-    if len({*names}) < 2 or not all(parts):
-        return tuple(names)
-    room = min(map(len, parts)) - 1
-    first = min(_common(parts), room)
-    last = min(_common([each[::-1] for each in parts]), room - first)
-    last *= len("".join(parts[0][len(parts[0]) - last :])) >= _MIN_CUT
-    while (
-        not all(_WORD.search("".join(each[first : len(each) - last])) for each in parts) and first
-    ):
-        first -= 1  # A number alone is no name
-    first *= len("".join(parts[0][:first])) >= _MIN_CUT
-    cut = ("".join(each[first : len(each) - last]) for each in parts)
-    return tuple(name.rstrip("-_/., ") if last else name for name in cut)
-
-
 def brief(names: Sequence[str], *, most: int = _MAX_NAME) -> tuple[str, ...]:
     """Return names of at most some characters, cut in their middle, as long as all stay distinct.
 
@@ -129,76 +83,13 @@ def brief(names: Sequence[str], *, most: int = _MAX_NAME) -> tuple[str, ...]:
     return cut if len({*cut}) == len({*names}) else brief(names, most=2 * most)
 
 
-def _common(parts: Sequence[Sequence[str]]) -> int:
-    """Return the number of parts that all names begin with."""
-    places = zip(*parts, strict=False)
-    return sum(1 for _ in takewhile(lambda place: len({*place}) == 1, places))
-
-
-def separating_names(heads: Sequence[Row], *, without: str = "") -> list[str]:
-    """Return a name for each line: its pattern and other attributes, as far as they differ.
-
-    Args:
-        heads: a row of each line.
-        without: option that the lines run along.
-    """
-    options = [name for name in OPTIONS if name != without]
-    places = ["by"] if heads and "by" in heads[0] else ["campaign", "profile", "host", "volume"]
-    columns = [[pattern(row) for row in heads]]
-    for name in (*places, "rwmixread", "tool", "direct", "ioengine", *options):
-        texts = [_separating_text(row, name) for row in heads]
-        columns.append([*brief(shortened(texts))] if name in places else texts)
-    columns = [texts for texts in columns if len({*texts}) > 1] or columns[:1]
-    folders = [_separating_text(row, "import_folder") for row in heads]
-    parts = [folder.split("/") for folder in folders]
-    sizes = [_separating_text(row, "size_bytes") for row in heads]
-    for more in (*zip(*parts, strict=False), folders, sizes):
-        if len({*zip(*columns, strict=True)}) == len(heads):
-            break
-        if len({*zip(*columns, more, strict=True)}) == len(heads) or more is folders:
-            columns.insert(1, [*more])
-    return [", ".join(dict.fromkeys(filter(None, part))) for part in zip(*columns, strict=True)]
-
-
-def _separating_text(row: Row, name: str) -> str:
-    value = row.get(name)
-    if name == "direct":
-        return "direct" if value else "buffered"
-    if isinstance(value, (int, float)) and not math.isnan(value):
-        if name in OPTIONS:
-            return option_named(name, value)
-        if name == "size_bytes":
-            return f"size {format_size(value)}"
-        if name == "rwmixread":
-            return f"{value:.0f} % reads"
-    return text(row, name)
-
-
 def labelled(frame: pd.DataFrame, summary: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of measured runs with ``label`` and ``line``, the number of their job."""
     rows = of_measured(frame, summary)
     line = rows.groupby(key_of(rows, KEY), sort=False, dropna=False).ngroup()
     heads = rows[~line.duplicated()]  # There may be a million rows
     names = dict(zip(line[heads.index], job_labels(heads), strict=True))
-    named = rows.assign(label=line.map(names).astype("str"), line=line)
-    return named if PANEL not in rows else separated(named, summary)
-
-
-def separated(rows: pd.DataFrame, summary: pd.DataFrame) -> pd.DataFrame:
-    """Return labelled rows of a panel with what separates its lines as their label.
-
-    Names of jobs stay where that does not tell lines apart.
-    """
-    known = [name for name in key_of(rows, KEY) if name in rows and name in summary]
-    texts = dict.fromkeys(known, "str")
-    firsts = rows.drop_duplicates("line")[["line", "label", *known]].astype(texts)
-    facts = summary.drop(columns="label", errors="ignore").astype(texts)
-    heads = firsts.merge(facts.drop_duplicates(known), on=known, how="left")
-    names = separating_names(records(heads))
-    if len({*names}) < len(names):
-        whole = (heads["label"].astype(str) + ", " + heads["direction"].fillna("?")).tolist()
-        names = [*shortened(whole)]
-    return rows.assign(label=rows["line"].map(dict(zip(heads["line"], names, strict=True))))
+    return rows.assign(label=line.map(names).astype("str"), line=line)
 
 
 def line_names(rows: pd.DataFrame, line: str) -> pd.Series:

@@ -6,11 +6,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import replace
 
-import numpy as np
 import pandas as pd
 
 from volbench.analyse.frames.design import design_of
-from volbench.analyse.frames.job_frames import BY, COLOUR, KEY, measured, plain_rows
+from volbench.analyse.frames.job_frames import BY, COLOUR, measured, plain_rows
 from volbench.analyse.frames.workload_words import factor_name
 from volbench.errors import InputError
 from volbench.present.factor_words import cell_words, value_words
@@ -21,28 +20,24 @@ from volbench.present.plots.description import (
     Plot,
     Series,
     frames_of,
-    numbers,
 )
-from volbench.present.plots.kinds import Frames, Options
+from volbench.present.plots.kinds import Frames
 from volbench.present.plots.labels import (
     PALETTE_SIZE,
     PANEL,
-    brief,
     line_look,
-    shortened,
     wrap_name,
 )
 from volbench.present.plots.marks import Cells, Mark, Way
 from volbench.present.plots.metrics import LOG_AXIS_SPAN
 from volbench.present.plots.picture import logarithmic
-from volbench.present.plots.selection import NOT_SHOWN, REST, not_shown
+from volbench.present.plots.selection import NOT_SHOWN, REST
 
 MAX_PANELS = 12
 MISSING = "none"
 _ABREAST = 2
 _WIDE = 3  # Columns of panels from which a plot has none beside it
 _MAX_WIDTH_IN = 15.0
-_MAX_CROWDED = 6  # Panels that are made because one has too many lines
 _NARROWER = 0.8  # Width of a plot beside others, as a share of its width alone
 _JOINS = ("run", "group", "direction")
 
@@ -70,7 +65,7 @@ def split(
     if panel:
         marked = _marked(marked, PANEL, _texts(summary, panel))
     if across is not None:
-        marked = named_by_design(marked, [*filter(None, [compared]), *across])
+        marked = named_by_design(marked, [*filter(None, [compared, panel]), *across])
     if not panel:
         return [("", marked)]
     rows = measured(marked["summary"])
@@ -117,59 +112,6 @@ def _with_label(frame: pd.DataFrame, labelled: pd.DataFrame) -> pd.DataFrame:
     label = pd.Series(texts.reindex(index).to_numpy(), index=frame.index)
     columns = [name for name in ("job", "group") if name in frame]
     return frame.assign(**{name: label.where(label.notna(), frame[name]) for name in columns})
-
-
-def crowded_parts(
-    plot: Plot, frames: Frames, columns: Sequence[str], options: Options
-) -> tuple[list[tuple[str, dict[str, pd.DataFrame]]], str]:
-    """Return the frames of a panel for each value of the column that separates lines best.
-
-    Args:
-        plot: all lines in one panel, with a row for each point.
-        columns: candidates, the first of equals being the best.
-        options: with the lines of a panel, and the most panels.
-
-    Returns:
-        Names and frames, none if no column has several values of two lines or more, and a sentence
-        about values that have no panel.
-    """
-    summary = frames["summary"]
-    rows = measured(summary)
-    rows = rows[rows["direction"] != "sync"]
-    points = numbers(plot)
-    key = [name for name in dict.fromkeys((*KEY, *columns)) if name in points and name in rows]
-    heads = points[["label", *key]].drop_duplicates().astype("str")
-    known = [name for name in columns if name not in key]
-    lines = heads.merge(rows[[*key, *known]].astype("str").drop_duplicates(), on=key)
-    counts = {name: lines.groupby(name)[["label", "direction"]].value_counts() for name in columns}
-    sizes = {name: sizes_of.groupby(level=name).size() for name, sizes_of in counts.items()}
-    crowds = {
-        name: max(options.lines, int(sizes_of.max()))
-        for name, sizes_of in sizes.items()
-        if len(sizes_of) > 1 and sizes_of.median() > 1
-    }
-    if not crowds:
-        return [], ""
-    column = min(crowds, key=lambda name: crowds[name])
-    rates = rows.groupby(column)["iops"].median().sort_values(ascending=False, kind="stable")
-    places = (
-        np.linspace(0, len(rates) - 1, min(_MAX_CROWDED, options.parts, len(rates)))
-        .round()
-        .astype(int)
-    )
-    values = [str(rates.index[place]) for place in places]
-    texts = summary[[*_JOINS]].assign(text=summary[column].astype(str))
-    marked = _marked(frames, PANEL, texts)
-    names = brief(shortened(values))
-    return [
-        (name, {frame_name: _only(frame, value) for frame_name, frame in marked.items()})
-        for name, value in zip(names, values, strict=True)
-    ], not_shown(
-        len(values),
-        len(rates),
-        f"{factor_name(column)}s",
-        "evenly from the fastest to the slowest",
-    )
 
 
 def compose(parts: Sequence[tuple[str, Plot]]) -> Plot:

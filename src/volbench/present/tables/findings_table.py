@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import click
 
@@ -180,8 +180,3 @@ def _by_run(rows: Sequence[Row]) -> dict[str, list[Row]]:
     for row in rows:
         groups.setdefault(text(row, "run"), []).append(row)
     return groups
-
-
-def invalid_runs(rows: Sequence[Row]) -> Collection[str]:
-    """Return the runs with a number that does not measure what it claims to."""
-    return {text(row, "run") for row in rows if row["severity"] == Severity.INVALID.value}

@@ -36,11 +36,13 @@ _FEW_ROWS = 3
 _BAR_IN, _CELL_IN, _TABLE_IN, _TOWERS_IN = 0.15, 0.32, 0.2, 3.0
 _ABREAST = 3  # Panels of designs with holes
 _GROUP = 0.82  # Width of a group of bars, as a share of its slot
+_BAR_SPAN = 100.0  # Of bars, beyond which the least would be a line
 _RATIO_SPAN = 4.0  # Of ratios, beyond which their scale is logarithmic
 _FAR = 4.0  # Ratio of limit to data above which the limit is not drawn
 _MAX_STEPS = 100  # In which neighbours move apart
 _GAP = 0.1  # Between two names at the ends of lines, as a share of the height
 _MAX_TABLE_ROWS = 40
+_TITLE = 40  # Characters of a line over a panel
 _MAX_END_NAME = 28  # Characters of a name at the end of a line
 
 
@@ -183,7 +185,8 @@ def _panel_title(drawing: Drawing, key: tuple[object, ...]) -> str:
     texts = {name: value_words(name, values[name]) for name in layout.panels}
     texts |= {name: value_words(name, row[name]) for name in beside}
     first = " ".join(texts.pop(name) for name in ("rw", "block_bytes") if name in texts)
-    return ", ".join(filter(None, [first, *texts.values()]))
+    title = ", ".join(filter(None, [first, *texts.values()]))
+    return labels.wrap_name(title, columns=_TITLE)
 
 
 def _scale(drawing: Drawing, points: Sequence[Point]) -> bool:
@@ -194,10 +197,9 @@ def _scale(drawing: Drawing, points: Sequence[Point]) -> bool:
     known = [top for top in tops.values() if top > 0]
     if known and max(known) > MAX_RATIO * min(known):
         return True
-    if not _has_lines(drawing) and drawing.layout.x != RESULT:
-        return False
     values = [point.middle for point in points if point.middle > 0]
-    span = _RATIO_SPAN if drawing.base else LOG_AXIS_SPAN
+    is_dense = _has_lines(drawing) or drawing.layout.x == RESULT
+    span = _RATIO_SPAN if drawing.base else LOG_AXIS_SPAN if is_dense else _BAR_SPAN
     return bool(values) and max(values) > span * min(values)
 
 

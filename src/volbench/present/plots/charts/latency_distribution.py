@@ -56,9 +56,6 @@ def read(frames: Frames, chosen: Options) -> _Distributions | str:
         label=rows["label"],
         _line=rows["line"],
     )
-    if labels.PANEL in frames["summary"]:
-        named = labels.separated(named.rename(columns={"_line": "line"}), frames["summary"])
-        named = named.rename(columns={"line": "_line"}).assign(**{labels.PANEL: ""})
     return _Distributions(named, chosen.lines)
 
 
@@ -181,7 +178,6 @@ ECDF = Kind(
     read=read,
     build=build_ecdf,
     describe=describe,
-    splits=("volume", "host", "rw"),
 )
 
 

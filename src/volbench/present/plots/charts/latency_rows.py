@@ -42,7 +42,7 @@ def _rows_plot(
     every: pd.DataFrame | None = None,
 ) -> Plot:
     """Return one panel with the name of each row at its left; `every` has rows it leaves out."""
-    names = labels.job_names(records(rows))
+    names = [labels.wrap_name(text(row, "label"), columns=60) for row in records(rows)]
     return Plot(
         panels=(Panel(x=x, y=rows_axis(names), marks=parts),),
         heights=(labels.rows_height_in(names),),

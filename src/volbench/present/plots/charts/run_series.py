@@ -369,7 +369,6 @@ LINES = Kind(
     frame_names=("summary", "series", "marks"),
     help="IOPS, bandwidth and mean latency of many runs over time, on one axis each.",
     needs="a sample interval above 0, or logs",
-    splits=("volume", "host", "rw"),
     read=read_lines,
     build=build_lines,
     describe=describe_lines,

@@ -25,6 +25,7 @@ from volbench.analyse.time.steady_state import (
     window_matrix,
 )
 from volbench.model.profile.profile_settings import Metric, Rounds, Track
+from volbench.present.factor_words import value_words
 from volbench.present.formatting import printable
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
@@ -101,7 +102,7 @@ def _settings(rows: pd.DataFrame, matrix: pd.DataFrame) -> dict[str, str]:
     differing = [name for name in ("rw", "iodepth", "numjobs") if len(jobs[name].unique()) > 1]
     return {
         str(job): ", ".join(
-            str(row["rw"]) if name == "rw" else labels.option_named(name, float(row[name]))
+            str(row["rw"]) if name == "rw" else value_words(name, row[name])
             for name in differing
             if pd.notna(row[name])
         )
