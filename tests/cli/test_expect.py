@@ -112,7 +112,7 @@ def test_run_and_measure_answer_at_their_end(
     assert failed.stdout.startswith("answer")
     shown = volbench("show", tmp_path / "a")
     assert shown.stdout.startswith("answer")
-    assert json.loads(volbench("show", tmp_path / "a", "--json").stdout)[0]["run"]
+    assert json.loads(volbench("show", tmp_path / "a", "--json").stdout)[0]["runs"]
     events = volbench(
         *run, "--output", tmp_path / "b", "--expect", "reads.fsync_p99 < 1s", "--format", "events"
     )

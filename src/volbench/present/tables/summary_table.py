@@ -80,7 +80,7 @@ def summary_table(
     unfinished = [
         _unfinished_row(run_id, note)
         for run_id, note in states.items()
-        if run_id not in with_results and not note.state.is_settled
+        if run_id not in with_results and note.state is not RunState.FINISHED
     ]
     order = {run: place for place, run in enumerate(states)}
     every = sorted([*rows, *unfinished], key=lambda row: order.get(text(row, "run"), -1))
