@@ -146,6 +146,8 @@ def read_run(campaign: Campaign, run: Run, state: RunState, folder: RunFolder) -
             with damage.noted():
                 max_bytes = max_sample_bytes(run, elapsed_s=elapsed_s)
                 _add_processes(rows, identity, watched, read_intervals(folder, max_bytes=max_bytes))
+        if run.imported is not None and run.imported.read_as:
+            _replace_row_by_directions(rows)
     with damage.noted():
         on_host = replace(outcome, started_utc=shifted_utc(outcome.started_utc, by_s=ahead_s))
         if watched is not None:
@@ -244,6 +246,13 @@ def _add_log_columns(
 
 def _add_remark(row: Row, remark: str) -> None:
     row["impossible"] = "; ".join(str(text) for text in (row["impossible"], remark) if text) or None
+
+
+def _replace_row_by_directions(rows: RunRows) -> None:
+    """Replace the summary row of a run that has only logs by one for each direction in them."""
+    if logged := list(dict.fromkeys(block.shared["direction"] for block in rows.series)):
+        row = rows.summary.pop()
+        rows.summary.extend({**row, "direction": direction} for direction in logged)
 
 
 def _add_device(

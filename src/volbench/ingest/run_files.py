@@ -112,7 +112,9 @@ def read_status(folder: RunFolder) -> Status | None:
 
 
 def read_imported(imported: Imported, folder: RunFolder) -> RunOutput:
-    """Return the result of an imported run."""
+    """Return the result of an imported run; of logs without a result, only their version."""
+    if imported.read_as:
+        return RunOutput(imported.read_as, ())
     source = imported.files[0]
     path = folder.path / source.name
     try:

@@ -180,7 +180,7 @@ def test_nothing_to_import_is_an_error(tmp_path: Path) -> None:
     """It says what was there, and writes nothing."""
     put(tmp_path / "in" / "notes.md", "hello")
     put(tmp_path / "in" / "l_lat.1.log", "1, 2, 0, 0, 0\n")
-    with pytest.raises(OutputError, match=r"other files: 1\)\n  in/l_lat\.1\.log: no result"):
+    with pytest.raises(OutputError, match=r"files: 1\)\n  in/l_lat\.1\.log: the version of fio"):
         take(tmp_path / "in", into=tmp_path / "campaign")
     with pytest.raises(InputError, match="does not exist"):
         take(tmp_path / "missing", into=tmp_path / "campaign")

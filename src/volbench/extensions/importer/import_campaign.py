@@ -28,6 +28,7 @@ from volbench.errors import (
     unwritten,
 )
 from volbench.extensions.importer.log_matching import assign_logs, interval_s
+from volbench.extensions.importer.orphan_logs import draft_orphan_logs
 from volbench.extensions.importer.run_drafts import (
     Draft,
     campaign_hosts,
@@ -74,6 +75,7 @@ _LOG = logging.getLogger(__name__)
 _MAX_LISTED = 20
 _SYNCED_AT_A_TIME = 16
 _FROM_TEXT = "fio's normal output: values are rounded; most options and histograms are missing"
+_LOGS_ALONE = "imported as a series without totals and options: logs without a result"
 _OPTIONS_NOT_REPORTED = "the result does not report the options of its jobs"
 
 
@@ -105,12 +107,12 @@ def assemble_run(draft: Draft, *, number: int, digests: Mapping[Path, str]) -> A
     logs = [log for log in draft.process.logs if first <= (log.job_number or 1) < last]
     name, source = _result_name(draft), draft.file.source
     copies: list[tuple[Path, str, bytes | None]] = [
-        (source.path, name, draft.file.masked),
+        *([] if draft.read_as else [(source.path, name, draft.file.masked)]),
         *((log.source.path, log.name, None) for log in logs),
     ]
     result = SourceFile(name=name, source=source.shown, sha256=draft.file.digest)
     files = [
-        result,
+        *([] if draft.read_as else [result]),
         *(
             SourceFile(name=log.name, source=log.source.shown, sha256=digests[log.source.path])
             for log in logs
@@ -136,6 +138,7 @@ def assemble_run(draft: Draft, *, number: int, digests: Mapping[Path, str]) -> A
             name for name, section in by_name.items() if not section.is_whole
         ),
         unreported_flags=unreported_flags(draft.output),
+        read_as=draft.read_as,
         folder=draft.naming.folder,
         labels=dict(draft.naming.labels),
     )
@@ -198,6 +201,8 @@ def _section(
 
 def _end_state(draft: Draft) -> tuple[RunState, str]:
     """Return the end state of a run and the reason, as far as its result reports them."""
+    if draft.read_as:  # logs do not show how fio ended
+        return RunState.FINISHED, ""
     diagnostics = draft.output.diagnostics
     if stopped := _STOPPED.search(diagnostics):
         return RunState.INTERRUPTED, f"fio: {stopped.group()}"
@@ -228,6 +233,7 @@ class ImportRequest:
     labels: Mapping[str, str] = field(default_factory=dict)  # of all hosts
     patterns: tuple[str, ...] = ()  # of labels in paths; the first that matches a path applies
     host: str = ""  # name of the host of results that name none
+    fio_version: str = ""  # that wrote logs without a result; empty if unknown
     strict: bool = False  # import nothing when a file is malformed
     command: tuple[str, ...] = ()  # the command line, for the record
     tell: Tell = NOBODY  # is called with the progress
@@ -254,6 +260,7 @@ def import_results(
     labels: str | Sequence[str] = (),
     label: Mapping[str, str] = MappingProxyType({}),
     host: str = "",
+    fio_version: str = "",
     strict: bool = False,
     on_note: Callable[[str], None] = _LOG.warning,
 ) -> Dataset:
@@ -267,6 +274,7 @@ def import_results(
             path applies.
         label: labels of all hosts.
         host: of results that do not name their host.
+        fio_version: of logs that have no result, such as ``"3.33"``.
         strict: import nothing if a file is malformed.
         on_note: is called with each file that is not imported, and each thing to know.
 
@@ -282,6 +290,7 @@ def import_results(
         labels=parse_labels(tuple(f"{key}={value}" for key, value in label.items())),
         patterns=(labels,) if isinstance(labels, str) else tuple(labels),
         host=host,
+        fio_version=fio_version,
         strict=strict,
     )
     with staged_import(request) as report:
@@ -319,6 +328,8 @@ def _read_drafts(request: ImportRequest) -> tuple[ScanResult, list[Draft], list[
     drafts = draft_runs(results)
     processes = list({id(draft.process): draft.process for draft in drafts}.values())
     left = assign_logs(scanned.logs, processes)
+    orphans, left = draft_orphan_logs(scanned, left, fio_version=request.fio_version)
+    drafts += orphans
     if not drafts:
         raise OutputError(
             f"there is no result of fio to import (other files: {scanned.others})"
@@ -380,7 +391,7 @@ def _remarks(drafts: Sequence[Draft], unmatched: Sequence[Draft]) -> list[Proble
             section.is_whole or section.left_out or section.is_merged
             for section in draft.reported.values()
         ):
-            remarks.append(Problem(_OPTIONS_NOT_REPORTED, path))
+            remarks.append(Problem(_LOGS_ALONE if draft.read_as else _OPTIONS_NOT_REPORTED, path))
     return list(dict.fromkeys(remarks))
 
 

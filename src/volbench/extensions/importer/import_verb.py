@@ -59,6 +59,12 @@ _LISTED_EACH = 3
 @click.option(
     "--host", default="", metavar="NAME", help="Host of results that do not name their host."
 )
+@click.option(
+    "--fio-version",
+    default="",
+    metavar="VERSION",
+    help="fio version of latency logs that have no result, such as 3.33.",
+)
 @flag("--strict", "Import nothing if a file is malformed.")
 def import_verb(
     paths: tuple[Path, ...],
@@ -70,7 +76,7 @@ def import_verb(
     """Import fio results at and below PATHs as a campaign.
 
     Accepts fio's JSON of any version, alone or inside reports of other tools, plain or compressed,
-    with its logs beside it, and its normal output; each of fio's clients becomes a host.
+    with its logs beside it, its normal output, and logs alone; each client of fio becomes a host.
     Pages and programs, such as .md and .py, count only if PATH is one. The sources are not changed.
     """
     from volbench.api.many_campaigns import open_campaign

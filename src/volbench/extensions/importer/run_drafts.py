@@ -263,6 +263,7 @@ class Draft:
         default_factory=lambda: Naming("", 0, (), "", among_others=False, settings=None)
     )
     step: int = 0  # number of the step that it shares with other clients; 0 for none
+    read_as: str = ""  # version of fio assumed for logs without a result; empty otherwise
 
     @property
     def sections(self) -> list[tuple[JobResult, int]]:

@@ -121,7 +121,8 @@ class SourceFile(Frozen):
 class Imported(Frozen):
     """Part of an imported result that forms a run."""
 
-    files: tuple[SourceFile, ...]  # the result first, then its logs
+    # the result first, then its logs; logs only where `read_as` is set
+    files: tuple[SourceFile, ...]
     document: Count = 0  # index of the result among the documents in its file, from 0
     hostname: str = ""  # host name of fio's client; empty where the document names none
     port: Count | None = None  # port of fio's client
@@ -132,6 +133,7 @@ class Imported(Frozen):
     incomplete_sections: tuple[str, ...] = ()
     # options that this version of fio omits although they may have been set
     unreported_flags: tuple[str, ...] = ()
+    read_as: str = ""  # fio version that applies to logs without a result; empty with a result
     folder: str = ""  # of the result below the imported path, without hosts and numbers of repeats
     labels: dict[str, str] = Field(default_factory=dict)  # of the result, beside those of its host
 

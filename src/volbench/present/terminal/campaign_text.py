@@ -103,8 +103,9 @@ def _files(campaign: Campaign) -> tuple[list[str], list[str]]:
     logs: list[SourceFile] = []
     for run in campaign.runs:
         if run.imported is not None:
-            results += run.imported.files[:1]
-            logs += run.imported.files[1:]
+            first = 0 if run.imported.read_as else 1
+            results += run.imported.files[:first]
+            logs += run.imported.files[first:]
     return _places(results), _places(logs)
 
 

@@ -1,0 +1,81 @@
+"""Logs without a result become runs with a series, and no more than they hold."""
+
+import shutil
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from tests.extensions.importer.sources import CASES, copy_logs, put, take
+from volbench.errors import InputError, OutputError
+from volbench.model.frames.columns import PERCENTILES
+
+
+def test_logs_alone_are_a_series_without_totals(tmp_path: Path) -> None:
+    """Rates over time are as with the result; what only a result tells is missing."""
+    folder = tmp_path / "in" / "vm1"
+    copy_logs("fio-3.33/logs-averaged", folder, prefix="l")
+    intake, opened = take(tmp_path / "in", into=tmp_path / "c", fio_version="3.33")
+    (run,) = intake.runs
+    assert (run.run.job, run.state.value, intake.files, intake.logs) == ("l", "finished", 0, 5)
+    shutil.copytree(CASES / "fio-3.33/logs-averaged", tmp_path / "whole")
+    _, whole = take(tmp_path / "whole", into=tmp_path / "w")
+    columns = ["direction", "t_s", "iops", "bw_bytes_per_s", "lat_mean_s"]
+    mine, theirs = opened.series()[columns], whole.series()[columns]
+    assert len(mine) > 0
+    pd.testing.assert_frame_equal(mine, theirs.iloc[: len(mine)], check_dtype=False)
+    frame = opened.summary()
+    assert frame["status"].tolist() == ["finished"] * len(frame)
+    assert set(frame["direction"]) == set(theirs["direction"])
+    untold = ["iops", "total_ios", "runtime_s", "io_bytes", "block_bytes", "iodepth", "rw"]
+    assert frame[[*untold, *(f"lat_{name}_s" for name in PERCENTILES)]].isna().all(axis=None)
+
+
+def test_latencies_without_a_version_have_no_unit(tmp_path: Path) -> None:
+    """Microseconds of fio 2 and nanoseconds of fio 3 look alike, so they are left out."""
+    copy_logs("fio-3.33/logs-averaged", tmp_path / "in", prefix="l")
+    intake, opened = take(tmp_path / "in", into=tmp_path / "c")
+    series = opened.series()
+    assert series["iops"].notna().all()
+    assert series["lat_mean_s"].isna().all()
+    left = [problem.path for problem in intake.remarks if "--fio-version" in problem.message]
+    assert sorted(left) == [f"in/l_{kind}.1.log" for kind in ("clat", "lat", "slat")]
+
+
+def test_results_beside_the_folder_name_the_version(tmp_path: Path) -> None:
+    """One version for all that is imported at once, if the results agree."""
+    copy_logs("fio-3.33/logs-averaged", tmp_path / "in" / "logs", prefix="alone")
+    shutil.copytree(CASES / "fio-3.33/logs-numjobs", tmp_path / "in" / "beside")
+    intake, opened = take(tmp_path / "in", into=tmp_path / "c")
+    assert not any("--fio-version" in problem.message for problem in intake.remarks)
+    assert opened.series().query("job == 'alone'")["lat_mean_s"].notna().any()
+
+
+def test_bins_of_fio_2_reveal_the_version(tmp_path: Path) -> None:
+    """No fio 3 writes 1216 bins."""
+    copy_logs("fio-2.21/logs-histogram", tmp_path / "old", prefix="h", gone="h")
+    _, opened = take(tmp_path / "old", into=tmp_path / "c")
+    assert opened.series()["lat_p99_s"].between(1e-6, 1).any()
+
+
+def test_numbered_logs_are_never_added_up(tmp_path: Path) -> None:
+    """Nothing tells numjobs from jobs that ran in turn."""
+    copy_logs("fio-3.33/logs-numjobs", tmp_path / "in", prefix="l")
+    _, opened = take(tmp_path / "in", into=tmp_path / "c")
+    assert opened.summary()["job"].tolist() == ["l-1", "l-2", "l-3"]
+    assert opened.series().groupby("run")["iops"].mean().round(-1).tolist() == [300, 300, 300]
+
+
+def test_unusable_logs_are_listed(tmp_path: Path) -> None:
+    """Shared logs, empty ones, and logs beside a damaged result are no runs."""
+    with pytest.raises(InputError, match="not a version"):
+        take(CASES / "fio-3.33/logs-averaged", into=tmp_path / "c", fio_version="three")
+    put(tmp_path / "in" / "shared" / "l_iops.log", "1000, 5, 0, 0\n")
+    put(tmp_path / "in" / "empty" / "l_iops.1.log", "")
+    put(tmp_path / "in" / "cut" / "l_iops.1.log", "1000, 5, 0, 0\n")
+    put(tmp_path / "in" / "cut" / "fio.json", '{"fio version": "fio-3.33", "jobs": [')
+    with pytest.raises(OutputError, match="no result of fio") as raised:
+        take(tmp_path / "in", into=tmp_path / "c")
+    for words in ("per_job_logs=0", "it is empty", "repair that file first"):
+        assert words in raised.value.message
+    assert not (tmp_path / "c").exists()
