@@ -83,6 +83,7 @@ def test_a_volume_without_a_name_is_no_further_volume() -> None:
     lines = answered(*rows)
     assert lines[0].startswith("a and b: ")
     assert lines[1] == "b is 2 times as fast as a."
+    assert lines[2].startswith("a: 1k IOPS, 4.1 MB/s, p99 1 ms. b: 2k IOPS, ")
 
 
 def test_many_volumes_are_ranked_at_the_setting_that_most_share() -> None:

@@ -118,7 +118,7 @@ def report_content(
         campaign=opened.campaign,
         states=opened.runs,
         frames=frames,
-        tables=result_tables(dataset, opened.runs, is_brief=True),
+        tables=result_tables(dataset, opened.runs, is_brief=True, has_answer=False),
         hosts=[facts_text(host.model_dump()) for host in opened.provenance.hosts],
         volumes=[facts_text(volume.model_dump()) for volume in opened.provenance.volumes],
         jobs={run.id: opened.job_text(run.id) for run in opened.campaign.runs},

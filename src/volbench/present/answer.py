@@ -232,6 +232,9 @@ def _of_few(design: Design, compared: Factor, results: Sequence[CellResult]) -> 
         parts = _split(design, pairs[other]) or [("", pairs[other])]
         words = [_gain_words(short[first], short[other], gains, where) for where, gains in parts]
         yield f"{'; '.join(words)}."
+    if len(set(design.key_without(compared.column))) == 1:
+        only = {value: next(iter(of_value.values())) for value, of_value in by_value.items()}
+        yield " ".join(f"{short[value]}: {each.full_words}." for value, each in only.items())
     yield from filter(None, [_limits_sentence(design, by_value, short)])
 
 

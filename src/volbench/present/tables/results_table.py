@@ -27,12 +27,14 @@ def result_tables(
     *,
     is_brief: bool = False,
     by: Sequence[str] = (),
+    has_answer: bool = True,
 ) -> list[Table[Row]]:
     """Return the results of campaigns, and the aggregate over clients where there are several.
 
     Args:
         is_brief: whether very many cells are shown in groups.
         by: columns; results that are equal in them are one row.
+        has_answer: whether the answer stands above the table.
 
     Raises:
         InputError: the results have no such column.
@@ -54,9 +56,10 @@ def result_tables(
     notes = state_notes(summary, states)
     if by:
         return [groups_table(design, judgements, by=by, notes=notes)]
+    title = "\n".join(answer_of(results, rows)) if has_answer else ""
     is_grouped = is_brief and len(design.cells) > MAX_CELLS
     table = (groups_table if is_grouped else cells_table)(
-        design, judgements, title="\n".join(answer_of(results, rows)), notes=notes
+        design, judgements, title=title, notes=notes
     )
     aggregate = results.rows("aggregate")
     return [table, *([aggregate_table(aggregate)] if aggregate else [])]
