@@ -254,16 +254,19 @@ def test_secrets_are_left_out_of_what_is_kept(tmp_path: Path, name: str) -> None
     assert [path.name for path in kept if path.name.startswith("fio.json")] == ["fio.json"]
 
 
-def test_normal_output_is_imported_and_marked(tmp_path: Path) -> None:
+@pytest.mark.parametrize("form", ["normal", "terse"])
+def test_text_output_is_imported_and_marked(tmp_path: Path, form: str) -> None:
     """Rates, latencies and percentiles are there; what it leaves out is unknown, and it is said."""
     text = (CASES / "text-output" / "fio-3.33-normal.txt").read_text()
-    put(tmp_path / "in" / "out.txt", text.partition("\n}\n")[2])
+    before, _, rest = text.partition("\n{\n")
+    before = before[before.index("5;fio") :]
+    put(tmp_path / "in" / "out.txt", before if form == "terse" else rest.partition("\n}\n")[2])
     intake, opened = take(tmp_path / "in", into=tmp_path / "campaign")
     assert [run.run.job for run in intake.runs] == ["mix", "seq"]
     (remark,) = {remark.message for remark in intake.remarks}
-    assert remark.startswith("fio's normal output")
+    assert remark.startswith(f"fio's {form} output")
     summary = opened.summary()
-    assert set(summary["note"]) == {"from fio's normal output"}
+    assert set(summary["note"]) == {f"from fio's {form} output"}
     assert set(summary["status"]) == {"finished"}
     (exact,) = find_results(text).results
     write = summary[(summary["job"] == "seq") & (summary["direction"] == "write")].iloc[0]
@@ -332,9 +335,9 @@ def test_results_in_quoted_output_are_found(tmp_path: Path, margin: str) -> None
     ]
 
 
-@pytest.mark.parametrize("form", ["json", "normal"])
+@pytest.mark.parametrize("form", ["json", "normal", "terse"])
 def test_a_sum_beside_its_parts_counts_once(tmp_path: Path, form: str) -> None:
-    """``unified_rw_reporting=both`` adds reads and writes up."""
+    """``unified_rw_reporting=both`` adds reads and writes up, in terse output as if trimmed."""
     job = ("--name=both", "--rw=randrw", "--bs=4k", "--size=4m", "--ioengine=null")
     output = tmp_path / "in/result.txt"
     output.parent.mkdir()

@@ -74,7 +74,7 @@ _STOPPED = re.compile(r"terminating on signal \d+")
 _LOG = logging.getLogger(__name__)
 _MAX_LISTED = 20
 _SYNCED_AT_A_TIME = 16
-_FROM_TEXT = "fio's normal output: values are rounded; most options and histograms are missing"
+_FROM_TEXT = "fio's {} output: values are rounded; most options and histograms are missing"
 _LOGS_ALONE = "imported as a series without totals and options: logs without a result"
 _OPTIONS_NOT_REPORTED = "the result does not report the options of its jobs"
 
@@ -145,7 +145,7 @@ def assemble_run(draft: Draft, *, number: int, digests: Mapping[Path, str]) -> A
     naming = draft.naming
     notes = [section.note for section in by_name.values()]
     if draft.output.form != "json":
-        notes.append("from fio's normal output")
+        notes.append(f"from fio's {draft.output.form} output")
     run = Run(
         id=f"{number:04}-{naming.job}-r{naming.repeat}",
         profile=naming.variant or PROFILE,
@@ -386,7 +386,7 @@ def _remarks(drafts: Sequence[Draft], unmatched: Sequence[Draft]) -> list[Proble
             ]
             remarks += [Problem(section.note, path)] if section.is_merged else []
         if draft.output.form != "json":
-            remarks.append(Problem(_FROM_TEXT, path))
+            remarks.append(Problem(_FROM_TEXT.format(draft.output.form), path))
         elif not any(
             section.is_whole or section.left_out or section.is_merged
             for section in draft.reported.values()

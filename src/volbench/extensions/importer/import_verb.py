@@ -76,7 +76,8 @@ def import_verb(
     """Import fio results at and below PATHs as a campaign.
 
     Accepts fio's JSON of any version, alone or inside reports of other tools, plain or compressed,
-    with its logs beside it, its normal output, and logs alone; each client of fio becomes a host.
+    with its logs beside it, its normal and terse output, and logs alone; each of fio's clients
+    becomes a host.
     Pages and programs, such as .md and .py, count only if PATH is one. The sources are not changed.
     """
     from volbench.api.many_campaigns import open_campaign

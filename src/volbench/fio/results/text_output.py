@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
 from volbench.errors import OutputError
+from volbench.fio.results.terse_output import terse_output
 from volbench.model.results.result import (
     SUM_OF_CLIENTS,
     Direction,
@@ -74,27 +75,21 @@ _NO_FRACTION = re.compile(r"\d+\.0+(?!\d)")
 # A percentile, the middle of fio's bin, over the maximum that is the end of it
 _MAX_OVER_MAX = 1.01
 
-_TERSE = re.compile(r"^[345];fio-[^;]+;", re.MULTILINE)
-
 
 def read_text_output(text: str, *, path: str = "") -> list[RunOutput]:
-    """Return the results in normal output, one per process; none in any other text.
+    """Return the results in normal or terse output, one per process; none in any other text.
 
-    Of several reports of one job (``--status-interval``) the last one counts.
+    Of several reports of one job (``--status-interval``) the last one counts. Lines of terse output
+    do not say whether they are of one process, so each is a result of its own.
     """
     margin = _INDENTED.search(text)
     lines = [line.removeprefix(margin[1] if margin else "") for line in text.splitlines()]
-    outputs = list(_normal_outputs(lines))
+    terse = (terse_output(line, number=number) for number, line in enumerate(lines, start=1))
+    outputs = list(_normal_outputs(lines)) or [output for output in terse if output]
     jobs = [job for output in outputs for job in output.jobs]
     if jobs and all(job.damage for job in jobs):
         raise OutputError(
             jobs[0].damage, hint="fio was killed, or the file was edited: measure again", path=path
-        )
-    if not outputs and _TERSE.search(text):
-        raise OutputError(
-            "this is fio's terse output, which volbench does not read",
-            hint="measure again with --output-format=json+",
-            path=path,
         )
     if not outputs and (trace := _TRACES.search(text)):
         line = " ".join(trace[1].split())[:80]

@@ -123,7 +123,7 @@ class RunOutput:
     disputed: frozenset[str] = frozenset()
     diagnostics: str = ""  # text around the JSON, such as notes and errors
     documents: int = 1  # number of JSON documents found; the last one is the result
-    form: str = "json"  # or ``normal``, in which fio rounds and leaves out options
+    form: str = "json"  # or ``normal`` or ``terse``, in which fio rounds and leaves out options
 
     def shared_options(self, job: JobResult) -> dict[str, str]:
         """Return the global options that apply to an entry."""
