@@ -29,7 +29,7 @@ CEILINGS = {
     "src/volbench/fio": 4_650,
     "src/volbench/ingest": 1_850,
     "src/volbench/model": 4_650,
-    "src/volbench/plan": 4_200,
+    "src/volbench/plan": 4_150,
     "src/volbench/present": 14_250,
     "src/volbench/store": 2_300,
     "tests": 59_950,
