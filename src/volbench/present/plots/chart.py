@@ -48,7 +48,7 @@ def build_plot(
     chosen = kind_of(kind) if isinstance(kind, str) else kind
     complete = _complete(frames)
     options = _with_columns(options, complete["summary"])
-    plot = _built(chosen, _parts(chosen, complete, options), title, options)
+    plot = _built(chosen, _frames_of_panels(chosen, complete, options), title, options)
     if isinstance(plot, Plot):
         return plot
     is_measured = not _missing_results(complete)
@@ -77,7 +77,7 @@ def build_plots(
         kind = kind_of(name)
         key = kind.is_over_design, kind.across
         if key not in parts:
-            parts[key] = _parts(kind, complete, options)
+            parts[key] = _frames_of_panels(kind, complete, options)
         plot = _built(kind, parts[key], title, options)
         if isinstance(plot, Plot):
             yield plot
@@ -96,7 +96,9 @@ def kind_of(name: str) -> Kind[Any]:
     return response_kind(name)
 
 
-def _parts(kind: Kind[Any], frames: Frames, options: Options) -> list[tuple[str, Frames]]:
+def _frames_of_panels(
+    kind: Kind[Any], frames: Frames, options: Options
+) -> list[tuple[str, Frames]]:
     """Return the frames of each panel; a chart of responses has panels of its own."""
     choice = options.choice
     if kind.is_over_design:

@@ -88,7 +88,7 @@ def layout_of(design: Design, choice: Choice) -> Layout:
             f"--as {view} needs two factors with several values beside those with colours",
             hint="name them with --x and --panels, or draw --as lines",
         )
-    wide = view == "bars" and len(_values(design, x)) > MAX_PANELS
+    wide = view == "bars" and len(_levels_of(design, x)) > MAX_PANELS
     held = _held(design, rows, columns, most=_MAX_ABREAST if wide else MAX_PANELS)
     return Layout(view, x, tuple(by), y, tuple(rows), tuple(columns), tuple(pooled), held)
 
@@ -99,7 +99,7 @@ def _is_scattered(design: Design, panels: Sequence[str]) -> bool:
     return cells <= MAX_ROWS and 2 * len(_present(design, panels)) > max(cells, 2)
 
 
-def _values(design: Design, column: str) -> tuple[object, ...]:
+def _levels_of(design: Design, column: str) -> tuple[object, ...]:
     factor = design.by_column.get(column)
     return factor.values if factor else ()
 
@@ -148,7 +148,7 @@ def _preference(factor: Factor) -> int:
 def _grid_axis(design: Design, x: str, left: Sequence[Factor], *, is_asked: bool) -> str:
     """Return the second axis of a grid; empty where there is none, or lines say as much."""
     least = 2 if is_asked else MIN_LINE
-    if not x or not design.by_column[x].is_ordered or len(_values(design, x)) < least:
+    if not x or not design.by_column[x].is_ordered or len(_levels_of(design, x)) < least:
         return ""
     ordered = [factor for factor in left if factor.is_ordered and len(factor.known) >= least]
     return min(ordered, key=_preference).column if ordered else ""
@@ -178,7 +178,7 @@ def _held(
 ) -> dict[str, tuple[object, ...]]:
     """Return the values around the median of the factors that would have too many panels."""
     panels = [*rows, *columns]
-    levels = {name: _values(design, name) for name in panels}
+    levels = {name: _levels_of(design, name) for name in panels}
     held: dict[str, tuple[object, ...]] = {}
     for name in reversed(panels):
         count = len(_present(design, panels, levels))
@@ -214,7 +214,7 @@ def _around_median(values: Sequence[object], count: int) -> tuple[object, ...]:
 def held_words(layout: Layout, design: Design) -> Iterable[str]:
     """Yield which values of a factor are drawn, and how to see the others."""
     for name, kept in layout.held.items():
-        every = _values(design, name)
+        every = _levels_of(design, name)
         other = next(value for value in every if value not in kept)
         shown = ", ".join(shown_value(name, value) for value in kept)
         yield (

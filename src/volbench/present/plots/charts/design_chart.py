@@ -271,7 +271,7 @@ def _numbers(drawing: Drawing) -> pd.DataFrame:
     return whole
 
 
-def _lines(drawing: Drawing, metric: Metric, points: Sequence[Point]) -> list[Panel]:
+def _line_panels(drawing: Drawing, metric: Metric, points: Sequence[Point]) -> list[Panel]:
     """Draw a line for each colour in each panel, with its repeats as whiskers."""
     x = _ordered_axis(drawing)
     is_log = _scale(drawing, points)
@@ -345,7 +345,7 @@ def _end_texts(
 ) -> tuple[marks.AnyMark, ...]:
     """Return the values at the ends of lines, with their names in the last panel of a row."""
     ends = data.groupby("_colour", sort=False).tail(1)
-    shares = [_share(float(value), y) for value in ends["_value"]]
+    shares = [_share_along(float(value), y) for value in ends["_value"]]
     named = is_named and _is_named_at_ends(drawing)
     apart = _spread(shares)
     if not named and any(abs(a - b) > 1e-9 for a, b in zip(apart, shares, strict=True)):
@@ -380,7 +380,7 @@ def _is_named_at_ends(drawing: Drawing) -> bool:
     return _has_lines(drawing) and len(names) <= MAX_COLOURS and is_short
 
 
-def _share(value: float, axis: Axis) -> float:
+def _share_along(value: float, axis: Axis) -> float:
     low, high = axis.limits or (0.0, 1.0)
     if axis.scale == "log":
         return math.log(max(value, low) / low) / math.log(high / low)
@@ -564,7 +564,7 @@ def _towers(drawing: Drawing, metric: Metric, points: Sequence[Point]) -> list[P
 
 
 def _chart_and_table(drawing: Drawing, metric: Metric, points: Sequence[Point]) -> list[Panel]:
-    draw = _lines if _has_lines(drawing) else _bars
+    draw = _line_panels if _has_lines(drawing) else _bars
     return draw(drawing, metric, points)
 
 
@@ -630,7 +630,7 @@ def _where(drawing: Drawing, point: Point) -> str:
 
 
 _PAINTERS: Mapping[str, Callable[[Drawing, Metric, Sequence[Point]], list[Panel]]] = {
-    "lines": _lines,
+    "lines": _line_panels,
     "bars": _bars,
     "grid": _grid,
     "towers": _towers,
