@@ -133,7 +133,8 @@ def _facts_once(plot: Plot) -> Iterator[str]:
     if len({*plot.caption}) < len(plot.caption):
         yield "the caption says one sentence twice"
     for panel in plot.panels:
-        words = [word for word in panel.title.replace(",", " ").split() if len(word) > 3]
+        first, *_ = panel.title.split("\n")
+        words = [word for word in first.replace(",", " ").split() if len(word) > 3]
         if len({*words}) < len(words) and "queue" not in words:
             yield f"the title {panel.title!r} says one thing twice"
         if panel.title and plot.title.startswith(f"{panel.title} by"):

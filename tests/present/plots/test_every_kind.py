@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from tests.present.figure_texts import texts_outside
+from tests.present.chart_rules import broken_rules
 from tests.present.frames_by_kind import FOR_KIND, Frames
 from tests.present.frames_for_plots import aks, frames, result
 from volbench.errors import InputError
@@ -137,6 +138,12 @@ def test_words_quote_no_number_that_a_finding_rejects(kind: str) -> None:
             build_plot(kind, only)
     else:
         assert "valid result to quote." in build_plot(kind, only).description
+
+
+def test_every_kind_keeps_the_rules_of_charts(kind: str) -> None:
+    """Scales, colours, texts and sizes; lines of the device differ in their width."""
+    widths = {"two lines differ in colour alone"} if kind == "device" else set()
+    assert set(broken_rules(plot_of(kind))) <= widths
 
 
 @pytest.mark.slow

@@ -20,7 +20,7 @@ from volbench.model.frames.columns import FRAMES, ON_DEMAND
 from volbench.present.factor_words import constants_words
 from volbench.present.formatting import printable
 from volbench.present.plots.charts.design_chart import response_kind
-from volbench.present.plots.description import Plot, frames_of
+from volbench.present.plots.description import MAX_WIDTH_IN, Plot, frames_of
 from volbench.present.plots.kinds import ALWAYS_READ, FORMER_KINDS, KINDS, Frames, Kind, Options
 from volbench.present.plots.panels import compose, split
 from volbench.present.plots.selection import in_last_bin, invalid_in, valid_frames
@@ -136,6 +136,7 @@ def _built(
         plot,
         name=kind.name,
         title=title if title is not None else own,
+        width_in=min(plot.width_in, MAX_WIDTH_IN),
         caption=tuple(dict.fromkeys(sentence for sentence in sentences if sentence)),
     )
 

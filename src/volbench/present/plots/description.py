@@ -21,6 +21,7 @@ from volbench.units import format_count, format_duration, format_latency, format
 
 Scale = Literal["linear", "time", "log", "log2", "symlog", "category"]
 
+MAX_WIDTH_IN = 10.0  # Of a chart that a reader gives no width
 # Columns that identify a row of numbers; they come first
 IDENTITY = (
     "label",

@@ -14,7 +14,7 @@ from volbench.analyse.frames.workload_words import factor_name
 from volbench.errors import InputError
 from volbench.present.factor_words import shown_value, value_words
 from volbench.present.plots import labels, marks
-from volbench.present.plots.description import IDENTITY, Axis, Panel, Plot, Series
+from volbench.present.plots.description import IDENTITY, MAX_WIDTH_IN, Axis, Panel, Plot, Series
 from volbench.present.plots.design_points import Drawing, Point, read_drawing
 from volbench.present.plots.grammar import MAX_COLOURS, RESULT
 from volbench.present.plots.kinds import Kind
@@ -29,7 +29,7 @@ from volbench.present.plots.picture import logarithmic
 from volbench.units import counted_noun
 
 MAX_RATIO = 10.0  # Of the highest values of two panels, beyond which their scale is logarithmic
-_COLUMN_IN, _MAX_WIDTH_IN, _MIN_WIDTH_IN = 2.75, 10.0, 6.5
+_COLUMN_IN, _MIN_WIDTH_IN = 2.75, 6.5
 _MAX_HEIGHT_IN = 11.0  # Of all panels together
 _PANEL_IN, _LOW_PANEL_IN = 1.75, 1.3  # Height of a panel: of few, and of many rows
 _FEW_ROWS = 3
@@ -86,7 +86,7 @@ def build(drawing: Drawing) -> Plot:
         panels=tuple(panels),
         heights=tuple(lower * height for height in heights),
         widths=(1.0,) * width,
-        width_in=max(_MIN_WIDTH_IN, min(_MAX_WIDTH_IN, 1.4 + _COLUMN_IN * width)),
+        width_in=max(_MIN_WIDTH_IN, min(MAX_WIDTH_IN, 1.4 + _COLUMN_IN * width)),
         series=_series(drawing),
         legend="" if _is_named_at_ends(drawing) or layout.view in {"grid", "towers"} else "above",
         caption=drawing.notes,

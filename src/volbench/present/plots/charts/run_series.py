@@ -350,8 +350,7 @@ def _pale(rest: pd.DataFrame, metric: Metric) -> tuple[marks.AnyMark, ...]:
 
 def _line(index: int, job: str) -> Series:
     """Return the series of a job."""
-    colour, _, dash = labels.line_look(index)
-    return Series(job, labels.wrap_name(printable(job), columns=34), colour, dash=dash)
+    return Series(job, labels.wrap_name(printable(job), columns=34), *labels.line_look(index))
 
 
 def describe_lines(runs: _Runs) -> str:
