@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
@@ -150,13 +150,27 @@ def frame_of(table: pa.Table, *, is_done: bool = False) -> pd.DataFrame:
     import pandas as pd  # noqa: PLC0415 - slow to import, and not needed for rows
 
     types = {pa.int64(): pd.Int64Dtype(), pa.bool_(): pd.BooleanDtype()}
+    instants = [field.name for field in table.schema if pa.types.is_timestamp(field.type)]
+    for name in instants:
+        place = table.schema.get_field_index(name)
+        table = table.set_column(place, name, _without_zone(table[name]))
     frame: pd.DataFrame = table.to_pandas(
         types_mapper=types.get, split_blocks=is_done, self_destruct=is_done
     )
+    for name in instants:
+        frame[name] = frame[name].dt.tz_localize(UTC)
     if is_done:
         del table
         pa.default_memory_pool().release_unused()
     return frame
+
+
+def _without_zone(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return instants of UTC without their zone, which Arrow looks up in a database of zones.
+
+    A slim container has none.
+    """
+    return column.cast(pa.timestamp(column.type.unit))
 
 
 def columns_of(table: pa.Table, columns: Sequence[str] | None) -> pa.Table:
@@ -180,11 +194,12 @@ def rows_of(table: pa.Table) -> list[dict[str, object]]:
 
 
 def _plain_values(column: pa.ChunkedArray) -> list[object]:
+    if pa.types.is_timestamp(column.type):
+        instants = _without_zone(column).to_pylist()
+        return [value and utc_text(value.replace(tzinfo=UTC)) for value in instants]
     values: list[object] = column.to_pylist()
     if pa.types.is_floating(column.type):
         return [None if value != value else value for value in values]  # noqa: PLR0124 - finds NaN
-    if pa.types.is_timestamp(column.type):
-        return [value and utc_text(value) for value in column.to_pylist()]
     return values
 
 
