@@ -6,8 +6,8 @@ from functools import cache
 import pandas as pd
 import pytest
 
-from tests.present.figure_texts import texts_outside
 from tests.present.chart_rules import broken_rules
+from tests.present.figure_texts import texts_outside
 from tests.present.frames_by_kind import FOR_KIND, Frames
 from tests.present.frames_for_plots import aks, frames, result
 from volbench.errors import InputError
