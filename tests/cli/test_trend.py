@@ -12,7 +12,7 @@ import volbench
 from tests.nightly_campaigns import WORKLOADS, dropping, make_nights
 from volbench.analyse.compare.comparability import IncomparableError
 from volbench.api.many_campaigns import open_campaigns
-from volbench.api.report_content import multi_campaign_content
+from volbench.api.report_content import report_content
 from volbench.cli.main import cli
 from volbench.errors import InputError, RegressionError, VolbenchError
 
@@ -51,20 +51,22 @@ def test_a_chart_is_drawn(nights: Path, tmp_path: Path) -> None:
 
 
 def test_the_report_of_many_nights_begins_with_the_trend(nights: Path) -> None:
-    """It is drawn before the medians, though kernels differ and there are no verdicts."""
-    content = multi_campaign_content(open_campaigns(nights))
-    leading, second = content.figures[:2]
+    """It is drawn alone: medians by campaign are the same points."""
+    content = report_content(open_campaigns(nights))
+    [leading] = content.figures
     assert "2 regressions" in leading.description
-    assert "IOPS by" in second.title
-    assert content.verdict == "20 campaigns, 2026-01-01 to 2026-01-20: 2 regressions, 2 stable."
-    assert content.comparison is None
+    first, *_, counts, last = content.answer
+    assert "regression" in first
+    assert "since 2026-01-15" in first
+    assert counts == "20 campaigns, 2026-01-01 to 2026-01-20: 2 regressions, 2 stable."
+    assert last.startswith("2026-01-20, the last of them")
 
 
 def test_trends_of_too_few_campaigns_are_counted_not_shown(tmp_path: Path) -> None:
     """A report of three nights opens with no trend; a workload of the last two has no row."""
-    content = multi_campaign_content(open_campaigns(make_nights(tmp_path / "three", 3)))
+    content = report_content(open_campaigns(make_nights(tmp_path / "three", 3)))
     assert not any("regression" in figure.description for figure in content.figures)
-    assert not content.verdict.startswith("3 campaigns")
+    assert not any("regression" in words for words in content.answer)
     first, second = WORKLOADS[:2]
     folder = make_nights(tmp_path / "new", 9, workloads=[first])
     make_nights(tmp_path / "late", 2, workloads=[second])

@@ -3,210 +3,183 @@
 from __future__ import annotations
 
 import base64
-import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
-
-import pandas as pd
+from typing import TYPE_CHECKING, Any
 
 from volbench import __version__
-from volbench.analyse.bottleneck.use_method import use_rows
-from volbench.analyse.compare.comparison import Question, compare, headlines
 from volbench.analyse.compare.workload_trends import State, TrendQuestion
+from volbench.analyse.frames.design import Row, design_of
 from volbench.api.compare_campaigns import dataset_trends
-from volbench.api.many_campaigns import Dataset
-from volbench.api.one_campaign import CampaignData
 from volbench.errors import ComparisonError, InputError
-from volbench.model.frames.columns import FRAMES
-from volbench.present.answer import answer_of
-from volbench.present.formatting import printable
-from volbench.present.plots.chart import build_plots
-from volbench.present.plots.charts.comparison_charts import forest_plot, trend_plot
+from volbench.present.answer import answer, subject, valid_results
+from volbench.present.factor_words import constants_words
+from volbench.present.plots.charts.comparison_charts import trend_plot
 from volbench.present.plots.description import Plot
 from volbench.present.plots.kinds import Options
 from volbench.present.report import (
-    MultiCampaignContent,
+    CampaignPart,
     ReportContent,
     ReportFigure,
     render_report,
-    render_reports,
     report_plots,
 )
-from volbench.present.report.lead_charts import is_wide
-from volbench.present.tables.audit_table import AUDIT
-from volbench.present.tables.compare_table import trend_headline
+from volbench.present.report.lead_charts import fitted, is_wide
+from volbench.present.report.report_text import constants_line, quality_of, without_numbers
+from volbench.present.tables.audit_table import AUDIT, audit_table, audit_words
+from volbench.present.tables.compare_table import course_sentences, trends_table
+from volbench.present.tables.expectations_table import (
+    expectation_words,
+    expectations_page_table,
+)
 from volbench.present.tables.hosts_tables import facts_text
-from volbench.present.tables.results_table import result_tables
+from volbench.present.tables.matrix_table import compared_table, shared_runs
+from volbench.present.tables.results_table import result_tables, runs_table
 from volbench.store.journal import utc_now
-from volbench.units import counted_noun
 
 if TYPE_CHECKING:
-    from volbench.analyse.compare.comparison import Comparison
-    from volbench.analyse.compare.promised_limits import Delivery
+    import pandas as pd
 
+    from volbench.analyse.compare.workload_trends import Trends
+    from volbench.api.many_campaigns import Dataset
+    from volbench.present.tables.table import Table
 
-# Charts over all campaigns of a report, behind the comparison or trend
-_COMPARED = ("iops", "p99")
-_PAIR = 2
-_MAX_SENTENCES = 3
+_MIN_COURSE = 3  # Campaigns from which their dates are a course
+_LEADS = frozenset({"storm", "warmup"})  # Charts whose numbers are part of the answer
 # Widths of pictures, about those of their places: letters keep their size
 _PAGE_IN, _HALF_PAGE_IN = 12.5, 6.2
 
 
-class _CampaignFrames(Mapping[str, pd.DataFrame]):
-    """Frames of a campaign, read when they are needed.
-
-    Latency bins, most of the rows of a campaign, are let go after each use.
-    """
-
-    def __init__(self, opened: CampaignData) -> None:
-        self._opened = opened
-        self._kept: dict[str, pd.DataFrame] = {}
-
-    def __getitem__(self, name: str) -> pd.DataFrame:
-        if name == "histogram":
-            return self._opened.frame_once(name)
-        if name not in self._kept:
-            self._kept[name] = self._use() if name == "use" else self._opened.frame_once(name)
-        return self._kept[name]
-
-    def __contains__(self, name: object) -> bool:  # that of a mapping would read the frame
-        return name in FRAMES or name == "use"
-
-    def __iter__(self) -> Iterator[str]:
-        return iter((*FRAMES, "use"))
-
-    def __len__(self) -> int:
-        return len(FRAMES) + 1
-
-    def _use(self) -> pd.DataFrame:
-        return use_rows(self["summary"], self["device"], self["verdicts"])
-
-
 def report_page(dataset: Dataset, *, title: str | None = None) -> str:
-    """Return the page of one campaign, or of several.
+    """Return the page of one or several campaigns.
 
     Args:
-        title: of the page; None for the name of the campaign, or the number of campaigns.
+        title: of the page; None for what was measured.
     """
-    if len(dataset.names) == 1:
-        (opened,) = dataset.names.values()
-        return render_report(report_content(opened, title=title))
-    contents = [
-        report_content(opened, title=name, has_charts=False)
-        for name, opened in dataset.names.items()
-    ]
-    heading = title or f"{len(contents)} campaigns side by side"
-    return render_reports(contents, title=heading, together=multi_campaign_content(dataset))
+    return render_report(report_content(dataset, title=title))
 
 
-def report_content(
-    opened: CampaignData, *, title: str | None, has_charts: bool = True
-) -> ReportContent:
-    """Gather plan, states, frames, facts, job files and figures of a campaign.
-
-    Args:
-        title: of the page; None for the campaign's name.
-    """
-    frames = _CampaignFrames(opened)
-    dataset = Dataset([opened])
-    own = f"Campaign {printable(opened.campaign.name)}"
-    plots = report_plots(frames, Options(rounds=opened.campaign.rounds)) if has_charts else ()
+def report_content(dataset: Dataset, *, title: str | None = None) -> ReportContent:
+    """Gather answer, charts, quality, tables, facts and job files of campaigns."""
+    results = dataset.results()
+    valid, invalid = valid_results(dataset, results)
+    design = design_of(valid)
+    findings = dataset.rows("findings")
+    parts = [*_parts(dataset)]
+    trends = _trends(dataset)
+    plots = [fitted(trend_plot(trends))] if trends else _plots(dataset, shared_runs(design))
+    sentences, tables = _special(dataset)
+    sentences += [*course_sentences(trends)] if trends else []
+    sentences += [plot.description for plot in plots if plot.name in _LEADS]
+    said = answer(design, invalid=invalid)
+    own = [*sentences, *(said[1:] if valid and not title else said)]
+    tables += [replace(trends_table(trends), title="")] if trends else []
+    compared = compared_table(design)
+    tables += [compared] if compared and not trends else []
+    every = result_tables(dataset, dataset.runs, is_brief=True, has_answer=False)
+    cells = [replace(table, title="") for table in every]
+    are_cells = bool(results) and not tables
     return ReportContent(
-        title=title or opened.campaign.name,
-        campaign=opened.campaign,
-        states=opened.runs,
-        frames=frames,
-        tables=result_tables(dataset, opened.runs, is_brief=True, has_answer=False),
-        hosts=[facts_text(host.model_dump()) for host in opened.provenance.hosts],
-        volumes=[facts_text(volume.model_dump()) for volume in opened.provenance.volumes],
-        jobs={run.id: opened.job_text(run.id) for run in opened.campaign.runs},
-        workloads=answer_of(dataset),
-        expected=Dataset([opened]).expect() if opened.campaign.expect else (),
-        audited=_audited(opened),
-        imprecise=opened.imprecise,
-        figures=[_figure(plot, without=own) for plot in plots],
+        title=title or (subject(design) if valid else ", ".join(dataset.names)),
+        constants=constants_line(design, [*dataset.names]),
+        answer=own or [without_numbers(dataset.rows("summary"))],
+        quality=quality_of(
+            design,
+            findings,
+            dataset.rows("verdicts"),
+            parts,
+            runs=len({row["run"] for row in results}),
+            cautions=_imprecise(dataset),
+        ),
+        parts=parts,
+        figures=[_figure(plot, without=[*said, constants_words(design)]) for plot in plots],
+        tables=[*tables, *(cells if are_cells or not results else [])],
+        folded=[*([] if are_cells else cells), runs_table(dataset, dataset.runs)]
+        if results
+        else [],
+        tools=", ".join(_versions(results)),
         generated_utc=utc_now(),
         volbench_version=__version__,
     )
 
 
-def _audited(opened: CampaignData) -> Sequence[Delivery]:
-    """Return what the volumes of an audit deliver; nothing for other campaigns."""
-    if {run.profile for run in opened.campaign.runs} != {AUDIT}:
-        return ()
-    try:
-        return Dataset([opened]).audit()
-    except InputError:  # it was stopped before it measured a limit
-        return ()
+def _parts(dataset: Dataset) -> Iterator[CampaignPart]:
+    for name, opened in dataset.names.items():
+        yield CampaignPart(
+            name,
+            opened.campaign,
+            opened.runs,
+            hosts=[facts_text(host.model_dump()) for host in opened.provenance.hosts],
+            volumes=[facts_text(volume.model_dump()) for volume in opened.provenance.volumes],
+            jobs={run.id: opened.job_text(run.id) for run in opened.campaign.runs},
+        )
 
 
-def multi_campaign_content(dataset: Dataset) -> MultiCampaignContent:
-    """Gather the content of several campaigns: a comparison of two, the trend of more.
-
-    The first is the base of all verdicts.
-    """
-    frames = {name: dataset.frame(name) for name in ("summary", "findings")}
-    verdict, plots = _trend(dataset) if len(dataset.names) > _PAIR else ("", [])
-    comparison, refusal = None, ""
-    try:
-        comparison = _compared(dataset)
-    except ComparisonError as error:
-        hint = f" Hint: {error.hint}." if error.hint else ""
-        refusal = f"No verdicts: {error.message}.{hint}"
-    if comparison:
-        verdict = verdict or _first_of(headlines(comparison))
-        if any(not math.isnan(row.ratio) for row in comparison.rows):
-            plots.append(forest_plot(comparison))
-    plots += build_plots(frames, _COMPARED)
-    figures = [_figure(plot) for plot in plots]
-    return MultiCampaignContent(list(dataset.names), comparison, refusal, figures, verdict)
+def _imprecise(dataset: Dataset) -> list[str]:
+    return [f"{words}." for opened in dataset.names.values() for words in opened.imprecise]
 
 
-def _first_of(sentences: Sequence[str]) -> str:
-    """Return a few sentences, and the number of the others."""
-    others = len(sentences) - _MAX_SENTENCES
-    more = f"The verdicts of {counted_noun(others, 'more campaign')} are below."
-    return " ".join([*sentences[:_MAX_SENTENCES], *([more] if others > 0 else [])])
+def _versions(results: Sequence[Row]) -> list[str]:
+    return sorted({str(row["fio_version"]) for row in results if row.get("fio_version")})
 
 
-def _compared(dataset: Dataset) -> Comparison:
-    """Compare campaigns as `volbench compare` does."""
-    single = {name: Dataset([opened]) for name, opened in dataset.names.items()}
-    return compare(
-        {name: campaign.facts() for name, campaign in single.items()},
-        {name: campaign.frame("findings") for name, campaign in single.items()},
-        Question(),
-        bins=lambda name: single[name].frame("histogram"),
-    )
+def _special(dataset: Dataset) -> tuple[list[str], list[Table[Any]]]:
+    """Return what expectations and an audit found: sentences, and tables."""
+    sentences: list[str] = []
+    tables: list[Table[Any]] = []
+    if dataset.expects:
+        expected = dataset.expect()
+        sentences.append(expectation_words(expected))
+        tables.append(expectations_page_table(expected))
+    plans = [run for opened in dataset.names.values() for run in opened.campaign.runs]
+    if {run.profile for run in plans} == {AUDIT}:
+        try:
+            found = dataset.audit()
+        except InputError:  # it was stopped before it measured a limit
+            return sentences, tables
+        sentences.append(audit_words(found))
+        tables.append(audit_table(found))
+    return sentences, tables
 
 
-def _trend(dataset: Dataset) -> tuple[str, list[Plot]]:
-    """Return the sentence and the chart of trends; nothing for too few campaigns."""
+def _trends(dataset: Dataset) -> Trends | None:
+    """Return the course of several campaigns; None for too few or different ones."""
+    if len(dataset.names) < _MIN_COURSE:
+        return None
     try:
         trends = dataset_trends(dataset, TrendQuestion())
-    except ComparisonError:  # the comparison tells the reason
-        return "", []
-    if all(trend.state is State.TOO_FEW for trend in trends.rows):
-        return "", []
-    return trend_headline(trends), [trend_plot(trends)]
+    except ComparisonError:
+        return None
+    is_known = any(trend.state is not State.TOO_FEW for trend in trends.rows)
+    return trends if is_known else None
 
 
-def _figure(plot: Plot, *, without: str = "") -> ReportFigure:
-    """Return a chart as a picture without title and caption, which the page writes.
-
-    Wide charts take the whole width of the page, so that their letters keep their size.
+def _plots(dataset: Dataset, shared: Collection[object]) -> list[Plot]:
+    """Return the charts of the design.
 
     Args:
-        without: sentence that the page has in its title.
+        shared: runs at the setting that is ranked; empty for all.
+    """
+
+    def read(name: str) -> pd.DataFrame:
+        frame = dataset.plot_frame(name)
+        return frame[frame["run"].isin(shared)] if shared else frame
+
+    return [*report_plots(read, Options(rounds=dataset.rounds))]
+
+
+def _figure(plot: Plot, *, without: Sequence[str]) -> ReportFigure:
+    """Return a chart as a picture without title and caption, which the page writes.
+
+    Args:
+        without: sentences that the page says itself.
     """
     from volbench.present.renderers.matplotlib import draw, svg_text  # noqa: PLC0415 - an extra
 
     width_in = _PAGE_IN if is_wide(plot) else _HALF_PAGE_IN
-    drawing = svg_text(draw(replace(plot, title="", caption=(), width_in=width_in)))
-    sentences = (sentence for sentence in plot.caption if sentence not in {"", without})
-    caption = " ".join(sentence.rstrip(".") + "." for sentence in sentences)
+    drawing = svg_text(draw(replace(plot, title="", answer="", caption=(), width_in=width_in)))
+    sentences = [words for words in plot.caption if words and not words.startswith("Campaign")]
+    caption = " ".join(f"{words.rstrip('.')}." for words in sentences if words not in without)
     return ReportFigure(
         plot.title,
         plot.description,

@@ -328,7 +328,7 @@ def _refuse_short_runs(profile: Profile) -> None:
 def _unpromised(plan: Campaign) -> Iterator[str]:
     """Yield that volumes have no declared limit, so that nothing can be audited."""
     from volbench.model.campaign.host import LOCAL
-    from volbench.present.report.report_text import listed
+    from volbench.present.report.report_text import first_names
 
     volumes = dict.fromkeys(
         run.volume.target if run.host == LOCAL else f"{run.host} {run.volume.target}"
@@ -337,7 +337,7 @@ def _unpromised(plan: Campaign) -> Iterator[str]:
     )
     if volumes:
         yield (
-            f"no limit of {printable(listed(volumes))} is known, so there will be rates but no"
+            f"no limit of {printable(first_names(volumes))} is known, so there will be rates but no"
             " verdict. Declare what is promised: --type PROVIDER/TYPE (volbench audit --list shows"
             " them), --set limits.iops=NUMBER --set limits.bandwidth=RATE, or limits in the"
             " inventory"

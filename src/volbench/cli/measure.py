@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import islice, product
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -282,10 +282,9 @@ def _application_profile(
 def _pictures(opened: Dataset) -> Iterator[Path]:
     """Draw the chart that answers first into the report folder; yield its path."""
     from volbench.api.notebook import Chart
-    from volbench.model.frames.columns import FRAMES
-    from volbench.present.report.lead_charts import lead_plots
+    from volbench.present.report.lead_charts import report_plots
 
-    for plot in lead_plots({name: opened.frame(name) for name in FRAMES})[:1]:
+    for plot in islice(report_plots(opened.plot_frame), 1):
         yield Chart(plot).save(report_folder(opened) / f"{plot.name}.svg")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,8 +43,7 @@ def report(
 ) -> None:
     """Write the report of the campaigns in DIR: one HTML file that needs no network.
 
-    DIR is a campaign folder, or a folder with campaigns at any depth; several are shown side by
-    side, and each by itself.
+    DIR is a campaign folder, or a folder with campaigns at any depth; several are compared.
     """
     import pyarrow as pa
 
@@ -64,34 +64,25 @@ def report(
 
 def _write_site(dataset: Dataset, output: str | None, *, title: str | None) -> None:
     """Write a page for each campaign, one at a time, and the index of them."""
-    from volbench import __version__
     from volbench.api.many_campaigns import open_campaigns
     from volbench.api.report_content import report_content
-    from volbench.present.report.report_page import (
-        SiteEntry,
-        campaign_section,
-        render_section,
-        render_site_index,
-        site_entry,
-    )
-    from volbench.store.journal import utc_now
+    from volbench.present.report import ReportContent, render_report
+    from volbench.present.report.report_page import render_site_index, site_file
 
     if output in (None, "-"):
         raise InputError("--site needs a folder", hint="name it with --output, such as -o site")
     folder = Path(str(output))
     make_output_folder(folder)
-    entries: list[SiteEntry] = []
+    pages: dict[str, ReportContent] = {}
     for name, opened in dataset.names.items():
         # Opened anew, so that its frames are let go with it.
-        (again,) = open_campaigns(opened.path).names.values()
-        section = campaign_section(report_content(again, title=name))
-        entry = site_entry(section, taken=[entry.file for entry in entries])
-        write_output(folder / entry.file, render_section(section).encode())
-        entries.append(entry)
-    heading = title or f"{len(entries)} campaigns"
-    index = render_site_index(entries, title=heading, version=__version__, utc=utc_now())
+        content = report_content(open_campaigns(opened.path))
+        file = site_file(name, pages)
+        write_output(folder / file, render_report(content).encode())
+        pages[file] = replace(content, figures=(), tables=(), folded=())
+    index = render_site_index(pages, title=title or f"{len(pages)} campaigns")
     write_output(folder / "index.html", index.encode())
-    click.echo(f"written: {folder / 'index.html'} and {len(entries)} reports", err=True)
+    click.echo(f"written: {folder / 'index.html'} and {len(pages)} reports", err=True)
     note_owner(folder)
 
 

@@ -74,12 +74,16 @@ def answer_of(results: Results, rows: Sequence[Row] | None = None) -> list[str]:
     Args:
         rows: its results, if they have been read already.
     """
-    rows = results.results() if rows is None else rows
+    valid, invalid = valid_results(results, results.results() if rows is None else rows)
+    return answer(design_of(valid), invalid=invalid)
+
+
+def valid_results(results: Results, rows: Sequence[Row]) -> tuple[list[Row], int]:
+    """Return valid results with what sentences need beside them, and the number of the others."""
     findings = results.rows("findings")
     invalid = {row["run"] for row in findings if row["severity"] == Severity.INVALID.value}
     valid = [row for row in rows if row["run"] not in invalid]
-    left_out = {row["run"] for row in rows} & invalid
-    return answer(design_of(_judged(results, valid)), invalid=len(left_out))
+    return _judged(results, valid), len({row["run"] for row in rows} & invalid)
 
 
 def answer(design: Design, *, invalid: int = 0) -> list[str]:
@@ -176,7 +180,7 @@ def _asked(design: Design, results: Sequence[CellResult]) -> Iterator[str]:
         yield f"{counted_noun(len(results) - _MAX_ASKED, 'more result')} at an asked rate."
 
 
-def _by_value(
+def by_value_of(
     design: Design, compared: Factor, results: Sequence[CellResult]
 ) -> dict[object, dict[Hashable, CellResult]]:
     """Return value to setting to result, without unknown values."""
@@ -197,7 +201,7 @@ def _by_value(
 
 
 @dataclass(frozen=True)
-class _Gain:
+class Gain:
     """The rate of one value over that of another at one setting."""
 
     values: Mapping[str, object]  # of the factors
@@ -211,7 +215,7 @@ class _Gain:
 
 
 def _of_few(design: Design, compared: Factor, results: Sequence[CellResult]) -> Iterator[str]:
-    by_value = _by_value(design, compared, results)
+    by_value = by_value_of(design, compared, results)
     short = value_names(compared.column, compared.values)
     if len(by_value) < 2:
         yield from _of_one(design, results)
@@ -260,11 +264,11 @@ def _standing(by_value: Mapping[object, Mapping[Hashable, CellResult]], value: o
 
 def _gains(
     first: Mapping[Hashable, CellResult], other: Mapping[Hashable, CellResult]
-) -> list[_Gain]:
-    return [_gain(first[key], other[key]) for key in first if key in other]
+) -> list[Gain]:
+    return [gain_of(first[key], other[key]) for key in first if key in other]
 
 
-def _gain(first: CellResult, other: CellResult) -> _Gain:
+def gain_of(first: CellResult, other: CellResult) -> Gain:
     """Return the median ratio over all pairs of repeats, as `volbench compare` does."""
     ratio = math.exp(median(math.log(a / b) for a in first.rates for b in other.rates))
     low, high = sorted((first, other), key=lambda result: result.rate)
@@ -272,15 +276,15 @@ def _gain(first: CellResult, other: CellResult) -> _Gain:
         is_clear = max(low.rates) < min(high.rates)
     else:
         is_clear = not 1 / _MIN_GAIN < ratio < _MIN_GAIN
-    return _Gain(first.cell.values, ratio, is_clear)
+    return Gain(first.cell.values, ratio, is_clear)
 
 
-def _split(design: Design, gains: Sequence[_Gain]) -> list[tuple[str, list[_Gain]]]:
+def _split(design: Design, gains: Sequence[Gain]) -> list[tuple[str, list[Gain]]]:
     """Return gains in two parts, by the factor that they depend on; none where they are alike."""
     whole = _disorder(gains)
     if whole < math.log(_WIDE):
         return []
-    best: list[tuple[str, list[_Gain]]] = []
+    best: list[tuple[str, list[Gain]]] = []
     least = _LESS_WIDE * whole
     for factor in design.factors:
         if factor.column in {design.compared, NAME}:
@@ -292,14 +296,14 @@ def _split(design: Design, gains: Sequence[_Gain]) -> list[tuple[str, list[_Gain
     return best
 
 
-def _disorder(gains: Sequence[_Gain]) -> float:
+def _disorder(gains: Sequence[Gain]) -> float:
     """Return the logarithm of the range of gains, more where some are losses."""
     logarithms = [math.log(gain.ratio) for gain in gains]
     is_mixed = len({gain.side for gain in gains}) > 1
     return max(logarithms) - min(logarithms) + _TWO_SIDES * is_mixed
 
 
-def _parts(factor: Factor, gains: Sequence[_Gain]) -> Iterator[list[tuple[str, list[_Gain]]]]:
+def _parts(factor: Factor, gains: Sequence[Gain]) -> Iterator[list[tuple[str, list[Gain]]]]:
     """Yield gains in two parts: up to a value and from the next on, or by two categories."""
     column = factor.column
     values = [value for value in factor.known if any(g.values[column] == value for g in gains)]
@@ -319,14 +323,14 @@ def _parts(factor: Factor, gains: Sequence[_Gain]) -> Iterator[list[tuple[str, l
         ]
 
 
-def _gain_words(name: str, other: str, gains: Sequence[_Gain], where: str) -> str:
+def _gain_words(name: str, other: str, gains: Sequence[Gain], where: str) -> str:
     """Return what a value gains over another at some settings."""
     there = f" {where}" if where else ""
     sides = {gain.side for gain in gains}
     if sides == {0}:
         return f"{name} and {other} do not differ clearly{there} ({_times(gains)})"
     if sides == {-1}:
-        inverse = [_Gain(gain.values, 1 / gain.ratio, gain.is_clear) for gain in gains]
+        inverse = [Gain(gain.values, 1 / gain.ratio, gain.is_clear) for gain in gains]
         return f"{other} is {_times(inverse)} as fast as {name}{there}"
     words = f"{name} is {_times(gains)} as fast as {other}{there}"
     if sides == {1}:
@@ -338,7 +342,7 @@ def _gain_words(name: str, other: str, gains: Sequence[_Gain], where: str) -> st
     return f"{words}, clearly {' and '.join(clear)} of {len(gains)} settings"
 
 
-def _times(gains: Sequence[_Gain]) -> str:
+def _times(gains: Sequence[Gain]) -> str:
     """Return ratios as ``8.2 to 10 times``."""
     ratios = [gain.ratio for gain in gains]
     ends = dict.fromkeys(_ratio_text(ratio) for ratio in (min(ratios), max(ratios)))
@@ -436,7 +440,7 @@ def _span_text(values: Sequence[float], shown: Callable[[float], str]) -> str:
 def _of_many(design: Design, compared: Factor, results: Sequence[CellResult]) -> Iterator[str]:
     """Yield the ranking of each pattern at the setting that most values share."""
     at: dict[Hashable, list[tuple[object, CellResult]]] = {}
-    for value, of_value in _by_value(design, compared, results).items():
+    for value, of_value in by_value_of(design, compared, results).items():
         for key, result in of_value.items():
             at.setdefault(key, []).append((value, result))
     short = value_names(compared.column, compared.values)
@@ -460,14 +464,14 @@ def _of_many(design: Design, compared: Factor, results: Sequence[CellResult]) ->
 
 def _over_time(design: Design, compared: Factor, results: Sequence[CellResult]) -> Iterator[str]:
     """Yield the rates of the last campaign against those before."""
-    by_value = _by_value(design, compared, results)
+    by_value = by_value_of(design, compared, results)
     last = compared.known[-1]
     earlier = [of_value for value, of_value in by_value.items() if value != last]
     gains = []
     for key, result in by_value.get(last, {}).items():
         before = [of_value[key].rate for of_value in earlier if key in of_value]
         if before:
-            gain = _Gain(result.cell.values, result.rate / median(before), is_clear=True)
+            gain = Gain(result.cell.values, result.rate / median(before), is_clear=True)
             gains.append((gain, result))
     if not gains:
         return

@@ -2,18 +2,19 @@
 
 import base64
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from html.parser import HTMLParser
 
 import pandas as pd
 
+from volbench.analyse.frames.design import design_of
 from volbench.analyse.frames.job_frames import plain_rows
 from volbench.api.many_campaigns import is_measured_row
 from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section, Volume, VolumeKind
-from volbench.model.frames.columns import SUMMARY
-from volbench.present.answer import answer_of
-from volbench.present.report import ReportContent, ReportFigure, RunNote
+from volbench.present.answer import answer, valid_results
+from volbench.present.report import CampaignPart, ReportContent, ReportFigure, RunNote
+from volbench.present.report.report_text import constants_line, quality_of, without_numbers
 from volbench.present.tables.summary_table import summary_table
 from volbench.store.parquet_tables import frame_of, table_of
 
@@ -112,22 +113,43 @@ class MadeUp:
         return self.frame("summary")
 
 
-def content_of(runs: tuple[Run, ...], rows: list[dict[str, object]]) -> ReportContent:
-    """Return the content of a report about runs that finished."""
-    states = {run.id: RunNote(RunState.FINISHED) for run in runs}
-    made_up = MadeUp({"summary": frame_of(table_of("summary", rows))})
+def content_of(
+    runs: tuple[Run, ...],
+    rows: list[dict[str, object]],
+    *,
+    findings: Sequence[Mapping[str, object]] = (),
+    states: Mapping[str, RunNote] | None = None,
+) -> ReportContent:
+    """Return the content of a report about runs, finished unless states say otherwise."""
+    states = {run.id: RunNote(RunState.FINISHED) for run in runs} if states is None else states
+    made_up = MadeUp(
+        {
+            "summary": frame_of(table_of("summary", rows)),
+            "findings": frame_of(table_of("findings", findings)),
+        }
+    )
+    results = made_up.results()
+    valid, invalid = valid_results(made_up, results)
+    design = design_of(valid)
     campaign = Campaign(name="aks 1/2", created_utc="2026-01-02T03:00:00Z", runs=runs, seed=42)
-    return ReportContent(
-        title="A campaign",
-        campaign=campaign.model_copy(update={"command": ("a b",)}),
-        states=states,
-        workloads=answer_of(made_up),
-        tables=[summary_table(rows, states=states)] if rows else [],
-        frames={"summary": pd.DataFrame(rows, columns=[column.name for column in SUMMARY])},
+    part = CampaignPart(
+        "aks 1/2",
+        campaign.model_copy(update={"command": ("a b",)}),
+        states,
         hosts=[{"kernel": "Linux 6.1"}],
         volumes=[{"role": "data", "target": "/data"}],
         jobs={run.id: f"[{run.job}]\nrw=randwrite\n" for run in runs},
+    )
+    count = len({row["run"] for row in results})
+    return ReportContent(
+        title="A campaign",
+        constants=constants_line(design, ["aks 1/2"]),
+        answer=answer(design, invalid=invalid) or [without_numbers(rows)],
+        quality=quality_of(design, made_up.rows("findings"), [], [part], runs=count),
+        parts=[part],
         figures=[ReportFigure(f"{n} title", f"{n} seen", f"{n} caption", PICTURE) for n in "ab"],
+        tables=[summary_table(rows, states=states)] if rows else [],
+        tools="fio-3.33",
         generated_utc="2026-01-02T04:00:00.000Z",
         volbench_version="9.9.9",
     )

@@ -6,41 +6,36 @@ import pandas as pd
 import pytest
 
 from volbench.present.report import lead_charts
-from volbench.present.report.lead_charts import _few_storms
-
-
-@pytest.mark.parametrize(("penalty", "leads"), [(0.09, False), (0.11, True)])
-def test_a_warm_up_leads_from_a_tenth_on(
-    monkeypatch: pytest.MonkeyPatch, penalty: float, *, leads: bool
-) -> None:
-    """Fresh blocks that are 9 % slower are not worth the first screen."""
-    curve = SimpleNamespace(penalty=penalty)
-    monkeypatch.setattr(lead_charts, "curves", lambda *_: [curve])
-    row = {"run": ["a"], "volume": ["v"], "profile": ["own"], "phase": ["warmup"]}
-    frames = {name: pd.DataFrame(row) for name in ("summary", "series")}
-    assert (lead_charts.worst_warm_up(frames) is not None) is leads
 
 
 @pytest.mark.parametrize(
-    ("profile", "phase", "volumes", "leads"),
+    ("profile", "phase", "volumes", "penalty", "leads"),
     [
-        ("imported", "measured", 1, False),
-        ("warmup-curve", "measured", 1, True),
-        ("imported", "warmup", 1, True),
-        ("warmup-curve", "measured", 3, False),
+        ("imported", "measured", 1, 0.5, False),
+        ("warmup-curve", "measured", 1, 0.5, True),
+        ("warmup-curve", "measured", 1, 0.09, False),
+        ("warmup-curve", "measured", 1, 0.11, True),
+        ("imported", "warmup", 1, 0.5, True),
+        ("warmup-curve", "measured", 3, 0.5, False),
     ],
 )
 def test_a_warm_up_leads_where_the_campaign_was_made_for_it(
-    monkeypatch: pytest.MonkeyPatch, profile: str, phase: str, volumes: int, *, leads: bool
+    monkeypatch: pytest.MonkeyPatch,
+    profile: str,
+    phase: str,
+    volumes: int,
+    penalty: float,
+    *,
+    leads: bool,
 ) -> None:
-    """Slow first seconds of a disk in a collection are not the warm-up of a volume."""
-    monkeypatch.setattr(lead_charts, "curves", lambda *_: [SimpleNamespace(penalty=0.5)])
-    rows = [
-        {"run": f"r{n}", "volume": f"v{n}", "profile": profile, "phase": phase}
+    """Neither slow first seconds of a collection lead, nor fresh blocks that are 9 % slower."""
+    monkeypatch.setattr(lead_charts, "curves", lambda *_: [SimpleNamespace(penalty=penalty)])
+    rows = pd.DataFrame(
+        {"run": f"r{n}", "host": "h", "volume": f"v{n}", "profile": profile, "phase": phase}
         for n in range(volumes)
-    ]
-    frames = {name: pd.DataFrame(rows) for name in ("summary", "series")}
-    assert (lead_charts.worst_warm_up(frames) is not None) is leads
+    )
+    empty = pd.DataFrame(columns=["run", "severity"])
+    assert lead_charts.is_warm_up(lambda n: empty if n == "findings" else rows) is leads
 
 
 @pytest.mark.parametrize(("steps", "leads"), [(2, True), (3, False)])
@@ -49,4 +44,6 @@ def test_many_parallel_steps_are_a_fleet(
 ) -> None:
     """Two storms lead a report, three do not."""
     monkeypatch.setattr(lead_charts, "storm_steps", lambda _: list(range(steps)))
-    assert bool(_few_storms({"summary": pd.DataFrame()})) is leads
+    same = {"profile": "p", "job": "j", "repeat": 1, "phase": "measured", "status": "finished"}
+    rows = pd.DataFrame({"run": run, **same} for run in "ab")
+    assert lead_charts.is_storm(lambda _: rows) is leads

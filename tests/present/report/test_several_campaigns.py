@@ -28,14 +28,18 @@ def report(*arguments: str | Path) -> Result:
 
 
 @pytest.mark.slow
-def test_a_folder_of_campaigns_is_one_page(results: Path, tmp_path: Path) -> None:
-    """Both stand side by side, each with its own part; one repeat has no interval."""
-    done = report(results, "--output", tmp_path / "page.html")
+def test_campaigns_are_compared_on_one_page(tmp_path: Path) -> None:
+    """Title, answer and matrix name both; the environment of each is folded."""
+    for name in ("first", "second"):
+        make_campaign(tmp_path / name, name=name, size=TINY)
+    done = report(tmp_path / "first", tmp_path / "second", "--output", tmp_path / "page.html")
     assert done.exit_code == 0, done.output
-    page = (tmp_path / "page.html").read_text()
-    assert "<h1>2 campaigns side by side</h1>" in page
-    assert page.count('<details class="campaign">') == 2
-    assert "one run per side" in page
+    page = parsed((tmp_path / "page.html").read_text())
+    assert page.faults == []
+    [title] = page.text("h1")
+    assert title.startswith("first and second: ")
+    assert {"workload", "first", "second"} <= set(page.text("th"))
+    assert {"Campaign first", "Campaign second"} <= set(page.text("h2"))
 
 
 @pytest.mark.slow

@@ -3,14 +3,11 @@
 from dataclasses import replace
 from typing import Any
 
-import pandas as pd
 import pytest
 
-from tests.present.report.small_reports import content_of, row_of, run_of
+from tests.present.report.small_reports import content_of, run_of
 from volbench.model.campaign.planned_run import Imported, Run, SourceFile
 from volbench.plan.expansion.estimate import Estimate
-from volbench.present.formatting import records
-from volbench.present.report.report_text import cautions, summary
 from volbench.present.terminal.campaign_text import came_from, estimate_words, sources
 
 ESTIMATE = Estimate(
@@ -32,31 +29,15 @@ def test_results_and_logs_are_counted_once() -> None:
         imported(1, "a.json", "l_bw.1.log"),
         imported(2, "a.json", "l_bw.2.log"),
     )
-    campaign = content_of(runs, []).campaign
+    campaign = content_of(runs, []).parts[0].campaign
     assert came_from(campaign) == (
         "Imported results: measured outside volbench, imported at 2026-01-02 03:00:00 UTC"
         " from 1 result file and 2 logs."
     )
     assert sources(campaign) == "Files: in/a.json."
-    many = content_of(tuple(imported(n, f"{n}.json") for n in range(1, 8)), []).campaign
+    many = content_of(tuple(imported(n, f"{n}.json") for n in range(1, 8)), []).parts[0].campaign
     assert sources(many) == "Files: in/1.json, in/2.json, in/3.json, in/4.json and 3 more."
-    assert came_from(content_of((run_of(1, "own"),), []).campaign) == ""
-
-
-def test_facts_that_were_not_reported_are_left_out() -> None:
-    """Neither a time nor the page cache is made up."""
-    run = imported(1, "a.json")
-    frame = pd.DataFrame([row_of(run, direct=None, started_utc=None, iops=5.0)])
-    rows = records(frame.astype({"direct": "boolean"}))
-    assert summary(content_of((run,), []), rows)[2] == (
-        "The results were measured on this machine, on /data, at a time that the files do not"
-        " report."
-    )
-    unknown = run.volume.model_copy(update={"target": "unknown"})
-    unnamed = run.model_copy(update={"host": "unknown", "volume": unknown})
-    words = summary(content_of((unnamed,), []), rows)[2]
-    assert "on an unnamed host, on an unnamed volume, at" in words
-    assert not any("page cache" in sentence for sentence in cautions(rows))
+    assert came_from(content_of((run_of(1, "own"),), []).parts[0].campaign) == ""
 
 
 @pytest.mark.parametrize(

@@ -171,12 +171,12 @@ class Design:
         the volume.
         """
         left_out = {self.factor_of(column) or column for column in columns}
-        left_out |= {nested for column in left_out for nested in self._nested_places(column)}
+        left_out |= {nested for column in left_out for nested in self.nested_places(column)}
         kept = [factor.column for factor in self.factors if factor.column not in left_out]
         cells = [tuple(_hashable(cell.values[column]) for column in kept) for cell in self.cells]
         return [cells[number] for number in self.cell_of_rows]
 
-    def _nested_places(self, column: str) -> Iterator[str]:
+    def nested_places(self, column: str) -> Iterator[str]:
         """Yield the places that decide a place, or that it decides."""
         places = [name for name in self.by_column if _is_location(name)]
         for other in places if column in places else ():

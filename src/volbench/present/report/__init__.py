@@ -1,17 +1,16 @@
-"""Report: what a campaign measured as one HTML page that needs no network."""
+"""Report: what campaigns measured as one HTML page that needs no network."""
 
 from volbench.model.campaign.planned_run import RunNote
-from volbench.present.report.content import MultiCampaignContent, ReportContent, ReportFigure
-from volbench.present.report.lead_charts import lead_plots, report_plots
-from volbench.present.report.report_page import render_report, render_reports
+from volbench.present.report.content import CampaignPart, Quality, ReportContent, ReportFigure
+from volbench.present.report.lead_charts import report_plots
+from volbench.present.report.report_page import render_report
 
 __all__ = [
-    "MultiCampaignContent",
+    "CampaignPart",
+    "Quality",
     "ReportContent",
     "ReportFigure",
     "RunNote",
-    "lead_plots",
     "render_report",
-    "render_reports",
     "report_plots",
 ]

@@ -4,17 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from volbench.model.campaign.planned_run import Campaign, RunNote
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from volbench.analyse.compare.comparison import Comparison
-    from volbench.analyse.compare.expected_bounds import Verdict
-    from volbench.analyse.compare.promised_limits import Delivery
-    from volbench.present.tables.table import Table
+from volbench.model.campaign.planned_run import Campaign, Run, RunNote, unfinished
+from volbench.present.tables.table import Table
 
 
 @dataclass(frozen=True)
@@ -29,34 +22,46 @@ class ReportFigure:
 
 
 @dataclass(frozen=True)
-class ReportContent:
-    """Content of the report of one campaign."""
+class Quality:
+    """Data quality in a line, which opens."""
 
-    title: str  # of the page, or of the campaign's part of it
-    campaign: Campaign  # the plan
+    severity: str = "ok"  # ``ok``, ``note``, ``warning`` or ``invalid``
+    text: str = ""  # such as ``sound: repeats agree within 6 %, 2 notes``
+    findings: str = ""  # grouped by rule, as a text of several lines; empty for none
+    cautions: Sequence[str] = ()  # reservations, in sentences
+
+
+@dataclass(frozen=True)
+class CampaignPart:
+    """Plan, states, environment and job files of one campaign."""
+
+    name: str
+    campaign: Campaign
     # run id to its state; a run without one was planned and never ran
     states: Mapping[str, RunNote]
-    frames: Mapping[str, pd.DataFrame]  # frame name to frame
-    tables: Sequence[Table[Any]] = ()  # of results
     hosts: Sequence[Mapping[str, str]] = ()  # label to fact, for each host
     volumes: Sequence[Mapping[str, str]] = ()  # label to fact, for each volume
     # run id to the job file, exactly as used; "" when it never started
     jobs: Mapping[str, str] = field(default_factory=dict)
-    workloads: Sequence[str] = ()  # a sentence for each workload or sweep
-    expected: Sequence[Verdict] = ()  # answers to the expectations of its profiles
-    audited: Sequence[Delivery] = ()  # what the volumes of an audit deliver, the worst first
-    imprecise: Sequence[str] = ()  # a sentence for each workload that missed `repeat.until`
-    figures: Sequence[ReportFigure] = ()  # in the order they are shown
-    generated_utc: str = ""  # ISO 8601 with ``Z``
-    volbench_version: str = ""  # that made the report
+
+    @property
+    def failures(self) -> Sequence[tuple[Run, RunNote]]:
+        """The runs that did not finish though they were needed."""
+        return unfinished(self.campaign, self.states)
 
 
 @dataclass(frozen=True)
-class MultiCampaignContent:
-    """Content of the comparison of several campaigns."""
+class ReportContent:
+    """Content of the report of one or several campaigns."""
 
-    names: Sequence[str]  # of the campaigns, the base first
-    comparison: Comparison | None = None  # of all with the first; None where it was refused
-    refusal: str = ""  # why, in a sentence
-    figures: Sequence[ReportFigure] = ()  # charts over all of them
-    verdict: str = ""  # the answer, in a sentence or more; empty without a comparison
+    title: str  # what was measured, from the factors
+    constants: str  # what is equal in all results, and the dates
+    answer: Sequence[str]  # in sentences
+    quality: Quality
+    parts: Sequence[CampaignPart]  # of each campaign
+    figures: Sequence[ReportFigure] = ()  # that of the first screen first
+    tables: Sequence[Table[Any]] = ()  # of what is compared, or of the cells
+    folded: Sequence[Table[Any]] = ()  # of cells and runs
+    tools: str = ""  # versions of fio
+    generated_utc: str = ""  # ISO 8601 with ``Z``
+    volbench_version: str = ""  # that made the report

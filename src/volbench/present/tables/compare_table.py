@@ -245,6 +245,16 @@ def trend_headline(trends: Trends) -> str:
     return f"{counted_noun(campaigns, 'campaign')}{period}: {', '.join(counts)}."
 
 
+def course_sentences(trends: Trends) -> list[str]:
+    """Return what fell and since when, or that nothing did, and how many have which state."""
+    fallen = [row for row in trends.judged if row.state in {State.REGRESSION, State.OUTSIDE}]
+    words = [f"{row.label}, {measure_name(row.measure)}: {trend_words(row)}." for row in fallen]
+    if not words:
+        dates = sorted(text[:10] for trend in trends.rows for text in trend.started_utc if text)
+        words = [f"No regression{f' since {dates[0]}' if dates else ''}."]
+    return [*words[:_MAX_NAMED], trend_headline(trends)]
+
+
 def _counted(state: State, count: int) -> str:
     return f"{count} {state.value}{'s' if state is State.REGRESSION and count > 1 else ''}"
 

@@ -64,7 +64,7 @@ def cells_table(
         title: above the constants.
     """
     columns = _identity(design)
-    rows = [row for cell in _sorted_cells(design) for row in _cell_rows(cell, design, judgements)]
+    rows = [row for cell in sorted_cells(design) for row in _cell_rows(cell, design, judgements)]
     is_several = any(int(str(row["repeats"])) > 1 for row in rows)
     if any(row["direction"] == "sync" for row in rows) and "rw" not in columns:
         columns.insert(0, "rw")
@@ -111,7 +111,7 @@ def groups_table(
     """
     columns = _named(design, by) if by else _few_groups(design)
     groups: dict[tuple[Hashable, ...], list[Cell]] = {}
-    for cell in _sorted_cells(design):
+    for cell in sorted_cells(design):
         row = design.rows[cell.places[0]]
         key = tuple(_text_of(row, cell, column) for column in columns)
         groups.setdefault(key, []).append(cell)
@@ -228,7 +228,7 @@ def _cell_text(values: Mapping[str, object]) -> str:
     return ", ".join(value_words(column, value) for column, value in values.items())
 
 
-def _sorted_cells(design: Design) -> list[Cell]:
+def sorted_cells(design: Design) -> list[Cell]:
     """Return cells by workload, with what is compared next to each other."""
     factors = sorted(design.factors, key=lambda factor: _rank(factor.column, design))
     places = [{_key(v): n for n, v in enumerate(factor.values)} for factor in factors]
