@@ -33,7 +33,7 @@ from volbench.present.tables.expectations_table import (
     expectations_page_table,
 )
 from volbench.present.tables.hosts_tables import facts_text
-from volbench.present.tables.matrix_table import compared_table, shared_runs
+from volbench.present.tables.matrix_table import compared_page_table, shared_runs
 from volbench.present.tables.results_table import result_tables, runs_table
 from volbench.store.journal import utc_now
 
@@ -65,7 +65,7 @@ def report_content(dataset: Dataset, *, title: str | None = None) -> ReportConte
     valid, invalid = valid_results(dataset, results)
     design = design_of(valid)
     findings = dataset.rows("findings")
-    parts = [*_parts(dataset)]
+    parts = [*_campaign_parts(dataset)]
     trends = _trends(dataset)
     plots = [fitted(trend_plot(trends))] if trends else _plots(dataset, shared_runs(design))
     sentences, tables = _special(dataset)
@@ -74,7 +74,7 @@ def report_content(dataset: Dataset, *, title: str | None = None) -> ReportConte
     said = answer(design, invalid=invalid)
     own = [*sentences, *(said[1:] if valid and not title else said)]
     tables += [replace(trends_table(trends), title="")] if trends else []
-    compared = compared_table(design)
+    compared = compared_page_table(design)
     tables += [compared] if compared and not trends else []
     every = result_tables(dataset, dataset.runs, is_brief=True, has_answer=False)
     cells = [replace(table, title="") for table in every]
@@ -103,7 +103,7 @@ def report_content(dataset: Dataset, *, title: str | None = None) -> ReportConte
     )
 
 
-def _parts(dataset: Dataset) -> Iterator[CampaignPart]:
+def _campaign_parts(dataset: Dataset) -> Iterator[CampaignPart]:
     for name, opened in dataset.names.items():
         yield CampaignPart(
             name,

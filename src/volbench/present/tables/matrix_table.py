@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
+from typing import Any
 
 from volbench.analyse.frames.design import Design, Factor
 from volbench.analyse.frames.workload_words import factor_name
@@ -13,7 +14,7 @@ from volbench.present.cell_results import CellResult, cell_results
 from volbench.present.factor_words import cell_words, value_names
 from volbench.present.formatting import MISSING
 from volbench.present.tables.design_table import sorted_cells
-from volbench.present.tables.table import Column, Table
+from volbench.present.tables.table import IDENTITY, Column, Table
 from volbench.units import format_latency, format_percent
 
 MAX_COLUMNS = 6  # More values are ranked: a page of 1280 px has room for seven columns
@@ -32,7 +33,7 @@ class _Row:
     results: Mapping[object, CellResult]
 
 
-def compared_table(design: Design) -> Table[_Row] | Table[tuple[str, CellResult]] | None:
+def compared_page_table(design: Design) -> Table[Any] | None:
     """Return the matrix or ranking of what is compared; None where nothing is."""
     compared = design.by_column.get(design.compared)
     if compared is None:
@@ -51,7 +52,7 @@ def compared_table(design: Design) -> Table[_Row] | Table[tuple[str, CellResult]
         for key, text in words.items()
     ]
     names = value_names(compared.column, compared.known)
-    columns = [Column[_Row]("workload", lambda row: row.workload)]
+    columns = [Column[_Row]("workload", lambda row: row.workload, priority=IDENTITY)]
     columns += [_column(value, names[value], compared.known[0], rows) for value in compared.known]
     note = _NOTE.format(what=_what(rows), first=names[compared.known[0]])
     return Table("matrix", columns, [row for row in rows if row.results], notes=[note])
@@ -90,7 +91,7 @@ def _cell(row: _Row, value: object, first: object) -> tuple[str, bool]:
     return (f"{text} {change}", True) if gain.is_clear else (f"{text} ({change})", False)
 
 
-def _settings(
+def _by_setting(
     by_value: Mapping[object, Mapping[Hashable, CellResult]],
 ) -> dict[Hashable, list[tuple[object, CellResult]]]:
     """Return the values at each setting, without results at an asked rate."""
@@ -107,7 +108,7 @@ def shared_runs(design: Design) -> set[object]:
     compared = design.by_column.get(design.compared)
     if compared is None or len(compared.known) <= MAX_COLUMNS:
         return set()
-    settings = _settings(by_value_of(design, compared, cell_results(design)))
+    settings = _by_setting(by_value_of(design, compared, cell_results(design)))
     shared = max(settings.values(), key=len, default=[])
     return {row.get("run") for _, result in shared for row in result.rows}
 
@@ -116,7 +117,7 @@ def _ranking(
     design: Design, compared: Factor, by_value: Mapping[object, Mapping[Hashable, CellResult]]
 ) -> Table[tuple[str, CellResult]]:
     """Return the values at the setting that most of them share, the fastest first."""
-    settings = _settings(by_value)
+    settings = _by_setting(by_value)
     shared = max(settings.values(), key=len, default=[])
     names = value_names(compared.column, compared.known)
     ranked = [
@@ -125,7 +126,7 @@ def _ranking(
     ]
     middle = median(result.rate for _, result in ranked) if ranked else 0.0
     columns: list[Column[tuple[str, CellResult]]] = [
-        Column("rank", lambda row: f"{ranked.index(row) + 1}", is_right=True),
+        Column("rank", lambda row: f"{ranked.index(row) + 1}", priority=IDENTITY, is_right=True),
         Column(factor_name(compared.column), lambda row: row[0]),
         Column("IOPS", lambda row: row[1].rate_words.removesuffix(" IOPS"), is_right=True),
         Column("range", lambda row: row[1].range_words, is_right=True, is_optional=True),

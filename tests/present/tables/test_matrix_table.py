@@ -1,0 +1,55 @@
+"""Matrix of what is compared, and the ranking of many values."""
+
+from volbench.analyse.frames.design import Row, design_of
+from volbench.present.tables.html_table import html_table
+from volbench.present.tables.matrix_table import compared_page_table, shared_runs
+
+
+def row(volume: str, depth: int, iops: float, repeat: int = 1) -> Row:
+    """Return a result."""
+    run = f"{volume}-{depth}-{repeat}"
+    return {
+        "run": run,
+        "volume": volume,
+        "repeat": repeat,
+        "rw": "randread",
+        "direction": "read",
+        "block_bytes": 4096,
+        "iodepth": depth,
+        "iops": iops,
+        "lat_p99_s": 1 / iops,
+    }
+
+
+def test_a_matrix_has_workloads_by_what_is_compared() -> None:
+    """Certain changes are bold; a change that may be chance is in brackets."""
+    rows = [row("a", 1, 1000 + n, n) for n in (1, 2, 3)]
+    rows += [row("b", 1, 500 + n, n) for n in (1, 2, 3)]
+    rows += [row("a", 16, 2000 + 50 * n, n) for n in (1, 2, 3)]
+    rows += [row("b", 16, 2010 + 50 * n, n) for n in (1, 2, 3)]
+    table = compared_page_table(design_of(rows))
+    assert table is not None
+    page = html_table(table)
+    assert [column.heading for column in table.columns] == ["workload", "a", "b"]
+    assert '<td style="text-align: right" class="certain">502 \N{MINUS SIGN}50 %</td>' in page
+    assert '<td style="text-align: right">2.11k (+0 %)</td>' in page
+    assert "the change against a" in page
+
+
+def test_many_values_are_ranked_where_most_were_measured() -> None:
+    """Nine volumes are ranked at the depth that all share; eight were measured at another."""
+    rows = [row(f"vol{n}", 4, 1000 + 100 * n) for n in range(9)]
+    rows += [row(f"vol{n}", 64, 5000 - 100 * n) for n in range(8)]
+    design = design_of(rows)
+    table = compared_page_table(design)
+    assert table is not None
+    assert table.title == "randread 4k, queue depth 4: the setting that all 9 share."
+    texts = [[column.cell(item) for column in table.columns] for item in table.rows]
+    assert texts[0][:3] == ["1", "vol8", "1.8k"]
+    assert texts[-1][:3] == ["9", "vol0", "1k"]
+    assert shared_runs(design) == {f"vol{n}-4-1" for n in range(9)}
+
+
+def test_nothing_is_compared_on_one_volume() -> None:
+    """A sweep of one volume has no matrix."""
+    assert compared_page_table(design_of([row("a", n, 1000.0 * n) for n in (1, 2)])) is None
