@@ -1,5 +1,6 @@
 """First screen of the report: answer, line of quality, and the charts that lead."""
 
+import math
 from dataclasses import replace
 
 import pandas as pd
@@ -7,12 +8,19 @@ import pytest
 
 from tests.present.frames_by_kind import climbs, fleet, ladder, repeats, rounds, storms
 from tests.present.report.small_reports import content_of, parsed, row_of, run_of
+from tests.present.tables.declared_tables import delivery
+from volbench.analyse.compare.expected_bounds import Answer, Verdict
+from volbench.analyse.compare.promised_limits import Outcome
+from volbench.analyse.compare.repeat_statistics import Interval
 from volbench.model.campaign.planned_run import Imported, RunNote, RunState
+from volbench.model.frames.expectation import parse_expectation
 from volbench.model.profile.profile_settings import Metric, Rounds, Track
 from volbench.present.plots.description import numbers
 from volbench.present.plots.kinds import Frames, Options
 from volbench.present.report import ReportContent, render_report, report_plots
 from volbench.present.report.lead_charts import Read
+from volbench.present.tables.audit_table import audit_words
+from volbench.present.tables.expectations_table import expectation_words, expectations_page_table
 
 RUNS = tuple(run_of(number, "job") for number in range(1, 41))
 
@@ -141,3 +149,31 @@ def test_no_chart_shows_an_invalid_run() -> None:
         assert "run" not in numbers(plot) or invalid not in set(numbers(plot)["run"])
     said = [text for plot in plots for text in plot.caption]
     assert any(text.startswith("Invalid results, not shown") for text in said)
+
+
+def test_expectations_are_answered_in_a_sentence() -> None:
+    """The sentence has the answer and the number that decides it; the table has them all."""
+    known = Interval(0.011, 0.012, 0.013)
+    unknown = Interval(math.nan, math.nan, math.nan)
+    wal, reads = parse_expectation("wal.fsync_p99 < 10ms"), parse_expectation("reads.steady=yes")
+    expected = [
+        Verdict(wal, "wal", "sync", Answer.FAIL, known, 3, ""),
+        Verdict(reads, "reads", "", Answer.UNDECIDED, unknown, 0, "no finished result"),
+    ]
+    words = "Fail: wal.fsync_p99 < 10ms (measured 12 ms [11 ms, 13 ms])."
+    assert expectation_words(expected) == f"{words} 0 of 2 expectations are met."
+    table = expectations_page_table(expected)
+    page = parsed(render_report(replace(content([]), tables=[table])))
+    assert {"fail", "undecided", "no finished result"} <= set(page.text("td"))
+    assert "Expectations" in page.text("p")
+
+
+def test_an_audit_is_answered_in_a_sentence() -> None:
+    """The worst volume is named after the number of each verdict; the table has all limits."""
+    short, fine = delivery("vm02", "read"), delivery("vm01", "read")
+    fine = replace(fine, outcome=Outcome.DELIVERS)
+    words = audit_words([short, fine])
+    assert words.startswith("2 volumes: ")
+    assert "1 delivers. The worst: vm02 " in words
+    (alone,) = audit_words([fine]).splitlines()
+    assert alone.startswith(f"{fine.volume}")

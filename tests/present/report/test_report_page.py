@@ -104,7 +104,7 @@ def test_failed_runs_show_their_error(content: ReportContent) -> None:
     """A failed run is counted and quoted; one that never ran is listed too."""
     states = {"001-direct-r1": RunNote(RunState.FAILED, "fio: No space left\nline two")}
     page = parsed(render_report(with_part(content, states=states)))
-    assert "2 runs: 1 never started, 1 failed." in page.text("td")
+    assert "2 runs: 1 planned, 1 failed." in page.text("td")
     assert "fio: No space left\nline two" in page.text("pre")
     assert any("no reason was recorded" in words for words in page.text("p"))
 

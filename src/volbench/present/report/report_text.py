@@ -18,15 +18,6 @@ from volbench.present.tables.findings_table import count_severities, findings_te
 from volbench.units import counted_noun, format_percent
 
 _MAX_NAMES = 6  # Names that a sentence lists before it counts the rest
-_STATES = {
-    RunState.FINISHED: "finished",
-    RunState.FAILED: "failed",
-    RunState.INTERRUPTED: "interrupted",
-    RunState.RUNNING: "still running when the report was made",
-    RunState.PLANNED: "never started",
-    RunState.NOT_NEEDED: "not needed",
-    RunState.LOST: "lost with the host",
-}
 
 
 def constants_line(design: Design, names: Sequence[str]) -> str:
@@ -133,7 +124,7 @@ def first_names(names: Iterable[str]) -> str:
 def ending(part: CampaignPart) -> str:
     """Return how many runs of a campaign ended in which way."""
     counts = count_states(part.campaign, part.states)
-    words = [f"{count:,} {_STATES[state]}" for state, count in counts.items()]
+    words = [f"{count:,} {state.value}" for state, count in counts.items()]
     return f"{counted_noun(len(part.campaign.runs), 'run')}: {', '.join(words)}."
 
 
