@@ -25,7 +25,7 @@ from volbench.cli.options import (
     output_option,
 )
 from volbench.cli.output import binary_output, report_folder
-from volbench.errors import InputError
+from volbench.errors import InputError, quoted
 from volbench.present.plots.colour_themes import THEMES
 from volbench.present.plots.kinds import (
     KINDS,
@@ -330,7 +330,7 @@ def plot(
     if not campaigns and Path(what).is_dir():
         what, campaigns = "iops", (what,)
     if not campaigns:
-        raise InputError("no campaign is named", hint=f"volbench plot {what} DIR")
+        raise InputError("no campaign is named", hint=f"volbench plot {quoted(what)} DIR")
     what = what.lower()
     names = (*FRAMES, *ON_DEMAND) if what == "all" else kind_of(what).frame_names
     dataset = open_campaigns(*campaigns, where=where)

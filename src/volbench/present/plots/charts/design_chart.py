@@ -314,7 +314,9 @@ def _limit_marks(metric: Metric, points: Sequence[Point], axis: Axis) -> Iterato
 def _line_marks(data: pd.DataFrame) -> tuple[marks.AnyMark, ...]:
     sound, unsound = data[data["_sound"]], data[~data["_sound"].astype(bool)]
     dots: list[marks.AnyMark] = [
-        marks.Points(rows, by="_colour", y="_value", size=5.0, is_hollow=is_hollow)
+        marks.Points(
+            rows, by="_colour", y="_value", size=6.0 if is_hollow else 5.0, is_hollow=is_hollow
+        )
         for rows, is_hollow in ((sound, False), (unsound, True))
         if len(rows)
     ]
@@ -365,7 +367,11 @@ def _end_texts(
         }
     )
     if named:
-        return (marks.Texts(placed, by="_colour", offset_pt=(7, 0), is_bold=True, size=8),)
+        return (
+            marks.Texts(
+                placed, by="_colour", offset_pt=(7, 0), is_bold=True, size=8, is_boxed=True
+            ),
+        )
     return (
         marks.Texts(
             placed, by="_colour", offset_pt=(0, 4), align="center", valign="bottom", size=7

@@ -134,7 +134,7 @@ def _draw_points(axes: Axes, mark: Points, looks: Looks) -> None:
                 marker=MARKERS[shape.marker or "circle"],
                 markersize=mark.size,
                 color=colour,
-                markerfacecolor="none" if mark.is_hollow else colour,
+                markerfacecolor=paper if mark.is_hollow else colour,
                 markeredgecolor=colour if mark.is_hollow or shape.marker == "tick" else paper,
                 markeredgewidth=1.0 if mark.is_hollow else 0.6,
                 label=looks.of(key).label or "_",
