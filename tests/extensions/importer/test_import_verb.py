@@ -40,7 +40,7 @@ def test_every_reading_verb_works_on_an_import(
     shown = volbench("show", "campaign")
     assert shown.returncode == 0, shown.stderr
     assert "azure" in shown.stdout
-    assert "vm3" in shown.stdout
+    assert "aws" in shown.stdout
     words = "Imported results: measured outside volbench, imported at 20"
     assert words in shown.stderr
     for arguments in (
