@@ -67,7 +67,9 @@ def test_show_takes_a_condition(tmp_path: Path) -> None:
     assert lines["host!=vm3"] > lines["host==vm1"] > 0
     reported = CliRunner().invoke(cli, ["show", str(folder), "--where", "host==vm1", "--json"])
     assert {row["host"] for row in json.loads(reported.stdout)} == {"vm1"}
-    table = CliRunner().invoke(cli, ["show", str(folder), "--where", "host!=vm3", "--runs", "--wide"])
+    table = CliRunner().invoke(
+        cli, ["show", str(folder), "--where", "host!=vm3", "--runs", "--wide"]
+    )
     assert "vm2" in table.stdout
     assert "vm3" not in table.stdout
     refused = CliRunner().invoke(cli, ["show", str(folder), "--where", "host==vm1", "--all"])
