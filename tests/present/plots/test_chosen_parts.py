@@ -78,21 +78,14 @@ def at_depths(*, hosts: int = 1) -> Frames:
     return frames(rows)
 
 
-def test_convergence_lines_in_a_panel_look_different() -> None:
-    """Jobs of one mix and block size that differ in queue depth have panels of their own."""
-    titles = [panel.title for panel in build_plot("convergence", at_depths()).panels]
-    assert titles == [f"Mix 100/0, queue depth {depth}" for depth in (1, 4, 16)]
-
-
-@pytest.mark.parametrize("kind", ["convergence", "window"])
-def test_rounds_of_several_hosts_are_labelled_as_sums(kind: str) -> None:
+def test_rounds_of_several_hosts_are_labelled_as_sums() -> None:
     """The caption says that three hosts are added up, and a host without a round is no drop."""
     given = at_depths(hosts=3)
-    assert "Rates are sums over 3 hosts" in caption_of(build_plot(kind, given))
+    assert "Rates are sums over 3 hosts" in caption_of(build_plot("rounds", given))
     summary = given["summary"]
     lacking = (summary["host"] == "h2") & (summary["repeat"] == 2)
     with pytest.raises(InputError, match=r"not every host has every round.*--where 'host=="):
-        build_plot(kind, {**given, "summary": summary[~lacking]})
+        build_plot("rounds", {**given, "summary": summary[~lacking]})
 
 
 @pytest.mark.slow
@@ -103,7 +96,7 @@ def test_the_window_shows_the_least_steady_variables() -> None:
         for n in range(10)
         for repeat in range(1, 7)
     ]
-    plot = build_plot("window", frames(rows))
+    plot = build_plot("rounds", frames(rows))
     assert any("job-9" in panel.title for panel in plot.panels)
     assert "Showing 6 of 10 variables, those with the widest range" in caption_of(plot)
 

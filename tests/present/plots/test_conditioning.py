@@ -95,24 +95,11 @@ def test_a_campaign_without_a_warm_up_has_no_warm_up_chart() -> None:
         build_plot("warmup", frames([row], series=intervals(row, [500.0] * 30)))
 
 
-def test_convergence_adds_reads_and_writes() -> None:
-    """A line of a mix is reads and writes together, round by round."""
-    plot = build_plot("convergence", rounds())
-    assert [panel.title for panel in plot.panels] == ["Mix 100/0", "Mix 65/35", "Mix 0/100"]
-    lines = the_mark(plot.panels[1], Lines).data
-    first = lines[lines["job"] == lines["job"].iloc[0]]
-    assert first["iops"].tolist() == pytest.approx([900, 980, 1000, 1010, 990, 1000])
-    rows = numbers(plot)
-    assert len(rows) == 6 * 6
-    cells = {f"{mix} {block}" for mix in ("100/0", "65/35", "0/100") for block in ("4k", "64k")}
-    assert set(rows["cell"]) == cells
-
-
 def test_window_has_mean_band_and_fit() -> None:
     """Mean and fitted line are those of the determination, and the band is 10 % around."""
     track = Track(job="b4096-r0", metric=Metric.IOPS)
     tracked = {"aks-disk": Rounds(max_rounds=25, track=(track,))}
-    plot = build_plot("window", rounds(), options=Options(rounds=tracked))
+    plot = build_plot("rounds", rounds(), options=Options(rounds=tracked))
     found = determine({track: [900, 980, 1000, 1010, 990, 1000]}, max_rounds=25)
     assert found.window == (1, 5)
     lines = {mark.series: mark for mark in all_marks(plot.panels[0], Lines)}
@@ -127,6 +114,6 @@ def test_window_has_mean_band_and_fit() -> None:
 
 def test_rounds_that_drift_are_not_steady() -> None:
     """The table says that steady state was not achieved."""
-    plot = build_plot("window", rounds(values=(100.0, 200.0, 300.0, 400.0, 500.0, 600.0)))
+    plot = build_plot("rounds", rounds(values=(100.0, 200.0, 300.0, 400.0, 500.0, 600.0)))
     assert "teady state not achieved in 6 rounds" in plot.panels[-1].title
     assert {row[-1] for row in the_mark(plot.panels[-1], Table).rows} == {"no"}

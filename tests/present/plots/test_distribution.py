@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from tests.present.frames_by_kind import mapped, repeats
-from tests.present.frames_for_plots import bins, frames, intervals, result
+from tests.present.frames_for_plots import bins, frames, result
 from tests.present.plots.plot_parts import all_marks, caption_of, column, the_mark
 from volbench.present.plots.chart import build_plot
 from volbench.present.plots.description import numbers
@@ -51,19 +51,3 @@ def test_latency_map_keeps_gaps() -> None:
     cells = the_mark(panel, Cells)
     assert sorted(float(str(count)) for count in column(cells, "count")) == [3, 40, 50]
     assert panel.y.scale == "log"
-
-
-def test_of_a_hundred_lines_the_least_steady_have_a_colour_each() -> None:
-    """The others are pale lines; the numbers have them all."""
-    rows = [result(f"job-{n:03}", iops=100.0 + n, iodepth=n + 1) for n in range(100)]
-    rates = [[100.0, 100.0 + 10 * (n % 10 == 9) + n, 100.0] for n in range(100)]
-    series = [own for each in map(intervals, rows, rates) for own in each]
-    plot = build_plot("lines", frames(rows, series=series))
-    assert len({look.colour for look in plot.series}) == len(plot.series) == 8
-    names = [look.label for look in plot.series]
-    assert names[-2:] == ["queue depth 100, write", "the other 93 jobs"]
-    assert "Showing 7 of 100 jobs, the least steady" in caption_of(plot)
-    pale, _ = all_marks(plot.panels[0], Lines)
-    assert pale.data[pale.group].nunique() == 93
-    assert pale.data[pale.y].max() == 193.0
-    assert numbers(plot)["job"].nunique() == 100

@@ -19,7 +19,7 @@ from volbench.present.plots.marks import ReferenceLine, Span, series_of
 from volbench.present.renderers.interactive.plot_json import json_form
 from volbench.present.renderers.matplotlib import draw
 
-SINGLE = ("convergence", "window")
+SINGLE = ("rounds",)
 """Kinds whose frames hold one profile, which can't be split by campaign."""
 
 
@@ -207,7 +207,6 @@ def test_frames_may_be_missing() -> None:
         ("series", "sample 0"),
         ("ecdf", "no histogram"),
         ("histogram", "no histogram"),
-        ("lines", "no series"),
         ("latency-map", "no latencies over time"),
     ],
 )

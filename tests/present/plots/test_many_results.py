@@ -27,7 +27,7 @@ def _given() -> Frames:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["latency", "lines", "ecdf", "series"])
+@pytest.mark.parametrize("kind", ["latency", "ecdf", "series"])
 def test_the_caption_says_what_is_shown(kind: str, given: Frames) -> None:
     """The picture stays small, a sentence names --where, and the numbers are complete."""
     plot = build_plot(kind, given)

@@ -64,44 +64,41 @@ def test_series_has_a_row_per_job_and_a_line_per_run() -> None:
     assert labels["write/1"] == ("write", "dashed")
 
 
-@pytest.mark.parametrize("kind", ["series", "lines"])
-def test_moving_averages_keep_gaps_and_mean(kind: str) -> None:
+def test_moving_averages_keep_gaps_and_mean() -> None:
     """Each value is the mean around it; a second without an I/O has still no latency."""
     row = result("a")
     given = frames([row], series=intervals(row, [100.0, 0.0, 200.0, 300.0]))
-    plot = build_plot(kind, given, options=Options(smooth_s=3.0))
+    plot = build_plot("series", given, options=Options(smooth_s=3.0))
     iops, latency = plot.panels[0], plot.panels[2]
     assert column(the_mark(iops, Lines), "iops") == pytest.approx([50.0, 100.0, 500 / 3, 250.0])
     assert np.isnan(the_mark(latency, Lines).data["lat_mean_s"].iloc[1])
     assert "Moving averages over 3s" in plot.caption
 
 
-@pytest.mark.parametrize("kind", ["series", "lines"])
-def test_a_percentile_over_time_needs_its_logs(kind: str) -> None:
+def test_a_percentile_over_time_needs_its_logs() -> None:
     """Logs of single I/Os have it, means do not; percentiles are never averaged."""
     row = result("a")
     points = intervals(row, [100.0, 200.0])
     with pytest.raises(InputError, match="no p99 latency over time: logs hold means only"):
-        build_plot(kind, frames([row], series=points), options=Options(statistic="p99"))
+        build_plot("series", frames([row], series=points), options=Options(statistic="p99"))
     known = [point | {"lat_p99_s": 0.5 / n} for n, point in enumerate(points, start=1)]
     options = Options(statistic="p99", smooth_s=2.0)
-    plot = build_plot(kind, frames([row], series=known), options=options)
+    plot = build_plot("series", frames([row], series=known), options=options)
     panel = plot.panels[2]
     assert panel.y.label == "p99 latency"
     assert column(the_mark(panel, Lines), "lat_p99_s") == [0.5, 0.25]
     assert "Moving averages over 2s, but not of percentiles" in plot.caption
 
 
-@pytest.mark.parametrize("kind", ["series", "lines"])
-def test_submission_latency_over_time_needs_its_logs(kind: str) -> None:
+def test_submission_latency_over_time_needs_its_logs() -> None:
     """It takes the place of the total latency; moving averages include it."""
     row = result("a")
     points = intervals(row, [100.0, 200.0])
     options = Options(latency="slat", smooth_s=2.0)
     with pytest.raises(InputError, match="no mean submission latency over time: the runs have no"):
-        build_plot(kind, frames([row], series=points), options=options)
+        build_plot("series", frames([row], series=points), options=options)
     known = [point | {"slat_mean_s": 0.5 / n} for n, point in enumerate(points, start=1)]
-    panel = build_plot(kind, frames([row], series=known), options=options).panels[2]
+    panel = build_plot("series", frames([row], series=known), options=options).panels[2]
     assert panel.y.label == "Mean submission latency"
     assert column(the_mark(panel, Lines), "slat_mean_s") == pytest.approx([0.5, 0.375])
 
@@ -117,3 +114,16 @@ def test_a_single_sample_is_a_dot_inside_the_panel() -> None:
     [line] = [own for own in axes.lines if np.size(own.get_xdata()) == 1]
     assert line.get_marker() == "o"
     assert line.get_markersize() >= 5
+
+
+def test_what_is_compared_is_drawn_over_each_other() -> None:
+    """Two volumes share the panels of a workload, each with its colour."""
+    rows = [result("a", volume=f"/dev/{n}", run=n) for n in "xy"]
+    given = [point for row in rows for point in intervals(row, [10.0, 20.0])]
+    plot = build_plot("series", frames(rows, series=given))
+    assert len(plot.panels) == 3
+    assert [key for key, _ in series_of(the_mark(plot.panels[0], Lines))] == [
+        "/dev/x/0",
+        "/dev/y/0",
+    ]
+    assert len({look.colour for look in plot.series}) == 2

@@ -14,7 +14,7 @@ from tests.present.frames_for_plots import aks, bins, frames, intervals, result,
 from volbench.errors import InputError, VolbenchError
 from volbench.present.plots.chart import build_plot
 from volbench.present.plots.colour_themes import theme_of
-from volbench.present.plots.kinds import MAX_LINES, Choice, Options
+from volbench.present.plots.kinds import Choice, Options
 from volbench.present.renderers import PICTURE_FORMATS
 from volbench.present.renderers.matplotlib import draw, save, svg_text
 
@@ -174,19 +174,6 @@ def test_svg_ids_are_unique_within_a_page() -> None:
         assert all("Verdana, sans-serif" in str(font) for font in fonts)
         ids.append(found)
     assert not ids[0] & ids[1]
-
-
-def test_the_legend_is_beside_all_panels() -> None:
-    """The legend names every line that is drawn and the band, and the panels are whole."""
-    rows = [result(f"job-{n:03}", iops=100.0 + n, iodepth=n + 1) for n in range(100)]
-    series = [point for row in rows for point in intervals(row, [1.0, 2.0, 3.0])]
-    figure = draw(build_plot("lines", frames(rows, series=series)))
-    legend = figure.axes[0].get_legend()
-    assert legend is not None
-    names = [text.get_text() for text in legend.get_texts()]
-    assert len(names) == len(set(names)) == MAX_LINES + 1
-    boxes = [axes.get_position() for axes in figure.axes]
-    assert max(box.y1 for box in boxes) - min(box.y0 for box in boxes) > 0.75
 
 
 @pytest.mark.filterwarnings("error")

@@ -108,7 +108,7 @@ def warming() -> Frames:
         (storms, "storm"),
         (warming, "warmup"),
         (climbs, "iops"),
-        (rounds, "convergence"),
+        (rounds, "rounds"),
         (ladder, "iops"),
         (repeats, "iops"),
         (fleet, "iops"),

@@ -166,7 +166,7 @@ def _view(design: Design, x: str, y: str, others: Sequence[str]) -> View:
     if y:
         return "grid"
     factor = design.by_column.get(x)
-    if factor is None or not (factor.is_ordered or x == "campaign"):
+    if factor is None or not factor.is_ordered:
         return "bars"
     lines = len(_present(design, others))
     is_line = len(factor.known) >= MIN_LINE and len(_present(design, [*others, x])) >= 2 * lines

@@ -21,7 +21,7 @@ from volbench.present.plots.description import (
     Series,
     frames_of,
 )
-from volbench.present.plots.kinds import Frames
+from volbench.present.plots.kinds import MAX_LINES, Frames
 from volbench.present.plots.labels import (
     PALETTE_SIZE,
     PANEL,
@@ -58,6 +58,8 @@ def split(
     """
     summary = frames["summary"]
     compared = by or ("campaign" if len(summary["campaign"].unique()) > 1 else "")
+    if not compared and across == ():
+        compared = _compared_of(summary)
     marked = dict(frames)
     if compared:
         marked = _marked(marked, BY, _texts(summary, compared))
@@ -80,6 +82,13 @@ def split(
         (value, {frame_name: _only(frame, value) for frame_name, frame in marked.items()})
         for value in values
     ]
+
+
+def _compared_of(summary: pd.DataFrame) -> str:
+    """Return what the design compares, if an eye can tell its colours apart."""
+    design = design_of(plain_rows(measured(summary)))
+    factor = design.by_column.get(design.compared)
+    return factor.column if factor and len(factor.values) <= MAX_LINES else ""
 
 
 def named_by_design(frames: Frames, without: Sequence[str]) -> dict[str, pd.DataFrame]:

@@ -41,7 +41,7 @@ def report_plots(read: Read, options: Options = _DEFAULTS) -> Iterator[Plot]:
         plots = [plot for name in ("series", "latency") if (plot := _plot(name, read))]
         yield from plots or _responses(read, options)
         return
-    leads: list[str] = ["convergence"] if options.rounds else []
+    leads: list[str] = ["rounds"] if options.rounds else []
     leads += ["storm"] if is_storm(read) else []
     leads += ["warmup"] if is_warm_up(read) else []
     for name in leads:

@@ -9,8 +9,7 @@ from itertools import pairwise
 
 import pandas as pd
 
-from volbench.analyse.frames.design import WORKLOAD
-from volbench.analyse.frames.workload_words import factor_name
+from volbench.analyse.frames.workload_words import FACTOR_NAMES, factor_name
 from volbench.errors import InputError
 from volbench.present.factor_words import shown_value, value_words
 from volbench.present.plots import labels, marks
@@ -180,7 +179,7 @@ def _panel_title(drawing: Drawing, key: tuple[object, ...]) -> str:
     beside = [
         name
         for name, owner in drawing.design.aliases.items()
-        if owner in values and name in WORKLOAD and row.get(name) is not None
+        if owner in values and name in FACTOR_NAMES and row.get(name) is not None
     ]
     texts = {name: value_words(name, values[name]) for name in layout.panels}
     texts |= {name: value_words(name, row[name]) for name in beside}

@@ -1,4 +1,7 @@
-"""IOPS, bandwidth and mean latency over time: a row of panels per job, or all runs on one axis."""
+"""IOPS, bandwidth and mean latency over time: a row of panels for each workload.
+
+What is compared has colours and is drawn over each other.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +12,11 @@ from dataclasses import dataclass, replace
 import pandas as pd
 
 from volbench.analyse.frames.disturbed import grey_rows
-from volbench.analyse.frames.job_frames import measured
+from volbench.analyse.frames.job_frames import COLOUR, measured
 from volbench.analyse.frames.run_view import is_partial
 from volbench.present.formatting import printable
 from volbench.present.plots import labels, marks
-from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
+from volbench.present.plots.description import Panel, Plot, grid
 from volbench.present.plots.event_lines import event_lines, events_of
 from volbench.present.plots.kinds import Frames, Kind, Options
 from volbench.present.plots.metrics import (
@@ -24,15 +27,12 @@ from volbench.present.plots.metrics import (
     MEAN_LATENCY,
     Metric,
     declared,
-    is_wide,
     limits_along,
     only_last_named,
     time_axis,
 )
 from volbench.present.plots.selection import (
-    REST,
     largest,
-    rest_series,
     unsteadiness,
 )
 from volbench.units import counted_noun, format_duration
@@ -45,12 +45,9 @@ _PART_LOGS = (
 )
 _SERIES_IN, _LINES_IN = 1.2, 1.7
 _MAX_JOBS = 9  # Maximum number of job rows
-_STEPS = 120  # Points of a line without a colour
 GREY = "Grey: not all parallel jobs were running, so the sum is not the rate of the volume"
 NOISY = "Grey: the host disturbed the run (steal, waits for a CPU, other I/O)"
-_ONE_SIZE = 1.5  # Factor within which bandwidth over IOPS is of one block size
 _FEW, _FEW_ROOM = 3, 1.15  # Samples that would be at the edge of the axis, and its longer end
-_MANY = 12  # Number of lines above which they are thinner
 
 
 @dataclass(frozen=True)
@@ -120,6 +117,9 @@ def read_series(frames: Frames, chosen: Options) -> _Jobs | str:
     if isinstance(view, str):
         return view
     rows, measures = view
+    if COLOUR in rows:  # what differs in colour alone shares a row
+        several = len(rows["direction"].unique()) > 1
+        rows["label"] = rows["job"] + (", " + rows["direction"] if several else "")
     steady = unsteadiness(rows, "label")
     kept, fewer = largest(
         steady, "spread", most=_MAX_JOBS, what="jobs", criterion="the least steady"
@@ -141,7 +141,6 @@ def build_series(jobs: _Jobs) -> Plot:
     metrics = [each for each in jobs.shown.metrics if shown[each.column].notna().any()]
     missing = [each.label for each in jobs.shown.metrics if each not in metrics]
     jobs = replace(jobs, shown=replace(jobs.shown, metrics=metrics or jobs.shown.metrics))
-    directions = sorted({str(name) for job in series.values() for name in job["direction"]})
     repeats = max(int(job["repeat"].max()) for job in series.values())
     panels = [panel for label, job in series.items() for panel in _row(jobs, label, job)]
     abreast = len(jobs.shown.metrics)
@@ -149,13 +148,8 @@ def build_series(jobs: _Jobs) -> Plot:
         grid(only_last_named(panels, abreast=abreast), height_in=_SERIES_IN, abreast=abreast),
         width_in=12,
         series=tuple(
-            Series(
-                f"{name}/{n}",
-                printable(name),
-                name if name in labels.DIRECTIONS else "muted",
-                dash=dash,
-            )
-            for name in directions
+            replace(each, key=f"{each.key}/{n}", dash=dash)
+            for each in labels.colour_series(shown)
             for n, dash in enumerate(labels.DASHES)
         ),
         caption=(
@@ -174,7 +168,8 @@ def _row(jobs: _Jobs, label: str, job: pd.DataFrame) -> list[Panel]:
     """Return a panel for each metric of a job."""
     turns = (job["repeat"].astype(int) - 1) % len(labels.DASHES)
     data = labels.identified(job, (*jobs.shown.columns, "_grey"))
-    data = data.assign(_series=job["direction"].astype(str) + "/" + turns.astype(str))
+    coloured = job[labels.colour_column(job)].astype(str)
+    data = data.assign(_series=coloured + "/" + turns.astype(str))
     clear, grey = data[~data["_grey"]], data[data["_grey"]]
     events, end_s = jobs.events[jobs.events["run"].isin(job["run"])], float(job["t_s"].max())
     panels = [_panel(clear, grey, metric, jobs.results) for metric in jobs.shown.metrics]
@@ -238,138 +233,5 @@ SERIES = Kind(
     read=read_series,
     build=build_series,
     describe=describe_series,
-    draws_invalid=True,
-)
-
-
-@dataclass(frozen=True)
-class _Runs:
-    """Data of the chart of all runs."""
-
-    shown: _Shown
-    rows: pd.DataFrame  # intervals with ``_line`` (of the job) and ``_run``
-    most: int  # jobs with a colour of their own
-    is_part: bool  # it has a panel beside others
-    events: pd.DataFrame  # marks of watched runs
-
-
-def read_lines(frames: Frames, chosen: Options) -> _Runs | str:
-    """Return the intervals of measured runs."""
-    rows = labels.labelled(frames["series"], frames["summary"])
-    if rows.empty:
-        return MISSING_SERIES
-    view = _in_view(rows, chosen)
-    if isinstance(view, str):
-        return view
-    rows, measures = view
-    line = labels.line_names(rows, "line")
-    whole = labels.identified(rows[~is_partial(rows)], measures.columns).assign(
-        _line=line,
-        _run=rows.groupby(["run", "direction"], sort=False, dropna=False).ngroup(),
-    )
-    is_part = labels.PANEL in rows
-    return _Runs(measures, whole, chosen.lines, is_part, events_of(frames))
-
-
-def build_lines(runs: _Runs) -> Plot:
-    """Draw IOPS, bandwidth and mean latency; repeats of a job share a colour."""
-    every = rows = runs.rows
-    jobs = unsteadiness(rows, "_line")
-    kept, fewer = largest(jobs, "spread", most=runs.most, what="jobs", criterion="the least steady")
-    is_shown = rows["_line"].isin(kept["_line"])
-    rows, rest = rows[is_shown], rows[~is_shown]
-    metrics = [metric for metric in runs.shown.metrics if rows[metric.column].notna().any()]
-    if runs.is_part and BANDWIDTH in metrics and _is_same_shape(rows):
-        metrics.remove(BANDWIDTH)  # Panels are precious
-    jobs, count = rows.drop_duplicates("_line"), rows["_run"].nunique()
-    x, width = time_axis(_end_s(every["t_s"])), 0.8 if count > _MANY else 1.2
-    is_short = every["t_s"].nunique() <= _FEW  # Lines of one colour are drawn as one without dots
-    panels = [
-        Panel(
-            x=x,
-            y=_axis_of_lines(every, metric),
-            marks=(
-                *_pale(rest, metric),
-                marks.Lines(
-                    rows,
-                    by="_line",
-                    group="_run",
-                    x="t_s",
-                    y=metric.column,
-                    width=width,
-                    has_dots=is_short,
-                ),
-                *event_lines(runs.events, end_s=_end_s(every["t_s"]), is_named=not index),
-            ),
-        )
-        for index, metric in enumerate(metrics)
-    ]
-    return replace(
-        grid(only_last_named(panels), height_in=_LINES_IN),
-        width_in=12,
-        series=(
-            *(_line(index, str(name)) for index, name in enumerate(jobs["_line"])),
-            *rest_series(rest["_line"].nunique(), "jobs"),
-        ),
-        legend="right",
-        caption=(
-            ("Repeats share colour and dash" if count > len(jobs) else ""),
-            "Long lines keep the min and max of each of 1,000 segments",
-            *runs.shown.notes,
-            fewer,
-        ),
-        rows=every if fewer else None,
-        shared_x=True,
-    )
-
-
-def _is_same_shape(rows: pd.DataFrame) -> bool:
-    """Return whether bandwidth has the shape of IOPS: a single block size."""
-    sizes = rows["bw_bytes_per_s"] / rows["iops"]
-    return bool(sizes.max() < _ONE_SIZE * sizes.min())
-
-
-def _axis_of_lines(rows: pd.DataFrame, metric: Metric) -> Axis:
-    """Return an axis that is logarithmic where lines differ much, but not for a stall in a line."""
-    values, typical = rows[metric.column], rows.groupby("_line")[metric.column].median()
-    if is_wide(typical):
-        return metric.wide_axis(values, label=metric.label, room=1.06, log_room=1.3)
-    return metric.axis(1.06 * float(values.max()))
-
-
-def _pale(rest: pd.DataFrame, metric: Metric) -> tuple[marks.AnyMark, ...]:
-    """Return pale lines of the runs that have no colour, of medians over steps of time."""
-    if rest.empty:
-        return ()
-    step = float(rest["t_s"].max()) / _STEPS or 1.0
-    at = (rest["t_s"] / step).round() * step
-    lines = rest.groupby(["_run", at], sort=True, observed=True)[metric.column].median()
-    data = lines.rename_axis(["_run", "_x"]).rename("_y").reset_index()
-    return (marks.Lines(data, group="_run", series=REST, width=0.6),)
-
-
-def _line(index: int, job: str) -> Series:
-    """Return the series of a job."""
-    return Series(job, labels.wrap_name(printable(job), columns=34), *labels.line_look(index))
-
-
-def describe_lines(runs: _Runs) -> str:
-    """Return the number of lines and the extremes of IOPS in one sentence."""
-    rows = runs.rows
-    sentence = f"{rows['_run'].nunique()} lines over time on one axis"
-    span = _span(rows)
-    return f"{sentence}: {span}." if span else f"{sentence}."
-
-
-LINES = Kind(
-    name="lines",
-    across=(),
-    title="All runs over time",
-    frame_names=("summary", "series", "marks"),
-    help="IOPS, bandwidth and mean latency of many runs over time, on one axis each.",
-    needs="a sample interval above 0, or logs",
-    read=read_lines,
-    build=build_lines,
-    describe=describe_lines,
     draws_invalid=True,
 )

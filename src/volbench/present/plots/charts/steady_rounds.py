@@ -25,9 +25,8 @@ from volbench.analyse.time.steady_state import (
     window_matrix,
 )
 from volbench.model.profile.profile_settings import Metric, Rounds, Track
-from volbench.present.factor_words import value_words
 from volbench.present.formatting import printable
-from volbench.present.plots import labels, marks
+from volbench.present.plots import marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
 from volbench.present.plots.kinds import Frames, Kind, Options
 from volbench.present.plots.metrics import BANDWIDTH, IOPS, MEAN_LATENCY
@@ -50,14 +49,9 @@ class JudgedRounds:
     """The rounds of one profile with their determination."""
 
     determination: Determination  # the determination of the tracking variables
-    cells: tuple[Variable, ...]  # every job over the rounds, as variables of their own
+    jobs: int  # of each round
     names: Mapping[str, str]  # job to its mix and block size, such as ``65/35 4k``
-    matrix: pd.DataFrame  # as `window_matrix` returns it, over the window, else over all rounds
-    # job to what it differs in from other jobs of its mix and block size, such as ``randread, queue
-    # depth 4``; empty where there are no such jobs
-    settings: Mapping[str, str]
     hosts: int  # number of hosts whose rates are added up
-    most: int  # panels of mixes
 
     @property
     def sums(self) -> str:
@@ -83,31 +77,11 @@ def judge_rounds(frames: Frames, options: Options) -> JudgedRounds | str:
         max_rounds=max(count, ROUNDS),
         track=tuple(Track(job=job, metric=Metric.IOPS) for job in jobs),
     )
-    cells = determination(rows, every, profile=profile)
     determined = determination(rows, options.rounds.get(profile, every), profile=profile)
     whole = determined if determined.window else replace(determined, window=(1, count))
     matrix = window_matrix(rows, whole, profile=profile)
     names = {str(row["job"]): _cell_name(row) for _, row in matrix.iterrows()}
-    settings, hosts = _settings(rows, matrix), len(rows["host"].unique())
-    known = (names, matrix, settings, hosts)
-    return JudgedRounds(determined, cells.variables, *known, options.parts)
-
-
-def _settings(rows: pd.DataFrame, matrix: pd.DataFrame) -> dict[str, str]:
-    """Return what jobs of the same mix and block size differ in."""
-    known = matrix[matrix["mix"] != ""].dropna(subset=["block_bytes"])
-    if not known.duplicated(["mix", "block_bytes"]).any():
-        return {}
-    jobs = rows.drop_duplicates("job").set_index("job")
-    differing = [name for name in ("rw", "iodepth", "numjobs") if len(jobs[name].unique()) > 1]
-    return {
-        str(job): ", ".join(
-            str(row["rw"]) if name == "rw" else value_words(name, row[name])
-            for name in differing
-            if pd.notna(row[name])
-        )
-        for job, row in jobs.iterrows()
-    }
+    return JudgedRounds(determined, len(jobs), names, len(rows["host"].unique()))
 
 
 def _missing_rounds(rows: pd.DataFrame) -> str:
@@ -132,92 +106,11 @@ def _cell_name(row: pd.Series) -> str:
     return f"{row['mix']} {format_size(float(row['block_bytes']))}"
 
 
-def build_convergence(judged: JudgedRounds) -> Plot:
-    """Draw a panel per mix of reads and writes, a line per block size over the rounds."""
-    rows = _convergence_rows(judged)
-    sizes = sorted(rows["_block"].dropna().unique())
-    names = {f"{size:.0f}": format_size(float(size)) for size in sizes}
-    names |= {str(job): str(job) for job in rows.loc[rows["_block"].isna(), "_series"].unique()}
-    mixes = [mix for _, mix in rows.groupby(["_mix", "_setting"], sort=False)]
-    drawn, fewer = worst(
-        mixes,
-        map(_range_over_rounds, mixes),
-        most=judged.most,
-        what="panels",
-        criterion="those whose rounds differ most",
-    )
-    panels = [_mix_panel(mix, judged) for mix in drawn]
-    return replace(
-        grid(panels, height_in=_PANEL_IN, abreast=2),
-        width_in=11,
-        series=tuple(
-            Series(key, name, labels.palette(index), labels.marker(index))
-            for index, (key, name) in enumerate(names.items())
-        ),
-        legend="right",
-        caption=(
-            judged.outcome,
-            ("Grey: the measurement window" if judged.determination.window else ""),
-            "Mixes are reads/writes",
-            judged.sums,
-            fewer,
-        ),
-        rows=rows if fewer else None,
-    )
-
-
-def _range_over_rounds(mix: pd.DataFrame) -> float:
-    """Return the widest range of a job, as a share of its mean."""
-    rates = mix.groupby("job")["iops"]
-    return float(((rates.max() - rates.min()) / rates.mean()).max())
-
-
-def _convergence_rows(judged: JudgedRounds) -> pd.DataFrame:
-    """Return IOPS of every job and round, with mix and block size of the job."""
-    matrix = judged.matrix.drop_duplicates("job").set_index("job")
-    rows = []
-    for cell in judged.cells:
-        job = cell.track.job
-        block = float(matrix["block_bytes"].get(job, math.nan))
-        rows += [
-            {
-                "job": job,
-                "cell": judged.names.get(job, ""),
-                "round": number,
-                "iops": value,
-                "_mix": str(matrix["mix"].get(job, "")),
-                "_block": block,
-                "_setting": judged.settings.get(job, ""),
-                "_series": job if math.isnan(block) else f"{block:.0f}",
-            }
-            for number, value in enumerate(cell.by_round, start=1)
-        ]
-    return pd.DataFrame(rows)
-
-
-def _mix_panel(rows: pd.DataFrame, judged: JudgedRounds) -> Panel:
-    mix, setting = str(rows["_mix"].iloc[0]), str(rows["_setting"].iloc[0])
-    lines = marks.Lines(rows, by="_series", group="job", x="round", y="iops", has_dots=True)
-    return Panel(
-        x=_rounds_axis(judged),
-        y=IOPS.axis(1.06 * float(rows["iops"].max())),
-        marks=(*_window_span(judged), lines),
-        title=printable(", ".join(filter(None, [f"Mix {mix}" if mix else "Other jobs", setting]))),
-    )
-
-
 def _rounds_axis(judged: JudgedRounds) -> Axis:
     rounds = judged.determination.rounds
     step = -(-rounds // 12)
     ticks = tuple(float(number) for number in range(1, rounds + 1, step))
     return Axis("Round", "count", limits=(0.6, rounds + 0.4), ticks=ticks)
-
-
-def _window_span(judged: JudgedRounds) -> list[marks.AnyMark]:
-    if not judged.determination.window:
-        return []
-    first, last = judged.determination.window
-    return [marks.Span(first - 0.3, last + 0.3)]
 
 
 def build_window(judged: JudgedRounds) -> Plot:
@@ -337,26 +230,19 @@ def describe(judged: JudgedRounds) -> str:
     mean = QUANTITIES[first.track.metric].text(first.judged.mean)
     return (
         f"{counted_noun(judged.determination.rounds, 'round')} of"
-        f" {counted_noun(len(judged.cells), 'job')}: {judged.determination.words}; "
+        f" {counted_noun(judged.jobs, 'job')}: {judged.determination.words}; "
         f"{first.track.job} has a mean of {mean} over the last rounds judged."
     )
 
 
-CONVERGENCE = Kind(
-    name="convergence",
-    title="Steady-state convergence",
-    help="IOPS of every job from round to round, a panel per mix, a line per block size.",
+ROUNDS_CHART = Kind(
+    name="rounds",
+    title="Rounds until steady",
+    help="The tracking variables over the rounds with mean, band and fitted line of the window, and"
+    " a table of the determination.",
     needs="repeats of the profile: its rounds",
     read=judge_rounds,
-    build=build_convergence,
+    build=build_window,
     describe=describe,
     concludes=True,
-)
-WINDOW = replace(
-    CONVERGENCE,
-    name="window",
-    title="Steady-state measurement window",
-    help="The tracking variables with the window's mean, band and fitted line, and a table of the "
-    "determination.",
-    build=build_window,
 )

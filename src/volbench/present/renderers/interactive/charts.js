@@ -345,7 +345,8 @@ const begun = new WeakMap();
 function drawOnce(element) {
   let drawing = begun.get(element);
   if (!drawing) {
-    drawing = (element.draw ? element.draw() : openChart(element)).catch((/** @type {unknown} */ error) => {
+    const done = () => element.querySelector(":scope > .waiting")?.remove();
+    drawing = (element.draw ? element.draw() : openChart(element)).then(done, (/** @type {unknown} */ error) => {
       element.dataset.failed = "";
       console.error(error);
     });

@@ -55,4 +55,5 @@ for (const button of document.querySelectorAll("button.print")) button.addEventL
 
 // Its menu can't be caught: all charts are drawn ahead.
 addEventListener("load", () => setTimeout(drawEverything, 1000));
+for (const text of document.querySelectorAll(".waiting")) text.textContent = "Drawing the chart ...";
 document.documentElement.classList.add("scripted");
