@@ -4,6 +4,7 @@ Run a profile, or open what was measured:
 
     import volbench
 
+    measured = volbench.measure("/data", rw="randread", bs="4k")
     campaign = volbench.run("quick", on="/data")
     campaign = volbench.open_campaign("volbench-results/quick-20261122-140000")
 
@@ -26,6 +27,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from volbench.api.compare_campaigns import compare, trend
     from volbench.api.many_campaigns import Dataset, open_campaign, open_campaigns
+    from volbench.api.measured_workloads import measure
     from volbench.api.notebook import Chart, Findings, Verdicts
     from volbench.api.run_profiles import run
     from volbench.errors import VolbenchError
@@ -39,6 +41,7 @@ __all__ = [
     "VolbenchError",
     "__version__",
     "compare",
+    "measure",
     "open_campaign",
     "open_campaigns",
     "run",
@@ -52,6 +55,7 @@ _HOMES = {
     "Verdicts": "api.notebook",
     "VolbenchError": "errors",
     "compare": "api.compare_campaigns",
+    "measure": "api.measured_workloads",
     "open_campaign": "api.many_campaigns",
     "open_campaigns": "api.many_campaigns",
     "run": "api.run_profiles",

@@ -68,6 +68,41 @@ def run(  # noqa: PLR0913 - the keywords are the options of `volbench run`, one 
         CampaignError: runs failed; the results of the others are in the folder.
         StoppedError: it was stopped.
     """
+    from volbench.engine.hosts.connected_host import this_machine  # noqa: PLC0415 - slow to import
+
+    return carry_out_profile(
+        _loaded(this_machine().executor, profile, settings or {}),
+        _targets(on),
+        output=output,
+        repeat=repeat,
+        seed=seed,
+        allow_destroy=allow_destroy,
+        wipe_signatures=wipe_signatures,
+        allow_shared_folder=allow_shared_folder,
+        listener=listener,
+        called="volbench.run",
+    )
+
+
+def carry_out_profile(  # noqa: PLR0913 - as for `run`
+    profile: Profile,
+    targets: Mapping[str, str],
+    *,
+    output: str | os.PathLike[str],
+    repeat: int | None = None,
+    seed: int | None = None,
+    allow_destroy: str | Sequence[str],
+    wipe_signatures: bool,
+    allow_shared_folder: bool,
+    listener: Listener | None,
+    called: str,
+) -> Dataset:
+    """Run a loaded profile on this machine and open the campaign; see `run`.
+
+    Args:
+        targets: role to target.
+        called: the function that a user called, for the record.
+    """
     from volbench.api.campaign_drive import execute  # noqa: PLC0415 - slow to import
     from volbench.api.many_campaigns import open_campaign  # noqa: PLC0415 - slow to import
     from volbench.engine.campaign.campaign_state import Settings  # noqa: PLC0415 - same
@@ -77,13 +112,11 @@ def run(  # noqa: PLR0913 - the keywords are the options of `volbench run`, one 
     from volbench.plan.expansion.expand import Terms  # noqa: PLC0415 - same
     from volbench.store.consent import create_signed_campaign  # noqa: PLC0415 - same
 
-    host = this_machine()
-    loaded = _loaded(host.executor, profile, settings or {})
     devices = (allow_destroy,) if isinstance(allow_destroy, str) else tuple(allow_destroy)
     request = CampaignRequest(
-        profiles=(loaded,),
-        targets=_targets(on),
-        into=Path(output) if str(output) else _default_folder(loaded.name),
+        profiles=(profile,),
+        targets=dict(targets),
+        into=Path(output) if str(output) else _default_folder(profile.name),
         terms=Terms(
             repeat=repeat,
             seed=seed,
@@ -92,10 +125,10 @@ def run(  # noqa: PLR0913 - the keywords are the options of `volbench run`, one 
                 wipe_signatures=wipe_signatures,
                 allow_shared_folder=allow_shared_folder,
             ),
-            command=("volbench.run", loaded.name),
+            command=(called, profile.name),
         ),
     )
-    prepared = prepare([host], request)
+    prepared = prepare([this_machine()], request)
     layout = create_signed_campaign(request.into, prepared.archive, inputs=prepared.inputs)
     with _stopping() as stop:
         execute(

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
+from volbench.api.measured_workloads import profile_on, roles_of
 from volbench.cli.configuration import say_what_is_configured
 from volbench.cli.help_pages import VerbCommand
 from volbench.cli.hosts import POLICY, HostSelection, on_hosts
-from volbench.cli.measure import parse_scratch_size, profile_on, roles_of
+from volbench.cli.measure import parse_scratch_size
 from volbench.cli.options import (
     KEEP_FILES,
     LIMITS_FROM,

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import islice, product
+from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
+from volbench.api.measured_workloads import Workloads, measured_profile, roles_of
 from volbench.api.run_profiles import load_texts
 from volbench.cli.check import refuse_unmet
 from volbench.cli.configuration import say_what_is_configured
@@ -35,7 +34,7 @@ from volbench.cli.output import (
 )
 from volbench.cli.results import reported_errors
 from volbench.cli.start import StartOptions, carry_out, start_options
-from volbench.errors import InputError, ProfileError, quoted
+from volbench.errors import InputError, quoted
 from volbench.model.profile.secret_values import mask_text
 from volbench.present.formatting import printable
 from volbench.units import parse_duration, parse_size
@@ -45,34 +44,12 @@ if TYPE_CHECKING:
     from volbench.model.profile.profile_model import Profile
 
 
-# Writes every block of the scratch file once, so that no read finds one never written
-_FILL = {"rw": "write", "iodepth": 8, "runtime": None, "time_based": None}
-_FILL_BLOCK = "1m"  # or the whole of a smaller file
-
-
-# Where the loader found a problem, in the profile that stands for the options, and its key
-_PLACE = re.compile(r"^<options>:\d+:\d+: (?:jobs\.[^.\n]+\.|defaults\.|)(\w+)", re.MULTILINE)
 # Parameters of the options that a bundled profile chooses instead
 _CHOSEN = frozenset(
     {"patterns", "block_sizes", "iodepths", "numjobs", "size", "runtime_s", "ioengine", "repeat"}
 )
 # Bundled profiles of what an application does with its disk, for --for
 APPLICATIONS = ("elasticsearch", "etcd", "kafka", "postgresql", "prometheus", "vm-root-disk")
-_LETTERS = "abcdefghijkl"
-
-
-@dataclass(frozen=True)
-class Workloads:
-    """Workloads to measure: every combination of pattern, block size and queue depth."""
-
-    patterns: tuple[str, ...]  # values of fio's `rw`
-    block_sizes: tuple[str, ...]  # values of `bs`
-    iodepths: tuple[str, ...]  # values of `iodepth`
-    numjobs: int  # jobs in parallel
-    size: str  # of the scratch file; empty for 1 GiB, or the whole of a device
-    runtime_s: float  # of each run
-    ioengine: str  # I/O engine of fio
-    repeat: int  # runs of each combination
 
 
 def _parse_runtime(text: str) -> float:
@@ -207,20 +184,7 @@ def measure(
     if application is not None:
         profile = _application_profile(application, roles, changes)
     else:
-        profile = profile_on(
-            roles,
-            _jobs(workloads),
-            document={
-                "name": "measure",
-                "repeat": workloads.repeat,
-                "defaults": {
-                    "ioengine": workloads.ioengine,
-                    "runtime": f"{workloads.runtime_s:.15g}s",
-                },
-            },
-            size=workloads.size,
-            settings=changes,
-        )
+        profile = measured_profile(roles, workloads, settings=changes)
     request = CampaignRequest(
         profiles=with_expected((profile,), [*map(parse_expectation, expectations)]),
         targets=roles,
@@ -286,116 +250,3 @@ def _pictures(opened: Dataset) -> Iterator[Path]:
 
     for plot in islice(report_plots(opened.plot_frame), 1):
         yield Chart(plot).save(report_folder(opened) / f"{plot.name}.svg")
-
-
-def roles_of(targets: tuple[str, ...]) -> dict[str, str]:
-    """Return role to target: ``data``, or ``a``, ``b``, ... for several."""
-    for target in targets:
-        role, sign, path = target.partition("=")
-        if sign and role.isidentifier() and not Path(target).exists():
-            raise InputError(
-                f"--on {target} names the role {role!r}, but without a profile there are no roles",
-                hint=f"write --on {path}",
-            )
-    if len(targets) > len(_LETTERS):
-        raise InputError(
-            f"{len(targets)} targets are too many",
-            hint=f"measure up to {len(_LETTERS)}; for more write a profile and an inventory",
-        )
-    return dict(zip(_LETTERS if len(targets) > 1 else ("data",), targets, strict=False))
-
-
-def profile_on(
-    roles: Mapping[str, str],
-    workloads: Iterable[tuple[str, Mapping[str, str]]],
-    *,
-    document: Mapping[str, Any],
-    size: str,
-    settings: Sequence[str],
-    directories: Collection[str] | None = None,
-    scratch_name: str = "volbench-scratch",
-    filled: Collection[str] = (),
-    allow_exec: bool = False,
-    typed: Mapping[str, str] = MappingProxyType({}),
-) -> Profile:
-    """Return the profile that options stand for: workloads on each target, in random order.
-
-    Args:
-        roles: role to target.
-        directories: roles whose target is a directory; None to look at the targets here.
-        workloads: name and options of each.
-        document: more content of the profile, with its name.
-        size: of the scratch file in a directory, or of the part of a device; may be empty.
-        scratch_name: name of that file.
-        filled: roles that are written first, as all directories are.
-        allow_exec: accept options that access files outside the run's folder.
-        typed: key to the option that stands for it, where that has another name.
-    """
-    from volbench.engine.guard.volume_targets import find_volume
-    from volbench.execute.local import LocalExecutor
-    from volbench.model.campaign.planned_run import VolumeKind
-    from volbench.model.document.yaml_text import yaml_text
-    from volbench.plan.expansion.target_arms import target_names
-
-    executor = LocalExecutor()
-    names = dict.fromkeys(roles, "")
-    if len(roles) > 1:
-        names = {role: f"-{name}" for role, name in target_names(roles).items()}
-    if directories is None:
-        volumes = (find_volume(executor, role=role, target=roles[role]) for role in roles)
-        directories = {each.role for each in volumes if each.kind is VolumeKind.DIRECTORY}
-    scratch = {
-        role: {"size": size or "1g", "filename": scratch_name}
-        for role in roles
-        if role in directories
-    }
-    content: dict[str, object] = {
-        "order": "shuffled",
-        **document,
-        "defaults": {
-            "ioengine": "libaio",
-            "direct": 1,
-            "refill_buffers": 1,
-            "time_based": 1,
-            **document.get("defaults", {}),
-            **({"size": size} if size else {}),
-        },
-        "jobs": {
-            f"{job}{names[role]}": {
-                "role": role,
-                **({"arm": names[role].removeprefix("-")} if len(roles) > 1 else {}),
-                **options,
-                **scratch.get(role, {}),
-            }
-            for job, options in workloads
-            for role in roles
-        },
-    }
-    is_small = "%" not in size and 0 < parse_size(size or "1g") < parse_size(_FILL_BLOCK)
-    fill = _FILL | {"bs": size if is_small else _FILL_BLOCK}
-    first_roles = {target: role for role, target in reversed([*roles.items()])}
-    fills = {
-        f"fill{names[role]}": {"role": role, **fill, **scratch.get(role, {})}
-        for role in first_roles.values()
-        if role in scratch or role in filled
-    }
-    if fills:
-        content["phases"] = {"precondition": fills}
-    try:
-        sources = [(yaml_text(content), "<options>")]
-        (profile,) = load_texts(executor, sources, settings=settings, allow_exec=allow_exec)
-    except ProfileError as error:
-        message = _PLACE.sub(lambda at: typed.get(at[1], f"--{at[1]}"), error.message)
-        raise InputError(message, hint=error.hint) from error
-    return profile
-
-
-def _jobs(workloads: Workloads) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield name and options of each combination."""
-    patterns = workloads.patterns or ("randread",)
-    sizes, depths = workloads.block_sizes or ("4k",), workloads.iodepths or ("32",)
-    for pattern, size, depth in product(patterns, sizes, depths):
-        options = {"rw": pattern, "bs": size, "iodepth": depth}
-        if workloads.numjobs > 1:
-            options |= {"numjobs": str(workloads.numjobs), "group_reporting": "1"}
-        yield f"{pattern}-{size}-qd{depth}", options

@@ -1,0 +1,249 @@
+"""Python interface to measuring: workloads on volumes, without a profile."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from volbench.api.run_profiles import carry_out_profile, load_texts
+from volbench.errors import InputError, ProfileError
+from volbench.units import parse_duration, parse_size
+
+if TYPE_CHECKING:
+    from volbench.api.many_campaigns import Dataset
+    from volbench.model.campaign.event import Listener
+    from volbench.model.profile.profile_model import Profile
+
+# Writes every block of the scratch file once, so that no read finds one never written
+_FILL = {"rw": "write", "iodepth": 8, "runtime": None, "time_based": None}
+_FILL_BLOCK = "1m"  # or the whole of a smaller file
+# Where the loader found a problem, in the profile that stands for the options, and its key
+_PLACE = re.compile(r"^<options>:\d+:\d+: (?:jobs\.[^.\n]+\.|defaults\.|)(\w+)", re.MULTILINE)
+_LETTERS = "abcdefghijkl"
+
+
+@dataclass(frozen=True)
+class Workloads:
+    """Workloads to measure: every combination of pattern, block size and queue depth."""
+
+    patterns: tuple[str, ...]  # values of fio's `rw`
+    block_sizes: tuple[str, ...]  # values of `bs`
+    iodepths: tuple[str, ...]  # values of `iodepth`
+    numjobs: int  # jobs in parallel
+    size: str  # of the scratch file; empty for 1 GiB, or the whole of a device
+    runtime_s: float  # of each run
+    ioengine: str  # I/O engine of fio
+    repeat: int  # runs of each combination
+
+
+def measure(  # noqa: PLR0913 - the keywords are the options of `volbench measure`, one by one
+    on: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    *,
+    rw: str | Sequence[str] = "randread",
+    bs: str | Sequence[str] = "4k",
+    iodepth: int | Sequence[int] = 32,
+    numjobs: int = 1,
+    size: str = "",
+    runtime: str = "5s",
+    ioengine: str = "libaio",
+    repeat: int = 3,
+    output: str | os.PathLike[str] = "",
+    allow_destroy: str | Sequence[str] = (),
+    wipe_signatures: bool = False,
+    allow_shared_folder: bool = False,
+    listener: Listener | None = None,
+) -> Dataset:
+    """Measure workloads on volumes of this machine, as ``volbench measure`` does.
+
+    Several volumes alternate in random order, and `Dataset.answer` compares them. In a directory a
+    scratch file is written once before it is read.
+
+    Args:
+        on: directory, device, file or NBD URI, or several.
+        rw: access pattern of fio, or several; every combination is measured.
+        bs: block size, or several.
+        iodepth: I/Os in flight for each job, or several.
+        numjobs: jobs in parallel.
+        size: of the scratch file, or of the part of a device; 1 GiB, or the whole device.
+        runtime: of each run.
+        ioengine: I/O engine of fio.
+        repeat: runs of each combination.
+        output: as for `volbench.run`, like all that follow.
+        allow_destroy: same.
+        wipe_signatures: same.
+        allow_shared_folder: same.
+        listener: same.
+
+    Raises:
+        InputError: an option is wrong, or a target does not exist.
+        RefusedError: a run would destroy data.
+        CampaignError: runs failed; the results of the others are in the folder.
+        StoppedError: it was stopped.
+    """
+    targets = [on] if isinstance(on, str | os.PathLike) else on
+    roles = roles_of(tuple(os.fspath(target) for target in targets))
+    workloads = Workloads(
+        _texts(rw),
+        _texts(bs),
+        _texts(iodepth),
+        numjobs,
+        size,
+        parse_duration(runtime),
+        ioengine,
+        repeat,
+    )
+    return carry_out_profile(
+        measured_profile(roles, workloads),
+        roles,
+        output=output,
+        allow_destroy=allow_destroy,
+        wipe_signatures=wipe_signatures,
+        allow_shared_folder=allow_shared_folder,
+        listener=listener,
+        called="volbench.measure",
+    )
+
+
+def _texts(values: object) -> tuple[str, ...]:
+    if isinstance(values, Sequence) and not isinstance(values, str):
+        return tuple(map(str, values))
+    return (str(values),)
+
+
+def measured_profile(
+    roles: Mapping[str, str], workloads: Workloads, *, settings: Sequence[str] = ()
+) -> Profile:
+    """Return the profile of workloads on some targets; see `profile_on`."""
+    return profile_on(
+        roles,
+        _jobs(workloads),
+        document={
+            "name": "measure",
+            "repeat": workloads.repeat,
+            "defaults": {
+                "ioengine": workloads.ioengine,
+                "runtime": f"{workloads.runtime_s:.15g}s",
+            },
+        },
+        size=workloads.size,
+        settings=settings,
+    )
+
+
+def roles_of(targets: tuple[str, ...]) -> dict[str, str]:
+    """Return role to target: ``data``, or ``a``, ``b``, ... for several."""
+    for target in targets:
+        role, sign, path = target.partition("=")
+        if sign and role.isidentifier() and not Path(target).exists():
+            raise InputError(
+                f"--on {target} names the role {role!r}, but without a profile there are no roles",
+                hint=f"write --on {path}",
+            )
+    if len(targets) > len(_LETTERS):
+        raise InputError(
+            f"{len(targets)} targets are too many",
+            hint=f"measure up to {len(_LETTERS)}; for more write a profile and an inventory",
+        )
+    return dict(zip(_LETTERS if len(targets) > 1 else ("data",), targets, strict=False))
+
+
+def profile_on(  # noqa: PLR0913 - all that a profile without a file consists of
+    roles: Mapping[str, str],
+    workloads: Iterable[tuple[str, Mapping[str, str]]],
+    *,
+    document: Mapping[str, Any],
+    size: str,
+    settings: Sequence[str],
+    directories: Collection[str] | None = None,
+    scratch_name: str = "volbench-scratch",
+    filled: Collection[str] = (),
+    allow_exec: bool = False,
+    typed: Mapping[str, str] = MappingProxyType({}),
+) -> Profile:
+    """Return the profile that options stand for: workloads on each target, in random order.
+
+    Args:
+        roles: role to target.
+        directories: roles whose target is a directory; None to look at the targets here.
+        workloads: name and options of each.
+        document: more content of the profile, with its name.
+        size: of the scratch file in a directory, or of the part of a device; may be empty.
+        scratch_name: name of that file.
+        filled: roles that are written first, as all directories are.
+        allow_exec: accept options that access files outside the run's folder.
+        typed: key to the option that stands for it, where that has another name.
+    """
+    from volbench.engine.guard.volume_targets import find_volume  # noqa: PLC0415 - slow to import
+    from volbench.execute.local import LocalExecutor  # noqa: PLC0415 - same
+    from volbench.model.campaign.planned_run import VolumeKind  # noqa: PLC0415 - same
+    from volbench.model.document.yaml_text import yaml_text  # noqa: PLC0415 - same
+    from volbench.plan.expansion.target_arms import target_names  # noqa: PLC0415 - same
+
+    executor = LocalExecutor()
+    names = dict.fromkeys(roles, "")
+    if len(roles) > 1:
+        names = {role: f"-{name}" for role, name in target_names(roles).items()}
+    if directories is None:
+        volumes = (find_volume(executor, role=role, target=roles[role]) for role in roles)
+        directories = {each.role for each in volumes if each.kind is VolumeKind.DIRECTORY}
+    scratch = {
+        role: {"size": size or "1g", "filename": scratch_name}
+        for role in roles
+        if role in directories
+    }
+    content: dict[str, object] = {
+        "order": "shuffled",
+        **document,
+        "defaults": {
+            "ioengine": "libaio",
+            "direct": 1,
+            "refill_buffers": 1,
+            "time_based": 1,
+            **document.get("defaults", {}),
+            **({"size": size} if size else {}),
+        },
+        "jobs": {
+            f"{job}{names[role]}": {
+                "role": role,
+                **({"arm": names[role].removeprefix("-")} if len(roles) > 1 else {}),
+                **options,
+                **scratch.get(role, {}),
+            }
+            for job, options in workloads
+            for role in roles
+        },
+    }
+    is_small = "%" not in size and 0 < parse_size(size or "1g") < parse_size(_FILL_BLOCK)
+    fill = _FILL | {"bs": size if is_small else _FILL_BLOCK}
+    first_roles = {target: role for role, target in reversed([*roles.items()])}
+    fills = {
+        f"fill{names[role]}": {"role": role, **fill, **scratch.get(role, {})}
+        for role in first_roles.values()
+        if role in scratch or role in filled
+    }
+    if fills:
+        content["phases"] = {"precondition": fills}
+    try:
+        sources = [(yaml_text(content), "<options>")]
+        (profile,) = load_texts(executor, sources, settings=settings, allow_exec=allow_exec)
+    except ProfileError as error:
+        message = _PLACE.sub(lambda at: typed.get(at[1], f"--{at[1]}"), error.message)
+        raise InputError(message, hint=error.hint) from error
+    return profile
+
+
+def _jobs(workloads: Workloads) -> Iterator[tuple[str, dict[str, str]]]:
+    """Yield name and options of each combination."""
+    patterns = workloads.patterns or ("randread",)
+    sizes, depths = workloads.block_sizes or ("4k",), workloads.iodepths or ("32",)
+    for pattern, size, depth in product(patterns, sizes, depths):
+        options = {"rw": pattern, "bs": size, "iodepth": depth}
+        if workloads.numjobs > 1:
+            options |= {"numjobs": str(workloads.numjobs), "group_reporting": "1"}
+        yield f"{pattern}-{size}-qd{depth}", options
