@@ -15,7 +15,7 @@ from volbench import errors
 
 PUBLIC = [
     *("Chart", "Dataset", "Findings", "Verdicts", "VolbenchError", "__version__"),
-    *("compare", "open_campaign", "open_campaigns", "run", "trend"),
+    *("compare", "measure", "open_campaign", "open_campaigns", "run", "trend"),
 ]
 
 
