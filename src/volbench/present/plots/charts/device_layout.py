@@ -23,6 +23,7 @@ _ROUND_S = (0.1, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 
 # Ratio to the device's rate above which fio's rate is cut off: the device is the subject
 _TOWERING = 2.0
 _SPREAD = 8.0  # Ratio from which a linear axis would hide small values
+_LEAST_PERCENT = 10.0  # End of an axis of percent: half a percent is no alarm
 _FAR = 4.0  # Ratio of limit to data above which the limit is outside the axis
 
 
@@ -231,7 +232,7 @@ class Quantity:
             ticks = _powers(4, 1024, high) if self.logarithm == 2 else ()
             scale: Scale = "log2" if self.logarithm == 2 else "log"
             return Axis(f"{self.name} (log)", self.format, scale, (low / 1.6, high * 1.6), ticks)
-        top = self._top(places, by_fio)
+        top = max(self._top(places, by_fio), _LEAST_PERCENT if self.format == "percent" else 0.0)
         step = 2.0 ** math.floor(math.log2(top / 2))
         ticks = tuple(step * n for n in range(int(top / step) + 1)) if self.logarithm == 2 else ()
         return Axis(self.name, self.format, limits=(0.0, top), ticks=ticks)
