@@ -174,7 +174,7 @@ def test_a_campaign_gives_what_an_analyst_types(results: Path, tmp_path: Path) -
     assert campaign.answer[0] == "vm1, vm2 and vm3: 6 workloads, one run each."
     assert campaign.design.repeats.total() == len(campaign.design.cells)
     page = campaign.report(tmp_path / "x.html")
-    assert campaign.answer[0] in page.read_text(encoding="utf-8")
+    assert campaign.answer[0].rstrip(".") in page.read_text(encoding="utf-8")
     assert campaign.export(tmp_path / "x.csv").read_text(encoding="utf-8").startswith("campaign,")
     assert campaign.export(tmp_path / "series.parquet", "series").stat().st_size
     market = campaign.price(prices="kamatera-azure", unsteady=True, by="host")

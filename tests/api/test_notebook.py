@@ -76,7 +76,7 @@ def test_notebooks_show_tables(folder: Path) -> None:
     assert [row["rule"] for row in findings] == ["late", "cold"]
     assert "2 of 3 runs affected" in repr(findings)
     assert verdicts.summary[0] in " ".join(repr(verdicts).split())
-    assert set(verdicts.plot().numbers["label"]) == set(verdicts.frame["job"])
+    assert set(verdicts.plot().numbers["label"]) == set(verdicts.frame["workload"])
 
 
 def test_a_long_table_is_cut() -> None:

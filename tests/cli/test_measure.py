@@ -31,7 +31,7 @@ def test_one_volume_gets_a_conclusion(tmp_path: Path) -> None:
     assert set(rows["size_bytes"]) == {4 << 20}
     assert re.search(
         # no median is given where two repeats of half a second differ twofold
-        r"data: randwrite 4k, queue depth 4: .* IOPS (\(median of 2, .* p99 |in 2 repeats)",
+        r"randwrite 4k, queue depth 4: .* IOPS (\(median of 2, |in 2 repeats)",
         done.stdout,
     )
     assert "Too short to say whether it is steady" in done.stdout
@@ -122,7 +122,7 @@ def test_a_volume_named_twice_is_compared_with_itself(tmp_path: Path) -> None:
     assert list(summary.loc[summary["phase"] == "precondition", "job"]) == ["fill-a"]
     assert "shared-limit" not in set(opened.frame("findings")["rule"])
     assert "b against a, iops: " in done.stdout
-    assert f"{tmp_path / 'x'} (b): randread 4k" in done.stdout
+    assert done.stdout.startswith("a and b: 1 workload, three repeats each.")
     assert "3 blocks" in call("compare", tmp_path / "out", "--wide").stdout
 
 

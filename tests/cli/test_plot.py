@@ -57,8 +57,8 @@ def test_numbers_are_written_only_on_request(results: Path, tmp_path: Path) -> N
     assert invoke(*drawn, "--csv", tmp_path).exit_code == 0
     assert sorted(path.name for path in tmp_path.iterdir()) == ["iops.csv", "iops.svg"]
     summary = api.open_campaign(results / "one").summary()
-    reported = {row["job"]: float(row["iops"]) for row in rows_of(tmp_path / "iops.csv")}
-    assert reported == dict(zip(summary["job"], summary["iops"], strict=True))
+    reported = [float(row["iops"]) for row in rows_of(tmp_path / "iops.csv")]
+    assert sorted(reported) == pytest.approx(sorted(summary["iops"]))
 
 
 def test_format_follows_the_name(results: Path, tmp_path: Path) -> None:
@@ -102,7 +102,7 @@ def test_all_charts_of_real_runs(results: Path, tmp_path: Path) -> None:
     done = invoke("plot", "all", results / "one", "--output", charts, "--csv", charts)
     assert done.exit_code == 0, done.exception
     drawn = {path.stem for path in charts.glob("*.svg")}
-    assert {"iops", "bandwidth", "latency", "depth", "ecdf", "lines"} <= drawn
+    assert {"iops-p99", "latency", "ecdf", "series"} <= drawn
     assert {path.stem for path in charts.glob("*.csv")} == drawn
     for path in charts.glob("*.csv"):
         assert rows_of(path), path.name

@@ -337,6 +337,6 @@ def test_results_and_plans_have_every_format(
     assert (planned["run"], planned["options"]["rw"]) == ("001-a-r1", "write")
     done = volbench(*start, "--output", tmp_path / "out", "--format", "csv")
     (row,) = csv.DictReader(io.StringIO(done.stdout))
-    assert (row["job"], row["status"]) == ("a", "finished")
+    assert (row["rw"], row["repeats"]) == ("write", "1")
     again = volbench("resume", tmp_path / "out", "--columns", "job,status", "--format", "markdown")
     assert again.stdout.splitlines()[0].replace(" ", "") == "|job|status|"

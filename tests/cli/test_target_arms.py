@@ -53,8 +53,8 @@ def test_two_targets_of_a_role_are_arms(profile: Path, tmp_path: Path) -> None:
     assert {*opened.campaign.expect["p"]} == {"reads-zeta", "reads-alpha"}
     command = ["compare", str(tmp_path / "out"), "--json", "--keep-invalid"]
     rows = json.loads(CliRunner().invoke(cli, command).stdout)["comparisons"]
-    assert {(row["job"], row["base"], row["candidate"], row["design"]) for row in rows} == {
-        ("reads", "zeta", "alpha", "3 blocks")
+    assert {(row["workload"], row["base"], row["candidate"], row["design"]) for row in rows} == {
+        ("randread 4k, queue depth 1", "zeta", "alpha", "3 blocks")
     }
 
 

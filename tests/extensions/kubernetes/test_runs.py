@@ -89,7 +89,7 @@ def test_two_classes_are_compared(desk: Desk, job: Path) -> None:
     page = call("report", desk.folder / "c", "-o", "-")
     assert page.returncode == 0, page.stderr
     first = page.stdout.partition("<table")[0]  # the answer leads
-    assert "fast against waiting, iops:" in first or "waiting against fast, iops:" in first
+    assert "fast and waiting: 1 workload" in first
 
 
 def hosts_over_time(campaign: CampaignData) -> list[tuple[float, list[str]]]:

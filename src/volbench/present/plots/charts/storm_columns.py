@@ -38,7 +38,7 @@ from volbench.units import counted_noun, format_count, format_duration
 _MAX_STORMS = 3  # Storms in one chart
 _WIDTHS_IN = {1: 10.0, 2: 12.0, 3: 15.0}
 _LETTERS = 48  # Letters that fit beside each other over a column
-_BOLD_LETTERS = 32  # Likewise of a heading, beside long names of clients
+_BOLD_LETTERS = 24  # Likewise of a heading, beside long names of clients
 _BUSIEST = "those with the most clients, then the highest IOPS"
 _STACK_IN, _APART_IN = 2.6, 1.6
 _STRIP_IN, _STRIPS_MIN_IN, _STRIPS_MAX_IN = 0.13, 1.0, 6.0
