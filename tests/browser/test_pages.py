@@ -200,7 +200,7 @@ def test_pointing_shows_identity_first(drawn: Drawn, plots: Mapping[str, Plot]) 
                 assert not any(name.startswith("_") for name in renderer["hover"])
     cells = drawn[list(plots).index("iops")][0]["renderers"][0]
     assert cells["hover"][0] == "label"
-    assert {"rw", "iops", "iops_low", "iops_high"} <= set(cells["hover"])
+    assert {"iops", "iops_low", "iops_high"} <= set(cells["hover"])
 
 
 def test_legends_toggle_what_has_the_same_label(watched: Watched, drawn: Drawn) -> None:

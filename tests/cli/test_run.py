@@ -338,5 +338,5 @@ def test_results_and_plans_have_every_format(
     done = volbench(*start, "--output", tmp_path / "out", "--format", "csv")
     (row,) = csv.DictReader(io.StringIO(done.stdout))
     assert (row["rw"], row["repeats"]) == ("write", "1")
-    again = volbench("resume", tmp_path / "out", "--columns", "job,status", "--format", "markdown")
-    assert again.stdout.splitlines()[0].replace(" ", "") == "|job|status|"
+    again = volbench("resume", tmp_path / "out", "--columns", "rw,repeats", "--format", "markdown")
+    assert "|rw|repeats|" in again.stdout.replace(" ", "")

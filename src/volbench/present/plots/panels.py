@@ -88,7 +88,9 @@ def _compared_of(summary: pd.DataFrame) -> str:
     """Return what the design compares, if an eye can tell its colours apart."""
     design = design_of(plain_rows(measured(summary)))
     factor = design.by_column.get(design.compared)
-    return factor.column if factor and len(factor.values) <= MAX_LINES else ""
+    if factor is None or factor.column not in summary or len(factor.values) > MAX_LINES:
+        return ""
+    return factor.column
 
 
 def named_by_design(frames: Frames, without: Sequence[str]) -> dict[str, pd.DataFrame]:

@@ -124,7 +124,7 @@ def first_names(names: Iterable[str]) -> str:
 def ending(part: CampaignPart) -> str:
     """Return how many runs of a campaign ended in which way."""
     counts = count_states(part.campaign, part.states)
-    words = [f"{count:,} {state.value}" for state, count in counts.items()]
+    words = [f"{count:,} {state.value.replace('-', ' ')}" for state, count in counts.items()]
     return f"{counted_noun(len(part.campaign.runs), 'run')}: {', '.join(words)}."
 
 
