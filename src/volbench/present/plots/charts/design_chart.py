@@ -27,6 +27,7 @@ from volbench.present.plots.metrics import (
 from volbench.present.plots.picture import logarithmic
 from volbench.units import counted_noun
 
+PLAIN = "palette-0"  # Colour where nothing is compared
 MAX_RATIO = 10.0  # Of the highest values of two panels, beyond which their scale is logarithmic
 _COLUMN_IN, _MIN_WIDTH_IN = 2.75, 6.5
 _MAX_HEIGHT_IN = 11.0  # Of all panels together
@@ -244,7 +245,7 @@ def _frame(drawing: Drawing, metric: Metric, points: Sequence[Point]) -> pd.Data
                 "_low": point.ends[0],
                 "_high": point.ends[1],
                 "_sound": not point.remark,
-                "_colour": point.colour or "ink",
+                "_colour": point.colour or PLAIN,
             }
             for point in points
         ]
@@ -353,7 +354,7 @@ def _end_texts(
         return ()  # values would touch
     text = [
         f"{drawing.names[str(colour)]} {metric.text(float(value))}"
-        if named and colour != "ink"
+        if named and colour != PLAIN
         else metric.text(float(value))
         for colour, value in zip(ends["_colour"], ends["_value"], strict=True)
     ]
@@ -586,7 +587,7 @@ def _with_table(plot: Plot, drawing: Drawing) -> Plot:
             name = ", ".join(filter(None, parts)) or metric.label
             if name not in rows:
                 rows[name] = ["-"] * len(xs)
-                series.append(point.colour or "ink")
+                series.append(point.colour or PLAIN)
             rows[name][xs.index(point.x)] = metric.text(point.middle)
     if len(rows) > _MAX_TABLE_ROWS:
         raise InputError(
