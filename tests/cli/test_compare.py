@@ -84,7 +84,7 @@ def test_the_true_ratio_is_found(folder: Path) -> None:
 
 
 def test_an_asked_rate_is_not_slower(folder: Path) -> None:
-    """A rate that fio was told to keep is named as such, and decides no gate."""
+    """A rate that fio was asked to keep is named as such, and decides no gate."""
     result = compare(folder, "slow", "asked", *ALLOW, "--metric", "iops")
     answer, *_ = result.stdout.splitlines()
     assert answer == ("asked against slow, iops: as asked: rate_iops=500 in asked for 1 workload.")

@@ -167,7 +167,7 @@ def _findings(design: Design) -> Iterator[str]:
 
 
 def _asked(design: Design, results: Sequence[CellResult]) -> Iterator[str]:
-    """Yield each result at a rate that fio was told to keep: it ranks nowhere."""
+    """Yield each result at a rate that fio was asked to keep: it ranks nowhere."""
     compared = design.by_column.get(design.compared)
     short = value_names(compared.column, compared.values) if compared else {}
     for result in results[:_MAX_ASKED]:

@@ -39,7 +39,7 @@ class CellResult:
 
     @property
     def asked(self) -> str:
-        """What fio was told to keep, such as ``rate_iops=3000``; empty for nothing."""
+        """What fio was asked to keep, such as ``rate_iops=3000``; empty for nothing."""
         return asked_rate(self.row)
 
     @property
@@ -89,7 +89,7 @@ class CellResult:
 
     @property
     def asked_words(self) -> str:
-        """The rate, and whether it is the one that fio was told to keep."""
+        """The rate, and whether it is the one that fio was asked to keep."""
         told, jobs = self.row.get("rate_iops"), number(self.row, "numjobs")
         wanted = float(str(told)) if str(told).isdecimal() else math.nan
         wanted *= 1.0 if math.isnan(jobs) else jobs

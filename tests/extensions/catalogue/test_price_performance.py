@@ -231,7 +231,7 @@ def test_prices_do_not_depend_on_names() -> None:
 
 
 def test_an_asked_rate_is_no_bargain() -> None:
-    """What fio was told to do has no rank, comes last, and is on no front."""
+    """What fio was asked to do has no rank, comes last, and is on no front."""
     rows = runs(*spread("a", 3), *spread("b"))
     summary = summary_of(rows, rate_iops=["3000"] * 3 + ["not set"] * 3)
     priced, _ = priced_runs(rows, summary, billed(rows), PRICES)

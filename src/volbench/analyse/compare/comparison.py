@@ -307,13 +307,13 @@ def _compare_cells(
 
 
 def _asked_of(rows: pd.DataFrame) -> str:
-    """Return what fio was told to keep in the runs of a side."""
+    """Return what fio was asked to keep in the runs of a side."""
     known = rows[[name for name in ASKED if name in rows]].drop_duplicates()
     return ", ".join(dict.fromkeys(filter(None, map(asked_rate, plain_rows(known)))))
 
 
 def _asked_remarks(compared: Sequence[Compared]) -> Iterator[str]:
-    """Yield the rates that fio was told to keep, in a sentence."""
+    """Yield the rates that fio was asked to keep, in a sentence."""
     rates: dict[str, dict[str, None]] = {}
     for row in compared:
         for side, asked in ((row.base, row.base_asked), (row.candidate, row.candidate_asked)):

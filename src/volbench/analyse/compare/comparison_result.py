@@ -61,7 +61,7 @@ class Compared:
     shortage: str = ""  # reason for a missing contrast
     level: float = 0.95  # confidence at which this one comparison is judged, after Holm
     tolerance: float | None = None  # acceptable relative difference; None if not given
-    base_asked: str = ""  # what fio was told to keep, such as ``rate_iops=3000``
+    base_asked: str = ""  # what fio was asked to keep, such as ``rate_iops=3000``
     candidate_asked: str = ""  # same, of the candidate
     # number of runs with a finding, by rule
     warnings: Mapping[str, int] = field(default_factory=dict)
@@ -87,7 +87,7 @@ class Compared:
 
     @property
     def is_as_asked(self) -> bool:
-        """Whether it is a rate that fio was told to keep, another on each side."""
+        """Whether it is a rate that fio was asked to keep, another on each side."""
         return not self.measure.is_latency and self.base_asked != self.candidate_asked
 
     @property

@@ -26,7 +26,7 @@ MIN_REPEAT_RATIO = 2.0
 NAME = "name"  # Factor of what names of jobs, sections and folders say beside everything else
 # Core of a workload, in the order in which its parts are named
 WORKLOAD = ("rw", "direction", "block_bytes", "iodepth", "numjobs", "rwmixread", "direct")
-# Rates and latencies that fio was told to keep: a factor, and a bound of what was measured
+# Rates and latencies that fio was asked to keep: a factor, and a bound of what was measured
 ASKED = ("rate_iops", "rate", "rate_process", "latency_target")
 _PLACES = ("host", "volume", "client")  # After the arm and the labels
 # Facts of a place, where rows have them
@@ -99,7 +99,7 @@ class Factor:
 
     @property
     def is_asked(self) -> bool:
-        """Whether it is a rate or latency that fio was told to keep."""
+        """Whether it is a rate or latency that fio was asked to keep."""
         return self.column in ASKED
 
 
@@ -231,7 +231,7 @@ def design_of(rows: Sequence[Row], *, first: Sequence[str] = (), has_places: boo
             continue
         joined = _joined_codes(keys, codes[column])
         if column not in first and len(set(joined)) == len(set(keys)):
-            # What volumes were asked to do is told beside each, even if each did another thing.
+            # A workload is named beside each volume, even if each volume ran another one.
             owners = [name for name in chosen if column not in WORKLOAD or name in WORKLOAD]
             owner = next((name for name in owners if _decides(codes[name], codes[column])), "")
             if owner or column in _DEPENDENT:
@@ -262,7 +262,7 @@ def design_of(rows: Sequence[Row], *, first: Sequence[str] = (), has_places: boo
 
 
 def asked_rate(row: Row) -> str:
-    """Return what fio was told to keep, such as ``rate_iops=3000``; empty for nothing."""
+    """Return what fio was asked to keep, such as ``rate_iops=3000``; empty for nothing."""
     given = ((name, row.get(name)) for name in ASKED)
     return ", ".join(f"{name}={value}" for name, value in given if value not in {None, NOT_SET, ""})
 

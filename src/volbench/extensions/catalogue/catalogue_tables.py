@@ -389,7 +389,7 @@ def _market_notes(market: Market) -> list[str]:
         if offer.no_faster_than
     ]
     if any(offer.asked for offer in market.offers):
-        lines.append("as asked: fio kept the rate that it was told to, so it has no rank")
+        lines.append("as asked: fio kept the rate that it was asked for, so it has no rank")
     if any(math.isnan(offer.iops.low) for offer in market.offers):
         lines.append(
             "no interval: fewer than 3 runs, too few to rank a cost above another; measure more"

@@ -38,7 +38,7 @@ class Offer:
     name: str  # flavor and volume type, or the values of the chosen columns
     values: Mapping[str, str]  # values by column
     workload: str  # what was done, in words
-    asked: str  # what fio was told to keep, such as ``rate_iops=3000``; then it has no rank
+    asked: str  # what fio was asked to keep, such as ``rate_iops=3000``; then it has no rank
     family: str  # of the flavor or type; several are joined by commas
     monthly: tuple[float, float]  # min and max cost of a month; NaN without a price
     runs: int  # number of runs

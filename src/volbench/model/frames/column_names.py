@@ -72,7 +72,7 @@ COMPARISON: tuple[Column, ...] = (
     Column("base_value", "float", "", "Median of the base's repeats, in the metric's unit."),
     Column("base_repeats", "int", "", "Repeats of the base."),
     Column("base_volumes", "int", "", "Volumes of these repeats."),
-    Column("base_asked", "string", "", "What fio was told to keep, such as `rate_iops=3000`."),
+    Column("base_asked", "string", "", "What fio was asked to keep, such as `rate_iops=3000`."),
     Column("candidate_value", "float", "", "Median of the candidate's repeats."),
     Column("candidate_repeats", "int", "", "Repeats of the candidate."),
     Column("candidate_volumes", "int", "", "Volumes of these repeats."),
