@@ -6,6 +6,10 @@ clock starts; any other program is started by it. In the folder ``gate`` of the 
 records in ``woke`` when it woke up, and for which start. A start that was postponed or revoked
 meanwhile is followed. A start time in the past counts as ``missed`` unless the word "late" follows
 it. So does one that is far ahead: this machine's clock was set back.
+
+fio's other jobs wait at a named pipe in their shells, which read it byte by byte and at the same
+time: what a shell reads there is a mixture. So the pipe only wakes them, and each looks whether the
+folder ``open`` exists.
 """
 
 import _signal as signal  # type: ignore[import-not-found]  # loads faster than signal and its enums
@@ -18,7 +22,7 @@ PRERUN = 'eval "${}"'.format(VARIABLE)
 """Shell command that waits at the gate; the supervisor of the run sets the variable."""
 
 FOLDER = "gate"
-READY, GO, WOKE, MISSED = ("gate/ready", "gate/go", "gate/woke", "gate/missed")
+READY, GO, OPEN, WOKE, MISSED = ("gate/ready", "gate/go", "gate/open", "gate/woke", "gate/missed")
 NEVER, LATE = "never", "late"
 
 POLL_S = 0.2  # A start is announced at least 1 s ahead. Noticed by: test_skew.py
@@ -43,8 +47,9 @@ def main(arguments: "list[str]") -> None:
     is_ready = _write_pipe("ready", _text_of(time.time()), tries_s=DISK_FULL_S)
     start = wait_for_start(float(arguments[0])) if is_ready else ""
     woke = _text_of(time.time())
-    _open_door(arguments[1], "\n" if start else NEVER + "\n")
-    if not start:
+    is_open = bool(start) and _is_made(OPEN)
+    wake(arguments[1], "\n" * MAX_JOBS)  # all other jobs, present and future ones, look at OPEN
+    if not is_open:
         os._exit(1)
     _write_pipe("woke", "{} {}".format(woke, start), tries_s=0.0)
     if arguments[2:]:
@@ -113,9 +118,12 @@ def _start_words() -> "list[str]":
         return [] if os.path.isdir(FOLDER) else [NEVER]  # the run's folder was removed
 
 
-def _open_door(path: str, line: str) -> None:
-    """Tell all other jobs, present and future ones, whether to start."""
-    wake(path, line * MAX_JOBS)
+def _is_made(folder: str) -> bool:
+    try:
+        os.mkdir(folder)
+    except OSError:  # the disk is full, or the run's folder was removed
+        return False
+    return True
 
 
 def wake(path: str, text: str = "\n") -> None:

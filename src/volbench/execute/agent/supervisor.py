@@ -552,8 +552,8 @@ def _gate_script(patience_s: float, door: str) -> str:
     argv = " ".join(shlex.quote(word) for word in _gate_command(patience_s, door))
     return (
         "mkdir -p {folder} && if mkdir {folder}/waiting 2>/dev/null; then exec {argv}; "
-        'else read -r word <{door} && [ -z "$word" ]; fi'
-    ).format(folder=gate.FOLDER, argv=argv, door=shlex.quote(door))
+        "else read -r word <{door} && [ -d {open} ]; fi"
+    ).format(folder=gate.FOLDER, argv=argv, door=shlex.quote(door), open=gate.OPEN)
 
 
 def _gate_command(patience_s: float, door: str) -> "list[str]":
