@@ -37,8 +37,9 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.fixture(scope="session", autouse=True)
 def own_key(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Sign campaigns with a key of the tests' own."""
+    """Sign campaigns with a key of the tests' own, and cache results in a folder of theirs."""
     with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
         patch.setenv("XDG_STATE_HOME", str(tmp_path_factory.mktemp("state")))
         yield
 

@@ -157,23 +157,10 @@ def trend(
         tolerance=tolerance,
         allowed=listed_names(allow_different),
     )
-    trends = trend_folders([os.fspath(path) for path in paths], question, where=where)
+    trends = dataset_trends(open_campaigns(*paths, where=where), question)
     frame = pd.DataFrame([record_of(row) for row in trends.rows]).drop(columns="changes")
     frame.attrs["remarks"] = list(trends.remarks)
     return frame
-
-
-def trend_folders(
-    folders: Sequence[str | Path], question: TrendQuestion, *, where: str = ""
-) -> Trends:
-    """Read folders and follow each workload over their campaigns.
-
-    Args:
-        folders: campaigns, or folders of campaigns.
-        question: the trends to look for.
-        where: keep only runs for which this holds.
-    """
-    return dataset_trends(open_campaigns(*folders, where=where), question)
 
 
 def dataset_trends(dataset: Dataset, question: TrendQuestion) -> Trends:
@@ -189,6 +176,11 @@ def dataset_trends(dataset: Dataset, question: TrendQuestion) -> Trends:
 
 def acknowledge_trends(dataset: Dataset, trends: Trends) -> list[Trend]:
     """Accept what changed as it is now, beside the campaigns; return the trends that changed."""
+    if any(data.is_cached for data in dataset.names.values()):
+        raise InputError(
+            "changes are acknowledged beside campaigns, and these results are not kept as such",
+            hint="volbench import keeps them",
+        )
     folders, changes = dataset.folders, dict[Path, list[KnownChange]]()
     changed = [(trend, change) for trend in trends.rows if (change := trend.known_change())]
     for _, change in changed:

@@ -476,19 +476,21 @@ class Dataset:
 
 
 def open_campaign(path: str | os.PathLike[str]) -> Dataset:
-    """Open a campaign folder.
+    """Open a campaign folder, a folder with campaigns, or results of fio.
 
     Raises:
-        ArchiveError: no campaign there, damaged, or written by a newer volbench.
+        InputError: there is neither a campaign nor a result.
+        ArchiveError: a campaign is damaged, or written by a newer volbench.
     """
-    return Dataset([campaign_data(path)])
+    return open_campaigns(path)
 
 
 def open_campaigns(*paths: str | os.PathLike[str], where: str = "") -> Dataset:
-    """Open campaign folders, and every campaign below folders that hold some.
+    """Open campaign folders, every campaign below folders that hold some, and results of fio.
 
     Args:
-        paths: campaign folders, or folders with campaigns in them at any depth.
+        paths: campaign folders, folders with campaigns in them at any depth, and files or folders
+            with results of fio, which are imported into a cache; ``-`` is standard input.
         where: keep only runs for which this holds, such as ``bs==4k and volume_type~gp``.
 
     Raises:
@@ -507,9 +509,13 @@ def _campaigns_below(path: str | os.PathLike[str]) -> list[CampaignData]:
     return [campaign_data(folder) for folder in campaign_folders(Path(path))]
 
 
-def campaign_folders(path: Path) -> list[Path]:
-    """Return the campaigns at or below a path, in the order of their names."""
-    if Layout(path).campaign.exists():
+def campaign_folders(path: Path, *, with_results: bool = True) -> list[Path]:
+    """Return the campaigns at or below a path, in the order of their names.
+
+    Args:
+        with_results: import results of other tools where there is no campaign.
+    """
+    if path.is_dir() and Layout(path).campaign.exists():
         return [path]
     folders = []
     for folder, below, files in walk(path):
@@ -518,12 +524,15 @@ def campaign_folders(path: Path) -> list[Path]:
             below.clear()
         # A hidden one may be an import that was killed half-way.
         below[:] = sorted((name for name in below if not name.startswith(".")), key=natural_order)
-    if not folders:
-        raise InputError(
-            f"there is no campaign in {path}",
-            hint="name a folder that volbench run or volbench import wrote",
-        )
-    return folders
+    if folders:
+        return folders
+    for extension in extensions() if with_results else ():
+        if extension.campaign_of:
+            return [load(extension.campaign_of)(path)]
+    raise InputError(
+        f"there is no campaign in {path}",
+        hint="name a folder that volbench run or volbench import wrote",
+    )
 
 
 def is_measured_row(row: Mapping[str, object]) -> bool:

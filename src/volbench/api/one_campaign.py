@@ -84,6 +84,11 @@ class CampaignData:
         return self._layout.report
 
     @property
+    def is_cached(self) -> bool:
+        """Whether these are results of fio in a cache, which is removed some day."""
+        return self._layout.is_cached
+
+    @property
     def is_running(self) -> bool:
         """Whether a controller on this machine is running the campaign."""
         return is_held(self._layout)

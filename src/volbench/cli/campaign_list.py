@@ -27,7 +27,7 @@ def known_campaigns(top: Path) -> Table[Mapping[str, object]]:
     from volbench.store.archive import read_campaign
 
     plans: list[tuple[str, Path, Campaign | VolbenchError]] = []
-    for path in campaign_folders(top):
+    for path in campaign_folders(top, with_results=False):
         try:
             plan = read_campaign(path)[1].campaign
         except VolbenchError as error:

@@ -78,6 +78,7 @@ def parse_share(text: str) -> float:
     cls=VerbCommand,
     epilog=examples(
         "volbench compare before after",
+        "volbench compare old.json new.json",
         "volbench compare before after --metric iops,p99 --baseline",
         "volbench compare results --between volume_type --chart forest.svg",
     ),
@@ -134,7 +135,7 @@ def compare(
     table_output: TableOutput,
     picture: ChartFile,
 ) -> None:
-    """Compare each CANDIDATE with BASE: campaign folders, or folders of campaigns.
+    """Compare each CANDIDATE with BASE: campaign folders, folders of campaigns, or results of fio.
 
     The unit of analysis is the repeat, or the volume where there are several; never a single second
     of a run.

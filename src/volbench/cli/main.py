@@ -98,7 +98,7 @@ OTHER_WORDS = {
 
 
 # Messages of click that are reworded
-_MISSING_FOLDER = re.compile(r"(?:Directory|Path) ('.*') does not exist")
+_MISSING_FOLDER = re.compile(r"(Directory|Path) ('.*') does not exist")
 _A_FILE = re.compile(r"Directory ('.*') is a file")
 _NOT_CHOSEN = re.compile(r"'(-?-?\w.*)': ('.*') is not one of (.*)")
 _RANGE = re.compile(r"'(--.*)': (\S+) is not in the range (?:(\d+)<=x<=(\d+)|x>=?(\d+))")
@@ -303,7 +303,7 @@ def _message(error: click.ClickException) -> str:
     is_unknown = isinstance(error, NoSuchCommand)
     message = (error.message if is_unknown else error.format_message()).removesuffix(".")
     if missing := _MISSING_FOLDER.search(message):
-        return f"there is no folder {missing[1]}"
+        return f"there is no {'file or ' if missing[1] == 'Path' else ''}folder {missing[2]}"
     if wrong := _A_FILE.search(message):
         return f"{wrong[1]} is a file, not a folder"
     if (choice := _NOT_CHOSEN.search(message)) and choice[3].count(", ") < _MAX_CHOICES:

@@ -248,8 +248,8 @@ def examples(*lines: str) -> str:
 
 
 def campaigns_argument(metavar: str = "DIR...", *, required: bool = True) -> Decorator:
-    """Return the argument for campaigns, and for folders that hold some at any depth."""
-    kind = click.Path(exists=True, file_okay=False, path_type=Path)
+    """Return the argument for campaigns, folders of campaigns, and results of fio."""
+    kind = click.Path(exists=True, allow_dash=True, path_type=Path)
     return click.argument("campaigns", nargs=-1, required=required, type=kind, metavar=metavar)
 
 

@@ -327,7 +327,7 @@ def plot(
             f"--latency {latency} has no percentiles over time",
             hint="leave out --percentile for its mean, or --latency for those of total latency",
         )
-    if not campaigns and Path(what).is_dir():
+    if not campaigns and (what == "-" or Path(what).exists()):
         what, campaigns = "iops", (what,)
     if not campaigns:
         raise InputError("no campaign is named", hint=f"volbench plot {quoted(what)} DIR")

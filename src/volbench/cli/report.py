@@ -43,7 +43,8 @@ def report(
 ) -> None:
     """Write the report of the campaigns in DIR: one HTML file that needs no network.
 
-    DIR is a campaign folder, or a folder with campaigns at any depth; several are compared.
+    DIR is a campaign folder, a folder with campaigns at any depth, or a file or folder with results
+    of fio; several are compared.
     """
     import pyarrow as pa
 
@@ -87,10 +88,11 @@ def _write_site(dataset: Dataset, output: str | None, *, title: str | None) -> N
 
 
 def _default_place(dataset: Dataset) -> str:
-    """Return the report folder of the only campaign."""
+    """Return the report folder of the only campaign; a file here for results in a cache."""
     if len(dataset.names) > 1:
         raise InputError(
             f"the report of {len(dataset.names)} campaigns needs a file",
             hint="name it with --output, such as --output comparison.html",
         )
-    return str(report_folder(dataset))
+    (name, data), *_ = dataset.names.items()
+    return f"{name}-report.html" if data.is_cached else str(report_folder(dataset))

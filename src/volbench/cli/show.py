@@ -55,7 +55,11 @@ def show(
     by_campaign: bool,
     table_output: TableOutput,
 ) -> None:
-    """Show the results of the campaigns in DIR, and the state of runs without a result."""
+    """Show the results of the campaigns in DIR, and the state of runs without a result.
+
+    DIR is a campaign folder, a folder with campaigns, or a file or folder with results of fio; - is
+    standard input: fio --output-format=json job.fio | volbench show -
+    """
     if where and (by_campaign or rounds):
         raise InputError(
             "--where selects runs, but --all and --rounds show whole campaigns",
@@ -90,7 +94,7 @@ def _show_results(opened: Dataset, table_output: TableOutput, *, by: Sequence[st
     if table_output.format in {"json", "csv"}:
         return
     for data in opened.names.values():
-        if notice := came_from(data.campaign):
+        if not data.is_cached and (notice := came_from(data.campaign)):
             click.echo(notice, err=True)
         if data.campaign.design:
             click.echo(f"{data.campaign.design}: volbench compare pairs them", err=True)

@@ -103,6 +103,11 @@ class Layout:
         object.__setattr__(self, "root", HeldPath(self.root))
 
     @property
+    def is_cached(self) -> bool:
+        """Whether the folder is a copy of results of other tools, which is removed some day."""
+        return results_cache() in self.root.absolute().parents
+
+    @property
     def campaign(self) -> Path:
         """Resolved plan and its provenance."""
         return self.root / "campaign.json"
@@ -173,6 +178,13 @@ class Layout:
     def probe(self, role: str) -> ProbeFolder:
         """Return the folder of the cold-volume probe of one role's volume."""
         return ProbeFolder(self.root / "probe" / role)
+
+
+def results_cache() -> Path:
+    """Return the cache of imported results (XDG Base Directory Specification, cache)."""
+    named = os.environ.get("XDG_CACHE_HOME", "")
+    cache = Path(named) if named.startswith("/") else Path.home() / ".cache"
+    return cache / "volbench" / "results"
 
 
 def walk(

@@ -12,4 +12,5 @@ extension = Extension(
             after="export",
         ),
     },
+    campaign_of="volbench.extensions.importer.cached_import:cached_campaign",
 )

@@ -120,7 +120,7 @@ def scan(
     sources: dict[Path, Source] = {}
     folders: dict[Path, Path] = {}
     for path in paths:
-        for source in _sources(path, scanned, leave_out):
+        for source in sources_below(path, scanned, leave_out):
             sources.setdefault(_real_path(source.path, folders), source)
     for number, source in enumerate(sources.values(), start=1):
         _classify(source, scanned)
@@ -138,7 +138,10 @@ def _real_path(path: Path, folders: dict[Path, Path]) -> Path:
     return folders[folder] / path.name
 
 
-def _sources(path: Path, scanned: ScanResult, leave_out: Path | None) -> Iterator[Source]:
+def sources_below(
+    path: Path, scanned: ScanResult, leave_out: Path | None = None
+) -> Iterator[Source]:
+    """Yield the files at and below a path, hidden files and campaigns excepted."""
     if path.is_file():
         yield Source(path, path.name, PurePosixPath(path.name), is_named=True)
         return

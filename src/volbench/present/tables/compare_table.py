@@ -115,7 +115,9 @@ def notes(comparison: Comparison) -> list[str]:
     elif tested:
         lines.append(f"Confidence of the intervals: {share}.")
     if shared := _shared_shortage(comparison.rows):
-        lines.append(f"No intervals ({shared}): differences may be chance.")
+        lines.append(
+            f"No intervals ({shared}): differences may be chance, especially those below 10 %."
+        )
     units = {row.contrast.unit for row in tested if row.contrast}
     if units & {"repeats", "blocks"}:
         lines.append("n = 1 volume per side: does not generalise to the volume type.")
