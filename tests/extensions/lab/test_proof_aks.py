@@ -80,7 +80,16 @@ def test_nine_tests_reproduce_the_published_results(tmp_path: Path, disk: Path) 
     command = [sys.executable, "-m", "volbench", "run", "aks-disk"]
     command += ["--on", f"data={disk}", "--on", f"os={scratch}"]
     command += [part for setting in settings for part in ("--set", setting)]
-    command += ["--set", "test1.size=64m", "--set", "test6.time_based=1", "--set", "device_sample=500ms", "--output", str(folder)]
+    command += [
+        "--set",
+        "test1.size=64m",
+        "--set",
+        "test6.time_based=1",
+        "--set",
+        "device_sample=500ms",
+        "--output",
+        str(folder),
+    ]
     call(*command)
     campaign = volbench.open_campaign(folder)
     summary = campaign.summary().set_index("job")
