@@ -1,57 +1,93 @@
-"""Where a chart has no room for all, it shows the worst, says so, and the range of the rest."""
+"""Where a chart has no room for all, it holds factors at their middle, and says so."""
 
 from itertools import product
 
 import pytest
 
 from tests.present.frames_by_kind import Frames
-from tests.present.frames_for_plots import bins, frames, result, sweep
-from tests.present.plots.plot_parts import all_marks, caption_of, column, the_mark
+from tests.present.frames_for_plots import bins, frames, intervals, result, sweep
+from tests.present.plots.plot_parts import all_marks, caption_of
 from volbench.errors import InputError
 from volbench.present.plots.chart import build_plot
-from volbench.present.plots.marks import Areas, Texts
-
-JOBS = 40
-WORST = 33
-"""Number of the job that is slower and less steady than all others."""
+from volbench.present.plots.kinds import Room
+from volbench.present.plots.marks import Texts
+from volbench.present.plots.room import fit
 
 
-def given() -> Frames:
-    """Return many jobs with the same rates and latencies, but for the one that is bad."""
-    rows = [result(f"job-{n:02}", iops=1000.0 + n, rw="randread") for n in range(JOBS)]
-    slow, fast = {0.001: 80, 0.5: 20}, {0.001: 80, 0.004: 20}
-    reported = [bins(row, slow if n == WORST else fast) for n, row in enumerate(rows)]
-    return frames(rows, histogram=[own for each in reported for own in each])
+def given(*, slow: int = 0, volumes: int = 2, repeats: int = 1) -> Frames:
+    """Return eighteen settings of some volumes, of which one has a tail at one queue depth."""
+    rows = [
+        result(f"{bs}-{depth}", iops=100.0 * depth, iodepth=depth, repeat=repeat)
+        | {
+            "volume": f"/dev/vd{volume}",
+            "block_bytes": bs,
+            "run": f"{bs}-{depth}-{volume}-{repeat}",
+        }
+        for bs, depth, volume, repeat in product(
+            (4096, 16384, 65536), (1, 2, 4, 8, 16, 32), range(volumes), range(1, repeats + 1)
+        )
+    ]
+    reported = [
+        bins(row, {0.001: 80, 0.5 if row["iodepth"] == slow else 0.004: 20}) for row in rows
+    ]
+    series = [own for row in rows for own in intervals(row, [1.0, 900.0])]
+    return frames(rows, histogram=[own for each in reported for own in each], series=series)
 
 
-def test_histograms_show_the_slowest_jobs() -> None:
-    """The bad job, one of the last, has a panel, and the caption counts the others."""
-    plot = build_plot("histogram", given())
-    assert any(f"job-{WORST}" in panel.title for panel in plot.panels)
-    assert "Showing 14 of 40 jobs, those with the slowest p99" in caption_of(plot)
+@pytest.mark.parametrize("kind", ["histogram", "ecdf", "series"])
+def test_what_is_shown_follows_from_the_design_alone(kind: str) -> None:
+    """Nothing is chosen by its result: whichever depth is slow, panels and caption are the same."""
+    plots = [build_plot(kind, given(slow=slow)) for slow in (0, 32)]
+    titles = [[panel.title or panel.heading for panel in plot.panels] for plot in plots]
+    assert titles[0] == titles[1]
+    shown = {"histogram": "12 of 36 results", "ecdf": "12 of 18 jobs", "series": "9 of 18 jobs"}
+    held = {"series": "queue depth 2, 4, 8", "ecdf": "queue depth 2, 4, 8, 16"}.get(
+        kind, "queue depth 4, 8"
+    )
+    caption = caption_of(plots[1])
+    assert (
+        f"Showing {shown[kind]}, {held} of 6 values: --where 'iodepth==1' draws another" in caption
+    )
 
 
-def test_curves_show_the_slowest_jobs_and_a_band_of_the_others() -> None:
-    """The legend stays short, and the range of the others is that of their bins."""
+def test_what_is_compared_stays_together() -> None:
+    """Of values of a factor, those that were measured for all volumes are drawn."""
+    frames_of_all = given()
+    summary = frames_of_all["summary"]
+    lacking = (summary["volume"] == "/dev/vd1") & (summary["iodepth"] > 1)
+    plot = build_plot("histogram", {**frames_of_all, "summary": summary[~lacking]})
+    assert sum("vd1" in panel.title for panel in plot.panels) == len(plot.panels) / 2
+
+
+def test_many_curves_have_panels() -> None:
+    """More lines than an eye can tell apart have a panel for each workload, in equal colours."""
     plot = build_plot("ecdf", given())
-    names = [series.label for series in plot.series]
-    assert f"job-{WORST}, write" in names
-    assert names[-1] == f"the other {JOBS - len(names) + 1} jobs"
-    assert len(names) <= 13
-    band = the_mark(plot.panels[0], Areas)
-    assert set(column(band, "_low")) == set(column(band, "_high")) == {0.001, 0.004}
+    assert len(plot.panels) == len({panel.title for panel in plot.panels}) > 1
+    assert [series.label for series in plot.series] == ["/dev/vd0, write", "/dev/vd1, write"]
+    assert len(build_plot("ecdf", given(volumes=1)).panels) == 12
 
 
-def test_strips_show_the_jobs_with_the_worst_hosts() -> None:
-    """One of six hosts is slow in the last job."""
+def test_of_runs_the_repeats_are_left_out_first() -> None:
+    """Eighteen settings of one volume are drawn, once each."""
+    rows = given(volumes=1, repeats=3)
+    caption = caption_of(build_plot("series", rows))
+    assert "repeat" not in caption.partition("Showing")[2].partition("draws")[0]
+    fitted, [sentence] = fit(rows, Room(18, "runs"), None)
+    assert (
+        sentence == "Showing 18 of 54 runs, repeat 2 of 3 values: --where 'repeat==1' draws another"
+    )
+    assert len(fitted["summary"]) == 18
+    assert set(fitted["series"]["run"]) == set(fitted["summary"]["run"])
+
+
+def test_strips_beyond_the_room_are_counted() -> None:
+    """Of thirty jobs on six hosts eighteen are drawn, whichever host is slow."""
     rows = [
         result(f"job-{n:02}", iops=200.0 if (n, host) == (29, 3) else 1000.0, host=f"h{host}")
         for n in range(30)
         for host in range(6)
     ]
-    plot = build_plot("fleet", frames(rows))
-    assert "Showing 18 of 30 jobs, those whose worst dot is farthest" in caption_of(plot)
-    assert "job-29, write" in plot.panels[0].y.categories
+    assert "Showing 18 of 30 jobs" in caption_of(build_plot("fleet", frames(rows)))
 
 
 def test_names_of_outliers_do_not_overlap() -> None:
@@ -86,19 +122,6 @@ def test_rounds_of_several_hosts_are_labelled_as_sums() -> None:
     lacking = (summary["host"] == "h2") & (summary["repeat"] == 2)
     with pytest.raises(InputError, match=r"not every host has every round.*--where 'host=="):
         build_plot("rounds", {**given, "summary": summary[~lacking]})
-
-
-@pytest.mark.slow
-def test_the_window_shows_the_least_steady_variables() -> None:
-    """The one job of ten whose rounds swing is among the six."""
-    rows = [
-        result(f"job-{n}", repeat=repeat, iops=1000.0 + 300 * (n == 9 and repeat % 2))
-        for n in range(10)
-        for repeat in range(1, 7)
-    ]
-    plot = build_plot("rounds", frames(rows))
-    assert any("job-9" in panel.title for panel in plot.panels)
-    assert "Showing 6 of 10 variables, those with the widest range" in caption_of(plot)
 
 
 @pytest.mark.slow

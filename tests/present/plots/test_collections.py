@@ -4,11 +4,20 @@ import pandas as pd
 import pytest
 
 from tests.present.figure_texts import texts_outside
-from tests.present.frames_by_kind import Frames, arms_in_blocks, in_campaign, ladder, together
+from tests.present.frames_by_kind import (
+    Frames,
+    arms_in_blocks,
+    in_campaign,
+    ladder,
+    nightly,
+    together,
+)
 from tests.present.frames_for_plots import bins, frames, intervals, sweep
+from tests.present.plots.plot_parts import all_marks, caption_of
 from volbench.present.plots.chart import build_plot
 from volbench.present.plots.kinds import Choice, Options, View
 from volbench.present.plots.labels import brief
+from volbench.present.plots.marks import Points
 from volbench.present.renderers.matplotlib import draw
 
 
@@ -74,3 +83,24 @@ def test_blocks_of_one_ratio_have_an_axis() -> None:
     rows = arms_in_blocks()["summary"].assign(iops=500.0)
     _, right = build_plot("blocks", {**frames([]), "summary": rows}).panels
     assert right.y.limits == (0.0, 1.0)
+
+
+def test_trends_of_a_unit_share_a_scale_and_asked_rates_are_hollow() -> None:
+    """A workload twice as fast is above the other; a rate that fio kept is no result of its own."""
+    given = nightly()
+    plot = build_plot("trend", given)
+    scales = {(panel.y.format, panel.y.limits) for panel in plot.panels}
+    assert len(scales) == len({panel.y.format for panel in plot.panels}) == 2
+    summary = given["summary"]
+    asked = given | {"summary": summary.assign(rate_iops="2000")}
+    hollow = [
+        mark.is_hollow
+        for panel in build_plot("trend", asked).panels
+        for mark in all_marks(panel, Points)
+        if mark.series == "value"
+    ]
+    assert all(hollow)
+    assert "Hollow: a rate as asked (rate_iops=2000)" in caption_of(build_plot("trend", asked))
+    fast = summary["iops"].where(summary["rw"] == "randread", 50 * summary["iops"])
+    apart = build_plot("trend", given | {"summary": summary.assign(iops=fast)})
+    assert "a scale of its own" in caption_of(apart)

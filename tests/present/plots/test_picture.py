@@ -18,7 +18,6 @@ from volbench.present.plots.kinds import AxisEnd, Choice, Options, Picture
 from volbench.present.plots.labels import PALETTE_SIZE, line_look
 from volbench.present.plots.marks import Bars, Points, Texts
 from volbench.present.plots.picture import logarithmic, with_picture
-from volbench.present.plots.selection import rest_series
 from volbench.present.renderers.matplotlib import draw
 
 
@@ -106,7 +105,6 @@ def test_lines_without_a_name_are_visible_on_every_paper() -> None:
         paper, grid, rest = (light(theme.colours[role]) for role in ("paper", "pale", "rest"))
         assert max(paper, rest) / min(paper, rest) > max(paper, grid) / min(paper, grid)
         assert name != "dark" or rest / paper > 3
-    assert rest_series(2, "jobs")[0].colour == "rest"
 
 
 @pytest.mark.slow

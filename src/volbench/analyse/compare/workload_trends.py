@@ -19,7 +19,7 @@ from volbench.analyse.compare.comparison import (
     values_of_measure,
 )
 from volbench.analyse.compare.level_changes import find_level_changes
-from volbench.analyse.frames.design import WORKLOAD
+from volbench.analyse.frames.design import WORKLOAD, asked_rate
 from volbench.analyse.frames.job_frames import left_out, measured
 from volbench.analyse.frames.matched_cells import cells_of_frame
 from volbench.analyse.frames.resample import Floats, median
@@ -135,6 +135,7 @@ class Trend:
     start: int = 0  # first campaign of the reference period: where a new level was acknowledged
     accepted: frozenset[str] = frozenset()  # campaigns beyond a limit that were acknowledged
     disturbed: tuple[str, ...] = ()  # further campaigns, left out since the host disturbed them
+    asked: str = ""  # what fio was asked to keep, such as ``rate_iops=3000``
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -415,6 +416,7 @@ def _trend(
     changes = _level_changes(numbers, measure, question.tolerance)
     return Trend(
         label=str(first["_label"]),
+        asked=asked_rate({str(name): value for name, value in first.dropna().items()}),
         job=str(jobs[0]) if len(jobs) == 1 else "",
         by={name.removeprefix(LABEL_PREFIX): value_text(name, first[name]) for name in by},
         measure=measure,

@@ -22,7 +22,8 @@ from volbench.present.formatting import printable
 from volbench.present.plots.charts.design_chart import response_kind
 from volbench.present.plots.description import MAX_WIDTH_IN, Plot, frames_of
 from volbench.present.plots.kinds import ALWAYS_READ, FORMER_KINDS, KINDS, Frames, Kind, Options
-from volbench.present.plots.panels import compose, split
+from volbench.present.plots.panels import compared_of, compose, split
+from volbench.present.plots.room import fit
 from volbench.present.plots.selection import in_last_bin, invalid_in, valid_frames
 from volbench.units import counted_noun
 
@@ -100,11 +101,15 @@ def _frames_of_panels(
     kind: Kind[Any], frames: Frames, options: Options
 ) -> list[tuple[str, Frames]]:
     """Return the frames of each panel; a chart of responses has panels of its own."""
-    choice = options.choice
     if kind.is_over_design:
         return [("", frames)]
-    by, panel = "".join(choice.by[:1]), "".join(choice.panels[:1])
-    return [*split(frames, by, panel, across=kind.across)]
+    return split(frames, _compared(kind, frames, options), "".join(options.choice.panels[:1]))
+
+
+def _compared(kind: Kind[Any], frames: Frames, options: Options) -> str:
+    """Return the column whose values have colours; empty for none."""
+    by = "".join(options.choice.by[:1])
+    return by or compared_of(frames["summary"], is_by_design=kind.across == ())
 
 
 def _built(
@@ -112,6 +117,9 @@ def _built(
 ) -> Plot | str:
     """Return the description of all parts, or why none of them has anything to show."""
     parts = [(name, drawable(kind, frames)) for name, frames in every]
+    without = _unnamed(kind, every, options)
+    fitted = [(name, *fit(frames, kind.room, without)) for name, frames in parts]
+    parts = [(name, frames) for name, frames, _ in fitted]
     plots, reason = _drawn(kind, parts, options)
     if not plots:
         left = any(len(measured(frames["summary"])) for _, frames in parts)
@@ -124,7 +132,8 @@ def _built(
     shown = pd.concat([frames["summary"] for _, frames in parts], ignore_index=True)
     sentences = [
         *plot.caption,
-        "" if kind.is_over_design else _constants(shown),
+        *(sentence for *_, sentences in fitted for sentence in sentences),
+        "" if kind.is_over_design else _constants(summary),
         f"{len(parts) - len(plots)} more panels have no data" if len(parts) > len(plots) else "",
         "" if "series" in kind.frame_names else in_last_bin(shown, _percentiles(plot)),
         _invalid(summary, findings, shown),
@@ -183,6 +192,17 @@ def drawable(kind: Kind[Any], frames: Frames) -> Frames:
         return frames
     valid = valid_frames(frames)
     return valid if kind.concludes or len(measured(valid["summary"])) else frames
+
+
+def _unnamed(
+    kind: Kind[Any], every: Sequence[tuple[str, Frames]], options: Options
+) -> list[str] | None:
+    """Return the columns that names of workloads do without; None to keep the names of jobs."""
+    if kind.is_over_design or kind.across is None:
+        return None
+    whole = {"summary": pd.concat([frames["summary"] for _, frames in every])}
+    own = [_compared(kind, whole, options), *options.choice.panels[:1]]
+    return [*filter(None, own), *kind.across]
 
 
 def _drawn(

@@ -319,7 +319,8 @@ def _notes(drawing: Drawing) -> Iterator[str]:
             "; whiskers from the least to the most" if is_ranged else ""
         )
     yield constants_words(design)
-    yield from held_words(layout, design)
+    for name, kept in layout.held.items():
+        yield held_words(name, kept, design.by_column[name].values)
     remarks = Counter(point.remark for point in drawing.points[0] if point.remark)
     if remarks and layout.view not in {"grid", "towers"}:
         counts = (f"{remark} ({count})" for remark, count in remarks.most_common(_MAX_REMARKS))

@@ -8,7 +8,7 @@ and what is left has panels.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from statistics import median_low
 from types import MappingProxyType
@@ -187,7 +187,7 @@ def _held(
         others = math.ceil(count / len(levels[name]))
         kept = max(1, most // others)
         if kept < len(levels[name]):
-            held[name] = levels[name] = _around_median(levels[name], kept)
+            held[name] = levels[name] = around_median(levels[name], kept)
     return held
 
 
@@ -205,19 +205,19 @@ def _present(
     }
 
 
-def _around_median(values: Sequence[object], count: int) -> tuple[object, ...]:
+def around_median(values: Sequence[object], count: int) -> tuple[object, ...]:
+    """Return as many values as fit from the middle of ordered values."""
     middle = median_low(range(len(values)))
     first = min(max(0, middle - (count - 1) // 2), len(values) - count)
     return tuple(values[first : first + count])
 
 
-def held_words(layout: Layout, design: Design) -> Iterable[str]:
-    """Yield which values of a factor are drawn, and how to see the others."""
-    for name, kept in layout.held.items():
-        every = _levels_of(design, name)
-        other = next(value for value in every if value not in kept)
-        shown = ", ".join(shown_value(name, value) for value in kept)
-        yield (
-            f"{factor_name(name)} {shown} of {len(every)} values: --where"
-            f" '{name.removeprefix(LABEL_PREFIX)}=={shown_value(name, other)}' draws another"
-        )
+def held_words(column: str, kept: Sequence[object], every: Sequence[object]) -> str:
+    """Return which values of a factor are drawn, and how to see the others."""
+    other = next(value for value in every if value not in kept)
+    shown = ", ".join(shown_value(column, value) for value in kept)
+    few = shown if len(kept) <= MAX_COLOURS else f"{len(kept)}"
+    return (
+        f"{factor_name(column)} {few} of {len(every)} values: --where"
+        f" '{column.removeprefix(LABEL_PREFIX)}=={shown_value(column, other)}' draws another"
+    )

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 Frames = Mapping[str, "pd.DataFrame"]
 Data = TypeVar("Data")
-MAX_LINES = 7  # Lines of one panel that an eye can tell apart, unless a reader asks for more
 _COUNT_ENDS = frozenset("0123456789kMG")
 # Percentile that a reader asks for to the statistic of a column
 STATISTICS = {"50": "p50", "99": "p99", "99.9": "p999", "max": "max"}
@@ -58,13 +57,10 @@ class Options:
 
     # profile to its tracking variables, for the kinds that show rounds
     rounds: Mapping[str, Rounds] = field(default_factory=dict)
-    lines: int = MAX_LINES  # with a colour of their own, of the kinds that show lines
     # statistic of the latencies over time: ``mean``, ``p50``, ``p99``, ``p999`` or ``max``
     statistic: str = "mean"
     latency: str = "lat"  # kind of the latencies over time, ``lat``, ``clat`` or ``slat``
     smooth_s: float = 0.0  # over which rates and mean latencies over time are moving averages
-    # access patterns, mixes or volumes with panels of their own, where a kind shows as many
-    parts: int = 8
     # changes over campaigns that were acknowledged, read by the charts that show trends
     known: Callable[[], Sequence[KnownChange]] = tuple
     # campaign to its facts of hosts and volumes by name, read by the same charts
@@ -109,6 +105,15 @@ class Picture:
 
 
 @dataclass(frozen=True)
+class Room:
+    """Number of the parts that a chart has place for."""
+
+    most: int
+    # the parts are: runs, results (repeats together) or jobs (what is compared together)
+    what: Literal["runs", "results", "jobs"]
+
+
+@dataclass(frozen=True)
 class Kind(Generic[Data]):
     """One kind of chart."""
 
@@ -128,6 +133,7 @@ class Kind(Generic[Data]):
     # workloads are named by their cell of the design, without some columns that the kind shows
     # itself; None for the names of jobs
     across: tuple[str, ...] | None = None
+    room: Room | None = None  # None for a kind that shows all, or chooses itself
     is_over_design: bool = False  # whether factors of the design are its axes, colours and panels
     # its marks are conclusions, which invalid results do not allow: others are drawn as a last
     # resort

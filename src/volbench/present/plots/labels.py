@@ -21,7 +21,6 @@ from volbench.present.formatting import (
 )
 from volbench.present.plots.description import IDENTITY, Series
 from volbench.present.plots.marks import Dash
-from volbench.present.plots.selection import workloads
 
 PANEL = "panel"  # Column that says in which panel a row is shown
 DIRECTIONS = ("read", "write", "trim", "sync", "mixed")
@@ -115,7 +114,7 @@ def side_by_side(pooled: pd.DataFrame) -> pd.DataFrame:
     ordered = pooled.iloc[in_numeric_order(pooled["label"].tolist())].reset_index(drop=True)
     if COLOUR not in ordered:
         return ordered
-    order = workloads(ordered)
+    order = ordered.groupby(["job", "group", "direction"], sort=False, dropna=False).ngroup()
     return ordered.iloc[order.argsort(kind="stable")].reset_index(drop=True)
 
 

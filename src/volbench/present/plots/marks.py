@@ -47,6 +47,7 @@ class Lines(Mark):
     group: str = ""
     step: Step = ""  # ``post`` holds a value until the next point, ``pre`` from the previous one
     width: float = 1.4
+    alpha: float = 1.0
     has_dots: bool = False  # lines of few points show them
 
 

@@ -12,7 +12,7 @@ from volbench.analyse.frames.design import design_of
 from volbench.analyse.frames.job_frames import BY, COLOUR, measured, plain_rows
 from volbench.analyse.frames.workload_words import factor_name
 from volbench.errors import InputError
-from volbench.present.factor_words import cell_words, value_words
+from volbench.present.factor_words import value_words
 from volbench.present.formatting import printable
 from volbench.present.plots.description import (
     Axis,
@@ -21,7 +21,8 @@ from volbench.present.plots.description import (
     Series,
     frames_of,
 )
-from volbench.present.plots.kinds import MAX_LINES, Frames
+from volbench.present.plots.grammar import MAX_COLOURS, MAX_PANELS
+from volbench.present.plots.kinds import Frames
 from volbench.present.plots.labels import (
     PALETTE_SIZE,
     PANEL,
@@ -31,43 +32,33 @@ from volbench.present.plots.labels import (
 from volbench.present.plots.marks import Cells, Mark, Way
 from volbench.present.plots.metrics import LOG_AXIS_SPAN
 from volbench.present.plots.picture import logarithmic
-from volbench.present.plots.selection import NOT_SHOWN, REST
+from volbench.present.plots.room import JOINS
 
-MAX_PANELS = 12
 MISSING = "none"
 _ABREAST = 2
 _WIDE = 3  # Columns of panels from which a plot has none beside it
 _MAX_WIDTH_IN = 15.0
 _NARROWER = 0.8  # Width of a plot beside others, as a share of its width alone
-_JOINS = ("run", "group", "direction")
 
 
-def split(
-    frames: Frames, by: str, panel: str, *, across: Sequence[str] | None
-) -> list[tuple[str, dict[str, pd.DataFrame]]]:
+def split(frames: Frames, compared: str, panel: str) -> list[tuple[str, Frames]]:
     """Return the frames of each panel under its name.
 
     Args:
-        by: column whose values have colours; by default the campaign, where there are several.
+        compared: column whose values have colours; empty for none.
         panel: column whose values have panels; empty for a single one.
-        across: further columns that names of workloads do without; None for names of jobs.
 
     Returns:
-        One panel without a name, unless `panel` is named. Rows of runs are named by their cell of
-        the design, and have the columns `BY` and `COLOUR` where there is something to compare.
+        One panel without a name, unless `panel` is named. Rows of runs have the columns `BY` and
+        `COLOUR` where there is something to compare.
     """
     summary = frames["summary"]
-    compared = by or ("campaign" if len(summary["campaign"].unique()) > 1 else "")
-    if not compared and across == ():
-        compared = _compared_of(summary)
     marked = dict(frames)
     if compared:
         marked = _marked(marked, BY, _texts(summary, compared))
         marked = {name: _copied(frame, BY, COLOUR) for name, frame in marked.items()}
     if panel:
         marked = _marked(marked, PANEL, _texts(summary, panel))
-    if across is not None:
-        marked = named_by_design(marked, [*filter(None, [compared, panel]), *across])
     if not panel:
         return [("", marked)]
     rows = measured(marked["summary"])
@@ -84,45 +75,21 @@ def split(
     ]
 
 
-def _compared_of(summary: pd.DataFrame) -> str:
-    """Return what the design compares, if an eye can tell its colours apart."""
-    design = design_of(plain_rows(measured(summary)))
-    factor = design.by_column.get(design.compared)
-    if factor is None or factor.column not in summary or len(factor.values) > MAX_LINES:
-        return ""
-    return factor.column
-
-
-def named_by_design(frames: Frames, without: Sequence[str]) -> dict[str, pd.DataFrame]:
-    """Return frames whose measured runs have the words of their cell as job and group.
+def compared_of(summary: pd.DataFrame, *, is_by_design: bool) -> str:
+    """Return the column whose values have colours: several campaigns, or what the design compares.
 
     Args:
-        without: columns that names do without, such as what is compared.
+        is_by_design: whether it is what the design compares, if an eye can tell its colours apart.
     """
-    rows = measured(frames["summary"])
-    design = design_of(plain_rows(rows), first=without)
-    left_out = {"direction", *without, *map(design.factor_of, without)}
-    names = [factor.column for factor in design.factors if factor.column not in left_out]
-    texts = [
-        ", ".join(value_words(name, cell.values[name]) for name in names) for cell in design.cells
-    ]
-    every = [factor.column for factor in design.factors]
-    whole = cell_words(design, design.cells[0], without=every) if design.cells else ""
-    label = pd.Series([texts[number] or whole for number in design.cell_of_rows], dtype="str")
-    labelled = rows[[*_JOINS]].assign(_label=label)
-    return {
-        name: _with_label(frame, labelled) if "run" in frame and len(frame) else frame
-        for name, frame in frames.items()
-    }
-
-
-def _with_label(frame: pd.DataFrame, labelled: pd.DataFrame) -> pd.DataFrame:
-    keys = [name for name in _JOINS if name in frame]
-    texts = labelled.drop_duplicates(keys).set_index(keys)["_label"]
-    index = pd.MultiIndex.from_frame(frame[keys]) if len(keys) > 1 else frame[keys[0]]
-    label = pd.Series(texts.reindex(index).to_numpy(), index=frame.index)
-    columns = [name for name in ("job", "group") if name in frame]
-    return frame.assign(**{name: label.where(label.notna(), frame[name]) for name in columns})
+    if len(summary["campaign"].unique()) > 1:
+        return "campaign"
+    if not is_by_design:
+        return ""
+    design = design_of(plain_rows(measured(summary)))
+    factor = design.by_column.get(design.compared)
+    if factor is None or factor.column not in summary or len(factor.values) > MAX_COLOURS:
+        return ""
+    return factor.column
 
 
 def compose(parts: Sequence[tuple[str, Plot]]) -> Plot:
@@ -145,21 +112,10 @@ def compose(parts: Sequence[tuple[str, Plot]]) -> Plot:
         if abreast == 1
         else min(abreast * first.width_in * _NARROWER, _MAX_WIDTH_IN),
         series=_joined_series([plot.series for _, plot in parts]),
-        caption=_joined_caption([plot.caption for _, plot in parts]),
+        caption=tuple(dict.fromkeys(text for _, plot in parts for text in plot.caption)),
         description=" ".join(f"{name}: {plot.description}" for name, plot in parts),
         rows=None if first.rows is None else _joined_rows(parts),
     )
-
-
-def _joined_caption(captions: Sequence[Sequence[str]]) -> tuple[str, ...]:
-    """Return every sentence once; of those that differ in a count alone the first."""
-    joined: dict[str, str] = {}
-    for text in (text for caption in captions for text in caption):
-        is_count = text.startswith(NOT_SHOWN)
-        key = text.partition(",")[2].partition(":")[0] if is_count else text
-        short = f"Each panel shows{key}" if is_count and joined.get(key, text) != text else text
-        joined[key] = short
-    return tuple(joined.values())
 
 
 def _placed(plot: Plot, name: str, *, row: int, column: int) -> list[Panel]:
@@ -195,17 +151,17 @@ def _tallest(heights: Sequence[Sequence[float]]) -> list[float]:
 
 
 def _joined_series(parts: Sequence[Sequence[Series]]) -> tuple[Series, ...]:
-    """Return every series once, the unnamed last; keys that share a look get a free one."""
+    """Return every series once; keys that share a look get a free one."""
     joined: dict[str, Series] = {}
     for series in (series for part in parts for series in part):
         if series.key in joined:
             if series.label != joined[series.key].label:  # Numbers of one part beside its name
-                name = "others" if series.key == REST else printable(series.key)
-                joined[series.key] = replace(joined[series.key], label=wrap_name(name, columns=30))
+                name = wrap_name(printable(series.key), columns=30)
+                joined[series.key] = replace(joined[series.key], label=name)
         else:
             looks = {_look(other) for other in joined.values() if other.label != series.label}
             joined[series.key] = _with_free_look(series, looks)
-    return tuple(sorted(joined.values(), key=lambda series: series.key == REST))
+    return tuple(joined.values())
 
 
 def _look(series: Series) -> tuple[str, str, str]:
@@ -294,14 +250,14 @@ def _joined_rows(parts: Sequence[tuple[str, Plot]]) -> pd.DataFrame:
 
 def _texts(summary: pd.DataFrame, column: str) -> pd.DataFrame:
     """Return run, section and direction with the text of a column's value."""
-    return summary[[*_JOINS]].assign(text=[value_words(column, v) for v in summary[column]])
+    return summary[[*JOINS]].assign(text=[value_words(column, v) for v in summary[column]])
 
 
 def _marked(frames: Frames, name: str, texts: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return the frames with a further column, joined by as much as they have of the identity."""
     marked = {}
     for frame_name, frame in frames.items():
-        keys = [key for key in _JOINS if key in frame]
+        keys = [key for key in JOINS if key in frame]
         if "run" not in keys:
             marked[frame_name] = frame
             continue

@@ -45,7 +45,7 @@ def report_plots(read: Read, options: Options = _DEFAULTS) -> Iterator[Plot]:
     leads += ["storm"] if is_storm(read) else []
     leads += ["warmup"] if is_warm_up(read) else []
     for name in leads:
-        if plot := _plot(name, read, replace(options, parts=1)):
+        if plot := _plot(name, read, options):
             yield plot
     yield from _responses(read, options)
 

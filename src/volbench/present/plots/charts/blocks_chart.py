@@ -111,7 +111,7 @@ def build_blocks(found: Sequence[ArmsInBlocks]) -> Plot:
         name="blocks",
         width_in=11.0,
         series=arms,
-        caption=(not_shown(len(shown), len(found), "workloads", "the first ones"),),
+        caption=(not_shown(len(shown), len(found), "workloads"),),
     )
 
 

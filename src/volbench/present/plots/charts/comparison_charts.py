@@ -63,6 +63,8 @@ _TICKS = 5
 _MARGIN = 0.02  # Beside the first and the last campaign, as a share of the time between them
 # Span of a scale at least, as a share of the values: noise of 2 % looks like none
 _MIN_ROOM = 0.5
+_MAX_RATIO = 10.0  # Of the ends of two scales of a unit, beyond which each panel has its own
+_OWN_SCALES = "Each panel has a scale of its own, as values differ more than tenfold"
 _FEW = 40  # Up to how many campaigns each has a marker
 
 
@@ -266,8 +268,13 @@ def build_trends(trends: Trends) -> Plot:
     places = _places_of(starts)
     axis = _dates_axis(starts, places)
     drawn = rows[:_MAX_PANELS]
+    scales = _scales(drawn)
     every = pd.concat([_trend_numbers(trend, places) for trend in rows], ignore_index=True)
-    panels = [replace(_trend_panel(trend, places, axis), x=axis) for trend in drawn]
+    panels = [
+        replace(_trend_panel(trend, places, axis, ends), x=axis)
+        for trend, ends in zip(drawn, scales, strict=True)
+    ]
+    asked = "; ".join(dict.fromkeys(trend.asked for trend in drawn if trend.asked))
     abreast = min(2, len(panels))
     return replace(
         grid(only_last_named(panels, abreast=abreast), height_in=_PANEL_IN, abreast=abreast),
@@ -282,6 +289,8 @@ def build_trends(trends: Trends) -> Plot:
             trend_headline(trends).rstrip("."),
             "Grey: reference period",
             *([false_alarm_words(trends)] if any(trend.limits for trend in drawn) else []),
+            _OWN_SCALES if len({*scales}) > len({*map(_format_of, drawn)}) else "",
+            f"Hollow: a rate as asked ({asked})" if asked else "",
             not_shown(len(drawn), len(rows), "panels", "those with the worst state"),
         ),
         rows=every,
@@ -375,10 +384,24 @@ def _trend_numbers(trend: Trend, places: dict[str, float]) -> pd.DataFrame:
     )
 
 
-def _trend_panel(trend: Trend, places: dict[str, float], axis: Axis) -> Panel:
+def _scales(trends: Sequence[Trend]) -> list[tuple[float, float]]:
+    """Return the ends of the scale of each trend: one for each unit, unless they differ much."""
+    own = [_ends_of_values(trend) for trend in trends]
+    by_unit: dict[str, list[tuple[float, float]]] = {}
+    for trend, ends in zip(trends, own, strict=True):
+        by_unit.setdefault(_format_of(trend), []).append(ends)
+    scales = []
+    for trend, ends in zip(trends, own, strict=True):
+        lows, highs = zip(*by_unit[_format_of(trend)], strict=True)
+        scales.append((min(lows), max(highs)) if max(highs) <= _MAX_RATIO * min(highs) else ends)
+    return scales
+
+
+def _trend_panel(
+    trend: Trend, places: dict[str, float], axis: Axis, ends: tuple[float, float]
+) -> Panel:
     data = _trend_numbers(trend, places)
     outside = data[data["is_outside"]]
-    low, high = _ends_of_values(trend)
     x = data["_x"]
     first, last = trend.start, trend.start + trend.reference - 1
     reference = marks.Span(float(x.iloc[first]), float(x.iloc[last]), series="shade")
@@ -388,16 +411,16 @@ def _trend_panel(trend: Trend, places: dict[str, float], axis: Axis) -> Panel:
     behind = x.iloc[last : last + 2].mean(), end
     return Panel(
         x=Axis(),
-        y=Axis(format=_format_of(trend), limits=(low, high)),
+        y=Axis(format=_format_of(trend), limits=ends),
         marks=(
             reference,
             *(
                 marks.ReferenceLine(float(x.iloc[change.place]), "x", series="palette-1", width=0.9)
                 for change in trend.changes
             ),
-            *_limit_marks(trend, behind, (low, high)),
+            *_limit_marks(trend, behind, ends),
             marks.Lines(data, y="value", series="muted", width=0.5),
-            marks.Points(data, y="value", series="value", size=size),
+            marks.Points(data, y="value", series="value", size=size, is_hollow=bool(trend.asked)),
             marks.Lines(data, y="level", group="_level", series="level", width=1.6),
             marks.Points(outside, y="value", series="outside", size=6),
         ),

@@ -23,7 +23,6 @@ _ROUND_S = (0.1, 0.5, 1, 2, 5, 10, 20, 30, 60, 120, 300, 600, 1200, 1800, 3600, 
 # Ratio to the device's rate above which fio's rate is cut off: the device is the subject
 _TOWERING = 2.0
 _SPREAD = 8.0  # Ratio from which a linear axis would hide small values
-_LEAST_PERCENT = 10.0  # End of an axis of percent: half a percent is no alarm
 _FAR = 4.0  # Ratio of limit to data above which the limit is outside the axis
 
 
@@ -32,7 +31,7 @@ class Span:
     """A run as drawn."""
 
     label: str  # its job, with the options that differ from other runs
-    shape: str  # pattern, block size and queue depth
+    shape: str  # pattern, block size, queue depth and start
     use: Row  # row of the run in the USE table
     own: pd.DataFrame  # samples of the volume's device since the I/O began, in order
     backing: pd.DataFrame | None  # rates of the backing disks, added; None when they are the same
@@ -119,7 +118,7 @@ def spans_of(frames: Frames, samples: pd.DataFrame, uses: Sequence[Row]) -> list
         spans.append(
             Span(
                 label=text(row, "label"),
-                shape="; ".join(dict.fromkeys(shapes)),
+                shape=f"{'; '.join(dict.fromkeys(shapes))}{_clock(results[run])}",
                 use=row,
                 own=sampled[run][sampled[run]["level"] == "volume"],
                 backing=_backing(sampled[run]),
@@ -128,6 +127,12 @@ def spans_of(frames: Frames, samples: pd.DataFrame, uses: Sequence[Row]) -> list
             )
         )
     return spans
+
+
+def _clock(rows: pd.DataFrame) -> str:
+    """Return when a run began, as a time of day."""
+    starts = rows["started_utc"].dropna()
+    return f", from {str(starts.iloc[0])[11:19]} UTC" if len(starts) else ""
 
 
 def samples_of(frames: Frames) -> pd.DataFrame:
@@ -232,7 +237,7 @@ class Quantity:
             ticks = _powers(4, 1024, high) if self.logarithm == 2 else ()
             scale: Scale = "log2" if self.logarithm == 2 else "log"
             return Axis(f"{self.name} (log)", self.format, scale, (low / 1.6, high * 1.6), ticks)
-        top = max(self._top(places, by_fio), _LEAST_PERCENT if self.format == "percent" else 0.0)
+        top = self._top(places, by_fio)
         step = 2.0 ** math.floor(math.log2(top / 2))
         ticks = tuple(step * n for n in range(int(top / step) + 1)) if self.logarithm == 2 else ()
         return Axis(self.name, self.format, limits=(0.0, top), ticks=ticks)
@@ -276,10 +281,11 @@ QUANTITIES = (
         is_share=True,
     ),
     Quantity(
-        "CPU waiting",
-        (("iowait_percent", "iowait"), ("steal_percent", "steal")),
+        "CPU",
+        (("cpu_busy_percent", "busy"), ("iowait_percent", "iowait"), ("steal_percent", "steal")),
         "percent",
         is_by_direction=False,
+        is_share=True,
     ),
     Quantity("Latency", _by_direction("lat_s"), "latency", logarithm=10),
     Quantity("Request size", _by_direction("request_bytes"), "size", logarithm=2),

@@ -29,16 +29,14 @@ from volbench.present.plots.charts.device_layout import (
 )
 from volbench.present.plots.description import FORMATS, Axis, Panel, Plot, Series, grid
 from volbench.present.plots.event_lines import event_lines, events_of
-from volbench.present.plots.kinds import Frames, Kind, Options
+from volbench.present.plots.kinds import Frames, Kind, Options, Room
 from volbench.present.plots.labels import wrap_name
-from volbench.present.plots.selection import worst
 from volbench.units import format_count, format_duration, format_rate
 
 _WIDTH_IN, _NARROW_IN = 13.0, 10.0
 _PANEL_IN = 0.85
 _ABREAST = 9  # Runs beside each other; more go into a further block below
-_COLUMNS = 118  # Letters that fit beside each other over a block
-_MAX_RUNS = 18  # Maximum number of runs in one chart; more would make it too tall
+_COLUMNS = 100  # Letters that fit beside each other over a block
 _ALMOST_ZERO = 1e-12  # Lower edge of areas: a logarithmic axis has no zero
 _SERIES = (
     Series("read", "device: reads", "read"),
@@ -46,6 +44,7 @@ _SERIES = (
     Series("fio", "fio: reads and writes", "muted"),
     Series("backing", "backing disk", "ink", dash="dotted"),
     Series("after", "after fio ended", "shade"),
+    Series("busy", "CPU busy", "palette-7"),
     Series("iowait", "iowait", "palette-4"),
     Series("steal", "steal", "palette-3"),
     Series("dirty", "dirty", "palette-5"),
@@ -60,8 +59,7 @@ class _Runs:
     """Data of the chart."""
 
     uses: Sequence[Row]  # rows of the USE table, one for each run with samples
-    spans: Sequence[Span]  # the runs that are shown
-    fewer: str  # sentence about the others; empty for none
+    spans: Sequence[Span]
     events: pd.DataFrame  # marks of watched runs
 
 
@@ -71,17 +69,7 @@ def read(frames: Frames, _: Options) -> _Runs | str:
     uses = uses_of(frames, samples)
     if not uses:
         return "no run has samples of the host's counters"
-    drawn, fewer = worst(
-        uses,
-        # A run whose latency is unknown comes last, as `max` of pandas passes over NaN.
-        pd.DataFrame(
-            [[number(use, f"{way}_lat_s") for way in ("read", "write")] for use in uses]
-        ).max(axis=1),
-        most=_MAX_RUNS,
-        what="runs",
-        criterion="those with the slowest requests of the device",
-    )
-    return _Runs(uses, spans_of(frames, samples, drawn), fewer, events_of(frames))
+    return _Runs(uses, spans_of(frames, samples, uses), events_of(frames))
 
 
 def build(runs: _Runs) -> Plot:
@@ -94,7 +82,7 @@ def build(runs: _Runs) -> Plot:
         grid(panels, height_in=_PANEL_IN),
         width_in=_WIDTH_IN if len(spans) > 2 else _NARROW_IN,
         series=tuple(series for series in _SERIES if series.key in keys),
-        caption=(*_notes(runs.uses), runs.fewer),
+        caption=_notes(runs.uses),
         shared_x=len(blocks) == 1,
     )
 
@@ -112,7 +100,7 @@ def _notes(uses: Sequence[Row]) -> tuple[str, ...]:
     named = ", ".join(name for name in devices if name)
     return (
         f"Device {named}" if named else "No block device: only the host's own numbers",
-        "CPU waiting and dirty pages are those of the host",
+        "CPU and dirty pages are those of the host",
     )
 
 
@@ -309,11 +297,12 @@ DEVICE = Kind(
     name="device",
     title="Device activity",
     frame_names=("summary", "series", "device", "marks"),
-    help="Bandwidth, IOPS, active time, iowait, latency, request size, dirty pages and queue of"
+    help="Bandwidth, IOPS, active time, CPU, latency, request size, dirty pages and queue of"
     " the volume's device over time, with fio's own view and declared limits.",
     needs="a block device, or a host that reports its counters",
     read=read,
     build=build,
     describe=describe,
     draws_invalid=True,
+    room=Room(18, "runs"),
 )

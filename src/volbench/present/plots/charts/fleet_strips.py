@@ -17,9 +17,9 @@ from volbench.analyse.frames.job_frames import labels as job_labels
 from volbench.present.formatting import printable
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, grid
-from volbench.present.plots.kinds import Frames, Kind, Options
+from volbench.present.plots.kinds import Frames, Kind, Options, Room
 from volbench.present.plots.metrics import IOPS, LATENCY_KINDS, P99_LATENCY, Metric, rows_axis
-from volbench.present.plots.selection import apart, worst
+from volbench.present.plots.selection import apart
 
 FENCE = 1.5  # Tukey's fence (1977), in interquartile ranges. Noticed by: test_outliers.py
 # Minimum distance of an outlier from the middle half, as a share of the median: hosts that agree to
@@ -28,7 +28,6 @@ _NEAR = 0.05
 _MIN_MEMBERS = 5  # Quartiles of four values are these values. Noticed by: test_fleet.py
 _MAX_NAMED = 6  # Maximum number of named outliers of a job; the others are counted
 _ROW_IN = 0.62
-_MAX_STRIPS = 18
 _NAME_SHARE, _NAME_ROWS = 0.11, 0.5  # Room of a name: share of the panel's width, and rows
 
 
@@ -106,14 +105,7 @@ def _named(strips: Sequence[pd.DataFrame], member: str) -> tuple[str, ...]:
 def build(fleet: _Fleet) -> Plot:
     """Draw a strip of dots for each job, over the box between the quartiles."""
     rows = fleet.dots
-    every = [strip for _, strip in rows.groupby(["label", "direction"], sort=False)]
-    strips, fewer = worst(
-        every,
-        map(_distance, every),
-        most=_MAX_STRIPS,
-        what="jobs",
-        criterion="those whose worst dot is farthest from the median",
-    )
+    strips = [strip for _, strip in rows.groupby(["label", "direction"], sort=False)]
     data = pd.concat([_placed(strip, row) for row, strip in enumerate(strips)], ignore_index=True)
     metrics = [m for m in (IOPS, P99_LATENCY) if rows[m.column].notna().any()]
     names = [f"{strip['label'].iloc[0]}, {strip['direction'].iloc[0]}" for strip in strips]
@@ -127,17 +119,9 @@ def build(fleet: _Fleet) -> Plot:
             f"Dots: the median of a {fleet.member}'s repeats",
             "Grey: interquartile range; bar: median",
             *_named(strips, fleet.member),
-            fewer,
         ),
-        rows=rows if fewer else None,
         shared_y=True,
     )
-
-
-def _distance(strip: pd.DataFrame) -> float:
-    """Return how many times worse than the median the worst member is, in IOPS or in p99."""
-    iops, p99 = strip["iops"], strip["lat_p99_s"]
-    return float(np.nanmax([1.0, iops.median() / iops.min(), p99.max() / p99.median()]))
 
 
 def _placed(strip: pd.DataFrame, row: int) -> pd.DataFrame:
@@ -217,4 +201,5 @@ FLEET = Kind(
     read=read,
     build=build,
     describe=describe,
+    room=Room(18, "jobs"),
 )

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
 from volbench.analyse.frames.aggregate import distribution, in_classes, in_steps
-from volbench.analyse.frames.job_frames import COLOUR, KEY, key_of
+from volbench.analyse.frames.job_frames import BY, COLOUR, KEY, key_of
 from volbench.present.formatting import printable
 from volbench.present.plots import labels, marks
-from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
-from volbench.present.plots.kinds import Frames, Kind, Options
-from volbench.present.plots.metrics import LATENCY_KINDS, log_limits
-from volbench.present.plots.selection import REST, largest, rest_series
+from volbench.present.plots.description import Axis, Panel, Plot, grid
+from volbench.present.plots.grammar import MAX_COLOURS, MAX_PANELS
+from volbench.present.plots.kinds import Frames, Kind, Options, Room
+from volbench.present.plots.metrics import LATENCY_KINDS, log_limits, only_last_named
 from volbench.units import counted_noun, format_count, format_latency
 
-_P99 = 0.99
-_SLOWEST_P99 = "those with the slowest p99"
-_SHARES = np.linspace(0.0, 1.0, 201)  # Of the I/Os, at which the range over other curves is known
 # Upper edges of the last bins of fio 3 and fio 2, as `LAST_BINS_S`
 _LAST_ENDS_S = (17.179869184, 16.777216)
 _CUT = "Curves end at fio's last bin (above 17 s), which has no upper end"
@@ -28,87 +25,27 @@ _FROM_BINS = "From fio's bins, accurate to 0.8 %; repeats are added up"
 MISSING_BINS = "no histogram: no run reported its latency bins (fio's json+ does)"
 # Steps for each tenfold latency: fio's own bins, some 150, are finer than an eye can use
 _STEPS_PER_DECADE = 20
-_MAX_HISTOGRAMS = 14
 _PANEL_IN = 1.4
+_WHOLE_IN, _CURVES_IN = 3.8, 1.6  # Height of a single panel of curves, and of several
+_ABREAST = 3
 _CLASSES = "No run has latency bins (json+): shown are fio's coarse classes, of unequal width"
 
 
-@dataclass(frozen=True)
-class _Distributions:
-    """Bins of each job and direction, pooled over repeats."""
+def read(frames: Frames, _: Options) -> pd.DataFrame | str:
+    """Return the bins of each job and direction, pooled over repeats.
 
-    # a row per bin: identity, ``bin_high_s``, ``count``, ``share`` (0 to 1, of I/Os that were not
-    # slower), ``latency``, ``label`` and ``_line`` (0, 1... per job and direction). Texts are
-    # categories: there may be a million rows.
-    rows: pd.DataFrame
-    most: int  # curves of a panel
-
-
-def read(frames: Frames, chosen: Options) -> _Distributions | str:
-    """Return the bins of each job and direction."""
+    Returns:
+        A row for each bin: identity, ``bin_high_s``, ``count``, ``share`` (0 to 1, of I/Os that
+        were not slower), ``latency``, ``label`` and ``_line`` (0, 1... per job and direction).
+    """
     rows, kind = distribution(frames["histogram"], frames["summary"])
     if rows.empty:
         return MISSING_BINS
     data = labels.identified(rows, ["bin_high_s", "count", "share"])
-    latency = np.zeros(len(rows), dtype=np.int8)
-    named = data.assign(
-        latency=pd.Categorical.from_codes(latency, pd.Index([LATENCY_KINDS[kind]])),
-        label=rows["label"],
-        _line=rows["line"],
-    )
-    return _Distributions(named, chosen.lines)
+    return data.assign(latency=LATENCY_KINDS[kind], label=rows["label"], _line=rows["line"])
 
 
-@dataclass(frozen=True)
-class _Shown:
-    """Curves with a name of their own, and the range over the others."""
-
-    rows: pd.DataFrame  # bins of the named curves, with ``_name``
-    # a row for each ``_share`` of I/Os with the range ``_low`` to ``_high`` of the latency there
-    # over the other curves
-    rest: pd.DataFrame
-    others: int  # number of the other curves
-    note: str  # sentence about them; empty for none
-
-    @property
-    def notes(self) -> tuple[str, str]:
-        """What is left out: of the curves, and of each of them."""
-        return self.note, _CUT if _is_last(self.rows["bin_high_s"]).any() else ""
-
-    @property
-    def series(self) -> tuple[Series, ...]:
-        """Looks of the curves, and of the range over the others."""
-        names = list(self.rows.drop_duplicates("_line")["_name"])
-        rest = (replace(series, colour="pale") for series in rest_series(self.others, "jobs"))
-        return (*labels.line_series(names, columns=28), *rest)
-
-
-def _slowest(rows: pd.DataFrame, *, most: int) -> _Shown:
-    """Return the curves with the slowest p99, and the range over the others."""
-    columns = [name for name in ("_line", "job", "group", "direction") if name in rows]
-    ends = rows[rows["share"] >= _P99 - 1e-12].drop_duplicates("_line")[[*columns, "bin_high_s"]]
-    kept, note = largest(ends, "bin_high_s", most=most, what="jobs", criterion=_SLOWEST_P99)
-    is_shown = rows["_line"].isin(kept["_line"])
-    slowest = rows[is_shown]
-    slowest = slowest.astype(dict.fromkeys(slowest.select_dtypes("category").columns, str))
-    named = slowest.assign(_name=labels.line_names(slowest, "_line"))
-    return _Shown(named, _range(rows[~is_shown]), len(ends) - len(kept), note)
-
-
-def _range(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the range of the latency over all curves at each share of the I/Os."""
-    low, high = np.full(len(_SHARES), np.nan), np.full(len(_SHARES), np.nan)
-    starts = np.flatnonzero(np.diff(rows["_line"].to_numpy(), prepend=-1))[1:]
-    columns = (rows[name].to_numpy(dtype=float) for name in ("share", "bin_high_s"))
-    for share, upper_s in zip(*(np.split(column, starts) for column in columns), strict=True):
-        if len(share):
-            places = np.searchsorted(share, _SHARES - 1e-12).clip(max=len(share) - 1)
-            known = np.where(_is_last(upper_s), np.nan, upper_s)[places]
-            low, high = np.fmin(low, known), np.fmax(high, known)
-    return pd.DataFrame({"_share": _SHARES, "_low": low, "_high": high}).dropna()
-
-
-def _is_last(ends_s: pd.Series[float] | npt.NDArray[np.float64]) -> npt.NDArray[np.bool_]:
+def _is_last(ends_s: pd.Series[float]) -> npt.NDArray[np.bool_]:
     """Return which upper edges are those of fio's last bin, which has none."""
     return np.isin(np.asarray(ends_s, dtype=float).round(9), _LAST_ENDS_S)
 
@@ -122,37 +59,54 @@ def _curves(rows: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(curves, ignore_index=True)
 
 
-def _latency_axis(drawn: _Shown, *, room: tuple[float, float]) -> Axis:
-    edges = drawn.rows["bin_high_s"]
-    ends = [float(edges.min()), float(edges.max()), *drawn.rest["_low"], *drawn.rest["_high"]]
-    label = f"{drawn.rows['latency'].iloc[0].capitalize()} (logarithmic)"
-    return Axis(label, "latency", "log", log_limits(ends, room=room))
-
-
-def build_ecdf(bins: _Distributions) -> Plot:
-    """Draw a line for each job and direction that is shown, and the range of the others."""
-    drawn = _slowest(bins.rows, most=bins.most)
-    lines = marks.Lines(_curves(drawn.rows), by="_name", x="bin_high_s", y="share", step="post")
-    band = marks.Areas(drawn.rest, x="_share", series=REST, is_upright=True)
-    panel = Panel(
-        x=_latency_axis(drawn, room=(0.9, 1.1)),
-        y=Axis("I/Os that were faster", "share", limits=(0.0, 1.02)),
-        marks=(band, lines) if drawn.others else (lines,),
-    )
-    return Plot(
-        panels=(panel,),
-        heights=(3.8,),
+def build_ecdf(bins: pd.DataFrame) -> Plot:
+    """Draw a line for each job and direction; more lines than an eye can tell apart in panels."""
+    one = bins.astype({"_line": int})
+    is_wide = one["_line"].nunique() > MAX_COLOURS
+    names = labels.line_names(one, "_line").astype(str)
+    titles = one["job"].astype(str) if is_wide else pd.Series("", index=one.index)
+    if is_wide:
+        compared = one[BY].astype(str) + ", " if BY in one else ""
+        names = compared + one["direction"].astype(str)
+    edges = bins["bin_high_s"]
+    label = f"{bins['latency'].iloc[0].capitalize()} (logarithmic)"
+    ends = log_limits([float(edges.min()), float(edges.max())], room=(0.9, 1.1))
+    y = Axis("I/Os that were faster", "share", limits=(0.0, 1.02))
+    panels = [
+        Panel(
+            x=Axis(label, "latency", "log", ends),
+            y=y if place % _ABREAST == 0 else replace(y, label=""),
+            marks=(
+                marks.Lines(
+                    _curves(rows.assign(_name=names[rows.index])),
+                    by="_name",
+                    x="bin_high_s",
+                    y="share",
+                    step="post",
+                ),
+            ),
+            title=labels.wrap_name(printable(str(title)), columns=48),
+        )
+        for place, (title, rows) in enumerate(one.groupby(titles, sort=False))
+    ]
+    abreast = min(_ABREAST, len(panels))
+    return replace(
+        grid(
+            only_last_named(panels, abreast=abreast),
+            height_in=_CURVES_IN if is_wide else _WHOLE_IN,
+            abreast=abreast,
+        ),
         width_in=10,
-        series=drawn.series,
-        legend="right",
-        caption=(_FROM_BINS, *drawn.notes),
-        rows=bins.rows,
+        series=labels.line_series([*dict.fromkeys(names)], columns=28),
+        legend="above" if is_wide else "right",
+        caption=(_FROM_BINS, _CUT if _is_last(edges).any() else ""),
+        rows=bins,
+        shared_x=True,
     )
 
 
-def describe(bins: _Distributions) -> str:
+def describe(rows: pd.DataFrame) -> str:
     """Return the number of I/Os and the range of the medians in one sentence."""
-    rows = bins.rows
     halves = rows[rows["share"] >= 0.5].drop_duplicates("_line").sort_values("bin_high_s")
     fast, slow = (
         f"{format_latency(float(half['bin_high_s']))}" for half in (halves.iloc[0], halves.iloc[-1])
@@ -178,6 +132,7 @@ ECDF = Kind(
     read=read,
     build=build_ecdf,
     describe=describe,
+    room=Room(MAX_PANELS, "jobs"),
 )
 
 
@@ -216,21 +171,15 @@ def build_histogram(rows: pd.DataFrame) -> Plot:
     limits = log_limits([float(rows["low_s"].min()), float(rows["high_s"].max())], room=(0.9, 1.1))
     label = f"{rows['latency'].iloc[0].capitalize()} (logarithmic)"
     x = Axis(label, "latency", "log", limits)
-    running = rows.groupby("order")["share"].cumsum()
-    tails = rows[running >= _P99 - 1e-12].drop_duplicates("order")
-    kept, fewer = largest(
-        tails, "high_s", most=_MAX_HISTOGRAMS, what="jobs", criterion=_SLOWEST_P99
-    )
-    jobs = rows[rows["order"].isin(kept["order"])].groupby("order", sort=True)
+    panels = [_bars(job, x) for _, job in rows.groupby("order", sort=True)]
     return replace(
-        grid([_bars(job, x) for _, job in jobs], height_in=_PANEL_IN, abreast=2),
+        grid(only_last_named(panels, abreast=2), height_in=_PANEL_IN, abreast=2),
         width_in=11,
         legend="",
         caption=(
             "Share of I/Os in each step, repeats added up",
             "Dashed: ends of the steps of median and p99",
             _CLASSES if "is_class" in rows else "",
-            fewer,
         ),
         shared_x=True,
     )
@@ -280,4 +229,5 @@ HISTOGRAM = Kind(
     read=read_histogram,
     build=build_histogram,
     describe=describe_histogram,
+    room=Room(14, "results"),
 )

@@ -11,12 +11,11 @@ from volbench.analyse.frames.job_frames import of_measured
 from volbench.present.formatting import printable
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
-from volbench.present.plots.kinds import Frames, Kind, Options
+from volbench.present.plots.kinds import Frames, Kind, Options, Room
 from volbench.present.plots.metrics import LATENCY_LOGS, log_limits, only_last_named, time_axis
-from volbench.present.plots.selection import worst
 from volbench.units import format_count, format_latency
 
-_MAX_RUNS = 6
+_ROOM = Room(6, "runs")
 _PANEL_IN = 1.9
 _LINES = (
     ("lat_p50_s", Series("p50", "median", "ink")),
@@ -52,27 +51,14 @@ def read(frames: Frames, _: Options) -> _Maps | str:
 
 def build(maps: _Maps) -> Plot:
     """Draw a map for each run: the darker a cell, the more I/Os had its latency."""
-    drawn, fewer = worst(
-        list(maps.runs.items()),
-        map(_p99, maps.runs.values()),
-        most=_MAX_RUNS,
-        what="runs",
-        criterion="those with the slowest p99",
-    )
-    panels = [_map_panel(name, run, maps.series) for name, run in drawn]
+    panels = [_map_panel(name, run, maps.series) for name, run in maps.runs.items()]
     return replace(
         grid(only_last_named(panels), height_in=_PANEL_IN),
         width_in=11,
         series=tuple(look for _, look in _LINES),
-        caption=("Darker: more I/Os, on a logarithmic scale; empty: none", fewer),
-        rows=pd.concat([labels.identified(run, _COLUMNS) for _, run in drawn], ignore_index=True),
+        caption=("Darker: more I/Os, on a logarithmic scale; empty: none",),
+        rows=pd.concat([labels.identified(run, _COLUMNS) for run in maps.runs.values()]),
     )
-
-
-def _p99(run: pd.DataFrame) -> float:
-    """Return the end of the bin below which 99 % of a run's I/Os were."""
-    counts = run.groupby("bin_high_s")["count"].sum().cumsum()
-    return float(counts.index[counts >= 0.99 * counts.iloc[-1]][0])
 
 
 def _map_panel(name: str, run: pd.DataFrame, series: pd.DataFrame) -> Panel:
@@ -127,4 +113,5 @@ LATENCY_MAP = Kind(
     build=build,
     describe=describe,
     draws_invalid=True,
+    room=_ROOM,
 )

@@ -10,16 +10,14 @@ from volbench.analyse.frames.job_frames import per_job, with_latencies
 from volbench.present.formatting import Row, number, records, text
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Axis, Panel, Plot, Series
-from volbench.present.plots.kinds import Frames, Kind, Options
+from volbench.present.plots.kinds import Frames, Kind, Options, Room
 from volbench.present.plots.metrics import (
     LATENCY_KINDS,
     rows_axis,
 )
-from volbench.present.plots.selection import largest
 from volbench.units import counted_noun, format_latency
 
 _MAX_NAMED = 3  # Jobs of which a caption has the names
-_MAX_RESULTS = 60  # Maximum number of rows in one chart
 _ROOM = 1.14  # The axis ends this far beyond the longest bar, for its text
 # From fast to slow; the key is the statistic
 _PERCENTILES = (
@@ -39,16 +37,14 @@ def _rows_plot(
     *,
     series: tuple[Series, ...],
     caption: Sequence[str],
-    every: pd.DataFrame | None = None,
 ) -> Plot:
-    """Return one panel with the name of each row at its left; `every` has rows it leaves out."""
+    """Return one panel with the name of each row at its left."""
     names = [labels.wrap_name(text(row, "label"), columns=60) for row in records(rows)]
     return Plot(
         panels=(Panel(x=x, y=rows_axis(names), marks=parts),),
         heights=(labels.rows_height_in(names),),
         series=series,
         caption=tuple(caption),
-        rows=every,
     )
 
 
@@ -90,10 +86,6 @@ def _some(jobs: pd.Series[str]) -> str:
 def build_latency(rows: pd.DataFrame) -> Plot:
     """Draw the percentiles of each job along a logarithmic axis."""
     columns = {name: f"{name}_s" for name in _STATISTICS}
-    every = labels.identified(rows, [*_STATISTICS, "latency"]).rename(columns=columns)
-    rows, fewer = largest(
-        rows, "max", most=_MAX_RESULTS, what="results", criterion="those with the slowest I/O"
-    )
     values = rows[list(_STATISTICS)]
     data = labels.identified(rows, [*_STATISTICS, "latency"]).rename(columns=columns)
     data = data.assign(
@@ -125,8 +117,7 @@ def build_latency(rows: pd.DataFrame) -> Plot:
         x,
         parts,
         series=(*labels.colour_series(rows), *_PERCENTILES),
-        caption=(note, str(rows["note"].iloc[0]), only_max * bool(len(bare)), fewer),
-        every=every if fewer else None,
+        caption=(note, str(rows["note"].iloc[0]), only_max if len(bare) else ""),
     )
 
 
@@ -157,4 +148,5 @@ LATENCY = Kind(
     read=read_latency,
     build=build_latency,
     describe=describe_latency,
+    room=Room(60, "results"),
 )

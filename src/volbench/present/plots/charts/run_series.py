@@ -18,7 +18,7 @@ from volbench.present.formatting import printable
 from volbench.present.plots import labels, marks
 from volbench.present.plots.description import Panel, Plot, grid
 from volbench.present.plots.event_lines import event_lines, events_of
-from volbench.present.plots.kinds import Frames, Kind, Options
+from volbench.present.plots.kinds import Frames, Kind, Options, Room
 from volbench.present.plots.metrics import (
     BANDWIDTH,
     IOPS,
@@ -31,10 +31,6 @@ from volbench.present.plots.metrics import (
     only_last_named,
     time_axis,
 )
-from volbench.present.plots.selection import (
-    largest,
-    unsteadiness,
-)
 from volbench.units import counted_noun, format_duration
 
 _IDENTITY = ("run", "repeat", "t_s")
@@ -44,9 +40,10 @@ _PART_LOGS = (
     " with engines that queue I/Os"
 )
 _SERIES_IN, _LINES_IN = 1.2, 1.7
-_MAX_JOBS = 9  # Maximum number of job rows
-GREY = "Grey: not all parallel jobs were running, so the sum is not the rate of the volume"
-NOISY = "Grey: the host disturbed the run (steal, waits for a CPU, other I/O)"
+_ROOM = Room(9, "jobs")  # Rows of panels
+PARTIAL = "Lighter: not all parallel jobs were running, so the sum is not the rate of the volume"
+NOISY = "Lighter: the host disturbed the run (steal, waits for a CPU, other I/O)"
+_LIGHT = 0.35  # Opacity of disturbed intervals
 _FEW, _FEW_ROOM = 3, 1.15  # Samples that would be at the edge of the axis, and its longer end
 
 
@@ -101,9 +98,8 @@ class _Jobs:
 
     shown: _Shown
 
-    series: Mapping[str, pd.DataFrame]  # label of a job that is shown to its intervals
+    series: Mapping[str, pd.DataFrame]  # label of a job to its intervals
     every: pd.DataFrame  # intervals of all jobs
-    fewer: str  # sentence about those that are not shown; empty for none
     results: pd.DataFrame  # of the runs, for their limits
     events: pd.DataFrame  # marks of watched runs
 
@@ -120,18 +116,13 @@ def read_series(frames: Frames, chosen: Options) -> _Jobs | str:
     if COLOUR in rows:  # what differs in colour alone shares a row
         several = len(rows["direction"].unique()) > 1
         rows["label"] = rows["job"] + (", " + rows["direction"] if several else "")
-    steady = unsteadiness(rows, "label")
-    kept, fewer = largest(
-        steady, "spread", most=_MAX_JOBS, what="jobs", criterion="the least steady"
-    )
     every = labels.identified(rows.sort_values("line", kind="stable"), measures.columns)
-    rows = rows[rows["label"].isin(kept["label"])]
     device = frames["device"]
     noisy = grey_rows(rows, device[device["run"].isin(rows["run"])], frames["summary"])
-    jobs = rows.assign(_grey=is_partial(rows) | noisy, _noisy=noisy).groupby("label", sort=False)
+    jobs = rows.assign(_light=is_partial(rows) | noisy, _noisy=noisy).groupby("label", sort=False)
     series = {str(label): job for label, job in jobs}
     results = measured(frames["summary"])
-    return _Jobs(measures, series, every, fewer, results, events_of(frames))
+    return _Jobs(measures, series, every, results, events_of(frames))
 
 
 def build_series(jobs: _Jobs) -> Plot:
@@ -156,23 +147,20 @@ def build_series(jobs: _Jobs) -> Plot:
             *jobs.shown.notes,
             (f"Not logged, so not shown: {', '.join(missing)}" if missing else ""),
             ("Solid: repeat 1; dashed, dotted: further repeats" if repeats > 1 else ""),
-            GREY * any((job["_grey"] & ~job["_noisy"]).any() for job in series.values()),
+            PARTIAL * any((job["_light"] & ~job["_noisy"]).any() for job in series.values()),
             NOISY * any(job["_noisy"].any() for job in series.values()),
-            jobs.fewer,
         ),
-        rows=jobs.every if jobs.fewer else None,
     )
 
 
 def _row(jobs: _Jobs, label: str, job: pd.DataFrame) -> list[Panel]:
     """Return a panel for each metric of a job."""
     turns = (job["repeat"].astype(int) - 1) % len(labels.DASHES)
-    data = labels.identified(job, (*jobs.shown.columns, "_grey"))
+    data = labels.identified(job, (*jobs.shown.columns, "_light"))
     coloured = job[labels.colour_column(job)].astype(str)
     data = data.assign(_series=coloured + "/" + turns.astype(str))
-    clear, grey = data[~data["_grey"]], data[data["_grey"]]
     events, end_s = jobs.events[jobs.events["run"].isin(job["run"])], float(job["t_s"].max())
-    panels = [_panel(clear, grey, metric, jobs.results) for metric in jobs.shown.metrics]
+    panels = [_panel(data, metric, jobs.results) for metric in jobs.shown.metrics]
     first, *others = (
         replace(panel, marks=(*panel.marks, *event_lines(events, end_s=end_s, is_named=not index)))
         for index, panel in enumerate(panels)
@@ -180,24 +168,25 @@ def _row(jobs: _Jobs, label: str, job: pd.DataFrame) -> list[Panel]:
     return [replace(first, heading=labels.wrap_name(printable(label), columns=40)), *others]
 
 
-def _panel(data: pd.DataFrame, grey: pd.DataFrame, metric: Metric, results: pd.DataFrame) -> Panel:
+def _panel(data: pd.DataFrame, metric: Metric, results: pd.DataFrame) -> Panel:
     """Draw one metric of one job, zeros as zeros and unknown values as a gap."""
-    every = pd.concat([data, grey]) if len(grey) else data
-    known = every[metric.column].dropna()
+    known = data[metric.column].dropna()
     top = 1.08 * float(known.max()) if len(known) else 0.0
-    run_results = results[results["run"].isin(every["run"])]
+    run_results = results[results["run"].isin(data["run"])]
     promised = declared(run_results, metric)
     limits, top = limits_along(promised, top=top)
-    lines = marks.Lines(
+    whole = marks.Lines(
         data, by="_series", group="run", x="t_s", y=metric.column, width=1.2, has_dots=True
     )
-    points = marks.Points(grey, series="muted", x="t_s", y=metric.column, size=3)
-    greys: tuple[marks.AnyMark, ...] = (points,) * bool(len(grey))
+    lines: tuple[marks.AnyMark, ...] = (whole,)
+    if data["_light"].any():
+        clear = data.assign(**{metric.column: data[metric.column].mask(data["_light"])})
+        lines = (replace(whole, alpha=_LIGHT), replace(whole, data=clear))
     nothing = marks.Texts(
         marks.text_at(0.5, 0.5, "n/a"), x_in="panel", y_in="panel", align="center", series="muted"
     )
-    parts: tuple[marks.AnyMark, ...] = (lines, *greys, *limits, *((nothing,) * known.empty))
-    return Panel(x=time_axis(_end_s(every["t_s"])), y=metric.axis(top), marks=parts)
+    parts: tuple[marks.AnyMark, ...] = (*lines, *limits, *((nothing,) * known.empty))
+    return Panel(x=time_axis(_end_s(data["t_s"])), y=metric.axis(top), marks=parts)
 
 
 def _end_s(times: pd.Series[float]) -> float:
@@ -234,4 +223,5 @@ SERIES = Kind(
     build=build_series,
     describe=describe_series,
     draws_invalid=True,
+    room=_ROOM,
 )

@@ -11,7 +11,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import measured
@@ -31,7 +30,7 @@ from volbench.present.plots.description import Axis, Panel, Plot, Series, grid
 from volbench.present.plots.kinds import Frames, Kind, Options
 from volbench.present.plots.metrics import BANDWIDTH, IOPS, MEAN_LATENCY
 from volbench.present.plots.metrics import Metric as Quantity
-from volbench.present.plots.selection import worst
+from volbench.present.plots.selection import not_shown
 from volbench.units import counted_noun, format_percent, format_size
 
 QUANTITIES: Mapping[Metric, Quantity] = {
@@ -116,13 +115,8 @@ def _rounds_axis(judged: JudgedRounds) -> Axis:
 def build_window(judged: JudgedRounds) -> Plot:
     """Draw each tracking variable with mean, band and fitted line, and the table below."""
     variables = judged.determination.variables
-    drawn, fewer = worst(
-        variables,
-        (float(np.ptp(each.judged.values) / each.judged.mean) for each in variables),
-        most=_MAX_VARIABLES,
-        what="variables",
-        criterion="those with the widest range over the last rounds",
-    )
+    drawn = variables[:_MAX_VARIABLES]
+    fewer = not_shown(len(drawn), len(variables), "variables")
     rows = [_variable_rows(variable, judged) for variable in drawn]
     panels = [
         _variable_panel(variable, each, judged) for variable, each in zip(drawn, rows, strict=True)

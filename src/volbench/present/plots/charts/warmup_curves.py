@@ -16,7 +16,7 @@ from volbench.present.plots.description import Axis, Panel, Plot, grid
 from volbench.present.plots.kinds import Frames, Kind, Options
 from volbench.present.plots.labels import DIRECTIONS, wrap_name
 from volbench.present.plots.metrics import BANDWIDTH, MEAN_LATENCY, Limit, limits_along, time_axis
-from volbench.present.plots.selection import worst
+from volbench.present.plots.selection import not_shown
 from volbench.units import format_count, format_duration, format_rate, format_size
 
 _PANEL_IN = 1.7
@@ -38,31 +38,22 @@ class _WarmUps:
     fewer: tuple[str, ...] = ()  # sentences about curves and passes that are not shown
 
 
-def read(frames: Frames, options: Options) -> _WarmUps | str:
+def read(frames: Frames, _: Options) -> _WarmUps | str:
     """Return the curves and passes of the campaign."""
     summary = frames["summary"]
     climbs = curves(summary, frames["series"], frames.get("verdicts"))
-    drawn, curves_note = worst(
-        climbs,
-        (curve.penalty for curve in climbs),
-        most=min(_MAX_CURVES, options.parts),
-        what="volumes",
-        criterion="those with the largest penalty for fresh blocks",
-    )
+    drawn = climbs[:_MAX_CURVES]
     several = [fill for fill in fills(summary) if len(fill.runs) > 1]
-    passes, passes_note = worst(
-        several,
-        (-fill.slowest_bytes_per_s for fill in several),
-        most=_MAX_CURVES,
-        what="passes",
-        criterion="those with the slowest extent",
-    )
+    passes = several[:_MAX_CURVES]
     # The pace of passes over the volume is nearer to that of its warm-up than a curve's.
     paces: Sequence[Curve | Fill] = passes or drawn
     if not paces:
         return "no first run on a fresh volume that climbed or was repeated, no warm-up in extents"
     texts = [_pace_text(pace.bytes_per_s, pace.direction) for pace in paces]
-    notes = (curves_note, passes_note)
+    notes = (
+        not_shown(len(drawn), len(climbs), "volumes"),
+        not_shown(len(passes), len(several), "passes"),
+    )
     return _WarmUps(drawn, passes, summary, tuple(dict.fromkeys(filter(None, texts))), notes)
 
 

@@ -80,7 +80,7 @@ function addLines(drawing, mark) {
   for (const { key, rows } of groupedRows(mark, mark.group)) {
     const series = drawing.looks.of(key);
     const columns = { x: places(drawing, mark, mark.x, "x", rows), y: places(drawing, mark, mark.y, "y", rows) };
-    const look = { line_width: mark.width * PX_PER_PT, line_dash: DASHES[series.dash], line_join: "round" };
+    const look = { line_width: mark.width * PX_PER_PT, line_alpha: mark.alpha, line_dash: DASHES[series.dash], line_join: "round" };
     const type = mark.step ? "Step" : "Line";
     const mode = mark.step ? { mode: mark.step === "post" ? "after" : "before" } : {};
     const line = addGlyph(drawing, mark, key, type, { columns, rows, look: { ...look, ...mode }, roles: { line_color: key } });

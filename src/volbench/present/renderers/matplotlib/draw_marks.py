@@ -86,6 +86,7 @@ def _draw_lines(axes: Axes, mark: Lines, looks: Looks) -> None:
                 y,
                 drawstyle=f"steps-{mark.step}" if mark.step else "default",
                 linewidth=mark.width,
+                alpha=mark.alpha,
                 marker=marker,
                 markersize=5 if look.marker or len(x) < _SINGLE_POINTS else 3,
                 markevery=max(1, len(x) // 6) if len(x) > _MANY_POINTS else None,

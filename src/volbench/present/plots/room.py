@@ -1,0 +1,149 @@
+"""Results that a chart has room for, and their names: both follow from the design.
+
+Nothing is chosen by its result. Where there are too many, factors are held at values in their
+middle; workloads are named by the factors that still vary.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import pandas as pd
+
+from volbench.analyse.frames.design import Design, Factor, design_of
+from volbench.analyse.frames.job_frames import measured, plain_rows
+from volbench.present.factor_words import cell_words, value_words
+from volbench.present.plots.grammar import around_median, held_words
+from volbench.present.plots.kinds import Frames, Room
+
+JOINS = ("run", "group", "direction")
+_PATTERN = frozenset({"rw", "direction"})
+
+
+def fit(
+    frames: Frames, room: Room | None, without: Sequence[str] | None
+) -> tuple[Frames, tuple[str, ...]]:
+    """Return the results that a chart has room for, with their names, and what is left out.
+
+    Args:
+        without: columns that names of workloads do without, such as what is compared; None to keep
+            the names of jobs.
+    """
+    rows = measured(frames["summary"])
+    if rows.empty or (room is None and without is None):
+        return frames, ()
+    design = design_of(plain_rows(rows), first=without or ())
+    left_out = {"direction", *(without or ()), *map(design.factor_of, without or ())}
+    is_kept = pd.Series(data=True, index=rows.index)
+    sentences: tuple[str, ...] = ()
+    if room is not None:
+        is_kept, sentences = _within(room, rows, design, left_out)
+    kept = rows[is_kept]
+    if len(kept) < len(rows):
+        frames = {name: _rows_of(frame, kept) for name, frame in frames.items()}
+    if without is None:
+        return frames, sentences
+    label = _labels(design, is_kept, left_out)
+    labelled = kept[[*JOINS]].assign(_label=label[is_kept])
+    named = {
+        name: _with_label(frame, labelled) if "run" in frame and len(frame) else frame
+        for name, frame in frames.items()
+    }
+    return named, sentences
+
+
+def _within(
+    room: Room, rows: pd.DataFrame, design: Design, left_out: set[str]
+) -> tuple[pd.Series[bool], tuple[str, ...]]:
+    """Return which rows a chart has room for, and the sentence about the others.
+
+    Factors with most values are held first, what is compared and patterns last; of runs, repeats
+    before all factors.
+    """
+    values = _values_of_rows(design)
+    part = _part_numbers(room, rows, values, left_out)
+    is_kept = pd.Series(data=True, index=rows.index)
+    if part.nunique() <= room.most:
+        return is_kept, ()
+    if room.what == "runs":
+        repeats = rows.groupby([*design.cell_of_rows]).cumcount() + 1
+        values = {"repeat": repeats, **values}
+    compared = values.get(design.compared, pd.Series(0, index=rows.index))
+    held = []
+    for column, of_rows in values.items():
+        shared = compared[is_kept].groupby(of_rows[is_kept], dropna=False).nunique()
+        known = of_rows[is_kept].unique()
+        every = design.by_column[column].values if column in design.by_column else sorted(known)
+        levels = [value for value in every if value in {*known}]
+        full = [value for value in levels if shared.get(value, 0) == shared.max()] or levels
+        count = part[is_kept].nunique()
+        most = max(1, room.most * len(levels) // count)
+        if count > room.most and most < len(levels) and column != design.compared:
+            shown = around_median(full, min(most, len(full)))
+            is_kept &= of_rows.isin(shown)
+            held.append(held_words(column, shown, levels))
+    if part[is_kept].nunique() > room.most:
+        is_kept &= part.isin(part[is_kept].unique()[: room.most])
+        held.append("the first ones")
+    drawn = part[is_kept].nunique()
+    return is_kept, (f"Showing {drawn} of {part.nunique():,} {room.what}, {'; '.join(held)}",)
+
+
+def _values_of_rows(design: Design) -> dict[str, pd.Series]:
+    """Return the value of each row in each factor, in the order in which factors are held."""
+
+    def rank(factor: Factor) -> tuple[bool, int]:
+        return factor.column in _PATTERN, -len(factor.values)
+
+    cells = [design.cells[number] for number in design.cell_of_rows]
+    return {
+        factor.column: pd.Series([cell.values[factor.column] for cell in cells], dtype=object)
+        for factor in sorted(design.factors, key=rank)
+    }
+
+
+def _part_numbers(
+    room: Room, rows: pd.DataFrame, values: Mapping[str, pd.Series], left_out: set[str]
+) -> pd.Series[int]:
+    """Return the number of the part that each row belongs to."""
+    if room.what == "runs":
+        return rows.groupby("run", sort=False).ngroup()
+    names = [name for name in values if room.what == "results" or name not in left_out]
+    keys = [*(values[name] for name in names), rows["direction"]]
+    return rows.groupby(keys, sort=False, dropna=False).ngroup()
+
+
+def _rows_of(frame: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of some results, by as much as a frame has of their identity."""
+    keys = [name for name in JOINS if name in frame]
+    if "run" not in keys:
+        return frame
+    is_kept = pd.MultiIndex.from_frame(frame[keys]).isin(pd.MultiIndex.from_frame(kept[keys]))
+    return frame[is_kept].reset_index(drop=True)
+
+
+def _labels(design: Design, is_kept: pd.Series[bool], left_out: set[str]) -> pd.Series[str]:
+    """Return the words of the cell of each row: of the factors that vary among the kept rows."""
+    numbers = pd.Series(design.cell_of_rows)
+    cells = [design.cells[number] for number in numbers[is_kept].unique()]
+    names = [
+        factor.column
+        for factor in design.factors
+        if factor.column not in left_out
+        and any(cell.values[factor.column] != cells[0].values[factor.column] for cell in cells)
+    ]
+    texts = [
+        ", ".join(value_words(name, cell.values[name]) for name in names) for cell in design.cells
+    ]
+    every = [factor.column for factor in design.factors]
+    whole = cell_words(design, cells[0], without=every)
+    return pd.Series([texts[number] or whole for number in numbers], dtype="str")
+
+
+def _with_label(frame: pd.DataFrame, labelled: pd.DataFrame) -> pd.DataFrame:
+    keys = [name for name in JOINS if name in frame]
+    texts = labelled.drop_duplicates(keys).set_index(keys)["_label"]
+    index = pd.MultiIndex.from_frame(frame[keys]) if len(keys) > 1 else frame[keys[0]]
+    label = pd.Series(texts.reindex(index).to_numpy(), index=frame.index)
+    columns = [name for name in ("job", "group") if name in frame]
+    return frame.assign(**{name: label.where(label.notna(), frame[name]) for name in columns})
