@@ -86,10 +86,10 @@ class Disks:
         if is_attached(device):
             call("losetup", "-d", device)
 
-    def attach_at(self, device: str, file: Path) -> None:
+    def attach_at(self, device: str, file: Path, *options: str) -> None:
         """Attach a file to a certain loop device, as soon as it is free."""
         until(lambda: not is_attached(device))
-        call("losetup", device, str(file))
+        call("losetup", *options, device, str(file))
         self._undo.callback(self._detach, device)
 
     def partition(self, device: str) -> str:
@@ -112,6 +112,14 @@ class Disks:
         call("mount", *options, device, str(point))
         self._undo.callback(self.unmount, point)
         return point
+
+    def overlay(self) -> Path:
+        """Mount an overlay of the folders lower and upper on a new folder."""
+        lower, upper, work = (self.folder / name for name in ("lower", "upper", "work"))
+        for folder in (lower, upper, work):
+            folder.mkdir()
+        options = f"lowerdir={lower},upperdir={upper},workdir={work}"
+        return self.mount("overlay", "-t", "overlay", "-o", options)
 
     def unmount(self, point: Path) -> None:
         """Unmount a folder if something is mounted there, once nothing has it open any more."""

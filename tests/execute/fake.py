@@ -362,6 +362,14 @@ class ScriptedSnapshot(Snapshot):
         """Return the scripted error of an exclusive open."""
         return self._executor.exclusive_error(node)
 
+    def attached_file(self, node: str) -> None:
+        """Return None: loop devices are scripted by the paths of their files."""
+        del node
+
+    def is_open(self, path: str) -> bool:
+        """Return that no scripted file is open."""
+        return not path
+
 
 def _parts(path: str) -> list[str]:
     return [part for part in path.split("/") if part not in {"", "."}]

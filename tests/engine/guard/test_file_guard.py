@@ -257,6 +257,16 @@ class TestInUse:
             call("losetup", "-d", device)
         assert refusal(HERE, str(image), files=[str(image)]) == ""
 
+    def test_a_file_that_a_program_has_open_is_refused(self, folder: Path) -> None:
+        """It may be the disk of a virtual machine, or be exported, under whatever name."""
+        path, link = folder / "disk.img", folder / "link"
+        path.write_bytes(bytes(4096))
+        link.hardlink_to(path)
+        with path.open("rb"):
+            message = refusal(HERE, str(link), files=[str(link)])
+            assert message == f"{link} is open in a program or the kernel"
+        assert refusal(HERE, str(link), files=[str(link)]) == ""
+
     def test_a_swap_file_is_refused(self, disks: Disks) -> None:
         """A file that holds swapped memory is refused though it is allowed."""
         device = disks.attach()

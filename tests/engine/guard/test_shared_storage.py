@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.engine.conftest import HERE, Disks, call, refusal
+from tests.engine.conftest import HERE, IMAGE_BYTES, Disks, call, refusal
 from tests.engine.machines import Server
+from volbench.engine.guard.volume_targets import find_volume
 
 
 @pytest.mark.root
@@ -144,3 +145,56 @@ def test_a_partition_of_a_member_at_rest() -> None:
     for wipe in (False, True):
         reason = refusal(server.machine, "/dev/sdb1", wipe=wipe)
         assert "is a partition of /dev/sdb, a member of a larger volume" in reason
+
+
+@pytest.mark.root
+class TestOtherNamesOfAnImage:
+    """A mounted image is known by its inode, whichever of its names are left."""
+
+    def test_a_hard_link_after_the_attached_name_was_removed(self, disks: Disks) -> None:
+        """The kernel still shows the removed name; the file is attached under the link."""
+        image, link = disks.image(), disks.folder / "link.img"
+        first = disks.attach(image)
+        disks.format(first)
+        point = disks.mount(first)
+        link.hardlink_to(image)
+        image.unlink()
+        name = Path(first).name
+        expected = f"{link} is in use by the loop device {name}"
+        assert refusal(HERE, str(link), files=[str(link)]) == expected
+        second = disks.attach(link)
+        assert refusal(HERE, second).endswith(f"is mounted, or one of its partitions is: {point}")
+
+    def test_an_overlay_shows_a_file_under_another_number(self, disks: Disks) -> None:
+        """Neither the file nor a loop device on it can be compared with what is attached."""
+        merged = disks.overlay()
+        image = disks.image().rename(disks.folder / "upper" / "disk.img")
+        first = disks.attach(image)
+        disks.format(first)
+        disks.mount(first)
+        path = str(merged / image.name)
+        assert "cannot be compared" in refusal(HERE, path, files=[path])
+        assert "cannot be compared" in refusal(HERE, disks.attach(Path(path)))
+
+    def test_a_file_below_a_mounted_image_of_an_overlay(self, disks: Disks) -> None:
+        """The file is open below the overlay, which no name tells."""
+        merged = disks.overlay()
+        image = disks.image().rename(disks.folder / "upper" / "disk.img")
+        first = disks.attach(merged / image.name)
+        disks.format(first)
+        disks.mount(first)
+        assert "is open" in refusal(HERE, str(image), files=[str(image)])
+        assert "cannot be compared" in refusal(HERE, disks.attach(image))
+
+
+@pytest.mark.root
+def test_a_loop_device_at_another_offset_is_another_device(disks: Disks) -> None:
+    """It shows another region of the same file, whatever its number."""
+    image = disks.image(2 * IMAGE_BYTES)
+    size = ["--sizelimit", str(IMAGE_BYTES)]
+    device = disks.attach(image, *size)
+    planned = find_volume(HERE, role="data", target=device)
+    assert refusal(HERE, planned) == ""
+    call("losetup", "-d", device)
+    disks.attach_at(device, image, *size, "--offset", str(IMAGE_BYTES))
+    assert "file behind it was" in refusal(HERE, planned)

@@ -41,6 +41,8 @@ _Reason = tuple[str, str]
 # size (put_partition in block/partitions/msdos.c of the kernel)
 _EXTENDED_BYTES = 4096
 
+LAYERED = "measure a file below the overlay or FUSE"
+
 _WIPE = "if everything on it may be erased, add --wipe-signatures to --allow-destroy"
 
 
@@ -205,6 +207,11 @@ def _reason(target: str, device: DescribedDevice, use: DeviceUse, *, is_held: bo
             "remove it from the stack that uses it, as shown by lsblk",
         ),
         (loop, f"is in use by the loop device {loop}", f"detach it: losetup -d /dev/{loop}"),
+        (
+            use.hidden,
+            f"cannot be compared with the file of the loop device {use.hidden}",
+            f"{LAYERED}, or detach it: losetup -d /dev/{use.hidden}",
+        ),
         (
             member,
             f"is a partition of {member.node}, a member of a larger volume: {signature_of(member)}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from volbench.engine.guard.device_guard import (
+    LAYERED,
     OpenDevice,
     check_content,
     check_identity,
@@ -318,10 +319,20 @@ def check_overwrite(run: Run, path: str, file: DescribedFile, *, is_ours: bool) 
     kind, _, user = file.user.partition(" ")
     if kind == "swap":
         raise RefusedError(f"{path} is in use as swap", hint=f"release it first: swapoff {user}")
-    if kind:
+    if kind == "loop":
         raise RefusedError(
             f"{path} is in use by the loop device {user}",
             hint=f"release it first: losetup -d /dev/{user}",
+        )
+    if kind == "hidden":
+        raise RefusedError(
+            f"{path} cannot be compared with the file of the loop device {user}",
+            hint=f"{LAYERED}, or detach it: losetup -d /dev/{user}",
+        )
+    if kind:
+        raise RefusedError(
+            f"{path} is open in a program or the kernel",
+            hint=f"find what uses it, and end it: fuser -v {quoted(path)}; lsblk",
         )
     if is_ours:
         return

@@ -11,7 +11,7 @@ disk shows the disk again. A use of one is a use of all (`SharedStorage`).
 from typing import Iterable, Iterator, NamedTuple
 
 from volbench.execute.agent.files import FileStat
-from volbench.execute.agent.mounts import number_under, read_loop_files
+from volbench.execute.agent.mounts import LoopFile, number_under, read_loop_files
 from volbench.execute.agent.snapshot import SECTOR_BYTES, Snapshot
 
 _SERIALS = ("device/serial", "serial", "device/vpd_pg80", "device/wwid", "wwid")
@@ -50,7 +50,7 @@ class Devices:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._snapshot = snapshot
-        self._loops = None  # type: dict[str, FileStat] | None
+        self._loops = None  # type: dict[str, LoopFile] | None
 
     def with_number(self, number: "tuple[int, int]") -> "BlockDevice | None":
         """Return the device with a number; None if there is none."""
@@ -130,22 +130,25 @@ class Devices:
         model = "file " + backing if backing else first("device/model", "dm/name")
         return first(*_SERIALS) or first("dm/uuid", "md/uuid"), model
 
-    def loops(self) -> "dict[str, FileStat]":
-        """Return the visible files of loop devices, by the names of the devices."""
+    def loops(self) -> "dict[str, LoopFile]":
+        """Return the files of loop devices, by the names of the devices."""
         if self._loops is None:
-            stats = {
-                name: self._snapshot.stat_visible(path)
-                for name, path in read_loop_files(self._snapshot).items()
-            }
-            self._loops = {name: file for name, file in stats.items() if file is not None}
+            self._loops = read_loop_files(self._snapshot)
         return self._loops
+
+    def hidden_user(self, file: FileStat, *, layered: bool) -> str:
+        """Return a loop device whose file may be this one under another number; or ""."""
+        for name, loop in self.loops().items():
+            is_elsewhere = loop.stat.kind == "file" and loop.stat.device != file.device
+            if is_elsewhere and (layered or loop.is_layered):
+                return name
+        return ""
 
     def identity(self, device: BlockDevice, path: str) -> DeviceIdentity:
         """Return the identity of a device across time."""
         disk = self.whole_disk(device)
         serial, model = self.serial_and_model(disk)
-        backing = self.attribute(disk, "loop/backing_file")
-        file = self._snapshot.stat_visible(backing) if backing else None
+        loop = self.loops().get(disk.name)
         return DeviceIdentity(
             path=self._snapshot.real_path(path),
             major=device.number[0],
@@ -155,7 +158,7 @@ class Devices:
             model=model,
             wwid=self.attribute(disk, *_WWIDS),
             by_id=self._by_id(device),
-            backing="" if file is None else ":".join(map(str, file.identity)),
+            backing="" if loop is None else ":".join(map(str, (*loop.stat.identity, loop.offset))),
             start_sector=self.number_in(device, "start") or 0,
             boot_id=boot_id(self._snapshot),
             diskseq=self.number_in(disk, "diskseq") or 0,
@@ -171,13 +174,12 @@ class Devices:
 
     def _under_loop(self, device: BlockDevice, *, through_files: bool) -> "list[BlockDevice]":
         """Return the device that a loop device is on, or the one that holds its file."""
-        backing = self.attribute(device, "loop/backing_file")
-        file = self._snapshot.stat_visible(backing) if backing else None
+        loop = self.loops().get(device.name)
         number = None  # type: tuple[int, int] | None
-        if file is not None and file.kind == "block":
-            number = file.rdev
-        elif backing and through_files:
-            number = number_under(self._snapshot, backing)
+        if loop is not None and loop.stat.kind == "block":
+            number = loop.stat.rdev
+        elif loop is not None and through_files:
+            number = number_under(self._snapshot, loop.path)
         lower = None if number is None else self.with_number(number)
         return [] if lower is None else [lower]
 
@@ -240,7 +242,7 @@ class SharedStorage:
             yield from self._same_parts(device, disk)
         else:
             yield from self._other_paths(device)
-        loops = self._devices.loops()
+        loops = {name: loop.stat for name, loop in self._devices.loops().items()}
         image = loops.get(device.name)
         for name, file in loops.items():
             is_on_device = file.kind == "block" and file.rdev == device.number

@@ -1,14 +1,26 @@
 """Block devices that are held open, and identified by their first and last MiB."""
 
+import fcntl
 import hashlib
 import os
+import signal
 import stat
+import struct
+import time
 
 from volbench.execute.agent.agent_error import AgentError, of_os_error
+from volbench.execute.agent.files import FileStat
 
 EDGE_BYTES = 1 << 20  # Holds partition tables, file system headers and RAID metadata at both ends.
 BLANK = "blank"
 """Digest of a device whose edges are all zeros."""
+
+
+_LOOP_GET_STATUS64 = 0x4C05
+_LOOP_STATUS = struct.Struct("=4Q200x")  # device, inode, device of a node and offset of the file
+
+_LEASE_TRIES = 3  # Programs such as indexers open a new file for an instant.
+_LEASE_PAUSE_S = 0.1
 
 
 class HeldDevice:
@@ -71,6 +83,53 @@ def exclusive_error(path: str) -> str:
     except AgentError as error:
         return error.message
     return ""
+
+
+def attached_file(node: str) -> "tuple[FileStat, int] | None":
+    """Return the file that a loop device shows, and its first byte; None if it cannot be opened.
+
+    The kernel knows the file by its inode, whatever has become of its name.
+    """
+    try:
+        descriptor = _open_device(node, 0)
+    except AgentError:
+        return None
+    try:
+        status = fcntl.ioctl(descriptor, _LOOP_GET_STATUS64, bytes(_LOOP_STATUS.size))
+    except OSError:
+        return None
+    finally:
+        os.close(descriptor)
+    holder, inode, number, offset = _LOOP_STATUS.unpack(status)
+    kind = "block" if number else "file"
+    holder, number = ((os.major(each), os.minor(each)) for each in (holder, number))
+    return FileStat(kind, holder, number, inode, 0), offset
+
+
+def is_open(path: str) -> bool:
+    """Return whether anything else has a file open: a process, or the kernel for a loop device.
+
+    The kernel grants a write lease only on a file that is open once. False where there are no
+    leases: on network filesystems, and for files of other users.
+    """
+    for attempt in range(_LEASE_TRIES):
+        time.sleep(_LEASE_PAUSE_S if attempt else 0)
+        try:
+            descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError:
+            return False
+        try:
+            fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)  # SIGIO would end this program
+            fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+        except BlockingIOError:
+            continue
+        except OSError:
+            return False
+        else:
+            return False
+        finally:
+            os.close(descriptor)
+    return True
 
 
 def _open_device(path: str, flags: int) -> int:

@@ -7,12 +7,18 @@ import re
 from typing import NamedTuple
 
 from volbench.execute.agent.agent_error import AgentError
+from volbench.execute.agent.files import FileStat
 from volbench.execute.agent.snapshot import Snapshot
 
 _MOUNTINFO = "/proc/self/mountinfo"
 _ESCAPE = re.compile(r"\\([0-7]{3})")
 _BLANKS = re.compile(r"[ \t]+")  # the kernel escapes only these; names may contain others
-_DELETED = " (deleted)"
+_DELETED = re.compile(r" \(deleted\)\Z")
+# Filesystems that pass on files of others; so do the drivers of FUSE that are known to
+_LAYERED = (
+    *("overlay", "aufs", "ecryptfs", "fuse.fuse-overlayfs", "fuse.bindfs", "fuse.mergerfs"),
+    *("fuse.unionfs", "fuse.rclone", "fuse.gocryptfs", "fuse.encfs", "virtiofs", "9p"),
+)
 
 
 class Mount(NamedTuple):
@@ -23,6 +29,15 @@ class Mount(NamedTuple):
     options: str  # of the mount and of the filesystem, comma-separated, without duplicates
     filesystem: str
     source: str  # what was mounted, as given to mount(8)
+
+
+class LoopFile(NamedTuple):
+    """File or device that a loop device shows."""
+
+    path: str  # its name when it was attached; it may have others now, or none
+    stat: FileStat
+    offset: int  # its first byte on the loop device
+    is_layered: bool  # see `is_layered`
 
 
 def read_mounts(snapshot: Snapshot) -> "list[Mount]":
@@ -108,15 +123,32 @@ def swap_numbers(snapshot: Snapshot) -> "set[tuple[int, int]]":
     return {swap.rdev for swap in swaps if swap is not None and swap.kind == "block"}
 
 
-def read_loop_files(snapshot: Snapshot) -> "dict[str, str]":
-    """Return the backing file of each active loop device, by the device's kernel name."""
+def read_loop_files(snapshot: Snapshot) -> "dict[str, LoopFile]":
+    """Return the backing file of each active loop device, by the device's kernel name.
+
+    Those that this user can neither open nor see are left out.
+    """
     files = {}
     for name in snapshot.names("/sys/block"):
         path = snapshot.text("/sys/block/{}/loop/backing_file".format(name)).rstrip("\n")
-        if path:
-            is_deleted = path.endswith(_DELETED)
-            files[name] = path[: -len(_DELETED)] if is_deleted else path
+        if not path:
+            continue
+        path = _DELETED.sub("", path)
+        seen, offset = snapshot.stat_visible(path), 0
+        attached = snapshot.attached_file("/dev/" + name)
+        if attached is not None:
+            stat, offset = attached
+            is_seen = seen is not None and seen.identity[:3] == stat.identity[:3]
+            seen = seen if is_seen else stat
+        if seen is not None:
+            files[name] = LoopFile(path, seen, offset, is_layered(snapshot, path))
     return files
+
+
+def is_layered(snapshot: Snapshot, path: str) -> bool:
+    """Return whether a path may show a file of another filesystem under a number of its own."""
+    mount = mount_of(snapshot, path)
+    return mount is not None and mount.filesystem in _LAYERED
 
 
 def unmounted_above(snapshot: Snapshot, path: str) -> str:

@@ -141,6 +141,14 @@ class Snapshot:
         """Return the error of opening a block device with O_EXCL; empty on success."""
         return held_device.exclusive_error(node)
 
+    def attached_file(self, node: str) -> "tuple[FileStat, int] | None":
+        """Return the file that a loop device shows, and its first byte; None if unknown."""
+        return held_device.attached_file(node)
+
+    def is_open(self, path: str) -> bool:
+        """Return whether anything else has a file open."""
+        return held_device.is_open(path)
+
 
 def parent_of(path: str) -> str:
     """Return the folder of a path."""

@@ -16,11 +16,11 @@ from volbench.execute.agent.block_devices import (
 from volbench.execute.agent.files import FileIdentity, FileStat, NamedFile
 from volbench.execute.agent.mounts import (
     Mount,
+    is_layered,
     mount_numbers,
     mount_of,
     mount_points,
     number_under,
-    read_loop_files,
     read_mounts,
     read_swaps,
     swap_numbers,
@@ -87,7 +87,9 @@ class DescribedFile(NamedTuple):
     placed: str  # path with the symlinks of its folder resolved
     stat: "FileStat | None"
     identity: "FileIdentity | None"  # of the path itself, even if it is a symlink
-    user: str  # in the kernel: ``swap PATH`` or ``loop NAME``; empty for none
+    # ``swap PATH`` or ``loop NAME``; of a file that the user named also ``hidden NAME``, a loop
+    # device that cannot be compared with it, or ``program ``; empty for none
+    user: str
     named: bool  # whether the user named it as a file that may be overwritten
 
 
@@ -106,6 +108,7 @@ class DeviceUse(NamedTuple):
     is_swap: bool
     held_by: "tuple[str, ...]"  # kernel names of devices built on it
     loops: "tuple[str, ...]"  # loop devices on it
+    hidden: str  # loop device whose file may be its own under another number; empty for none
     members: "tuple[Part, ...]"  # disks of which it is a partition
     exclusive: str  # error of an exclusive open; empty if it is free
     others: "tuple[OtherName, ...]"
@@ -327,23 +330,34 @@ class _Describer:
             snapshot.stat(path, follow=False),
         )
         folder = snapshot.real_path(parent_of(path)).rstrip("/")
+        named = any(snapshot.real_path(entry) == real for entry in allow)
+        is_named = named and stat is not None and stat.kind == "file"
+        others = self._other_user(real, stat) if is_named and stat is not None else ""
         return DescribedFile(
             real=real,
             placed=folder + "/" + path.rpartition("/")[2],
             stat=stat,
             identity=_identity(link),
-            user="" if stat is None else self._kernel_user(stat),
-            named=any(snapshot.real_path(entry) == real for entry in allow),
+            user="" if stat is None else self._kernel_user(stat) or others,
+            named=named,
         )
 
     def _kernel_user(self, file: FileStat) -> str:
-        users = [("swap " + path, path) for path in read_swaps(self._snapshot)]
-        users += [("loop " + name, path) for name, path in read_loop_files(self._snapshot).items()]
-        for user, path in users:
-            used = self._snapshot.stat_visible(path)
-            if used is not None and (used.device, used.inode) == (file.device, file.inode):
+        swaps = ((path, self._snapshot.stat_visible(path)) for path in read_swaps(self._snapshot))
+        users = [("swap " + path, stat) for path, stat in swaps if stat is not None]
+        users += [("loop " + name, loop.stat) for name, loop in self._devices.loops().items()]
+        for user, used in users:
+            if (used.device, used.inode) == (file.device, file.inode):
                 return user
         return ""
+
+    def _other_user(self, path: str, file: FileStat) -> str:
+        """Return who may use a file that no kernel table names, as `_kernel_user` does."""
+        if self._snapshot.is_open(path):
+            return "program "
+        is_unknown = is_layered(self._snapshot, path)
+        hidden = self._devices.hidden_user(file, layered=True) if is_unknown else ""
+        return hidden and "hidden " + hidden
 
     def _attributes(self, device: BlockDevice) -> DescribedDevice:
         """Return the attributes of a block device; details are for `_device` to add."""
@@ -395,8 +409,8 @@ class _Describer:
     def _memory_below(self, devices: "list[BlockDevice]") -> str:
         """Return the filesystem in memory that holds the file of a loop device; empty for none."""
         for device in devices:
-            path = self._devices.attribute(device, "loop/backing_file")
-            mount = mount_of(self._snapshot, self._snapshot.nearest(path)) if path else None
+            loop = self._devices.loops().get(device.name)
+            mount = mount_of(self._snapshot, loop.path) if loop is not None else None
             if mount is not None and mount.filesystem in _IN_MEMORY:
                 return "{} under {}".format(mount.filesystem, device.name)
         return ""
@@ -422,7 +436,9 @@ class _Describer:
         own_names = {part.name for part in [device, *below]}
         disk = devices.whole_disk(device)
         family = {part.number for part in [device, disk, *devices.partitions(device)]}
-        files = devices.loops().items()
+        files = devices.loops()
+        own = [files[name] for name in own_names if name in files]
+        hidden = (devices.hidden_user(f.stat, layered=f.is_layered) for f in own)
         return DeviceUse(
             disk_of=tuple(
                 path
@@ -432,7 +448,12 @@ class _Describer:
             mounted_at=tuple(dict.fromkeys(mount_points(snapshot, numbers))),
             is_swap=bool(numbers & swap_numbers(snapshot)),
             held_by=tuple(sorted({n for part in used for n in devices.holders(part)} - own_names)),
-            loops=tuple(name for name, f in files if f.kind == "block" and f.rdev in family),
+            loops=tuple(
+                name
+                for name, file in files.items()
+                if file.stat.kind == "block" and file.stat.rdev in family
+            ),
+            hidden=next(filter(None, hidden), ""),
             members=tuple(read_whole(snapshot, devices, whole) for whole in shared.wholes),
             exclusive=snapshot.exclusive_error(target),
             others=tuple(
