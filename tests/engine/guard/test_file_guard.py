@@ -46,9 +46,16 @@ def test_a_file_of_our_own_passes(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "problem"),
     [
-        ({"unlink": "1"}, "would be removed"),
-        ({"unlink_each_loop": "1"}, "would be removed"),
-        ({"ioengine": "filedelete"}, "would be removed"),
+        ({"unlink": "1"}, "unlink may remove it"),
+        ({"ioengine": "filedelete"}, "filedelete may remove it"),
+        ({"ioengine": "ftruncate"}, "ftruncate may remove it"),
+        ({"file_append": "1"}, "file_append"),
+        ({"zonemode": "strided", "zonesize": "512"}, "zonemode may remove it"),
+        ({"brand_new": "1"}, "brand_new may remove it"),
+        ({"fill_device": "1", "size": "0"}, "fill_device"),
+        ({"offset": "90%", "size": "200"}, "is shorter than"),
+        ({"offset_increment": "50%", "size": "501", "numjobs": "2"}, "is shorter than"),
+        ({"offset": "90%", "size": "50%"}, ""),
         ({"size": "4096"}, "is shorter than"),
         ({"offset": "4000", "size": "1000"}, "is shorter than"),
         ({"filesize": "8192"}, "is shorter than"),
@@ -69,12 +76,16 @@ def test_a_users_file_is_only_overwritten_in_place(
         str(folder if is_folder else path),
         files=[str(path)],
         allow=[str(path)],
-        options=options,
+        options={"filename": path.name, **options},
     )
     assert problem in found
     assert bool(problem) is bool(found)
     made = refusal(HERE, str(path), files=[str(path)], made=[str(path)], options=options)
-    assert made == ""
+    assert ("has no limit" in made) is bool(made)
+    name = next(iter(options))
+    allow = [str(path), f"fio:{name}", f"fio:{options[name]}"]
+    found = refusal(HERE, str(path), files=[str(path)], allow=allow, options=options)
+    assert found == "" or problem == "is shorter than"
 
 
 def test_a_foreign_file_needs_permission(folder: Path) -> None:

@@ -18,7 +18,7 @@ from volbench.engine.guard.volume_targets import find_volume
 from volbench.errors import FioError, InputError, RefusedError
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Completed
-from volbench.fio.jobs.render_job import planned_files
+from volbench.model.campaign.planned_files import planned_files
 from volbench.model.campaign.planned_run import VolumeKind
 from volbench.model.profile.profile_model import Phase
 
@@ -97,14 +97,14 @@ def test_the_space_for_all_files_of_clients_is_checked_before_anything_is_writte
             run_on("/data", VolumeKind.DIRECTORY, *parts).model_copy(update={"shared": "base"})
         )
     files = {path: Mock(stat=None) for run in runs for path in planned_files(run)}
-    state = Mock(files=files, volumes={"/data": Mock(room_bytes=379 * MIB)})
+    state = Mock(files=files, volumes={"/data": Mock(free_bytes=379 * MIB)})
     check_rooms(runs, state)
-    state.volumes["/data"].room_bytes = 378 * MIB
+    state.volumes["/data"].free_bytes = 378 * MIB
     with pytest.raises(RefusedError, match="3 files in /data needs 300 MiB") as caught:
         check_rooms(runs, state)
     assert "size=99m" in caught.value.hint
-    files["/data/base"].stat = Mock()
-    state.volumes["/data"].room_bytes = 170 * MIB
+    files["/data/base"].stat = Mock(size_bytes=100 * MIB, allocated_bytes=100 * MIB)
+    state.volumes["/data"].free_bytes = 170 * MIB
     with pytest.raises(RefusedError, match="2 files in /data needs 200 MiB"):
         check_rooms(runs, state)
 

@@ -12,7 +12,7 @@ from volbench.engine.hosts.described_volumes import look_at_volume
 from volbench.errors import RefusedError
 from volbench.execute.agent.volumes import VolumeQuestion
 from volbench.execute.local import LocalExecutor
-from volbench.fio.jobs.render_job import planned_files
+from volbench.model.campaign.planned_files import planned_files
 from volbench.model.campaign.planned_run import Run, Section, Volume, VolumeKind
 from volbench.store.journal import Journal, read_history
 

@@ -8,8 +8,9 @@ import pytest
 from tests.fio.runs import Options, fio, really_run, run_on, section
 from volbench import __version__
 from volbench.errors import InputError
-from volbench.fio.jobs.render_job import planned_files, render, with_sent_logs, writes
+from volbench.fio.jobs.render_job import render, with_sent_logs, writes
 from volbench.fio.results.merge_jobs import merge_jobs
+from volbench.model.campaign.planned_files import planned_files
 from volbench.model.campaign.planned_run import Section, VolumeKind
 from volbench.model.results.result import Direction
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.plan.loading import load
 from volbench.errors import ProfileError
-from volbench.fio.jobs.render_job import planned_files
+from volbench.model.campaign.planned_files import planned_files
 from volbench.model.campaign.planned_run import Campaign, Volume, VolumeKind
 from volbench.model.profile.profile_model import Profile
 from volbench.plan.expansion.expand import Terms, balanced, expand

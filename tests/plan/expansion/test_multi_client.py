@@ -9,8 +9,9 @@ import pytest
 from tests.plan.expansion.planned_clients import LOCAL, MIB, VM1, VM2, device, folder
 from tests.plan.loading import load
 from volbench.errors import InputError
-from volbench.fio.jobs.render_job import planned_files, render
+from volbench.fio.jobs.render_job import render
 from volbench.model.campaign.host import Host, Policy
+from volbench.model.campaign.planned_files import planned_files
 from volbench.model.campaign.planned_run import Campaign, Volume, VolumeKind
 from volbench.model.profile.profile_model import Phase, Start
 from volbench.model.profile.profile_settings import Limits

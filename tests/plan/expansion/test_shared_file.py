@@ -6,7 +6,8 @@ import yaml
 from tests.plan.expansion.planned_clients import LOCAL, MIB, VM1, VM2, device, folder
 from tests.plan.loading import load
 from volbench.errors import InputError
-from volbench.fio.jobs.render_job import lays_out, planned_files, render, writes
+from volbench.fio.jobs.render_job import lays_out, render, writes
+from volbench.model.campaign.planned_files import planned_files
 from volbench.model.campaign.planned_run import Campaign, Run
 from volbench.model.profile.profile_model import Phase
 from volbench.plan.expansion.estimate import estimate, layout_bytes

@@ -40,10 +40,10 @@ from volbench.errors import (
 )
 from volbench.execute.agent.processes import lifetime
 from volbench.execute.protocol import Executor, Process
-from volbench.fio.jobs.render_job import planned_files
 from volbench.ingest.run_files import read_facts, read_status
 from volbench.model.campaign.event import RunEnded, RunStarted
 from volbench.model.campaign.host import Policy
+from volbench.model.campaign.planned_files import planned_files
 from volbench.model.campaign.planned_run import Campaign, Run, RunState
 from volbench.model.profile.profile_model import Phase
 from volbench.model.results.provenance import VolumeFacts
@@ -309,7 +309,8 @@ class Worker:
         )
         attempt = self._attempt(run, directory, facts, gate)
         attachment = None if seen is None else attachment_of(seen)
-        return replace(attempt, had_files=had_files, attachment=attachment)
+        kept = self._guard.files_to_keep(run, state, ours=self._scratch.is_recorded)
+        return replace(attempt, had_files=had_files, attachment=attachment, kept=kept)
 
     def _continue(self, run: Run, gate: Gate | None) -> RunOutcome:
         """Take over a run that continued, or ended, without a controller."""

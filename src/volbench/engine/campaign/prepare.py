@@ -12,6 +12,7 @@ from volbench import __version__
 from volbench.engine.campaign.replayed_logs import with_planned_logs
 from volbench.engine.conditioning.volume_warmup import sizes_of
 from volbench.engine.guard.preflight import check_campaign
+from volbench.engine.guard.run_guard import OPTION_CONSENT
 from volbench.engine.guard.volume_targets import examine_targets, is_nbd_uri
 from volbench.engine.hosts.cloud_limits import cloud_limits
 from volbench.engine.hosts.connected_host import (
@@ -177,6 +178,8 @@ def _check_permissions(hosts: Sequence[ConnectedHost], request: CampaignRequest)
         for target in request.targets_of(host.host).values()
     }
     for entry in request.terms.consent.allow_destroy:
+        if entry.startswith(OPTION_CONSENT):
+            continue
         named = (host.host.name for host in hosts if entry.startswith(f"{host.host.name}:"))
         path = entry.removeprefix(f"{next(named, '')}:")
         if path not in targets and not any(path.startswith(f"{name}/") for name in targets):

@@ -17,7 +17,7 @@ from volbench.execute.agent import block_reads
 from volbench.execute.agent.block_reads import SampledBlocks, sample_nbd
 from volbench.execute.agent.volumes import DescribedFile
 from volbench.execute.protocol import Executor
-from volbench.fio.jobs.render_job import planned_files
+from volbench.model.campaign.planned_files import planned_files
 from volbench.model.campaign.planned_run import Run, VolumeKind
 from volbench.model.profile.profile_model import Phase
 from volbench.model.results.provenance import BlockSample, VolumeFacts

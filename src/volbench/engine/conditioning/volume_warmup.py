@@ -11,8 +11,9 @@ from volbench.errors import CampaignError, InputError, RefusedError
 from volbench.execute.agent.block_reads import nbd_size
 from volbench.execute.agent.volumes import DescribedFile
 from volbench.execute.protocol import Executor
-from volbench.fio.jobs.render_job import planned_files, writes
+from volbench.fio.jobs.render_job import writes
 from volbench.ingest.run_files import read_run_output
+from volbench.model.campaign.planned_files import planned_files
 from volbench.model.campaign.planned_run import Campaign, Extent, Run, RunState, Volume, VolumeKind
 from volbench.model.profile.profile_model import Profile
 from volbench.plan.expansion.extents import LADDER, with_numjobs

@@ -7,17 +7,31 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
 from volbench.engine.guard.device_guard import OpenDevice
-from volbench.engine.guard.run_guard import RunConsent, check_run, check_space, question_about
+from volbench.engine.guard.run_guard import (
+    OPTION_CONSENT,
+    RunConsent,
+    check_run,
+    check_space,
+    displaces,
+    may_write,
+    question_about,
+)
 from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.engine.hosts.described_volumes import HostState, look_at
 from volbench.errors import FioError, InputError, quoted
 from volbench.execute.agent.nbd_export import reach_nbd
+from volbench.execute.agent.volumes import DescribedFile, KnownFile
 from volbench.execute.protocol import Executor
-from volbench.fio.jobs.render_job import planned_files, render
+from volbench.fio.jobs.render_job import render, writes
+from volbench.model.campaign.planned_files import (
+    Range,
+    device_ranges,
+    file_ranges,
+    planned_files,
+)
 from volbench.model.campaign.planned_run import Campaign, Consent, Run, VolumeKind
 from volbench.model.profile.secret_values import without_references
 from volbench.model.results.provenance import HostFacts
-from volbench.plan.expansion.estimate import layout_bytes
 from volbench.plan.expansion.expand import missing_size
 from volbench.units import format_capacity
 
@@ -176,6 +190,19 @@ class RunGuard:
         consent = self._consent(run)
         check_run(run, state, files=files, consent=consent, ours=ours, opened=opened)
 
+    def files_to_keep(
+        self, run: Run, state: HostState, *, ours: Callable[[str], bool]
+    ) -> tuple[KnownFile, ...]:
+        """Return the files of a user that a run must leave in their places, with their lengths."""
+        if displaces(run):
+            return ()
+        files = (state.files[path] for path in planned_files(run) if not ours(path))
+        return tuple(
+            KnownFile(file.real, file.stat.identity, file.stat.size_bytes)
+            for file in files
+            if file.stat is not None
+        )
+
     def _consent(self, run: Run) -> RunConsent:
         given = {name: getattr(self._campaign, name) for name in Consent.model_fields}
         allowed = {"allow_destroy": allowed_for(run, self._campaign)}
@@ -183,37 +210,53 @@ class RunGuard:
 
 
 def check_rooms(runs: Sequence[Run], state: HostState) -> None:
-    """Check the free space of each volume for all files that runs make and keep there."""
-    groups: dict[tuple[str, int], dict[str, tuple[float, float]]] = {}
-    for number, run in enumerate(runs):
-        if run.volume.kind not in {VolumeKind.DIRECTORY, VolumeKind.FILE}:
-            continue
+    """Check the free space for all that runs allocate and keep."""
+    groups: dict[tuple[str, int], dict[str, Range]] = {}
+    holes: dict[str, set[Range]] = {}
+    for number, run in enumerate(filter(may_write, runs)):
+        if run.volume.pin is not None:
+            holes.setdefault(run.volume.target, set()).update(device_ranges(run))
         is_kept = not any(run.effective(part).get("unlink", "0") == "1" for part in run.sections)
-        needs = groups.setdefault((run.volume.target, -1 if is_kept else number), {})
-        for path, need in _needs(run):
-            if _is_missing(path, state):
-                needs[path] = max(needs.get(path, need), need)
-    for (target, _), needs in groups.items():
-        if needs:
-            first, *others = needs
-            folder = first.rpartition("/")[0]
+        used = groups.setdefault((run.volume.target, -1 if is_kept else number), {})
+        for path, (start, end) in _allocated(run, state).items():
+            first, last = used.get(path, (start, end))
+            used[path] = min(start, first), max(end, last)
+    sizes = (run.effective(part).get("size", "") for run in runs for part in run.sections)
+    largest = max((int(size) for size in sizes if size.isdecimal()), default=0)
+    for (target, _), used in groups.items():
+        missing = {path: _missing_bytes(state.files[path], used[path]) for path in used}
+        if needed_bytes := sum(missing.values()):
+            first_path, *others = filter(missing.get, missing)
+            folder = first_path.rpartition("/")[0]
             check_space(
-                f"the layout of {len(needs)} files in {folder}" if others else first,
-                free_bytes=state.volumes[target].room_bytes or 0,
-                needed_bytes=round(sum(size for size, _jobs in needs.values())),
-                jobs=max(sum(jobs for _size, jobs in needs.values()), 1),
-                options="--set size={}",
+                f"the layout of {len(others) + 1} files in {folder}" if others else first_path,
+                free_bytes=state.volumes[target].free_bytes,
+                needed_bytes=needed_bytes,
+                jobs=max(needed_bytes / (largest or needed_bytes), 1),
             )
+    for target, ranges in holes.items():
+        if device := state.volumes[target].device:
+            hole_bytes, free_bytes = device.holes
+            needed_bytes = min(hole_bytes, sum(end - start for start, end in ranges))
+            check_space(target, free_bytes=free_bytes, needed_bytes=needed_bytes)
 
 
-def _needs(run: Run) -> Iterator[tuple[str, tuple[float, float]]]:
-    """Yield the files that a run lays out, with their bytes as such and in units of `size`."""
-    for section in run.sections:
-        alone = run.model_copy(update={"sections": (section,)})
-        options, paths = run.effective(section), planned_files(alone)
-        jobs = 1 if "filename" in options else int(options.get("numjobs", "1"))
-        if size := layout_bytes(alone):
-            yield from ((path, (size / len(paths), jobs / len(paths))) for path in paths)
+def _allocated(run: Run, state: HostState) -> dict[str, Range]:
+    """Return the ranges of files for which a run allocates space; it only reads what is there."""
+    stats = {path: file.stat for path, file in state.files.items() if file.stat is not None}
+    ranges = file_ranges(run, {path: stat.size_bytes for path, stat in stats.items()})
+    return {
+        path: (start if path in stats and stats[path].size_bytes >= end else 0, end)
+        for path, (start, end) in ranges.items()
+        if path in state.files
+        and (path not in stats or stats[path].size_bytes < end or writes(run))
+    }
+
+
+def _missing_bytes(file: DescribedFile, used: Range) -> int:
+    """Return the bytes that a file lacks at most in a range."""
+    allocated_bytes = 0 if file.stat is None else file.stat.allocated_bytes
+    return max(0, min(used[1] - used[0], used[1] - allocated_bytes))
 
 
 def _is_missing(path: str, state: HostState) -> bool:
@@ -234,7 +277,9 @@ def allowed_for(run: Run, campaign: Campaign) -> tuple[str, ...]:
     else:
         named = f"{run.host}:"
         given = tuple(
-            entry.removeprefix(named) for entry in campaign.allow_destroy if entry.startswith(named)
+            entry.removeprefix(named)
+            for entry in campaign.allow_destroy
+            if entry.startswith((named, OPTION_CONSENT))
         )
     listed = host.allow_destroy if host is not None else ()
     pin = run.volume.pin

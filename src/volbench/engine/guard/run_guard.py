@@ -27,9 +27,12 @@ from volbench.engine.hosts.described_volumes import (
 from volbench.errors import RefusedError, quoted
 from volbench.execute.agent.volumes import DescribedFile, DescribedVolume, VolumeQuestion
 from volbench.execute.protocol import Executor
-from volbench.fio.jobs.render_job import lays_out, needed_file_bytes, removes_files, writes
+from volbench.fio.jobs.option_table import shipped_table
+from volbench.fio.jobs.render_job import lays_out, writes
 from volbench.model.campaign.host import LOCAL
+from volbench.model.campaign.planned_files import file_ranges
 from volbench.model.campaign.planned_run import Consent, Run, Volume, VolumeKind
+from volbench.model.profile.option_policy import displacing_option, filling_option
 from volbench.model.results.provenance import VolumeFacts
 from volbench.units import format_capacity, format_size
 
@@ -45,6 +48,9 @@ RESULT_BYTES = 16 * _MIB
 # Additional free space for the metadata of new files: a margin.
 # Noticed by: test_file_guard.py::test_space_is_checked_with_a_reserve
 RESERVE_SHARE = 0.05
+
+OPTION_CONSENT = "fio:"
+"""Prefix of an option or engine of fio among what the user allows to destroy data."""
 
 _KIND_NAMES = {"block": "a block device", "char": "a character device", "directory": "a folder"}
 _STICKY = 0o1000
@@ -112,11 +118,13 @@ def check_run(
     if writing and not consent.allow_shared_folder:
         check_not_shared(seen, user=state.user, by_sudo=consent.by_sudo)
     _check_access(seen)
+    if writing:
+        _check_bounds(run, consent)
     for path in files:
         file = state.files[path]
         check_file(volume, seen, path, file)
         if writing:
-            check_overwrite(run, path, file, is_ours=ours(path))
+            check_overwrite(run, path, file, consent, is_ours=ours(path))
 
 
 def may_write(run: Run) -> bool:
@@ -308,7 +316,9 @@ def check_file(volume: Volume, seen: DescribedVolume, path: str, file: Described
         )
 
 
-def check_overwrite(run: Run, path: str, file: DescribedFile, *, is_ours: bool) -> None:
+def check_overwrite(
+    run: Run, path: str, file: DescribedFile, consent: RunConsent, *, is_ours: bool
+) -> None:
     """Check that a file may be created or overwritten."""
     if file.real != file.placed:
         raise RefusedError(
@@ -341,18 +351,44 @@ def check_overwrite(run: Run, path: str, file: DescribedFile, *, is_ours: bool) 
             f"{path} exists and was not created by volbench: it would be overwritten",
             hint=f"move it away, or allow it: {consent_option(run.host, path)}",
         )
-    _check_kept(run, path, size_bytes=file.stat.size_bytes)
+    _check_kept(run, path, consent, size_bytes=file.stat.size_bytes)
 
 
-def _check_kept(run: Run, path: str, *, size_bytes: int) -> None:
+def _check_kept(run: Run, path: str, consent: RunConsent, *, size_bytes: int) -> None:
     """Check that a run keeps a file that volbench did not create, though it may overwrite it."""
-    needed_bytes = needed_file_bytes(run)
-    if removes_files(run):
-        problem, hint = "would be removed", "leave out unlink, and engines that delete files"
-    elif size_bytes < needed_bytes:
-        problem = f"is shorter than the {format_size(needed_bytes)} of the job, and fio would "
-        problem += "replace it by another"
-        hint = f"make it longer: truncate -s {needed_bytes} {path}; or decrease the size"
-    else:
-        return
-    raise RefusedError(f"{path} was not created by volbench, and {problem}", hint=hint)
+    if (name := displaces(run)) and not _is_allowed(name, consent):
+        raise RefusedError(
+            f"{path} was not created by volbench, and {name} may remove it, or change its length",
+            hint=f"leave out {name}, or measure a new file; if the file may be lost: "
+            f"--allow-destroy {OPTION_CONSENT}{name}",
+        )
+    _, end = file_ranges(run, {path: size_bytes}).get(path, (0, 0))
+    if size_bytes < end:
+        raise RefusedError(
+            f"{path} was not created by volbench, and is shorter than the {format_size(end)} of "
+            "the job: fio would replace it by another",
+            hint=f"make it longer: truncate -s {end} {quoted(path)}; or decrease the size",
+        )
+
+
+def displaces(run: Run) -> str:
+    """Return the option or engine that may remove a file or change its length; or ""."""
+    reviewed = shipped_table().options
+    names = (displacing_option(run.effective(part), reviewed=reviewed) for part in run.sections)
+    return next(filter(None, names), "")
+
+
+def _check_bounds(run: Run, consent: RunConsent) -> None:
+    """Check that the sizes of a run bound what it writes to a filesystem."""
+    for name in map(filling_option, map(run.effective, run.sections)):
+        if name and not _is_allowed(name, consent):
+            raise RefusedError(
+                f"job {run.job} would fill the filesystem of {run.volume.target}: {name} has no "
+                "limit",
+                hint="give a size instead; if the filesystem may be filled: "
+                f"--allow-destroy {OPTION_CONSENT}{name}",
+            )
+
+
+def _is_allowed(name: str, consent: RunConsent) -> bool:
+    return f"{OPTION_CONSENT}{name}" in consent.allow_destroy

@@ -21,7 +21,7 @@ from volbench.execute.agent.files import NamedFile, make_private_folder, remove_
 from volbench.execute.agent.processes import lifetime, open_files
 from volbench.execute.agent.volumes import DescribedFile, DescribedVolume, folder_contents
 from volbench.execute.protocol import Executor, OperationError
-from volbench.fio.jobs.render_job import planned_files
+from volbench.model.campaign.planned_files import planned_files
 from volbench.model.campaign.planned_run import FileIdentity, Run, VolumeKind
 
 # Seconds between polls for new files. What fio makes in between is unknown to a resume if the
@@ -184,6 +184,10 @@ class Scratch:
             "folder", host=self._executor.host, target=target, path=path, identity=identity
         )
         self._folders[target] = path, identity
+
+    def is_recorded(self, path: str) -> bool:
+        """Return whether this campaign made the file at a path, or is about to."""
+        return path in self._files
 
     def owns(self, path: str, seen: Mapping[str, DescribedFile] | None = None) -> bool:
         """Return whether this campaign created the file at a path, as described before."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import re
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -27,6 +28,7 @@ from volbench.engine.sampling.sample_log import SampleLog, sampling_of
 from volbench.errors import OutputError, RefusedError, VolbenchError
 from volbench.execute.agent.files import read_files
 from volbench.execute.agent.gate import FOLDER
+from volbench.execute.agent.volumes import KnownFile, changed_files
 from volbench.execute.protocol import FOREVER_S, Process, Supervision
 from volbench.fio.jobs.render_job import planned_logs, with_sent_logs
 from volbench.fio.results.json_output import parse_output
@@ -45,6 +47,10 @@ _MISMATCH = f"error {errno.EILSEQ}"
 
 # Line that fio adds to its output for each job with ``exec_prerun`` (backend.c)
 _PRERUN_NOTE = re.compile(rb"^\S.* : Saving output of prerun in .*\n", re.MULTILINE)
+
+# Seconds between looks at a user's file while fio runs: what goes wrong ends soon.
+# Noticed by: tests/cli/test_kept_files.py::test_a_file_that_becomes_longer_ends_the_run
+COMPARE_S = 2.0
 
 # Logs of at least this size are compressed before the next run, since many would fill a disk;
 # smaller logs are compressed at the end of the campaign, so that no run waits for them
@@ -185,6 +191,7 @@ class Attempt:
     # attachment of its device that the guard accepted, to be verified and held on another machine;
     # None for other volumes
     attachment: Attachment | None = None
+    kept: tuple[KnownFile, ...] = ()  # files of the user, whose places and lengths must not change
     had_files: bool = False  # whether all files of its jobs exist, so that fio lays none out
     is_temporary: bool = False  # whether its machine removes its work folder soon after its end
     # its passwords and keys, by environment variable
@@ -227,6 +234,7 @@ class _Execution:
     def __init__(self, attempt: Attempt) -> None:
         self._attempt = attempt
         self._steady = _steady_watch(attempt.run)
+        self._compared_s = 0.0
 
     @cached_property
     def command(self) -> Command:
@@ -312,7 +320,10 @@ class _Execution:
             deadline_s=attempt.deadline_s,
             stop=attempt.stop,
             on_output=on_output,
-            is_enough=lambda: steady is not None and steady.is_steady,
+            is_enough=lambda: (
+                (steady is not None and steady.is_steady)
+                or bool(self._is_due() and self._changes())
+            ),
             gate=attempt.gate,
         )
         samples.follow_tail(
@@ -321,6 +332,17 @@ class _Execution:
             listener=attempt.listener,
         )
         return watched
+
+    def _is_due(self) -> bool:
+        """Return whether files are to be compared again."""
+        is_due = time.monotonic() - self._compared_s > COMPARE_S
+        self._compared_s = time.monotonic() if is_due else self._compared_s
+        return is_due
+
+    def _changes(self) -> tuple[str, ...]:
+        """Return what has become of files that must be kept; empty if nothing has."""
+        kept = list(self._attempt.kept)
+        return self._attempt.host.executor.ask(changed_files, kept) if kept else ()
 
     def conclude(self, watched: Watched, *, started_utc: str) -> RunOutcome:
         """Fetch the run's files, judge it, and write status.json."""
@@ -337,6 +359,8 @@ class _Execution:
             raise
         version = attempt.host.fio_version
         outcome, version = judge(attempt.run, directory.folder, watched, version=version)
+        if changes := self._changes():
+            outcome = RunOutcome(RunState.FAILED, f"{'; '.join(changes)}. {outcome.reason}".strip())
         if gate is not None and (reason := gate.held_back):
             outcome = RunOutcome(RunState.INTERRUPTED, reason)
         _tidy(directory.folder)

@@ -58,6 +58,7 @@ class FileStat(typing.NamedTuple):
     born_ns: int = 0  # birth time in ns since 1970; 0 if the filesystem does not record it
     owner: int = 0  # user id
     mode: int = 0o600  # permission bits, such as 0o1777
+    allocated_bytes: int = 0  # of its blocks on the filesystem
 
     @property
     def identity(self) -> "FileIdentity":
@@ -111,6 +112,7 @@ def stat_in(path: str, *, follow: bool = True, folder: "int | None" = None) -> F
         _born_ns(path, follow=follow, folder=folder),
         status.st_uid,
         modes.S_IMODE(status.st_mode),
+        status.st_blocks * 512,
     )
 
 

@@ -64,6 +64,7 @@ _AS_ROOT = (
     processes.lifetime,
     volumes.describe_files,
     volumes.describe_volumes,
+    volumes.changed_files,
     volumes.file_identities,
     volumes.folder_contents,
 )

@@ -93,6 +93,14 @@ class DescribedFile(NamedTuple):
     named: bool  # whether the user named it as a file that may be overwritten
 
 
+class KnownFile(NamedTuple):
+    """A file that a run must leave in its place, with its length."""
+
+    path: str
+    identity: "FileIdentity"
+    size_bytes: int
+
+
 class OtherName(NamedTuple):
     """An independent name of a device."""
 
@@ -131,6 +139,7 @@ class DescribedDevice(NamedTuple):
     write_cache: str
     backing: "tuple[str, ...]"
     memory_below: str  # filesystem in memory that holds the file of a loop device; empty for none
+    holes: "tuple[int, int]"  # bytes that the file of a loop device lacks, and free space for them
     pin: "DeviceIdentity | None" = None  # where the volume is the device
     named: bool = False  # whether the user named it as a device that may be overwritten
     edges: "str | None" = None  # None where not asked; empty if unreadable
@@ -147,7 +156,6 @@ class DescribedVolume(NamedTuple):
     nearest: str  # the path or its nearest existing parent
     mount: "MountPoint | None"  # of the nearest path; of a device, its newest one
     free_bytes: int  # at the nearest path
-    room_bytes: "int | None"  # free space for the first missing file; None if all exist
     real_mount_point: str  # of the resolved path
     parent: ParentFolder
     # for a path below /dev, names of devices; for a missing path, names beside it, directories
@@ -258,7 +266,6 @@ class _Describer:
             nearest=nearest,
             mount=mount and MountPoint(mount.filesystem, mount.mount_point, mount.options),
             free_bytes=snapshot.free_bytes(nearest),
-            room_bytes=snapshot.free_bytes(snapshot.nearest(missing)) if missing else None,
             real_mount_point=self._mount_point(real),
             parent=ParentFolder(
                 parent, self._kind(parent), self._mount_point(parent), snapshot.nearest(parent)
@@ -382,6 +389,7 @@ class _Describer:
             write_cache=devices.attribute(disk, "queue/write_cache"),
             backing=tuple(lower.name for lower in below),
             memory_below=self._memory_below([device, *below]),
+            holes=self._holes([device, *devices.below(device, through_files=False)]),
         )
 
     def _device(
@@ -414,6 +422,16 @@ class _Describer:
             if mount is not None and mount.filesystem in _IN_MEMORY:
                 return "{} under {}".format(mount.filesystem, device.name)
         return ""
+
+    def _holes(self, devices: "list[BlockDevice]") -> "tuple[int, int]":
+        """Return the bytes that the file of a loop device lacks, and the free space for them."""
+        for lower in devices:
+            loop = self._devices.loops().get(lower.name)
+            if loop is not None and loop.stat.kind == "file":
+                holes = loop.stat.size_bytes - loop.stat.allocated_bytes
+                free = self._snapshot.free_bytes(self._snapshot.nearest(loop.path))
+                return max(0, holes), free
+        return 0, 0
 
     def _is_named(self, device: BlockDevice, target: str, allow: "Sequence[str]") -> bool:
         """Return whether the user named this device, by its resolved path and its number."""
@@ -480,6 +498,21 @@ def file_identities(
     """Return the identities of files, even if they are symlinks; None for missing ones."""
     snapshot = snapshot or Snapshot()
     return tuple(_identity(snapshot.stat(path, follow=False)) for path in paths)
+
+
+def changed_files(
+    files: "Sequence[KnownFile]", snapshot: "Snapshot | None" = None
+) -> "tuple[str, ...]":
+    """Return a sentence on each file that was removed, replaced, cut or made longer."""
+    snapshot, found = snapshot or Snapshot(), []
+    for path, identity, size_bytes in files:
+        stat = snapshot.stat(path, follow=False)
+        if stat is None or stat.identity != tuple(identity):
+            found.append("{} was {}".format(path, "replaced" if stat else "removed"))
+        elif stat.size_bytes != size_bytes:
+            change = "from {} to {} bytes".format(size_bytes, stat.size_bytes)
+            found.append("the length of {} changed {}".format(path, change))
+    return tuple(found)
 
 
 def folder_contents(path: str, snapshot: "Snapshot | None" = None) -> "tuple[NamedFile, ...]":

@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import PurePosixPath
 
 from volbench import __version__
 from volbench.errors import InputError, quoted
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.campaign.host import LOCAL
+from volbench.model.campaign.planned_files import MEMORY_ENGINES, section_files
 from volbench.model.campaign.planned_run import Run, Section, VolumeKind
 from volbench.model.campaign.run_secrets import variables_of
 from volbench.model.profile.fio_options import check_text
 from volbench.model.profile.option_policy import PLANNED_LOG, SENT_LOGS, changing_option
 from volbench.model.profile.secret_values import option_variable, reference, target_variable
 
-_MEMORY_ENGINES = frozenset({"null", "cpuio", "net", "netsplice"})
-
-_REMOVING = ("unlink", "unlink_each_loop")
-_REMOVING_ENGINES = frozenset({"filedelete", "dirdelete"})
 LOG_PREFIX = "series"  # Prefix of the log files in a run's folder
 _LINE_LIMIT = 8191
 _FILENAME_LIMIT = 4096
@@ -34,38 +30,6 @@ def writes(run: Run) -> bool:
     return any(changing_option(run.effective(section)) for section in run.sections)
 
 
-def removes_files(run: Run) -> bool:
-    """Return whether fio itself removes files of a run."""
-    return any(
-        options.get("ioengine") in _REMOVING_ENGINES
-        or any(options.get(name, "0") != "0" for name in _REMOVING)
-        for options in map(run.effective, run.sections)
-    )
-
-
-def needed_file_bytes(run: Run) -> int:
-    """Return the length that each file of a run needs, as far as it is given in bytes.
-
-    fio removes a shorter file and makes another, also for a run that only reads.
-    """
-    if run.extent is not None:
-        return run.extent.volume_bytes
-    return max(map(_end_bytes, map(run.effective, run.sections)), default=0)
-
-
-def _end_bytes(options: dict[str, str]) -> int:
-    """Return the end of the range of the last job of a section, in the one file of its own."""
-    numbers = {
-        name: int(text) if (text := options.get(name, "0")).isdecimal() else 0
-        for name in ("size", "filesize", "offset", "offset_increment", "numjobs")
-    }
-    if not numbers["size"]:
-        return numbers["filesize"]
-    skipped = numbers["offset_increment"] * max(0, numbers["numjobs"] - 1)
-    files = 1 + options.get("filename", "").count(":")
-    return max(numbers["filesize"], numbers["offset"] + skipped + numbers["size"] // files)
-
-
 def lays_out(run: Run) -> bool:
     """Return whether fio may lay out files before it reads them.
 
@@ -75,37 +39,6 @@ def lays_out(run: Run) -> bool:
     in_files = run.volume.kind in {VolumeKind.DIRECTORY, VolumeKind.FILE}
     has_own = run.extent is None and not all(map(run.only_reads_shared, run.sections))
     return in_files and not writes(run) and has_own
-
-
-def section_files(run: Run, section: Section) -> tuple[str, ...]:
-    """Return the absolute paths of a section's files; empty for devices and exports."""
-    options = run.effective(section)
-    if options.get("ioengine") in _MEMORY_ENGINES:
-        return ()
-    if run.volume.kind is VolumeKind.FILE:
-        return (run.volume.target,)
-    if run.volume.kind is not VolumeKind.DIRECTORY:
-        return ()
-    folder = PurePosixPath(run.volume.folder)
-    return tuple(str(folder / name) for name in _file_names(section, options))
-
-
-def _file_names(section: Section, options: dict[str, str]) -> Iterator[str]:
-    """Yield names as fio forms them: ``filename``, else ``filename_format`` for each job."""
-    if "filename" in options:
-        yield from options["filename"].split(":")
-        return
-    form = options.get("filename_format", "$jobname.$jobnum.$filenum")
-    for job in range(int(options.get("numjobs", "1"))):
-        for number in range(int(options.get("nrfiles", "1"))):
-            name = form.replace("$jobname", section.name).replace("$jobnum", str(job))
-            yield name.replace("$filenum", str(number))
-
-
-def planned_files(run: Run) -> tuple[str, ...]:
-    """Return the absolute paths of all files a run may create or write, without duplicates."""
-    every = (path for section in run.sections for path in section_files(run, section))
-    return tuple(dict.fromkeys(every))
 
 
 def runtime_s(run: Run, section: Section) -> float | None:
@@ -284,7 +217,7 @@ def _inherited(run: Run, section: Section) -> dict[str, str]:
 
 
 def _is_without_files(run: Run, section: Section) -> bool:
-    return run.effective(section).get("ioengine") in _MEMORY_ENGINES
+    return run.effective(section).get("ioengine") in MEMORY_ENGINES
 
 
 def _volume_lines(run: Run, section: Section) -> Iterator[str]:

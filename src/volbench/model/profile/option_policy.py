@@ -41,27 +41,15 @@ RISKY: Mapping[str, str] = {
     **dict.fromkeys(("libblkio_path", "xnvme_dev_subnqn"), _REMOTE),
 }
 
-# Text options that refer to nothing outside the run's folder and volume, with their content
-PLAIN_TEXTS: Mapping[str, str] = {
-    "buffer_pattern": "bytes to write; a name between quotes is refused",
-    "verify_pattern": "as buffer_pattern",
-    "cmdprio_bssplit": "block sizes with priorities",
-    "cpus_allowed": "numbers of CPUs",
-    "filename": "names of files inside the volume; paths are refused",
-    "filename_format": "as filename, with variables known before the run",
-    "ignore_error": "names of errors",
-    "ioengine": "an engine; those that leave the volume are refused",
-    "mem": "a kind of memory; a file for it is refused",
-    "numa_cpu_nodes": "numbers of NUMA nodes",
-    "numa_mem_policy": "a policy with numbers of NUMA nodes",
-    "pi_chk": "kinds of checks",
-    "plids": "numbers of placement ids",
-    "read_iolog": "a log on the controller, which is sent to the host; see `replayed_logs`",
-    "replay_redirect": "the volume of the job; any other is refused",
-    "replay_skip": "kinds of I/O",
-    "steadystate": "a criterion with its limit",
-    "wait_for": "the name of a section",
-}
+# Text options that refer to nothing outside the run's folder and volume. Values that would are
+# refused: paths in filename, mem or patterns, other volumes in replay_redirect. The log of
+# read_iolog is sent to the host.
+_PLAIN_TEXTS_NAMES = """
+buffer_pattern verify_pattern cmdprio_bssplit cpus_allowed filename filename_format
+ignore_error ioengine mem numa_cpu_nodes numa_mem_policy pi_chk plids read_iolog
+replay_redirect replay_skip steadystate wait_for
+"""
+PLAIN_TEXTS = frozenset(_PLAIN_TEXTS_NAMES.split())
 
 # ioengines that run programs or leave the volume, with the reason; need ``--allow-exec``
 FOREIGN_ENGINES: Mapping[str, str] = {
@@ -78,17 +66,39 @@ FOREIGN_ENGINES: Mapping[str, str] = {
     "e4defrag": "it works on a second file",
 }
 
+# Reviewed ioengines that read and write the volume in place
+_IN_PLACE_ENGINES_NAMES = """
+sync psync vsync pvsync pvsync2 mmap splice posixaio libaio io_uring io_uring_cmd sg nbd mtd
+libzbc xnvme libcufile null cpuio pmemblk dev-dax libpmem
+"""
+_IN_PLACE_ENGINES = frozenset(_IN_PLACE_ENGINES_NAMES.split())
 # Reviewed ioengines that stay within the volume; any other needs ``--allow-exec``
-PLAIN_ENGINES = frozenset(
-    {
-        *("sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "splice", "posixaio", "libaio"),
-        *("io_uring", "io_uring_cmd", "sg", "nbd", "mtd", "libzbc", "xnvme", "libcufile"),
-        *("null", "cpuio", "pmemblk", "dev-dax", "libpmem", "falloc", "ftruncate"),
-        *("filecreate", "filestat", "filedelete", "dircreate", "dirstat", "dirdelete"),
-    }
-)
+PLAIN_ENGINES = _IN_PLACE_ENGINES | {
+    *("falloc", "ftruncate", "filecreate", "filestat", "filedelete"),
+    *("dircreate", "dirstat", "dirdelete"),
+}
+
+# Options of fio 3.33 with which a job may remove a file, or write outside its range of offset and
+# size. A user's file is measured without them, and without options of a newer fio, unless its user
+# names them. Noticed by: tests/model/profile/test_option_policy.py
+_DISPLACING_NAMES = """
+allow_mounted_write create_on_open create_only donorname exec_postrun exec_prerun
+file_append fill_device inplace ioscheduler merge_blktrace_file merge_blktrace_iters opendir
+merge_blktrace_scalars offset_align profile program read_beyond_wp read_iolog
+read_iolog_chunked replay_align replay_no_stall replay_redirect replay_scale replay_skip
+replay_time_scale sg_write_mode skip_bad touch_objects trim_backlog trim_backlog_batch
+trim_percentage trim_verify_zero unique_filename unlink unlink_each_loop verify_state_load
+verify_state_save write_iolog zone_reset_frequency zone_reset_threshold zonecapacity
+zonemode zonerange zonesize zoneskip
+"""
+DISPLACING = frozenset(_DISPLACING_NAMES.split())
+# Options that write until a filesystem is full, or a file anew at its end
+_FILLING = ("fill_device", "file_append")
 
 _LAYOUT = "volbench parses logs of one layout only"
+_SAMPLE = "set `sample`"
+_WHOLE = "latencies of the whole run are in fio's result"
+_COMPRESSED = "logs are compressed when the run ends"
 
 # Options that volbench sets itself, with the alternative
 OWN: Mapping[str, str] = {
@@ -96,30 +106,20 @@ OWN: Mapping[str, str] = {
     "description": "write a `note`",
     "directory": "name the directory as the volume: --on ROLE=DIR",
     "stonewall": "jobs run one after another anyway; use `sections` to run them in parallel",
-    "write_bw_log": "set `sample`",
-    "write_iops_log": "set `sample`",
-    "write_lat_log": "set `sample`",
-    "write_hist_log": "latencies of the whole run are in fio's result",
-    "per_job_logs": "set `sample`",
-    "log_avg_msec": "set `sample`",
-    "log_hist_msec": "latencies of the whole run are in fio's result",
-    "log_unix_epoch": "set `sample`",
-    "log_alternate_epoch": "set `sample`",
-    "log_offset": _LAYOUT,
-    "log_prio": _LAYOUT,
-    "log_issue_time": _LAYOUT,
-    "log_max_value": _LAYOUT,
-    "log_window_value": _LAYOUT,
-    "log_entries": "set `sample`",
-    "log_hist_coarseness": "set `sample`",
-    "log_alternate_epoch_clock_id": "set `sample`",
-    "log_compression_cpus": "logs are compressed when the run ends",
-    "bwavgtime": "set `sample`; the windows of the logs follow it",
-    "iopsavgtime": "set `sample`; the windows of the logs follow it",
+    **dict.fromkeys(("write_bw_log", "write_iops_log", "write_lat_log"), _SAMPLE),
+    **dict.fromkeys(
+        ("per_job_logs", "log_avg_msec", "log_entries", "log_hist_coarseness"), _SAMPLE
+    ),
+    **dict.fromkeys(("log_unix_epoch", "log_alternate_epoch"), _SAMPLE),
+    "log_alternate_epoch_clock_id": _SAMPLE,
+    **dict.fromkeys(("write_hist_log", "log_hist_msec"), _WHOLE),
+    **dict.fromkeys(("log_offset", "log_prio", "log_issue_time"), _LAYOUT),
+    **dict.fromkeys(("log_max_value", "log_window_value"), _LAYOUT),
+    **dict.fromkeys(("bwavgtime", "iopsavgtime"), f"{_SAMPLE}; the windows of the logs follow it"),
+    **dict.fromkeys(("log_compression", "log_store_compressed"), _COMPRESSED),
+    "log_compression_cpus": _COMPRESSED,
     "stats": "move a job that must not count to a phase",
     "profile": "write the jobs themselves",
-    "log_compression": "logs are compressed when the run ends",
-    "log_store_compressed": "logs are compressed when the run ends",
     "allow_file_create": "volbench sets it from the kind of the volume",
     "uri": "name the export as the volume: --on ROLE=nbd://...",
 }
@@ -313,6 +313,24 @@ def changing_option(options: Mapping[str, str]) -> str:
     if options.get("ioengine") in _CHANGING_ENGINES:
         return "ioengine"
     return next((name for name in _CHANGING if options.get(name, "0") != "0"), "")
+
+
+def displacing_option(options: Mapping[str, str], *, reviewed: Container[str]) -> str:
+    """Return the option, or engine, that may change more of a file than bytes in its range.
+
+    Args:
+        reviewed: names of the options of fio 3.33.
+    """
+    for name, value in options.items():
+        if value != "0" and (name in DISPLACING or name not in reviewed):
+            return name
+    engine = options.get("ioengine", "psync")
+    return "" if engine in _IN_PLACE_ENGINES else engine
+
+
+def filling_option(options: Mapping[str, str]) -> str:
+    """Return the option whose writes no size bounds; empty if there is none."""
+    return next((name for name in _FILLING if options.get(name, "0") != "0"), "")
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from volbench.model.campaign.planned_files import bytes_of, file_ranges
 from volbench.model.campaign.planned_run import Campaign, Run, Section, VolumeKind
 from volbench.model.profile.profile_model import Start
 from volbench.model.profile.profile_settings import MIN_ROUNDS
@@ -128,10 +129,10 @@ def _may_end_before(run: Run) -> bool:
 
 def _layouts_s(runs: Sequence[Run]) -> dict[str, float]:
     """Return by run ID how long it takes to write the files that it reads and that are new."""
-    there: set[tuple[str, str, str]] = set()
+    there: set[tuple[str, str]] = set()
     layouts = {}
     for run in runs:
-        files = {(run.host, run.volume.target, name): size for name, size in _files(run).items()}
+        files = {(run.host, path): end for path, (_, end) in file_ranges(run).items()}
         new_bytes = sum(size for key, size in files.items() if key not in there)
         rate = run.limits.bandwidth_bytes_per_s or FILL_BYTES_PER_S
         layouts[run.id] = new_bytes / rate if _reads_files(run) else 0.0
@@ -260,24 +261,7 @@ def deadline_s(run: Run, *, grace_s: float) -> float:
 
 def layout_bytes(run: Run) -> int:
     """Return the maximum bytes of files that a run lays out; 0 for devices and exports."""
-    return sum(_files(run).values())
-
-
-def _files(run: Run) -> dict[str, int]:
-    """Return the files that a run may create before its I/O, with their sizes."""
-    if run.volume.kind not in {VolumeKind.DIRECTORY, VolumeKind.FILE}:
-        return {}
-    named: dict[str, int] = {}
-    for section in run.sections:
-        if run.only_reads_shared(section):
-            continue
-        options = run.effective(section)
-        own_files = "filename" not in options and run.volume.kind is VolumeKind.DIRECTORY
-        numjobs = int(options.get("numjobs", "1")) if own_files else 1
-        file = section.name if own_files else options.get("filename", "")
-        size = _bytes(options.get("size", "0"), whole=None) or 0
-        named[file] = max(named.get(file, 0), size * numjobs)
-    return named
+    return sum(end for _, end in file_ranges(run).values())
 
 
 def _timed_s(options: dict[str, str]) -> float | None:
@@ -321,23 +305,14 @@ def _positive_numbers(text: str | None) -> list[int]:
     return [int(n) for n in re.split(r"[,-]", text or "") if n.isdecimal() and int(n)]
 
 
-def _bytes(text: str, *, whole: int | None) -> int | None:
-    """Return the bytes of a size; for a percentage only when the whole is known."""
-    if text.isdecimal():
-        return int(text)
-    if text.endswith("%") and whole is not None:
-        return whole * int(text[:-1]) // 100
-    return None
-
-
 def _transfer_bytes(run: Run, section: Section) -> int | None:
     """Return the bytes a section transfers when limited by size; None when unknown."""
     options = run.effective(section)
     if any(options.get(name, "0") != "0" for name in ("fill_device", "fill_fs", "read_iolog")):
         return None
     whole = run.volume.pin.size_bytes if run.volume.pin else None
-    size = _bytes(options.get("size", "100%"), whole=whole)
-    moved = _bytes(options["io_size"], whole=size) if "io_size" in options else size
+    size = bytes_of(options.get("size", "100%"), whole=whole)
+    moved = bytes_of(options["io_size"], whole=size) if "io_size" in options else size
     if moved is None:
         return None
     return moved * int(options.get("numjobs", "1")) * int(options.get("loops", "1"))
@@ -353,17 +328,18 @@ def _is_cached(run: Run) -> bool:
 
 def _all_written(runs: Sequence[Run]) -> list[int | None]:
     """Return the bytes written by each run; files laid out by earlier runs count once."""
-    there: dict[tuple[str, str, str], int] = {}
+    there: dict[tuple[str, str], int] = {}
     totals: list[int | None] = []
     for run in runs:
         laid_out = 0
-        is_laid_out = _reads_files(run)
-        for name, size in _files(run).items():
-            file = run.host, run.volume.target, name
-            laid_out += size if is_laid_out and size > there.get(file, 0) else 0
-            there[file] = max(size, there.get(file, 0))
+        for path, (_, end) in file_ranges(run).items():
+            file = run.host, path
+            laid_out += end if end > there.get(file, 0) else 0
+            there[file] = max(end, there.get(file, 0))
         moved = _moved_bytes(run)
-        totals.append(None if moved is None else moved + laid_out)
+        if moved is not None:  # a file that is only written is allocated, and then written once
+            moved = moved + laid_out if _reads_files(run) else max(moved, laid_out)
+        totals.append(moved)
     return totals
 
 

@@ -1,0 +1,116 @@
+"""Files that a run may create or write, and the ranges of them that it uses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
+
+from volbench.model.campaign.planned_run import Run, Section, VolumeKind
+
+MEMORY_ENGINES = frozenset({"null", "cpuio", "net", "netsplice"})
+
+Range = tuple[int, int]
+"""Offsets of the first byte and behind the last."""
+
+
+def section_files(run: Run, section: Section) -> tuple[str, ...]:
+    """Return the absolute paths of a section's files; empty for devices and exports."""
+    options = run.effective(section)
+    if options.get("ioengine") in MEMORY_ENGINES:
+        return ()
+    if run.volume.kind is VolumeKind.FILE:
+        return (run.volume.target,)
+    if run.volume.kind is not VolumeKind.DIRECTORY:
+        return ()
+    folder = PurePosixPath(run.volume.folder)
+    return tuple(str(folder / name) for name in _file_names(section, options))
+
+
+def _file_names(section: Section, options: dict[str, str]) -> Iterator[str]:
+    """Yield names as fio forms them: ``filename``, else ``filename_format`` for each job."""
+    if "filename" in options:
+        yield from options["filename"].split(":")
+        return
+    form = options.get("filename_format", "$jobname.$jobnum.$filenum")
+    for job in range(int(options.get("numjobs", "1"))):
+        for number in range(int(options.get("nrfiles", "1"))):
+            name = form.replace("$jobname", section.name).replace("$jobnum", str(job))
+            yield name.replace("$filenum", str(number))
+
+
+def planned_files(run: Run) -> tuple[str, ...]:
+    """Return the absolute paths of all files a run may create or write, without duplicates."""
+    every = (path for section in run.sections for path in section_files(run, section))
+    return tuple(dict.fromkeys(every))
+
+
+def file_ranges(run: Run, lengths: Mapping[str, int] | None = None) -> dict[str, Range]:
+    """Return the range of each file that a run uses, by path; of shared ones only the writer's.
+
+    fio lays a new file out to the end of its range, and makes a file anew that is shorter.
+
+    Args:
+        lengths: path to length of files that exist.
+    """
+    ranges: dict[str, Range] = {}
+    least = 0 if run.extent is None else run.extent.volume_bytes
+    for section in run.sections:
+        if run.only_reads_shared(section):
+            continue
+        options, paths = run.effective(section), section_files(run, section)
+        jobs, files = int(options.get("numjobs", "1")), int(options.get("nrfiles", "1"))
+        is_own = "filename" not in options and run.volume.kind is VolumeKind.DIRECTORY
+        used: dict[tuple[int, int], Range] = {}  # there may be 100,000 files
+        for number, path in enumerate(paths):
+            whole = (lengths or {}).get(path, 0)
+            for job in {number // files} if is_own else {0, jobs - 1}:
+                if (whole, job) not in used:
+                    count = files if is_own else len(paths)
+                    used[whole, job] = used_range(options, whole=whole, job=job, files=count)
+                start, end = used[whole, job]
+                first, last = ranges.get(path, (start, least))
+                ranges[path] = min(start, first), max(end, last)
+    return ranges
+
+
+def device_ranges(run: Run) -> tuple[Range, ...]:
+    """Return the range of a device that each section of a run uses."""
+    whole = run.volume.pin.size_bytes if run.volume.pin else 0
+    ranges = []
+    for options in map(run.effective, run.sections):
+        last = int(options.get("numjobs", "1")) - 1
+        first, *_, end = (
+            *used_range(options, whole=whole, job=0, files=1),
+            *used_range(options, whole=whole, job=last, files=1),
+        )
+        ranges.append((first, end))
+    return tuple(ranges)
+
+
+def used_range(options: Mapping[str, str], *, whole: int, job: int, files: int) -> Range:
+    """Return the range of one file that a job uses, as far as its options tell it.
+
+    Args:
+        whole: length of the file or device; 0 for a new file.
+        job: its number among the jobs of its section, from 0.
+        files: number of files that share `size`.
+    """
+    lengths = [int(length) for length in re.findall(r"\d+", options.get("filesize", ""))]
+    size = options.get("size", "100%")
+    rest = max([whole, *lengths]) or bytes_of(size, whole=0) or 0
+    offset, step = (
+        bytes_of(options.get(name, "0"), whole=rest) or 0 for name in ("offset", "offset_increment")
+    )
+    start = offset + job * step
+    share = int(size) // files if size.isdecimal() else max(0, rest - start)
+    return start, max([start + share, *lengths])
+
+
+def bytes_of(text: str, *, whole: int | None) -> int | None:
+    """Return the bytes of a size; for a percentage only when the whole is known."""
+    if text.isdecimal():
+        return int(text)
+    if text.endswith("%") and whole is not None:
+        return whole * int(text[:-1]) // 100
+    return None
