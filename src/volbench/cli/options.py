@@ -67,7 +67,8 @@ ALLOW_DESTROY = click.option(
     "--allow-destroy",
     multiple=True,
     metavar="DEVICE",
-    help="Allow this device or file to be overwritten; repeatable. On another host: vm01:/dev/sdb.",
+    help="Allow this device or file to be overwritten; repeatable. On another host: vm01:/dev/sdb. "
+    "fio:OPTION allows an option that may displace a file or fill its filesystem.",
 )
 
 
