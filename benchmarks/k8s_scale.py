@@ -271,7 +271,15 @@ def control(folder: Path, pods: int) -> None:
     def names(_spec: object) -> list[str]:
         return [host_name(number) for number in range(pods)]
 
-    words = ["run", str(folder / "p.yaml"), "--k8s", "--storage-class", "sim", "--size", "1Gi"]
+    words = [
+        "run",
+        str(folder / "p.yaml"),
+        "--k8s",
+        "--storage-class",
+        "sim",
+        "--claim-size",
+        "1Gi",
+    ]
     words += ["--replicas", str(pods), "--pod", "image=i:1"]
     os.environ["KUBECONFIG"] = str(folder / "config")
     with (

@@ -152,7 +152,7 @@ def test_pods_are_audited_by_their_storage_class(
 
     monkeypatch.setattr(PodPlacement, "hosts", made)
     done = volbench(
-        *("audit", "--k8s", "--storage-class", "fast", "--size", "1Gi"),
+        *("audit", "--k8s", "--storage-class", "fast", "--claim-size", "1Gi"),
         *("--pod", "image=example/fio:1", "--output", tmp_path / "out", *FEW),
     )
     assert done.returncode in {10, 11}, done.stderr

@@ -64,7 +64,7 @@ class Desk:
     def arguments(self, name: str, profile: str, *arguments: str) -> list[str]:
         """Return the arguments of a run on the cluster."""
         place = ("--k8s", "--namespace", self.api.namespace, "-o", name)
-        size = () if "--size" in arguments else ("--size", "64Mi")
+        size = () if "--claim-size" in arguments else ("--claim-size", "64Mi")
         return [profile, *place, *IMAGE, *size, *arguments]
 
     def left(self) -> list[str]:

@@ -42,8 +42,8 @@ def _image(cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def submitted(desk: Desk, profile: Path, *options: str, own: tuple[str, ...] = ()) -> str:
     """Submit a profile with options of run and of submit; return its controller's name."""
-    run = (str(profile), *IMAGE, "--size", "64Mi", "--storage-class", "fast", *options)
-    place = ("--namespace", desk.api.namespace, "--claim-class", "fast")
+    run = (str(profile), *IMAGE, "--claim-size", "64Mi", "--storage-class", "fast", *options)
+    place = ("--namespace", desk.api.namespace, "--folder-class", "fast")
     done = call("k8s", "submit", *_CONTROLLER, *place, *own, *run)
     assert done.returncode == 0, done.stderr
     name = done.stdout.strip()
@@ -118,18 +118,18 @@ def test_a_controller_is_cancelled(desk: Desk, job: Path) -> None:
 
 def test_submissions_that_the_controller_would_refuse_are_refused(desk: Desk, job: Path) -> None:
     """By the same checks, of the profile, of consent and of the cluster; nothing is made."""
-    place = ("--namespace", desk.api.namespace, "--claim-class", "fast")
+    place = ("--namespace", desk.api.namespace, "--folder-class", "fast")
     block = ("--volume-mode", "Block")
     for own, options, words in (
         ((), ("--storage-class", "missing"), "the cluster has no storage class missing"),
         ((), ("--storage-class", "fast", *block), "would overwrite new raw volumes"),
         ((), ("--storage-class", "fast", "--set", "bs=0"), "bs"),
         (("--service-account", "nobody"), (), "there is no service account nobody"),
-        (("--claim-class", "none"), ("--storage-class", "fast"), "has no storage class none"),
+        (("--folder-class", "none"), ("--storage-class", "fast"), "has no storage class none"),
         (("--secret", "keys"), ("--storage-class", "fast"), "there is no Secret keys"),
     ):
         submit = ("k8s", "submit", *_CONTROLLER, *place, *own)
-        refused = call(*submit, job, *IMAGE, "--size", "64Mi", *options)
+        refused = call(*submit, job, *IMAGE, "--claim-size", "64Mi", *options)
         assert refused.returncode in {2, 3}, refused.stderr
         assert words in refused.stderr
     assert [item for item in desk.left() if "Lease" not in item] == []
@@ -137,7 +137,7 @@ def test_submissions_that_the_controller_would_refuse_are_refused(desk: Desk, jo
 
 def test_a_controller_without_a_volume_has_no_results(desk: Desk, job: Path) -> None:
     """Nobody waits for the volume of one that was cancelled before it started."""
-    name = submitted(desk, job, own=("--claim-class", "stuck"))
+    name = submitted(desk, job, own=("--folder-class", "stuck"))
     place = ("--namespace", desk.api.namespace)
     until(lambda: "unbound" in status(desk, name)["reason"])
     desk.api.patch("Job", name, {"spec": {"suspend": True}})

@@ -50,7 +50,7 @@ def test_the_owner_owns_the_others() -> None:
     [
         ("name", "Not a label"),
         ("name", "x" * 41),
-        ("claim_size", "much"),
+        ("folder_size", "much"),
         ("profiles", {"quick.yaml": "#" * 10**6}),
     ],
 )
@@ -72,7 +72,7 @@ def test_the_controller_runs_then_resumes(tmp_path: Path) -> None:
     """The first pod runs the campaign; one that replaces it resumes what it finds."""
     assert start(tmp_path).wait(PATIENCE_S) == 0
     assert start(tmp_path).wait(PATIENCE_S) == 0
-    run = "run /submitted/quick.yaml --size 250Gi --k8s --yes --output nightly"
+    run = "run /submitted/quick.yaml --claim-size 250Gi --k8s --yes --output nightly"
     assert calls(tmp_path) == [run, "resume nightly"]
 
 

@@ -78,7 +78,7 @@ def test_a_pod_deleted_mid_run_is_lost(desk: Desk, job: Path) -> None:
 def test_a_pod_whose_files_exceed_a_limit_is_evicted(desk: Desk, job: Path) -> None:
     """By its node, in whose words the run is lost; a resume says so, and repeats it."""
     words = 'Usage of EmptyDir volume "os" exceeds the limit "32Mi"'
-    large = ("--pod", "os-disk", *settings("size=64m", "rw=write", "bs=1m"), "--size", "32Mi")
+    large = ("--pod", "os-disk", *settings("size=64m", "rw=write", "bs=1m"), "--claim-size", "32Mi")
     done = desk.run("c", str(job), *large, "--set", "runtime=120s")
     assert done.returncode == 4, done.stderr
     assert "the run in its pod is lost: Evicted: " in done.stderr
@@ -151,7 +151,7 @@ def test_objects_left_on_an_unreachable_api_server_are_listed(
         done = desk.run("c", str(job), "--storage-class", "fast")
     else:
         monkeypatch.setattr(lifecycle, "follow_lives", wait)
-        place = ("--namespace", desk.api.namespace, *IMAGE, "--size", "64Mi")
+        place = ("--namespace", desk.api.namespace, *IMAGE, "--claim-size", "64Mi")
         done = call("k8s", "lifecycle", *place, "--storage-class", "fast")
     desk.cluster.start("kube-apiserver")
     desk.api.patience_s = PATIENCE_S

@@ -85,7 +85,7 @@ def test_a_campaign_needs_only_the_two_images(
     own = ("--controller-image", name_of("controller"))
     options = ("--pod", "run-as-user=0", "--metrics", "9400")
     run = (str(job), "--pod", "os-disk", "--pod", f"image={name_of('pods')}", *never, *options)
-    done = call("k8s", "submit", *place, *own, "--claim-class", "fast", *run)
+    done = call("k8s", "submit", *place, *own, "--folder-class", "fast", *run)
     assert done.returncode == 0, done.stderr
     name = done.stdout.strip()
     until(lambda: status(desk, name)["state"] in ENDED, patience_s=PATIENCE_S)

@@ -30,7 +30,7 @@ def test_render_prints_the_objects_of_the_published_article() -> None:
     """The nine tests need a claim of the class, and the node's own disk for the first of them."""
     owner, claim, pod = documents(
         *("render", "aks-disk", "--storage-class", "managed-premium-retain-nocache"),
-        *("--size", "250Gi", "--pod", "node-selector=tag=disktest", *IMAGE),
+        *("--claim-size", "250Gi", "--pod", "node-selector=tag=disktest", *IMAGE),
     )
     assert owner["kind"] == "ConfigMap"
     assert claim["spec"]["resources"]["requests"]["storage"] == "250Gi"
@@ -124,12 +124,12 @@ SUBMIT = ("k8s", "submit", "--controller-image", "registry.example.com/volbench:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--size", "1Gi"), "no such option"),
-        (("quick", "--size", "1Gi", "-o", "out"), "-o/--output cannot be used"),
+        (("--claim-size", "1Gi"), "no such option"),
+        (("quick", "--claim-size", "1Gi", "-o", "out"), "-o/--output cannot be used"),
         (("quick", "--on", "/data"), "--on cannot be used"),
         (("quick", "--metrics", "0"), "--metrics 0 cannot be used"),
-        (("quick", "--size", "1Gi", "aks-disk"), "profiles must come before"),
-        (("quick", "--no-such-option"), "see volbench run --help"),
+        (("quick", "--claim-size", "1Gi", "aks-disk"), "profiles must come before"),
+        (("quick", "--zzz"), "see volbench run --help"),
         (("no-such-profile",), "no-such-profile"),
         (("quick", "--set", "http_pass=abcdef"), "contains a password"),
     ],
@@ -148,7 +148,7 @@ def test_a_profile_with_a_password_is_refused(tmp_path: Path) -> None:
     profile.write_text(
         "name: p\nvolumes: {data: 'nbd://me:abcdef@host/disk'}\njobs:\n  a: {rw: read, size: 1m}\n"
     )
-    done = call(*SUBMIT, profile, "--size", "1Gi")
+    done = call(*SUBMIT, profile, "--claim-size", "1Gi")
     assert done.returncode == 2
     assert "the profile p contains a password" in done.stderr
     assert "abcdef" not in done.stderr
@@ -166,7 +166,9 @@ def test_configured_settings_of_pods_are_submitted(
         controllers, "submit_controller", lambda _, spec: found.append(dict(vars(spec)))
     )
     monkeypatch.setattr(ClusterAddress, "opened", lambda _: nullcontext(Mock(namespace="n")))
-    call(*SUBMIT, "quick", "--size", "1Gi", "--pod", "run-as-user=7", "--pod", "request.cpu=4")
+    call(
+        *SUBMIT, "quick", "--claim-size", "1Gi", "--pod", "run-as-user=7", "--pod", "request.cpu=4"
+    )
     (spec,) = found
     assert spec["arguments"][-1] == "--pod=image=fio:1"
     assert "--pod=request.cpu=2" not in spec["arguments"]

@@ -77,7 +77,7 @@ def test_an_attachment_is_found_by_the_name_that_kubernetes_gives_it() -> None:
 
 def test_classes_take_turns(desk: Desk) -> None:
     """Two volumes live at a time, each of them is timed, and nothing of them is left."""
-    place = ("--namespace", desk.api.namespace, *IMAGE, "--size", "64Mi")
+    place = ("--namespace", desk.api.namespace, *IMAGE, "--claim-size", "64Mi")
     classes = ("--storage-class", "fast", "--storage-class", "waiting")
     more = ("--count", "2", "--at-once", "2", "--json")
     done = call("k8s", "lifecycle", *place, *classes, *more)
@@ -103,7 +103,7 @@ def test_volumes_that_cannot_live_are_explained(
     desk: Desk, storage_class: str, options: tuple[str, ...], status: int, words: str
 ) -> None:
     """The reason is the cluster's, and nothing is left."""
-    place = ("--namespace", desk.api.namespace, *IMAGE, "--size", "64Mi")
+    place = ("--namespace", desk.api.namespace, *IMAGE, "--claim-size", "64Mi")
     done = call("k8s", "lifecycle", *place, "--storage-class", storage_class, *options)
     assert done.returncode == status, done.stderr
     assert words in done.stderr
@@ -112,7 +112,7 @@ def test_volumes_that_cannot_live_are_explained(
 
 def test_a_pod_that_is_deleted_ends_the_command(desk: Desk) -> None:
     """At once, not at the end of its patience; and nothing is left."""
-    place = ("--namespace", desk.api.namespace, *IMAGE, "--size", "64Mi", "--count", "1")
+    place = ("--namespace", desk.api.namespace, *IMAGE, "--claim-size", "64Mi", "--count", "1")
     waits = ("--storage-class", "fast", "--pod", "node-selector=a=b", "--pod", "timeout=5m")
 
     def delete() -> None:
@@ -140,7 +140,7 @@ def test_volumes_before_an_error_are_shown(desk: Desk, monkeypatch: pytest.Monke
         raise DeadlineError("too late")
 
     monkeypatch.setattr("volbench.extensions.kubernetes.lifecycle.measure_lives", fail)
-    place = ("--namespace", desk.api.namespace, *IMAGE, "--size", "64Mi")
+    place = ("--namespace", desk.api.namespace, *IMAGE, "--claim-size", "64Mi")
     done = call("k8s", "lifecycle", *place, "--storage-class", "fast")
     assert done.returncode == 4, done.stderr
     assert "provision" in done.stdout

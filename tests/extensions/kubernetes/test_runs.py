@@ -112,7 +112,7 @@ def test_a_block_volume_needs_consent(desk: Desk, job: Path, tmp_path: Path) -> 
         file.truncate(32 * 1024**2)
     device = attach_loop(image)
     os.chown(device, 0, 0)  # root in a pod may not open a device of somebody else
-    block = ("--storage-class", "block", "--volume-mode", "Block", "--size", "32Mi")
+    block = ("--storage-class", "block", "--volume-mode", "Block", "--claim-size", "32Mi")
     try:
         with block_volume(desk.api, device):
             refused = desk.run("c", str(job), *block)

@@ -132,7 +132,7 @@ def test_a_restored_volume_is_hydrated_and_measured(
         name = "night"
         save(desk, source)
         early = desk.run(
-            "early", str(profile), *_BLOCK, "--from", "snapshot:night", "--size", "32Mi"
+            "early", str(profile), *_BLOCK, "--from", "snapshot:night", "--claim-size", "32Mi"
         )
         assert early.returncode == 2, early.stderr
         assert "night is not ready" in early.stderr or "is smaller than" in early.stderr
@@ -164,7 +164,7 @@ def test_what_a_class_cannot_do_is_refused(
     desk: Desk, options: tuple[str, ...], status: int, words: str
 ) -> None:
     """In words, and nothing is left."""
-    place = ("--namespace", desk.api.namespace, *IMAGE, "--size", "32Mi", "--count", "1")
+    place = ("--namespace", desk.api.namespace, *IMAGE, "--claim-size", "32Mi", "--count", "1")
     done = call("k8s", "lifecycle", *place, *options)
     assert done.returncode == status, done.stderr
     assert words in done.stderr

@@ -52,7 +52,7 @@ _NEW_VOLUME = ("--storage-class", "--keep", "--access-mode", "--from")
 # Option to the options that make no sense with it
 _EXCLUDED = {
     "--pod os-disk": (*_NEW_VOLUME, "--volume-mode Block"),
-    "--claim": (*_NEW_VOLUME, "--size", "--replicas", "--pod os-disk"),
+    "--claim": (*_NEW_VOLUME, "--claim-size", "--replicas", "--pod os-disk"),
     "--volume-mode Block": ("ReadWriteMany with --replicas",),
 }
 
@@ -142,7 +142,7 @@ class ClusterSpec:
         metavar="snapshot:NAME|claim:NAME",
         help="Restore the volumes from a VolumeSnapshot, or clone the volume of a claim.",
     )
-    size: str = text_option("--size", "SIZE", "Size of each volume, like 250Gi.")
+    size: str = text_option("--claim-size", "SIZE", "Size of each volume, like 250Gi.")
     volume_mode: str = _choice(
         "--volume-mode",
         ("Filesystem", "Block"),
@@ -265,14 +265,14 @@ class ClusterSpec:
         elif not self.os_disk and not self.claims:
             raise InputError(
                 "the volume size is missing",
-                hint="the size decides the limits of most cloud volumes: --size 250Gi",
+                hint="the size decides the limits of most cloud volumes: --claim-size 250Gi",
             )
         self._refuse_contradictions()
 
     def _refuse_contradictions(self) -> None:
         given = {
             "--storage-class": self.storage_classes,
-            "--size": self.size,
+            "--claim-size": self.size,
             "--keep": self.keep,
             "--replicas": self.replicas > 1,
             "--access-mode": self.access_mode != ACCESS_MODES[0],

@@ -97,11 +97,11 @@ class ControllerSpec:
         "Account with the rights of volbench k8s render --role.",
         "volbench",
     )
-    claim_size: str = text_option(
-        "--claim-size", "SIZE", "Size of the volume for the campaign folder.", "1Gi"
+    folder_size: str = text_option(
+        "--folder-size", "SIZE", "Size of the volume for the campaign folder.", "1Gi"
     )
-    claim_class: str = text_option(
-        "--claim-class", "NAME", "StorageClass of that volume. Default: the cluster's."
+    folder_class: str = text_option(
+        "--folder-class", "NAME", "StorageClass of that volume. Default: the cluster's."
     )
     secret: str = text_option(
         "--secret",
@@ -117,7 +117,7 @@ class ControllerSpec:
         """Refuse what the cluster would refuse, or what it cannot store."""
         require_label(self.name, what="name", longest=MAX_CAMPAIGN)
         require_label(self.namespace, what="namespace")
-        require_quantity(self.claim_size, what="--claim-size")
+        require_quantity(self.folder_size, what="--folder-size")
         size_bytes = sum(len(text.encode()) for text in self.profiles.values())
         if size_bytes > MAX_SUBMITTED_BYTES:
             raise InputError(
@@ -134,7 +134,7 @@ def controller_objects(spec: ControllerSpec, *, owner_uid: str = "") -> list[Man
     described: Manifest = {"namespace": spec.namespace, "labels": labels}
     owned = described | {"owner": (spec.name, owner_uid)}
     data = {_ARGUMENTS: arguments, **spec.profiles}
-    claim = claim_spec(spec.claim_size, spec.claim_class)
+    claim = claim_spec(spec.folder_size, spec.folder_class)
     return [
         make_object("ConfigMap", spec.name, **described, data=data),
         make_object("PersistentVolumeClaim", spec.name, **owned, spec=claim),
@@ -238,8 +238,8 @@ def submit_controller(cluster: Cluster, spec: ControllerSpec) -> None:
     """Create the objects of a controller; if one is refused, those before it are removed."""
     for manifest in controller_objects(spec):
         cluster.create(manifest, dry_run=True)
-    if spec.claim_class:
-        cluster.require_storage_class(spec.claim_class)
+    if spec.folder_class:
+        cluster.require_storage_class(spec.folder_class)
     with ExitStack() as stack:
         try:
             uid = cluster.create(controller_objects(spec)[0])["metadata"]["uid"]

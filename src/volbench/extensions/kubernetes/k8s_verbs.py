@@ -67,7 +67,7 @@ def command() -> None:
     "submit",
     context_settings={"allow_interspersed_args": False},
     epilog=examples(
-        "volbench k8s submit --controller-image C quick --size 9Gi --pod image=FIO",
+        "volbench k8s submit --controller-image C quick --claim-size 9G --pod image=F",
     ),
 )
 @click.option(
@@ -220,7 +220,7 @@ def reap(names: tuple[str, ...], *, volumes: bool, dry_run: bool, address: Clust
     "render",
     cls=VerbCommand,
     epilog=examples(
-        "volbench k8s render aks-disk --size 250Gi --pod image=IMAGE",
+        "volbench k8s render aks-disk --claim-size 250Gi --pod image=IMAGE",
         "volbench k8s render --role bench | kubectl apply -f -",
     ),
 )
@@ -277,7 +277,7 @@ def render(
     "lifecycle",
     cls=VerbCommand,
     epilog=examples(
-        "volbench k8s lifecycle --storage-class managed-csi --size 4Gi --count 20",
+        "volbench k8s lifecycle --storage-class premium --claim-size 4Gi --count 20",
     ),
 )
 @click.option(
@@ -296,7 +296,7 @@ def render(
     metavar="N",
     help="Volumes of a class at a time.",
 )
-@description("--storage-class", "--from", "--size", "--volume-mode", "--namespace")
+@description("--storage-class", "--from", "--claim-size", "--volume-mode", "--namespace")
 @CONTEXT
 @table_options()
 def lifecycle(

@@ -157,7 +157,8 @@ def check_source(cluster: Cluster, spec: ClusterSpec) -> None:
         raise InputError(f"the {what} {name} is not ready: {reason}", hint=f"see: {listed} {name}")
     if quantity_bytes(spec.size) < quantity_bytes(size or ""):
         raise InputError(
-            f"--size {spec.size} is smaller than the {what} {name}", hint=f"--size {size}"
+            f"--claim-size {spec.size} is smaller than the {what} {name}",
+            hint=f"--claim-size {size}",
         )
 
 

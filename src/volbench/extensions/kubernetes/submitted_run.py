@@ -97,7 +97,7 @@ def _checked_arguments(
     if not profiles or given["profiles"]:
         raise InputError(
             "profiles must come before the options of volbench run",
-            hint="volbench k8s submit --controller-image IMAGE aks-disk --size 250Gi",
+            hint="volbench k8s submit --controller-image IMAGE aks-disk --claim-size 250Gi",
         )
     refused = [option for key, option in _NOT_IN_CLUSTER.items() if given.get(key)]
     if refused:
