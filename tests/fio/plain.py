@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+from dataclasses import dataclass, field
 from pathlib import Path
 
 FIO = ("fio", "--clocksource=clock_gettime")
@@ -65,3 +66,52 @@ def _pairs(line: str) -> list[tuple[str, str | None]]:
         name, sign, value = word.partition("=")
         pairs.append((name, value.rstrip() if sign else None))
     return pairs
+
+
+@dataclass
+class ParsedJob:
+    """A job as fio reads it."""
+
+    name: str
+    # option to its value: what fio says it has read, else its text; all texts of filename
+    options: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+def parsed_jobs(*arguments: str, folder: Path) -> list[ParsedJob] | None:
+    """Return the jobs that fio finds in a command line or a job file; None if it refuses them."""
+    done = subprocess.run(
+        [*FIO, "--parse-only", "--debug=parse", *arguments],
+        check=False,
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        stdin=subprocess.DEVNULL,
+    )
+    if done.returncode:
+        return None
+    jobs: list[ParsedJob] = []
+    shared = job = ParsedJob("global")
+    name = ""
+    for line in done.stdout.splitlines():
+        if section := re.search(r"Parsing section \[(.*)\]|handle_option=name, ptr=(.*)", line):
+            title = section[1] or section[2]
+            if title.startswith("global"):
+                job = shared
+            else:
+                job = ParsedJob(title, dict(shared.options))
+                jobs.append(job)
+            name = ""
+        elif line.endswith("free options"):
+            job = shared
+        elif found := re.search(r" handle_option=([\w-]+), ptr=(.*)", line):
+            name, text = found.groups()
+            before = job.options.get(name, ()) if name == "filename" else ()
+            job.options[name] = (*before, text)
+            for pair in ({"direct", "buffered"}, {"rwmixread", "rwmixwrite"}):
+                for rival in pair - {name} if name in pair else ():
+                    job.options.pop(rival, None)
+        elif name and (out := re.search(r"  ret=0, out=(.*)", line)):
+            before = job.options[name] if job.options[name][0].startswith("=") else ()
+            job.options[name] = (*before, f"={out[1]}")
+    return jobs

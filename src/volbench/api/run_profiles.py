@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -198,36 +200,77 @@ def profile_texts(
     names: Sequence[str],
     *,
     allow_exec: bool,
+    sections: Sequence[str] = (),
     note: Callable[[str], None] = _ignore,
 ) -> list[tuple[str, str]]:
     """Return the text of each profile, and where it is from.
 
     Args:
         executor: machine whose fio gives meaning to options of job files.
-        names: bundled names, or paths of profiles and of fio job files.
+        names: bundled names, paths of profiles and of fio job files, or command lines of fio, each
+            in one text.
         allow_exec: accept options that run programs or access files outside the run's folder.
-        note: called with what a profile cannot express of a job file.
+        sections: sections of job files that run one after the other; ``all`` for each of a file.
+        note: called with what a profile cannot express of a job file or a command.
     """
+    from volbench.fio.jobs.command_line import is_command  # noqa: PLC0415 - slow to import
     from volbench.plan.bundled_files import read_profile  # noqa: PLC0415 - only where profiles are read
 
-    return [
-        (imported_text(executor, Path(name), allow_exec=allow_exec, note=note), name)
-        if Path(name).suffix in JOB_FILES
-        else read_profile(name)
-        for name in names
-    ]
+    texts: list[tuple[str, str]] = []
+    for name in names:
+        if is_command(name) or Path(name).suffix in JOB_FILES or name == "-":
+            texts += _imported_texts(
+                executor, name, allow_exec=allow_exec, sections=sections, note=note
+            )
+        else:
+            texts.append(read_profile(name))
+    return texts
 
 
-def imported_text(
-    executor: Executor, job_file: Path, *, allow_exec: bool, note: Callable[[str], None]
-) -> str:
-    """Return the profile that means the same to fio as a job file."""
+def _imported_texts(
+    executor: Executor,
+    name: str,
+    *,
+    allow_exec: bool,
+    sections: Sequence[str],
+    note: Callable[[str], None],
+) -> Iterator[tuple[str, str]]:
+    """Yield the profiles of a job file or a command, one for each job file of a command.
+
+    fio runs job files one after the other, and gives options of the command to the first alone.
+    """
     from volbench.engine.hosts.host_facts import options_on  # noqa: PLC0415 - slow to import
+    from volbench.fio.jobs.command_line import FioCommand, parse_command  # noqa: PLC0415 - same
     from volbench.fio.jobs.job_file import parse_jobfile  # noqa: PLC0415 - same
     from volbench.plan.profile.load_profile import dump_profile  # noqa: PLC0415 - same
 
+    table = options_on(executor)
+    if name == "-" or Path(name).suffix in JOB_FILES:
+        chosen = [section for section in sections if section != "all"]
+        command = FioCommand(files=[name], chosen=chosen, is_in_turn=bool(sections))
+    else:
+        command = parse_command(name, table)
+    if command.left_out:
+        options = ", ".join(dict.fromkeys(command.left_out))
+        note(f"left out: {options}: volbench records fio's JSON, logs and progress itself")
+    for path in command.files or [""]:
+        text, where = (_job_text(path), path) if path else ("", f"fio --name={command.name}")
+        imported = parse_jobfile(
+            text, path=where, table=table, allow_exec=allow_exec, command=command
+        )
+        for notice in imported.notices:
+            note(notice)
+        yield dump_profile(imported.profile), where
+        command = replace(command, sections=[])
+
+
+def _job_text(path: str) -> str:
+    """Return the text of a job file; ``-`` is standard input."""
+    job_file = Path(path)
     try:
-        text = job_file.read_text(encoding="utf-8")
+        if path == "-":
+            return sys.stdin.read()
+        return job_file.read_text(encoding="utf-8")
     except OSError as error:
         reason = error.strerror
         raise InputError(
@@ -238,11 +281,6 @@ def imported_text(
         raise InputError(
             f"{job_file} cannot be read: {unread(error)}", hint="save it as UTF-8"
         ) from error
-    table = options_on(executor)
-    imported = parse_jobfile(text, path=str(job_file), table=table, allow_exec=allow_exec)
-    for notice in imported.notices:
-        note(notice)
-    return dump_profile(imported.profile)
 
 
 def load_texts(

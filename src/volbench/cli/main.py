@@ -17,6 +17,7 @@ from click.exceptions import MissingParameter, NoArgsIsHelpError, NoSuchCommand,
 
 from volbench import __version__
 from volbench.cli.configuration import default_map, read_configuration
+from volbench.cli.fio_verb import FioVerb
 from volbench.cli.verb_groups import LazyGroup, end_quietly
 from volbench.errors import InputError, VolbenchError, did_you_mean, quoted
 from volbench.extension import Verb, extensions
@@ -349,10 +350,18 @@ def _command_hint(name: str, group: click.Group, context: click.Context, otherwi
 
 
 def _option_hint(name: str, context: click.Context, otherwise: str) -> str:
+    from volbench.fio.jobs.option_table import shipped_table
+
     if context.command is cli:
         return f"the command comes first: volbench COMMAND {name}"
     options = (param for param in context.command.params if isinstance(param, click.Option))
-    return did_you_mean(name, (each for option in options for each in option.opts), otherwise)
+    names = [each for option in options for each in option.opts]
+    if isinstance(context.command, FioVerb):
+        table = shipped_table()
+        if release := table.releases.get(name.removeprefix("--")):
+            return f"it is an option of fio from {release} on"
+        names += [f"--{each}" for each in table.names()]
+    return did_you_mean(name, names, otherwise)
 
 
 def _example(command: click.Command) -> str:

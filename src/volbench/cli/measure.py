@@ -14,7 +14,7 @@ from volbench.api.measured_workloads import Workloads, measured_profile, roles_o
 from volbench.api.run_profiles import load_texts
 from volbench.cli.check import refuse_unmet
 from volbench.cli.configuration import say_what_is_configured
-from volbench.cli.help_pages import VerbCommand
+from volbench.cli.fio_verb import FioVerb
 from volbench.cli.options import (
     EXPECT,
     KEEP_FILES,
@@ -124,7 +124,7 @@ _WORKLOADS = option_group(
 
 @click.command(
     "measure",
-    cls=VerbCommand,
+    cls=FioVerb,
     epilog=examples(
         "volbench measure --on /mnt/data",
         "volbench measure --on /mnt/data --rw randread,randwrite --iodepth 1,32",

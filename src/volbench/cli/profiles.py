@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from volbench.api.run_profiles import imported_text, load_texts, profile_texts
+from volbench.api.run_profiles import load_texts, profile_texts
+from volbench.cli.fio_verb import FioVerb
 from volbench.cli.options import (
     A_PROFILE,
     ALLOW_EXEC,
@@ -44,7 +45,12 @@ def load_profiles(
 
 
 def texts_of(
-    executor: Executor, names: Sequence[str], *, allow_exec: bool, like: Path | None = None
+    executor: Executor,
+    names: Sequence[str],
+    *,
+    allow_exec: bool,
+    like: Path | None = None,
+    sections: Sequence[str] = (),
 ) -> list[tuple[str, str]]:
     """Return the text of each profile, and where it is from; notices go to stderr."""
     from volbench.store.archive import read_campaign
@@ -52,10 +58,12 @@ def texts_of(
     if bool(names) == (like is not None):
         raise InputError(
             "name the profiles to run, or a campaign whose profiles are taken",
-            hint="volbench run PROFILE..., or volbench run --like DIR",
+            hint="volbench run PROFILE..., volbench run -- fio ..., or volbench run --like DIR",
         )
     if like is None:
-        return profile_texts(executor, names, allow_exec=allow_exec, note=say_note)
+        return profile_texts(
+            executor, names, allow_exec=allow_exec, sections=sections, note=say_note
+        )
     layout, archive = read_campaign(like)
     if not archive.profiles:
         raise InputError(
@@ -226,21 +234,32 @@ def render(
     note_owner(output)
 
 
-@profile.command("import", epilog=examples("volbench profile import database.fio -o database.yaml"))
-@click.argument("job_file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@profile.command(
+    "import",
+    cls=FioVerb,
+    epilog=examples(
+        "volbench profile import database.fio -o database.yaml",
+        "volbench profile import -- fio --name=reads --rw=randread --size=1g",
+    ),
+)
+@click.argument("job_file", metavar="JOB_FILE|COMMAND")
 @output_option(
     type=click.Path(allow_dash=True, path_type=Path),
     metavar="FILE",
     help="File; - is standard output, the default.",
 )
 @ALLOW_EXEC
-def import_job_file(job_file: Path, output: Path | None, *, allow_exec: bool) -> None:
-    """Turn a fio JOB_FILE into a profile that means the same to fio."""
+def import_job_file(job_file: str, output: Path | None, *, allow_exec: bool) -> None:
+    """Turn a fio JOB_FILE, or a COMMAND after --, into a profile.
+
+    The profile means the same to fio.
+    """
     from volbench.execute.local import LocalExecutor
 
     executor = LocalExecutor()
-    dumped = imported_text(executor, job_file, allow_exec=allow_exec, note=say_note)
-    load_texts(executor, [(dumped, str(job_file))], settings=(), allow_exec=allow_exec)
+    sources = profile_texts(executor, [job_file], allow_exec=allow_exec, note=say_note)
+    load_texts(executor, sources, settings=(), allow_exec=allow_exec)
+    dumped = sources[0][0]
     if output is None or str(output) == "-":
         click.echo(dumped, nl=False)
     else:

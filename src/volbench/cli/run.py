@@ -13,6 +13,7 @@ import click
 from volbench.api.run_profiles import load_texts
 from volbench.cli.check import refuse_unmet
 from volbench.cli.configuration import say_what_is_configured, targets_are_given
+from volbench.cli.fio_verb import SECTION, FioVerb
 from volbench.cli.help_pages import VerbCommand
 from volbench.cli.hosts import POLICY, HostSelection, on_hosts
 from volbench.cli.options import (
@@ -63,14 +64,15 @@ def _client_counts(text: str) -> tuple[int, ...]:
 
 @click.command(
     "run",
-    cls=VerbCommand,
+    cls=FioVerb,
     epilog=examples(
         "volbench run quick --on /mnt/data",
         "volbench run aks-disk --on data=/mnt/data --on os=$HOME --set runtime=2s",
         "volbench run iodepth-sweep --on /dev/sdb --allow-destroy /dev/sdb",
-        "volbench run database.fio --on /mnt/data",
+        "volbench run database.fio --on /mnt/data --runtime 30s --section all",
+        "volbench run -- fio --name=reads --rw=randread --size=1g --directory=/mnt",
         "volbench run aks-disk --inventory fleet.yaml --limit fast",
-        "volbench run aks-disk --k8s --storage-class managed-csi-premium --size 250Gi",
+        "volbench run aks-disk --k8s --storage-class managed-csi --claim-size 250Gi",
     ),
 )
 @click.argument("profiles", nargs=-1, metavar="PROFILE...", shell_complete=A_PROFILE)
@@ -91,6 +93,7 @@ def _client_counts(text: str) -> tuple[int, ...]:
 )
 @start_options("run", DETACH, ALLOW_EXEC, execution=(KEEP_FILES,))
 @SETTINGS
+@SECTION
 @click.option(
     "--repeat",
     type=click.IntRange(1, 10_000),
@@ -121,6 +124,7 @@ def run(
     like: Path | None,
     targets: tuple[str, ...],
     settings: tuple[str, ...],
+    sections: tuple[str, ...],
     repeat: int | None,
     client_counts: tuple[int, ...],
     on_error: str,
@@ -131,7 +135,11 @@ def run(
     policy: StartPolicy,
     table_output: TableOutput,
 ) -> None:
-    """Run PROFILEs (bundled names, YAML files or fio job files) into a campaign folder."""
+    """Run PROFILEs (bundled names, YAML files or fio job files), or a command of fio after --.
+
+    Results go into a campaign folder. Any option of fio, such as --iodepth 16 or --runtime 5s,
+    overrides that of each job; after -- it means what it means to fio.
+    """
     from volbench.api.expectations import with_expected
     from volbench.engine.campaign.prepare import CampaignRequest
     from volbench.execute.local import LocalExecutor
@@ -142,7 +150,7 @@ def run(
 
     say_what_is_configured()
     executor, allow_exec = LocalExecutor(), start.allow_exec
-    sources = texts_of(executor, profiles, like=like, allow_exec=allow_exec)
+    sources = texts_of(executor, profiles, like=like, allow_exec=allow_exec, sections=sections)
     loaded = load_texts(executor, sources, settings=settings, allow_exec=allow_exec)
     loaded = with_expected(loaded, [*map(parse_expectation, expectations)])
     start = replace(start, execution=policy.waiting(start.execution))

@@ -16,6 +16,7 @@ from volbench.cli.confirmation import (
     confirm_length,
     print_notes,
 )
+from volbench.cli.fio_verb import say_overrides
 from volbench.cli.options import (
     ALLOW_DESTROY,
     ALLOW_SHARED_FOLDER,
@@ -102,6 +103,7 @@ def carry_out(
     from volbench.plan.profile.profile_document import profile_warnings
     from volbench.store.consent import create_signed_campaign
 
+    say_overrides()
     with reported_errors(table_output):
         prepared = prepare(hosts, request)
         of_profiles = (text for each in request.profiles for text in profile_warnings(each))

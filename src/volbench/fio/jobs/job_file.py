@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from volbench.errors import InputError, Problems
+from volbench.errors import InputError, Problems, did_you_mean
+from volbench.fio.jobs.command_line import FioCommand
 from volbench.fio.jobs.job_syntax import (
     Place,
     SectionText,
     Setting,
+    added_files,
     find_place,
     is_device,
     read_value,
     split_sections,
 )
 from volbench.model.profile.fio_options import OptionTable, check_text
-from volbench.model.profile.option_policy import OWN, check_option, fio_conflicts
+from volbench.model.profile.option_policy import (
+    OWN,
+    changing_option,
+    check_option,
+    fio_conflicts,
+)
 from volbench.model.profile.profile_model import Job, Options, Profile
 from volbench.model.profile.profile_settings import Source
 
@@ -50,7 +57,8 @@ class ImportedJob:
 class _Section:
     """A job section with all options in effect."""
 
-    name: str
+    header: str  # name in the file
+    name: str  # name in the profile
     line: int
     options: dict[str, str]
     lines: dict[str, int]
@@ -59,18 +67,31 @@ class _Section:
 
 
 def parse_jobfile(
-    text: str, *, path: str, table: OptionTable, allow_exec: bool = False
+    text: str,
+    *,
+    path: str,
+    table: OptionTable,
+    allow_exec: bool = False,
+    command: FioCommand | None = None,
 ) -> ImportedJob:
     """Return the profile of a job file.
 
     Sections that fio would run together become one job with sections; a stonewall starts a new job,
     since volbench runs every job in a process of its own.
+
+    Args:
+        command: that runs the file; its own sections come before those of the file.
     """
+    command = command or FioCommand()
     importer = _Importer(Problems(path), table, allow_exec=allow_exec)
-    texts = split_sections(text, importer.problems, importer.notices)
-    sections = importer.sections(texts)
+    of_file = split_sections(text, importer.problems, importer.notices)
+    sections = importer.sections(importer.chosen([*command.sections, *of_file], command.chosen))
+    if command.is_readonly:
+        importer.refuse_writing(sections)
     importer.problems.raise_if_any()
-    profile = importer.profile(sections, path)
+    profile = importer.profile(
+        sections, path if text else command.name, is_in_turn=command.is_in_turn
+    )
     importer.problems.raise_if_any()
     return ImportedJob(profile, tuple(dict.fromkeys(importer.notices)))
 
@@ -90,21 +111,19 @@ class _Importer:
         parsed: list[_Section] = []
         for text in texts:
             merged = dict(shared)
-            kb_base = _kb_base(text, shared)
-            for name, value, line in self._canonical_options(text, kb_base):
-                for rival in _rivals(name):
-                    if rival in merged:
-                        del merged[rival]
-                        self._section_note(
-                            line, f"{name} replaces {rival}: fio keeps the last of them"
-                        )
-                merged[name] = value, line
+            for setting in text.in_order():
+                try:
+                    self._merge(setting, merged)
+                except InputError as error:
+                    self.problems.add(
+                        error.message, line=setting.line, key=setting.name, hint=error.hint
+                    )
             if text.is_global:
                 shared = merged
                 continue
             options = {name: value for name, (value, _) in merged.items()}
             lines = {name: line for name, (_, line) in merged.items()}
-            parsed.append(_Section(text.name, text.line, options, lines))
+            parsed.append(_Section(text.name, text.name, text.line, options, lines))
         if not parsed and not self.problems.found:
             self.problems.add("there is no job section", hint="fio would run nothing either")
         for section in parsed:
@@ -112,16 +131,26 @@ class _Importer:
         self._rename(parsed)
         return parsed
 
-    def _canonical_options(self, text: SectionText, kb_base: int) -> Iterator[tuple[str, str, int]]:
-        for setting in text.settings:
-            try:
-                yield from self._read_one(setting, kb_base)
-            except InputError as error:
-                self.problems.add(
-                    error.message, line=setting.line, key=setting.name, hint=error.hint
-                )
+    def chosen(self, texts: list[SectionText], names: Sequence[str]) -> list[SectionText]:
+        """Return the sections of some names, with the global sections; all if there is no name."""
+        known = [section.name for section in texts if not section.is_global]
+        for name in names:
+            if name not in known:
+                hint = did_you_mean(name, known, f"it has {', '.join(known)}")
+                self.problems.add(f"there is no section {name!r}", hint=hint)
+        return [each for each in texts if not names or each.is_global or each.name in names]
 
-    def _read_one(self, setting: Setting, kb_base: int) -> Iterator[tuple[str, str, int]]:
+    def refuse_writing(self, sections: list[_Section]) -> None:
+        """Refuse sections that fio refuses with ``--readonly``."""
+        for section in sections:
+            if option := changing_option(section.options):
+                message = f"{section.name} may write, which --readonly forbids"
+                hint = "leave out --readonly, or make it read"
+                line = section.lines.get(option, section.line)
+                self.problems.add(message, line=line, key=option, hint=hint)
+
+    def _merge(self, setting: Setting, merged: dict[str, tuple[str, int]]) -> None:
+        """Add an option to those of a section, as fio reads it after them."""
         option = self._table.find(setting.name)
         if option is None:
             check_option(self._table, setting.name, "1")
@@ -129,7 +158,8 @@ class _Importer:
         if option.name in _LOGS:
             self._leave_out_log(option.name, setting)
             return
-        read = read_value(option, setting.value, kb_base=kb_base)
+        is_decimal = merged.get("kb_base", ("", 0))[0] == "1000"
+        read = read_value(option, setting.value, kb_base=1000 if is_decimal else 1024)
         if read.surprise:
             self._section_note(setting.line, read.surprise)
         if option.name in OWN:
@@ -138,7 +168,22 @@ class _Importer:
             check_text(read.value)
         elif option.name not in _PLACES:
             check_option(self._table, option.name, read.value, allow_exec=self._allow_exec)
-        yield option.name, read.value, setting.line
+        value = self._with_places(option.name, read.value, setting.line, merged)
+        for rival in _rivals(option.name):
+            if merged.pop(rival, None):
+                text = f"{option.name} replaces {rival}: fio keeps the last of them"
+                self._section_note(setting.line, text)
+        merged[option.name] = value, setting.line
+
+    def _with_places(
+        self, name: str, value: str, line: int, merged: Mapping[str, tuple[str, int]]
+    ) -> str:
+        """Return the value of an option, for filename all files with their directories."""
+        before, folder = (merged.get(key, ("", 0))[0] for key in ("filename", "directory"))
+        if name == "directory" and before:
+            text = "filename stands before directory, so that fio does not put the file in it"
+            self._section_note(line, text)
+        return added_files(before, value, folder) if name == "filename" else value
 
     def _leave_out_log(self, name: str, setting: Setting) -> None:
         """Note that volbench sets the logs; a path outside the run's folder is an error."""
@@ -217,9 +262,9 @@ class _Importer:
             )
         section.options["wait_for"] = known.get(wanted, wanted)
 
-    def profile(self, sections: list[_Section], path: str) -> Profile:
+    def profile(self, sections: list[_Section], path: str, *, is_in_turn: bool) -> Profile:
         """Return the profile of settled sections."""
-        groups = self._simultaneous_sections(sections)
+        groups = _by_name(sections) if is_in_turn else self._simultaneous_sections(sections)
         touched = (section.place.target for section in sections if section.place.target)
         targets = list(dict.fromkeys(touched)) or ["."]
         roles = {target: "data" if i == 1 else f"data{i}" for i, target in enumerate(targets, 1)}
@@ -233,10 +278,12 @@ class _Importer:
         }
         jobs = _distinct([self._job(group, common, roles) for group in groups])
         stem = re.sub(r"[^A-Za-z0-9_-]+", "-", PurePosixPath(path).stem).strip("-") or "imported"
+        is_file = any(section.line for section in sections)
+        source = f"{PurePosixPath(path).name}" if is_file else f"the fio command of {path}"
         return Profile(
             name=f"job-{stem}" if stem.startswith("global") else stem[:100],
-            description=f"Imported from {PurePosixPath(path).name}.",
-            source=Source(title=f"fio job file {PurePosixPath(path).name}"),
+            description=f"Imported from {source}.",
+            source=Source(title=f"fio job file {source}" if is_file else source),
             defaults=dict(common),
             jobs=jobs,
             volumes={role: target for target, role in roles.items()},
@@ -252,6 +299,14 @@ class _Importer:
             groups[-1].append(section)
             if len(groups) > 1:
                 self._check_late(section, groups)
+        for group in groups:
+            if len(group) > 1:
+                otherwise = "--section all" if group[0].line else "--stonewall after each --name"
+                self.notices.insert(
+                    0,
+                    f"{len(group)} sections run at the same time, as fio would run them; one "
+                    f"after the other: {otherwise}",
+                )
         return groups
 
     def _check_late(self, section: _Section, groups: list[list[_Section]]) -> None:
@@ -296,7 +351,18 @@ class _Importer:
         return Job(name="_".join(named)[:90], role=role, note=note, sections=named)
 
     def _section_note(self, line: int, text: str) -> None:
-        self.notices.append(f"{self.problems.path}:{line}: {text}")
+        place = f"{self.problems.path}:{line}" if line else self.problems.path
+        self.notices.append(f"{place}: {text}")
+
+
+def _by_name(sections: list[_Section]) -> list[list[_Section]]:
+    """Return the sections of each name, which fio runs together for ``--section=NAME``."""
+    named: dict[str, list[_Section]] = {}
+    for section in sections:
+        for name in ("stonewall", "wait_for"):
+            section.options.pop(name, None)
+        named.setdefault(section.header, []).append(section)
+    return list(named.values())
 
 
 def _distinct(jobs: list[Job]) -> tuple[Job, ...]:
@@ -314,13 +380,6 @@ def _distinct(jobs: list[Job]) -> tuple[Job, ...]:
 
 def _without(options: dict[str, str], common: dict[str, str]) -> Options:
     return {name: value for name, value in options.items() if name not in common}
-
-
-def _kb_base(text: SectionText, shared: dict[str, tuple[str, int]]) -> int:
-    """Return the kb_base in effect in a section; fio reads it before all other options."""
-    values = [setting.value for setting in text.settings if setting.name == "kb_base"]
-    value = values[-1] if values else shared.get("kb_base", ("1024", 0))[0]
-    return 1000 if (value or "").strip() == "1000" else 1024
 
 
 def _rivals(name: str) -> set[str]:

@@ -189,6 +189,14 @@ class SectionText:
     name: str  # text between the brackets
     line: int  # of the header
     settings: list[Setting] = field(default_factory=list)  # in file order
+    is_typed: bool = False  # on a command line, where fio reads each option in its place
+
+    def in_order(self) -> list[Setting]:
+        """Return the settings as fio reads them: in a file kb_base first, and filename last."""
+        places = {"kb_base": 0, "filename": 2}
+        return sorted(
+            self.settings, key=lambda each: 1 if self.is_typed else places.get(each.name, 1)
+        )
 
     @property
     def is_global(self) -> bool:
@@ -288,8 +296,7 @@ def find_place(options: dict[str, str]) -> Place:
     folder = folders[0] if folders else ""
     if "filename" not in options:
         return Place(_as_folder(folder or "."))
-    # fio puts a directory before any filename, even an absolute one.
-    paths = [f"{folder}/{name}" if folder else name for name in _split_colons(options["filename"])]
+    paths = _split_colons(options["filename"])
     if any(is_device(path) for path in paths):
         if len(paths) > 1:
             raise InputError("several devices are several volumes", hint="make a job for each")
@@ -303,6 +310,16 @@ def find_place(options: dict[str, str]) -> Place:
     if {"..", "-"} & {*names}:  # fio takes - as standard input or output
         raise InputError("a file cannot be called .. or -", hint="name a file")
     return Place(_as_folder(parents.pop()), ":".join(names))
+
+
+def added_files(before: str, names: str, directory: str) -> str:
+    """Return the files of a section with those of one more ``filename``: fio uses all of them.
+
+    fio puts a directory before any filename, even an absolute one, if it was set before.
+    """
+    folder = f"{directory}/" if directory else ""
+    parts = [part for part in re.split(r"(?<!\\):", names) if part]
+    return ":".join([*filter(None, [before]), *(f"{folder}{part}" for part in parts)])
 
 
 def _as_folder(path: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from functools import cache
 from importlib.resources import files
 
@@ -15,7 +15,9 @@ from volbench.model.profile.fio_options import Option, OptionKind, OptionTable
 # Runs one process of fio for each argument, side by side, and returns what each prints
 Ask = Callable[[Sequence[str]], Sequence[str]]
 
-_LISTED = re.compile(r"^ *([a-z0-9_]+) *: ?(.*)$")
+_LISTED = re.compile(r"^ *([a-z0-9_-]+) *: ?(.*)$")
+# Options that ``--cmdhelp=all`` leaves out; fio has them since 2.1
+UNLISTED = ("bs_is_seq_rand", "iomem_align", "softrandommap", "verify_async_cpus")
 _FIELD = re.compile(r"^ *(alias|type|default|range|valid values): *(.*)$")
 _RANGE = re.compile(r"min=(-?\d+)(?:, max=(-?\d+))?")
 
@@ -25,7 +27,7 @@ _SIZES = frozenset(
         *("size", "io_size", "filesize", "offset", "offset_increment", "offset_align", "bs", "ba"),
         *("zonesize", "zonerange", "zoneskip", "zonecapacity", "rate", "rate_min", "ramp_size"),
         *("buffer_compress_chunk", "verify_interval", "verify_offset", "log_compression"),
-        "lockmem",
+        *("lockmem", "hugepage-size", "iomem_align"),
     }
 )
 
@@ -126,6 +128,9 @@ def shipped_table() -> OptionTable:
         options={option.name: option for option in options},
         engines=tuple(content["engines"]),
         source="shipped",
+        releases=content["releases"],
+        own=content["own"],
+        withdrawn=tuple(content["withdrawn"]),
     )
 
 
@@ -154,7 +159,7 @@ def installed_table(ask: Ask) -> OptionTable:
     """
     shipped = shipped_table()
     listing, engine_help, version = ask(["--cmdhelp=all", "--enghelp", "--version"])
-    names = listed_names(listing)
+    names = (*listed_names(listing), *UNLISTED)
     new = [name for name in names if name not in shipped.options]
     described = dict(zip(new, ask([f"--cmdhelp={name}" for name in new]), strict=True))
     options = {
@@ -165,7 +170,8 @@ def installed_table(ask: Ask) -> OptionTable:
     for option in shipped.options.values():
         if option.name not in options and {*engines}.intersection(option.engines):
             options[option.name] = option
-    return OptionTable(
+    return replace(
+        shipped,
         fio_version=version.strip().removeprefix("fio-"),
         options=options,
         engines=engines,

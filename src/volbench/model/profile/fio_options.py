@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from volbench.errors import InputError, did_you_mean
@@ -74,6 +74,12 @@ class OptionTable:
     options: Mapping[str, Option]  # canonical name to Option
     engines: tuple[str, ...]  # ioengines of this fio
     source: str  # ``shipped`` or ``installed``
+    # option to the first release of fio that has it, for options newer than the shipped table
+    releases: Mapping[str, str] = field(default_factory=dict)
+    # fio's own option, such as readonly, to its letter, with a colon for an argument (getopt)
+    own: Mapping[str, str] = field(default_factory=dict)
+    # long options that fio knows and does not take; ``size=`` for a second one of that name
+    withdrawn: tuple[str, ...] = ()
 
     def find(self, name: str) -> Option | None:
         """Return an option by its name or an alias, or None."""

@@ -9,7 +9,7 @@ newer fio, needs ``--allow-exec``.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Container, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from volbench.errors import InputError, did_you_mean
@@ -47,7 +47,7 @@ RISKY: Mapping[str, str] = {
 _PLAIN_TEXTS_NAMES = """
 buffer_pattern verify_pattern cmdprio_bssplit cpus_allowed filename filename_format
 ignore_error ioengine mem numa_cpu_nodes numa_mem_policy pi_chk plids read_iolog
-replay_redirect replay_skip steadystate wait_for
+replay_redirect replay_skip steadystate verify_async_cpus wait_for
 """
 PLAIN_TEXTS = frozenset(_PLAIN_TEXTS_NAMES.split())
 
@@ -191,10 +191,7 @@ def check_option(
     """
     option = table.find(name)
     if option is None:
-        raise InputError(
-            f"fio {table.fio_version} has no option {name!r}",
-            hint=did_you_mean(name, table.names(), "see `fio --cmdhelp=all`"),
-        )
+        raise unknown_option(table, name)
     if option.name in OWN:
         raise InputError(f"{name} is set by volbench", hint=OWN[option.name])
     if not allow_exec and (reason := _reach(option)):
@@ -206,6 +203,18 @@ def check_option(
     if option.name in _CHECKS:
         _CHECKS[option.name](option.name, value, table)
     return option.name, value
+
+
+def unknown_option(table: OptionTable, name: str, more: Iterable[str] = ()) -> InputError:
+    """Return the error of an option that a fio does not have.
+
+    Args:
+        more: names that are right in this place, beside those of the table.
+    """
+    near = did_you_mean(name, [*table.names(), *more], "see `fio --cmdhelp=all`")
+    release = table.releases.get(name)
+    hint = f"fio has it from {release} on" if release else near
+    return InputError(f"fio {table.fio_version} has no option {name!r}", hint=hint)
 
 
 def _reach(option: Option) -> str:

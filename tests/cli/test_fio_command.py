@@ -1,0 +1,116 @@
+"""Commands and options of fio on the command line of volbench."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.command_line import Volbench
+from tests.engine.conftest import Disks
+from volbench.store.archive import read_campaign
+
+READS = ("--name=reads", "--rw=randread", "--bs=4k", "--size=1m")
+
+
+def test_a_command_of_fio_is_a_campaign(
+    volbench: Volbench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It runs in the current directory, as fio does, and the campaign keeps the command."""
+    argv = ["volbench", "run", "-o", "out", "--", "fio", *READS, "--eta=never"]
+    monkeypatch.setattr("sys.argv", argv)
+    done = volbench(*argv[1:])
+    assert done.returncode == 0, done.stderr
+    assert "left out: --eta" in done.stderr
+    campaign = read_campaign(tmp_path / "out")[1].campaign
+    assert [run.job for run in campaign.runs] == ["reads"]
+    assert campaign.runs[0].volume.target == str(tmp_path)
+    assert campaign.command[-5:] == (*READS, "--eta=never")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [("--", "sudo", "fio", *READS), ("fio", *READS), (f"LC_ALL=C /usr/bin/fio {' '.join(READS)}",)],
+)
+def test_a_command_is_taken_as_it_is_pasted(volbench: Volbench, words: tuple[str, ...]) -> None:
+    """With or without a prompt or a path, in words or in one word."""
+    done = volbench("run", "--dry-run", "--json", *words)
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)[0]["job"] == "reads"
+
+
+def test_the_folder_is_named_after_the_job(volbench: Volbench, tmp_path: Path) -> None:
+    """The first --name of a command names the campaign folder."""
+    assert volbench("run", "--", "fio", *READS).returncode == 0
+    assert [path.name[:6] for path in (tmp_path / "volbench-results").iterdir()] == ["reads-"]
+
+
+@pytest.mark.root
+def test_the_disk_of_a_command_is_refused_until_it_may_be_overwritten(
+    volbench: Volbench, disks: Disks
+) -> None:
+    """A pasted command is guarded as a job file is, and the error has the line to add."""
+    loop_device = disks.attach()
+    command = ("--", "fio", f"--filename={loop_device}", "--rw=write", "--bs=1m", "--name=fio")
+    done = volbench("run", *command)
+    assert done.returncode == 3
+    assert f"--allow-destroy {loop_device}" in done.stderr
+    allowed = volbench("run", "--dry-run", "--allow-destroy", loop_device, *command)
+    assert allowed.returncode == 0, allowed.stderr
+
+
+def test_options_of_fio_override_those_of_each_job(volbench: Volbench, scratch: Path) -> None:
+    """As options of run they hold in every job, flags alone too."""
+    options = ("--iodepth", "16", "--runtime=5s", "--size", "64m", "--time_based", "--blocksize=8k")
+    done = volbench("run", "quick", "--on", scratch, *options, "--dry-run", "--json")
+    assert done.returncode == 0, done.stderr
+    rows = json.loads(done.stdout)
+    assert {row["options"]["iodepth"] for row in rows} == {"16"}
+    assert {row["options"]["bs"] for row in rows} == {"8192"}
+    assert "in each job: iodepth=16, runtime=5s, size=64m, time_based=1, bs=8k" in done.stderr
+    wrong = volbench("run", "quick", "--on", scratch, "--iodpth", "16")
+    assert wrong.returncode == 2
+    assert "--iodepth" in wrong.stderr
+    measured = volbench("measure", "--on", scratch, "--direct", "--dry-run")
+    assert measured.returncode == 0, measured.stderr
+
+
+def test_sections_of_a_job_file_run_one_after_the_other(volbench: Volbench, tmp_path: Path) -> None:
+    """Without a stonewall they run together, which is said; with --section each by itself."""
+    (tmp_path / "j.fio").write_text("[global]\nsize=1m\n[a]\nrw=read\n[b]\nrw=write\n[c]\nbs=8k\n")
+
+    def jobs(*options: str) -> list[str]:
+        done = volbench("run", "j.fio", *options, "--dry-run", "--json")
+        assert done.returncode == 0, done.stderr
+        assert ("3 sections run at the same time" in done.stderr) is not bool(options)
+        return [row["job"] for row in json.loads(done.stdout)]
+
+    assert jobs() == ["a_b_c"]
+    assert jobs("--section", "all") == ["a", "b", "c"]
+    assert jobs("--section", "c", "--section", "a") == ["a", "c"]
+    missing = volbench("run", "j.fio", "--section", "d", "--dry-run")
+    assert missing.returncode == 2
+    assert "there is no section 'd'" in missing.stderr
+
+
+def test_a_job_file_of_a_command_has_its_defaults(volbench: Volbench, tmp_path: Path) -> None:
+    """Options of the command are defaults that the file overrides, wherever they stand."""
+    (tmp_path / "j.fio").write_text("[a]\nrw=read\nbs=4k\n[b]\nrw=write\n")
+    words = ("fio", "j.fio", "--size=1m", "--section=b", "--bs=16k")
+    done = volbench("run", "--dry-run", "--json", "--", *words)
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads(done.stdout)
+    assert (row["job"], row["options"]) == (
+        "b",
+        {"rw": "write", "bs": "16384", "size": "1048576"},
+    )
+    with (tmp_path / "j.fio").open() as stream:
+        piped = volbench("profile", "import", "--", "fio", "--size=1m", "-", stdin=stream)
+    assert piped.returncode == 0, piped.stderr
+    assert "size: 1048576" in piped.stdout
+
+
+def test_readonly_of_a_command_is_obeyed(volbench: Volbench) -> None:
+    """A job that writes is refused, as fio refuses it."""
+    done = volbench("run", "--", "fio", "--readonly", "--name=w", "--rw=write", "--size=1m")
+    assert done.returncode == 2
+    assert "--readonly forbids" in done.stderr
