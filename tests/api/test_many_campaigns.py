@@ -57,7 +57,7 @@ def test_a_condition_that_no_run_meets_is_an_error(results: Path, frame: str) ->
     with pytest.raises(InputError, match="no run meets the condition 'rw==randraed'"):
         dataset.frame(frame)
     with pytest.raises(InputError, match="no run meets"):
-        dataset.planned()
+        dataset.summary(options=True)
 
 
 def test_a_campaign_named_twice_is_read_once(results: Path) -> None:

@@ -17,6 +17,7 @@ from volbench.analyse.bottleneck.campaign_context import Context, verdict_rows
 from volbench.analyse.frames.job_frames import plain_rows
 from volbench.analyse.frames.run_view import RunView
 from volbench.api import opened_runs
+from volbench.api.many_campaigns import store_tables
 from volbench.api.one_campaign import campaign_data
 from volbench.errors import ArchiveError, InputError
 from volbench.ingest import campaign_tables
@@ -65,8 +66,8 @@ def rows(layout: Layout, name: str = "findings") -> list[dict[str, object]]:
 
 def test_all_frames_are_stored_once(layout: Layout, calls: Counter[str]) -> None:
     """Storing again, or reading any frame, computes nothing."""
-    volbench.open_campaign(layout.root).store_tables()
-    volbench.open_campaign(layout.root).store_tables()
+    store_tables(volbench.open_campaign(layout.root))
+    store_tables(volbench.open_campaign(layout.root))
     for name in ("summary", "series", *DERIVED):
         assert (layout.tables / f"{name}.parquet").exists()
         rows(layout, name)
@@ -76,7 +77,7 @@ def test_all_frames_are_stored_once(layout: Layout, calls: Counter[str]) -> None
 @pytest.mark.parametrize("verb", ["show", "check", "export"])
 def test_commands_read_what_is_stored(layout: Layout, calls: Counter[str], verb: str) -> None:
     """Commands that read a campaign leave its stored tables alone."""
-    volbench.open_campaign(layout.root).store_tables()
+    store_tables(volbench.open_campaign(layout.root))
     times = {path.name: path.stat().st_mtime_ns for path in layout.tables.iterdir()}
     assert call(verb, layout.root).returncode == 0
     assert calls == ONCE

@@ -21,7 +21,13 @@ from volbench.analyse.compare.workload_trends import (
     record_of,
 )
 from volbench.analyse.frames.row_filter import select
-from volbench.api.many_campaigns import Dataset, open_campaigns
+from volbench.api.many_campaigns import (
+    Dataset,
+    facts_by_campaign,
+    folders_of,
+    known_changes,
+    open_campaigns,
+)
 from volbench.errors import InputError
 from volbench.model.campaign.known_change import KnownChange
 from volbench.model.frames.column_names import listed_names
@@ -166,11 +172,11 @@ def trend(
 def dataset_trends(dataset: Dataset, question: TrendQuestion) -> Trends:
     """Follow each workload over campaigns that were opened."""
     return find_trends(
-        dataset.planned(),
+        dataset.summary(options=True),
         dataset.frame("findings"),
         question,
-        facts=dataset.facts_by_campaign(),
-        known=dataset.known_changes(),
+        facts=facts_by_campaign(dataset),
+        known=known_changes(dataset),
     )
 
 
@@ -181,7 +187,7 @@ def acknowledge_trends(dataset: Dataset, trends: Trends) -> list[Trend]:
             "changes are acknowledged beside campaigns, and these results are not kept as such",
             hint="volbench import keeps them",
         )
-    folders, changes = dataset.folders, dict[Path, list[KnownChange]]()
+    folders, changes = folders_of(dataset), dict[Path, list[KnownChange]]()
     changed = [(trend, change) for trend in trends.rows if (change := trend.known_change())]
     for _, change in changed:
         changes.setdefault(folders[change.campaign], []).append(change)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from volbench.model.campaign.known_change import KnownChange
     from volbench.model.frames.expectation import Expectation
     from volbench.model.profile.profile_settings import Rounds
-    from volbench.present.plots.kinds import View
+    from volbench.present.plots.kinds import Choice, Options, View
 
 
 _MAX_NAMES = 3  # Campaigns that the text of a dataset names, so that it fits a line
@@ -86,9 +86,21 @@ class Dataset:
             for run, note in data.runs.items()
         }
 
-    def summary(self) -> pd.DataFrame:
-        """Return one row for each run, fio job section and direction."""
-        return self.frame("summary")
+    def summary(self, *, options: bool = False) -> pd.DataFrame:
+        """Return one row for each run, fio job section and direction.
+
+        Args:
+            options: add a column for each option of fio that changes the I/O.
+        """
+        if not options:
+            return self.frame("summary")
+        from volbench.analyse.frames.run_facts import stack, with_options  # noqa: PLC0415 - brings pandas
+
+        parts = [
+            self._own(name, with_options(data.summary(), data.campaign))
+            for name, data in self.names.items()
+        ]
+        return self._select(stack(parts))
 
     def series(self) -> pd.DataFrame:
         """Return one row for each run, section, direction and interval; finished runs only."""
@@ -190,60 +202,6 @@ class Dataset:
         parts = [self._own(name, data.facts()) for name, data in self.names.items()]
         return self._select(stack(parts))
 
-    def planned(self) -> pd.DataFrame:
-        """Return the summary with every option of fio that changes the I/O; quick."""
-        from volbench.analyse.frames.run_facts import stack, with_options  # noqa: PLC0415 - brings pandas
-
-        parts = [
-            self._own(name, with_options(data.summary(), data.campaign))
-            for name, data in self.names.items()
-        ]
-        return self._select(stack(parts))
-
-    def plot_frame(self, name: str) -> pd.DataFrame:
-        """Return a frame by name as charts read it; the summary with every option of fio.
-
-        Raises:
-            InputError: as for `frame`.
-        """
-        if name == "summary":
-            return self.planned()
-        if len(self.names) > 1:
-            return self.frame(name)
-        whole = next(iter(self.names.values())).frame_once(name)
-        return self._filtered(name, whole)
-
-    @property
-    def rounds(self) -> dict[str, Rounds]:
-        """Profile to its tracking variables, of profiles that have rounds."""
-        return {
-            profile: rounds
-            for data in self.names.values()
-            for profile, rounds in data.campaign.rounds.items()
-        }
-
-    @property
-    def folders(self) -> dict[str, Path]:
-        """Campaign to the folder that holds it."""
-        return {name: data.path.absolute().parent for name, data in self.names.items()}
-
-    def known_changes(self) -> list[KnownChange]:
-        """Return the changes that were acknowledged.
-
-        Raises:
-            OutputError: a file beside the campaigns is damaged, or cannot be read.
-        """
-        from volbench.store.known_changes import read_known_changes  # noqa: PLC0415 - for trends only
-
-        return read_known_changes(self.folders.values())
-
-    def facts_by_campaign(self) -> dict[str, dict[str, str]]:
-        """Return campaign to what is known of its hosts, volumes and fio, by name of the fact."""
-        from volbench.api.campaign_facts import facts_of  # noqa: PLC0415 - for trends only
-
-        provenances = {name: data.provenance for name, data in self.names.items()}
-        return facts_of(provenances, self.planned())
-
     @property
     def findings(self) -> Findings:
         """Data-quality warnings about the runs; ``findings.frame`` has a row for each."""
@@ -251,11 +209,6 @@ class Dataset:
 
         finished = sum(note.state is RunState.FINISHED for note in self.runs.values())
         return Findings(self.frame("findings"), runs=finished)
-
-    @property
-    def expects(self) -> bool:
-        """Whether a profile expects something of its results."""
-        return any(data.campaign.expect for data in self.names.values())
 
     def expect(self, *expectations: str | Expectation) -> list[ExpectedBound]:
         """Return whether the results meet expectations.
@@ -274,13 +227,14 @@ class Dataset:
         from volbench.model.frames.expectation import check_expectations, parse_expectation  # noqa: PLC0415 - only where asked
 
         given = [parse_expectation(e) if isinstance(e, str) else e for e in expectations]
-        if not given and not self.expects:
+        if not given and not states_expectations(self):
             raise InputError(
                 "the profiles of these results state no expectations",
                 hint="state one, such as --expect 'p99 < 5ms'",
             )
         frames = {name: self.frame(name) for name in ("verdicts", "aggregate", "findings")}
-        results = Measurements({"summary": self.planned(), **frames}, in_rounds=self.rounds)
+        summary = self.summary(options=True)
+        results = Measurements({"summary": summary, **frames}, in_rounds=rounds_of(self))
         if not given:
             plans = {name: data.campaign.expect for name, data in self.names.items()}
             return verdicts_on_plans(plans, results)
@@ -288,17 +242,6 @@ class Dataset:
         planned = [run for campaign in campaigns for run in campaign.runs]
         check_expectations(given, {run.job for run in planned if run.phase is Phase.MEASURED})
         return list(verdicts_of(given, results))
-
-    def audit(self) -> list[Delivery]:
-        """Return what volumes deliver of their declared limits, the worst first.
-
-        Raises:
-            InputError: no run measures a limit.
-        """
-        from volbench.analyse.compare.promised_limits import deliveries  # noqa: PLC0415 - brings pandas
-
-        plans = {name: note.run for name, note in self.runs.items() if note.run is not None}
-        return deliveries(self.frame, plans)
 
     def plot(  # noqa: PLR0913 - the keywords are the options of `volbench plot`, one by one
         self,
@@ -330,13 +273,11 @@ class Dataset:
             InputError: there is no such kind or column, or nothing for it.
         """
         from volbench.api.notebook import chart_of, read_where  # noqa: PLC0415 - slow to import
-        from volbench.present.plots.kinds import Choice, Options  # noqa: PLC0415 - only for charts
+        from volbench.present.plots.kinds import Choice  # noqa: PLC0415 - only for charts
 
         choice = Choice(x, listed_names(by), listed_names(panels), view, relative_to)
-        options = Options(
-            choice, self.rounds, known=self.known_changes, facts=self.facts_by_campaign
-        )
-        read = read_where(self.plot_frame, where)
+        options = chart_options(self, choice)
+        read = read_where(partial(plot_frame, self), where)
         return chart_of(what, read, options=options, title=title, theme=theme)
 
     def report(self, path: str | os.PathLike[str], *, title: str = "") -> Path:
@@ -381,16 +322,6 @@ class Dataset:
                 return partial(load(reference), self)
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
-    def store_tables(self, *, processes: int = 1, tell: Tell = NOBODY) -> None:
-        """Make every frame that is not up to date, and keep it in its campaign's folder.
-
-        Args:
-            processes: to read and judge runs in; more than one only where no other thread runs.
-            tell: is called with the progress.
-        """
-        for data in self.names.values():
-            data.store_tables(processes=processes, tell=tell)
-
     def _repr_html_(self) -> str:
         """Return the answer and the results, as a notebook shows them."""
         from volbench.present.tables.html_table import html_table  # noqa: PLC0415 - for notebooks
@@ -419,7 +350,7 @@ class Dataset:
         if not self.where or name not in FRAMES:
             return whole
         if name == "summary":  # a condition may name any option of fio
-            return self.planned()[[*whole.columns]]
+            return self.summary(options=True)[[*whole.columns]]
         if name == "aggregate":
             return self._summed(whole)
         if "run" not in whole:
@@ -499,6 +430,92 @@ def open_campaigns(*paths: str | os.PathLike[str], where: str = "") -> Dataset:
     """
     opened = {str(data.path): data for path in paths for data in _campaigns_below(path)}
     return Dataset([*opened.values()], where=where)
+
+
+def plot_frame(dataset: Dataset, name: str) -> pd.DataFrame:
+    """Return a frame by name as charts read it; the summary with every option of fio.
+
+    Raises:
+        InputError: as for `Dataset.frame`.
+    """
+    if name == "summary":
+        return dataset.summary(options=True)
+    if len(dataset.names) > 1 or dataset.where:
+        return dataset.frame(name)
+    return next(iter(dataset.names.values())).frame_once(name)
+
+
+def chart_options(dataset: Dataset, choice: Choice) -> Options:
+    """Return the options of a chart: what is chosen, and what trends explain changes by."""
+    from volbench.present.plots.kinds import Options  # noqa: PLC0415 - only for charts
+
+    return Options(
+        choice,
+        rounds_of(dataset),
+        known=partial(known_changes, dataset),
+        facts=partial(facts_by_campaign, dataset),
+    )
+
+
+def rounds_of(dataset: Dataset) -> dict[str, Rounds]:
+    """Return profile to its tracking variables, of profiles that have rounds."""
+    return {
+        profile: rounds
+        for data in dataset.names.values()
+        for profile, rounds in data.campaign.rounds.items()
+    }
+
+
+def folders_of(dataset: Dataset) -> dict[str, Path]:
+    """Return campaign to the folder that holds it."""
+    return {name: data.path.absolute().parent for name, data in dataset.names.items()}
+
+
+def known_changes(dataset: Dataset) -> list[KnownChange]:
+    """Return the changes that were acknowledged.
+
+    Raises:
+        OutputError: a file beside the campaigns is damaged, or cannot be read.
+    """
+    from volbench.store.known_changes import read_known_changes  # noqa: PLC0415 - for trends only
+
+    return read_known_changes(folders_of(dataset).values())
+
+
+def facts_by_campaign(dataset: Dataset) -> dict[str, dict[str, str]]:
+    """Return campaign to what is known of its hosts, volumes and fio, by name of the fact."""
+    from volbench.api.campaign_facts import facts_of  # noqa: PLC0415 - for trends only
+
+    provenances = {name: data.provenance for name, data in dataset.names.items()}
+    return facts_of(provenances, dataset.summary(options=True))
+
+
+def deliveries_of(dataset: Dataset) -> list[Delivery]:
+    """Return what volumes deliver of their declared limits, the worst first.
+
+    Raises:
+        InputError: no run measures a limit.
+    """
+    from volbench.analyse.compare.promised_limits import deliveries  # noqa: PLC0415 - brings pandas
+
+    plans = {name: note.run for name, note in dataset.runs.items() if note.run is not None}
+    return deliveries(dataset.frame, plans)
+
+
+def states_expectations(dataset: Dataset) -> bool:
+    """Return whether a profile expects something of its results."""
+    return any(data.campaign.expect for data in dataset.names.values())
+
+
+def store_tables(dataset: Dataset, *, processes: int = 1, tell: Tell = NOBODY) -> None:
+    """Make every frame that is not up to date, and keep it in its campaign's folder.
+
+    Args:
+        processes: to read and judge runs in; more than one only where no other thread runs.
+        tell: is called with the progress.
+    """
+    for data in dataset.names.values():
+        data.store_tables(processes=processes, tell=tell)
 
 
 def _campaigns_below(path: str | os.PathLike[str]) -> list[CampaignData]:

@@ -11,6 +11,7 @@ from volbench import __version__
 from volbench.analyse.compare.workload_trends import State, TrendQuestion
 from volbench.analyse.frames.design import Row, design_of
 from volbench.api.compare_campaigns import dataset_trends
+from volbench.api.many_campaigns import deliveries_of, plot_frame, rounds_of, states_expectations
 from volbench.errors import ComparisonError, InputError
 from volbench.present.answer import answer, subject, valid_results
 from volbench.present.factor_words import constants_words
@@ -127,14 +128,14 @@ def _special(dataset: Dataset) -> tuple[list[str], list[Table[Any]]]:
     """Return what expectations and an audit found: sentences, and tables."""
     sentences: list[str] = []
     tables: list[Table[Any]] = []
-    if dataset.expects:
+    if states_expectations(dataset):
         expected = dataset.expect()
         sentences.append(expectation_words(expected))
         tables.append(expectations_page_table(expected))
     plans = [run for opened in dataset.names.values() for run in opened.campaign.runs]
     if {run.profile for run in plans} == {AUDIT}:
         try:
-            found = dataset.audit()
+            found = deliveries_of(dataset)
         except InputError:  # it was stopped before it measured a limit
             return sentences, tables
         sentences.append(audit_words(found))
@@ -162,10 +163,10 @@ def _plots(dataset: Dataset, shared: Collection[object]) -> list[Plot]:
     """
 
     def read(name: str) -> pd.DataFrame:
-        frame = dataset.plot_frame(name)
+        frame = plot_frame(dataset, name)
         return frame[frame["run"].isin(shared)] if shared else frame
 
-    return [*report_plots(read, Options(rounds=dataset.rounds))]
+    return [*report_plots(read, Options(rounds=rounds_of(dataset)))]
 
 
 def _figure(plot: Plot, *, without: Sequence[str]) -> ReportFigure:

@@ -401,11 +401,11 @@ def _ladders(jobs: Sequence[Job]) -> tuple[tuple[str, ...], ...]:
 def _show(folders: Sequence[str | Path], table_output: TableOutput) -> None:
     """Print the page, and raise what the exit code says."""
     from volbench.analyse.compare.promised_limits import Outcome, latencies
-    from volbench.api.many_campaigns import open_campaigns
+    from volbench.api.many_campaigns import deliveries_of, open_campaigns
     from volbench.present.tables.audit_table import audit_notes, audit_table
 
     dataset = open_campaigns(*folders)
-    found = dataset.audit()
+    found = deliveries_of(dataset)
     write_answer(audit_table(found), table_output)
     for line in audit_notes(found, latencies(dataset.frame)):
         table_output.note(line)

@@ -139,7 +139,7 @@ def _frame_with(opened: Dataset, name: str, columns: Sequence[str]) -> pd.DataFr
     frame = opened.frame(name)
     names = [*frame.columns]
     is_short = name == "summary" and not all(meaning_of(column, names) for column in columns)
-    return opened.planned() if is_short else frame
+    return opened.summary(options=True) if is_short else frame
 
 
 def _in_order(frame: pd.DataFrame, sort: str) -> pd.DataFrame:

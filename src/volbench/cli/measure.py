@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -245,8 +246,9 @@ def _application_profile(
 
 def _pictures(opened: Dataset) -> Iterator[Path]:
     """Draw the chart that answers first into the report folder; yield its path."""
+    from volbench.api.many_campaigns import plot_frame
     from volbench.api.notebook import Chart
     from volbench.present.report.lead_charts import report_plots
 
-    for plot in islice(report_plots(opened.plot_frame), 1):
+    for plot in islice(report_plots(partial(plot_frame, opened)), 1):
         yield Chart(plot).save(report_folder(opened) / f"{plot.name}.svg")

@@ -317,10 +317,10 @@ def plot(
     WHAT is a response or several (iops,p99; bw, mean, lat_max, cpu_sys), a kind of chart such as
     latency or series (--list has all), or all. Default: iops.
     """
-    from volbench.api.many_campaigns import open_campaigns
+    from volbench.api.many_campaigns import chart_options, open_campaigns, plot_frame
     from volbench.model.frames.columns import FRAMES, ON_DEMAND
     from volbench.present.plots.chart import kind_of
-    from volbench.present.plots.kinds import ALWAYS_READ, Options
+    from volbench.present.plots.kinds import ALWAYS_READ
 
     if percentile and latency != "lat":
         raise InputError(
@@ -334,13 +334,8 @@ def plot(
     what = what.lower()
     names = (*FRAMES, *ON_DEMAND) if what == "all" else kind_of(what).frame_names
     dataset = open_campaigns(*campaigns, where=where)
-    frames = {name: dataset.plot_frame(name) for name in {*ALWAYS_READ, *names}}
-    options = Options(
-        chart.choice,
-        dataset.rounds,
-        known=dataset.known_changes,
-        facts=dataset.facts_by_campaign,
-    )
+    frames = {name: plot_frame(dataset, name) for name in {*ALWAYS_READ, *names}}
+    options = chart_options(dataset, chart.choice)
     if percentile:
         options = replace(options, statistic=STATISTICS[percentile])
     options = replace(options, latency=latency, smooth_s=smooth_s)

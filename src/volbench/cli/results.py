@@ -66,19 +66,19 @@ def show_results(
     Args:
         printed: runs whose end, with the reason, has been printed already.
     """
-    from volbench.api.many_campaigns import open_campaigns
+    from volbench.api.many_campaigns import open_campaigns, states_expectations, store_tables
     from volbench.model.campaign.planned_run import RunState
     from volbench.present.tables.expectations_table import expectations_table
     from volbench.present.tables.results_table import result_tables, runs_table
 
     opened = open_campaigns(layout.root)
-    opened.store_tables()
+    store_tables(opened)
     states = dict(opened.runs)
     for run in printed:
         if states[run].state is not RunState.LOST:
             states[run] = replace(states[run], reason="")
     tables = result_tables(opened, states, is_brief=table_output.is_brief)
-    verdicts = opened.expect() if opened.expects else []
+    verdicts = opened.expect() if states_expectations(opened) else []
     answers = expectations_table(verdicts, is_brief=table_output.is_brief)
     if (events := event_stream(table_output)) is None:
         table_output.write(*tables, lead=[answers] if verdicts else [])

@@ -104,7 +104,9 @@ def _show_results(opened: Dataset, table_output: TableOutput, *, by: Sequence[st
 
 def _answers(opened: Dataset, *, is_brief: bool) -> Iterator[Table[Any]]:
     """Yield the answers to the expectations of the profiles, if there are any."""
-    if opened.expects:
+    from volbench.api.many_campaigns import states_expectations
+
+    if states_expectations(opened):
         from volbench.present.tables.expectations_table import expectations_table
 
         yield expectations_table(opened.expect(), is_brief=is_brief)

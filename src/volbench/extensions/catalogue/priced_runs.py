@@ -256,7 +256,7 @@ def priced_market(
 ) -> Market:
     """Return the configurations of all campaigns, ranked within each workload."""
     frames = {name: dataset.frame(name) for name in _FRAMES}
-    frames["summary"] = dataset.planned()
+    frames["summary"] = dataset.summary(options=True)
     findings = dataset.frame("findings").assign(direction=None)  # a price is of a whole run
     summary, invalid = without_invalid(frames["summary"].assign(side="all runs"), findings)
     if summary.empty and len(frames["summary"]):

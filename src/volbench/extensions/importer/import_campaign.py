@@ -19,7 +19,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from volbench import __version__
-from volbench.api.many_campaigns import Dataset, open_campaign
+from volbench.api.many_campaigns import Dataset, open_campaign, store_tables
 from volbench.errors import (
     ArchiveError,
     InputError,
@@ -298,7 +298,7 @@ def import_results(
             on_note(str(problem))
         folder = report.folder
         del report  # its runs would stay in memory beside those of the opened campaign
-        open_campaign(folder).store_tables()
+        store_tables(open_campaign(folder))
     return open_campaign(request.into)
 
 

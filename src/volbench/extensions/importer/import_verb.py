@@ -80,7 +80,7 @@ def import_verb(
     becomes a host.
     Pages and programs, such as .md and .py, count only if PATH is one. The sources are not changed.
     """
-    from volbench.api.many_campaigns import open_campaign
+    from volbench.api.many_campaigns import open_campaign, store_tables
     from volbench.extensions.importer.import_campaign import ImportRequest, staged_import
     from volbench.extensions.importer.run_names import parse_labels
     from volbench.store.worker_processes import cores
@@ -97,7 +97,7 @@ def import_verb(
         into, folder, lines = report.into, report.folder, _report_lines(report)
         del report  # its runs would stay in memory beside those of the opened campaign
         campaign = open_campaign(folder)
-        campaign.store_tables(processes=cores(), tell=tell)
+        store_tables(campaign, processes=cores(), tell=tell)
         lines += campaign.answer
     click.echo("\n".join(lines), err=True)
     note_owner(into)
