@@ -252,22 +252,6 @@ def test_kill_9_of_the_controller_loses_nothing(
     assert list(scratch.iterdir()) == []
 
 
-def test_two_controllers_never_run_one_campaign(
-    scratch: Path, tmp_path: Path, volbench: Volbench
-) -> None:
-    """While a campaign runs, resume of the same folder is refused with exit 7."""
-    out = tmp_path / "out"
-    process = start_quick(scratch, out)
-    try:
-        wait_until_finished(out, count=1)
-        second = volbench("resume", out)
-        assert second.returncode == 7
-        assert "another volbench" in second.stderr
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.wait(timeout=60)
-
-
 @pytest.mark.parametrize("verb", ["run", "resume"])
 def test_of_two_controllers_started_at_once_one_runs(
     scratch: Path, tmp_path: Path, verb: str

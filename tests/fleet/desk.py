@@ -26,10 +26,7 @@ device_sample: 500ms
 defaults: {{size: 2m, runtime: {runtime}, time_based: 1, ioengine: psync, rate_iops: 200}}
 jobs:
 """
-READS_OR_WRITES = {
-    "a": "  a: {rw: randwrite, bs: 4k}\n",
-    "b": "  b: {rw: randread, bs: 4k}\n",
-}
+READS_OR_WRITES = {"a": "  a: {rw: randwrite, bs: 4k}\n", "b": "  b: {rw: randread, bs: 4k}\n"}
 
 
 @dataclass(frozen=True)

@@ -143,11 +143,7 @@ class RealHost:
         self.boots += 1
         boot_id = Path("/proc/sys/kernel/random/uuid").read_text(encoding="utf-8")
         (self.folder / "boot_id").write_text(boot_id, encoding="utf-8")
-        variables = {
-            "NAME": self.name,
-            "ADDRESS": f"{self.address}/24",
-            "FOLDER": str(self.folder),
-        }
+        variables = {"NAME": self.name, "ADDRESS": f"{self.address}/24", "FOLDER": str(self.folder)}
         kinds = ["--net", "--mount", "--uts", "--ipc", "--pid", "--mount-proc"]
         space = self._space = Namespace(texts.INIT, kinds, variables)
         port = f"p{self.number}.{self.boots}"

@@ -39,10 +39,7 @@ def test_a_device_is_overwritten_only_if_it_may_be(desk: Desk) -> None:
     host.run("chmod", "755", "/dev")
     desk.prepare(runtime="1s", jobs=["a"])
     disk = {"address": host.address, "volumes": {"data": "/dev/vdb"}}
-    inventory = {
-        "defaults": {"user": "root", "key": str(desk.fleet.key)},
-        "hosts": {"vm0": disk},
-    }
+    inventory = {"defaults": {"user": "root", "key": str(desk.fleet.key)}, "hosts": {"vm0": disk}}
     (desk.folder / "fleet.yaml").write_text(json.dumps(inventory), encoding="utf-8")
     allowed = ("--allow-destroy", "vm0:/dev/vdb")
     assert "would overwrite /dev/vdb on vm0" in ended(desk.run(), status=3)

@@ -47,26 +47,6 @@ def test_a_campaign_runs_on_three_hosts(desk: Desk) -> None:
         assert all(abs(start["late_s"]) < 0.5 for start in starts)
 
 
-def test_clients_of_each_host_share_a_file(desk: Desk) -> None:
-    """One run writes it on each host; two clients there read it, and nothing is left behind."""
-    desk.prepare()
-    (desk.folder / "p.yaml").write_text(
-        "name: p\nclients: 6\ndefaults: {runtime: 2s, time_based: 1, rate_iops: 200}\njobs:\n"
-        "  vm:\n    shared: base\n    sections:\n"
-        "      boot: {filename: base, size: 8m, rw: randread}\n"
-        "      overlay: {filename: overlay, size: 2m, rw: randwrite}\n"
-    )
-    ended(desk.run())
-    check_clean(desk.fleet.hosts)
-    layouts = [f"001-lay-out-base-r1-vm{number}-c01" for number in range(3)]
-    assert sorted(path.name for path in desk.out.glob("runs/001-*")) == layouts
-    readers = [json.loads(path.read_bytes()) for path in desk.out.glob("runs/002-*/fio.json")]
-    assert len(readers) == 6
-    for boot, overlay in (reader["jobs"] for reader in readers):
-        assert boot["read"]["io_bytes"] > 0 == boot["write"]["io_bytes"]
-        assert overlay["write"]["io_bytes"] > 0
-
-
 def test_a_cable_is_pulled_for_a_while(desk: Desk) -> None:
     """Fio goes on where it ran; the controller waits, says so once, and misses nothing."""
     desk.prepare(runtime="8s")
@@ -118,7 +98,7 @@ def test_sshd_ends_while_runs_go_on(desk: Desk) -> None:
     check_clean(desk.fleet.hosts)
 
 
-SEEDS = range(50 if os.environ.get("VOLBENCH_LONG") else 5)
+SEEDS = range(50 if os.environ.get("VOLBENCH_LONG") else 2)
 """Instants at which the controller is killed; VOLBENCH_LONG=1 asks for the long suite."""
 
 
@@ -138,7 +118,7 @@ def test_the_controller_is_killed_at_any_instant(desk: Desk, seed: int) -> None:
     check_clean(desk.fleet.hosts)
 
 
-@pytest.mark.parametrize("later_s", [0.0, 0.1, 0.3])
+@pytest.mark.parametrize("later_s", [0.0, 0.2])
 def test_the_controller_is_killed_while_it_starts_runs(desk: Desk, later_s: float) -> None:
     """What was about to be started is found if it was, and started if it was not: never twice."""
     desk.prepare()
@@ -193,21 +173,13 @@ def test_a_killed_fio_is_reported(desk: Desk) -> None:
     check_clean(desk.fleet.hosts)
 
 
-def test_a_host_that_never_answers_is_named(desk: Desk) -> None:
-    """Nothing is started, and the host is named with what to do."""
-    nobody = desk.fleet[0].address.rpartition(".")[0] + ".250"
-    desk.prepare(extra=f"  vm9: {{address: {nobody}}}")
-    said = ended(desk.run(), status=4)
-    assert "1 of 4 hosts cannot take part: vm9" in said
-    assert not desk.out.exists()
-
-
 def test_a_host_that_never_answers_may_be_left_out(desk: Desk) -> None:
     """The others do the campaign, and what they did together says that one is missing."""
     nobody = desk.fleet[0].address.rpartition(".")[0] + ".250"
     desk.prepare(extra=f"  vm9: {{address: {nobody}}}")
     too_few = ended(desk.run("--policy", "quorum:4"), status=4)
     assert "1 of 4 hosts cannot take part: vm9" in too_few
+    assert not desk.out.exists()
     said = ended(desk.run("--policy", "quorum:3"))
     assert "left out: vm9: vm9 cannot be reached" in said
     assert "only 3 of 4" in ended(desk.start("show", desk.out))

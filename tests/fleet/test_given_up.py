@@ -16,12 +16,7 @@ from volbench.engine.hosts.described_volumes import identities_of
 from volbench.engine.hosts.host_facts import survey_machine
 from volbench.errors import RefusedError, TransportError
 from volbench.execute.agent import locks
-from volbench.execute.agent.files import (
-    NamedFile,
-    make_private_folder,
-    remove_exactly,
-    write_files,
-)
+from volbench.execute.agent.files import NamedFile, make_private_folder, remove_exactly, write_files
 from volbench.execute.agent.locks import Reservation
 from volbench.execute.agent.operations import LIMITS_S
 from volbench.execute.agent.supervisor import launch

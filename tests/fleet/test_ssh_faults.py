@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from tests.execute.host_files import names_in, text_of
+from tests.execute.host_files import text_of
 from tests.fleet.hosts import Fleet, RealHost, fleet
 from tests.fleet.ways import executor_for, listed, pool_for
 from tests.waiting import PATIENCE_S, until
 from volbench.errors import ConnectError, DeadlineError, TransportError, VolbenchError
-from volbench.execute.agent.files import which
 from volbench.execute.agent.run_command import run
 from volbench.execute.agent_executor import AgentExecutor
 from volbench.execute.channels import Patience
@@ -71,47 +70,6 @@ def test_a_frozen_host_is_given_up(tmp_path: Path) -> None:
         finally:
             own[0].freeze(thaw=True)
         assert executor.run(["echo", "back"]).stdout == "back\n"
-
-
-def test_a_started_program_is_not_started_again(tmp_path: Path) -> None:
-    """When sshd dies, a program's fate is unknown: that is said, and it is not run twice."""
-    with (
-        fleet(1, tmp_path / "f") as own,
-        executor_for(own, own[0]) as executor,
-        ThreadPoolExecutor(1) as worker,
-    ):
-        flight = worker.submit(begin_counted, own, executor)
-        until((own[0].tmp / "starts").exists)
-        own[0].kill_sshd()
-        error = flight.exception(PATIENCE_S)
-        assert isinstance(error, TransportError)
-        assert not isinstance(error, ConnectError) or error.sent
-        own[0].start_sshd()
-        assert text_of(executor, "/tmp/starts") == "one\n"
-
-
-def test_requests_that_only_read_are_repeated(tmp_path: Path) -> None:
-    """A look that meets a dead sshd waits for the next one, and nobody notices."""
-    with fleet(1, tmp_path / "f") as own, executor_for(own, own[0]) as executor:
-        assert executor.ask(which, "sh")
-        own[0].kill_sshd()
-        later = threading.Timer(1.0, own[0].start_sshd)
-        later.start()
-        assert names_in(executor, "/tmp") == ()
-        later.join(PATIENCE_S)
-
-
-def test_a_restarted_host_is_another_boot(tmp_path: Path) -> None:
-    """After a power failure the next call connects again, and sees that the host was started."""
-    with fleet(1, tmp_path / "f") as own, executor_for(own, own[0]) as executor:
-        boot_id = "/proc/sys/kernel/random/boot_id"
-        before = text_of(executor, boot_id)
-        own[0].power_off()
-        own[0].power_on()
-        after = text_of(executor, boot_id)
-        assert before
-        assert after
-        assert before != after
 
 
 def test_dead_hosts_do_not_delay_the_others(tmp_path: Path) -> None:

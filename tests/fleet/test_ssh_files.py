@@ -150,10 +150,7 @@ def test_a_path_without_permission_is_an_error(hosts: Fleet) -> None:
 def test_a_device_in_use_is_reported(tmp_path: Path, loop: str) -> None:
     """A device can be had alone or not: mounted and opened ones cannot."""
     devices = [{"vdb": loop}]
-    with (
-        fleet(1, tmp_path / "f", devices=devices) as own,
-        executor_for(own, own[0]) as executor,
-    ):
+    with fleet(1, tmp_path / "f", devices=devices) as own, executor_for(own, own[0]) as executor:
         found = stat_of(executor, "/dev/vdb")
         assert found is not None
         assert found.kind == "block"

@@ -50,10 +50,7 @@ def test_a_key_of_the_agent_is_accepted(hosts: Fleet, tmp_path: Path) -> None:
     """Without any key file, the agent's keys are tried; without the agent there is nothing."""
     entry = listed(hosts, hosts[0], key="")
     other = make_key(tmp_path / "other")
-    with (
-        agent(tmp_path, other, hosts.key) as socket,
-        pool_for(hosts, entry, agent=socket) as pool,
-    ):
+    with agent(tmp_path, other, hosts.key) as socket, pool_for(hosts, entry, agent=socket) as pool:
         assert ssh_executor(entry, pool).run(["id", "-un"]).stdout == "root\n"
     with pool_for(hosts, entry) as pool, pytest.raises(AuthError, match="none available") as caught:
         pool.connection("h0")
@@ -261,10 +258,7 @@ def test_proxy_command_that_fails_is_reported(hosts: Fleet) -> None:
     entry = listed(hosts, hosts[0])
     for command, words in (("/no/such/program", "cannot be started"), ("false", "by hand: false")):
         config = f"Host {hosts[0].address}\n  ProxyCommand {command}\n"
-        with (
-            pool_for(hosts, entry, config=config) as pool,
-            pytest.raises(TransportError) as caught,
-        ):
+        with pool_for(hosts, entry, config=config) as pool, pytest.raises(TransportError) as caught:
             pool.connection("h0")
         assert words in f"{caught.value.message} {caught.value.hint}"
 

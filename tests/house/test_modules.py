@@ -110,11 +110,6 @@ def test_a_forbidden_word_is_found(text: str) -> None:
     assert FORBIDDEN.search(text)
 
 
-def test_docstring_check_sees_a_bare_module() -> None:
-    """A module without a docstring would be named."""
-    assert ast.get_docstring(ast.parse("x = 1")) is None
-
-
 MARKERS = ("<" * 7 + " ", ">" * 7 + " ")
 
 

@@ -13,7 +13,6 @@ from volbench.present.plots.description import Axis, Panel, Plot
 from volbench.present.plots.marks import Bars, Lines, Mark, Points, ReferenceLine, Texts, Whiskers
 
 MAX_WIDTH_IN, MAX_HEIGHT_IN = 10.0, 12.0
-MAX_SPAN = 10.0  # Of the highest values of panels on one linear scale
 _MARKED = (Bars, Lines, Points, Whiskers)
 
 

@@ -69,11 +69,6 @@ def repeats(*, factor: float = 1.0) -> Frames:
     )
 
 
-def two_sets() -> Frames:
-    """Return the same jobs from two campaigns, the second twice as fast."""
-    return together(in_campaign(repeats(), "old"), in_campaign(repeats(factor=2), "new"))
-
-
 def fleet(*, hosts: int = 12) -> Frames:
     """Return a job on many hosts, all near 1,000 IOPS but the last, which has 400."""
     rows: list[Row] = []

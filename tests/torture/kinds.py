@@ -27,8 +27,5 @@ NEIGHBOUR_KINDS = (
 """Beside another user who plants links, folders and pipes, on the machine of volbench and on a host
 with an sshd, with and without sudo; a case takes ten seconds."""
 
-FLEET_KINDS = (
-    Kind("fleet-kills", fleet_kill, least=50),
-    Kind("faults", fleet_fault, least=50),
-)
+FLEET_KINDS = (Kind("fleet-kills", fleet_kill, least=50), Kind("faults", fleet_fault, least=50))
 """On hosts in network namespaces with an sshd each: a minute for a case on a busy machine."""

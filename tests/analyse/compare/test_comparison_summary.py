@@ -120,19 +120,6 @@ def test_identical_rates_on_both_sides_are_questioned() -> None:
 
 
 @pytest.mark.slow
-def test_one_run_per_side_has_ratios_without_intervals() -> None:
-    """The answer has the range, and says that no interval is known."""
-    base = dict.fromkeys(("randread1", "randread2", "randread3"), 1000.0)
-    changed = {"randread1": 2000.0, "randread2": 1000.0, "randread3": 500.0}
-    exact = compared(
-        jobs(base, repeats=1).assign(iops=[1000.0] * 3),
-        jobs(changed, repeats=1).assign(iops=list(changed.values())),
-    )
-    [answer] = headlines(exact)
-    assert answer.endswith(": 50 % slower to 2x faster over 3 workloads (no interval).")
-
-
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("metric", "ratios", "words"),
     [

@@ -6,12 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from volbench.analyse.compare.expected_bounds import (
-    Answer,
-    Verdict,
-    repeats_to_decide,
-    verdicts_of,
-)
+from volbench.analyse.compare.expected_bounds import Answer, Verdict, repeats_to_decide, verdicts_of
 from volbench.analyse.compare.measurements import Measurements
 from volbench.analyse.compare.repeat_statistics import location_interval
 from volbench.errors import InputError
@@ -97,8 +92,7 @@ def test_an_unknown_job_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "near"),
-    [("iosp", "iops"), ("fdatasnyc_p99", "fdatasync_p99"), ("stedy", "steady")],
+    ("name", "near"), [("iosp", "iops"), ("fdatasnyc_p99", "fdatasync_p99"), ("stedy", "steady")]
 )
 def test_an_unknown_metric_hints_at_the_nearest(name: str, near: str) -> None:
     """Also with the prefix of a direction or a sync."""

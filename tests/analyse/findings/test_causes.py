@@ -168,8 +168,7 @@ def test_a_cold_volume_found_by_the_probe_is_reported() -> None:
 
 
 @pytest.mark.parametrize(
-    ("share", "severities"),
-    [(0.9, [Severity.INVALID]), (0.1, [Severity.WARNING]), (None, [])],
+    ("share", "severities"), [(0.9, [Severity.INVALID]), (0.1, [Severity.WARNING]), (None, [])]
 )
 def test_empty_blocks_found_by_the_probe_are_reported(
     share: float | None, severities: list[Severity]

@@ -48,11 +48,7 @@ def test_compressible_or_repeated_buffers_are_reported(
 
 @pytest.mark.parametrize(
     "options",
-    [
-        {},
-        {"refill_buffers": None, "verify": "crc32c"},
-        {"refill_buffers": None, "bs": str(2**24)},
-    ],
+    [{}, {"refill_buffers": None, "verify": "crc32c"}, {"refill_buffers": None, "bs": str(2**24)}],
 )
 def test_fresh_random_buffers_are_not_reported(options: dict[str, str | None]) -> None:
     """Refilled or verified buffers, and buffers used only once, are left alone."""

@@ -7,14 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from tests.analyse.findings.conftest import (
-    Until,
-    a_run,
-    a_view,
-    found,
-    over_time,
-    summary_row,
-)
+from tests.analyse.findings.conftest import Until, a_run, a_view, found, over_time, summary_row
 from tests.analyse.noise import noisy, restless, times
 from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.findings import find
@@ -233,8 +226,7 @@ def test_repeats_that_differ_twofold_are_warned_of(
     """One finding, at the repeat that differs from the others; of two, at the second."""
     views = [
         over_time(
-            [rate] * 60,
-            a_run().model_copy(update={"id": f"001-a-r{repeat}", "repeat": repeat}),
+            [rate] * 60, a_run().model_copy(update={"id": f"001-a-r{repeat}", "repeat": repeat})
         )
         for repeat, rate in enumerate(rates, start=1)
     ]

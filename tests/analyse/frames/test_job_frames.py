@@ -72,11 +72,7 @@ def test_input_frames_are_not_modified() -> None:
 
 def test_labels_name_the_options_that_differ() -> None:
     """A section is named after its job; all have their host where one job ran on several."""
-    rows = [
-        result("a", host="n1"),
-        result("a", host="n2"),
-        result("oltp", group="log", host="n1"),
-    ]
+    rows = [result("a", host="n1"), result("a", host="n2"), result("oltp", group="log", host="n1")]
     assert list(labels(frames(rows)["summary"])) == ["a on n1", "a on n2", "oltp/log on n1"]
 
 

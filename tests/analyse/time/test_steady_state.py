@@ -119,11 +119,7 @@ def test_the_sample_of_the_change_belongs_to_no_level(share: float) -> None:
 
 @pytest.mark.parametrize(
     "rates",
-    [
-        ramp(1000, 500, 300),
-        flat(1000, 280) + flat(300, 20),
-        flat(1000, 100) + ramp(500, 50, 200),
-    ],
+    [ramp(1000, 500, 300), flat(1000, 280) + flat(300, 20), flat(1000, 100) + ramp(500, 50, 200)],
     ids=["drifting", "a jump at the end", "drifting after a jump"],
 )
 def test_an_unsteady_end_has_no_level(rates: list[float]) -> None:

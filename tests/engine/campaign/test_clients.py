@@ -162,11 +162,7 @@ def test_a_program_that_cannot_start_fails_its_run(tmp_path: Path, data: Path) -
         execute(layout, campaign, "/no/such/fio", [])
 
 
-@pytest.mark.parametrize(
-    "redo",
-    [(1,), (UNFINISHED,)],
-    ids=["step", "unfinished"],
-)
+@pytest.mark.parametrize("redo", [(1,), (UNFINISHED,)], ids=["step", "unfinished"])
 def test_a_step_is_repeated_on_all_clients(
     tmp_path: Path, data: Path, redo: tuple[int, ...]
 ) -> None:

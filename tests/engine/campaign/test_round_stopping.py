@@ -5,21 +5,17 @@ They are measured in virtual time, but for the test of a killed controller.
 
 import json
 import shutil
-import signal
-import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 import volbench as api
-from tests.command_line import COMMAND, Volbench, call
+from tests.command_line import Volbench, call
 from tests.engine.campaign.virtual_runs import virtual_fio
 from tests.extensions.lab.silent_export import silent_export
-from tests.waiting import PATIENCE_S, until_written
 from volbench.analyse.time.steady_state import determination
 from volbench.extensions.lab.scenario import load_scenario
-from volbench.extensions.lab.server import serve
 from volbench.model.campaign.planned_run import RunState
 from volbench.store.journal import read_history
 
@@ -203,23 +199,3 @@ def test_a_resume_comes_to_the_same_decision(
     assert "started" not in done.stderr
     assert states(folder) == states(ended["clean"])
     assert read_history(journal).reasons == read_history(ended["clean"] / "journal.jsonl").reasons
-
-
-@pytest.mark.slow
-def test_a_killed_controller_can_be_resumed(tmp_path: Path, volbench: Volbench) -> None:
-    """SIGKILL in the fourth round: the rest is done, and the rounds end as they would have."""
-    profile = write_profile(tmp_path / "short.yaml", MOST_ROUNDS)
-    into = tmp_path / "out"
-    with serve(load_scenario(CLEAN, path="made.yaml"), tmp_path / "lab") as served:
-        process = subprocess.Popen(
-            [*COMMAND, *arguments(profile, served.uri, into)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        until_written(into / "journal.jsonl", '"run": "007-writes-r4", "state": "running"')
-        process.kill()
-        assert process.wait(PATIENCE_S) == -signal.SIGKILL
-        done = volbench("resume", into)
-    assert done.returncode == 0, done.stderr
-    assert states(into) == ends_at(steady_at(into))

@@ -6,9 +6,7 @@ import pytest
 
 from tests.execute.fake import FakeExecutor
 from volbench.engine.hosts.connected_host import ConnectedHost, estimate_clock, raise_all
-from volbench.engine.hosts.host_facts import (
-    require_fio,
-)
+from volbench.engine.hosts.host_facts import require_fio
 from volbench.errors import (
     CampaignError,
     ConnectError,

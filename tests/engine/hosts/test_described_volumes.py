@@ -8,11 +8,7 @@ from unittest import mock
 import pytest
 
 from tests.engine.machines import Server
-from volbench.engine.hosts.described_volumes import (
-    describe_files,
-    identities_of,
-    look_at,
-)
+from volbench.engine.hosts.described_volumes import describe_files, identities_of, look_at
 from volbench.errors import TransportError
 from volbench.execute.agent.volumes import (
     DescribedDevice,

@@ -82,10 +82,7 @@ def test_a_controller_killed_before_it_wrote_down_a_start(tmp_path: Path, verb: 
 def resume_and_stop(into: Path) -> None:
     """Resume until fio was started anew, and stop."""
     with Started(
-        [*COMMAND, "resume", str(into)],
-        stdin=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
+        [*COMMAND, "resume", str(into)], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
     ) as resumed:
         until_written(into / "journal.jsonl", '"state": "running"')
         resumed.send_signal(signal.SIGINT)

@@ -1,8 +1,6 @@
 """Real runs on real devices: what the device's own counters say of them."""
 
 import shutil
-import subprocess
-import sys
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.conftest import Disks, call
-from tests.waiting import kill_all, until
+from tests.waiting import kill_all
 from volbench.engine.guard.volume_targets import find_volume, probe_volume
 from volbench.engine.hosts.connected_host import this_machine
 from volbench.engine.run.run_directory import RunDirectory
@@ -184,43 +182,6 @@ def running(folder: Path) -> list[int]:
 def command_of(pid: int) -> str:
     """Return the name of a program that runs."""
     return Path(f"/proc/{pid}/comm").read_text(encoding="utf-8").strip()
-
-
-@pytest.mark.slow
-def test_kill_9_of_the_controller_leaves_no_supervisor(tmp_path: Path) -> None:
-    """The process under test may go on, as it is ended on resume; its supervisor ends by itself."""
-    (tmp_path / "place").mkdir()
-    out = tmp_path / "out"
-    arguments = ["run", "quick", "--on", str(tmp_path / "place"), "--output", str(out)]
-    settings = ["--set", "size=16m", "--set", "runtime=30s"]
-    controller = subprocess.Popen(
-        [sys.executable, "-m", "volbench", *arguments, *settings],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    folder = out / "runs" / "002-randread-qd1-r1"
-    try:
-        until(lambda: (folder / "device.log").exists() and "fio" in names(folder))
-    finally:
-        controller.kill()
-        controller.wait(timeout=10)
-    try:
-        until(lambda: set(names(folder)) <= {"fio"})
-    finally:
-        kill_all(running(folder))
-    assert read_samples(RunFolder(folder)).taken
-
-
-def names(folder: Path) -> list[str]:
-    """Return the programs that run in a folder."""
-    found = []
-    for pid in running(folder):
-        try:
-            found.append(command_of(pid))
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-    return found
 
 
 @pytest.mark.root

@@ -28,8 +28,6 @@ from volbench.execute.agent.volumes import (
 )
 from volbench.execute.typed_operations import checked_answer
 
-DETAILS = ["content", "edges", "use"]
-
 
 @pytest.fixture(name="disks")
 def _disks(tmp_path: Path) -> Iterator[Disks]:

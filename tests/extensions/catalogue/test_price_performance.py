@@ -48,10 +48,7 @@ def billed(rows: pd.DataFrame) -> dict[str, Billing]:
     """Return what was bought for each run."""
     return {
         run: Billing(
-            flavor=host.removeprefix("host-"),
-            volume_type="",
-            size_bytes=100 * GIB,
-            limits=Limits(),
+            flavor=host.removeprefix("host-"), volume_type="", size_bytes=100 * GIB, limits=Limits()
         )
         for run, host in zip(rows["run"], rows["host"], strict=True)
     }
@@ -129,10 +126,7 @@ def test_two_repeats_are_too_few_for_a_rank() -> None:
 def test_jobs_are_ranked_separately() -> None:
     """Who is cheap for small reads may be dear for large ones."""
     rows = pd.concat(
-        [
-            runs(*spread("a"), *spread("b")),
-            runs(*spread("a"), *spread("b", 9), rw="randwrite"),
-        ],
+        [runs(*spread("a"), *spread("b")), runs(*spread("a"), *spread("b", 9), rw="randwrite")],
         ignore_index=True,
     )
     rows["run"] = [str(place) for place in range(len(rows))]

@@ -9,12 +9,7 @@ from ruamel.yaml import YAML
 
 from tests.extensions.catalogue.typed_limits import limits_of
 from volbench.errors import InputError
-from volbench.extensions.catalogue.volume_types import (
-    TypesFile,
-    catalogue,
-    parse_types,
-    read_types,
-)
+from volbench.extensions.catalogue.volume_types import TypesFile, catalogue, parse_types, read_types
 from volbench.model.document.document_model import document_schema
 
 GOOD = """\

@@ -8,16 +8,8 @@ import pytest
 
 from tests.extensions.kubernetes.local_cluster import ROOT
 from volbench.errors import InputError
-from volbench.extensions.kubernetes.api_values import (
-    Toleration,
-    parse_toleration,
-    quantity_bytes,
-)
-from volbench.extensions.kubernetes.cluster_spec import (
-    ClusterSpec,
-    parse_source,
-    spec_options,
-)
+from volbench.extensions.kubernetes.api_values import Toleration, parse_toleration, quantity_bytes
+from volbench.extensions.kubernetes.cluster_spec import ClusterSpec, parse_source, spec_options
 from volbench.extensions.kubernetes.pod_settings import (
     configured_texts,
     merged_settings,
@@ -181,13 +173,7 @@ def test_every_field_is_an_option_or_a_setting() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("250Gi", 250 * 1024**3),
-        ("1.5G", 1_500_000_000),
-        ("7", 7),
-        ("500m", 0),
-    ],
+    ("text", "expected"), [("250Gi", 250 * 1024**3), ("1.5G", 1_500_000_000), ("7", 7), ("500m", 0)]
 )
 def test_quantities_become_bytes(text: str, expected: int) -> None:
     """With i the base is 1024, without it 1000; less than a byte is nothing."""

@@ -7,21 +7,13 @@ from pathlib import Path
 import pytest
 
 from tests.command_line import call
-from tests.extensions.kubernetes.conftest import (
-    IMAGE,
-    Desk,
-    storage_class,
-    wait_for_run,
-)
+from tests.extensions.kubernetes.conftest import IMAGE, Desk, storage_class, wait_for_run
 from tests.extensions.kubernetes.local_cluster import LocalCluster
 from tests.fleet.hosts import call as call_program
 from tests.waiting import PATIENCE_S, until
 from volbench.api.one_campaign import campaign_data
 from volbench.extensions.kubernetes.cluster import Manifest, open_cluster
-from volbench.extensions.kubernetes.manifests import (
-    DATA_DEVICE,
-    MANAGED_BY,
-)
+from volbench.extensions.kubernetes.manifests import DATA_DEVICE, MANAGED_BY
 
 DRIVER = "loop.csi.volbench.io"
 _BLOCK = ("--volume-mode", "Block", "--storage-class", "loop")

@@ -126,40 +126,6 @@ def test_a_full_cache_is_recognised(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_stall_is_reported_at_its_time(tmp_path: Path) -> None:
-    """Four seconds without a completion are zeros of the series, told with their time."""
-    proof = measure_virtually("stall", tmp_path, Workload("randwrite", runtime_s=20))
-    findings = proof.campaign.findings.frame
-    (stall,) = findings[findings["rule"] == "stall"].to_dict("records")
-    assert stall["from_s"] == pytest.approx(8, abs=2 * SAMPLE_S)
-    assert stall["to_s"] == pytest.approx(12, abs=2 * SAMPLE_S)
-    quiet = proof.campaign.series().query("t_s > 9 and t_s < 11.6")
-    assert len(quiet) >= 5
-    assert (quiet["iops"] == 0).all()
-
-
-@pytest.mark.slow
-def test_a_neighbour_takes_and_returns_bandwidth(tmp_path: Path) -> None:
-    """Three dips that end are reported as another client's load, each in its time."""
-    proof = measure_virtually("neighbour", tmp_path, Workload("randread", runtime_s=30))
-    assert "neighbour" in {*proof.findings("note", "warning", "invalid")}
-    dips = proof.campaign.findings.frame.query("rule == 'neighbour'")
-    assert [round(at) for at in dips["from_s"]] == [6, 14, 21]
-
-
-@pytest.mark.slow
-def test_step_without_a_reason_is_reported_as_such(tmp_path: Path) -> None:
-    """A fall that nothing explains is no cap and no credits; it is found to the sample."""
-    proof = measure_virtually("step-down", tmp_path, Workload("randread", runtime_s=26))
-    assert proof.verdict()["verdict"] == "stepped"
-    assert proof.verdict()["changes"] == 1
-    assert proof.verdict()["bottleneck"] == "slower"
-    assert (
-        "at 12s" in proof.campaign.findings.frame.query("rule == 'not-steady'")["message"].iloc[0]
-    )
-
-
-@pytest.mark.slow
 def test_a_drift_is_not_a_step(tmp_path: Path) -> None:
     """An even loss of speed is drifting, with its size."""
     proof = measure_virtually("drift", tmp_path, Workload("randwrite", runtime_s=30))

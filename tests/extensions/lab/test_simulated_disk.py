@@ -35,14 +35,6 @@ def test_jitter_keeps_the_mean(depth: int) -> None:
     assert latencies[-1] > 2 * 0.002
 
 
-def test_slots_limit_the_parallel_requests() -> None:
-    """More requests in flight than slots only wait."""
-    disk = Disk(parameters(slots=8))
-    answers = keep_busy(disk, until_s=5, depth=32)
-    assert rate(answers, 0, 5) == pytest.approx(8000, rel=0.001)
-    assert answers[-1].latency_s == pytest.approx(32 / 8000, rel=0.01)
-
-
 @pytest.mark.parametrize(("cap", "depth"), [(90, 64), (1100, 16)])
 def test_iops_limit_is_exact(cap: float, depth: int) -> None:
     """A cap holds to 0.5 % over each second, from the first second on."""
@@ -51,15 +43,6 @@ def test_iops_limit_is_exact(cap: float, depth: int) -> None:
     for second in range(6):
         assert rate(answers, second, second + 1) == pytest.approx(cap, rel=0.005, abs=3)
     assert rate(answers, 0, 6) == pytest.approx(cap, rel=0.005)
-
-
-def test_bandwidth_limit_is_exact() -> None:
-    """125 MB/s of 256 KiB are 476.8 requests a second; small requests pass."""
-    disk = Disk(parameters(byte_buckets=(BucketParameters(125e6),)))
-    answers = keep_busy(disk, until_s=10, depth=8, length=256 * KIB)
-    assert rate(answers, 0, 10) == pytest.approx(476.84, rel=0.003)
-    small = keep_busy(Disk(parameters(byte_buckets=(BucketParameters(125e6),))), until_s=2)
-    assert rate(small, 0, 2) == pytest.approx(1000, rel=0.002)
 
 
 def test_a_limit_gives_no_credit_for_idle_time() -> None:
@@ -173,27 +156,6 @@ def test_a_stalled_cache_accepts_no_writes_until_it_has_room() -> None:
     assert longest.sent_s == pytest.approx(full_s, rel=0.005)
     assert rate(answers, full_s + 0.05, full_s + stall_s - 0.05) == 0
     assert rate(answers, full_s + stall_s + 0.05, full_s + stall_s + 3) == pytest.approx(3000, 0.01)
-
-
-@pytest.mark.slow
-def test_nothing_completes_in_a_stall() -> None:
-    """From second 8 to 12 there is no answer, also to what was in flight; then all is as before."""
-    answers = keep_busy(Disk(parameters(slots=8, stalls=((8.0, 4.0),))), until_s=20, depth=8)
-    assert rate(answers, 8.0001, 11.9999) == 0
-    assert rate(answers, 0, 8) == pytest.approx(8000, rel=0.002)
-    assert rate(answers, 12, 20) == pytest.approx(8000, rel=0.002)
-
-
-@pytest.mark.parametrize("capped", [True, False])
-def test_a_step_changes_every_rate(*, capped: bool) -> None:
-    """A step to 0.6 leaves 60 % of the rate, be it limited by a cap or by latency."""
-    buckets = (BucketParameters(500.0),) if capped else ()
-    disk = Disk(parameters(request_buckets=buckets, steps=((5.0, 0.6), (10.0, 1.0))))
-    answers = keep_busy(disk, until_s=15, depth=2)
-    level = 500 if capped else 2000
-    assert rate(answers, 0, 5) == pytest.approx(level, rel=0.005)
-    assert rate(answers, 5, 10) == pytest.approx(0.6 * level, rel=0.005)
-    assert rate(answers, 10, 15) == pytest.approx(level, rel=0.005)
 
 
 @pytest.mark.slow

@@ -54,10 +54,7 @@ SNAPSHOTS = {
             "# fio must not create a file for a mistyped device\nallow_file_create=0\n"
         ),
     ),
-    "nbd": (
-        run_on("nbd://h/e", VolumeKind.NBD, WRITE),
-        "ioengine=nbd\nuri=nbd://h/e\n",
-    ),
+    "nbd": (run_on("nbd://h/e", VolumeKind.NBD, WRITE), "ioengine=nbd\nuri=nbd://h/e\n"),
 }
 
 HOSTILE = [

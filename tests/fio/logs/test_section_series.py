@@ -222,10 +222,7 @@ def test_absolute_times_are_kept_and_made_relative() -> None:
     known = read_series(
         texts,
         Recording(
-            interval_s=1.0,
-            runtime_s=4.0,
-            fio_version=(3, 33),
-            epoch_start_s=start / 1000 - 1,
+            interval_s=1.0, runtime_s=4.0, fio_version=(3, 33), epoch_start_s=start / 1000 - 1
         ),
     )
     assert iops(points_of(known)) == [0, 10, 15, 15]

@@ -339,11 +339,7 @@ def test_unified_reporting_is_read_as_mixed() -> None:
 
 @pytest.mark.parametrize(
     ("text", "version"),
-    [
-        ("fio-3.33", (3, 33)),
-        ("fio-3.36-42-gabc1234-dirty", (3, 36)),
-        ("fio-2.2.10\n", (2, 2)),
-    ],
+    [("fio-3.33", (3, 33)), ("fio-3.36-42-gabc1234-dirty", (3, 36)), ("fio-2.2.10\n", (2, 2))],
 )
 def test_versions_are_read(text: str, version: tuple[int, int]) -> None:
     """Releases and builds between them give two comparable numbers."""

@@ -31,12 +31,7 @@ def test_rates_are_in_base_units() -> None:
 
 @pytest.mark.parametrize(
     ("amount", "expected"),
-    [
-        ("1000B/s", 1000),
-        ("3MB/s", 3e6),
-        ("2GiB/s", 2**31),
-        ("80Mbit/s", 1e7),
-    ],
+    [("1000B/s", 1000), ("3MB/s", 3e6), ("2GiB/s", 2**31), ("80Mbit/s", 1e7)],
 )
 def test_every_unit_of_bandwidth_is_read(amount: str, expected: float) -> None:
     """Bytes and bits with binary and decimal prefixes are bytes per second."""

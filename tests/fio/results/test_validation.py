@@ -55,10 +55,7 @@ def finished() -> RunOutput:
 def judge_output(output: RunOutput, *, stderr: str = "", status: int = 0) -> tuple[str, ...]:
     """Return the problems of an output where one second of writes was."""
     return problems_of(
-        output,
-        exit_status=status,
-        stderr=stderr,
-        expected=[Expected("w", 1, (WRITE, SYNC), 1.0)],
+        output, exit_status=status, stderr=stderr, expected=[Expected("w", 1, (WRITE, SYNC), 1.0)]
     )
 
 

@@ -224,10 +224,7 @@ def test_each_client_in_a_directory_has_its_own_files(options: str, first: str) 
 
 def test_files_are_not_renamed_where_a_client_is_alone() -> None:
     """Hosts, and clients with directories of their own, don't share anything."""
-    runs = planned(
-        job("rw: write, size: 1m"),
-        *two_hosts(2),
-    )
+    runs = planned(job("rw: write, size: 1m"), *two_hosts(2))
     assert {planned_files(run) for run in runs.runs} == {("/data/a.0.0",)}
     apart = [Client(LOCAL, 1, folder("/one")), Client(LOCAL, 2, folder("/two"))]
     assert [planned_files(run)[0] for run in planned(job("size: 1m"), *apart).runs] == [

@@ -62,10 +62,7 @@ def test_inventories_of_other_programs_are_refused_with_a_hint(tmp_path: Path, t
 def test_files_that_are_not_text(tmp_path: Path) -> None:
     """Nothing at all, and bytes."""
     (tmp_path / "bytes").write_bytes(b"\xff\xfe\x00")
-    for path, words in (
-        (tmp_path / "none", "read"),
-        (tmp_path / "bytes", "UTF-8"),
-    ):
+    for path, words in ((tmp_path / "none", "read"), (tmp_path / "bytes", "UTF-8")):
         with pytest.raises(InventoryError, match=words):
             load_inventory(path)
 

@@ -39,10 +39,7 @@ def test_no_limit_is_every_host(fleet: Inventory) -> None:
 
 def test_groups_shrink_with_their_hosts(fleet: Inventory) -> None:
     """A group without a host left is gone."""
-    assert select(fleet, ["vm01", "vm02"]).groups == {
-        "fast": ("vm01",),
-        "cloud": ("vm01", "vm02"),
-    }
+    assert select(fleet, ["vm01", "vm02"]).groups == {"fast": ("vm01",), "cloud": ("vm01", "vm02")}
 
 
 @pytest.mark.parametrize(

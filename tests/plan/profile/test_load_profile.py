@@ -40,12 +40,7 @@ jobs:
     assert profile.description == "two lines"
     assert profile.source is not None
     assert profile.source.year == 2019
-    assert profile.defaults == {
-        "bs": "4096",
-        "runtime": "5400s",
-        "direct": "1",
-        "time_based": "1",
-    }
+    assert profile.defaults == {"bs": "4096", "runtime": "5400s", "direct": "1", "time_based": "1"}
     assert (profile.repeats.times, profile.order, profile.seed) == (3, Order.SHUFFLED, 7)
     assert profile.sample_s == 0.5
     assert profile.limits["data"] == Limits(iops=1100, bandwidth_bytes_per_s=125e6)

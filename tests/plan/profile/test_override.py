@@ -142,11 +142,7 @@ def test_contradictions_are_reported_before_the_run(text: str, settings: list[st
 
 def test_settings_that_fit_only_together() -> None:
     """What a later setting puts right is no contradiction."""
-    assert options_after(BOTH, "size=64k", "bs=4k") == {
-        "bs": "4096",
-        "rw": "read",
-        "size": "65536",
-    }
+    assert options_after(BOTH, "size=64k", "bs=4k") == {"bs": "4096", "rw": "read", "size": "65536"}
 
 
 def test_programs_need_consent_in_settings_too() -> None:

@@ -77,25 +77,14 @@ def test_impossible_rounds_are_reported(line: str, words: str) -> None:
 
 def test_overrides_change_rounds() -> None:
     """Each key has its setting, and an empty one takes it away."""
-    profile = load(
-        FULL,
-        "rounds.max=9",
-        "rounds.track=reads.bw",
-    )
+    profile = load(FULL, "rounds.max=9", "rounds.track=reads.bw")
     assert profile.rounds == Rounds(max_rounds=9, track=(Track(job="reads", metric=Metric.BW),))
     plain = load(FULL, "rounds=", "repeat=5")
     assert (plain.rounds, plain.repeats.times) == (None, 5)
 
 
 @pytest.mark.parametrize(
-    "setting",
-    [
-        "rounds.track=nobody.iops",
-        "rounds=5",
-        "repeat=3",
-        "*=",
-        "writes=",
-    ],
+    "setting", ["rounds.track=nobody.iops", "rounds=5", "repeat=3", "*=", "writes="]
 )
 def test_impossible_overrides_are_refused(setting: str) -> None:
     """What would not load is not set either; a tracked job can't be left out."""

@@ -4,37 +4,14 @@ import pandas as pd
 import pytest
 
 from tests.present.figure_texts import texts_outside
-from tests.present.frames_by_kind import (
-    Frames,
-    arms_in_blocks,
-    in_campaign,
-    ladder,
-    nightly,
-    together,
-)
-from tests.present.frames_for_plots import bins, frames, intervals, sweep
+from tests.present.frames_by_kind import arms_in_blocks, in_campaign, ladder, nightly, together
+from tests.present.frames_for_plots import frames
 from tests.present.plots.plot_parts import all_marks, caption_of
 from volbench.present.plots.chart import build_plot
 from volbench.present.plots.kinds import Choice, Options, View
 from volbench.present.plots.labels import brief
 from volbench.present.plots.marks import Points
 from volbench.present.renderers.matplotlib import draw
-
-
-def _sweeps(*, count: int = 10) -> Frames:
-    """Return two patterns over four queue depths on many volumes, each ten times slower."""
-    rows = [
-        row
-        | {"volume": f"/dev/disk/by-id/vendor-{n}", "run": f"{row['job']}-{n}"}
-        | {"iops": float(str(row["iops"])) * 1e6 / 4**n}
-        for n in range(count)
-        for row in sweep(depths=(1, 4, 16, 64))
-    ]
-    return frames(
-        rows,
-        series=[point for row in rows for point in intervals(row, [float(str(row["iops"]))] * 2)],
-        histogram=[own for row in rows for own in bins(row, {0.001: 90, 0.004: 9})],
-    )
 
 
 @pytest.mark.slow

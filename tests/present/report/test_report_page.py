@@ -8,13 +8,7 @@ import pytest
 
 from tests.present.report.small_reports import EVIL, PICTURE, content_of, parsed, row_of, run_of
 from volbench.model.campaign.planned_run import RunState
-from volbench.present.report import (
-    Quality,
-    ReportContent,
-    ReportFigure,
-    RunNote,
-    render_report,
-)
+from volbench.present.report import Quality, ReportContent, ReportFigure, RunNote, render_report
 from volbench.present.report.report_text import without_numbers
 
 

@@ -25,10 +25,7 @@ def imported(number: int, *names: str) -> Run:
 
 def test_results_and_logs_are_counted_once() -> None:
     """One file with several runs is one."""
-    runs = (
-        imported(1, "a.json", "l_bw.1.log"),
-        imported(2, "a.json", "l_bw.2.log"),
-    )
+    runs = (imported(1, "a.json", "l_bw.1.log"), imported(2, "a.json", "l_bw.2.log"))
     campaign = content_of(runs, []).parts[0].campaign
     assert came_from(campaign) == (
         "Imported results: measured outside volbench, imported at 2026-01-02 03:00:00 UTC"
