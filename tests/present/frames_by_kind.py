@@ -151,7 +151,6 @@ FOR_KIND: Mapping[str, Callable[[], Frames]] = {
     "series": repeats,
     "histogram": repeats,
     "ecdf": repeats,
-    "fleet": fleet,
     "rounds": rounds,
     "latency-map": mapped,
     "trend": nightly,

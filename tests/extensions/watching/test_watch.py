@@ -214,7 +214,10 @@ def test_hosts_of_an_inventory_are_watched(loop: str, tmp_path: Path) -> None:
     reads = opened.summary().query("direction == 'read'")["total_ios"]
     assert list(reads) == [READS, READS]
     assert call("plot", "storm", tmp_path / "w", "-o", tmp_path / "s.svg").returncode == 0
-    assert call("plot", "fleet", tmp_path / "w", "-o", tmp_path / "f.svg").returncode == 0
+    assert (
+        call("plot", "iops", tmp_path / "w", "--x", "host", "-o", tmp_path / "f.svg").returncode
+        == 0
+    )
 
 
 @pytest.mark.parametrize(

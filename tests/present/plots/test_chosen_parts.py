@@ -6,11 +6,10 @@ import pytest
 
 from tests.present.frames_by_kind import Frames
 from tests.present.frames_for_plots import bins, frames, intervals, result, sweep
-from tests.present.plots.plot_parts import all_marks, caption_of
+from tests.present.plots.plot_parts import caption_of
 from volbench.errors import InputError
 from volbench.present.plots.chart import build_plot
 from volbench.present.plots.kinds import Room
-from volbench.present.plots.marks import Texts
 from volbench.present.plots.room import fit
 
 
@@ -78,30 +77,6 @@ def test_of_runs_the_repeats_are_left_out_first() -> None:
     )
     assert len(fitted["summary"]) == 18
     assert set(fitted["series"]["run"]) == set(fitted["summary"]["run"])
-
-
-def test_strips_beyond_the_room_are_counted() -> None:
-    """Of thirty jobs on six hosts eighteen are drawn, whichever host is slow."""
-    rows = [
-        result(f"job-{n:02}", iops=200.0 if (n, host) == (29, 3) else 1000.0, host=f"h{host}")
-        for n in range(30)
-        for host in range(6)
-    ]
-    assert "Showing 18 of 30 jobs" in caption_of(build_plot("fleet", frames(rows)))
-
-
-def test_names_of_outliers_do_not_overlap() -> None:
-    """Five of thirty hosts are slow alike: above and below the dots one name each is written."""
-    rows = [
-        result("job", iops=(1000.0 if host else 30000.0) if host < 25 else 400.0 + host / 10)
-        | {"host": f"host-{host}", "run": f"r{host}"}
-        for host in range(30)
-    ]
-    panel = build_plot("fleet", frames(rows)).panels[0]
-    assert panel.x.scale == "log"
-    names = [str(name) for mark in all_marks(panel, Texts) for name in mark.data["_text"]]
-    assert "host-0" in names
-    assert len(names) <= 3
 
 
 def at_depths(*, hosts: int = 1) -> Frames:

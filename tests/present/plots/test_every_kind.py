@@ -19,9 +19,6 @@ from volbench.present.plots.marks import ReferenceLine, Span, series_of
 from volbench.present.renderers.interactive.plot_json import json_form
 from volbench.present.renderers.matplotlib import draw
 
-SINGLE = ("rounds",)
-"""Kinds whose frames hold one profile, which can't be split by campaign."""
-
 
 @cache
 def frames_of(kind: str) -> Frames:
@@ -147,9 +144,9 @@ def test_every_kind_keeps_the_rules_of_charts(kind: str) -> None:
 
 
 @pytest.mark.slow
-def test_small_multiples_of_every_kind(kind: str) -> None:
-    """Every kind can be split into panels and keeps its numbers."""
-    choice = Choice(by=("campaign",), panels=("profile",) if kind in SINGLE else ())
+def test_every_kind_can_compare_campaigns(kind: str) -> None:
+    """With colours for campaigns it keeps its numbers."""
+    choice = Choice(by=("campaign",))
     plot = build_plot(kind, frames_of(kind), options=Options(choice=choice))
     assert plot.panels
     assert len(numbers(plot))

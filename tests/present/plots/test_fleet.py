@@ -5,14 +5,13 @@ import pandas as pd
 import pytest
 
 from tests.present.figure_texts import texts_outside
-from tests.present.frames_by_kind import fleet
 from tests.present.frames_for_plots import frames, intervals, result
 from tests.present.plots.plot_parts import all_marks, caption_of, column, the_mark, written
 from tests.present.storm_frames import START_S, both, client, series, storm
 from volbench.errors import InputError
 from volbench.present.plots.chart import build_plot
 from volbench.present.plots.description import Panel, Plot, numbers
-from volbench.present.plots.marks import Areas, Cells, Lines, Points, ReferenceLine, Texts
+from volbench.present.plots.marks import Areas, Cells, Lines, Points, ReferenceLine
 from volbench.present.renderers.matplotlib import draw
 
 Frames = dict[str, pd.DataFrame]
@@ -43,15 +42,15 @@ def stacks(plot: Plot) -> list[Panel]:
 def test_panels_have_peak_starts_and_time(fast: Frames) -> None:
     """The peak has its number, each start a mark, and writes stand on reads from 0 to the end."""
     plot = build_plot("storm", fast)
-    stack, apart, strips = plot.panels
+    stack, strips = plot.panels
     assert "peak 7.2k" in texts(stack)
     assert "30 clients, started 20s apart; max 18 at once" in texts(stack)
     assert "finishes booting after 6m 00s" in texts(stack)
     starts = next(mark for mark in all_marks(stack, Points) if mark.series == "start")
     assert column(starts, "_x") == [20.0 * n for n in range(30)]
-    assert stack.x.limits == apart.x.limits == strips.x.limits == (0, 940)
-    (low, high), (lowest, _) = stack.y.limits or (1, 0), apart.y.limits or (0, 0)
-    assert (low, high > 7200, lowest < -4000) == (0, True, True)
+    assert stack.x.limits == strips.x.limits == (0, 940)
+    low, high = stack.y.limits or (1, 0)
+    assert (low, high > 7200) == (0, True)
     reads, writes = all_marks(stack, Areas)
     assert (reads.low, reads.high, writes.low) == ("_zero", "read_iops", "read_iops")
     rows = numbers(plot)
@@ -61,7 +60,7 @@ def test_panels_have_peak_starts_and_time(fast: Frames) -> None:
 @pytest.mark.slow
 def test_strips_are_in_start_order_and_empty_outside_their_runs(fast: Frames) -> None:
     """The first client stands on top; before it starts and after it ends nothing is drawn."""
-    strips = build_plot("storm", fast).panels[2]
+    strips = build_plot("storm", fast).panels[1]
     assert strips.y.categories == tuple(f"c{number:02d}" for number in range(1, 31))
     assert strips.y.inverted
     rates = np.array(column(the_mark(strips, Cells), "iops"), dtype=float).reshape(30, -1)
@@ -76,7 +75,7 @@ def test_long_names_of_clients_leave_room_for_the_strips(slow: Frames) -> None:
     for name in ("summary", "series", "device"):
         named = slow[name]["run"].str.replace("-c0", host)
         slow = slow | {name: slow[name].assign(run=named)}
-    names = build_plot("storm", slow).panels[2].y.categories
+    names = build_plot("storm", slow).panels[1].y.categories
     assert len({*names}) == 5
     assert max(map(len, names)) == 24
 
@@ -95,7 +94,7 @@ def test_storms_are_drawn_side_by_side_on_one_scale(slow: Frames, fast: Frames) 
 @pytest.mark.slow
 def test_names_of_many_clients_are_thinned_out() -> None:
     """Of a hundred strips fifty have a name."""
-    strips = build_plot("storm", storm(clients=100, stagger_s=5)).panels[2]
+    strips = build_plot("storm", storm(clients=100, stagger_s=5)).panels[1]
     assert len(strips.y.categories) == 50
 
 
@@ -200,21 +199,3 @@ def test_a_campaign_of_one_client_has_no_fleet_chart() -> None:
     row = result("job")
     with pytest.raises(InputError, match="several clients"):
         build_plot("storm", frames([row], series=intervals(row, [500.0] * 30)))
-
-
-def test_outliers_of_a_fleet_are_named() -> None:
-    """The host that is far below the others is named, and no other."""
-    plot = build_plot("fleet", fleet())
-    named = [str(text) for mark in all_marks(plot.panels[0], Texts) for text in mark.data["_text"]]
-    assert named == ["vm12"]
-    rows = numbers(plot).dropna(subset=["member"]).set_index("member")
-    assert rows.index[rows["outlier_iops"].astype(bool)].tolist() == ["vm12"]
-    assert rows.loc["vm3", "iops"] == 1003.0
-    assert sorted(column(the_mark(plot.panels[0], Points), "iops")) == sorted(rows["iops"])  # type: ignore[type-var]  # floats
-
-
-def test_outliers_need_a_minimum_number_of_hosts() -> None:
-    """Four hosts are too few to find an outlier."""
-    plot = build_plot("fleet", fleet(hosts=4))
-    assert "Outliers are named from 5 hosts on" in caption_of(plot)
-    assert not numbers(plot)["outlier_iops"].dropna().any()

@@ -65,10 +65,11 @@ def test_a_new_kind_has_picture_numbers_and_json() -> None:
     form = json_form(plot)
     assert json.loads(json.dumps(form, allow_nan=False)) == form
     assert form["title"] == "IOPS and bandwidth"
-    assert (
-        len(build_plot("scatter", given, options=Options(choice=Choice(panels=("job",)))).panels)
-        == 2
-    )
+    with pytest.raises(InputError, match="takes neither --x, --panels, --as nor"):
+        build_plot("scatter", given, options=Options(choice=Choice(panels=("job",))))
+    with pytest.raises(InputError, match="no column 'volume_tpe'") as caught:
+        build_plot("iops", given, options=Options(choice=Choice(by=("volume_tpe",))))
+    assert "volume" in caught.value.hint
     assert "scatter" in [other.name for other in build_plots(given)]
     assert plot.description == form["description"] == "2 runs."
 

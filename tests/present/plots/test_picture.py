@@ -4,7 +4,6 @@ import math
 from dataclasses import replace
 
 import numpy as np
-import pandas as pd
 import pytest
 
 from tests.present.figure_texts import texts_outside
@@ -13,11 +12,11 @@ from tests.present.plots.plot_parts import all_marks, written
 from volbench.errors import InputError
 from volbench.present.plots.chart import build_plot
 from volbench.present.plots.colour_themes import THEMES
-from volbench.present.plots.description import Axis, Panel, numbers
+from volbench.present.plots.description import numbers
 from volbench.present.plots.kinds import AxisEnd, Choice, Options, Picture
 from volbench.present.plots.labels import PALETTE_SIZE, line_look
 from volbench.present.plots.marks import Bars, Points, Texts
-from volbench.present.plots.picture import logarithmic, with_picture
+from volbench.present.plots.picture import with_picture
 from volbench.present.renderers.matplotlib import draw
 
 
@@ -131,13 +130,3 @@ def test_a_picture_is_as_wide_as_its_data_need(kind: str) -> None:
         box = axes.get_position()
         assert box.width * figure.get_size_inches()[0] > 0.85
         assert box.x1 <= 1.0
-
-
-def test_texts_keep_their_place_where_both_axes_are_logarithmic() -> None:
-    """Each way has places of its own: the load at a knee stood at its latency on both axes."""
-    texts = Texts(pd.DataFrame({"_x": [5000.0], "_y": [0.002], "_text": ["16"]}))
-    axes = (Axis(limits=(0.0, 6000.0)), Axis(limits=(0.0, 0.01)))
-    points = Points(texts.data)
-    panel = logarithmic(logarithmic(Panel(*axes, marks=(texts, points)), "x"), "y")
-    [moved] = [mark for mark in panel.marks if isinstance(mark, Texts)]
-    assert (moved.data[moved.x][0], moved.data[moved.y][0]) == (5000.0, 0.002)

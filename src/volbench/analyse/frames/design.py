@@ -94,7 +94,9 @@ class Factor:
 
     @property
     def is_ordered(self) -> bool:
-        """Whether its values are numbers, such as queue depths."""
+        """Whether its values are numbers, such as queue depths; numbers of clients are names."""
+        if self.column in _PLACES:
+            return False
         return all(isinstance(value, int | float) for value in self.known) and bool(self.known)
 
     @property

@@ -6,7 +6,7 @@ The title says what is shown; the caption what all results have in common, and w
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -21,9 +21,8 @@ from volbench.present.factor_words import constants_words
 from volbench.present.formatting import printable
 from volbench.present.plots.charts.design_chart import response_kind
 from volbench.present.plots.description import MAX_WIDTH_IN, Plot, frames_of
-from volbench.present.plots.kinds import ALWAYS_READ, FORMER_KINDS, KINDS, Frames, Kind, Options
-from volbench.present.plots.panels import compared_of, compose, split
-from volbench.present.plots.room import fit
+from volbench.present.plots.kinds import FORMER_KINDS, KINDS, Frames, Kind, Options
+from volbench.present.plots.room import coloured, compared_of, fit
 from volbench.present.plots.selection import in_last_bin, invalid_in, valid_frames
 from volbench.units import counted_noun
 
@@ -49,7 +48,8 @@ def build_plot(
     chosen = kind_of(kind) if isinstance(kind, str) else kind
     complete = _complete(frames)
     options = _with_columns(options, complete["summary"])
-    plot = _built(chosen, _frames_of_panels(chosen, complete, options), title, options)
+    _check_choice(chosen, options)
+    plot = _built(chosen, complete, title, options)
     if isinstance(plot, Plot):
         return plot
     is_measured = not _missing_results(complete)
@@ -73,13 +73,9 @@ def build_plots(
     """
     complete = _complete(frames)
     options = _with_columns(options, complete["summary"])
-    parts: dict[object, list[tuple[str, Frames]]] = {}
     for name in (ALL_RESPONSES, *KINDS) if kinds is None else kinds:
         kind = kind_of(name)
-        key = kind.is_over_design, kind.across
-        if key not in parts:
-            parts[key] = _frames_of_panels(kind, complete, options)
-        plot = _built(kind, parts[key], title, options)
+        plot = _built(kind, complete, title, options)
         if isinstance(plot, Plot):
             yield plot
 
@@ -97,13 +93,14 @@ def kind_of(name: str) -> Kind[Any]:
     return response_kind(name)
 
 
-def _frames_of_panels(
-    kind: Kind[Any], frames: Frames, options: Options
-) -> list[tuple[str, Frames]]:
-    """Return the frames of each panel; a chart of responses has panels of its own."""
-    if kind.is_over_design:
-        return [("", frames)]
-    return split(frames, _compared(kind, frames, options), "".join(options.choice.panels[:1]))
+def _check_choice(kind: Kind[Any], options: Options) -> None:
+    """Refuse the choices of a chart of responses for another kind, which has its own axes."""
+    choice = options.choice
+    if not kind.is_over_design and (choice.x or choice.panels or choice.view or choice.relative_to):
+        raise InputError(
+            f"the chart {kind.name} takes neither --x, --panels, --as nor --relative-to",
+            hint=f"choose results with --where and colours with --by, or draw {ALL_RESPONSES}",
+        )
 
 
 def _compared(kind: Kind[Any], frames: Frames, options: Options) -> str:
@@ -112,31 +109,26 @@ def _compared(kind: Kind[Any], frames: Frames, options: Options) -> str:
     return by or compared_of(frames["summary"], is_by_design=kind.across == ())
 
 
-def _built(
-    kind: Kind[Any], every: Sequence[tuple[str, Frames]], title: str | None, options: Options
-) -> Plot | str:
-    """Return the description of all parts, or why none of them has anything to show."""
-    parts = [(name, drawable(kind, frames)) for name, frames in every]
-    without = _unnamed(kind, every, options)
-    fitted = [(name, *fit(frames, kind.room, without)) for name, frames in parts]
-    parts = [(name, frames) for name, frames, _ in fitted]
-    plots, reason = _drawn(kind, parts, options)
-    if not plots:
-        left = any(len(measured(frames["summary"])) for _, frames in parts)
-        is_invalid = not left and any(len(measured(frames["summary"])) for _, frames in every)
-        return "every result is invalid (see volbench check)" if is_invalid else reason
-    plot = compose(plots) if len(parts) > 1 else plots[0][1]
-    summary, findings = (
-        pd.concat([frames[name] for _, frames in every], ignore_index=True) for name in ALWAYS_READ
-    )
-    shown = pd.concat([frames["summary"] for _, frames in parts], ignore_index=True)
-    sentences = [
+def _built(kind: Kind[Any], every: Frames, title: str | None, options: Options) -> Plot | str:
+    """Return the description of a chart, or why there is nothing to show."""
+    frames = drawable(kind, every)
+    sentences: tuple[str, ...] = ()
+    if not kind.is_over_design:
+        compared = _compared(kind, every, options)
+        without = None if kind.across is None else [*filter(None, [compared]), *kind.across]
+        frames, sentences = fit(coloured(frames, compared), kind.room, without)
+    data = _read_rows(kind, frames, options)
+    if isinstance(data, str):
+        is_invalid = not len(measured(frames["summary"])) and len(measured(every["summary"]))
+        return "every result is invalid (see volbench check)" if is_invalid else data
+    plot = kind.build(data)
+    summary, shown = every["summary"], frames["summary"]
+    notes = [
         *plot.caption,
-        *(sentence for *_, sentences in fitted for sentence in sentences),
+        *sentences,
         "" if kind.is_over_design else _constants(summary),
-        f"{len(parts) - len(plots)} more panels have no data" if len(parts) > len(plots) else "",
         "" if "series" in kind.frame_names else in_last_bin(shown, _percentiles(plot)),
-        _invalid(summary, findings, shown),
+        _invalid(summary, every["findings"], shown),
         *(_not_shown(state, count) for state, count in left_out(summary).items()),
         _campaigns(summary),
     ]
@@ -145,8 +137,9 @@ def _built(
         plot,
         name=kind.name,
         title=title if title is not None else own,
+        description=_described(kind, frames, data, options),
         width_in=min(plot.width_in, MAX_WIDTH_IN),
-        caption=tuple(dict.fromkeys(sentence for sentence in sentences if sentence)),
+        caption=tuple(dict.fromkeys(note for note in notes if note)),
     )
 
 
@@ -192,35 +185,6 @@ def drawable(kind: Kind[Any], frames: Frames) -> Frames:
         return frames
     valid = valid_frames(frames)
     return valid if kind.concludes or len(measured(valid["summary"])) else frames
-
-
-def _unnamed(
-    kind: Kind[Any], every: Sequence[tuple[str, Frames]], options: Options
-) -> list[str] | None:
-    """Return the columns that names of workloads do without; None to keep the names of jobs."""
-    if kind.is_over_design or kind.across is None:
-        return None
-    whole = {"summary": pd.concat([frames["summary"] for _, frames in every])}
-    own = [_compared(kind, whole, options), *options.choice.panels[:1]]
-    return [*filter(None, own), *kind.across]
-
-
-def _drawn(
-    kind: Kind[Any],
-    parts: Sequence[tuple[str, Frames]],
-    options: Options,
-) -> tuple[list[tuple[str, Plot]], str]:
-    """Return the plots of the parts that have anything to show, or why none has."""
-    plots, reasons = [], []
-    for name, frames in parts:
-        data = _read_rows(kind, frames, options)
-        if isinstance(data, str):
-            reasons.append(data)
-            continue
-        plot = kind.build(data)
-        words = _described(kind, frames, data, options)
-        plots.append((name, replace(plot, description=words)))
-    return plots, "" if plots else next(iter(reasons), "no measured run has a result")
 
 
 def _described(kind: Kind[Any], frames: Frames, data: object, options: Options) -> str:

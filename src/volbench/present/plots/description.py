@@ -178,12 +178,11 @@ def short_time(seconds: float) -> str:
     return format_duration(seconds).replace("m 00s", "m").replace("h 00m", "h")
 
 
-# Name to format. ``share`` is 0 to 1; ``magnitude`` is a count without its sign.
+# Name to format. ``share`` is 0 to 1.
 FORMATS: Mapping[str, Format] = MappingProxyType(
     {
         "number": Format("", lambda value: f"{value:.4g}"),
         "count": Format("", format_count),
-        "magnitude": Format("", lambda value: format_count(abs(value))),
         "rate": Format("B/s", format_rate),
         "latency": Format("s", format_latency),
         "duration": Format("s", short_time),

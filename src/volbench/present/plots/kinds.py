@@ -160,7 +160,6 @@ REFERENCES = {
     "device": "volbench.present.plots.charts.device_view:DEVICE",
     "warmup": "volbench.present.plots.charts.warmup_curves:WARMUP",
     "rounds": "volbench.present.plots.charts.steady_rounds:ROUNDS_CHART",
-    "fleet": "volbench.present.plots.charts.fleet_strips:FLEET",
     "storm": "volbench.present.plots.charts.storm_columns:STORM",
     "blocks": "volbench.present.plots.charts.blocks_chart:BLOCKS",
     "trend": "volbench.present.plots.charts.comparison_charts:TREND",
@@ -185,6 +184,7 @@ FORMER_KINDS = {
     "convergence": "plot iops --x repeat",
     "window": "plot rounds",
     "lines": "plot series",
+    "fleet": "plot iops,p99 --x host",
 }
 
 

@@ -22,7 +22,6 @@ from volbench.present.formatting import (
 from volbench.present.plots.description import IDENTITY, Series
 from volbench.present.plots.marks import Dash
 
-PANEL = "panel"  # Column that says in which panel a row is shown
 DIRECTIONS = ("read", "write", "trim", "sync", "mixed")
 PALETTE_SIZE = 28  # Colours of a theme; no two sets share one
 _FIRST_COLOURS = 7  # Colours that are easy to tell apart; lines of further ones are dashed
@@ -92,15 +91,13 @@ def labelled(frame: pd.DataFrame, summary: pd.DataFrame) -> pd.DataFrame:
 
 
 def line_names(rows: pd.DataFrame, line: str) -> pd.Series:
-    """Return the name of the line of each row; in a panel of several it is the label.
+    """Return the name of the line of each row.
 
     Args:
         line: column with the number of the line.
     """
     heads = rows.drop_duplicates(line)
-    names = heads["label"].astype("str")
-    if PANEL not in rows:
-        names += ", " + heads["direction"].astype("str").fillna("?")
+    names = heads["label"].astype("str") + ", " + heads["direction"].astype("str").fillna("?")
     return rows[line].map(dict(zip(heads[line], names, strict=True))).astype("category")
 
 

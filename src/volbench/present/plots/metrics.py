@@ -50,18 +50,6 @@ class Metric:
         """Return an axis from zero to `top`."""
         return Axis(label or self.label, self.format, limits=(0.0, top or 1.0))
 
-    def wide_axis(self, values: pd.Series, *, label: str, room: float, log_room: float) -> Axis:
-        """Return an axis from zero, or a logarithmic one where values differ much.
-
-        Args:
-            room: factor above the highest value on a linear axis; `log_room` on the other.
-        """
-        low, high = float(values[values > 0].min()), float(values.max())
-        if high / low > LOG_AXIS_SPAN:  # A zero among them falls to the foot of the axis
-            ends = log_limits((low, high), room=(0.7, log_room))
-            return Axis(f"{label} (logarithmic)", self.format, "log", ends)
-        return self.axis(high * room, label=label)
-
     def text(self, value: float) -> str:
         """Return a value with its unit."""
         return FORMATS[self.format].write(value)
@@ -70,12 +58,6 @@ class Metric:
 IOPS = Metric("iops", "IOPS", "count", "limit_iops")
 BANDWIDTH = Metric("bw_bytes_per_s", "Bandwidth", "rate", "limit_bw_bytes_per_s")
 MEAN_LATENCY = Metric("lat_mean_s", "Mean latency", "latency")
-P99_LATENCY = Metric("lat_p99_s", "p99 latency", "latency")
-
-
-def is_wide(values: pd.Series[float]) -> bool:
-    """Return whether values differ so much that only a logarithmic axis shows all of them."""
-    return bool(values.max() > LOG_AXIS_SPAN * values[values > 0].min())
 
 
 def log_limits(values: Sequence[float], *, room: tuple[float, float]) -> tuple[float, float]:

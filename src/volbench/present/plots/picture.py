@@ -115,13 +115,9 @@ def _with_axis(panel: Panel, way: Way, axis: Axis) -> Panel:
     return replace(panel, x=axis) if way == "x" else replace(panel, y=axis)
 
 
-def logarithmic(panel: Panel, way: Way | None = None) -> Panel:
-    """Return a panel with a logarithmic axis of values, from the least value above zero.
-
-    Args:
-        way: of the axis; by default that of the values.
-    """
-    way = way or _value_axis(panel)
+def logarithmic(panel: Panel) -> Panel:
+    """Return a panel with a logarithmic axis of values, from the least value above zero."""
+    way = _value_axis(panel)
     axis: Axis | None = getattr(panel, way) if way else None
     if way is None or axis is None or axis.scale != "linear" or panel.z or axis.limits is None:
         return panel

@@ -1,4 +1,4 @@
-"""Results that a chart has room for, and their names: both follow from the design.
+"""Results that a chart has room for, their names and colours: all follow from the design.
 
 Nothing is chosen by its result. Where there are too many, factors are held at values in their
 middle; workloads are named by the factors that still vary.
@@ -11,13 +11,50 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from volbench.analyse.frames.design import Design, Factor, design_of
-from volbench.analyse.frames.job_frames import measured, plain_rows
+from volbench.analyse.frames.job_frames import BY, COLOUR, measured, plain_rows
 from volbench.present.factor_words import cell_words, value_words
-from volbench.present.plots.grammar import around_median, held_words
+from volbench.present.plots.grammar import MAX_COLOURS, around_median, held_words
 from volbench.present.plots.kinds import Frames, Room
 
-JOINS = ("run", "group", "direction")
+_JOINS = ("run", "group", "direction")
+MISSING = "none"  # Value of what is compared where a run has none
 _PATTERN = frozenset({"rw", "direction"})
+
+
+def coloured(frames: Frames, column: str) -> Frames:
+    """Return frames whose rows of runs have what is compared in the columns `BY` and `COLOUR`.
+
+    Args:
+        column: of the summary, whose values have colours; empty for none.
+    """
+    if not column:
+        return frames
+    summary = frames["summary"]
+    values = summary[column]
+    texts = summary[[*_JOINS]].assign(_text=[value_words(column, value) for value in values])
+    marked = dict(frames)
+    for name, frame in frames.items():
+        if "run" in frame:
+            text = _joined(frame, texts, "_text").fillna(MISSING)
+            marked[name] = frame.assign(**{BY: text, COLOUR: text})
+    return marked
+
+
+def compared_of(summary: pd.DataFrame, *, is_by_design: bool) -> str:
+    """Return the column whose values have colours: several campaigns, or what the design compares.
+
+    Args:
+        is_by_design: whether it is what the design compares, if an eye can tell its colours apart.
+    """
+    if len(summary["campaign"].unique()) > 1:
+        return "campaign"
+    if not is_by_design:
+        return ""
+    design = design_of(plain_rows(measured(summary)))
+    factor = design.by_column.get(design.compared)
+    if factor is None or factor.column not in summary or len(factor.values) > MAX_COLOURS:
+        return ""
+    return factor.column
 
 
 def fit(
@@ -44,7 +81,7 @@ def fit(
     if without is None:
         return frames, sentences
     label = _labels(design, is_kept, left_out)
-    labelled = kept[[*JOINS]].assign(_label=label[is_kept])
+    labelled = kept[[*_JOINS]].assign(_label=label[is_kept])
     named = {
         name: _with_label(frame, labelled) if "run" in frame and len(frame) else frame
         for name, frame in frames.items()
@@ -115,7 +152,7 @@ def _part_numbers(
 
 def _rows_of(frame: pd.DataFrame, kept: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of some results, by as much as a frame has of their identity."""
-    keys = [name for name in JOINS if name in frame]
+    keys = [name for name in _JOINS if name in frame]
     if "run" not in keys:
         return frame
     is_kept = pd.MultiIndex.from_frame(frame[keys]).isin(pd.MultiIndex.from_frame(kept[keys]))
@@ -141,9 +178,14 @@ def _labels(design: Design, is_kept: pd.Series[bool], left_out: set[str]) -> pd.
 
 
 def _with_label(frame: pd.DataFrame, labelled: pd.DataFrame) -> pd.DataFrame:
-    keys = [name for name in JOINS if name in frame]
-    texts = labelled.drop_duplicates(keys).set_index(keys)["_label"]
-    index = pd.MultiIndex.from_frame(frame[keys]) if len(keys) > 1 else frame[keys[0]]
-    label = pd.Series(texts.reindex(index).to_numpy(), index=frame.index)
+    label = _joined(frame, labelled, "_label")
     columns = [name for name in ("job", "group") if name in frame]
     return frame.assign(**{name: label.where(label.notna(), frame[name]) for name in columns})
+
+
+def _joined(frame: pd.DataFrame, texts: pd.DataFrame, column: str) -> pd.Series:
+    """Return a column of other rows, joined by as much as a frame has of the identity."""
+    keys = [name for name in _JOINS if name in frame]
+    values = texts.drop_duplicates(keys).set_index(keys)[column]
+    index = pd.MultiIndex.from_frame(frame[keys]) if len(keys) > 1 else frame[keys[0]]
+    return pd.Series(values.reindex(index).to_numpy(), index=frame.index)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import numpy as np
 import pandas as pd
 
 from volbench.analyse.frames.job_frames import measured
 from volbench.model.results.finding import Severity
 from volbench.present.formatting import records
-from volbench.present.plots.description import Axis
 from volbench.present.plots.kinds import Frames
 from volbench.present.tables.summary_table import lower_bound
 from volbench.units import counted_noun
@@ -58,32 +56,3 @@ def in_last_bin(summary: pd.DataFrame, statistics: Iterable[str]) -> str:
         return ""
     count = counted_noun(len(results), "result")
     return f"No exact value to draw: percentiles in fio's last bin ({min(results[0])}) of {count}"
-
-
-def apart(places: pd.DataFrame, x: Axis, y: Axis, *, room: tuple[float, float]) -> pd.DataFrame:
-    """Return the texts that stand clear of each other, those at the right first.
-
-    Args:
-        places: a row for each text, at ``_x`` and ``_y``.
-        x: axis with limits; `y` likewise.
-    """
-    kept: list[tuple[float, float]] = []
-    is_kept = []
-    ordered = places.sort_values("_x", ascending=False)
-    across, up = (_shares(ordered[name], axis) for name, axis in (("_x", x), ("_y", y)))
-    for point in zip(across, up, strict=True):
-        is_free = all(
-            abs(point[0] - other[0]) > room[0] or abs(point[1] - other[1]) > room[1]
-            for other in kept
-        )
-        kept += [point] * is_free
-        is_kept.append(is_free)
-    return ordered[np.array(is_kept, dtype=bool)].sort_index()
-
-
-def _shares(values: pd.Series[float], axis: Axis) -> list[float]:
-    """Return where values are between the ends of an axis, from 0 to 1."""
-    ends = np.array([*values, *(axis.limits or (0.0, 1.0))], dtype=float)
-    scaled = np.log10(ends) if axis.scale == "log" else ends
-    low, high = scaled[-2:]
-    return [float(value) for value in (scaled[:-2] - low) / (high - low)]

@@ -1,8 +1,7 @@
 """Boot storms: IOPS of all clients on one clock, a column for each storm.
 
-A column holds reads and writes stacked, then apart, then a strip for each client; all columns have
-the same scales. It is the chart of "IOPS in a Windows boot storm" (Curtis Collicutt) with reads and
-writes apart, which its author wished for.
+A column holds reads and writes stacked, then a strip for each client; all columns have the same
+scales. It is the chart of "IOPS in a Windows boot storm" (Curtis Collicutt).
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ _WIDTHS_IN = {1: 10.0, 2: 12.0, 3: 15.0}
 _LETTERS = 48  # Letters that fit beside each other over a column
 _BOLD_LETTERS = 24  # Likewise of a heading, beside long names of clients
 _BUSIEST = "those with the most clients, then the highest IOPS"
-_STACK_IN, _APART_IN = 2.6, 1.6
+_STACK_IN = 2.6
 _STRIP_IN, _STRIPS_MIN_IN, _STRIPS_MAX_IN = 0.13, 1.0, 6.0
 _NAME_LETTERS = 24  # Letters of the name of a client beside its strip
 _NAMED = 50  # Strips up to which each has its name
@@ -73,7 +72,7 @@ def read(frames: Frames, _: Options) -> _Storms | str:
 
 
 def build(storms: _Storms) -> Plot:
-    """Draw a column for each storm: stacked on top, apart in the middle, clients below."""
+    """Draw a column for each storm: stacked on top, clients below."""
     drawn = storms.shown
     strips_in = _STRIP_IN * max(len(storm.clients) for storm in drawn)
     columns = [_storm_panels(storm, drawn) for storm in drawn]
@@ -88,7 +87,7 @@ def build(storms: _Storms) -> Plot:
             for column, panels in enumerate(columns)
             for row, panel in enumerate(panels)
         ),
-        heights=(_STACK_IN, _APART_IN, min(max(strips_in, _STRIPS_MIN_IN), _STRIPS_MAX_IN)),
+        heights=(_STACK_IN, min(max(strips_in, _STRIPS_MIN_IN), _STRIPS_MAX_IN)),
         widths=(1.0,) * len(drawn),
         width_in=_WIDTHS_IN[len(drawn)],
         series=tuple(series for series in _SERIES if used.get(series.key, True)),
@@ -123,14 +122,11 @@ def _device(storm: Storm) -> Floats:
 
 
 def _storm_panels(storm: Storm, drawn: Sequence[Storm]) -> list[Panel]:
-    """Return the three panels of a storm on the scales that all columns share."""
+    """Return the two panels of a storm on the scales that all columns share."""
     total = max(_top(other.iops, _device(other)) for other in drawn)
-    reads = max(_top(other.read_iops, other.device_read_iops) for other in drawn)
-    writes = max(_top(other.write_iops, other.device_write_iops) for other in drawn)
     busiest = max(float(client.iops.max()) for other in drawn for client in other.clients)
     is_first, is_last = storm is drawn[0], storm is drawn[-1]
     x, data = time_axis(float(storm.edges_s[-1]), label=""), _intervals(storm)
-    apart = (-1.08 * writes or -1.0, 1.08 * reads or 1.0)
     return [
         Panel(
             x=x,
@@ -138,11 +134,6 @@ def _storm_panels(storm: Storm, drawn: Sequence[Storm]) -> list[Panel]:
             marks=tuple(_stack(storm, data, top=1.18 * total)),
             heading=wrap_name(printable(f"{storm.campaign}, {storm.job}"), columns=_BOLD_LETTERS),
             title=headline(storm, letters=_LETTERS),
-        ),
-        Panel(
-            x=x,
-            y=Axis("Reads up, writes down" * is_first, "magnitude", limits=apart),
-            marks=tuple(_apart(storm, data)),
         ),
         Panel(
             x=replace(x, label=f"Time since the first {_members(storm)}'s first I/O"),
@@ -168,9 +159,7 @@ def _intervals(storm: Storm) -> pd.DataFrame:
         t_s=storm.edges_s,
         _zero=0.0,
         _sum=rows["read_iops"] + rows["write_iops"],
-        _minus=-rows["write_iops"],
         _device=rows["device_read_iops"] + rows["device_write_iops"],
-        _device_minus=-rows["device_write_iops"],
     )
 
 
@@ -194,7 +183,7 @@ def _stack(storm: Storm, data: pd.DataFrame, *, top: float) -> list[marks.AnyMar
         starts = pd.DataFrame({"_x": started, "_y": 0.0})
         parts.append(marks.Points(starts, size=6, series="start"))
     parts += [
-        *_last_start(storm, is_named=True),
+        *_last_start(storm),
         *_peak(storm),
     ]
     if 0 < storm.limit_iops <= top:
@@ -203,14 +192,12 @@ def _stack(storm: Storm, data: pd.DataFrame, *, top: float) -> list[marks.AnyMar
     return parts
 
 
-def _last_start(storm: Storm, *, is_named: bool) -> list[marks.AnyMark]:
+def _last_start(storm: Storm) -> list[marks.AnyMark]:
     noted = pd.DataFrame(storm.notes, columns=["t_s", "name"])
-    notes = event_lines(noted, end_s=float(storm.edges_s[-1]), is_named=is_named)
+    notes = event_lines(noted, end_s=float(storm.edges_s[-1]), is_named=True)
     if storm.is_watched:
         return [*notes]
     line = marks.ReferenceLine(storm.last_start_s, "x", series="muted", dash="dotted", width=0.9)
-    if not is_named:
-        return [*notes, line]
     is_late = storm.last_start_s > 0.85 * float(storm.edges_s[-1])
     name = marks.Texts(
         marks.text_at(storm.last_start_s, 1, "last start"),
@@ -240,21 +227,6 @@ def _peak(storm: Storm) -> list[marks.AnyMark]:
         ),
         marks.Points(at[["_x", "_y"]], size=4),
     ]
-
-
-def _apart(storm: Storm, data: pd.DataFrame) -> list[marks.AnyMark]:
-    """Draw reads above zero and writes below it, each with its own side of the device."""
-    parts: list[marks.AnyMark] = [
-        marks.Areas(data, x="t_s", low="_zero", high="read_iops", step="post", series="read"),
-        marks.Areas(data, x="t_s", low="_minus", high="_zero", step="post", series="write"),
-    ]
-    if storm.device:
-        parts += [
-            marks.Lines(data, x="t_s", y=side, step="post", width=0.9, series="device")
-            for side in ("device_read_iops", "_device_minus")
-        ]
-    zero = marks.ReferenceLine(0.0, "y", series="muted", dash="solid", width=0.7)
-    return [*parts, zero, *_last_start(storm, is_named=False)]
 
 
 def _strips(storm: Storm, *, busiest: float, has_bar: bool) -> list[marks.AnyMark]:

@@ -105,7 +105,6 @@ function formatDuration(seconds) {
 const FORMATS = {
   number: (value) => general(value, 4),
   count: formatCount,
-  magnitude: (value) => formatCount(Math.abs(value)),
   rate: formatRate,
   latency: formatLatency,
   duration: (value) => formatDuration(value).replace("m 00s", "m").replace("h 00m", "h"),
