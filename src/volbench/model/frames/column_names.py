@@ -118,6 +118,7 @@ ALIASES: Mapping[str, str] = MappingProxyType(
         "depth": "iodepth",
         "engine": "ioengine",
         "fio": "fio_version",
+        "name": "job",
         "jobs": "numjobs",
         "lat": "lat_mean_s",
         "size": "size_bytes",
