@@ -3,7 +3,8 @@
 import json
 from pathlib import Path
 
-from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section, Volume, VolumeKind
+from tests.planned import a_folder, planned_campaign, planned_run
+from volbench.model.campaign.planned_run import RunState, Section
 from volbench.store.archive import Archive, Provenance, create_campaign
 from volbench.store.journal import Journal
 from volbench.store.layout import Layout
@@ -13,24 +14,15 @@ _OUTPUT = Path(__file__).parent / "cases/fio-3.33/randrw-jsonplus/stdout"
 
 def half_finished(folder: Path) -> Layout:
     """Make a campaign of two runs of which the first has finished."""
-    volume = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")
     section = Section(name="mix", options={"rw": "randrw"})
-    runs = tuple(
-        Run(
-            id=f"00{n}-mix-r{n}",
-            profile="p",
-            job="mix",
-            volume=volume,
-            repeat=n,
-            sample_s=0,
-            sections=(section,),
-        )
+    first, second = (
+        planned_run(a_folder(), section, id=f"00{n}-mix-r{n}", job="mix", repeat=n, sample_s=0)
         for n in (1, 2)
     )
-    campaign = Campaign(name="c", created_utc="2026-01-01T00:00:00Z", runs=runs, seed=1)
+    campaign = planned_campaign(first, second)
     provenance = Provenance(volbench_version="0", python_version="3")
     layout = create_campaign(folder, Archive(campaign=campaign, provenance=provenance))
-    finish(layout, runs[0].id)
+    finish(layout, first.id)
     return layout
 
 

@@ -3,8 +3,9 @@
 import json
 from pathlib import Path
 
+from tests.planned import a_folder, planned_campaign, planned_run
 from volbench.model.campaign.host import Host
-from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section, Volume, VolumeKind
+from volbench.model.campaign.planned_run import RunState, Section
 from volbench.store.archive import Archive, Provenance, create_campaign
 from volbench.store.journal import Journal
 from volbench.store.layout import Layout
@@ -19,24 +20,13 @@ HOSTS = (
 
 def make(root: Path, hosts: tuple[Host, ...], *, finished: bool = True) -> Layout:
     """Return a campaign with a run on each host, two clients on the first."""
-    volume = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")
+    section = Section(name="mix", options={"rw": "randrw"})
     places = [(hosts[0].name, 1), (hosts[0].name, 2), *((host.name, 0) for host in hosts[1:])]
-    runs = tuple(
-        Run(
-            id=f"{number:03}-mix-r1",
-            profile="p",
-            job="mix",
-            volume=volume,
-            host=name,
-            client=client,
-            sample_s=0,
-            sections=(Section(name="mix", options={"rw": "randrw"}),),
-        )
-        for number, (name, client) in enumerate(places, start=1)
-    )
-    campaign = Campaign(
-        name="c", created_utc="2026-01-01T00:00:00Z", runs=runs, seed=1, hosts=hosts
-    )
+    runs = []
+    for number, (name, client) in enumerate(places, start=1):
+        names = {"id": f"{number:03}-mix-r1", "job": "mix", "host": name}
+        runs.append(planned_run(a_folder(), section, client=client, sample_s=0, **names))
+    campaign = planned_campaign(*runs, hosts=hosts)
     provenance = Provenance(volbench_version="0", python_version="3")
     layout = create_campaign(root / "c", Archive(campaign=campaign, provenance=provenance))
     output = (CASES / "fio-3.33/randrw-jsonplus/stdout").read_bytes()

@@ -15,6 +15,7 @@ import pytest
 import volbench
 from tests.command_line import call
 from tests.loopback_fleet import LoopbackFleet, loopback_fleet
+from tests.planned import a_folder, planned_campaign, planned_run
 from volbench.engine.hosts.device_lock import release_locks, reserve_host
 from volbench.errors import HostKeyError, RefusedError
 from volbench.execute import connect
@@ -24,7 +25,7 @@ from volbench.execute.client import AgentClient, Request
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Executor
 from volbench.model.campaign.host import Host
-from volbench.model.campaign.planned_run import Campaign, Run, Section, Volume, VolumeKind
+from volbench.model.campaign.planned_run import Campaign
 from volbench.store.archive import read_campaign
 
 pytestmark = pytest.mark.slow
@@ -46,11 +47,8 @@ def _fleet(tmp_path: Path) -> Iterator[LoopbackFleet]:
 
 def other_campaign(folder: Path) -> Campaign:
     """Return a plan of another user in a folder."""
-    volume = Volume(role="data", kind=VolumeKind.DIRECTORY, target=str(folder))
-    section = Section(name="j")
-    run = Run(id="r", profile="p", job="j", volume=volume, sections=(section,), host="local")
-    hosts = (Host(name="local", address="192.0.2.1"),)
-    return Campaign(name="c", created_utc="2026-01-01T00:00:00Z", runs=(run,), seed=7, hosts=hosts)
+    run = planned_run(a_folder(folder), host="local")
+    return planned_campaign(run, seed=7, hosts=(Host(name="local", address="192.0.2.1"),))
 
 
 @pytest.mark.smoke

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.planned import planned_run
 from tests.waiting import until
 from volbench.engine.guard.device_guard import OpenDevice
 from volbench.engine.guard.run_guard import RunConsent, check_run, question_about
@@ -194,17 +195,11 @@ def refusal(  # noqa: PLR0913 - one argument for each of the guard's
     try:
         if isinstance(volume, str):
             volume = find_volume(executor, role="data", target=volume)
-        run = Run(
-            id="1-j-r1",
-            profile="p",
-            job="j",
-            volume=volume,
-            sections=(
-                Section(name="j", options={"rw": "write" if writes else "read", **(options or {})}),
-            ),
-            # A warm-up that reads lays out nothing.
-            extent=None if writes else _READ,
+        section = Section(
+            name="j", options={"rw": "write" if writes else "read", **(options or {})}
         )
+        # A warm-up that reads lays out nothing.
+        run = planned_run(volume, section, extent=None if writes else _READ)
         allowed = [volume.target] if allow is None else allow
         consent = RunConsent(
             campaign_dir=campaign_dir, allow_destroy=tuple(allowed), wipe_signatures=wipe

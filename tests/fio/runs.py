@@ -5,6 +5,7 @@ import subprocess
 from pathlib import Path
 
 from tests.fio.plain import FIO
+from tests.planned import planned_run
 from volbench.fio.jobs.render_job import render
 from volbench.fio.results.json_output import parse_output
 from volbench.model.campaign.planned_run import Run, Section, Volume, VolumeKind
@@ -21,16 +22,8 @@ def run_on(
     sample_s: float = 1.0,
 ) -> Run:
     """Return a run of sections on a volume; without sections, one called ``j``."""
-    return Run(
-        id="001-j-r1",
-        profile="p",
-        job="j",
-        volume=Volume(role="data", kind=kind, target=str(target)),
-        seed=42,
-        options=options or {},
-        sections=sections or (Section(name="j"),),
-        sample_s=sample_s,
-    )
+    volume = Volume(role="data", kind=kind, target=str(target))
+    return planned_run(volume, *sections, seed=42, options=options or {}, sample_s=sample_s)
 
 
 def section(name: str = "j", /, **options: str | int) -> Section:

@@ -3,23 +3,23 @@
 import json
 from pathlib import Path
 
+from tests.planned import a_folder, planned_campaign, planned_run
 from volbench.ingest.campaign_tables import RunRows, read_run
-from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section, Volume, VolumeKind
+from volbench.model.campaign.planned_run import Campaign, RunState, Section
 from volbench.store.layout import Layout
 
 CASES = Path(__file__).parent.parent / "cases"
-VOLUME = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")
 
 
 def make(root: Path, case: str, *sections: Section) -> tuple[Layout, Campaign]:
     """Return a campaign folder with one run that left what a case holds."""
-    run = Run(id="001-a-r1", profile="p", job="a", volume=VOLUME, sections=sections, sample_s=0)
+    run = planned_run(a_folder(), *sections, id="001-a-r1", job="a", sample_s=0)
     layout = Layout(root)
     folder = layout.run(run.id)
     folder.path.mkdir(parents=True)
     folder.fio_output.write_bytes((CASES / case / "stdout").read_bytes())
     folder.status.write_text(json.dumps({"started_utc": "2026-01-01T00:00:00.000Z"}))
-    return layout, Campaign(name="c", created_utc="", runs=(run,), seed=1)
+    return layout, planned_campaign(run)
 
 
 def ingest(layout: Layout, campaign: Campaign, state: RunState = RunState.FINISHED) -> RunRows:

@@ -10,6 +10,7 @@ import pytest
 
 from tests.extensions.importer.sources import take
 from tests.ingest.block_rows import block_rows
+from tests.planned import a_folder, planned_campaign, planned_run
 from volbench.fio.logs.direction_series import DirectionSeries
 from volbench.fio.results.json_output import parse_output
 from volbench.ingest import campaign_tables
@@ -17,7 +18,7 @@ from volbench.ingest.campaign_tables import RunRows, read_run, read_tables
 from volbench.ingest.run_files import read_run_output
 from volbench.ingest.run_summary import keep_latencies_of_rate, without_impossible
 from volbench.ingest.series_rows import COMMON_MEAN, while_all_ran
-from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section, Volume, VolumeKind
+from volbench.model.campaign.planned_run import Run, RunState, Section
 from volbench.model.frames.columns import Row
 from volbench.model.results.result import Direction, DirectionResult, JobResult, Latency
 from volbench.store.journal import History
@@ -37,17 +38,13 @@ def run_of(layout: Layout, case: str, *, name: str, sample_s: float) -> Run:
         shutil.copy(path, folder.path)
         if ".log" not in path.name or "run_stats" in path.name:
             folder.fio_output.write_text(decode(unpack(path.read_bytes())))
-    volume = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")
     section = Section(name=name, options=OPTIONS)
-    return Run(
-        id=f"{case}-r1", profile="p", job="a", volume=volume, sections=(section,), sample_s=sample_s
-    )
+    return planned_run(a_folder(), section, id=f"{case}-r1", sample_s=sample_s)
 
 
 def ingested(layout: Layout, run: Run) -> RunRows:
     """Return the rows of the only run of a campaign."""
-    campaign = Campaign(name="c", created_utc="", runs=(run,), seed=1)
-    return read_run(campaign, run, RunState.FINISHED, layout.run(run.id))
+    return read_run(planned_campaign(run), run, RunState.FINISHED, layout.run(run.id))
 
 
 def rows_of_case(root: Path, case: str, *, name: str, sample_s: float) -> RunRows:
@@ -209,7 +206,7 @@ def test_an_invalid_run_does_not_affect_others(
     layout = Layout(tmp_path)
     good = run_of(layout, "floppy", name="iotest", sample_s=1.0)
     bad = run_of(layout, "raid-hang", name="iotest", sample_s=0.25)
-    campaign = Campaign(name="c", created_utc="", runs=(bad, good), seed=1)
+    campaign = planned_campaign(bad, good)
 
     def fail(run: Run, folder: RunFolder) -> object:
         if run is bad:

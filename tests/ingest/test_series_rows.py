@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.ingest.block_rows import series_rows
+from tests.planned import a_folder, planned_campaign, planned_run
 from volbench.engine.hosts.connected_host import this_machine
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.run_once import Attempt, execute_run
@@ -19,7 +20,7 @@ from volbench.fio.results.json_output import parse_output
 from volbench.ingest.campaign_tables import read_run
 from volbench.ingest.run_files import read_run_output
 from volbench.ingest.series_rows import SectionSeries, read_section_series
-from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section, Volume, VolumeKind
+from volbench.model.campaign.planned_run import Run, RunState, Section
 from volbench.store.layout import Layout, RunFolder
 from volbench.store.log_files import compress, open_log
 
@@ -28,10 +29,7 @@ CASES = Path(__file__).parent.parent / "cases"
 
 def run_on(place: Path, *sections: Section, sample_s: float = 0.1) -> Run:
     """Return a run of a few seconds in a directory."""
-    volume = Volume(role="data", kind=VolumeKind.DIRECTORY, target=str(place))
-    return Run(
-        id="001-a-r1", profile="p", job="a", volume=volume, sections=sections, sample_s=sample_s
-    )
+    return planned_run(a_folder(place), *sections, id="001-a-r1", sample_s=sample_s)
 
 
 def series_of(run: Run, folder: RunFolder) -> list[SectionSeries]:
@@ -152,7 +150,7 @@ def test_bad_log_lines_are_reported_in_the_summary(tmp_path: Path) -> None:
     layout = Layout(tmp_path / "c")
     run, folder = of_case(layout.run("001-a-r1").path)
     folder.status.write_text(json.dumps({"started_utc": "2026-01-01T00:00:00.000Z"}))
-    campaign = Campaign(name="c", created_utc="", runs=(run,), seed=1)
+    campaign = planned_campaign(run)
     whole = read_run(campaign, run, RunState.FINISHED, folder)
     assert [row["bad_log_rows"] for row in whole.summary] == [0, 0]
     path = folder.path / "l_iops.1.log"
@@ -181,7 +179,7 @@ def test_a_damaged_log_affects_only_its_series(tmp_path: Path) -> None:
     layout = Layout(tmp_path / "c")
     run, folder = of_case(layout.run("001-a-r1").path)
     (folder.path / "l_bw.1.log").write_text("<html>\n")
-    campaign = Campaign(name="c", created_utc="", runs=(run,), seed=1)
+    campaign = planned_campaign(run)
     rows = read_run(campaign, run, RunState.FINISHED, folder)
     assert rows.series == []
     assert all(row["iops"] and "l_bw.1.log" in str(row["damage"]) for row in rows.summary)

@@ -6,13 +6,14 @@ from pathlib import Path
 
 from tests.engine.conftest import check_now
 from tests.execute.fake import FakeExecutor
+from tests.planned import planned_run
 from tests.torture.device_world import Device, World, made_up
 from tests.torture.scripted_devices import CAMPAIGN, ScriptedDevices
 from volbench.engine.guard.device_guard import HeldDevices
 from volbench.engine.guard.run_guard import RunConsent
 from volbench.engine.guard.volume_targets import find_volume
 from volbench.errors import RefusedError
-from volbench.model.campaign.planned_run import Run, Section
+from volbench.model.campaign.planned_run import Section
 
 WRITES: tuple[Mapping[str, str], ...] = (
     {"rw": "write"},
@@ -54,13 +55,7 @@ def answer(executor: FakeExecutor, target: str, chance: random.Random, *, wipe: 
     """Return why a run that writes to a target is refused, or an empty text."""
     try:
         volume = find_volume(executor, role="data", target=target)
-        run = Run(
-            id="1-j-r1",
-            profile="p",
-            job="j",
-            volume=volume,
-            sections=(Section(name="j", options=dict(chance.choice(WRITES))),),
-        )
+        run = planned_run(volume, Section(name="j", options=dict(chance.choice(WRITES))))
         consent = RunConsent(
             campaign_dir=CAMPAIGN, allow_destroy=(volume.target,), wipe_signatures=wipe
         )

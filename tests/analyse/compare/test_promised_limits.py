@@ -9,6 +9,7 @@ import pytest
 from tests.analyse.findings.conftest import identity, summary_row
 from tests.analyse.noise import noisy
 from tests.analyse.runs_at_levels import level, ran
+from tests.planned import planned_campaign
 from volbench.analyse.bottleneck.campaign_context import Context, verdict_rows
 from volbench.analyse.compare.delivered_rate import mean_rate, share_reached
 from volbench.analyse.compare.promised_limits import Delivery, Outcome, deliveries, latencies
@@ -28,7 +29,7 @@ def audited(*views: RunView, finding: Row | None = None) -> list[Delivery]:
         view.run.model_copy(update={"id": f"{number:03}-run", "step": number})
         for number, view in enumerate(views, start=1)
     ]
-    campaign = Campaign(name="c", created_utc="2026-01-01T00:00:00Z", runs=tuple(runs), seed=1)
+    campaign = planned_campaign(*runs)
     named = [_named(view, campaign, run) for view, run in zip(views, runs, strict=True)]
     made = {"verdicts": verdict_rows(Context(tuple(named))), "findings": []}
     if finding is not None:

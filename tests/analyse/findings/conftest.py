@@ -7,17 +7,11 @@ from unittest import mock
 
 import pandas as pd
 
+from tests.planned import planned_campaign
 from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.findings import every_rule, find
 from volbench.analyse.frames.run_view import RunView
-from volbench.model.campaign.planned_run import (
-    Campaign,
-    DevicePin,
-    Run,
-    Section,
-    Volume,
-    VolumeKind,
-)
+from volbench.model.campaign.planned_run import DevicePin, Run, Section, Volume, VolumeKind
 from volbench.model.profile.profile_model import Phase, Tool
 from volbench.model.profile.profile_settings import Limits, Until
 from volbench.model.results.finding import Finding
@@ -204,9 +198,8 @@ def a_view(run: Run | None = None, **parts: object) -> RunView:
             rows[name] = part
         else:
             kept[name] = part
-    campaign = Campaign(name="c", created_utc="2026-01-01T00:00:00Z", runs=(run,), seed=1)
     made = RunView(
-        campaign=campaign,
+        campaign=planned_campaign(run),
         run=run,
         summary=frame("summary", rows["summary"]),
         series=frame("series", rows["series"]),

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 from tests.analyse.findings.conftest import a_run, a_view, found, series_rows, summary_row
+from tests.planned import planned_campaign
 from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.findings import find
 from volbench.analyse.frames.run_view import RunView
 from volbench.fio.logs.direction_series import DirectionSeries
 from volbench.ingest.series_rows import while_all_ran
-from volbench.model.campaign.planned_run import Campaign
 from volbench.model.results.result import Direction
 
 
@@ -50,7 +50,7 @@ def a_step(*states: str, columns: Sequence[Mapping[str, object]] = ()) -> list[R
         a_run(name=f"vm{number}").model_copy(update={"host": f"vm{number}", "step": 1})
         for number in range(len(states))
     ]
-    campaign = Campaign(name="c", created_utc="", runs=tuple(runs), seed=1)
+    campaign = planned_campaign(*runs)
     return [
         a_view(run, summary=[summary_row(run, status=state, **own)], campaign=campaign)
         for run, state, own in zip(runs, states, more, strict=True)

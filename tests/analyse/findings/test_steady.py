@@ -9,12 +9,12 @@ import pytest
 
 from tests.analyse.findings.conftest import Until, a_run, a_view, found, over_time, summary_row
 from tests.analyse.noise import noisy, restless, times
+from tests.planned import planned_campaign
 from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.findings import find
 from volbench.analyse.findings.rate_rules import _declines, _is_small, _is_start_or_end
 from volbench.analyse.frames.run_view import RunView
 from volbench.analyse.time.steady_state import judge_steady
-from volbench.model.campaign.planned_run import Campaign
 from volbench.model.profile.profile_settings import Metric, Rounds, Track
 from volbench.model.results.finding import Finding, Severity
 from volbench.model.results.steadiness import State
@@ -280,13 +280,7 @@ def rounds_of(max_rounds: int = 5, **by_job: Sequence[float]) -> list[RunView]:
         for number, values in enumerate(zip(*by_job.values(), strict=True), start=1)
         for job, iops in zip(by_job, values, strict=True)
     ]
-    campaign = Campaign(
-        name="c",
-        created_utc="2026-01-01T00:00:00Z",
-        runs=tuple(run for run, _ in runs),
-        seed=1,
-        rounds={"p": rounds},
-    )
+    campaign = planned_campaign(*(run for run, _ in runs), rounds={"p": rounds})
     return [
         a_view(
             run,

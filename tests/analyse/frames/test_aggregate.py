@@ -7,33 +7,24 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from tests.planned import a_folder, planned_campaign, planned_run
 from volbench.analyse.frames.aggregate import aggregate_rows
 from volbench.model.campaign.host import Host
-from volbench.model.campaign.planned_run import Campaign, Run, Section, Volume, VolumeKind
+from volbench.model.campaign.planned_run import Campaign, Run
 from volbench.model.frames.columns import AGGREGATE, Row
 from volbench.model.profile.profile_model import Start
 
-VOLUME = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")
 BLOCK = 4096
 BEGUN = pd.Timestamp("2026-01-01T00:00:00Z")
 
 
 def a_campaign(count: int, *, start: Start = Start.TOGETHER) -> Campaign:
     """Return a plan in which clients do one step."""
-    runs = tuple(
-        Run(
-            id=f"r{n}",
-            profile="p",
-            job="j",
-            volume=VOLUME,
-            sections=(Section(name="j"),),
-            host=f"vm{n}",
-            step=1,
-            start=start,
-        )
+    runs = [
+        planned_run(a_folder(), id=f"r{n}", host=f"vm{n}", step=1, start=start)
         for n in range(count)
-    )
-    return Campaign(name="c", created_utc="", runs=runs, seed=1)
+    ]
+    return planned_campaign(*runs)
 
 
 def test_a_single_client_of_several_has_a_row() -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.planned import planned_campaign, planned_run
 from tests.waiting import until
 from volbench.engine.campaign import campaign_state
 from volbench.engine.campaign.campaign_engine import check_finished
@@ -17,14 +18,7 @@ from volbench.execute.agent_executor import AgentExecutor
 from volbench.execute.channels import SubprocessChannel
 from volbench.model.campaign.event import CampaignEnded, Event, HostBack, HostSilent
 from volbench.model.campaign.host import Host
-from volbench.model.campaign.planned_run import (
-    Campaign,
-    DevicePin,
-    Run,
-    Section,
-    Volume,
-    VolumeKind,
-)
+from volbench.model.campaign.planned_run import DevicePin, Run, Volume, VolumeKind
 
 
 @dataclass
@@ -139,9 +133,7 @@ def a_run(host: str, serial: str) -> Run:
     """Return a run on a disk of a host."""
     pin = DevicePin(path="/dev/sdb", major=8, minor=16, size_bytes=1, serial=serial)
     volume = Volume(role="data", kind=VolumeKind.DEVICE, target="/dev/sdb", pin=pin)
-    return Run(
-        id="r", profile="p", job="j", volume=volume, sections=(Section(name="j"),), host=host
-    )
+    return planned_run(volume, host=host)
 
 
 @pytest.mark.parametrize(
@@ -165,9 +157,7 @@ def test_overwrite_permissions_belong_to_one_host_and_disk(
         Host(name="desk"),
     )
     given = ("/dev/sdz", "vm2:/dev/sdy")
-    campaign = Campaign(
-        name="c", created_utc="", runs=(run,), seed=1, hosts=hosts, allow_destroy=given
-    )
+    campaign = planned_campaign(run, hosts=hosts, allow_destroy=given)
     assert allowed_for(run, campaign) == allowed
 
 

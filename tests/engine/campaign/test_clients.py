@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.engine.campaign.local_runs import execute, run, stored
+from tests.fio.runs import section
+from tests.planned import planned_campaign, planned_run
 from volbench.engine.campaign.campaign_state import UNFINISHED, Settings
 from volbench.engine.guard.volume_targets import find_volume
 from volbench.engine.hosts.host_facts import require_fio
@@ -13,7 +15,7 @@ from volbench.errors import CampaignError
 from volbench.execute.local import LocalExecutor
 from volbench.model.campaign.event import Event, Notice
 from volbench.model.campaign.host import Policy
-from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section
+from volbench.model.campaign.planned_run import Campaign, RunState
 from volbench.model.profile.profile_model import Start
 from volbench.store.consent import seal_of
 from volbench.store.journal import Journal, read_history
@@ -43,14 +45,10 @@ def a_campaign(
     """Return a plan in which clients write files of their own in one directory."""
     volume = find_volume(LocalExecutor(), role="data", target=str(folder))
     runs = [
-        Run(
+        planned_run(
+            volume,
+            section("job", **OPTIONS, filename=f"file-{step}-{number}"),
             id=f"{step:03d}-job-r1-c{number}",
-            profile="p",
-            job="job",
-            volume=volume,
-            sections=(
-                Section(name="job", options={**OPTIONS, "filename": f"file-{step}-{number}"}),
-            ),
             client=number,
             step=step,
             start=start,
@@ -60,7 +58,7 @@ def a_campaign(
         for step in range(1, steps + 1)
         for number in range(1, count + 1)
     ]
-    return Campaign(name="c", created_utc="", runs=tuple(runs), seed=1)
+    return planned_campaign(*runs)
 
 
 def begun_s(layout: Layout, run_id: str) -> float:

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.campaign.local_runs import stored
+from tests.planned import a_folder, planned_campaign, planned_run
 from volbench.engine.campaign import campaign_engine, campaign_state
 from volbench.engine.campaign.campaign_engine import run_campaign
 from volbench.engine.campaign.campaign_state import Settings
@@ -16,7 +17,6 @@ from volbench.errors import CampaignError, ConnectError
 from volbench.execute.local import LocalExecutor
 from volbench.model.campaign.event import Event, HostSilent, Notice
 from volbench.model.campaign.host import Host, Policy
-from volbench.model.campaign.planned_run import Campaign, Run, Section, Volume, VolumeKind
 
 HUNG_S = 3600.0
 """Longer than any timeout here: the host does not come back."""
@@ -71,19 +71,8 @@ def test_hung_host_is_waited_for_as_long_as_a_silent_client(
     events: list[Event] = []
     names = ["near", "away"]
     hosts = [Host(name=name, address="192.0.2.1") for name in names]
-    volume = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")
-    runs = tuple(
-        Run(id=n, profile="p", job="j", volume=volume, sections=(Section(name="j"),), host=n)
-        for n in names
-    )
-    campaign = Campaign(
-        name="c",
-        created_utc="2026-01-01T00:00:00Z",
-        runs=runs,
-        seed=0,
-        hosts=tuple(hosts),
-        policy=policy,
-    )
+    runs = [planned_run(a_folder(), id=name, host=name) for name in names]
+    campaign = planned_campaign(*runs, hosts=tuple(hosts), policy=policy)
     layout = stored(tmp_path / "c", campaign)
     connected = [
         ConnectedHost(host, executor)

@@ -7,13 +7,14 @@ from pathlib import Path
 import pytest
 
 from tests.engine.conftest import Disks, call
+from tests.planned import a_folder, planned_run
 from volbench.engine.guard.scratch_files import Scratch
 from volbench.engine.hosts.described_volumes import look_at_volume
 from volbench.errors import RefusedError
 from volbench.execute.agent.volumes import VolumeQuestion
 from volbench.execute.local import LocalExecutor
 from volbench.model.campaign.planned_files import planned_files
-from volbench.model.campaign.planned_run import Run, Section, Volume, VolumeKind
+from volbench.model.campaign.planned_run import Run, Section
 from volbench.store.journal import Journal, read_history
 
 
@@ -46,8 +47,7 @@ def write_in_run(scratch: Scratch, path: Path) -> None:
 
 def run_in(folder: Path) -> Run:
     """Return a run of one file in a directory."""
-    volume = Volume(role="data", kind=VolumeKind.DIRECTORY, target=str(folder))
-    return Run(id="1", profile="p", job="j", volume=volume, sections=(Section(name="w"),))
+    return planned_run(a_folder(folder), Section(name="w"))
 
 
 def test_files_created_by_a_run_are_removed(tmp_path: Path, journal: Journal) -> None:

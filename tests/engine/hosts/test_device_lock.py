@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.conftest import Disks, call
+from tests.planned import a_folder, planned_campaign, planned_run
 from volbench.engine.hosts.device_lock import (
     device_holder,
     release_locks,
@@ -16,14 +17,7 @@ from volbench.engine.hosts.device_lock import (
 from volbench.errors import RefusedError
 from volbench.execute.local import LocalExecutor
 from volbench.model.campaign.host import Host
-from volbench.model.campaign.planned_run import (
-    Campaign,
-    DevicePin,
-    Run,
-    Section,
-    Volume,
-    VolumeKind,
-)
+from volbench.model.campaign.planned_run import Campaign, DevicePin, Volume, VolumeKind
 
 EXECUTOR = LocalExecutor()
 MAJOR = 4094
@@ -32,22 +26,13 @@ MAJOR = 4094
 
 def a_campaign(seed: int, *minors: int) -> Campaign:
     """Return a plan on some devices."""
-    runs = tuple(
-        Run(
-            id=f"r{minor}",
-            profile="p",
-            job="j",
-            volume=Volume(
-                role="data",
-                kind=VolumeKind.DEVICE,
-                target=f"/dev/x{minor}",
-                pin=DevicePin(path=f"/dev/x{minor}", major=MAJOR, minor=minor, size_bytes=1),
-            ),
-            sections=(Section(name="j"),),
-        )
-        for minor in minors
-    )
-    return Campaign(name="c", created_utc="2026-01-01T00:00:00Z", runs=runs, seed=seed)
+    runs = []
+    for minor in minors:
+        path = f"/dev/x{minor}"
+        pin = DevicePin(path=path, major=MAJOR, minor=minor, size_bytes=1)
+        volume = Volume(role="data", kind=VolumeKind.DEVICE, target=path, pin=pin)
+        runs.append(planned_run(volume, id=f"r{minor}"))
+    return planned_campaign(*runs, seed=seed)
 
 
 def lock_of(minor: int) -> Path:
@@ -144,10 +129,8 @@ def test_campaigns_on_one_file_system_see_each_other(tmp_path: Path) -> None:
     """Each hears of those that came before it, and of none that has left."""
 
     def on_folder(seed: int) -> Campaign:
-        volume = Volume(role="data", kind=VolumeKind.DIRECTORY, target=str(tmp_path))
-        run = Run(id="r", profile="p", job="j", volume=volume, sections=(Section(name="j"),))
         hosts = (Host(name="local", address="192.0.2.1"),)
-        return a_campaign(seed).model_copy(update={"runs": (run,), "hosts": hosts})
+        return planned_campaign(planned_run(a_folder(tmp_path)), seed=seed, hosts=hosts)
 
     first, second = on_folder(901), on_folder(902)
     reserve_host(EXECUTOR, first)

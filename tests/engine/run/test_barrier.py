@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.planned import a_folder, planned_run
 from volbench.engine.run.barrier import (
     MARGIN_S,
     POSTPONE_S,
@@ -12,11 +13,9 @@ from volbench.engine.run.barrier import (
     StartSignal,
     WaitPolicy,
 )
-from volbench.model.campaign.planned_run import Run, Section, Volume, VolumeKind
 from volbench.model.profile.profile_model import Start
 
 NOW_S = 1_000_000.0
-VOLUME = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")
 
 
 class Fleet:
@@ -50,12 +49,9 @@ def a_step(
     """Return the barrier of some clients."""
     fleet = fleet or Fleet()
     runs = [
-        Run(
+        planned_run(
+            a_folder(),
             id=f"r{number}",
-            profile="p",
-            job="j",
-            volume=VOLUME,
-            sections=(Section(name="j"),),
             host=f"vm{number}",
             start=start,
             start_offset_s=number * stagger_s,

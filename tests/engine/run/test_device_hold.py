@@ -15,6 +15,7 @@ import pytest
 from tests.command_line import call as volbench
 from tests.engine.conftest import IMAGE_BYTES, Disks, call, is_attached
 from tests.loopback_fleet import loopback_fleet
+from tests.planned import planned_run
 from tests.waiting import PATIENCE_S, until
 from volbench.engine.guard.device_guard import Attachment, attachment_of
 from volbench.engine.guard.volume_targets import find_volume
@@ -66,8 +67,7 @@ def _remote(tmp_path: Path, disks: Disks) -> Iterator[Remote]:
     executor = AgentExecutor(SubprocessChannel("vm1"), work_folder=str(tmp_path / "work"))
     volume = find_volume(executor, role="data", target=device)
     section = Section(name="j", options=dict(WRITE))
-    run = Run(id="001-j-r1", profile="p", job="j", volume=volume, host="vm1", sections=(section,))
-    run = run.model_copy(update={"sample_s": 0, "device_sample_s": 0})
+    run = planned_run(volume, section, host="vm1", sample_s=0, device_sample_s=0)
     attachment = attachment_of(look_at_volume(executor, VolumeQuestion(volume.target)))
     assert attachment is not None
 

@@ -8,6 +8,7 @@ from typing import ParamSpec, TypeVar
 
 import pytest
 
+from tests.planned import a_folder, planned_run
 from tests.waiting import until
 from volbench.engine.hosts.connected_host import Clock
 from volbench.engine.run.barrier import Barrier, WaitPolicy
@@ -18,10 +19,6 @@ from volbench.execute.agent.files import write_files
 from volbench.execute.agent.gate import FOLDER, GO, NEVER, READY, WOKE
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import ClockReading, Process, Supervision
-from volbench.model.campaign.planned_run import Run, Section, Volume, VolumeKind
-
-VOLUME = Volume(role="data", kind=VolumeKind.DIRECTORY, target="/data")
-
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -37,10 +34,7 @@ def a_gate(folder: Path, barrier: Barrier, run_id: str, executor: LocalExecutor)
 
 def a_barrier(*hosts: str, ready_timeout_s: float = 1.0) -> Barrier:
     """Return the barrier of one run on each host, which start only all together."""
-    runs = [
-        Run(id=h, profile="p", job="j", volume=VOLUME, sections=(Section(name="j"),), host=h)
-        for h in hosts
-    ]
+    runs = [planned_run(a_folder(), id=host, host=host) for host in hosts]
     return Barrier(runs, quorum=len(runs), wait=WaitPolicy(ready_timeout_s=ready_timeout_s))
 
 

@@ -14,6 +14,7 @@ import pytest
 from tests.engine.campaign.virtual_runs import virtual_watch
 from tests.extensions.lab.silent_export import silent_export
 from tests.fio.runs import section
+from tests.planned import planned_run
 from volbench.engine.guard.volume_targets import find_volume
 from volbench.engine.hosts.connected_host import this_machine
 from volbench.engine.run.run_directory import RunDirectory
@@ -95,12 +96,9 @@ def run_until(
             on_note(event.progress.note, stop)
 
     with served(load_scenario(scenario, path="volume.yaml"), tmp_path) as uri:
-        run = Run(
-            id="001-j-r1",
-            profile="p",
-            job="j",
-            volume=find_volume(executor, role="data", target=uri),
-            sections=(section(**WRITES, runtime=f"{runtime_s}s"),),
+        run = planned_run(
+            find_volume(executor, role="data", target=uri),
+            section(**WRITES, runtime=f"{runtime_s}s"),
             device_sample_s=0,
             until=Until(window_s=10, block_s=1),
         )

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.engine.conftest import Disks, call
+from tests.planned import planned_run
 from tests.waiting import kill_all
 from volbench.engine.guard.volume_targets import find_volume, probe_volume
 from volbench.engine.hosts.connected_host import this_machine
@@ -19,7 +20,7 @@ from volbench.execute.local import LocalExecutor
 from volbench.ingest.run_files import read_run_output, read_status
 from volbench.ingest.series_rows import Samples, begun_utc_s, device_rows, read_samples
 from volbench.model.campaign.event import Event, Notice, RunProgress
-from volbench.model.campaign.planned_run import Run, RunState, Section
+from volbench.model.campaign.planned_run import RunState, Section
 from volbench.model.frames.columns import Row
 from volbench.store.layout import RunFolder
 
@@ -60,15 +61,8 @@ def measure(
     """Execute a run and return it with its rows of the device frame."""
     executor = LocalExecutor()
     volume = find_volume(executor, role="data", target=str(place))
-    run = Run(
-        id="001-j-r1",
-        profile="p",
-        job="j",
-        volume=volume,
-        sections=(Section(name="j", options=options),),
-        sample_s=0,
-        device_sample_s=sample_s,
-    )
+    section = Section(name="j", options=options)
+    run = planned_run(volume, section, sample_s=0, device_sample_s=sample_s)
     facts = probe_volume(executor, volume)
     kept = RunFolder(folder)
     kept.path.mkdir()

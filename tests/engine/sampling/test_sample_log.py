@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from tests.execute.fake import FakeProcess
+from tests.planned import planned_run
 from volbench.engine.run.stop_request import StopRequest
 from volbench.engine.sampling.sample_log import SampleLog, may_leave_dirt, sampling_of
 from volbench.errors import ArchiveError
@@ -18,7 +19,7 @@ def run_of(options: dict[str, str], *, kind: VolumeKind = VolumeKind.DIRECTORY) 
     """Return a run of one section."""
     volume = Volume(role="data", kind=kind, target="/data")
     section = Section(name="j", options=options)
-    return Run(id="001-j-r1", profile="p", job="j", volume=volume, sections=(section,))
+    return planned_run(volume, section)
 
 
 class SampledProcess(FakeProcess):

@@ -5,6 +5,7 @@ import math
 import pytest
 
 from tests.plan.loading import load
+from tests.planned import planned_campaign, planned_run
 from volbench.errors import InputError
 from volbench.model.campaign.planned_run import (
     Campaign,
@@ -214,13 +215,12 @@ DEVICE = Volume(
 def run_of(volume: Volume, *sections: dict[str, str]) -> Run:
     """Return a run with these sections."""
     named = tuple(Section(name=f"s{n}", options=own) for n, own in enumerate(sections))
-    return Run(id="001-a-r1", profile="p", job="a", volume=volume, sections=named)
+    return planned_run(volume, *named)
 
 
 def written(run: Run) -> int | None:
     """Return the bytes a campaign of one run writes."""
-    campaign = Campaign(name="c", created_utc="2026-01-01T00:00:00Z", runs=(run,), seed=1)
-    return estimate(campaign).bytes_written
+    return estimate(planned_campaign(run)).bytes_written
 
 
 def test_the_deadline_covers_timed_and_sized_sections() -> None:
