@@ -97,7 +97,7 @@ def _colours(plot: Plot) -> Iterator[str]:
         for mark in panel.marks:
             if isinstance(mark, _MARKED) and mark.by:
                 unnamed = {*map(str, mark.data[mark.by].dropna())} - known - {"ink", "palette-0"}
-                if unnamed and plot.legend:
+                if unnamed and plot.has_legend:
                     yield f"{panel.title!r}: {min(unnamed)} is not in the legend"
 
 

@@ -154,6 +154,5 @@ FOR_KIND: Mapping[str, Callable[[], Frames]] = {
     "rounds": rounds,
     "latency-map": mapped,
     "trend": nightly,
-    "blocks": arms_in_blocks,
 }
 """Kind to frames that have something for it."""

@@ -5,12 +5,11 @@ import pytest
 
 from tests.present.figure_texts import texts_outside
 from tests.present.frames_by_kind import arms_in_blocks, in_campaign, ladder, nightly, together
-from tests.present.frames_for_plots import frames
 from tests.present.plots.plot_parts import all_marks, caption_of
 from volbench.present.plots.chart import build_plot
 from volbench.present.plots.kinds import Choice, Options, View
 from volbench.present.plots.labels import brief
-from volbench.present.plots.marks import Points
+from volbench.present.plots.marks import Lines, Points
 from volbench.present.renderers.matplotlib import draw
 
 
@@ -43,23 +42,16 @@ def test_long_names_keep_the_end_that_tells_them_apart() -> None:
     assert brief(["short", "s"]) == ("short", "s")
 
 
-def test_hosts_in_turns_are_arms() -> None:
-    """Storage classes have hosts of their own and no arms, but blocks."""
-    named = arms_in_blocks()["summary"]
-    rows = named.assign(host=named["arm"], arm=None, job="reads", group="reads")
-    plot = build_plot("blocks", {**frames([]), "summary": rows})
-    assert [series.label for series in plot.series] == ["arm a", "arm b"]
-    assert plot.description.startswith("reads write: ")
-    left, right = plot.panels
-    assert len(left.marks) == 2
-    assert right.y.format == "percent"
-
-
-def test_blocks_of_one_ratio_have_an_axis() -> None:
-    """Its interval has no width, and an axis from 0 to 0 cannot be drawn."""
-    rows = arms_in_blocks()["summary"].assign(iops=500.0)
-    _, right = build_plot("blocks", {**frames([]), "summary": rows}).panels
-    assert right.y.limits == (0.0, 1.0)
+def test_arms_in_blocks_are_lines() -> None:
+    """What an arm is needs no panel: its options belong to it; blocks are counted, not doubled."""
+    given = arms_in_blocks()
+    summary = given["summary"]
+    deeper = summary.assign(iodepth=summary["iodepth"].where(summary["arm"] == "a", 8))
+    options = Options(choice=Choice(x="block", by=("arm",)))
+    [panel] = build_plot("iops", given | {"summary": deeper}, options=options).panels
+    assert (panel.x.scale, panel.x.ticks) == ("linear", (1, 2, 3, 4, 5, 6))
+    [lines] = all_marks(panel, Lines)
+    assert lines.data.groupby("_colour").size().to_dict() == {"a": 6, "b": 6}
 
 
 def test_trends_of_a_unit_share_a_scale_and_asked_rates_are_hollow() -> None:

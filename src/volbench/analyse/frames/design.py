@@ -233,8 +233,9 @@ def design_of(rows: Sequence[Row], *, first: Sequence[str] = (), has_places: boo
             continue
         joined = _joined_codes(keys, codes[column])
         if column not in first and len(set(joined)) == len(set(keys)):
-            # A workload is named beside each volume, even if each volume ran another one.
-            owners = [name for name in chosen if column not in WORKLOAD or name in WORKLOAD]
+            # A workload is named beside each volume, even if each volume ran another one; an arm
+            # is what its options are.
+            owners = [n for n in chosen if column not in WORKLOAD or n in {*WORKLOAD, "arm"}]
             owner = next((name for name in owners if _decides(codes[name], codes[column])), "")
             if owner or column in _DEPENDENT:
                 aliases[column] = owner

@@ -46,7 +46,7 @@ def pareto_plot(market: Market, *, title: str = "") -> Plot:
             Series("frontier", "", "muted", dash="dashed"),
             *(Series(name, "", palette(n)) for n, name in enumerate(families)),
         ),
-        legend="",
+        has_legend=False,
         caption=_caption(market, left_out=len(market.offers) - len(known)),
         name="pareto",
         title=title or f"Cost of a month and {market.rate_words}",

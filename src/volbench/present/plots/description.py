@@ -105,7 +105,7 @@ class Plot:
     width_in: float = 9.0  # of the whole
     height_in: float = 0.0  # of the whole; 0 for what `heights` and the labels need
     series: tuple[Series, ...] = ()  # the looks of the marks, in the order of the legend
-    legend: Literal["", "above", "right"] = "above"  # position; empty for none
+    has_legend: bool = True
     caption: tuple[str, ...] = ()  # sentences, without their full stops
     # numbers of the chart, if marks hold derived shapes or a part of them
     rows: pd.DataFrame | None = None

@@ -161,7 +161,6 @@ REFERENCES = {
     "warmup": "volbench.present.plots.charts.warmup_curves:WARMUP",
     "rounds": "volbench.present.plots.charts.steady_rounds:ROUNDS_CHART",
     "storm": "volbench.present.plots.charts.storm_columns:STORM",
-    "blocks": "volbench.present.plots.charts.blocks_chart:BLOCKS",
     "trend": "volbench.present.plots.charts.comparison_charts:TREND",
 }
 
@@ -185,6 +184,7 @@ FORMER_KINDS = {
     "window": "plot rounds",
     "lines": "plot series",
     "fleet": "plot iops,p99 --x host",
+    "blocks": "plot iops --x block --by arm",
 }
 
 

@@ -24,7 +24,6 @@ from volbench.present.plots.marks import (
 )
 from volbench.present.plots.metrics import log_limits
 
-_NARROW_IN = 7.0  # Width below which a legend at the right leaves no room for the panels
 _ROOM = (0.7, 1.3)  # Around the values of a logarithmic axis, so that no point is on its edge
 
 
@@ -43,10 +42,8 @@ def with_picture(plot: Plot, picture: Picture) -> Plot:
         panels = [_ended(panel, end) for panel in plot.panels]
         is_ended = any(new is not old for new, old in zip(panels, plot.panels, strict=True))
         plot = _changed(plot, panels if is_ended else (), f"shows {unit}, the unit of --y-max")
-    is_narrow = (picture.width_in or plot.width_in) < _NARROW_IN
     return replace(
         plot,
-        legend="above" if is_narrow and plot.legend == "right" else plot.legend,
         width_in=picture.width_in or plot.width_in,
         height_in=picture.height_in or plot.height_in,
     )

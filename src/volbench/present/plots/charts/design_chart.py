@@ -88,7 +88,7 @@ def build(drawing: Drawing) -> Plot:
         widths=(1.0,) * width,
         width_in=max(_MIN_WIDTH_IN, min(MAX_WIDTH_IN, 1.4 + _COLUMN_IN * width)),
         series=_series(drawing),
-        legend="" if _is_named_at_ends(drawing) or layout.view in {"grid", "towers"} else "above",
+        has_legend=not (_is_named_at_ends(drawing) or layout.view in {"grid", "towers"}),
         caption=drawing.notes,
         title=_title(drawing),
         answer=drawing.answer,
@@ -336,9 +336,10 @@ def _ordered_axis(drawing: Drawing) -> Axis:
         return category_axis(name, [shown_value(column, value) for value in values])
     known = [float(str(value)) for value in values]
     form = "size" if column.endswith("_bytes") else "number"
-    if min(known) > 0 and max(known) >= 4 * min(known):
+    is_counted = known[-1] - known[0] == len(known) - 1  # repeats and blocks: 1, 2, 3...
+    if known[0] > 0 and known[-1] >= 4 * known[0] and not is_counted:
         return Axis(name, form, "log2", (known[0] / 1.25, known[-1] * 1.25), tuple(known))
-    room = 0.06 * (max(known) - min(known) or 1.0)
+    room = 0.06 * (known[-1] - known[0] or 1.0)
     return Axis(name, form, limits=(known[0] - room, known[-1] + room), ticks=tuple(known))
 
 

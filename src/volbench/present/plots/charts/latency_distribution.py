@@ -98,7 +98,6 @@ def build_ecdf(bins: pd.DataFrame) -> Plot:
         ),
         width_in=10,
         series=labels.line_series([*dict.fromkeys(names)], columns=28),
-        legend="above" if is_wide else "right",
         caption=(_FROM_BINS, _CUT if _is_last(edges).any() else ""),
         rows=bins,
         shared_x=True,
@@ -175,7 +174,7 @@ def build_histogram(rows: pd.DataFrame) -> Plot:
     return replace(
         grid(only_last_named(panels, abreast=2), height_in=_PANEL_IN, abreast=2),
         width_in=11,
-        legend="",
+        has_legend=False,
         caption=(
             "Share of I/Os in each step, repeats added up",
             "Dashed: ends of the steps of median and p99",

@@ -8,7 +8,7 @@ that fits them best. The repeat of a run is its round.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import pandas as pd
@@ -113,7 +113,7 @@ def _rounds_axis(judged: JudgedRounds) -> Axis:
 
 
 def build_window(judged: JudgedRounds) -> Plot:
-    """Draw each tracking variable with mean, band and fitted line, and the table below."""
+    """Draw each tracking variable with mean, band and fitted line."""
     variables = judged.determination.variables
     drawn = variables[:_MAX_VARIABLES]
     fewer = not_shown(len(drawn), len(variables), "variables")
@@ -121,19 +121,9 @@ def build_window(judged: JudgedRounds) -> Plot:
     panels = [
         _variable_panel(variable, each, judged) for variable, each in zip(drawn, rows, strict=True)
     ]
-    plot = grid(panels, height_in=_PANEL_IN, abreast=2)
-    table = Panel(
-        x=Axis(),
-        y=Axis(),
-        marks=(_determination_table(drawn),),
-        title=printable(judged.outcome),
-        row=len(plot.heights),
-        columns=len(plot.widths),
-    )
     return replace(
-        plot,
-        panels=(*plot.panels, table),
-        heights=(*plot.heights, 0.24 * (len(drawn) + 2)),
+        grid(panels, height_in=_PANEL_IN, abreast=2),
+        answer=f"{printable(judged.outcome)}.",
         width_in=11,
         series=(
             Series("rounds", "rounds", "muted", "circle"),
@@ -141,7 +131,13 @@ def build_window(judged: JudgedRounds) -> Plot:
             Series("fit", "linear fit", "palette-1"),
             Series("window", "window", "palette-0", "circle"),
         ),
-        caption=("Band: 10 % around the window's mean. Line: least squares", judged.sums, fewer),
+        caption=(
+            "Band: 10 % around the window's mean. Line: least squares",
+            f"Steady: a range of at most {format_percent(MAX_RANGE)} of the mean,"
+            f" and a slope of at most {format_percent(MAX_SLOPE)}",
+            judged.sums,
+            fewer,
+        ),
         rows=pd.concat(rows, ignore_index=True),
     )
 
@@ -163,7 +159,7 @@ def _variable_panel(variable: Variable, rows: pd.DataFrame, judged: JudgedRounds
         x=_rounds_axis(judged),
         y=quantity.axis(1.2 * float(rows["value"].max())),
         marks=parts,
-        title=printable(job if name == job else f"{job} ({name})"),
+        title=f"{printable(job if name == job else f'{job} ({name})')}\n{_numbers_of(variable)}",
     )
 
 
@@ -191,31 +187,12 @@ def _variable_rows(variable: Variable, judged: JudgedRounds) -> pd.DataFrame:
     )
 
 
-def _determination_table(variables: Sequence[Variable]) -> marks.Table:
-    """Return mean, range and slope of each variable, and whether it passes."""
-    rows = []
-    for variable in variables:
-        judged, quantity = variable.judged, QUANTITIES[variable.track.metric]
-        passes = "n/a" if math.isnan(judged.range_ratio) else ("yes" if judged.steady else "no")
-        rows.append(
-            (
-                printable(variable.track.job),
-                quantity.label,
-                quantity.text(judged.mean),
-                format_percent(judged.range_ratio),
-                format_percent(judged.slope_ratio),
-                passes,
-            )
-        )
-    heads = (
-        "tracking variable",
-        "metric",
-        "mean of the window",
-        f"range (max {format_percent(MAX_RANGE)})",
-        f"slope (max {format_percent(MAX_SLOPE)})",
-        "passes",
-    )
-    return marks.Table(heads=heads, rows=tuple(rows), size=8)
+def _numbers_of(variable: Variable) -> str:
+    """Return mean, range and slope of a variable."""
+    judged = variable.judged
+    mean = QUANTITIES[variable.track.metric].text(judged.mean)
+    spread, slope = format_percent(judged.range_ratio), format_percent(judged.slope_ratio)
+    return f"mean {mean}, range {spread}, slope {slope}"
 
 
 def describe(judged: JudgedRounds) -> str:
@@ -232,8 +209,7 @@ def describe(judged: JudgedRounds) -> str:
 ROUNDS_CHART = Kind(
     name="rounds",
     title="Rounds until steady",
-    help="The tracking variables over the rounds with mean, band and fitted line of the window, and"
-    " a table of the determination.",
+    help="The tracking variables over the rounds with mean, band and fitted line of the window.",
     needs="repeats of the profile: its rounds",
     read=judge_rounds,
     build=build_window,

@@ -67,7 +67,7 @@ def build(warm_ups: _WarmUps) -> Plot:
         heights=heights,
         width_in=10,
         caption=(*warm_ups.paces, *warm_ups.fewer),
-        legend="",
+        has_legend=False,
     )
 
 

@@ -16,7 +16,6 @@ from matplotlib.figure import Figure
 from matplotlib.legend import Legend
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
-from matplotlib.transforms import ScaledTranslation
 
 from volbench.present.plots.description import Panel, Plot, Series, data_marks
 from volbench.present.plots.marks import Areas, Bars, Lines, Mark, Points, series_of
@@ -24,8 +23,6 @@ from volbench.present.renderers.matplotlib.look import MARKERS, Looks, ticks_apa
 
 _EDGE_IN = 0.12
 _GAP_IN = 0.14
-_BESIDE_IN = 0.1
-_MAX_STRETCH = 2.0
 _MIN_STRETCH = 0.6  # Flatter panels have labels over each other; the picture is higher instead
 _MIN_DATA_IN = 0.9  # Width of a column of panels; the picture is wider instead
 _LABEL_IN = 0.16  # Height of a label, from the left edge of the margin to its foot
@@ -35,13 +32,12 @@ _MAX_ABREAST = 6
 
 @dataclass(frozen=True)
 class _Margins:
-    """Margins around the axes of a panel, in inches; `height` is the minimum height."""
+    """Margins around the axes of a panel, in inches."""
 
     left: float
     right: float
     bottom: float
     top: float
-    height: float = 0.0
 
 
 def place(
@@ -55,13 +51,10 @@ def place(
 ) -> None:
     """Give the figure its height, and title, answer, legends, panels and caption their places."""
     title, answer = heading
-    margins = [
-        _with_legend(figure, plot, panel, panel_axes, looks)
-        for panel, panel_axes in zip(plot.panels, axes, strict=True)
-    ]
+    margins = [_measured(figure, panel_axes) for panel_axes in axes]
     title_in, answer_in, note_in = (_size_in(figure, text)[1] for text in (title, answer, note))
     answer_in += _GAP_IN / 2 if plot.answer else 0.0
-    legend = legend_above(figure, plot, looks) if plot.legend == "above" else None
+    legend = legend_above(figure, plot, looks) if plot.has_legend else None
     legend_in = 0.0
     if legend is not None:
         width_in, legend_in = _size_in(figure, legend)
@@ -70,7 +63,7 @@ def place(
         else:
             legend_in += _GAP_IN / 2
     above_in = _EDGE_IN + title_in + answer_in + legend_in + _GAP_IN
-    plot = _beside_legend(_wide_enough(plot, margins), margins)
+    plot = _wide_enough(plot, margins)
     tops, height_in = _rows(plot, margins, above_in=above_in)
     if plot.height_in:
         room_in = sum(plot.heights) + plot.height_in - height_in - note_in - _EDGE_IN
@@ -104,20 +97,6 @@ def _is_last(plot: Plot, panel: Panel) -> bool:
     return panel.column + panel.columns == len(plot.widths)
 
 
-def _with_legend(figure: Figure, plot: Plot, panel: Panel, axes: Axes, looks: Looks) -> _Margins:
-    """Return the margins of a panel, with the legend at its right where there is one."""
-    margins = _measured(figure, axes)
-    corner = panel.row == 0 and _is_last(plot, panel)
-    if not (plot.legend == "right" and corner):
-        return margins
-    offset_in = margins.right + _BESIDE_IN
-    legend = legend_beside(axes, plot, looks, offset_in=offset_in)
-    if legend is None:
-        return margins
-    width_in, height_in = _size_in(figure, legend)
-    return replace(margins, right=offset_in + width_in, height=height_in)
-
-
 def _measured(figure: Figure, axes: Axes) -> _Margins:
     renderer = _renderer(figure)
     texts: list[Artist] = [*axes.texts, *axes.tables, *axes.child_axes]
@@ -134,28 +113,15 @@ def _measured(figure: Figure, axes: Axes) -> _Margins:
     )
 
 
-def _beside_legend(plot: Plot, margins: Sequence[_Margins]) -> Plot:
-    """Return a figure whose rows are as high as the legend beside all of them, within reason."""
-    if plot.legend != "right":
-        return plot
-    end = _rows(plot, margins, above_in=0.0)[1]
-    free = [replace(margin, height=0.0) for margin in margins]
-    lacking = end - _rows(plot, free, above_in=0.0)[1]
-    factor = min(_MAX_STRETCH, 1 + lacking / sum(plot.heights))
-    return replace(plot, heights=tuple(factor * height for height in plot.heights))
-
-
 def _rows(plot: Plot, margins: Sequence[_Margins], *, above_in: float) -> tuple[list[float], float]:
     """Return the distance of each row's axes from the top, and that of the end of the last."""
     tops: list[float] = []
-    at = end = above_in
+    at = above_in
     for row, height in enumerate(plot.heights):
         in_row = [(p, m) for p, m in zip(plot.panels, margins, strict=True) if p.row == row]
         tops.append(at + max(m.top for _, m in in_row))
         at = tops[-1] + max(height + m.bottom for _, m in in_row) + _GAP_IN
-        legends_end = tops[-1] + max(m.height for _, m in in_row) + _GAP_IN
-        end = max(end, at, legends_end)  # a legend of the whole figure stands beside all rows
-    return tops, end
+    return tops, at
 
 
 def _set_positions(
@@ -241,23 +207,6 @@ def legend_above(figure: Figure, plot: Plot, looks: Looks) -> Legend | None:
             break
         legend.remove()
     return legend
-
-
-def legend_beside(axes: Axes, plot: Plot, looks: Looks, *, offset_in: float) -> Legend | None:
-    """Return the legend of a plot at the right of a panel."""
-    handles = _handles(plot, plot.series, looks)
-    if not handles:
-        return None
-    figure = axes.get_figure(root=True)
-    shift = ScaledTranslation(offset_in, 0, figure.dpi_scale_trans)  # type: ignore[union-attr]  # axes are in a figure
-    return axes.legend(
-        handles=handles,
-        loc="upper left",
-        bbox_to_anchor=(1, 1),
-        bbox_transform=axes.transAxes + shift,
-        borderaxespad=0,
-        borderpad=0,
-    )
 
 
 def _handles(plot: Plot, series: Sequence[Series], looks: Looks) -> list[Artist]:
