@@ -41,6 +41,10 @@ QUANTITIES: Mapping[Metric, Quantity] = {
 _MAX_VARIABLES = 6
 _BAND = 0.10  # Around the mean, as SNIA's PTS 2.0.2 draws it. Noticed by: test_conditioning.py
 _PANEL_IN = 1.8
+_CRITERION = (
+    f"Steady: a range of at most {format_percent(MAX_RANGE)} of the mean, and a slope of at most"
+    f" {format_percent(MAX_SLOPE)}"
+)
 
 
 @dataclass(frozen=True)
@@ -133,8 +137,7 @@ def build_window(judged: JudgedRounds) -> Plot:
         ),
         caption=(
             "Band: 10 % around the window's mean. Line: least squares",
-            f"Steady: a range of at most {format_percent(MAX_RANGE)} of the mean,"
-            f" and a slope of at most {format_percent(MAX_SLOPE)}",
+            _CRITERION,
             judged.sums,
             fewer,
         ),
