@@ -14,14 +14,14 @@ from volbench.present.plots.kinds import KINDS
 
 CEILINGS = {
     "src/volbench/": 850,
-    "src/volbench/analyse": 14_200,
+    "src/volbench/analyse": 14_250,
     "src/volbench/api": 2_500,
     "src/volbench/cli": 6_350,
     "src/volbench/engine": 7_550,
     "src/volbench/execute": 9_300,
     "src/volbench/extensions": 1,
     "src/volbench/extensions/catalogue": 2_650,
-    "src/volbench/extensions/importer": 2_300,
+    "src/volbench/extensions/importer": 2_450,
     "src/volbench/extensions/kubernetes": 5_100,
     "src/volbench/extensions/lab": 1_900,
     "src/volbench/extensions/monitoring": 900,

@@ -342,7 +342,7 @@ def _positions(options: Mapping[str, str], direction: Direction) -> set[int]:
 
     Verification reads what was written, in the blocks of the writes.
     """
-    if direction is Direction.MIXED:
+    if direction in {Direction.MIXED, Direction.OTHER}:
         return {*_POSITION.values()}
     position = _POSITION.get(direction, 0)
     pattern = options.get("rw", "").partition(":")[0]

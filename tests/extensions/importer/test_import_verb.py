@@ -80,6 +80,21 @@ def test_a_problem_of_many_files_is_reported_once(volbench: Volbench, tmp_path: 
     assert "files with results: 1; logs: 0; malformed files: 4. " in many.stderr
 
 
+def test_problems_of_one_kind_are_one_line(volbench: Volbench, tmp_path: Path) -> None:
+    """Hundreds of copies, each of another file, are one kind; two kinds stay two lines."""
+    for number in range(5):
+        for name in ("a", "b"):
+            put(tmp_path / "results" / f"{name}{number}.json", f"{JSON}{chr(10) * number}")
+    put(tmp_path / "results" / "unknown.json", JSON.replace('"write" : {', '"append" : {'))
+    lines = volbench("import", "results", "-o", "c").stderr.splitlines()
+    copies = [line for line in lines if "a copy of" in line]
+    assert len(copies) == 1
+    assert copies[0].endswith(
+        "b0.json: left out: a copy of results/a0.json; and 4 more of this kind"
+    )
+    assert sum("volbench does not know append of this fio" in line for line in lines) == 1
+
+
 def test_exit_codes_tell_success_from_failure(
     volbench: Volbench, results: Path, tmp_path: Path
 ) -> None:

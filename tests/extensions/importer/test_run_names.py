@@ -244,3 +244,13 @@ def test_results_keep_their_folder_of_origin(tmp_path: Path) -> None:
         "hdd-a": "in/hdd",
         "ssd-a": "in/ssd",
     }
+
+
+def test_names_that_labels_split_in_several_ways_are_shown(tmp_path: Path) -> None:
+    """iou_s_none is the engine iou_s with no scheduler, or iou with s_none: nobody knows."""
+    put(tmp_path / "in" / "iou_s_none.json", RANDREAD)
+    put(tmp_path / "in" / "aio_kyber.json", DEEPER)
+    intake, _ = take(tmp_path / "in", into=tmp_path / "c", pattern="{engine}_{sched}")
+    [found] = [each for each in intake.remarks if "in other ways" in each.message]
+    assert found.path == "in/iou_s_none.json"
+    assert found.message.endswith("engine=iou, sched=s_none")

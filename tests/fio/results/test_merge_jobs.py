@@ -15,8 +15,15 @@ from volbench.fio.results.merge_jobs import (
     merge_bins,
     merge_jobs,
     percentile_ns,
+    split_result,
 )
-from volbench.model.results.result import Direction, DirectionResult, JobResult, Latency
+from volbench.model.results.result import (
+    Direction,
+    DirectionResult,
+    JobResult,
+    Latency,
+    RunOutput,
+)
 
 CASES = Path(__file__).parents[2] / "cases"
 VERSIONS = sorted(path.name for path in CASES.glob("fio-*"))
@@ -269,3 +276,19 @@ def test_invalid_bins_are_refused() -> None:
         percentile_ns({1: 0}, 50)
     with pytest.raises(ValueError, match="latency"):
         bin_edges_ns(-1)
+
+
+@pytest.mark.parametrize(("elapsed_s", "parts"), [(61.0, 1), (121.0, 2), (None, 2)])
+def test_groups_that_had_no_time_to_take_turns(elapsed_s: float | None, parts: int) -> None:
+    """Two groups of 58 s in a process of a minute ran at the same time, whatever else is known."""
+    jobs = tuple(
+        JobResult(
+            name=name,
+            groupid=number,
+            error=0,
+            directions=(DirectionResult(Direction.READ, 0, 1, 58.0, None, None),),
+            elapsed_s=elapsed_s,
+        )
+        for number, name in enumerate(("a", "b"))
+    )
+    assert len(split_result(RunOutput("fio-3.35", jobs))) == parts

@@ -217,6 +217,7 @@ def _step_rows(
                 "clients": len(section),
                 "clients_planned": len(runs) + campaign.clients_absent,
                 **(_rate_columns(step_frames, section) if is_valid else {}),
+                **(_sums_of_means(section) if is_valid and _are_beside(runs) else {}),
                 **(_latency_columns(step_frames["histogram"], section) if is_valid else {}),
             }
         )
@@ -256,6 +257,15 @@ def _rate_columns(frames: Frames, done: pd.DataFrame) -> Row:
             # Source: R. Jain et al., "A Quantitative Measure of Fairness", DEC-TR-301, 1984
             sums["fairness"] = float(rates.sum()) ** 2 / (len(rates) * squares)
     return sums
+
+
+def _are_beside(runs: Sequence[Run]) -> bool:
+    return all(run.imported is not None and run.imported.beside for run in runs)
+
+
+def _sums_of_means(done: pd.DataFrame) -> Row:
+    """Return the sums of rates of imported processes, which ran at the same time for the most."""
+    return {name: float(done[name].astype("float64").sum()) for name in ("iops", "bw_bytes_per_s")}
 
 
 def _rates_of_clients(

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from operator import mul
 
 from volbench.model.campaign.planned_run import Campaign, Run, Section
 from volbench.model.frames.metadata import option_matters, option_value
+
+# Columns of the summary that are added up over processes at the same time
+_ADDED = ("iops", "bw_bytes_per_s", "total_ios", "io_bytes", "numjobs")
 
 
 def option_names(campaigns: Iterable[Campaign]) -> list[str]:
@@ -50,5 +55,37 @@ def rows_with_options(
     return [
         {**option_values(runs[str(row["run"])], str(row.get("group")), names), **row}
         for _, runs, rows in known
-        for row in rows
+        for row in _with_sums(rows, runs)
     ]
+
+
+def _with_sums(
+    rows: Sequence[Mapping[str, object]], runs: Mapping[str, Run]
+) -> Iterator[Mapping[str, object]]:
+    """Yield rows; those of imported processes at the same time on one volume as their sum."""
+    beside: dict[tuple[object, ...], list[Mapping[str, object]]] = {}
+    for row in rows:
+        run = runs[str(row["run"])]
+        if run.imported is not None and run.imported.beside:
+            beside.setdefault((run.step, row["group"], row["direction"]), []).append(row)
+        else:
+            yield row
+    yield from map(_sum_of, beside.values())
+
+
+def _sum_of(members: Sequence[Mapping[str, object]]) -> Mapping[str, object]:
+    """Return the sum of several rows: of latencies only the mean and the maximum are known."""
+    first = members[0]
+    unknown = {name: None for name in first if name.startswith(("lat_", "slat_", "clat_", "iops_"))}
+    volumes = sorted({str(row["volume"]) for row in members}, key=len)
+    numbers = {name: _known(members, name) for name in (*_ADDED, "lat_mean_s", "lat_max_s")}
+    ios = numbers["total_ios"]
+    sums = {name: sum(numbers[name]) for name in _ADDED if numbers[name]}
+    if ios and len(ios) == len(numbers["lat_mean_s"]):
+        sums["lat_mean_s"] = math.fsum(map(mul, numbers["lat_mean_s"], ios)) / sum(ios)
+        sums["lat_max_s"] = max(numbers["lat_max_s"])
+    return {**first, **unknown, **sums, "volume": volumes[-1], "client": None}
+
+
+def _known(rows: Sequence[Mapping[str, object]], name: str) -> list[float]:
+    return [value for row in rows if isinstance(value := row.get(name), int | float)]

@@ -29,6 +29,7 @@ from volbench.errors import (
 )
 from volbench.extensions.importer.log_matching import assign_logs, interval_s
 from volbench.extensions.importer.orphan_logs import draft_orphan_logs
+from volbench.extensions.importer.overlaps import mark_overlaps
 from volbench.extensions.importer.run_drafts import (
     Draft,
     campaign_hosts,
@@ -76,6 +77,7 @@ _MAX_LISTED = 20
 _SYNCED_AT_A_TIME = 16
 _FROM_TEXT = "fio's {} output: values are rounded; most options and histograms are missing"
 _LOGS_ALONE = "imported as a series without totals and options: logs without a result"
+_OTHER_IOS = "volbench does not know {} of this fio: their I/Os are of the direction other"
 _OPTIONS_NOT_REPORTED = "the result does not report the options of its jobs"
 
 
@@ -141,9 +143,16 @@ def assemble_run(draft: Draft, *, number: int, digests: Mapping[Path, str]) -> A
         read_as=draft.read_as,
         folder=draft.naming.folder,
         labels=dict(draft.naming.labels),
+        beside=draft.beside,
     )
     naming = draft.naming
     notes = [section.note for section in by_name.values()]
+    notes += [
+        f"{ios:,} I/Os under {name!r}"
+        for name, ios in sum((Counter(job.other_ios) for job in draft.part.jobs), Counter()).items()
+    ]
+    if draft.beside:
+        notes.append(f"at the same time as {draft.beside} other results")
     if draft.output.form != "json":
         notes.append(f"from fio's {draft.output.form} output")
     run = Run(
@@ -337,8 +346,9 @@ def _read_drafts(request: ImportRequest) -> tuple[ScanResult, list[Draft], list[
             hint="fio writes a result that has everything with --output-format=json+; output of fio"
             " in a page is imported if PATH is the page itself, such as notes.md",
         )
+    beside = mark_overlaps(drafts, host=request.host)
     unmatched = name_runs(drafts, patterns=patterns, labels=request.labels, host=request.host)
-    remarks = [*copies, *left, *_remarks(drafts, unmatched if patterns else [])]
+    remarks = [*copies, *left, *beside, *_remarks(drafts, unmatched if patterns else [])]
     return scanned, drafts, remarks
 
 
@@ -375,10 +385,21 @@ def _remarks(drafts: Sequence[Draft], unmatched: Sequence[Draft]) -> list[Proble
         )
         for draft in unmatched
     ]
+    remarks += [
+        Problem(
+            f"--labels can split this name in other ways; it is read as {_labels_text(draft)}",
+            draft.file.source.shown,
+        )
+        for draft in drafts
+        if draft.splits_otherwise
+    ]
     if renamed := renamed_jobs([draft.naming for draft in drafts]):
         remarks.append(Problem(renamed))
     for draft in drafts:
         path = draft.file.source.shown
+        unknown = sorted({name for job in draft.part.jobs for name in job.other_ios})
+        if unknown:
+            remarks.append(Problem(_OTHER_IOS.format(", ".join(unknown)), path))
         for section in draft.reported.values():
             remarks += [
                 Problem(f"the option {option} cannot be parsed and is omitted", path)
@@ -393,6 +414,10 @@ def _remarks(drafts: Sequence[Draft], unmatched: Sequence[Draft]) -> list[Proble
         ):
             remarks.append(Problem(_LOGS_ALONE if draft.read_as else _OPTIONS_NOT_REPORTED, path))
     return list(dict.fromkeys(remarks))
+
+
+def _labels_text(draft: Draft) -> str:
+    return ", ".join(f"{name}={value}" for name, value in draft.labels.items())
 
 
 def _write_campaign(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,7 +24,9 @@ if TYPE_CHECKING:
     from volbench.errors import Problem
     from volbench.extensions.importer.import_campaign import ImportReport
 
-# Problems with the same message that are listed one by one. Noticed by:
+# Words of a message that say what it is about: paths, options and numbers
+_OF_ONE_FILE = re.compile(r"\S*[\d/=.]\S*|'[^']*'")
+# Problems of one kind that are listed one by one. Noticed by:
 # tests/extensions/importer/test_import_verb.py::test_a_problem_of_many_files_is_reported_once
 _LISTED_EACH = 3
 
@@ -127,16 +130,22 @@ def _report_lines(report: ImportReport) -> list[str]:
 
 
 def _by_message(heading: str, problems: Sequence[Problem]) -> list[str]:
-    """Return a line for each problem; one in all for more than three with the same message."""
-    grouped: dict[tuple[str, str], list[Problem]] = {}
+    """Return a line for each problem; one in all for more than three of a kind."""
+    grouped: dict[str, list[Problem]] = {}
     for problem in problems:
-        grouped.setdefault((problem.message, problem.hint), []).append(problem)
+        kind = _OF_ONE_FILE.sub("", f"{problem.message} {problem.hint}")
+        grouped.setdefault(kind, []).append(problem)
     lines = []
-    for (message, hint), group in grouped.items():
+    for group in grouped.values():
         if len(group) <= _LISTED_EACH:
             lines += [f"{heading}: {problem}" for problem in group]
             continue
+        message, hint = group[0].message, group[0].hint
         advice = f" ({hint})" if hint else ""
-        first = replace(group[0], message="", hint="")
-        lines.append(f"{heading}: {first} and {len(group) - 1} more: {message}{advice}")
+        path = replace(group[0], message="", hint="")
+        if len({problem.message for problem in group}) == 1:
+            lines.append(f"{heading}: {path} and {len(group) - 1} more: {message}{advice}")
+        else:
+            more = f"{len(group) - 1} more of this kind"
+            lines.append(f"{heading}: {path}: {message}{advice}; and {more}")
     return lines

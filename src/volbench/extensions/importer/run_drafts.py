@@ -7,9 +7,9 @@ reported is unknown.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from hashlib import sha256
 from pathlib import PurePosixPath
@@ -230,9 +230,14 @@ def _volume_from_options(options: Mapping[str, str]) -> tuple[VolumeKind, str]:
     return (VolumeKind.DIRECTORY, folder) if folder else (VolumeKind.UNKNOWN, UNKNOWN)
 
 
+def files_in(filename: str) -> list[str]:
+    """Return the paths in fio's option ``filename``."""
+    return [part.replace("\\:", ":") for part in _BETWEEN_FILES.split(filename) if part]
+
+
 def _volume_of_files(folder: str, name: str) -> tuple[VolumeKind, str]:
     """Return a device, or the folder of regular files, which may be unknown."""
-    names = [part.replace("\\:", ":") for part in _BETWEEN_FILES.split(name) if part]
+    names = files_in(name)
     in_folder = folder and not any(map(is_device, names))
     files = [str(PurePosixPath(folder, part.lstrip("/"))) if in_folder else part for part in names]
     if len(files) == 1 and is_device(files[0]):
@@ -262,7 +267,11 @@ class Draft:
     naming: Naming = field(
         default_factory=lambda: Naming("", 0, (), "", among_others=False, settings=None)
     )
+    splits_otherwise: bool = False  # whether its path can be split into other labels
     step: int = 0  # number of the step that it shares with other clients; 0 for none
+    client: int = 0  # number among the results of its host at the same time; 0 for the only one
+    beside: int = 0  # number of other results at the same time
+    leader: Draft | None = None  # first of the results at the same time with its workload
     read_as: str = ""  # version of fio assumed for logs without a result; empty otherwise
 
     @property
@@ -379,6 +388,7 @@ def name_runs(
         The drafts whose path matches none of the patterns.
     """
     unmatched, hosts, paths = [], [], []
+    appended: Counter[str] = Counter()
     used: set[str] = set()
     for draft in drafts:
         source = draft.file.source
@@ -388,6 +398,7 @@ def name_runs(
             read = pattern.read(source.inside, stem=source.stem)
             if read is not None:
                 used.add(pattern.text)
+                draft.splits_otherwise = pattern.splits_otherwise(read)
                 given = read
                 kept = (value for name, value in read.items() if name not in RESERVED)
                 path = (*kept, *pattern.rest(source.inside, stem=source.stem))
@@ -406,14 +417,19 @@ def name_runs(
     differing = _differing_labels(drafts, names)
     for draft, name, (path, given) in zip(drafts, names, paths, strict=True):
         short, number = split_repeat(path)
+        settings = (draft.labels, _repeat_settings(draft))
+        if number is None and len(draft.file.results) > 1:
+            key = f"{draft.file.source.shown} {draft.part.hostname} {draft.part.port} {settings}"
+            appended[key] += 1
+            number = appended[key]
         distinct = {key: draft.labels[key] for key in differing[name] if key in draft.labels}
         draft.naming = Naming(
             host=name,
-            client=clients[id(draft)],
+            client=draft.client or clients[id(draft)],
             path=short,
             jobname=_given_job(draft, given) or _jobname(draft),
             among_others=_has_siblings(draft),
-            settings=(draft.labels, _repeat_settings(draft)),
+            settings=settings,
             labels=distinct,
             folder="/".join(split_repeat(path[:-1])[0]),
             repeat=_repeat_number(given[REPEAT], draft) if REPEAT in given else number,
@@ -422,6 +438,10 @@ def name_runs(
             is_repeat_given=REPEAT in given,
             variant=plain("-".join(distinct.values())) if distinct and JOB in given else "",
         )
+    for draft in drafts:
+        if draft.leader is not None and draft.leader is not draft:
+            shown = draft.naming.source
+            draft.naming = replace(draft.leader.naming, client=draft.client, source=shown)
     assign_job_names([draft.naming for draft in drafts])
     return unmatched
 

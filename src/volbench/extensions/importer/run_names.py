@@ -64,6 +64,16 @@ class LabelPattern:
             labels |= match.groupdict()
         return labels
 
+    def splits_otherwise(self, labels: Mapping[str, str]) -> bool:
+        """Whether a value holds what stands between two labels, so that others are possible."""
+        levels = [_PLACEHOLDER.split(level) for level in self.text.strip("/").split("/")]
+        return any(
+            separator and separator in labels[name]
+            for level in levels
+            for separator in level[2:-1:2]
+            for name in level[1::2]
+        )
+
     def rest(self, inside: PurePosixPath, *, stem: str) -> tuple[str, ...]:
         """Return the parts of a path beyond the pattern."""
         return (*inside.parts[:-1], stem)[len(self.parts) :]
@@ -218,9 +228,25 @@ def _number_clashes(namings: Sequence[Naming]) -> None:
         if not _are_repeats(group):
             if any(naming.is_job_given or naming.is_repeat_given for naming in group):
                 raise _same_name(group)
-            for number, naming in enumerate(group[1:], start=2):
-                naming.job = f"{naming.job}-{number}"
-                naming.repeat = None
+            for number, members in enumerate(_repeated(group), start=1):
+                for naming in members:
+                    naming.job += f"-{number}" if number > 1 else ""
+                    naming.repeat = naming.repeat if len(members) > 1 else None
+
+
+def _repeated(group: Sequence[Naming]) -> list[list[Naming]]:
+    """Return results of one name in groups of repeats; a result without repeats is alone."""
+    alike: list[list[Naming]] = []
+    for naming in group:
+        known = next((each for each in alike if each[0].settings == naming.settings), None)
+        alike += [[naming]] if known is None else []
+        if known is not None:
+            known.append(naming)
+    return [
+        members
+        for each in alike
+        for members in ([each] if _are_repeats(each) else ([naming] for naming in each))
+    ]
 
 
 def _same_name(group: Sequence[Naming]) -> InputError:

@@ -26,6 +26,9 @@ _DIRECTIONS = {
 # Options with which other directions, or other block sizes, are no contradiction
 _ANY_DIRECTION = ("verify", "trim_percentage", "read_iolog")
 _ANY_BLOCK = ("bsrange", "bssplit", "bs_unaligned", "read_iolog", "zonemode", "num_range")
+# Directions that a job of any pattern can have, and those whose I/Os are not of its block size
+_UNNAMED = {Direction.SYNC, Direction.MIXED, Direction.OTHER}
+_OTHER_BLOCKS = {Direction.SYNC, Direction.TRIM, Direction.OTHER}
 # Share by which bytes differ from I/Os times block size: the last block may be short. Noticed by:
 # tests/extensions/importer/test_unlike_jobs.py::test_a_group_is_recognised_by_its_totals
 _MAX_BLOCK_DIFFERENCE = 0.05
@@ -50,7 +53,7 @@ def _contradicts(job: JobResult, options: Mapping[str, str]) -> bool:
     possible = _DIRECTIONS.get(options.get("rw", "read").partition(":")[0].removeprefix("rand"))
     known = possible is not None and not any(name in options for name in _ANY_DIRECTION)
     done = {direction.direction for direction in job.directions}
-    if known and done - (possible or set()) - {Direction.SYNC, Direction.MIXED}:
+    if known and done - (possible or set()) - _UNNAMED:
         return True
     block = options.get("bs", "")
     if job.error or job.total_errors:
@@ -61,7 +64,7 @@ def _contradicts(job: JobResult, options: Mapping[str, str]) -> bool:
         abs(totals.io_bytes - totals.total_ios * int(block))
         > _MAX_BLOCK_DIFFERENCE * totals.io_bytes
         for totals in job.directions
-        if totals.total_ios and totals.direction not in {Direction.SYNC, Direction.TRIM}
+        if totals.total_ios and totals.direction not in _OTHER_BLOCKS
     )
 
 

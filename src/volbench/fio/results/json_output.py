@@ -21,6 +21,7 @@ from volbench.fio.results.json_documents import (
     read_depth_shares,
     read_documents,
 )
+from volbench.fio.results.merge_jobs import merge_direction
 from volbench.model.results.result import (
     SUM_OF_CLIENTS,
     Direction,
@@ -196,6 +197,7 @@ def _read_job(entry: Fields) -> JobResult:
         clat_shares=read_clat_shares(entry),
         start_utc_s=start_ms / 1000 if start_ms else None,
         steadystate=None if steadystate is None else dict(steadystate.raw),
+        other_ios={name: block.need_count("total_ios") for name, block in _other_blocks(entry)},
         hostname=entry.text("hostname") or "",
         port=entry.count("port"),
     )
@@ -225,13 +227,25 @@ def _read_directions(entry: Fields) -> list[DirectionResult]:
         block = entry.child(direction.value)
         if block is not None and block.need_count(_AMOUNT_KEY[_counts_ios(block)]) != 0:
             directions.append(_read_transfer(direction, block))
-    directions = [*without_sum(directions)]
+    others = [_read_transfer(Direction.OTHER, block) for _, block in _other_blocks(entry)]
+    other = merge_direction(others)
+    directions = [*without_sum(directions), *([] if other is None else [other])]
     sync = entry.child("sync")
     if sync is not None:
         directions += _read_sync(
             sync, runtime_s=max((d.runtime_s for d in directions), default=0.0)
         )
     return directions
+
+
+def _other_blocks(entry: Fields) -> Iterator[tuple[str, Fields]]:
+    """Yield the sections with I/O that fio itself does not write: patched builds name their own."""
+    known = {direction.value for direction in Direction}
+    for name, value in entry.raw.items():
+        if name not in known and isinstance(value, Mapping) and "total_ios" in value:
+            block = entry.child(name)
+            if block is not None and block.need_count("total_ios"):
+                yield name, block
 
 
 def _counts_ios(block: Fields) -> bool:

@@ -169,10 +169,9 @@ def _of_work(job: JobResult, section: Expected) -> Iterator[str]:
 
 
 def _did(job: JobResult, name: Direction) -> bool:
-    """Return whether a direction did I/O; unified reporting does not separate directions."""
-    return job.direction(name) is not None or (
-        name is not Direction.SYNC and job.direction(Direction.MIXED) is not None
-    )
+    """Return whether a direction did I/O, which some results do not keep apart."""
+    without_names = () if name is Direction.SYNC else (Direction.MIXED, Direction.OTHER)
+    return any(job.direction(each) is not None for each in (name, *without_names))
 
 
 class ProgressReader:

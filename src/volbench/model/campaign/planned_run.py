@@ -136,6 +136,8 @@ class Imported(Frozen):
     read_as: str = ""  # fio version that applies to logs without a result; empty with a result
     folder: str = ""  # of the result below the imported path, without hosts and numbers of repeats
     labels: dict[str, str] = Field(default_factory=dict)  # of the result, beside those of its host
+    # number of other processes on its volume at the same time; they are clients of its step
+    beside: Count = 0
 
 
 class Run(Frozen):

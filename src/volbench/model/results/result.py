@@ -21,6 +21,7 @@ class Direction(StrEnum):
     TRIM = "trim"
     SYNC = "sync"
     MIXED = "mixed"
+    OTHER = "other"  # sections of fio's JSON that volbench does not know, such as ``finish``
 
 
 @dataclass(frozen=True)
@@ -99,6 +100,8 @@ class JobResult:
     start_utc_s: float | None = None
     # fio's steady-state block, unmodified; None without one
     steadystate: dict[str, object] | None = None
+    # I/Os by section of fio's JSON that volbench does not know; they are added up as `OTHER`
+    other_ios: dict[str, int] = field(default_factory=dict)
     damage: str = ""  # why an entry has no numbers that can be read; empty for others
     hostname: str = ""  # host name of fio's client; empty where fio ran locally
     port: int | None = None  # port of that client

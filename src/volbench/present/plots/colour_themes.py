@@ -25,7 +25,7 @@ _GREYS = ("#303030", "#8c8c8c", "#5e5e5e", "#b4b4b4", "#747474", "#cecece", "#00
 _FURTHER_ON_BLACK = ("#c94f8c", "#3fae5d", "#8a7ff0", "#b8923f", "#e08a97", "#a5c85a", "#9a9a9a")
 _FURTHER_HATCHES = ("\\\\\\\\", "++++", "oooo")  # Of each further seven greys
 # Direction of I/O to the place of its colour in the palette
-_MEANINGS = {"read": 0, "write": 1, "trim": 2, "sync": 3, "mixed": 6}
+_MEANINGS = {"read": 0, "write": 1, "trim": 2, "sync": 3, "mixed": 6, "other": 5}
 # Ramps from pale to dark, between whose colours there are equal steps (ColorBrewer 2.0: Blues,
 # Oranges, Purples and Greys of nine classes)
 RAMPS: Mapping[str, tuple[str, ...]] = MappingProxyType(

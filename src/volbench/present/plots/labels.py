@@ -22,7 +22,7 @@ from volbench.present.formatting import (
 from volbench.present.plots.description import IDENTITY, Series
 from volbench.present.plots.marks import Dash
 
-DIRECTIONS = ("read", "write", "trim", "sync", "mixed")
+DIRECTIONS = ("read", "write", "trim", "sync", "mixed", "other")
 PALETTE_SIZE = 28  # Colours of a theme; no two sets share one
 _FIRST_COLOURS = 7  # Colours that are easy to tell apart; lines of further ones are dashed
 # Beside the colour, so that charts can be read in grey
