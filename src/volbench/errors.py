@@ -249,10 +249,13 @@ class Problems:
         return sorted(dict.fromkeys(self.found), key=lambda p: (p.line, p.column))
 
 
-def nearest(name: str, known: Iterable[str]) -> str | None:
+def nearest(name: str, known: Iterable[str], *, alike: float = 0.6) -> str | None:
     """Return the known name most similar to a misspelt one, or None.
 
     Of names that differ in their number alone, such as P80 and P99, it is that of the nearest one.
+
+    Args:
+        alike: similarity from which a name counts as misspelt, 0 to 1.
     """
     import difflib  # noqa: PLC0415 - only needed in error messages
 
@@ -266,7 +269,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
     }
     if number and numbers:
         return names[min(numbers, key=lambda entry: abs(numbers[entry] - int(number)))]
-    matches = difflib.get_close_matches(name.lower(), names, n=1, cutoff=0.6)
+    matches = difflib.get_close_matches(name.lower(), names, n=1, cutoff=alike)
     return names[matches[0]] if matches else None
 
 

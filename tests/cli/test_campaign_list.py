@@ -14,8 +14,8 @@ from tests.extensions.importer.sources import put, result_of, take
 from tests.labelled_campaigns import HOSTS, make
 from tests.nightly_campaigns import WORKLOADS, make_nights
 from volbench.api.many_campaigns import campaign_folders
-from volbench.cli.campaign_list import _median_rates
 from volbench.cli.main import cli
+from volbench.cli.status import _median_rates
 from volbench.errors import InputError
 
 

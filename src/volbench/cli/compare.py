@@ -11,7 +11,6 @@ import click
 
 from volbench.cli.help_pages import VerbCommand
 from volbench.cli.options import (
-    CAMPAIGNS,
     JUNIT,
     WHERE,
     Quantity,
@@ -237,7 +236,7 @@ def _comparison_label(row: Compared) -> str:
         "volbench trend nightly --acknowledge --where 'rw==randread'",
     ),
 )
-@CAMPAIGNS
+@campaigns_argument()
 @option_group(
     "question",
     "volbench.analyse.compare.workload_trends:TrendQuestion",

@@ -93,6 +93,13 @@ def results_folder() -> Path:
     return Path(str(_configured("results", DEFAULT_RESULTS)))
 
 
+def campaigns_here() -> tuple[Path, ...]:
+    """Return the campaigns in the folder of results and in this folder, the newest first."""
+    plans = {*results_folder().glob("*/campaign.json"), *Path().glob("*/campaign.json")}
+    newest = sorted(plans, key=lambda plan: plan.lstat().st_mtime, reverse=True)
+    return tuple(plan.parent for plan in newest)
+
+
 def configured_table(key: str) -> Mapping[str, Any]:
     """Return a table of the configuration; empty if there is none."""
     value = _configured(key, {})

@@ -18,6 +18,7 @@ from click.exceptions import MissingParameter, NoArgsIsHelpError, NoSuchCommand,
 from volbench import __version__
 from volbench.cli.configuration import default_map, read_configuration
 from volbench.cli.fio_verb import FioVerb
+from volbench.cli.other_words import option_hint, target_hint, verb_hint
 from volbench.cli.verb_groups import LazyGroup, end_quietly
 from volbench.errors import InputError, VolbenchError, did_you_mean, quoted
 from volbench.extension import Verb, extensions
@@ -76,27 +77,6 @@ CORE_VERBS = {
         ),
     },
 }
-
-# Word that is not a verb, but common, to the command that does this
-OTHER_WORDS = {
-    "attach": "volbench status DIR --follow",
-    "bugreport": "volbench --version --verbose",
-    "config": "volbench --version --verbose",
-    "expect": "volbench check DIR --expect 'p99<5ms'",
-    "forget": "volbench resume DIR --without HOST",
-    "inventory": "volbench hosts --inventory FILE --list",
-    "list": "volbench status",
-    "machine-types": "volbench audit --list",
-    "mark": "volbench watch --mark TEXT DIR",
-    "noise": "volbench measure --on TARGET --on TARGET",
-    "prices": "volbench price --list",
-    "probe": "volbench hosts",
-    "reap": "volbench status DIR --clean",
-    "sql": "volbench export DIR --format parquet",
-    "verify": "volbench check DIR --files",
-    "volume-types": "volbench audit --list",
-}
-
 
 # Messages of click that are reworded
 _MISSING_FOLDER = re.compile(r"(Directory|Path) ('.*') does not exist")
@@ -333,7 +313,9 @@ def _hint(error: click.ClickException, arguments: Sequence[str]) -> str:
         case NoSuchOption():
             return _option_hint(error.option_name, context, otherwise)
         case MissingParameter():
-            return _example(context.command) + otherwise
+            is_target = error.param is not None and error.param.name == "targets"
+            target = target_hint(context.command_path, arguments[1:]) if is_target else ""
+            return target or _example(context.command) + otherwise
         case NoSuchCommand() if isinstance(context.command, click.Group):
             return _command_hint(error.command_name, context.command, context, otherwise)
         case click.BadParameter(param=click.Parameter(type=click.Choice() as kind) as parameter):
@@ -344,8 +326,10 @@ def _hint(error: click.ClickException, arguments: Sequence[str]) -> str:
 
 
 def _command_hint(name: str, group: click.Group, context: click.Context, otherwise: str) -> str:
-    if group is cli and name in OTHER_WORDS:
-        return f"did you mean `{OTHER_WORDS[name]}`?"
+    if group is cli:
+        from volbench.plan.bundled_files import bundled_names
+
+        return verb_hint(name, group.list_commands(context), bundled_names("profiles"), otherwise)
     return did_you_mean(name, group.list_commands(context), otherwise)
 
 
@@ -361,7 +345,7 @@ def _option_hint(name: str, context: click.Context, otherwise: str) -> str:
         if release := table.releases.get(name.removeprefix("--")):
             return f"it is an option of fio from {release} on"
         names += [f"--{each}" for each in table.names()]
-    return did_you_mean(name, names, otherwise)
+    return option_hint(name, names, otherwise)
 
 
 def _example(command: click.Command) -> str:

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import click
 from click.shell_completion import CompletionItem
 
+from volbench.cli.configuration import campaigns_here
 from volbench.cli.help_pages import HEADINGS
 from volbench.cli.verb_groups import remember
 from volbench.errors import InputError
@@ -32,6 +33,7 @@ _METADATA_ENDPOINT = "http://169.254.169.254"
 _ROLE = re.compile(r"([A-Za-z0-9_-]+)=(.+)", re.DOTALL)
 
 PATH = click.Path(path_type=Path)
+_CAMPAIGN_OR_RESULTS = click.Path(exists=True, allow_dash=True, path_type=Path)
 _CAMPAIGN_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 CAMPAIGN = click.argument("campaign", type=_CAMPAIGN_FOLDER, metavar="DIR", callback=remember)
 WHERE = click.option(
@@ -250,11 +252,33 @@ def examples(*lines: str) -> str:
 
 def campaigns_argument(metavar: str = "DIR...", *, required: bool = True) -> Decorator:
     """Return the argument for campaigns, folders of campaigns, and results of fio."""
-    kind = click.Path(exists=True, allow_dash=True, path_type=Path)
-    return click.argument("campaigns", nargs=-1, required=required, type=kind, metavar=metavar)
+    return click.argument(
+        "campaigns", nargs=-1, required=required, type=_CAMPAIGN_OR_RESULTS, metavar=metavar
+    )
 
 
-CAMPAIGNS = campaigns_argument()
+def _or_newest(
+    context: click.Context, argument: click.Parameter, paths: tuple[Path, ...]
+) -> tuple[Path, ...]:
+    """Return the paths that are named, or else the newest campaign here."""
+    if paths or context.resilient_parsing:
+        return paths
+    if newest := newest_campaign():
+        return newest
+    raise click.MissingParameter(ctx=context, param=argument)
+
+
+def newest_campaign() -> tuple[Path, ...]:
+    """Return the newest campaign here, and say which it is; empty if there is none."""
+    newest = campaigns_here()[:1]
+    for folder in newest:
+        click.echo(f"newest campaign here: {folder}", err=True)
+    return newest
+
+
+CAMPAIGNS = click.argument(
+    "campaigns", nargs=-1, type=_CAMPAIGN_OR_RESULTS, metavar="[DIR]...", callback=_or_newest
+)
 
 NEW_CAMPAIGN = output_option(
     type=PATH,

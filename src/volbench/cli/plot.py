@@ -15,12 +15,13 @@ import click
 
 from volbench.cli.help_pages import VerbCommand
 from volbench.cli.options import (
+    PATH,
     WHERE,
     Quantity,
-    campaigns_argument,
     examples,
     headed,
     names_option,
+    newest_campaign,
     option_group,
     output_option,
 )
@@ -182,7 +183,7 @@ def _complete_what(
     ),
 )
 @click.argument("what", metavar="WHAT", shell_complete=_complete_what)
-@campaigns_argument(required=False)
+@click.argument("campaigns", nargs=-1, type=PATH, metavar="[DIR]...")
 @click.option(
     "--list",
     is_flag=True,
@@ -304,7 +305,7 @@ def _complete_what(
 )
 def plot(
     what: str,
-    campaigns: tuple[str | Path, ...],
+    campaigns: tuple[Path, ...],
     *,
     chart: ChartOutput,
     where: str,
@@ -328,8 +329,10 @@ def plot(
             hint="leave out --percentile for its mean, or --latency for those of total latency",
         )
     if not campaigns and (what == "-" or Path(what).exists()):
-        what, campaigns = "iops", (what,)
-    if not campaigns:
+        what, campaigns = "iops", (Path(what),)
+    if campaigns and Path(what).exists() and not campaigns[-1].exists():
+        what, campaigns = str(campaigns[-1]), (Path(what), *campaigns[:-1])
+    if not (campaigns := campaigns or newest_campaign()):
         raise InputError("no campaign is named", hint=f"volbench plot {quoted(what)} DIR")
     what = what.lower()
     names = (*FRAMES, *ON_DEMAND) if what == "all" else kind_of(what).frame_names

@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 import sys
 import time
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
+from statistics import median
 from typing import TYPE_CHECKING
 
 import click
 
 from volbench.cli.additions import Additions, additions
-from volbench.cli.campaign_list import known_campaigns
-from volbench.cli.configuration import results_folder
+from volbench.cli.configuration import campaigns_here, results_folder
 from volbench.cli.help_pages import VerbCommand
 from volbench.cli.hosts import (
     HOST_KEYS,
@@ -24,12 +25,22 @@ from volbench.cli.hosts import (
 from volbench.cli.options import examples, flag, given_option
 from volbench.cli.output import TableOutput, table_options
 from volbench.cli.verb_groups import name_campaign
-from volbench.errors import ArchiveError, CampaignError, InputError, OutputError, quoted
-from volbench.units import counted_noun
+from volbench.errors import (
+    ArchiveError,
+    CampaignError,
+    InputError,
+    OutputError,
+    VolbenchError,
+    quoted,
+)
+from volbench.units import counted_noun, format_count, format_rate
 
 if TYPE_CHECKING:
     from volbench.api.campaign_drive import StartPolicy
+    from volbench.api.one_campaign import CampaignData
     from volbench.execute.connect import HostKeyPolicy
+    from volbench.model.campaign.planned_run import Campaign
+    from volbench.present.tables.table import Table
     from volbench.store.layout import Layout
 
 _POLL_S = 0.2  # Between looks at the log of a controller
@@ -72,10 +83,10 @@ def status(
 ) -> None:
     """List the campaigns here, or show the progress of each client of the campaign in DIR.
 
-    The list has all campaigns at or below DIR, the latest first; without DIR, those in the default
-    folder of results. With --follow, press Ctrl-C to leave: the campaign continues. With --clean,
-    fetched results are kept, and volbench resume repeats the runs that were ended. No host is
-    contacted without --clean: runs are listed as running if the journal says so.
+    The list has all campaigns at or below DIR, the latest first; without DIR, those in the folder
+    of results and in this folder. With --follow, press Ctrl-C to leave: the campaign continues.
+    With --clean, fetched results are kept, and volbench resume repeats the runs that were ended. No
+    host is contacted without --clean: runs are listed as running if the journal says so.
     """
     from volbench.store.layout import Layout
 
@@ -89,7 +100,11 @@ def status(
                 f"{folder or 'no folder'} is not a campaign; {option} needs one",
                 hint="volbench status lists the campaigns here",
             )
-        table_output.write(known_campaigns(folder or results_folder()))
+        from volbench.api.many_campaigns import campaign_folders
+
+        paths = () if folder else campaigns_here()
+        top = folder or results_folder()
+        table_output.write(_known_campaigns(paths or campaign_folders(top, with_results=False)))
         return
     name_campaign(folder)
     if clean:
@@ -108,6 +123,99 @@ def _refuse_other_options(*, clean: bool) -> None:
             f"{option} has no effect without --clean: no host is contacted",
             hint=f"leave out {option}, or add --clean",
         )
+
+
+def _known_campaigns(paths: Iterable[Path]) -> Table[Mapping[str, object]]:
+    """Return a row for each campaign, the latest first.
+
+    Columns: date (UTC), profiles, targets, the median of the first workload without its invalid
+    runs (the range, if its repeats differ twofold), and the number of runs with warnings.
+    """
+    from volbench.present.tables.table import text_table
+    from volbench.store.archive import read_campaign
+
+    plans: list[tuple[str, Path, Campaign | VolbenchError]] = []
+    for path in paths:
+        try:
+            plan = read_campaign(path)[1].campaign
+        except VolbenchError as error:
+            plans.append(("", path, error))
+        else:
+            plans.append((plan.created_utc, path, plan))
+    plans.sort(key=lambda entry: entry[0], reverse=True)
+    rows = [_campaign_row(path, plan) for _, path, plan in plans]
+    return text_table(
+        "campaigns",
+        rows,
+        identity="campaign",
+        priorities={"profile": 4, "target": 3, "date": 2},
+        folded=["answer", "target"],
+    )
+
+
+def _campaign_row(path: Path, plan: Campaign | VolbenchError) -> dict[str, str]:
+    """Return a campaign with its answer, or why it cannot be read."""
+    from volbench.api.one_campaign import campaign_data
+
+    if isinstance(plan, VolbenchError):
+        return {"campaign": str(path), "answer": f"cannot be read: {plan.message}"}
+    row = {
+        "campaign": str(path),
+        "date": plan.created_utc[:16].replace("T", " "),
+        "profile": ", ".join(dict.fromkeys(run.profile for run in plan.runs)),
+        "target": ", ".join(dict.fromkeys(run.volume.target for run in plan.runs)),
+    }
+    try:
+        return row | _result(campaign_data(path))
+    except VolbenchError as error:
+        return row | {"answer": f"cannot be read: {error.message}"}
+
+
+def _result(data: CampaignData) -> dict[str, str]:
+    """Return the answer of a campaign and its number of runs with warnings."""
+    from volbench.model.campaign.planned_run import RunState
+    from volbench.model.profile.profile_model import Phase
+    from volbench.model.results.finding import Severity
+
+    findings = data.rows("findings")
+    invalid = {row["run"] for row in findings if row["severity"] == Severity.INVALID.value}
+    warned = {row["run"] for row in findings if row["severity"] != Severity.NOTE.value}
+    rows = [row for row in data.rows("summary") if row["phase"] == Phase.MEASURED.value]
+    finished = [row for row in rows if row["status"] == RunState.FINISHED.value]
+    rates = [*_median_rates(row for row in finished if row["run"] not in invalid)]
+    failed = {row["run"] for row in rows if row["status"] == RunState.FAILED.value}
+    if data.is_running:
+        answer = "running"
+    elif rates:
+        answer = rates[0] + (f", and {len(rates) - 1} more" if len(rates) > 1 else "")
+    else:
+        answer = "no valid result" if invalid and finished else "no result"
+    if failed and not data.is_running:
+        answer += f"; {counted_noun(len(failed), 'run')} failed"
+    return {"answer": answer, "warnings": str(len(warned))}
+
+
+def _median_rates(rows: Iterator[Mapping[str, object]]) -> Iterator[str]:
+    """Yield the median rate of each workload, direction and volume; of unlike repeats, the ends."""
+    from volbench.analyse.frames.design import MIN_REPEAT_RATIO
+
+    workloads: dict[tuple[object, ...], list[Mapping[str, object]]] = {}
+    for row in rows:
+        key = tuple(row[name] for name in ("volume", "job", "group", "direction"))
+        workloads.setdefault(key, []).append(row)
+    for (_, job, _, direction), repeats in workloads.items():
+        for column, show in (("iops", _iops), ("bw_bytes_per_s", format_rate)):
+            values = [value for row in repeats if isinstance(value := row[column], float)]
+            if values:
+                low, high = min(values), max(values)
+                is_unlike = high >= MIN_REPEAT_RATIO * low
+                rate = f"{show(low)} to {show(high)}" if is_unlike else show(median(values))
+                yield f"{job} {direction}: {rate}"
+                break
+
+
+def _iops(rate: float) -> str:
+    return f"{format_count(rate)} IOPS"
 
 
 def _show_progress(campaign: Path, table_output: TableOutput) -> None:

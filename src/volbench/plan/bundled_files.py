@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
-from volbench.errors import InputError, did_you_mean, unread
+from volbench.errors import InputError, did_you_mean, nearest, quoted, unread
 
 # Text that a person writes; more is another kind of file. Noticed by:
 # tests/plan/test_bundled_files.py::test_files_that_are_not_profiles_are_refused
 _MAX_BYTES = 1 << 20
+_MAX_NAMES = 8  # Bundled files that a hint names, so that it fits a screen
 _PROFILES = "profiles"
 
 
@@ -46,12 +48,14 @@ def read_profile(name_or_path: str) -> tuple[str, str]:
 
 
 def read_named(name_or_path: str, *, folder: str, what: str) -> tuple[str, str]:
-    """Return text and displayed path of a bundled file by name, or of a file."""
+    """Return text and displayed path of a bundled file, by name or its beginning, or of a file."""
     names = bundled_names(folder)
-    if name_or_path in names:
-        bundled = bundled_folder(folder) / f"{name_or_path}.yaml"
-        return bundled.read_text("utf-8"), bundled.name
     path = Path(name_or_path)
+    begun = [name for name in names if name.startswith(name_or_path)]
+    if name_or_path in names or (len(begun) == 1 and not path.exists()):
+        name = name_or_path if name_or_path in names else begun[0]
+        bundled = bundled_folder(folder) / f"{name}.yaml"
+        return bundled.read_text("utf-8"), bundled.name
     try:
         is_file = path.is_file()
     except OSError as error:  # the name is too long
@@ -59,11 +63,25 @@ def read_named(name_or_path: str, *, folder: str, what: str) -> tuple[str, str]:
     if not is_file:
         raise InputError(
             f"there is no {what} {name_or_path!r}, neither bundled nor a file",
-            hint=f"{path} is a folder: name a file in it"
-            if path.is_dir()
-            else did_you_mean(name_or_path, names, f"bundled are {', '.join(names)}"),
+            hint=_hint(path, names),
         )
     return read_text(path, what=what), str(path)
+
+
+def _hint(path: Path, names: Sequence[str]) -> str:
+    """Return what may be meant by a path that is no file, or some bundled names."""
+    if path.is_dir():
+        return f"{path} is a folder: to measure it, write --on {quoted(path)}"
+    if path.name != str(path) or path.suffix:
+        beside = [file.name for file in path.parent.glob(f"*{path.suffix}") if file.is_file()]
+        near = nearest(path.name, beside)
+        return (
+            f"did you mean `{path.with_name(near)}`?"
+            if near
+            else f"look at: ls {quoted(path.parent)}"
+        )
+    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
+    return did_you_mean(str(path), names, f"bundled are {', '.join(names[:_MAX_NAMES])}{more}")
 
 
 def read_text(path: Path, *, what: str, max_bytes: int = _MAX_BYTES, form: str = "YAML") -> str:

@@ -1,0 +1,69 @@
+"""Words that people type for verbs, options and campaigns, and the commands that they mean."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from pathlib import Path
+
+from volbench.errors import did_you_mean, nearest, quoted
+
+# Command to the words for it that are not verbs
+_VERBS = {
+    "volbench --version --verbose": ("bugreport", "config"),
+    "volbench audit --list": ("machine-types", "volume-types"),
+    "volbench check DIR --expect 'p99<5ms'": ("expect",),
+    "volbench check DIR --files": ("verify",),
+    "volbench export DIR --format parquet": ("sql",),
+    "volbench hosts": ("doctor", "probe"),
+    "volbench hosts --inventory FILE --list": ("inventory",),
+    "volbench measure --on TARGET --on TARGET": ("noise",),
+    "volbench price --list": ("prices",),
+    "volbench profile show quick --yaml > mine.yaml": ("init", "new"),
+    "volbench resume DIR --without HOST": ("forget",),
+    "volbench status": ("list", "results"),
+    "volbench status DIR --clean": ("cancel", "clean", "delete", "kill", "reap", "rm", "stop"),
+    "volbench status DIR --follow": ("attach", "logs", "tail"),
+    "volbench watch --mark TEXT DIR": ("mark",),
+}
+# Option to the words for it, with the value where they stand for one
+_OPTIONS = {
+    "--format csv": ("--csv",),
+    "--format json": ("--json",),
+    "--format parquet": ("--parquet",),
+    "--format xlsx": ("--excel", "--xlsx"),
+    "--on": ("--device", "--dir", "--disk", "--target", "--volume", "-d"),
+    "--output chart.html": ("--html",),
+    "--output chart.pdf": ("--pdf",),
+    "--output chart.png": ("--png",),
+    "--output chart.svg": ("--svg",),
+    "--repeat": ("--repeats", "--runs", "-n"),
+    "--runtime 10s": ("--duration", "--time", "-t"),
+}
+# Similarity from which an option is taken for a misspelt one: --detach is not --iodepth.
+# Noticed by: tests/cli/test_failures.py::test_every_mistake_on_the_command_line_has_a_hint
+_ALIKE = 0.8
+
+
+def verb_hint(name: str, verbs: Collection[str], profiles: Collection[str], otherwise: str) -> str:
+    """Return the hint for a word that is not a verb: a synonym, a target, a file or a profile."""
+    command = next((known for known, words in _VERBS.items() if name in words), "")
+    if name.endswith((".fio", ".yaml", ".yml")) or name in profiles:
+        command = f"volbench run {quoted(name)} --on TARGET"
+    elif name.startswith(("/", "./")) or Path(name).exists():
+        command = f"volbench measure --on {quoted(name)}"
+    return f"did you mean `{command}`?" if command else did_you_mean(name, verbs, otherwise)
+
+
+def option_hint(name: str, known: Collection[str], otherwise: str) -> str:
+    """Return the hint for an unknown option: a synonym, or else a name that is nearly the same."""
+    for option, words in _OPTIONS.items():
+        if name in words and option.partition(" ")[0] in known:
+            return f"did you mean `{option}`?"
+    near = nearest(name, known, alike=_ALIKE)
+    return f"did you mean `{near}`?" if near else otherwise
+
+
+def target_hint(command: str, arguments: Sequence[str]) -> str:
+    """Return the command with its target as an option, if a path stands among its arguments."""
+    path = next((word for word in arguments if word[:1] in "/." or Path(word).exists()), "")
+    return f"did you mean `{command} --on {quoted(path)}`?" if path else ""
