@@ -16,7 +16,7 @@ CEILINGS = {
     "src/volbench/": 850,
     "src/volbench/analyse": 14_250,
     "src/volbench/api": 2_500,
-    "src/volbench/cli": 6_350,
+    "src/volbench/cli": 6_400,
     "src/volbench/engine": 7_550,
     "src/volbench/execute": 9_300,
     "src/volbench/extensions": 1,
