@@ -14,7 +14,6 @@ from volbench.analyse.compare.comparison_groups import ARM
 from volbench.analyse.compare.repeat_statistics import CONFIDENCE
 from volbench.analyse.compare.workload_trends import (
     TOLERANCE,
-    Trend,
     TrendQuestion,
     Trends,
     find_trends,
@@ -24,14 +23,10 @@ from volbench.analyse.frames.row_filter import select
 from volbench.api.many_campaigns import (
     Dataset,
     facts_by_campaign,
-    folders_of,
-    known_changes,
     open_campaigns,
 )
 from volbench.errors import InputError
-from volbench.model.campaign.known_change import KnownChange
 from volbench.model.frames.column_names import listed_names
-from volbench.store.known_changes import keep_known_changes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -176,24 +171,7 @@ def dataset_trends(dataset: Dataset, question: TrendQuestion) -> Trends:
         dataset.frame("findings"),
         question,
         facts=facts_by_campaign(dataset),
-        known=known_changes(dataset),
     )
-
-
-def acknowledge_trends(dataset: Dataset, trends: Trends) -> list[Trend]:
-    """Accept what changed as it is now, beside the campaigns; return the trends that changed."""
-    if any(data.is_cached for data in dataset.names.values()):
-        raise InputError(
-            "changes are acknowledged beside campaigns, and these results are not kept as such",
-            hint="volbench import keeps them",
-        )
-    folders, changes = folders_of(dataset), dict[Path, list[KnownChange]]()
-    changed = [(trend, change) for trend in trends.rows if (change := trend.known_change())]
-    for _, change in changed:
-        changes.setdefault(folders[change.campaign], []).append(change)
-    for folder, own in changes.items():
-        keep_known_changes(folder, own)
-    return [trend for trend, _ in changed]
 
 
 def _side_names(folders: Sequence[str | Path]) -> list[str]:

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from volbench.analyse.compare.promised_limits import Delivery
     from volbench.analyse.frames.design import Design
     from volbench.api.notebook import Chart, Findings
-    from volbench.model.campaign.known_change import KnownChange
     from volbench.model.frames.expectation import Expectation
     from volbench.model.profile.profile_settings import Rounds
     from volbench.present.plots.kinds import Choice, Options, View
@@ -452,7 +451,6 @@ def chart_options(dataset: Dataset, choice: Choice) -> Options:
     return Options(
         choice,
         rounds_of(dataset),
-        known=partial(known_changes, dataset),
         facts=partial(facts_by_campaign, dataset),
     )
 
@@ -464,22 +462,6 @@ def rounds_of(dataset: Dataset) -> dict[str, Rounds]:
         for data in dataset.names.values()
         for profile, rounds in data.campaign.rounds.items()
     }
-
-
-def folders_of(dataset: Dataset) -> dict[str, Path]:
-    """Return campaign to the folder that holds it."""
-    return {name: data.path.absolute().parent for name, data in dataset.names.items()}
-
-
-def known_changes(dataset: Dataset) -> list[KnownChange]:
-    """Return the changes that were acknowledged.
-
-    Raises:
-        OutputError: a file beside the campaigns is damaged, or cannot be read.
-    """
-    from volbench.store.known_changes import read_known_changes  # noqa: PLC0415 - for trends only
-
-    return read_known_changes(folders_of(dataset).values())
 
 
 def facts_by_campaign(dataset: Dataset) -> dict[str, dict[str, str]]:

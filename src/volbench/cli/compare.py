@@ -233,7 +233,7 @@ def _comparison_label(row: Compared) -> str:
         "volbench trend nightly",
         "volbench trend nightly --chart trend.png --where 'rw==randread'",
         "volbench trend nightly --junit trend.xml",
-        "volbench trend nightly --acknowledge --where 'rw==randread'",
+        "volbench trend nightly --where 'started_utc>=2026-02-10'",
     ),
 )
 @campaigns_argument()
@@ -274,11 +274,6 @@ def _comparison_label(row: Compared) -> str:
     ),
 )
 @WHERE
-@flag(
-    "--acknowledge",
-    "Acknowledge all changes: the new level of a workload becomes its reference, stored beside the "
-    "campaigns. Exits with 0.",
-)
 @click.option(
     "--undecided",
     type=click.Choice(["fail", "skip"]),
@@ -294,7 +289,6 @@ def trend(
     *,
     question: TrendQuestion,
     where: str,
-    acknowledge: bool,
     undecided: str,
     junit: Path | None,
     table_output: TableOutput,
@@ -302,21 +296,16 @@ def trend(
 ) -> None:
     """Follow each workload over the campaigns in DIR..., such as a folder of nightly ones.
 
-    Exits with 10 on a regression that was not acknowledged: the level dropped by more than the
-    tolerance and stayed, or the last campaign is beyond its control limits; with 11 where there are
-    too few campaigns to say. Jobs whose options
-    changed are refused, as by `volbench compare`. Methods: volbench help trends.
+    Exits with 10 on a regression: the level dropped by more than the tolerance and stayed, or the
+    last campaign is beyond its control limits; with 11 where there are too few campaigns to say.
+    Jobs whose options changed are refused, as by `volbench compare`. Methods: volbench help trends.
     """
-    from volbench.api.compare_campaigns import acknowledge_trends, dataset_trends
+    from volbench.api.compare_campaigns import dataset_trends
     from volbench.api.many_campaigns import open_campaigns
     from volbench.present.tables.compare_table import trends_table
 
     dataset = open_campaigns(*campaigns, where=where)
     trends = dataset_trends(dataset, question)
-    if acknowledge:
-        for trend in acknowledge_trends(dataset, trends):
-            click.echo(f"acknowledged: {_trend_sentence(trend)}", err=True)
-        trends = dataset_trends(dataset, question)
     table, fails_undecided = trends_table(trends), undecided == "fail"
     if junit is not None:
         from volbench.present.tables.junit_report import junit_of_trends
@@ -336,9 +325,10 @@ def trend(
     if bad:
         raise RegressionError(
             "; ".join(map(_trend_sentence, bad)),
-            hint="measure again to be sure; accept an intended change with --acknowledge",
+            hint="measure again to be sure; after an intended change, begin at it with"
+            " --where 'started_utc>=DATE'",
         )
-    if trends.undecided and fails_undecided and not acknowledge:
+    if trends.undecided and fails_undecided:
         raise UndecidedError(
             f"undecided: {len(trends.undecided)} of {counted_noun(len(trends.rows), 'trend')} have"
             f" too few campaigns to say: {_trend_sentence(trends.undecided[0])}",

@@ -8,8 +8,6 @@ import pytest
 
 from tests.command_line import Volbench
 from tests.extensions.importer.sources import JSON, put
-from volbench.analyse.compare.workload_trends import Trends
-from volbench.api.compare_campaigns import acknowledge_trends
 from volbench.api.many_campaigns import open_campaign
 from volbench.errors import InputError
 from volbench.extensions.importer.import_campaign import import_results
@@ -125,10 +123,3 @@ def test_verbs_read_files_and_standard_input(
     for arguments in (("plot", "results"), ("check", "results", "--files")):
         done = volbench(*arguments)
         assert done.returncode == 0, done.stderr
-
-
-def test_trends_are_not_acknowledged_in_a_cache(results: Path) -> None:
-    """The acknowledgement would be removed with the copy."""
-    opened = open_campaign(results)
-    with pytest.raises(InputError, match="not kept"):
-        acknowledge_trends(opened, Trends((), ()))

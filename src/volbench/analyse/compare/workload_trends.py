@@ -27,7 +27,6 @@ from volbench.analyse.frames.run_facts import option_columns
 from volbench.analyse.frames.workload_words import value_text
 from volbench.analyse.significance import student_quantile
 from volbench.errors import ComparisonError, quoted
-from volbench.model.campaign.known_change import KnownChange, trend_key
 from volbench.model.frames.column_names import Measure, find_column
 from volbench.model.frames.columns import LABEL_PREFIX
 from volbench.model.frames.metadata import find_fact
@@ -132,20 +131,13 @@ class Trend:
     tolerance: float  # acceptable relative change for the worse
     shortage: str = ""  # reason for missing or useless limits
     is_blind: bool = False  # whether the limits are too wide to decide
-    start: int = 0  # first campaign of the reference period: where a new level was acknowledged
-    accepted: frozenset[str] = frozenset()  # campaigns beyond a limit that were acknowledged
     disturbed: tuple[str, ...] = ()  # further campaigns, left out since the host disturbed them
     asked: str = ""  # what fio was asked to keep, such as ``rate_iops=3000``
 
     @property
-    def key(self) -> tuple[str, ...]:
-        """What identifies workload and metric."""
-        return trend_key(self.label, self.measure.column, self.by)
-
-    @property
     def base(self) -> float:
         """Median of the reference period."""
-        return float(np.median(self.results[self.start : self.start + self.reference]))
+        return float(np.median(self.results[: self.reference]))
 
     @property
     def level(self) -> float:
@@ -156,7 +148,7 @@ class Trend:
     @property
     def is_changed(self) -> bool:
         """Whether the level changed after the reference period."""
-        return bool(self.changes) and self.changes[-1].place > self.start
+        return bool(self.changes)
 
     @property
     def is_new(self) -> bool:
@@ -172,8 +164,7 @@ class Trend:
         if self.limits is None:
             return ()
         beyond = (self.results < self.limits.low) | (self.results > self.limits.high)
-        first = self.start + self.reference
-        return tuple(int(place) for place in np.flatnonzero(beyond) if place >= first)
+        return tuple(int(place) for place in np.flatnonzero(beyond) if place >= self.reference)
 
     @property
     def state(self) -> State:
@@ -184,9 +175,8 @@ class Trend:
         if self.is_changed and worse > self.tolerance:
             return State.REGRESSION
         last = len(self.results) - 1
-        is_accepted = self.campaigns[last] in self.accepted
         if last in self.outside and self.loss(float(self.results[last])) > self.tolerance:
-            return State.STABLE if is_accepted else State.OUTSIDE
+            return State.OUTSIDE
         if self.is_changed and -worse > self.tolerance:
             return State.IMPROVED
         return State.TOO_FEW if self.is_blind else State.STABLE
@@ -195,21 +185,6 @@ class Trend:
         """Return by how much a value is worse than the reference period, as a share of it."""
         change = value / self.base - 1 if self.base else math.inf
         return -change if self.measure.more_is_better else change
-
-    def known_change(self) -> KnownChange | None:
-        """Return what its state is about; None if nothing changed."""
-        is_level = self.state in {State.REGRESSION, State.IMPROVED}
-        if not is_level and self.state is not State.OUTSIDE:
-            return None
-        place = self.changes[-1].place if is_level else len(self.results) - 1
-        return KnownChange(
-            workload=self.label,
-            by=dict(self.by),
-            metric=self.measure.column,
-            is_level=is_level,
-            campaign=self.campaigns[place],
-            started_utc=self.started_utc[place],
-        )
 
 
 @dataclass(frozen=True)
@@ -250,7 +225,6 @@ def record_of(trend: Trend) -> dict[str, object]:
         "metric": trend.measure.column,
         "state": trend.state.value,
         "is_new": trend.is_new,
-        "acknowledged": trend.campaigns[trend.start] if trend.start else None,
         "campaigns": len(trend.campaigns),
         "reference_campaigns": trend.reference,
         "reference_value": trend.base,
@@ -301,7 +275,6 @@ def find_trends(
     question: TrendQuestion,
     *,
     facts: Facts | None = None,
-    known: Sequence[KnownChange] = (),
 ) -> Trends:
     """Return the trend of each workload and metric over campaigns, in order of their starts.
 
@@ -329,7 +302,7 @@ def find_trends(
     )
     remarks += _check_options(rows, question, by)
     trends = [
-        _add_reference(trend, question.reference, known)
+        _add_reference(trend, question.reference)
         for _, group in rows.groupby("_cell", sort=False)
         for measure in measures
         if (trend := _trend(group, by, measure, starts, question)) is not None
@@ -449,33 +422,12 @@ def _disturbed_places(shares: pd.Series[float]) -> list[int]:
     return [int(place) for place in shares.index[is_most & (before < _MOST_RUNS)]]
 
 
-def _add_reference(trend: Trend, wanted: int | None, known: Sequence[KnownChange]) -> Trend:
-    """Return a trend whose reference period begins where a level was last acknowledged."""
-    own = [change for change in known if change.trend == trend.key]
-    starts = [_first_place(trend, change) for change in own if change.is_level]
-    start = max(starts, default=0)
-    changed = [change.place for change in trend.changes if change.place > start]
-    count = len(trend.results) - start
-    reference = reference_length(count, wanted, min(changed, default=len(trend.results)) - start)
-    return replace(
-        trend,
-        start=start,
-        accepted=frozenset(change.campaign for change in own if not change.is_level),
-        reference=reference,
-        shortage=_shortage(count, reference),
-    )
-
-
-def _first_place(trend: Trend, change: KnownChange) -> int:
-    """Return the first campaign of an acknowledged level; 0 where it is no longer there."""
-    if change.campaign in trend.campaigns:
-        return trend.campaigns.index(change.campaign)
-    later = (
-        place
-        for place, start in enumerate(trend.started_utc)
-        if change.started_utc and start >= change.started_utc
-    )
-    return next(later, 0)
+def _add_reference(trend: Trend, wanted: int | None) -> Trend:
+    """Return a trend whose reference period ends before its first change."""
+    count = len(trend.results)
+    changed = [change.place for change in trend.changes]
+    reference = reference_length(count, wanted, min(changed, default=count))
+    return replace(trend, reference=reference, shortage=_shortage(count, reference))
 
 
 def _level_changes(values: Floats, measure: Measure, tolerance: float) -> tuple[LevelChange, ...]:
@@ -549,7 +501,7 @@ def _false_alarms(reference: int) -> float:
 def _add_limits(trend: Trend, rows: int) -> Trend:
     if trend.shortage:
         return trend
-    reference = trend.results[trend.start : trend.start + trend.reference]
+    reference = trend.results[: trend.reference]
     limits = Limits(*limits_of(reference, rows, trend.measure.resolution))
     is_early = len(reference) < _LONG_REFERENCE
     most = _MAX_EARLY_FACTOR if is_early else _MAX_FACTOR

@@ -5,7 +5,7 @@ The names of the kinds cost no import: a kind is imported when it is first neede
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
@@ -16,7 +16,6 @@ from volbench.units import parse_count, parse_duration, parse_rate
 if TYPE_CHECKING:
     import pandas as pd
 
-    from volbench.model.campaign.known_change import KnownChange
     from volbench.model.profile.profile_settings import Rounds
     from volbench.present.plots.description import Plot
 
@@ -61,9 +60,7 @@ class Options:
     statistic: str = "mean"
     latency: str = "lat"  # kind of the latencies over time, ``lat``, ``clat`` or ``slat``
     smooth_s: float = 0.0  # over which rates and mean latencies over time are moving averages
-    # changes over campaigns that were acknowledged, read by the charts that show trends
-    known: Callable[[], Sequence[KnownChange]] = tuple
-    # campaign to its facts of hosts and volumes by name, read by the same charts
+    # campaign to its facts of hosts and volumes by name, read by the charts that show trends
     facts: Callable[[], Mapping[str, Mapping[str, str]]] = dict
 
 

@@ -264,8 +264,7 @@ def _counted(state: State, count: int) -> str:
 def change_words(trend: Trend, change: LevelChange) -> str:
     """Return a change of the level with its date and what else changed."""
     step = signed_percent(change.after / change.before - 1)
-    accepted = ", acknowledged" if change.place == trend.start else ""
-    return f"{step} % on {_when(trend, change)}{_facts(change)}{accepted}"
+    return f"{step} % on {_when(trend, change)}{_facts(change)}"
 
 
 def trend_words(trend: Trend) -> str:

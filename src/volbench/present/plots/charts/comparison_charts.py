@@ -246,17 +246,8 @@ def read_trends(frames: Frames, options: Options) -> Trends | str:
     is_split = BY in summary and not summary[BY].astype(str).eq(summary["campaign"]).all()
     question = TrendQuestion(by=(BY,) if is_split else ())
     summary = summary if is_split else summary.drop(columns=BY, errors="ignore")
-    # one column has its values in `BY`, whatever its name was when a change was acknowledged
-    known = [
-        change.model_copy(update={"by": dict.fromkeys(question.by, *change.by.values())})
-        if len(change.by) == len(question.by) == 1
-        else change
-        for change in options.known()
-    ]
     try:
-        return find_trends(
-            summary, frames["findings"], question, facts=options.facts(), known=known
-        )
+        return find_trends(summary, frames["findings"], question, facts=options.facts())
     except ComparisonError as error:
         return error.message
 
@@ -363,7 +354,7 @@ def _trend_numbers(trend: Trend, places: dict[str, float]) -> pd.DataFrame:
             for start, end in itertools.pairwise(first)
         ]
     )
-    behind = np.arange(len(trend.results)) >= trend.start + trend.reference
+    behind = np.arange(len(trend.results)) >= trend.reference
     low, high = (trend.limits.low, trend.limits.high) if trend.limits else (np.nan, np.nan)
     outside = np.isin(np.arange(len(trend.results)), trend.outside)
     return pd.DataFrame(
@@ -403,8 +394,8 @@ def _trend_panel(
     data = _trend_numbers(trend, places)
     outside = data[data["is_outside"]]
     x = data["_x"]
-    first, last = trend.start, trend.start + trend.reference - 1
-    reference = marks.Span(float(x.iloc[first]), float(x.iloc[last]), series="shade")
+    last = trend.reference - 1
+    reference = marks.Span(float(x.iloc[0]), float(x.iloc[last]), series="shade")
     size = 5.0 if len(data) <= _FEW else 2.5
     name = ", ".join([trend.label, *trend.by.values(), measure_name(trend.measure)])
     end = axis.limits[1] if axis.limits else float(x.iloc[-1])
