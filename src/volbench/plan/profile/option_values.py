@@ -46,7 +46,10 @@ class OptionReader:
         """Return canonical name and value of an option; None for null, which removes it."""
         if isinstance(value, Mapping | list):
             kind = "a mapping" if isinstance(value, Mapping) else "a list"
-            raise InputError(f"must be a single value, not {kind}", hint="write one value")
+            raise InputError(
+                f"must be a single value, not {kind}",
+                hint=f"write one value, or measure each: `matrix: {{{name}: [...]}}`",
+            )
         key = (name, str(value) if value is not NULL else NULL)
         if key not in self._known:
             self._known[key] = self._read_value(name, value)

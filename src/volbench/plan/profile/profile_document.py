@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Annotated, ClassVar, Self
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
 from volbench.errors import nearest
 from volbench.model.document.document_model import Document
@@ -43,6 +43,7 @@ from volbench.plan.profile.option_values import (
     canonical,
     canonical_options,
     may_be_empty,
+    reader_of,
 )
 from volbench.plan.profile.shared_conflicts import shared_conflicts
 from volbench.units import SECTOR_BYTES, parse_duration
@@ -300,6 +301,23 @@ class ProfileDocument(ProfileSettings):
         default_factory=dict,
         description="Jobs by [phase](#phases): `precondition`, `warmup` and `measured`.",
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_its_form(cls, value: object, info: ValidationInfo) -> object:
+        """Refuse options of fio at the top, and a list of jobs, with the form that is meant."""
+        if not isinstance(value, Mapping):
+            return value
+        table = reader_of(info).table
+        options = [key for key in value.keys() - cls.model_fields if table.find(key)]
+        advice = "put it below `defaults:`, or into a job"
+        faults = [Fault("is an option of fio", advice, (key,), on_key=True) for key in options]
+        if isinstance(value.get("jobs"), list):
+            form = "write `jobs:` and below it `NAME: {rw: randread, bs: 4k}` for each job"
+            faults.append(Fault("must be a mapping, not a list", form, ("jobs",)))
+        if faults:
+            reject(*faults)
+        return value
 
     @model_validator(mode="after")
     def _can_work(self) -> Self:
