@@ -29,7 +29,7 @@ CEILINGS = {
     "src/volbench/fio": 5_000,
     "src/volbench/ingest": 1_850,
     "src/volbench/model": 4_800,
-    "src/volbench/plan": 4_150,
+    "src/volbench/plan": 4_200,
     "src/volbench/present": 14_300,
     "src/volbench/store": 2_350,
     "tests": 60_500,
