@@ -1,5 +1,7 @@
 """The journal must survive a crash at any byte."""
 
+import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -7,7 +9,7 @@ import pytest
 from volbench.errors import ArchiveError
 from volbench.model.campaign.planned_run import RunState
 from volbench.store.consent import Seal
-from volbench.store.journal import Journal, read_history
+from volbench.store.journal import RESERVE_BYTES, Journal, read_history
 
 SEAL = Seal(b"key", "plan")
 
@@ -131,3 +133,33 @@ def test_several_runs_enter_a_state_in_one_entry(tmp_path: Path) -> None:
         "3": RunState.NOT_NEEDED,
     }
     assert history.reasons["3"] == "steady"
+
+
+@pytest.mark.root
+def test_a_full_disk_tears_no_line(tmp_path: Path) -> None:
+    """Entries go on in the space reserved for them; one that does not fit leaves nothing behind."""
+    image, point = tmp_path / "disk.img", tmp_path / "small"
+    with image.open("wb") as file:
+        file.truncate(32 << 20)
+    point.mkdir()
+    for command in (["mkfs.ext4", "-q", image], ["mount", "-o", "loop", image, point]):
+        subprocess.run(command, check=True, timeout=60)
+    path, count = point / "journal.jsonl", 0
+    try:
+        with Journal(path, SEAL) as journal:
+            with suppress(OSError), (point / "filler").open("wb", buffering=0) as filler:
+                while True:
+                    filler.write(bytes(1 << 16))
+            with suppress(ArchiveError):
+                while True:
+                    journal.write("run", run=f"{count}", state=RunState.FINISHED, reason="x" * 999)
+                    count += 1
+            assert count * 1000 > RESERVE_BYTES // 2
+            (point / "filler").unlink()
+            journal.write("run", run="later", state=RunState.FAILED)
+        history = read_history(path)
+        assert len(history.states) == count + 1
+        Journal(path, SEAL).close()
+        assert path.stat().st_blocks * 512 < path.stat().st_size + 8192
+    finally:
+        subprocess.run(["umount", point], check=True, timeout=60)

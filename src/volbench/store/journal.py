@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,6 +21,11 @@ from volbench.units import utc_text
 
 if TYPE_CHECKING:
     from volbench.store.consent import Seal
+
+# Of the disk for later entries: thousands of runs.
+# Noticed by: test_journal.py::test_a_full_disk_tears_no_line
+RESERVE_BYTES = 1 << 20
+_KEEP_SIZE = 1  # FALLOC_FL_KEEP_SIZE of fallocate(2)
 
 _MAC_START, _MAC_END = ', "mac": "', '"}'
 
@@ -76,6 +83,7 @@ class Journal:
         self._path = path
         self._durable = durable
         self._seal = seal
+        self._reserved = 0
         try:
             self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             _repair_tail(self._descriptor)
@@ -86,22 +94,40 @@ class Journal:
         except ArchiveError:
             self.close()
             raise
+        self._reserve()
 
     def write(self, kind: str, **facts: object) -> None:
         """Append one entry."""
         line = json.dumps({"utc": utc_now(), "kind": kind, **facts}, ensure_ascii=False)
+        mac = ""
         if self._seal is not None:
-            self._mac = self._seal.follow(self._mac, line)
-            line = f"{line[:-1]}{_MAC_START}{self._mac}{_MAC_END}"
+            mac = self._seal.follow(self._mac, line)
+            line = f"{line[:-1]}{_MAC_START}{mac}{_MAC_END}"
+        end = os.lseek(self._descriptor, 0, os.SEEK_END)
         try:
             _write_all(self._descriptor, f"{line}\n".encode())
             if self._durable:
                 os.fsync(self._descriptor)
         except OSError as error:
+            os.ftruncate(self._descriptor, end)  # for the next line not to be glued to a torn one
             raise unwritable(self._path, error) from error
+        self._mac = mac
+        self._reserve()
+
+    def _reserve(self) -> None:
+        """Allocate the blocks of later entries, so that a full disk does not end the record."""
+        end = os.lseek(self._descriptor, 0, os.SEEK_END)
+        if self._durable and end + RESERVE_BYTES // 2 > self._reserved:
+            self._reserved = end + RESERVE_BYTES
+            fallocate = getattr(ctypes.CDLL(None), "fallocate64", None)
+            if fallocate is not None:  # where it fails, entries take what is free
+                size = ctypes.c_int64(end), ctypes.c_int64(RESERVE_BYTES)
+                fallocate(self._descriptor, _KEEP_SIZE, *size)
 
     def close(self) -> None:
-        """Close the file."""
+        """Free what was reserved, and close the file."""
+        with suppress(OSError):
+            os.ftruncate(self._descriptor, os.fstat(self._descriptor).st_size)
         os.close(self._descriptor)
 
     def __enter__(self) -> Self:
