@@ -205,7 +205,7 @@ def execute(
                     more=more,
                     complete=connecting_words(),
                 ) as listener,
-                stop_on_signals(on_hangup=listener.detach) as stop,
+                stop_on_signals(on_hangup=listener.detach, leaves=True) as stop,
             ):
                 campaign_drive.execute(
                     layout, campaign, hosts, settings=settings, listener=listener, stop=stop

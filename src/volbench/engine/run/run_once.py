@@ -315,17 +315,18 @@ class _Execution:
             samples.collect()
             report(text, elapsed_s)
 
-        watched = watch(
-            process,
-            deadline_s=attempt.deadline_s,
-            stop=attempt.stop,
-            on_output=on_output,
-            is_enough=lambda: (
-                (steady is not None and steady.is_steady)
-                or bool(self._is_due() and self._changes())
-            ),
-            gate=attempt.gate,
-        )
+        with attempt.stop.awaiting(f"{attempt.run.id} (fio)"):
+            watched = watch(
+                process,
+                deadline_s=attempt.deadline_s,
+                stop=attempt.stop,
+                on_output=on_output,
+                is_enough=lambda: (
+                    (steady is not None and steady.is_steady)
+                    or bool(self._is_due() and self._changes())
+                ),
+                gate=attempt.gate,
+            )
         samples.follow_tail(
             attempt.run,
             is_stop_requested=lambda: attempt.stop.requested,
