@@ -9,7 +9,6 @@ import pytest
 
 import volbench
 from tests.command_line import call
-from volbench.store.held_folder import login_of
 
 PLAN = ("run", "quick", "--dry-run", "--json", "--set", "runtime=1s")
 
@@ -129,9 +128,31 @@ def test_root_takes_no_file_of_another_user(folder: Path) -> None:
     os.chown(file, 65534, 65534)
     done = call("run", "quick", "--dry-run", cwd=folder)
     assert done.returncode == 3
-    assert f"{file} belongs to the user {login_of(65534)}" in done.stderr
-    os.chown(file, 0, 0)
-    file.chmod(0o666)
+    assert f"{file} belongs to user 65534" in done.stderr
+    os.chown(file, 0, 65534)
+    for place, mode in ((file, 0o666), (file, 0o664), (folder, 0o775)):
+        os.chown(folder, 0, 65534)
+        place.chmod(mode)
+        done = call("run", "quick", "--dry-run", cwd=folder)
+        assert done.returncode == 3
+        assert f"{place} can be written by other users" in done.stderr
+        place.chmod(0o755)
+    elsewhere = file.rename(folder.parent / "own.toml")
+    file.symlink_to(elsewhere)
+    folder.chmod(0o1777)
+    os.chown(file, 65534, 65534, follow_symlinks=False)
     done = call("run", "quick", "--dry-run", cwd=folder)
     assert done.returncode == 3
-    assert f"{file} can be written by other users" in done.stderr
+    assert f"{file} belongs to user 65534" in done.stderr
+
+
+def test_results_outside_the_folder_are_confirmed(folder: Path) -> None:
+    """A checkout of somebody else leads no results to another place without a word."""
+    outside = folder.parent / "cron.d"
+    (folder / "volbench.toml").write_text(f'results = "{outside}"\ntargets = "{folder}"\n')
+    done = call("run", "quick", "--dry-run", cwd=folder)
+    assert not outside.exists()
+    done = call("run", "quick", cwd=folder)
+    assert done.returncode == 3
+    assert f"volbench.toml puts results outside its folder, in {outside}" in done.stderr
+    assert not outside.exists()

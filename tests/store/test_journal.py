@@ -142,8 +142,8 @@ def test_a_full_disk_tears_no_line(tmp_path: Path) -> None:
     with image.open("wb") as file:
         file.truncate(32 << 20)
     point.mkdir()
-    for command in (["mkfs.ext4", "-q", image], ["mount", "-o", "loop", image, point]):
-        subprocess.run(command, check=True, timeout=60)
+    for command in (f"mkfs.ext4 -q {image}", f"mount -o loop {image} {point}"):
+        subprocess.run(command.split(), check=True, timeout=60)
     path, count = point / "journal.jsonl", 0
     try:
         with Journal(path, SEAL) as journal:

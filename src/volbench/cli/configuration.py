@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-import stat
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +12,8 @@ from typing import Any
 import click
 
 from volbench.api.run_profiles import DEFAULT_RESULTS
+from volbench.cli.verb_groups import questions_shown
 from volbench.errors import InputError, RefusedError, did_you_mean, unread
-from volbench.store.held_folder import login_of
 
 LOCAL_FILE = Path("volbench.toml")
 # Key to what it stands for
@@ -54,13 +54,17 @@ def read_configuration() -> dict[str, Default]:
 
 def _refuse_foreign(file: Path) -> None:
     """Refuse a file of another user, who could choose what root measures and overwrites."""
-    status = file.stat()
-    is_foreign = str(status.st_uid) not in {"0", os.environ.get("SUDO_UID")}
-    if os.geteuid() == 0 and (is_foreign or status.st_mode & stat.S_IWOTH):
-        owner = f"belongs to the user {login_of(status.st_uid)}"
-        reason = owner if is_foreign else "can be written by other users"
+    if os.geteuid():
+        return
+    from volbench.execute.agent.files import place_of_others
+
+    users, groups = ({0, int(os.environ.get(f"SUDO_{kind}") or 0)} for kind in ("UID", "GID"))
+    place, reason = place_of_others(str(file.resolve()), users, groups)
+    if (owner := file.lstat().st_uid) not in users:
+        place, reason = str(file.absolute()), f"belongs to user {owner}"
+    if place:
         raise RefusedError(
-            f"{file.absolute()} {reason}, who could choose what root measures",
+            f"{file.absolute()} is not used: {place} {reason}, who could choose what root measures",
             hint="remove it, or work in another folder",
         )
 
@@ -98,6 +102,19 @@ def campaigns_here() -> tuple[Path, ...]:
     plans = {*results_folder().glob("*/campaign.json"), *Path().glob("*/campaign.json")}
     newest = sorted(plans, key=lambda plan: plan.lstat().st_mtime, reverse=True)
     return tuple(plan.parent for plan in newest)
+
+
+def confirm_results(folder: Path) -> None:
+    """Ask whether results may go where the file of a folder of somebody else may lead them."""
+    configuration: Mapping[str, Default] = click.get_current_context().find_root().obj or {}
+    is_local = "results" in configuration and configuration["results"].file == LOCAL_FILE
+    if not is_local or folder.resolve().is_relative_to(Path.cwd()):
+        return
+    words = f"{LOCAL_FILE} puts results outside its folder, in {folder.resolve()}"
+    with questions_shown():
+        if sys.stdin.isatty() and click.confirm(f"{words}. Continue?", err=True, default=False):
+            return
+    raise RefusedError(words, hint=f"if that is intended: --output {folder}/NAME")
 
 
 def configured_table(key: str) -> Mapping[str, Any]:

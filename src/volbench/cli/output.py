@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import click
 
 from volbench.api.run_profiles import stamped
-from volbench.cli.configuration import results_folder
+from volbench.cli.configuration import confirm_results, results_folder
 from volbench.cli.options import Decorator, flag, names_option, option_group, output_option
 from volbench.errors import InputError
 from volbench.present.renderers import PICTURE_FORMATS
@@ -107,6 +107,7 @@ def default_campaign_folder(name: str) -> Path:
     """Return the default folder of a new campaign."""
     from volbench.store.held_folder import checked_results_folder
 
+    confirm_results(results_folder())
     return checked_results_folder(results_folder()) / stamped(name)
 
 

@@ -15,7 +15,9 @@ from tests.fio.runs import run_on, section
 from volbench.engine.guard.preflight import check_job_files, check_memory, check_rooms
 from volbench.engine.guard.run_guard import RunConsent
 from volbench.engine.guard.volume_targets import find_volume
+from volbench.engine.hosts.described_volumes import look_at_volume
 from volbench.errors import FioError, InputError, RefusedError
+from volbench.execute.agent.volumes import VolumeQuestion
 from volbench.execute.local import LocalExecutor
 from volbench.execute.protocol import Completed
 from volbench.model.campaign.planned_files import planned_files
@@ -197,3 +199,10 @@ def test_a_new_file_needs_a_size(tmp_path: Path) -> None:
     profile.write_text(text % ", size: 4m", encoding="utf-8")
     done = call(*arguments, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.root
+def test_a_link_of_another_users_process_is_refused_in_a_sentence() -> None:
+    """Where it leads may be hidden from a user."""
+    with unprivileged(), pytest.raises(InputError, match="/proc/1/root/x cannot be examined: "):
+        look_at_volume(LocalExecutor(), VolumeQuestion("/proc/1/root/x"))

@@ -6,7 +6,7 @@ import pytest
 
 from tests.execute.fake import FakeExecutor
 from volbench.engine.hosts.connected_host import ConnectedHost, estimate_clock, raise_all
-from volbench.engine.hosts.host_facts import require_fio
+from volbench.engine.hosts.host_facts import options_on, require_fio
 from volbench.errors import (
     CampaignError,
     ConnectError,
@@ -79,7 +79,7 @@ def test_a_fio_that_hangs_is_waited_for_once(
     fio.write_text('#!/bin/sh\necho begin >>"$0.log"\nexec sleep 60\n')
     fio.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    with pytest.raises(FioError, match=r"fio does not print its version: no end in 0\.2 s"):
+    with pytest.raises(FioError, match=r"fio does not answer as fio does: no end in 0\.2 s"):
         require_fio(LocalExecutor())
     assert (tmp_path / "fio.log").read_text() == "begin\n"
 
@@ -88,3 +88,16 @@ def test_a_missing_fio_is_reported() -> None:
     """With the host that lacks it."""
     with pytest.raises(FioError, match="not installed on vm1"):
         require_fio(FakeExecutor(host="vm1"))
+
+
+@pytest.mark.parametrize("status", [0, 1])
+def test_another_program_called_fio_is_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    """Its help is not that of an option."""
+    fio = tmp_path / "fio"
+    fio.write_text(f"#!/bin/sh\nseq 17\nexit {status}\n")
+    fio.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    with pytest.raises(FioError, match=r"/fio does not answer as fio does: 1$"):
+        options_on(LocalExecutor())

@@ -78,11 +78,7 @@ def find_fio(executor: Executor, survey: Survey) -> InstalledFio:
     try:
         numbers = parse_version(version)
     except OutputError as error:
-        printed = survey.fio.stderr.strip() or version or f"exit status {survey.fio.status}"
-        raise FioError(
-            f"{path} does not print its version: {printed}",
-            hint="check that this fio works: fio --version",
-        ) from error
+        raise _not_fio(path, survey.fio.stderr, version, survey.fio.status) from error
     if numbers < OLDEST_FIO:
         raise FioError(
             f"{path} is {version}; runs need fio 3.18 or newer",
@@ -105,11 +101,7 @@ def options_on(executor: Executor) -> OptionTable:
     def answer(argument: str) -> str:
         done = executor.run([fio, argument], timeout_s=ANSWER_S)
         if done.exit_status:
-            printed = done.stderr.strip() or done.stdout.strip()
-            raise FioError(
-                f"{fio} {argument} failed: {printed or f'exit status {done.exit_status}'}",
-                hint="check that this fio works: fio --version",
-            )
+            raise _not_fio(fio, done.stderr, done.stdout, done.exit_status)
         return done.stdout
 
     def ask(arguments: Sequence[str]) -> list[str]:
@@ -118,4 +110,18 @@ def options_on(executor: Executor) -> OptionTable:
         with ThreadPoolExecutor(min(len(arguments), _SIDE_BY_SIDE)) as threads:
             return list(threads.map(answer, arguments))
 
-    return installed_table(ask)
+    try:
+        table = installed_table(ask)
+        parse_version(f"fio-{table.fio_version}")
+    except OutputError as error:  # another program may be called fio
+        raise _not_fio(fio, "", answer("--version"), 0) from error
+    return table
+
+
+def _not_fio(path: str, stderr: str, stdout: str, status: int) -> FioError:
+    """Return the error of a program that is called fio and does not answer as fio does."""
+    first, *_ = (stderr.strip() or stdout.strip() or f"exit status {status}").splitlines()
+    return FioError(
+        f"{path} does not answer as fio does: {first}",
+        hint="check that this fio works: fio --version",
+    )

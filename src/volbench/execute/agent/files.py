@@ -148,7 +148,11 @@ def user_id() -> int:
 
 def real_path(path: str) -> str:
     """Return the path with all symlinks resolved; nonexistent components are kept."""
-    return os.path.realpath(path)
+    try:
+        return os.path.realpath(path)
+    except OSError as error:  # the target of a link of another user's process
+        message = "{} cannot be examined: {}".format(path, error.strerror)
+        raise AgentError("denied", message) from error
 
 
 def read_files(paths: "list[str]") -> "list[str | None]":
