@@ -129,14 +129,44 @@ def test_campaigns_on_one_file_system_see_each_other(tmp_path: Path) -> None:
     """Each hears of those that came before it, and of none that has left."""
 
     def on_folder(seed: int) -> Campaign:
+        target = tmp_path / str(seed)
+        target.mkdir(exist_ok=True)
         hosts = (Host(name="local", address="192.0.2.1"),)
-        return planned_campaign(planned_run(a_folder(tmp_path)), seed=seed, hosts=hosts)
+        return planned_campaign(planned_run(a_folder(target)), seed=seed, hosts=hosts)
 
     first, second = on_folder(901), on_folder(902)
     reserve_host(EXECUTOR, first)
-    assert first.key in reserve_host(EXECUTOR, second)[str(tmp_path)]
+    assert first.key in reserve_host(EXECUTOR, second)[str(tmp_path / "902")]
     release_locks(EXECUTOR, first)
-    others = reserve_host(EXECUTOR, second).get(str(tmp_path), [])
+    others = reserve_host(EXECUTOR, second).get(str(tmp_path / "902"), [])
     release_locks(EXECUTOR, second)
     assert first.key not in others
     assert second.key not in others
+
+
+def test_a_folder_or_new_file_is_used_by_one_campaign(tmp_path: Path) -> None:
+    """Another is refused on this machine too, until the first ends or its process is gone."""
+
+    def on(seed: int, target: Path, kind: VolumeKind) -> Campaign:
+        volume = Volume(role="data", kind=kind, target=str(target))
+        return planned_campaign(planned_run(volume), seed=seed)
+
+    new = tmp_path / "new"
+    for target, kind in ((tmp_path, VolumeKind.DIRECTORY), (new, VolumeKind.FILE)):
+        first, second = on(1, target, kind), on(2, target, kind)
+        reserve_host(EXECUTOR, first)
+        reserve_host(EXECUTOR, on(3, tmp_path / "other", VolumeKind.FILE))
+        with pytest.raises(RefusedError, match=f"{target} on local is used by another campaign"):
+            reserve_host(EXECUTOR, second)
+        release_locks(EXECUTOR, first)
+        assert on(3, target, kind).key in reserve_host(EXECUTOR, second)[str(target)]
+        release_locks(EXECUTOR, on(3, tmp_path, kind))
+        release_locks(EXECUTOR, second)
+        child = os.fork()
+        if not child:
+            reserve_host(EXECUTOR, first)
+            os._exit(0)
+        os.waitpid(child, 0)
+        assert first.key not in reserve_host(EXECUTOR, second).get(str(target), [])
+        release_locks(EXECUTOR, second)
+        release_locks(EXECUTOR, first)

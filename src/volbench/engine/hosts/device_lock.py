@@ -31,26 +31,27 @@ def devices_of(campaign: Campaign, host: str) -> dict[str, str]:
 
 
 def reserve_host(executor: Executor, campaign: Campaign) -> Mapping[str, list[str]]:
-    """Lock every block device that a campaign uses on a machine, and note its file systems.
+    """Lock all volumes that a campaign uses on a machine, and note its file systems.
 
     Returns:
         Target to the keys of other campaigns on its file system, which may have been abandoned.
     """
     devices, key = devices_of(campaign, executor.host), campaign.key
-    is_local = all(host.is_local for host in campaign.hosts if host.name == executor.host)
-    targets = [] if is_local else _file_targets(executor, campaign)
+    targets, is_remote = _file_targets(executor, campaign), executor.is_remote
     if executor.shared_locks is None:
         with _refusing(executor):
-            folder = executor.work_folder("", name=key) if executor.is_remote else ""
-            reserved = executor.ask(reserve, key, list(devices), targets, folder)
+            folder = executor.work_folder("", name=key) if is_remote else ""
+            reserved = executor.ask(
+                reserve, key, list(devices), targets, folder, is_attached=not is_remote
+            )
     else:
         shared = executor.shared_locks
         reserved = _reserve_shared(executor, shared, campaign, list(devices), targets)
     if reserved.holder:
         release_locks(executor, campaign)
+        target = devices.get(reserved.device, reserved.device)
         raise RefusedError(
-            f"{devices[reserved.device]} on {executor.host} is used by another campaign "
-            f"({reserved.holder})",
+            f"{target} on {executor.host} is used by another campaign ({reserved.holder})",
             hint="wait until it has ended; if it was abandoned, see volbench status --clean",
         )
     return reserved.shared

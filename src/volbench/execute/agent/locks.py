@@ -15,12 +15,14 @@ import secrets
 import stat
 import threading
 import typing
+import zlib
 
 from volbench.execute.agent.agent_error import AgentError, of_os_error
 from volbench.execute.agent.files import first_line
+from volbench.execute.agent.supervisor import ticks_of
 
 _FOLDERS = ("/run/lock", "/tmp")  # noqa: S108 - only guarded folders, and no file is followed
-_NAME = re.compile(r"(?:fs-)?[0-9]{1,8}:[0-9]{1,8}\Z")
+_NAME = re.compile(r"(?:fs-|dir-)?[0-9]{1,8}:[0-9]{1,8}(?:-[0-9a-f]{1,16}){0,2}\Z")
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}\Z")
 _MAX_BYTES = 512  # Twice the longest lock: boot id, attachment and key.
 _TRIES = 3  # Of taking a void lock that other campaigns want too.
@@ -37,19 +39,28 @@ _END_S = 2.0  # A reservation that takes longer waits for a hung volume.
 class Reservation(typing.NamedTuple):
     """Result of a reservation."""
 
-    device: str  # that another campaign holds; empty if all are reserved
+    device: str  # or target that another campaign holds; empty if all are reserved
     holder: str  # of that device, see `take_lock`; nothing after it is locked or recorded
     shared: "dict[str, list[str]]"  # target to the keys of other campaigns on its file system
 
 
-def reserve(key: str, devices: "list[str]", targets: "list[str]", folder: str = "") -> Reservation:
-    """Lock devices for a campaign, and record that it uses the file systems of some targets.
+def reserve(
+    key: str,
+    devices: "list[str]",
+    targets: "list[str]",
+    folder: str = "",
+    *,
+    is_attached: bool = False,
+) -> Reservation:
+    """Lock devices and targets for a campaign, and record that it uses their file systems.
 
     Args:
         devices: major and minor of each device, such as ``8:0``.
         targets: files and directories, which may not exist yet.
         folder: work folder of the campaign; see `release_unused`.
+        is_attached: whether its runs end with this process, and so do its locks on targets.
     """
+    owner = "~{}.{}".format(os.getpid(), ticks_of(os.getpid())) if is_attached else ""
     filesystems = {_filesystem(target): target for target in targets}
     others = {}  # type: dict[str, list[str]]
     with _reserving:
@@ -58,9 +69,15 @@ def reserve(key: str, devices: "list[str]", targets: "list[str]", folder: str = 
                 holder = take_lock(device, key)
             if holder:
                 return Reservation(device, holder, {})
+        for target in targets:
+            name = _target_name(target)
+            with _noted("volbench-" + name, key, folder):
+                holder = take_lock(name, key, owner)
+            if holder:
+                return Reservation(target, holder, {})
         for name, target in filesystems.items():
             with _noted("volbench-{}.{}".format(name, key), key, folder):
-                others[target] = join_filesystem(name, key)
+                others[target] = join_filesystem(name, key, owner)
     return Reservation("", "", {target: keys for target, keys in others.items() if keys})
 
 
@@ -126,17 +143,30 @@ def _filesystem(path: str) -> str:
             return "fs-{}:{}".format(os.major(number), os.minor(number))
 
 
-def take_lock(name: str, key: str) -> str:
-    """Lock a device for a campaign.
+def _target_name(path: str) -> str:
+    """Return the name of the lock of a file or folder; of a new file, by its folder."""
+    try:
+        status, rest = os.stat(path), ""
+    except OSError:
+        folder, _, name = path.rpartition("/")
+        status, rest = os.stat(folder or "/"), "-{:x}".format(zlib.crc32(os.fsencode(name)))
+    number = os.major(status.st_dev), os.minor(status.st_dev)
+    return "dir-{}:{}-{:x}{}".format(*number, status.st_ino, rest)
+
+
+def take_lock(name: str, key: str, owner: str = "") -> str:
+    """Lock a device, file or folder for a campaign.
 
     Args:
         name: major and minor of the device, such as ``8:0``.
+        owner: process with which the lock ends; see `_is_valid`.
 
     Returns:
         Key of the other campaign that holds it, with the owner and path of a lock that belongs to
         another user; empty if this one holds it now.
     """
-    file, wanted = "volbench-" + _matching(_NAME, name), _boot(name) + " " + _matching(_KEY, key)
+    file = "volbench-" + _matching(_NAME, name)
+    wanted = _boot(name) + owner + " " + _matching(_KEY, key)
     with _Folder(_base()) as folder:
         for _ in range(_TRIES):
             if folder.create(file, wanted):
@@ -147,10 +177,10 @@ def take_lock(name: str, key: str) -> str:
                 return ""
             boot, _space, holder = held.rpartition(" ")
             try:
-                if held == wanted:  # who owns it could remove it while the campaign runs
-                    folder.replace(file, wanted)
+                if holder == key and boot.startswith(_boot(name)):
+                    folder.replace(file, wanted)  # who owns it could remove it meanwhile
                     return ""
-                if boot == _boot(name) and _KEY.match(holder):
+                if _is_valid(boot, name) and _KEY.match(holder):
                     return holder if not owner else "{}; {}".format(holder, owner)
                 folder.remove_void(file, held)
             except AgentError:
@@ -171,16 +201,16 @@ def lock_holder(name: str) -> str:
     """Return the key of the campaign that holds a device; empty if none does."""
     with _Folder(_base()) as folder:
         boot, _, holder = folder.read("volbench-" + _matching(_NAME, name)).rpartition(" ")
-    return holder if boot == _boot(name) and _KEY.match(holder) else ""
+    return holder if _is_valid(boot, name) and _KEY.match(holder) else ""
 
 
-def join_filesystem(name: str, key: str) -> "list[str]":
+def join_filesystem(name: str, key: str, owner: str = "") -> "list[str]":
     """Record that a campaign uses a file system, and return the keys of all others that do.
 
     Args:
         name: ``fs-`` with major and minor of the file system.
     """
-    boot, prefix = _boot(_matching(_NAME, name)), "volbench-{}.".format(name)
+    boot, prefix = _boot(_matching(_NAME, name)) + owner, "volbench-{}.".format(name)
     mine = prefix + _matching(_KEY, key)
     with _Folder(_base()) as folder:
         try:
@@ -189,15 +219,18 @@ def join_filesystem(name: str, key: str) -> "list[str]":
             owner = folder.foreign_owner(mine)
             raise AgentError("refused", owner or "{}: {}".format(mine, error.message)) from error
         others = [other for other in folder.names() if other.startswith(prefix) and other != mine]
-        return sorted(other[len(prefix) :] for other in others if folder.read(other) == boot)
+        valid = [other for other in others if _is_valid(folder.read(other), name)]
+        return sorted(other[len(prefix) :] for other in valid)
 
 
 def leave_filesystems(key: str) -> None:
-    """Remove the records of a campaign on all file systems."""
+    """Remove the records of a campaign on all file systems, and its locks of files and folders."""
     with _Folder(_base()) as folder:
         for name in folder.names():
             prefix, _, holder = name.partition(".")
-            if prefix.startswith("volbench-fs-") and holder == key:
+            if prefix.startswith("volbench-dir-"):
+                holder = folder.read(name).rpartition(" ")[2]
+            if prefix.startswith(("volbench-fs-", "volbench-dir-")) and holder == key:
                 try:
                     folder.remove(name)
                 except AgentError:  # planted by another user
@@ -231,6 +264,14 @@ def _boot(name: str) -> str:
     return "{}:{}".format(
         first_line("/proc/sys/kernel/random/boot_id"), first_line(disk + "/diskseq")
     )
+
+
+def _is_valid(text: str, name: str) -> bool:
+    """Return whether a lock is of this boot and attachment, and its process, if any, is alive."""
+    boot, _, owner = text.partition("~")
+    pid, _, ticks = owner.partition(".")
+    is_live = not owner or (pid.isdigit() and str(ticks_of(int(pid))) == ticks)
+    return boot == _boot(name) and is_live
 
 
 class _Folder:
