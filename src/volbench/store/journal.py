@@ -54,6 +54,7 @@ class History:
     scratch: dict[str, dict[str, FileIdentity | None]] = field(default_factory=dict)
     # host to target to path and identity of the private directory created there
     folders: dict[str, dict[str, tuple[str, FileIdentity]]] = field(default_factory=dict)
+    inodes: dict[str, dict[str, int]] = field(default_factory=dict)  # of these targets
     # host to target to the digest of the device's edges after the last run; empty while a run
     # writes
     edges: dict[str, dict[str, str]] = field(default_factory=dict)
@@ -273,6 +274,7 @@ def _apply_host_entry(history: History, kind: str, host: str, entry: Mapping[str
         case {"kind": "folder", "target": str(target), "path": str(path), "identity": numbers}:
             if (identity := _identity_of(numbers)) is not None:
                 history.folders.setdefault(host, {})[target] = path, identity
+                history.inodes.setdefault(host, {})[target] = int(str(entry.get("inode", 0)))
         case {"kind": "folder-removed", "target": str(target)}:
             history.folders.get(host, {}).pop(target, None)
         case {"kind": "edges", "target": str(target), "digest": str(digest)}:

@@ -28,14 +28,7 @@ def journal(tmp_path: Path) -> Iterator[Journal]:
 def scratch_from(journal: Journal, tmp_path: Path, *, allow: Sequence[str] = ()) -> Scratch:
     """Return the scratch files that a journal knows of."""
     history = read_history(tmp_path / "journal.jsonl")
-    return Scratch(
-        LocalExecutor(),
-        journal,
-        key="key",
-        allowed=lambda _run: allow,
-        files=history.scratch.get("local", {}),
-        folders=history.folders.get("local", {}),
-    )
+    return Scratch(LocalExecutor(), journal, key="key", allowed=lambda _run: allow, history=history)
 
 
 def write_in_run(scratch: Scratch, path: Path) -> None:
@@ -270,3 +263,27 @@ def test_a_named_file_is_used_where_it_is(tmp_path: Path, journal: Journal) -> N
     path.write_text("data")
     run = run_in(tmp_path)
     assert scratch_from(journal, tmp_path, allow=[str(path)]).place(run) == run
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("is_running", [False, True])
+def test_a_folder_mounted_over_the_volume_is_refused(
+    tmp_path: Path, journal: Journal, *, is_running: bool
+) -> None:
+    """It is of the same filesystem, and hides the private folder with all that is in it."""
+    target = tmp_path / "data"
+    target.mkdir()
+    scratch = scratch_from(journal, tmp_path)
+    placed = scratch.place(run_in(target))
+    assert placed is not None
+    other = tmp_path / "other"
+    other.mkdir()
+    call("mount", "--bind", str(other), str(target))
+    try:
+        question = VolumeQuestion(str(target), private_folder=placed.volume.folder)
+        seen, later = look_at_volume(LocalExecutor(), question), scratch_from(journal, tmp_path)
+        with pytest.raises(RefusedError, match="something is mounted over it, and hides"):
+            scratch.is_in_place(placed, seen) if is_running else later.place(run_in(target))
+    finally:
+        call("umount", str(target))
+    assert scratch_from(journal, tmp_path).place(run_in(target)) == placed

@@ -96,8 +96,7 @@ def scratch_of(
         states,
         key=campaign.key,
         allowed=lambda run: allowed_for(run, campaign),
-        files=history.scratch.get(host.name, {}),
-        folders=history.folders.get(host.name, {}),
+        history=history,
     )
 
 

@@ -55,6 +55,9 @@ from volbench.units import format_duration
 if TYPE_CHECKING:
     from volbench.engine.campaign.round_stopping import ResultsJudge
 
+# Time for which new files are looked for every 10 ms: fio makes them as it starts.
+# Noticed by: tests/torture/killed_campaigns.py
+BRISK_S = 10.0
 # Time for which a ready process waits for its start after its controller was lost: a day
 PATIENCE_S = 86400.0
 # Of a client that waits for its turn: short beside the second that a start takes
@@ -362,11 +365,13 @@ class Worker:
         def record_start(process: Process) -> None:
             self._states.started(run, start_record(self._executor, process))
 
-        watch_files = self._scratch.watcher(planned_files(run))
+        files = planned_files(run)
+        watch_files = self._scratch.watcher(files)
 
-        def on_poll(elapsed_s: float) -> None:
+        def on_poll(elapsed_s: float) -> bool:
             self.check_others()
             watch_files(elapsed_s)
+            return elapsed_s < BRISK_S and self._scratch.awaits(files)
 
         major, minor = facts.major, facts.minor
         return Attempt(

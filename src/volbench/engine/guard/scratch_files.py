@@ -17,16 +17,18 @@ from volbench.engine.hosts.described_volumes import (
     identities_of,
 )
 from volbench.errors import RefusedError, VolbenchError
-from volbench.execute.agent.files import NamedFile, make_private_folder, remove_exactly
+from volbench.execute.agent.files import FileStat, NamedFile, make_private_folder, remove_exactly
 from volbench.execute.agent.processes import lifetime, open_files
 from volbench.execute.agent.volumes import DescribedFile, DescribedVolume, folder_contents
 from volbench.execute.protocol import Executor, OperationError
 from volbench.model.campaign.planned_files import planned_files
 from volbench.model.campaign.planned_run import FileIdentity, Run, VolumeKind
+from volbench.store.journal import History
 
-# Seconds between polls for new files. What fio makes in between is unknown to a resume if the
-# controller is killed then; a poll of another machine is one request.
+# Seconds between polls for new files, until they are seen. What fio makes in between is unknown to
+# a resume if the controller is killed then; a poll of another machine is one request.
 # Noticed by: tests/torture/killed_campaigns.py
+_UNSEEN_POLL_S = 0.01
 _POLL_S = 0.1
 _REMOTE_POLL_S = 2.0
 _REMOTE_FILES_PER_POLL = 8  # Files checked per poll on another machine
@@ -45,8 +47,7 @@ class Scratch:
     """Scratch files of one campaign on one machine, shared by its clients.
 
     Args:
-        files: from an earlier journal: path to identity, None where no file was seen.
-        folders: from an earlier journal: directory volume to its private folder and identity.
+        history: of an earlier controller.
     """
 
     def __init__(
@@ -56,16 +57,16 @@ class Scratch:
         *,
         key: str,
         allowed: Callable[[Run], Sequence[str]],
-        files: _Identities,
-        folders: Mapping[str, tuple[str, FileIdentity]],
+        history: History,
     ) -> None:
         self._executor = executor
         self._log = log
         self._key = key
         self._allowed = allowed
         self._lock = RLock()
-        self._files = dict(files)
-        self._folders = dict(folders)
+        self._files = dict(history.scratch.get(executor.host, {}))
+        self._folders = dict(history.folders.get(executor.host, {}))
+        self._inodes = dict(history.inodes.get(executor.host, {}))
         self._abandoned: dict[str, FileIdentity] = {}
         self._made: set[str] = set()
         self._awaited: set[str] = set()
@@ -104,22 +105,28 @@ class Scratch:
         if run.volume.private_folder is None:
             return True
         with self._lock:
-            device = None if seen.stat is None else seen.stat.device
-            self._check_filesystem(run.volume.target, device, seen.private_folder)
+            self._check_filesystem(run.volume.target, seen.stat, seen.private_folder)
             if seen.private_folder == self._folders[run.volume.target][1]:
                 return True
             del self._folders[run.volume.target]
             return False
 
     def _check_filesystem(
-        self, target: str, device: tuple[int, int] | None, folder: FileIdentity | None
+        self, target: str, volume: FileStat | None, folder: FileIdentity | None
     ) -> None:
-        """Check that a volume is on the filesystem on which its private folder was made.
+        """Check that a volume is the folder in which its private folder was made.
 
         Mounted again, it may have another device number, by which its files are then known: inode
         and time of birth of the folder identify it.
         """
         path, made = self._folders[target]
+        device, inode = (volume.device, volume.inode) if volume else (None, 0)
+        if (folder, device) == (None, made[:2]) and inode != (self._inodes.get(target) or inode):
+            raise RefusedError(
+                f"{target} is another folder than before: something is mounted over it, and hides "
+                f"{path}, or it was replaced",
+                hint=f"unmount that: umount {target}; then: volbench resume DIR",
+            )
         if device == made[:2]:
             return
         if folder is None or folder != (*(device or ()), *made[2:]) or not made[-1]:
@@ -154,8 +161,7 @@ class Scratch:
         if path in self._made:
             return path
         volume, folder = describe_files(self._executor, [target, path])
-        device = volume.stat.device if volume.stat else None
-        self._check_filesystem(target, device, folder.identity)
+        self._check_filesystem(target, volume.stat, folder.identity)
         _, identity = self._folders[target]
         if folder.identity == identity:
             seen = self._executor.ask(folder_contents, path)
@@ -170,18 +176,21 @@ class Scratch:
         name = f"volbench-{self._key}"
         try:
             path, identity = self._executor.ask(make_private_folder, target, name)
+            (volume,) = describe_files(self._executor, [target])
         except OperationError as error:
             raise RefusedError(
                 f"{target}/{name} cannot be created{_on_host(self._executor)}: {error.reason}",
                 hint="check permissions and free space",
             ) from error
+        self._inodes[target] = volume.stat.inode if volume.stat else 0
         self._record_folder(target, path, identity)
         self._made.add(path)
         return path
 
     def _record_folder(self, target: str, path: str, identity: FileIdentity) -> None:
+        host, inode = self._executor.host, self._inodes.get(target, 0)
         self._log.write(
-            "folder", host=self._executor.host, target=target, path=path, identity=identity
+            "folder", host=host, target=target, path=path, identity=identity, inode=inode
         )
         self._folders[target] = path, identity
 
@@ -221,18 +230,23 @@ class Scratch:
 
     def watcher(self, paths: Sequence[str]) -> Callable[[float], None]:
         """Return a function that polls for new files, called with the seconds since the start."""
-        interval_s = _REMOTE_POLL_S if self._is_remote else _POLL_S
         polled_s = 0.0
 
         def look(elapsed_s: float) -> None:
             nonlocal polled_s
-            if elapsed_s - polled_s < interval_s * (1 + len(paths) // 100):
-                return
-            polled_s = elapsed_s
             unseen = [path for path in paths if self._files.get(path) is None]
-            self.settle(unseen[:_REMOTE_FILES_PER_POLL] if self._is_remote else paths)
+            interval_s = _UNSEEN_POLL_S if unseen else _POLL_S
+            if self._is_remote:
+                unseen, interval_s = unseen[:_REMOTE_FILES_PER_POLL], _REMOTE_POLL_S
+            if elapsed_s - polled_s >= interval_s * (1 + len(paths) // 100):
+                polled_s = elapsed_s
+                self.settle(unseen if unseen or self._is_remote else paths)
 
         return look
+
+    def awaits(self, paths: Sequence[str]) -> bool:
+        """Return whether one of few files has not been seen yet."""
+        return len(paths) <= 100 and any(self._files.get(path) is None for path in paths)
 
     def settle(self, paths: Iterable[str]) -> None:
         """Record the identity of files that a run has created.

@@ -53,7 +53,7 @@ def watch(
     *,
     deadline_s: float,
     stop: StopRequest,
-    on_output: Callable[[str, float], None],
+    on_output: Callable[[str, float], object],
     is_enough: Callable[[], bool] = lambda: False,
     gate: Gate | None = None,
 ) -> Watched:
@@ -61,7 +61,8 @@ def watch(
 
     Args:
         deadline_s: seconds after which it is ended.
-        on_output: called with new standard output (possibly empty) and the seconds elapsed.
+        on_output: called with new standard output (possibly empty) and the seconds elapsed; returns
+            whether to poll ten times as often.
         is_enough: called after each poll; True ends the process gracefully, as its work is done.
         gate: its start gate; the deadline excludes the time at the gate.
 
@@ -70,7 +71,7 @@ def watch(
     """
     started = time.monotonic()
     ending = Ending.ITSELF
-    poll_s = PUSHED_POLL_S if process.handle else POLL_S
+    poll_s = usual_s = PUSHED_POLL_S if process.handle else POLL_S
     try:
         while True:
             process.wait(min(poll_s, poll_s if gate is None else gate.poll_s))
@@ -78,7 +79,8 @@ def watch(
                 on_output(process.read_output(), time.monotonic() - started)
                 break
             elapsed_s = time.monotonic() - started
-            on_output(process.read_output(), elapsed_s)
+            is_brisk = on_output(process.read_output(), elapsed_s)
+            poll_s = usual_s / 10 if is_brisk else usual_s
             if stop.requested or (gate is not None and gate.is_void):
                 ending = Ending.STOPPED
                 break

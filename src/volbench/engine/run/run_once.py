@@ -184,8 +184,8 @@ class Attempt:
     # called before the start with the handle of the process; not if it ends with the controller
     on_intent: Callable[[str], None] = _ignore
     on_start: Callable[[Process], None] = _ignore  # called with the process right after the start
-    # called several times a second with the seconds since the start
-    on_poll: Callable[[float], None] = _ignore
+    # called several times a second with the seconds since the start; returns whether more often
+    on_poll: Callable[[float], object] = _ignore
     # start gate shared with the other runs of its step; None to start immediately
     gate: Gate | None = None
     # attachment of its device that the guard accepted, to be verified and held on another machine;
@@ -310,10 +310,11 @@ class _Execution:
         )
         samples = SampleLog(attempt.directory.folder.samples, process)
 
-        def on_output(text: str, elapsed_s: float) -> None:
-            attempt.on_poll(elapsed_s)
+        def on_output(text: str, elapsed_s: float) -> object:
+            is_brisk = attempt.on_poll(elapsed_s)
             samples.collect()
             report(text, elapsed_s)
+            return is_brisk
 
         with attempt.stop.awaiting(f"{attempt.run.id} (fio)"):
             watched = watch(
