@@ -7,8 +7,8 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, chdir, contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
-from subprocess import CompletedProcess
-from typing import TextIO
+from subprocess import DEVNULL, PIPE, CompletedProcess, Popen
+from typing import Any, TextIO
 from unittest import mock
 
 from volbench.cli.main import main
@@ -17,6 +17,13 @@ Volbench = Callable[..., CompletedProcess[str]]
 
 COMMAND = [sys.executable, "-m", "volbench"]
 """Starts a process, for tests of signals, crashes, the environment and interleaved output."""
+
+
+def start(*arguments: object, **options: Any) -> Popen[str]:  # noqa: ANN401 - any option of Popen
+    """Start volbench in a process of its own, which says to a pipe what it says."""
+    piped = {"stdin": DEVNULL, "stdout": PIPE, "stderr": PIPE, "text": True}
+    process: Popen[str] = Popen([*COMMAND, *map(str, arguments)], **{**piped, **options})
+    return process
 
 
 def settings(*pairs: str) -> Sequence[str]:

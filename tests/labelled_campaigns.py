@@ -1,13 +1,12 @@
 """Campaign of hosts with labels, made without running fio."""
 
-import json
 from pathlib import Path
 
+from tests.finished_campaign import finish
 from tests.planned import a_folder, planned_campaign, planned_run
 from volbench.model.campaign.host import Host
-from volbench.model.campaign.planned_run import RunState, Section
+from volbench.model.campaign.planned_run import Section
 from volbench.store.archive import Archive, Provenance, create_campaign
-from volbench.store.journal import Journal
 from volbench.store.layout import Layout
 
 CASES = Path(__file__).parent / "cases"
@@ -29,12 +28,6 @@ def make(root: Path, hosts: tuple[Host, ...], *, finished: bool = True) -> Layou
     campaign = planned_campaign(*runs, hosts=hosts)
     provenance = Provenance(volbench_version="0", python_version="3")
     layout = create_campaign(root / "c", Archive(campaign=campaign, provenance=provenance))
-    output = (CASES / "fio-3.33/randrw-jsonplus/stdout").read_bytes()
-    with Journal(layout.journal) as journal:
-        for run in runs if finished else ():
-            folder = layout.run(run.id)
-            folder.path.mkdir()
-            folder.fio_output.write_bytes(output)
-            folder.status.write_text(json.dumps({"started_utc": "2026-01-01T00:00:00.000Z"}))
-            journal.write("run", run=run.id, state=RunState.FINISHED, reason="")
+    for run in runs if finished else ():
+        finish(layout, run.id)
     return layout

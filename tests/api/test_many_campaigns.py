@@ -108,19 +108,6 @@ def layout(tmp_path: Path) -> Layout:
     return half_finished(tmp_path / "c")
 
 
-@pytest.mark.parametrize("name", FRAMES)
-def test_frames_have_the_documented_columns(layout: Layout, name: str) -> None:
-    """Every frame has exactly the columns of the reference, in order."""
-    frame = volbench.open_campaign(layout.root).frame(name)
-    assert list(frame.columns) == [column.name for column in FRAMES[name]]
-
-
-def test_the_states_of_all_runs_are_listed(layout: Layout) -> None:
-    """Runs that never started have a state too."""
-    notes = volbench.open_campaign(layout.root).runs
-    assert [str(note.state) for note in notes.values()] == ["finished", "planned"]
-
-
 def test_only_the_requested_frames_are_read(layout: Layout) -> None:
     """The summary of a thousand campaigns does not need their series."""
     whole = volbench.open_campaign(layout.root).summary()

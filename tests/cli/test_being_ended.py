@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.command_line import COMMAND
+from tests.command_line import start
 from tests.engine.conftest import Disks
 from tests.waiting import has_ended, kill_all, until
 
@@ -39,21 +39,15 @@ class Stage:
         for path in (self.scratch, self.temporary):
             path.mkdir()
         (folder / "p.yaml").write_text(PROFILE)
-        self.process: subprocess.Popen[bytes] | None = None
+        self.process: subprocess.Popen[str] | None = None
 
-    def volbench(self, *arguments: str | Path) -> subprocess.Popen[bytes]:
+    def volbench(self, *arguments: str | Path) -> subprocess.Popen[str]:
         """Start volbench with a terminal of its own."""
-        self.process = subprocess.Popen(
-            [*COMMAND, *map(str, arguments)],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            env={**os.environ, "TMPDIR": str(self.temporary)},
-            start_new_session=True,
-        )
+        environment = {**os.environ, "TMPDIR": str(self.temporary)}
+        self.process = start(*arguments, env=environment, start_new_session=True)
         return self.process
 
-    def begin(self) -> subprocess.Popen[bytes]:
+    def begin(self) -> subprocess.Popen[str]:
         """Start the campaign, and wait until its first run writes."""
         targets = ("--on", f"data={self.scratch}", "--on", f"disk={self.device}")
         allowed = ("--allow-destroy", self.device)
@@ -61,10 +55,10 @@ class Stage:
         until(lambda: self.programs("fio") and any(self.scratch.rglob("first*")))
         return process
 
-    def finish(self, process: subprocess.Popen[bytes]) -> int:
+    def finish(self, process: subprocess.Popen[str]) -> int:
         """Wait for the end of a controller, and return its exit code."""
         _, stderr = process.communicate(timeout=120)
-        assert b"Traceback" not in stderr, stderr.decode()
+        assert "Traceback" not in stderr, stderr
         return process.returncode
 
     def programs(self, name: str = "") -> set[int]:

@@ -16,7 +16,7 @@ import pytest
 
 import volbench as volbench_package
 from tests import command_line
-from tests.command_line import COMMAND, Volbench
+from tests.command_line import Volbench, start
 from tests.engine.conftest import IMAGE_BYTES, Disks, call, is_attached
 from tests.waiting import until
 from volbench.engine.campaign import client_worker
@@ -61,17 +61,6 @@ def digest(path: Path | str) -> str:
     return sha256(Path(path).read_bytes()).hexdigest()
 
 
-def begin(*arguments: str | Path) -> subprocess.Popen[str]:
-    """Start volbench as a process of its own."""
-    return subprocess.Popen(
-        [*COMMAND, *map(str, arguments)],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-
-
 def wait_for(out: Path, *, state: str) -> None:
     """Wait until a run of a campaign is in a state."""
     until((out / "campaign.json").exists)
@@ -84,7 +73,7 @@ def device_run(
 ) -> tuple[Path, subprocess.Popen[str]]:
     """Start a campaign that overwrites a device."""
     out, allowed = tmp_path / "out", ("--allow-destroy", device, *options)
-    return out, begin("run", written(tmp_path, text), "--on", device, "--output", out, *allowed)
+    return out, start("run", written(tmp_path, text), "--on", device, "--output", out, *allowed)
 
 
 def replace_image(device: str, other: Path) -> None:
@@ -289,7 +278,7 @@ def test_a_users_file_is_neither_overwritten_nor_removed_after_a_crash(
 ) -> None:
     """What replaced a scratch file between a kill and its resume belongs to the user."""
     out, target = tmp_path / "out", scratch if is_folder else scratch / "file"
-    process = begin("run", written(tmp_path, SLOW_PROFILE), "--on", target, "--output", out)
+    process = start("run", written(tmp_path, SLOW_PROFILE), "--on", target, "--output", out)
     wait_for(out, state="running")
     made = wait_for_file(scratch)
     kill_both(process, out)

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import volbench as volbench_package
-from tests.command_line import COMMAND, Volbench, call, settings
+from tests.command_line import Volbench, call, settings, start
 from tests.waiting import until
 
 pytestmark = pytest.mark.slow
@@ -199,13 +199,8 @@ def start_quick(
     scratch: Path, out: Path, *, stderr: int = subprocess.DEVNULL
 ) -> subprocess.Popen[str]:
     """Start `volbench run quick` in a process of its own, with little load."""
-    return subprocess.Popen(
-        [*COMMAND, "run", "quick", "--on", str(scratch), "--output", str(out), *CALM],
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=stderr,
-        text=True,
-    )
+    words = ("run", "quick", "--on", scratch, "--output", out, *CALM)
+    return start(*words, stdout=subprocess.DEVNULL, stderr=stderr)
 
 
 @pytest.mark.smoke
@@ -264,11 +259,7 @@ def test_of_two_controllers_started_at_once_one_runs(
         process.send_signal(signal.SIGINT)
         process.wait(timeout=60)
     quick = ("quick", "--on", scratch, "--output", out, *CALM)
-    command = [*COMMAND, verb, *map(str, quick if verb == "run" else (out,))]
-    pair = [
-        subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
-        for _ in range(2)
-    ]
+    pair = [start(verb, *(quick if verb == "run" else (out,))) for _ in range(2)]
     said = {each.communicate(timeout=120)[1]: each.returncode for each in pair}
     assert sorted(said.values()) == [0, 7], said
     refusal = next(text for text, status in said.items() if status)

@@ -3,7 +3,6 @@
 import json
 import signal
 import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import volbench
+from tests.command_line import start
 from tests.fleet.hosts import Fleet, RealHost
 from tests.waiting import PATIENCE_S, killed_in_time
 
@@ -78,14 +78,7 @@ class Desk:
         """Start volbench as a user would."""
         is_connecting = CONNECTING & {verb, *map(str, arguments)}
         known = ("--known-hosts", str(self.fleet.known_hosts)) if is_connecting else ()
-        return subprocess.Popen(
-            [sys.executable, "-m", "volbench", verb, *map(str, arguments), *known],
-            cwd=self.folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+        return start(verb, *arguments, *known, cwd=self.folder, stderr=subprocess.STDOUT)
 
     def run(self, *more: str) -> subprocess.Popen[str]:
         """Start the campaign."""

@@ -57,26 +57,6 @@ def test_reads_and_writes_become_rows_of_their_own(tmp_path: Path, version: str)
     assert {row["percentile"] for row in rows.percentiles} >= {50.0, 99.0, 99.99}
 
 
-def test_numjobs_are_summed(tmp_path: Path) -> None:
-    """Three numjobs of one section are one row with their total."""
-    section = Section(name="seq", options={"rw": "write", "bs": "65536", "numjobs": "3"})
-    layout, campaign = make(tmp_path, "fio-3.33/numjobs-separate", section)
-    (row,) = ingest(layout, campaign).summary
-    raw = json.loads((CASES / "fio-3.33/numjobs-separate/stdout").read_text())["jobs"]
-    assert row["total_ios"] == sum(job["write"]["total_ios"] for job in raw)
-    assert row["numjobs"] == 3
-    assert row["block_bytes"] == 65536
-
-
-def test_two_sections_are_never_summed(tmp_path: Path) -> None:
-    """Sections keep rows of their own under their own names."""
-    raw = json.loads((CASES / "fio-3.33/stonewall-two-jobs/stdout").read_text())["jobs"]
-    sections = [Section(name=job["jobname"], options={"rw": "randrw"}) for job in raw]
-    layout, campaign = make(tmp_path, "fio-3.33/stonewall-two-jobs", *sections)
-    rows = ingest(layout, campaign).summary
-    assert {row["group"] for row in rows} == {job["jobname"] for job in raw}
-
-
 def test_failed_run_without_output_keeps_its_row(tmp_path: Path) -> None:
     """A run that left nothing readable has its state, what was planned, and no numbers."""
     for pattern, blocks, block in (("read", "4096", 4096), ("write", "4096,8192", 8192)):

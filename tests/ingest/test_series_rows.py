@@ -14,7 +14,6 @@ from volbench.engine.hosts.connected_host import this_machine
 from volbench.engine.run.run_directory import RunDirectory
 from volbench.engine.run.run_once import Attempt, execute_run
 from volbench.engine.run.stop_request import StopRequest
-from volbench.errors import OutputError
 from volbench.execute.local import LocalExecutor
 from volbench.fio.results.json_output import parse_output
 from volbench.ingest.campaign_tables import read_run
@@ -163,15 +162,6 @@ def test_bad_log_lines_are_reported_in_the_summary(tmp_path: Path) -> None:
     (reported,) = read(run, folder).bad_rows
     assert reported.log.endswith("l_iops.1.log.zst")
     assert (reported.bad_rows, reported.first_line) == (2, len(lines) - 1)
-
-
-def test_files_that_are_not_logs_are_refused(tmp_path: Path) -> None:
-    """A log without a single row names its path."""
-    run, folder = of_case(tmp_path / "run")
-    path = folder.path / "l_bw.1.log"
-    path.write_text("<html>\n")
-    with pytest.raises(OutputError, match=r"l_bw\.1\.log .*line 1"):
-        read(run, folder)
 
 
 def test_a_damaged_log_affects_only_its_series(tmp_path: Path) -> None:

@@ -31,11 +31,6 @@ def test_last_state_of_each_run_counts(tmp_path: Path) -> None:
     assert history.processes["002-b"] == {"pid": 8}
 
 
-def test_missing_journal_is_an_empty_history(tmp_path: Path) -> None:
-    """A campaign that was planned and never started has no journal."""
-    assert read_history(tmp_path / "journal.jsonl").states == {}
-
-
 def test_a_journal_truncated_anywhere_is_read_and_continued(tmp_path: Path) -> None:
     """Cut anywhere, a journal reads without error, and what is appended afterwards is kept."""
     whole = tmp_path / "whole.jsonl"

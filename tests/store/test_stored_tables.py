@@ -286,15 +286,6 @@ def test_unknown_column_is_refused() -> None:
         table_of("summary", [{"surprise": 1}])
 
 
-def test_a_damaged_table_is_reported_with_a_hint(tmp_path: Path) -> None:
-    """A table is derived: the hint says it can be deleted."""
-    path = tmp_path / "summary.parquet"
-    path.write_bytes(b"PAR1 not really")
-    with pytest.raises(ArchiveError) as caught:
-        read_table(path)
-    assert "rebuilt" in caught.value.hint
-
-
 def test_only_large_logs_are_compressed_at_once(tmp_path: Path) -> None:
     """Between two runs only what would fill a disk is compressed; afterwards everything is."""
     small, large = tmp_path / "series_bw.1.log", tmp_path / "series_lat.1.log"

@@ -6,12 +6,12 @@ import os
 import random
 import signal
 import subprocess
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 import volbench
+from tests.command_line import start
 from tests.waiting import until
 from volbench.store.log_files import open_log
 
@@ -54,19 +54,9 @@ class ShortCampaign:
         more = (
             ["p.yaml", "--on", self.scratch, "--output", self.out] if verb == "run" else [self.out]
         )
-        return subprocess.Popen(
-            [sys.executable, "-m", "volbench", verb, *map(str, [*more, *arguments])],
-            cwd=self.folder,
-            env={
-                **os.environ,
-                "TMPDIR": str(self.folder / "tmp"),
-                "XDG_STATE_HOME": str(self.folder / "state"),
-            },
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-        )
+        folders = {"TMPDIR": self.folder / "tmp", "XDG_STATE_HOME": self.folder / "state"}
+        options = {"cwd": self.folder, "env": os.environ | {k: str(v) for k, v in folders.items()}}
+        return start(verb, *more, *arguments, stderr=subprocess.STDOUT, **options)
 
     def call(self, verb: str, *arguments: str | Path) -> tuple[int, str]:
         """Return how volbench ended, and what it printed."""

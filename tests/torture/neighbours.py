@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from unittest import mock
 
-from tests.command_line import COMMAND, call
+from tests.command_line import call, start
 from tests.waiting import PATIENCE_S
 
 _USER = 4711
@@ -148,12 +148,7 @@ def neighbour_case(chance: random.Random, folder: Path) -> int:
 
 def _serve_volume(output: Path) -> None:
     """Serve a simulated volume for a moment, whose socket and files are where the neighbour is."""
-    process = subprocess.Popen(
-        [*COMMAND, "lab", "up", "clean", "--output", output],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
+    process = start("lab", "up", "clean", "--output", output, stderr=subprocess.STDOUT)
     try:
         process.wait(3.0)
     except subprocess.TimeoutExpired:

@@ -162,13 +162,6 @@ def test_jobs_missing_on_one_side_are_reported() -> None:
     assert f"only in B: {left_out} and 95 more" in found.remarks
 
 
-def test_jobs_with_different_names_are_matched_by_workload() -> None:
-    """Other people's names are matched by what was done."""
-    found = compared(rows_of(1000, job="fio-read"), rows_of(1200, job="reads", seed=2))
-    label = "randread 4k, queue depth 1"
-    assert (only(found).label, only(found).verdict) == (label, Verdict.FASTER)
-
-
 def test_invalid_runs_are_left_out_and_reported() -> None:
     """Neither invalid nor failed runs count unless asked for; a warning marks the row."""
     base, candidate = rows_of(1000), rows_of(1200, seed=2)

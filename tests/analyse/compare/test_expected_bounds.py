@@ -185,13 +185,6 @@ def test_the_advised_repeats_decide_in_most_cases(repeats: int) -> None:
     assert np.mean(decided) >= 0.75
 
 
-def test_a_single_run_has_no_interval() -> None:
-    """It is judged by its value, and says so."""
-    verdict = answers("iops > 900", 1000.0)
-    assert (verdict.answer, verdict.reason) == (Answer.PASS, "no interval (needs 3 repeats)")
-    assert math.isnan(verdict.interval.low)
-
-
 def test_an_invalid_or_missing_result_decides_nothing() -> None:
     """A number that a finding rejects never passes."""
     assert answers("iops > 900", 1000.0, invalid=True).answer is Answer.UNDECIDED

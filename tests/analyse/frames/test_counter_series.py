@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from volbench.analyse.frames.resample import once_each, running_sum, seconds
+from volbench.analyse.frames.resample import once_each, running_sum
 
 START = "2026-01-01T00:00:"
 
@@ -50,10 +50,3 @@ def test_hosts_are_counted_separately() -> None:
     """What one host did is not added to another's."""
     two = pd.concat([looks(("01.000", 1.0, 5.0)), looks(("01.000", 1.0, 3.0), host="vm2")])
     assert summed(two).set_index("host")["sum"].to_dict() == {"vm1": 5.0, "vm2": 3.0}
-
-
-def test_timestamps_become_seconds() -> None:
-    """Stamps with and without fractions are read; a missing one is NaN."""
-    reported = seconds(pd.Series(["1970-01-01T00:00:01Z", "1970-01-01T00:01:00.250Z", None]))
-    assert reported.tolist()[:2] == [1.0, 60.25]
-    assert pd.isna(reported[2])

@@ -62,15 +62,6 @@ def exists(pid: int) -> bool:
     return (Path("/proc") / str(pid)).exists()
 
 
-def test_output_and_status_arrive(tmp_path: Path) -> None:
-    """What a process prints is told while it runs, and its exit status at the end."""
-    heard: list[str] = []
-    process = start(tmp_path, "import sys; print('hello'); sys.exit(7)")
-    watched = watched_to_its_end(process, on_output=lambda text, _elapsed: heard.append(text))
-    assert "".join(heard) == "hello\n"
-    assert (watched.exit_status, watched.ending) == (7, Ending.ITSELF)
-
-
 def test_deadline_ends_a_process(tmp_path: Path) -> None:
     """A process that is late is ended and gone."""
     process = start(tmp_path, ASLEEP)

@@ -5,7 +5,6 @@ import math
 import pandas as pd
 import pytest
 
-from tests.analyse.named_results import rows_named
 from volbench.errors import InputError
 from volbench.extensions.catalogue.price_list import Metered, Price, Prices
 from volbench.extensions.catalogue.price_performance import Market, market, on_frontier
@@ -208,20 +207,6 @@ def test_workloads_are_matched_across_job_names() -> None:
     assert (first.rank, second.rank, second.is_on_front) == (1, 2, False)
     other = summary.assign(iodepth=[8] * 3 + [16] * 3)
     assert [offer.rank for offer in market(priced, currency="USD", summary=other).offers] == [1, 1]
-
-
-def test_prices_do_not_depend_on_names() -> None:
-    """Three volumes in 24 workloads are 72 offers of three runs, under any naming of files."""
-    found = []
-    for naming in ("counted", "folders"):
-        summary = pd.DataFrame(rows_named(naming))
-        rows = summary[["run", "volume"]].assign(host="h", steady=True, bw_bytes_per_s=1.0)
-        rows["iops"] = summary["block_bytes"] / summary["iodepth"]
-        bought = {run: Billing("a", "", None, Limits()) for run in rows["run"]}
-        priced, _ = priced_runs(rows, summary, bought, PRICES)
-        found.append(market(priced, currency="USD", summary=summary, by=("volume",)))
-    assert found[0] == found[1]
-    assert [offer.runs for offer in found[0].offers] == [3] * 72
 
 
 def test_an_asked_rate_is_no_bargain() -> None:

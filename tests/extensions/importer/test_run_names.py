@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.extensions.importer.sources import CASES, JSON, result_of, take
+from tests.extensions.importer.sources import CASES, result_of, take
 from tests.extensions.importer.sources import put as put_text
 from volbench.errors import InputError
 from volbench.extensions.importer.run_names import (
@@ -39,16 +39,6 @@ def jobs_of(
     return sorted((run.run.host, run.run.job, run.run.repeat) for run in intake.runs)
 
 
-def test_a_clear_jobname_is_kept(tmp_path: Path) -> None:
-    """Files whose jobs differ in name are called by them."""
-    put(tmp_path / "in" / "a.json", JSON)
-    put(tmp_path / "in" / "b.json", RANDREAD)
-    assert jobs_of(source=tmp_path / "in", into=tmp_path / "c") == [
-        ("unknown", "FIOJOB", 1),
-        ("unknown", "mix", 1),
-    ]
-
-
 def test_paths_distinguish_jobs_of_one_name(tmp_path: Path) -> None:
     """Two settings under one jobname are never pooled; all of its names have the same parts."""
     put(tmp_path / "in" / "4k" / "randread-1-3.json", RANDREAD)
@@ -65,14 +55,6 @@ def test_files_without_a_job_name_are_named_after_their_folders(tmp_path: Path) 
     put_each(tmp_path / "in", RANDREAD, "gp2/fio.json", "gp3/fio.json", "gp4/output.0.json")
     jobs = [job for _, job, _ in jobs_of(source=tmp_path / "in", into=tmp_path / "c")]
     assert jobs == ["gp2", "gp3", "gp4"]
-
-
-def test_outputs_of_several_clients_stay_apart(tmp_path: Path) -> None:
-    """CBT numbers the output of the processes on a host: output.0, output.1."""
-    for name in ("output.0.json", "output.1.json"):
-        put(tmp_path / "in" / "gp2" / name, RANDREAD)
-    jobs = [job for _, job, _ in jobs_of(source=tmp_path / "in", into=tmp_path / "c")]
-    assert len(set(jobs)) == 2
 
 
 def test_only_names_with_a_repeat_number_are_repeats(tmp_path: Path) -> None:
@@ -132,13 +114,6 @@ def test_labels_are_not_hosts(tmp_path: Path) -> None:
         summary = opened.summary()
         assert summary["label_volume_type"].tolist() == ["gp2", "gp3"]
         assert summary["import_folder"].tolist() == ["gp2", "gp3"]
-
-
-def test_results_under_different_labels_are_not_repeats(tmp_path: Path) -> None:
-    """Equal settings and different numbers do not make them any."""
-    put_each(tmp_path / "in", RANDREAD, "gp2/run-1.json", "gp3/run-2.json")
-    found = jobs_of(source=tmp_path / "in", into=tmp_path / "c", pattern="{volume_type}")
-    assert found == [("unknown", "FIOJOB-gp2", 1), ("unknown", "FIOJOB-gp3", 1)]
 
 
 def test_the_pattern_names_the_job_whatever_differs(tmp_path: Path) -> None:

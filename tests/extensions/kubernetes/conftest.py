@@ -4,7 +4,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.command_line import call
+from tests.command_line import call, start
 from tests.extensions.kubernetes.image import NAME
 from tests.extensions.kubernetes.local_cluster import LocalCluster
 from tests.waiting import until
@@ -51,13 +50,7 @@ class Desk:
         return self._process("resume", name)
 
     def _process(self, *arguments: str) -> subprocess.Popen[str]:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "volbench", *arguments],
-            cwd=self.folder,
-            stderr=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        )
+        process = start(*arguments, cwd=self.folder)
         self.processes.append(process)
         return process
 

@@ -13,7 +13,7 @@ from urllib.error import URLError
 import pytest
 
 import volbench
-from tests.command_line import COMMAND, call
+from tests.command_line import COMMAND, call, start
 from tests.extensions.monitoring.prometheus_server import free_port
 from tests.extensions.watching.loaded import LONGEST, loaded
 from tests.loopback_fleet import loopback_fleet
@@ -98,23 +98,12 @@ def test_ctrl_c_saves_everything(loop: str, tmp_path: Path) -> None:
     """A mark of another terminal is on the time axis, and its text cannot forge a line."""
     into, state = tmp_path / "w", tmp_path / "state"
     environment = {**os.environ, "XDG_STATE_HOME": str(state)}
-    process = subprocess.Popen(
-        [*COMMAND, "watch", loop, "--every", "200ms", "-o", str(into)],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    process = start("watch", loop, "--every", "200ms", "-o", into, env=environment)
     log = log_of(loop, into, samples=4)
     text = "vm 7 started\n! ended\nT 1 1"
-    marked = subprocess.run(
-        [*COMMAND, "watch", "--mark", text, into],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert marked.returncode == 0, marked.stderr
+    marked = start("watch", "--mark", text, into, env=environment)
+    _, problem = marked.communicate(timeout=60)
+    assert marked.returncode == 0, problem
     until(lambda: "vm 7 started" in log.read_text(), patience_s=60)
     process.send_signal(signal.SIGINT)
     printed, errors = process.communicate(timeout=60)

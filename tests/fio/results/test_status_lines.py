@@ -39,12 +39,6 @@ def test_every_unit_of_bandwidth_is_read(amount: str, expected: float) -> None:
     assert found.write_bw_bytes_per_s == pytest.approx(expected)
 
 
-def test_a_stall_shows_as_zero() -> None:
-    """The rates vanish while nothing completes; that is 0 and not unknown."""
-    found = glance(STALLED)
-    assert (found.read_iops, found.read_bw_bytes_per_s) == (0.0, 0.0)
-
-
 def test_missing_rates_in_the_first_seconds_are_not_a_stall() -> None:
     """In the first seconds fio reports no rates yet, which is unknown and not 0."""
     assert glance(STALLED, elapsed_s=1.5).read_iops is None

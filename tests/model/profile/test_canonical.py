@@ -102,13 +102,6 @@ def test_harmless_texts_pass(text: str) -> None:
     assert check_text(text) == text
 
 
-def test_aliases_become_canonical_names() -> None:
-    """Whatever name was written, fio's own leaves."""
-    assert check_option(TABLE, "blocksize", "4k") == ("bs", "4096")
-    assert check_option(TABLE, "readwrite", "randread") == ("rw", "randread")
-    assert check_option(TABLE, "timeout", "5m") == ("runtime", "300s")
-
-
 @pytest.mark.parametrize(
     ("name", "raw", "near"),
     [
@@ -176,8 +169,3 @@ def test_every_name_survives_a_typing_error() -> None:
 def test_names_are_found_in_any_case() -> None:
     """A suggestion is found for a name in capitals."""
     assert nearest("IODEPTH", TABLE.names()) == "iodepth"
-
-
-def test_an_empty_list_has_no_nearest_name() -> None:
-    """No names, no suggestion."""
-    assert nearest("iodepth", []) is None

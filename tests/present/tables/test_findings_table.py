@@ -66,13 +66,6 @@ def test_the_most_severe_rule_comes_first() -> None:
     assert count_severities(rows) == expected
 
 
-def test_brackets_and_escapes_are_plain_text() -> None:
-    """A message is no markup and no terminal command."""
-    text = shown(finding(message="[red]x[/red] \x1b[2J"))
-    assert "[red]x[/red]" in text
-    assert "\x1b" not in text
-
-
 def test_time_direction_and_one_of_several_campaigns_are_reported() -> None:
     """A finding about a part of a run says which; equal ids in two folders are told apart."""
     assert "write, 20s to 28s: No" in shown(finding(direction="write", from_s=20.0, to_s=28.0))
