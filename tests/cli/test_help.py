@@ -16,7 +16,6 @@ from volbench.cli.help_pages import MAX_PLAIN_OPTIONS, PAGES, VerbCommand
 from volbench.cli.main import VERBS, cli
 from volbench.model.campaign.planned_run import OnError
 from volbench.model.profile.profile_settings import MAX_EXTENTS, MAX_REPEATS, WarmingMode
-from volbench.plan.expansion.extents import LADDER
 
 
 def paths(command: click.Command, *words: str) -> Iterator[tuple[str, ...]]:
@@ -98,11 +97,6 @@ def test_ranges_equal_those_of_the_plan(verb: str, name: str, most: int) -> None
     kind = option(verb, name)
     assert isinstance(kind, click.IntRange)
     assert kind.max == most
-
-
-def test_the_steps_of_auto_equal_those_of_the_plan() -> None:
-    """--auto says how many jobs it tries at most."""
-    assert f"to {LADDER[-1]}" in " ".join(" ".join(rendered("warmup")).split())
 
 
 LEAVES = [words for words in paths(cli) if not isinstance(command_of(words), click.Group)]

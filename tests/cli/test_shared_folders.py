@@ -340,7 +340,6 @@ def test_root_is_told_whose_folder_it_writes_into(
             ("profile", "render", profile, "--output"),
             ("profile", "list", "--format", "json", "--output"),
             ("export", imported, "--frame", "all", "--format", "csv", "--output"),
-            ("report", imported, "--site", "--output"),
         )
     ):
         for folder in (theirs, mine, sticky) if words[0] == "import" else (theirs,):

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from volbench.cli.options import CAMPAIGNS, examples, output_option
-from volbench.cli.output import binary_output, note_owner, report_folder
+from volbench.cli.output import binary_output, report_folder
 from volbench.errors import InputError
-from volbench.store.atomic_files import make_output_folder, write_output
 
 if TYPE_CHECKING:
     from volbench.api.many_campaigns import Dataset
@@ -25,21 +23,13 @@ if TYPE_CHECKING:
 @output_option(
     metavar="FILE",
     help="HTML file; - is standard output. Default: report/index.html in the campaign folder. "
-    "Needed for several campaigns. With --site: a folder.",
-)
-@click.option(
-    "--site",
-    "is_site",
-    is_flag=True,
-    help="Write a page for each campaign, and an index of them, into the folder of --output.",
+    "Needed for several campaigns.",
 )
 @click.option("--title", help="Title of the page.")
 def report(
     campaigns: tuple[str | Path, ...],
     output: str | None,
     title: str | None,
-    *,
-    is_site: bool,
 ) -> None:
     """Write the report of the campaigns in DIR: one HTML file that needs no network.
 
@@ -54,37 +44,10 @@ def report(
     # Arrow's own pool keeps what is let go: 80 MB of the report of 3,450 runs.
     pa.set_memory_pool(pa.system_memory_pool())
     dataset = open_campaigns(*campaigns)
-    if is_site:
-        _write_site(dataset, output, title=title)
-        return
     target = output or _default_place(dataset)
     page = report_page(dataset, title=title)
     with binary_output(target, default_name="index.html") as sink:
         sink.write(page.encode())
-
-
-def _write_site(dataset: Dataset, output: str | None, *, title: str | None) -> None:
-    """Write a page for each campaign, one at a time, and the index of them."""
-    from volbench.api.many_campaigns import open_campaigns
-    from volbench.api.report_content import report_content
-    from volbench.present.report import ReportContent, render_report
-    from volbench.present.report.report_page import render_site_index, site_file
-
-    if output in (None, "-"):
-        raise InputError("--site needs a folder", hint="name it with --output, such as -o site")
-    folder = Path(str(output))
-    make_output_folder(folder)
-    pages: dict[str, ReportContent] = {}
-    for name, opened in dataset.names.items():
-        # Opened anew, so that its frames are let go with it.
-        content = report_content(open_campaigns(opened.path))
-        file = site_file(name, pages)
-        write_output(folder / file, render_report(content).encode())
-        pages[file] = replace(content, figures=(), tables=(), folded=())
-    index = render_site_index(pages, title=title or f"{len(pages)} campaigns")
-    write_output(folder / "index.html", index.encode())
-    click.echo(f"written: {folder / 'index.html'} and {len(pages)} reports", err=True)
-    note_owner(folder)
 
 
 def _default_place(dataset: Dataset) -> str:

@@ -25,7 +25,6 @@ from volbench.cli.options import (
     SETTINGS,
     Quantity,
     examples,
-    flag,
     parse_several_targets,
 )
 from volbench.cli.output import (
@@ -281,7 +280,7 @@ def _as_before(request: CampaignRequest, like: Path) -> CampaignRequest:
     metavar="N",
     default=32,
     show_default=True,
-    help="Jobs that share each extent (numjobs); --auto chooses the number.",
+    help="Jobs that share each extent (numjobs).",
 )
 @click.option(
     "--iodepth",
@@ -306,7 +305,6 @@ def _as_before(request: CampaignRequest, like: Path) -> CampaignRequest:
     default=0,
     help="Approximate number of parts into which the volume is divided. Default: by its size.",
 )
-@flag("--auto", "Increase numjobs step by step from 1 to 64 while bandwidth grows.")
 @click.option(
     "--size",
     "size_bytes",
@@ -323,7 +321,6 @@ def warmup(
     bs_bytes: int,
     extents: int,
     *,
-    auto: bool,
     size_bytes: int | None,
     start: StartOptions,
     table_output: TableOutput,
@@ -342,7 +339,7 @@ def warmup(
         name=_JOB,
         phase=Phase.WARMUP,
         options=options | ({"size": str(size_bytes)} if size_bytes is not None else {}),
-        warming=Warming(mode=WarmingMode(mode), extents=extents, auto_jobs=auto),
+        warming=Warming(mode=WarmingMode(mode), extents=extents),
     )
     _check(LocalExecutor(), job, volume)
     request = CampaignRequest(

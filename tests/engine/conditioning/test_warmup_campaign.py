@@ -1,7 +1,6 @@
 """Warm-ups of simulated volumes in virtual time; `test_warmup.py` has those of real fio."""
 
 import json
-import re
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,7 @@ import pytest
 from tests.command_line import Volbench
 from tests.engine.campaign.virtual_runs import virtual_fio
 from tests.extensions.lab.silent_export import silent_export
-from volbench.engine.conditioning.volume_warmup import Pass, choose_numjobs, verification_text
+from volbench.engine.conditioning.volume_warmup import Pass, verification_text
 from volbench.errors import CampaignError
 from volbench.extensions.lab.scenario import load_scenario
 
@@ -51,45 +50,6 @@ def test_an_interrupted_warm_up_continues_after_the_last_extent(
     assert sorted(path.parent.name for path in out.glob("runs/*/attempts")) == [
         "003-fill-write-3of6-r1"
     ]
-
-
-@pytest.mark.slow
-def test_auto_finds_that_more_numjobs_are_faster(tmp_path: Path, volbench: Volbench) -> None:
-    """A volume that serves eight at a time at 40 ms each is read by eight numjobs in the end."""
-    arguments = ("--mode", "read", "--auto", "--size", "8m", "--bs", "64k", "--iodepth", 1)
-    with virtual_fio(SLOW):
-        done = volbench("warmup", URI, *arguments, "--output", tmp_path / "c")
-    assert done.returncode == 0, done.stderr
-    numjobs = [
-        int(re.findall(r"numjobs=(\d+)", path.read_text())[0])
-        for path in sorted((tmp_path / "c" / "runs").glob("*/job.fio"))
-    ]
-    assert numjobs[:4] == [1, 2, 4, 8]
-    assert max(numjobs) == 8
-    assert f"read: {8 * MIB} of {8 * MIB} bytes" in done.stdout
-
-
-@pytest.mark.parametrize(
-    ("rates", "numjobs"),
-    [
-        ([], 1),
-        ([10], 2),
-        ([10, 20], 4),
-        ([10, 20, 21], 2),
-        ([10, 20, 21, 90], 2),
-        ([10, 10.5], 1),
-        ([10, 20, 40, 80], 8),
-        ([10, 20, 40, 80, 80, 80], 8),
-    ],
-)
-def test_numjobs_double_until_that_gains_too_little(rates: list[float], numjobs: int) -> None:
-    """Twice as many have to be a tenth faster; then the number stays."""
-    assert choose_numjobs(rates, limit=8) == numjobs
-
-
-def test_a_volume_too_small_to_divide_gets_one_job() -> None:
-    """There is no rung above what an extent can be divided among."""
-    assert choose_numjobs([1, 2, 3], limit=1) == 1
 
 
 @pytest.mark.parametrize(("moved", "unfinished"), [(99, 0), (101, 0), (100, 1)])

@@ -8,12 +8,9 @@ from volbench.model.campaign.planned_run import VolumeKind
 from volbench.model.profile.profile_model import Job, Phase
 from volbench.model.profile.profile_settings import Warming, WarmingMode
 from volbench.plan.expansion.extents import (
-    LADDER,
-    auto_numjobs,
     cut,
     touches,
     usual_count,
-    with_numjobs,
 )
 from volbench.plan.profile.load_profile import dump_profile
 
@@ -47,27 +44,6 @@ def test_extents_are_neither_small_nor_many() -> None:
     assert sample.section.options["io_size"] == str(64 * MIB)
 
 
-@pytest.mark.parametrize("size", [MIB, 100 * MIB, 10**9 + 7])
-def test_every_candidate_numjobs_divides_the_extents(size: int) -> None:
-    """With any number of numjobs an extent is still done as a whole, in whole blocks."""
-    job = Job(name="f", phase=Phase.WARMUP, warming=Warming(mode=WarmingMode.READ, auto_jobs=True))
-    found = [t for t in touches(job, {}, size_bytes=size, kind=VolumeKind.NBD) if t.extent.auto]
-    most = auto_numjobs(size, block_bytes=MIB)
-    for touch in found:
-        for numjobs in (rung for rung in LADDER if rung <= most):
-            options = with_numjobs(touch.section, touch.extent, numjobs).options
-            assert int(options["size"]) * numjobs == touch.extent.size_bytes
-            assert int(options["size"]) % MIB == 0
-
-
-def test_choosing_numjobs_for_a_large_volume_is_fast() -> None:
-    """Extents stay as small as without it: one job over a large part would take hours."""
-    job = Job(name="f", phase=Phase.WARMUP, warming=Warming(mode=WarmingMode.READ, auto_jobs=True))
-    sizes = [touch.extent.size_bytes for touch in touches(job, {}, size_bytes=1 << 40, kind=DEVICE)]
-    assert sum(sizes) == 1 << 40
-    assert max(sizes) <= 17 << 30
-
-
 @pytest.mark.parametrize("mode", list(WarmingMode))
 def test_only_writing_modes_write(mode: WarmingMode) -> None:
     """Reading never plans a write, and never a check of what nobody wrote."""
@@ -81,7 +57,7 @@ def test_only_writing_modes_write(mode: WarmingMode) -> None:
 TEXT = """name: p
 phases:
   warmup:
-    fill: {warming: {mode: write, extents: 5, auto: yes}, bs: 64k}
+    fill: {warming: {mode: write, extents: 5}, bs: 64k}
 jobs:
   read: {rw: read, size: 1m}
 """
@@ -91,7 +67,7 @@ def test_a_profile_with_warming_reads_back() -> None:
     """What is written into the campaign folder is what was asked for."""
     profile = load(TEXT)
     job = profile.jobs[0]
-    assert job.warming == Warming(mode=WarmingMode.WRITE, extents=5, auto_jobs=True)
+    assert job.warming == Warming(mode=WarmingMode.WRITE, extents=5)
     assert load(dump_profile(profile)) == profile
 
 

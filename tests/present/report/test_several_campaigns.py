@@ -42,29 +42,6 @@ def test_campaigns_are_compared_on_one_page(tmp_path: Path) -> None:
     assert {"Campaign first", "Campaign second"} <= set(page.text("h2"))
 
 
-@pytest.mark.slow
-def test_a_site_has_a_page_for_each_campaign(results: Path, tmp_path: Path) -> None:
-    """The index leads to every page, newest first, with its answer; each page is whole."""
-    site = tmp_path / "site"
-    done = report("--site", results, "-o", site)
-    assert done.exit_code == 0, done.output
-    index = parsed((site / "index.html").read_text(encoding="utf-8"))
-    assert index.faults == []
-    links = [a["href"] for a in index.all("a") if not a["href"].startswith("#")]
-    pages = {link.partition("#")[0] for link in links}
-    assert pages == {path.name for path in site.iterdir()} - {"index.html"}
-    assert len(pages) == 2
-    dates = [text for text in index.text("td") if text.endswith(" UTC")]
-    assert dates == sorted(dates, reverse=True)
-    for page in pages:
-        assert parsed((site / page).read_text(encoding="utf-8")).faults == []
-
-
-def test_a_site_needs_a_folder(results: Path) -> None:
-    """It is many files, so standard output will not do."""
-    assert isinstance(report("--site", results, "-o", "-").exception, InputError)
-
-
 def test_several_campaigns_need_an_output(results: Path) -> None:
     """No campaign's own folder is taken for the page of all."""
     done = report(results)

@@ -16,7 +16,7 @@ from volbench.engine.conditioning.run_preparation import (
     BlockSampler,
     DirtyData,
 )
-from volbench.engine.conditioning.volume_warmup import make_room, progress_words, with_parallelism
+from volbench.engine.conditioning.volume_warmup import make_room, progress_words
 from volbench.engine.guard.device_guard import HeldDevices, attachment_of
 from volbench.engine.guard.preflight import RunGuard
 from volbench.engine.guard.run_guard import RESULT_BYTES, check_space
@@ -292,7 +292,7 @@ class Worker:
         self, run: Run, directory: RunDirectory, gate: Gate | None, state: HostState
     ) -> Attempt:
         """Return a guarded run with its work folder, facts and files prepared."""
-        context, executor = self.context, self._executor
+        executor = self._executor
         for path, free_bytes in state.free_bytes.items():
             check_space(path, free_bytes=free_bytes, needed_bytes=RESULT_BYTES)
         seen = state.volumes.get(run.volume.target)
@@ -307,9 +307,6 @@ class Worker:
         self._scratch.expect(files, state.files)
         if make_room(executor, run, state.files):
             self._scratch.settle(files)
-        run = with_parallelism(
-            context.outcomes, context.campaign, run, is_done=self._states.is_finished
-        )
         attempt = self._attempt(run, directory, facts, gate)
         attachment = None if seen is None else attachment_of(seen)
         kept = self._guard.files_to_keep(run, state, ours=self._scratch.is_recorded)
@@ -373,7 +370,6 @@ class Worker:
             watch_files(elapsed_s)
             return elapsed_s < BRISK_S and self._scratch.awaits(files)
 
-        major, minor = facts.major, facts.minor
         return Attempt(
             self.host,
             run,
@@ -381,7 +377,6 @@ class Worker:
             deadline_s=deadline_s(run, grace_s=self.context.settings.grace_s),
             listener=self._states.listener,
             stop=self.context.stop,
-            device=None if major is None or minor is None else (major, minor),
             devices=(facts.device, *facts.backing) if facts.device else (),
             on_intent=record_intent,
             on_start=record_start,

@@ -16,15 +16,10 @@ from volbench.ingest.run_files import read_run_output
 from volbench.model.campaign.planned_files import planned_files
 from volbench.model.campaign.planned_run import Campaign, Extent, Run, RunState, Volume, VolumeKind
 from volbench.model.profile.profile_model import Profile
-from volbench.plan.expansion.extents import LADDER, with_numjobs
 from volbench.store.layout import Layout
 from volbench.units import format_duration, format_rate, format_size
 
 IsDone = Callable[[Run], bool]
-
-# Speed-up by which doubling numjobs pays off; less is noise on a cloud volume.
-# Noticed by: test_warmup_campaign.py::test_numjobs_double_until_that_gains_too_little
-GAIN = 0.1
 
 
 @dataclass(frozen=True)
@@ -245,35 +240,3 @@ def make_room(executor: Executor, run: Run, files: Mapping[str, DescribedFile]) 
             )
         is_changed = True
     return is_changed
-
-
-def with_parallelism(outcomes: Outcomes, campaign: Campaign, run: Run, *, is_done: IsDone) -> Run:
-    """Return a run with the numjobs derived from the throughput of earlier extents.
-
-    Only finished runs count, in the order of the plan, so that a resumed campaign decides like an
-    uninterrupted one.
-    """
-    if run.extent is None or not run.extent.auto:
-        return run
-    rates = []
-    for other in campaign.runs:
-        if other.id == run.id:
-            break
-        if other.extent and other.extent.auto and is_same_pass(other, run) and is_done(other):
-            rates.append(outcomes.of(other).rate_bytes_per_s)
-    section, limit = run.sections[0], int(run.effective(run.sections[0])["numjobs"])
-    numjobs = min(choose_numjobs(rates, limit=limit), limit)
-    return run.model_copy(update={"sections": (with_numjobs(section, run.extent, numjobs),)})
-
-
-def choose_numjobs(rates_bytes_per_s: Sequence[float], *, limit: int) -> int:
-    """Return the numjobs of the next extent: doubled until the gain is below `GAIN`."""
-    ladder = [numjobs for numjobs in LADDER if numjobs <= limit]
-    best = 0
-    for step in range(1, len(ladder)):
-        if step > len(rates_bytes_per_s) - 1:
-            return ladder[min(step, len(rates_bytes_per_s))]
-        if rates_bytes_per_s[step] < (1 + GAIN) * rates_bytes_per_s[best]:
-            return ladder[best]
-        best = step
-    return ladder[best]

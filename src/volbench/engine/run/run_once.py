@@ -21,12 +21,11 @@ from volbench.engine.run.run_directory import (
     scrub,
     secrets_of,
 )
-from volbench.engine.run.run_progress import LiveLatency, ProgressReporter, Watches, counters_path
+from volbench.engine.run.run_progress import ProgressReporter, Watches
 from volbench.engine.run.stop_request import StopRequest
 from volbench.engine.run.tool_command import Command, command_of, expected_of
 from volbench.engine.sampling.sample_log import SampleLog, sampling_of
 from volbench.errors import OutputError, RefusedError, VolbenchError
-from volbench.execute.agent.files import read_files
 from volbench.execute.agent.gate import FOLDER
 from volbench.execute.agent.volumes import KnownFile, changed_files
 from volbench.execute.protocol import FOREVER_S, Process, Supervision
@@ -178,9 +177,7 @@ class Attempt:
     deadline_s: float  # seconds after which it is ended
     listener: Listener  # receives progress
     stop: StopRequest  # the user's stop request
-    # number of the block device below the volume, for live latency
-    device: tuple[int, int] | None = None
-    devices: tuple[str, ...] = ()  # kernel names of that device and of those below it, to sample
+    devices: tuple[str, ...] = ()  # kernel names of the device and of those below it, to sample
     # called before the start with the handle of the process; not if it ends with the controller
     on_intent: Callable[[str], None] = _ignore
     on_start: Callable[[Process], None] = _ignore  # called with the process right after the start
@@ -257,9 +254,8 @@ class _Execution:
     @property
     def followed(self) -> tuple[str, ...]:
         """Files whose first lines are reported while the process runs."""
-        attempt = self._attempt
-        gate = () if attempt.gate is None else attempt.gate.followed
-        return (*gate, *([] if attempt.device is None else [counters_path(attempt.device)]))
+        gate = self._attempt.gate
+        return () if gate is None else gate.followed
 
     def start(self) -> Process:
         """Start the process and record it; end it if the record cannot be written."""
@@ -295,17 +291,11 @@ class _Execution:
         attempt, steady = self._attempt, self._steady
         if attempt.gate is not None:
             attempt.gate.follow(process)
-        executor = attempt.host.executor
-
-        def read(path: str) -> str | None:
-            is_pushed = bool(process.handle)
-            return process.first_line(path) if is_pushed else executor.ask(read_files, [path])[0]
-
         report = ProgressReporter(
             attempt.run,
             process,
             expected_s=self.command.expected_s,
-            watches=Watches(LiveLatency(read, attempt.device), steady, attempt.gate),
+            watches=Watches(steady, attempt.gate),
             listener=attempt.listener,
         )
         samples = SampleLog(attempt.directory.folder.samples, process)

@@ -22,9 +22,6 @@ class Progress:
     read_bw_bytes_per_s: float | None = None
     write_bw_bytes_per_s: float | None = None
     trim_bw_bytes_per_s: float | None = None
-    # mean latency of the backing block device over about the last second, from the kernel's
-    # counters; None when unknown or nothing completed
-    lat_mean_s: float | None = None
     note: str = ""  # additional status for the user, such as the distance from steady state
     silent_s: float = 0.0  # time since the last report of the process or its host
 

@@ -95,8 +95,6 @@ class Extent(Frozen):
     size_bytes: Count  # bytes transferred
     volume_bytes: Count  # bytes that the complete warm-up covers
     direction: str  # ``write``, ``read``, or ``sample`` for blocks read back at the end
-    # choose `numjobs` immediately before the run, from the results of earlier extents
-    auto: bool = False
     whole_bytes: Count = 0  # capacity of the volume; 0 when unknown
 
 

@@ -21,7 +21,6 @@ from pydantic import (
 
 from volbench.errors import InputError
 from volbench.model.document.document_model import (
-    Boolean,
     Document,
     Duration,
     Filled,
@@ -344,7 +343,7 @@ class Warming(Document):
     """Touch every block of the volume once, in extents of one run each."""
 
     shorthand: ClassVar[str] = "mode"
-    always_dumped: ClassVar[tuple[str, ...]] = ("extents", "auto_jobs")
+    always_dumped: ClassVar[tuple[str, ...]] = ("extents",)
 
     mode: WarmingMode = Field(description="Write all blocks, read all blocks, or both.")
     extents: Integer = Field(
@@ -352,11 +351,6 @@ class Warming(Document):
         ge=0,
         le=MAX_EXTENTS,
         description="Approximate number of extents; 0 chooses it by the size of the volume.",
-    )
-    auto_jobs: Boolean = Field(
-        default=False,
-        alias="auto",
-        description="Raise numjobs from extent to extent until throughput stops growing.",
     )
 
 

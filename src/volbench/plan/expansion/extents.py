@@ -22,7 +22,6 @@ EXTENT_BYTES = 16 << 30
 # Smaller ones cost more in fio starts than in I/O. Noticed by:
 # tests/plan/expansion/test_extents.py::test_extents_are_neither_small_nor_many
 MIN_EXTENT_BYTES = 64 << 20
-LADDER = (1, 2, 4, 8, 16, 32, 64)  # Values of numjobs tried in order when volbench chooses it
 # Direct I/O to files must be aligned to the filesystem block, at most 4 KiB (open(2)). Noticed by:
 # tests/plan/expansion/test_extents.py::test_extents_are_neither_small_nor_many
 PAGE_BYTES = 4096
@@ -82,13 +81,6 @@ def usual_count(size_bytes: int) -> int:
     return max(min(16, size_bytes // MIN_EXTENT_BYTES), size_bytes // EXTENT_BYTES, 1)
 
 
-def auto_numjobs(size_bytes: int, *, block_bytes: int) -> int:
-    """Return the maximum numjobs that leaves enough extents to try all values."""
-    blocks = size_bytes // block_bytes
-    fitting = [numjobs for numjobs in LADDER if blocks // numjobs >= 2 * len(LADDER)]
-    return max(fitting, default=1)
-
-
 @dataclass(frozen=True)
 class Touch:
     """A run of a warm-up."""
@@ -115,11 +107,7 @@ def touches(job: Job, defaults: Options, *, size_bytes: int, kind: VolumeKind) -
             f"job {job.name}: the volume has no size", hint="declare it with size: 10g"
         )
     numjobs = max(1, int(options["numjobs"]))
-    if warming.auto_jobs:
-        numjobs = auto_numjobs(size_bytes, block_bytes=block)
-    least = 2 * len(LADDER) if warming.auto_jobs else 1
-    count = warming.extents or max(least, usual_count(size_bytes))
-    pieces = cut(size_bytes, block_bytes=block, numjobs=numjobs, count=count)
+    pieces = cut(size_bytes, block_bytes=block, numjobs=numjobs, count=warming.extents)
     passes = {
         WarmingMode.WRITE: ("write",),
         WarmingMode.READ: ("read",),
@@ -139,7 +127,6 @@ def touches(job: Job, defaults: Options, *, size_bytes: int, kind: VolumeKind) -
                 size_bytes=piece.size_bytes,
                 volume_bytes=size_bytes,
                 direction=rw,
-                auto=warming.auto_jobs and piece.numjobs == numjobs and piece.block_bytes == block,
             )
             yield Touch(label, job.name, extent, Section(name=job.name, options=of_extent))
     if "write" in passes and pieces[0].block_bytes % SECTOR_BYTES == 0:
@@ -194,10 +181,3 @@ def _unaligned(piece: Piece, kind: VolumeKind, rw: str) -> dict[str, str]:
     if not in_file or piece.block_bytes % PAGE_BYTES == 0:
         return {}
     return {"direct": "0"} | ({"end_fsync": "1"} if rw == "write" else {})
-
-
-def with_numjobs(section: Section, extent: Extent, numjobs: int) -> Section:
-    """Return a section that covers the same extent with another numjobs."""
-    each = extent.size_bytes // numjobs
-    changed = {"numjobs": str(numjobs), "size": str(each), "offset_increment": str(each)}
-    return section.model_copy(update={"options": {**section.options, **changed}})

@@ -1,13 +1,11 @@
-"""HTML pages of reports, and of the index of a site, with every text from a file escaped.
+"""HTML pages of reports, with every text from a file escaped.
 
 A page has no script and loads nothing: charts are pictures in it.
 """
 
 from __future__ import annotations
 
-import re
 import shlex
-from collections.abc import Collection, Mapping
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -93,32 +91,4 @@ def _rendered(template: str, **content: object) -> str:
     return environment.get_template(template).render(
         style=Markup(style),  # noqa: S704 - shipped with the package
         **content,
-    )
-
-
-def site_file(name: str, taken: Collection[str]) -> str:
-    """Return the file name of a campaign's page that no other page has."""
-    stem = re.sub(r"[^A-Za-z0-9._-]+", "_", name).strip("._") or "campaign"
-    files = (f"{stem}{f'-{n}' if n > 1 else ''}.html" for n in range(1, len(taken) + 3))
-    return next(file for file in files if file not in {*taken, "index.html"})
-
-
-def render_site_index(pages: Mapping[str, ReportContent], *, title: str) -> str:
-    """Return the index page of a site, newest campaign first.
-
-    Args:
-        pages: file to content; at least one.
-    """
-    newest = sorted(
-        pages.items(), key=lambda page: page[1].parts[0].campaign.created_utc, reverse=True
-    )
-    [*_, last] = pages.values()
-    return _rendered(
-        "site.html.j2",
-        title=title,
-        version=last.volbench_version,
-        generated=instant(last.generated_utc),
-        entries=[
-            (file, page, instant(page.parts[0].campaign.created_utc)) for file, page in newest
-        ],
     )

@@ -17,7 +17,7 @@ from rich.text import Text
 from volbench.model.campaign.event import Event, RunStarted
 from volbench.present.formatting import printable
 from volbench.present.terminal.progress import Active, Clock, Tally, lasting_line
-from volbench.units import counted_noun, format_count, format_duration, format_latency, format_rate
+from volbench.units import counted_noun, format_count, format_duration, format_rate
 
 _UNKNOWN = "-"
 _STATE_WORDS = {
@@ -27,7 +27,7 @@ _STATE_WORDS = {
     "ramp": "ramping up",
     "run": "running",
 }
-_HEADINGS = ("client", "run", "state", "IOPS", "bandwidth", "device", "left", "heard")
+_HEADINGS = ("client", "run", "state", "IOPS", "bandwidth", "left", "heard")
 SILENT_S = 5.0  # A client is polled every second. Noticed by: test_live_display.py
 _FEW = 4  # More runs than these at once are rows of a table, not bars
 _OTHER_LINES = 6  # Lines of the screen that are not the table's
@@ -133,8 +133,6 @@ def _rates(seen: Active, *, alone: bool) -> Text:
         parts.append(f"{label}{_known(iops, format_count)} IOPS {rate}")
     if not reported:
         parts.append(f"{_UNKNOWN} IOPS")
-    if progress.lat_mean_s is not None:
-        parts.append(f"device {format_latency(progress.lat_mean_s)}")
     if progress.note:
         parts.append(progress.note)
     name = "" if alone else f"{printable(seen.run.id)}: "
@@ -171,7 +169,6 @@ def _cells(tally: Tally, run_id: str) -> Iterator[Text]:
         _STATE_WORDS.get(progress.state, progress.state),
         _known(iops, format_count),
         _known(bw_bytes_per_s, format_rate),
-        _known(progress.lat_mean_s, format_latency),
         _known(None if left_s is None else int(left_s), format_duration),
         f"{format_duration(int(progress.silent_s))} ago" if is_silent else "now",
     )
