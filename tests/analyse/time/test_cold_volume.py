@@ -99,7 +99,7 @@ def test_only_blocks_of_both_passes_are_paired() -> None:
         (None, ".", False),
         (0.0, "0 % of sampled blocks hold only zeros.", False),
         (0.01, "1 % of sampled blocks hold only zeros.", False),
-        (0.5, "never written, or filled with zeros.", True),
+        (0.4, "fill the volume with volbench warmup, which shows it.", True),
     ],
 )
 def test_zeros_are_reported(share: float | None, words: str, *, never_written: bool) -> None:
@@ -108,3 +108,10 @@ def test_zeros_are_reported(share: float | None, words: str, *, never_written: b
     assert found.never_written is never_written
     assert describe(found).endswith(words)
     assert ("zeros" in describe(found)) == (share is not None)
+    assert describe(found).startswith("not cold")
+
+
+def test_a_volume_of_zeros_is_undecided() -> None:
+    """A read cannot tell how slow its first writes are."""
+    found = judge_cold([0.001] * 30, [0.001] * 30, zero_share=0.5)
+    assert describe(found).startswith("undecided: first reads of 30 sampled blocks")

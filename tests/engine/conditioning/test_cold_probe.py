@@ -11,6 +11,7 @@ import pytest
 
 from tests.engine.conftest import Disks
 from volbench import open_campaign
+from volbench.analyse.time.cold_volume import describe
 from volbench.api.one_campaign import campaign_data
 from volbench.engine.campaign.campaign_engine import run_campaign
 from volbench.engine.campaign.campaign_state import Settings
@@ -81,6 +82,8 @@ def test_fresh_volume_holds_only_zeros(tmp_path: Path) -> None:
     assert found.zero_share == 1
     assert found.never_written
     assert not found.cold
+    assert describe(found).startswith("undecided: first reads of")
+    assert describe(found).endswith("fill the volume with volbench warmup, which shows it.")
 
 
 @pytest.mark.smoke

@@ -31,6 +31,10 @@ MIN_COLD_PAIRS = 20
 # Noticed by: test_cold_volume.py::test_false_alarms_are_rare
 MIN_COLD_PAIRS_P99 = 100
 
+# Share of all-zero blocks from which the others say little of the volume.
+# Noticed by: test_cold_volume.py::test_a_volume_of_zeros_is_undecided
+MIN_UNDECIDED_SHARE = 0.5
+
 
 def pair_by_offset(
     first_s: Mapping[int, float], second_s: Mapping[int, float]
@@ -81,6 +85,8 @@ def describe(probe: ColdProbe) -> str:
     """Return the result of a probe in words."""
     if probe.cold:
         verdict = "cold"
+    elif (probe.zero_share or 0.0) >= MIN_UNDECIDED_SHARE:
+        verdict = "undecided"
     else:
         verdict = "not cold" if probe.pairs >= MIN_COLD_PAIRS else "too few blocks to decide"
     times = (
@@ -92,5 +98,10 @@ def describe(probe: ColdProbe) -> str:
     if probe.zero_share is None:
         return f"{verdict}: {times}."
     zeros = f"{probe.zero_share * 100:.3g} % of sampled blocks hold only zeros"
-    never = ": never written, or filled with zeros" if probe.never_written else ""
+    never = (
+        ": never written, or filled with zeros. Reads cannot tell how slow first writes are: "
+        "fill the volume with volbench warmup, which shows it"
+        if probe.never_written and not probe.cold
+        else ""
+    )
     return f"{verdict}: {times}. {zeros}{never}."
