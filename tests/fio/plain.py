@@ -102,7 +102,7 @@ def parsed_jobs(*arguments: str, folder: Path) -> list[ParsedJob] | None:
                 job = ParsedJob(title, dict(shared.options))
                 jobs.append(job)
             name = ""
-        elif line.endswith("free options"):
+        elif line.endswith("free options") and name != "ioengine":  # else those of the engine
             job = shared
         elif found := re.search(r" handle_option=([\w-]+), ptr=(.*)", line):
             name, text = found.groups()

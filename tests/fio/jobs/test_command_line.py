@@ -24,8 +24,8 @@ COMMANDS: list[dict[str, Any]] = json.loads(
 )
 TABLE = shipped_table()
 SAID_OTHERWISE = {*OWN, "filename", "directory", "kb_base", "thread", "filename_format"}
-SAID_OTHERWISE |= {"cmd_type", "nonvectored"}
-"""Options that a profile expresses in another way, and two that fio sets itself with an engine."""
+SAID_OTHERWISE |= {"cmd_type", "nonvectored", "hipri_percentage"}
+"""Options that a profile expresses in another way, and some that fio sets itself with an engine."""
 
 
 def imported(command: str, text: str = "") -> tuple[FioCommand, ImportedJob]:
@@ -34,8 +34,8 @@ def imported(command: str, text: str = "") -> tuple[FioCommand, ImportedJob]:
     return parsed, parse_jobfile(text, path="j.fio", table=TABLE, command=parsed)
 
 
-def planned(profile: Profile, folder: Path) -> list[ParsedJob]:
-    """Return the jobs of a profile as fio reads them from the job files of its runs."""
+def planned(profile: Profile, folder: Path) -> list[ParsedJob] | None:
+    """Return the jobs of a profile as fio reads them from its job files; None if it refuses."""
     volumes = {
         role: Volume(role=role, kind=VolumeKind.DIRECTORY, target=str(folder))
         for role in profile.volumes
@@ -44,7 +44,8 @@ def planned(profile: Profile, folder: Path) -> list[ParsedJob]:
     for run in expand([profile], volumes, Terms(name="t", seed=1)).runs:
         (folder / "run.fio").write_text(render(run, measuring=False), encoding="utf-8")
         found = parsed_jobs("run.fio", folder=folder)
-        assert found is not None
+        if found is None:
+            return None
         jobs += found
     return jobs
 
@@ -63,17 +64,16 @@ def meant(job: ParsedJob) -> dict[str, object]:
         if option.name == "rwmixwrite":
             del options["rwmixwrite"]
             options["rwmixread"] = (f"={100 - int(values[0][1:])}",)
-    if options.get("time_based") and "runtime" not in options:
-        del options["time_based"]
+    if options.get("runtime", ("=0",)) == ("=0",):
+        options.pop("time_based", None)
     return options
 
 
 def differences(arguments: list[str], profile: Profile, folder: Path) -> list[str]:
     """Return in which options the jobs of a profile differ from fio's own of a command."""
     own, ours = parsed_jobs(*arguments, folder=folder), planned(profile, folder)
-    assert own is not None
-    if len(own) != len(ours):
-        return [f"{len(own)} jobs, not {len(ours)}"]
+    if own is None or ours is None or len(own) != len(ours):
+        return [] if own is ours else [f"fio has {own}, not {ours}"]
     return [
         f"{job.name}: {name} is {meant(job).get(name)} to fio, not {meant(plan).get(name)}"
         for job, plan in zip(own, ours, strict=True)

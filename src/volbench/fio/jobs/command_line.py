@@ -184,7 +184,7 @@ class _CommandReader:
         """Return the value of an option, from the next word where it needs one."""
         option, getopt = self._table.find(name), self._table.own.get(name, "")
         if name in _REFUSED or name in self._table.withdrawn:
-            hint = _REFUSED.get(name, "fio has withdrawn it")
+            hint = _REFUSED.get(name, "it does nothing for a job of fio")
             raise InputError(f"--{name} cannot be used in volbench", hint=hint)
         if value is not None and getopt and ":" not in getopt:
             raise InputError(f"--{name} takes no value", hint=f"write --{name}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
@@ -85,7 +85,8 @@ def parse_jobfile(
     command = command or FioCommand()
     importer = _Importer(Problems(path), table, allow_exec=allow_exec)
     of_file = split_sections(text, importer.problems, importer.notices)
-    sections = importer.sections(importer.chosen([*command.sections, *of_file], command.chosen))
+    chosen = importer.chosen(of_file, command) if of_file else []
+    sections = importer.sections([*command.sections, *chosen])
     if command.is_readonly:
         importer.refuse_writing(sections)
     importer.problems.raise_if_any()
@@ -131,11 +132,11 @@ class _Importer:
         self._rename(parsed)
         return parsed
 
-    def chosen(self, texts: list[SectionText], names: Sequence[str]) -> list[SectionText]:
-        """Return the sections of some names, with the global sections; all if there is no name."""
-        known = [section.name for section in texts if not section.is_global]
+    def chosen(self, texts: list[SectionText], command: FioCommand) -> list[SectionText]:
+        """Return the sections of a file that a command runs, with the global sections."""
+        names, known = command.chosen, [each.name for each in texts if not each.is_global]
         for name in names:
-            if name not in known:
+            if name not in {*known, *(section.name for section in command.sections)}:
                 hint = did_you_mean(name, known, f"it has {', '.join(known)}")
                 self.problems.add(f"there is no section {name!r}", hint=hint)
         return [each for each in texts if not names or each.is_global or each.name in names]

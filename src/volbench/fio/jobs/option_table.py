@@ -37,8 +37,7 @@ _INTEGERS = frozenset({"number_ios", "randseed", "trim_backlog", "verify_backlog
 # Options whose default unit is a microsecond (fio HOWTO)
 _MICROSECONDS = frozenset(
     {
-        *("thinktime", "thinktime_spin", "thinktime_iotime"),
-        *("latency_target", "latency_window", "max_latency"),
+        *("thinktime", "thinktime_spin", "latency_target", "latency_window", "max_latency"),
     }
 )
 
@@ -50,6 +49,7 @@ _BY_NAME: dict[str, OptionKind] = {
     **dict.fromkeys(_INTEGERS, OptionKind.INTEGER),
     **dict.fromkeys(_MICROSECONDS, OptionKind.MICROSECONDS),
     "bssplit": OptionKind.BLOCK_SPLIT,
+    "thinktime_iotime": OptionKind.DURATION,  # unlike thinktime: a bare number is seconds (3.33)
 }
 # Text in fio's type to the kind; the first match counts
 _BY_TYPE = (
