@@ -1,6 +1,7 @@
 """Commands and options of fio on the command line of volbench."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,28 @@ def test_a_command_of_fio_is_a_campaign(
     assert [run.job for run in campaign.runs] == ["reads"]
     assert campaign.runs[0].volume.target == str(tmp_path)
     assert campaign.command[-5:] == (*READS, "--eta=never")
+
+
+def test_a_quiet_run_prints_one_line(volbench: Volbench, tmp_path: Path) -> None:
+    """Rate, p99, verdict and folder; the JSON of fio is copied to where the command wants it."""
+    own = ("--output=fio.json", "--output-format=json")
+    done = volbench("run", "-q", "-o", "out", "--expect", "p99<9s", "--", "fio", *READS, *own)
+    assert done.returncode == 0, done.stderr
+    (line,) = done.stdout.splitlines()
+    assert re.search(r"randread 4k.* IOPS, .*p99 .*\. 1 pass; out$", line), line
+    assert json.loads((tmp_path / "fio.json").read_text())["jobs"][0]["jobname"] == "reads"
+
+
+def test_a_profile_is_printed_as_commands(volbench: Volbench, scratch: Path) -> None:
+    """One line a job, for plain fio."""
+    done = volbench("profile", "render", "quick", "--on", scratch, "--as-commands")
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert len(lines) == 8
+    assert all(line.startswith("fio --name=global ") for line in lines)
+    again = volbench("run", "--dry-run", "--json", lines[1])
+    assert json.loads(again.stdout)[0]["job"] == "randread-qd1"
+    assert volbench("profile", "render", "quick").returncode == 2
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ CEILINGS = {
     "tests": 60_350,
     "words of docs and README": 45_000,
     "verbs": 20,
-    "options": 134,
+    "options": 135,
     "options of run": 43,
     "chart kinds": 12,
     "findings": 34,

@@ -264,6 +264,16 @@ def _imported_texts(
         command = replace(command, sections=[])
 
 
+def json_outputs(executor: Executor, names: Sequence[str]) -> list[Path]:
+    """Return the files in which commands of fio among profiles want the JSON result."""
+    from volbench.engine.hosts.host_facts import options_on  # noqa: PLC0415 - slow to import
+    from volbench.fio.jobs.command_line import is_command, parse_command  # noqa: PLC0415 - same
+
+    commands = [name for name in names if is_command(name) and "--output" in name]
+    found = (parse_command(command, options_on(executor)).output for command in commands)
+    return [Path(output) for output in found if output]
+
+
 def _job_text(path: str) -> str:
     """Return the text of a job file; ``-`` is standard input."""
     job_file = Path(path)

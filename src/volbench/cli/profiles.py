@@ -192,14 +192,20 @@ def check(files: tuple[str, ...], *, allow_exec: bool) -> None:
         click.echo(f"{name}: profile {profile.name} is valid, jobs: {len(profile.jobs)}")
 
 
-@profile.command("render", epilog=examples("volbench profile render quick --on /mnt/data -o jobs"))
+@profile.command(
+    "render",
+    epilog=examples(
+        "volbench profile render quick --on /mnt/data -o jobs",
+        "volbench profile render quick --on /mnt/data --as-commands",
+    ),
+)
 @click.argument("name", metavar="FILE", shell_complete=A_PROFILE)
 @output_option(
-    required=True,
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
     help="Folder for the job files; created if it is missing.",
 )
+@flag("--as-commands", "Print a command of fio for each job instead.")
 @click.option(
     "--on",
     "targets",
@@ -212,10 +218,11 @@ def check(files: tuple[str, ...], *, allow_exec: bool) -> None:
 @ALLOW_EXEC
 def render(
     name: str,
-    output: Path,
+    output: Path | None,
     targets: tuple[str, ...],
     settings: tuple[str, ...],
     *,
+    as_commands: bool,
     measuring: bool,
     allow_exec: bool,
 ) -> None:
@@ -224,11 +231,18 @@ def render(
     There is one for each job; plain fio runs them.
     """
     from volbench.execute.local import LocalExecutor
+    from volbench.fio.jobs.command_line import as_command
 
     executor = LocalExecutor()
     (profile,) = load_profiles(executor, [name], settings=settings, allow_exec=allow_exec)
+    rendered = render_profile(profile, targets=targets, measuring=measuring)
+    if as_commands:
+        click.echo("\n".join(as_command(text) for _, text in rendered))
+        return
+    if output is None:
+        raise InputError("-o/--output is missing", hint="name a folder, or add --as-commands")
     make_output_folder(output)
-    for file_name, text in render_profile(profile, targets=targets, measuring=measuring):
+    for file_name, text in rendered:
         write_output(output / file_name, text.encode())
         click.echo(str(output / file_name))
     note_owner(output)

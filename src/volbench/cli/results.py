@@ -5,17 +5,22 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from volbench.cli.output import TableOutput
-from volbench.cli.verb_groups import complete_hint
+from volbench.cli.verb_groups import complete_hint, is_quiet
 from volbench.errors import VolbenchError
+from volbench.units import counted_noun
 
 if TYPE_CHECKING:
     from volbench.analyse.compare.expected_bounds import Verdict
+    from volbench.api.many_campaigns import Dataset
     from volbench.model.campaign.planned_run import Campaign
     from volbench.present.tables.table import Table
     from volbench.present.terminal.event_records import EventStream
@@ -80,6 +85,9 @@ def show_results(
     tables = result_tables(opened, states, is_brief=table_output.is_brief)
     verdicts = opened.expect() if states_expectations(opened) else []
     answers = expectations_table(verdicts, is_brief=table_output.is_brief)
+    if is_quiet() and table_output.is_brief:
+        click.echo(f"{_in_one_line(opened, verdicts)}; {layout.root}")
+        return verdicts
     if (events := event_stream(table_output)) is None:
         table_output.write(*tables, lead=[answers] if verdicts else [])
         return verdicts
@@ -91,6 +99,16 @@ def show_results(
     answered = json.loads(render_table(answers, "json", width=None))
     events.write(results_record(rows, expectations=answered))
     return verdicts
+
+
+def _in_one_line(opened: Dataset, verdicts: Sequence[Verdict]) -> str:
+    """Return the answer of a campaign, and what its expectations or warnings say of it."""
+    from volbench.present.answer import answer_of
+
+    said = " ".join(answer_of(opened)[1:]) or "no result."
+    found = Counter(verdict.answer.value for verdict in verdicts)
+    warnings = counted_noun(len(opened.rows("findings")), "warning")
+    return f"{said} {', '.join(f'{count} {answer}' for answer, count in found.items()) or warnings}"
 
 
 def show_warmup(layout: Layout, campaign: Campaign, table_output: TableOutput) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from volbench.api.run_profiles import load_texts
+from volbench.api.run_profiles import json_outputs, load_texts
 from volbench.cli.check import refuse_unmet
 from volbench.cli.configuration import say_what_is_configured, targets_are_given
 from volbench.cli.fio_verb import SECTION, FioVerb
@@ -37,6 +37,7 @@ from volbench.cli.profiles import texts_of
 from volbench.cli.results import reported_errors
 from volbench.cli.start import StartOptions, carry_out, start_options
 from volbench.errors import InputError, quoted
+from volbench.store.layout import FIO_OUTPUT, Layout
 from volbench.units import parse_size
 
 if TYPE_CHECKING:
@@ -193,8 +194,23 @@ def run(
             f"compare with: volbench compare {quoted(like)} {quoted(request.into)}", err=True
         )
     if ended is not None:
+        for path in json_outputs(executor, profiles):
+            _copy_result(ended.layout, path)
         with reported_errors(table_output):
             refuse_unmet(ended.verdicts)
+
+
+def _copy_result(layout: Layout, path: Path) -> None:
+    """Copy fio's result to where a command wanted it, if it is one."""
+    from volbench.store.atomic_files import write_output
+
+    found = sorted(layout.root.glob(f"runs/*/{FIO_OUTPUT}"))
+    if len(found) == 1:
+        write_output(path, found[0].read_bytes())
+        click.echo(f"written: {path}", err=True)
+    else:
+        words = f"{path} is not written: fio's results are in {quoted(layout.root)}/runs"
+        click.echo(f"note: {words}", err=True)
 
 
 def _targets(

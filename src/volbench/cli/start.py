@@ -44,6 +44,9 @@ if TYPE_CHECKING:
     from volbench.store.layout import Layout
 
 
+_MAX_WARNINGS = 5  # Before a plan; more are not read
+
+
 @dataclass(frozen=True)
 class StartOptions:
     """Options that start a campaign."""
@@ -107,8 +110,11 @@ def carry_out(
     with reported_errors(table_output):
         prepared = prepare(hosts, request)
         of_profiles = (text for each in request.profiles for text in profile_warnings(each))
-        for warning in (*of_profiles, *warnings_of(prepared.campaign)):
+        warnings = [*warnings_of(prepared.campaign), *of_profiles]
+        for warning in warnings[:_MAX_WARNINGS]:
             click.echo(f"warning: {warning}", err=True)
+        if more := len(warnings[_MAX_WARNINGS:]):
+            click.echo(f"{more} more: volbench profile check", err=True)
         if start.dry_run:
             show_plan(prepared, table_output)
             return None

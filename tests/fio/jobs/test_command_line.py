@@ -7,79 +7,15 @@ from typing import Any
 
 import pytest
 
-from tests.fio.plain import ParsedJob, parsed_jobs
+from tests.fio.commands import differences, imported, planned, runs
+from tests.fio.plain import parsed_jobs
 from volbench.errors import InputError
-from volbench.fio.jobs.command_line import FioCommand, is_command, parse_command
-from volbench.fio.jobs.job_file import ImportedJob, parse_jobfile
-from volbench.fio.jobs.job_syntax import read_value
-from volbench.fio.jobs.option_table import shipped_table
+from volbench.fio.jobs.command_line import as_command, is_command
 from volbench.fio.jobs.render_job import render
-from volbench.model.campaign.planned_run import Volume, VolumeKind
-from volbench.model.profile.option_policy import OWN
-from volbench.model.profile.profile_model import Profile
-from volbench.plan.expansion.expand import Terms, expand
 
 COMMANDS: list[dict[str, Any]] = json.loads(
     (Path(__file__).parent / "commands.json").read_text(encoding="utf-8")
 )
-TABLE = shipped_table()
-SAID_OTHERWISE = {*OWN, "filename", "directory", "kb_base", "thread", "filename_format"}
-SAID_OTHERWISE |= {"cmd_type", "nonvectored", "hipri_percentage"}
-"""Options that a profile expresses in another way, and some that fio sets itself with an engine."""
-
-
-def imported(command: str, text: str = "") -> tuple[FioCommand, ImportedJob]:
-    """Return a command as volbench reads it, with the profile that it makes of it."""
-    parsed = parse_command(command, TABLE)
-    return parsed, parse_jobfile(text, path="j.fio", table=TABLE, command=parsed)
-
-
-def planned(profile: Profile, folder: Path) -> list[ParsedJob] | None:
-    """Return the jobs of a profile as fio reads them from its job files; None if it refuses."""
-    volumes = {
-        role: Volume(role=role, kind=VolumeKind.DIRECTORY, target=str(folder))
-        for role in profile.volumes
-    }
-    jobs = []
-    for run in expand([profile], volumes, Terms(name="t", seed=1)).runs:
-        (folder / "run.fio").write_text(render(run, measuring=False), encoding="utf-8")
-        found = parsed_jobs("run.fio", folder=folder)
-        if found is None:
-            return None
-        jobs += found
-    return jobs
-
-
-def meant(job: ParsedJob) -> dict[str, object]:
-    """Return the options of a job by fio's own names, without options that are said otherwise."""
-    options: dict[str, object] = {}
-    for name, values in job.options.items():
-        option = TABLE.find(name)
-        if option is None or option.name in SAID_OTHERWISE:
-            continue
-        is_read = values[0].startswith("=")
-        options[option.name] = values if is_read else read_value(option, values[0]).value
-        if option.name == "buffered":
-            options["direct"] = ("=0",) if options.pop("buffered") == ("=1",) else ("=1",)
-        if option.name == "rwmixwrite":
-            del options["rwmixwrite"]
-            options["rwmixread"] = (f"={100 - int(values[0][1:])}",)
-    if options.get("runtime", ("=0",)) == ("=0",):
-        options.pop("time_based", None)
-    return options
-
-
-def differences(arguments: list[str], profile: Profile, folder: Path) -> list[str]:
-    """Return in which options the jobs of a profile differ from fio's own of a command."""
-    own, ours = parsed_jobs(*arguments, folder=folder), planned(profile, folder)
-    if own is None or ours is None or len(own) != len(ours):
-        return [] if own is ours else [f"fio has {own}, not {ours}"]
-    return [
-        f"{job.name}: {name} is {meant(job).get(name)} to fio, not {meant(plan).get(name)}"
-        for job, plan in zip(own, ours, strict=True)
-        for name in sorted({*meant(job), *meant(plan)})
-        if meant(job).get(name) != meant(plan).get(name)
-    ]
 
 
 @pytest.mark.parametrize("case", COMMANDS, ids=lambda case: case["source"])
@@ -102,3 +38,20 @@ def test_commands_of_manuals_and_issues_are_planned_as_fio_reads_them(
     start = next(number for number, word in enumerate(words) if Path(word).name == "fio")
     end = next((n for n, word in enumerate(words) if word[0] in ">|2" and n), len(words))
     assert differences(words[start + 1 : end], job.profile, tmp_path) == []
+
+
+@pytest.mark.parametrize("case", COMMANDS[:12], ids=lambda case: case["source"])
+def test_a_job_file_as_a_command_is_the_same_to_fio(case: dict[str, Any], tmp_path: Path) -> None:
+    """What is planned of a command, written as a command again, has the same jobs."""
+    _, job = imported(case["command"])
+    (run,) = runs(job.profile, tmp_path)
+    again = as_command(render(run, measuring=False))
+    assert parsed_jobs(*shlex.split(again)[1:], folder=tmp_path) == planned(job.profile, tmp_path)
+
+
+def test_json_is_written_where_a_command_wants_it() -> None:
+    """Without the format it would be a text for people, which is left out."""
+    json_too = imported("fio --output=x --output-format=normal,json --name=a --size=1m")[0]
+    assert (json_too.output, json_too.left_out) == ("x", [])
+    text = imported("fio --output=x --name=a --size=1m")[0]
+    assert (text.output, text.left_out) == ("", ["--output"])

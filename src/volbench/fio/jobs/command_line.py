@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 
-from volbench.errors import InputError
-from volbench.fio.jobs.job_syntax import SectionText, Setting
+from volbench.errors import InputError, Problems
+from volbench.fio.jobs.job_syntax import SectionText, Setting, split_sections
 from volbench.model.profile.fio_options import OptionKind, OptionTable
 from volbench.model.profile.option_policy import unknown_option
 
@@ -59,8 +59,7 @@ class FioCommand:
     chosen: list[str] = field(default_factory=list)  # names of sections; empty for all
     is_in_turn: bool = False  # each section by itself, as one ``fio --section=NAME`` each
     is_readonly: bool = False  # sections that write are refused
-    output: str = ""  # file of ``--output``
-    output_format: str = ""
+    output: str = ""  # file for fio's JSON
     left_out: list[str] = field(default_factory=list)  # options without effect in volbench
 
     @property
@@ -107,7 +106,22 @@ def parse_command(text: str, table: OptionTable) -> FioCommand:
     reader = _CommandReader(_words_of(text), table)
     for name, value in reader.options():
         reader.take(name, value)
-    return reader.command
+    command, is_json = reader.command, "json" in reader.output_format
+    if command.output and is_json:
+        command.left_out = [each for each in command.left_out if "output-format" not in each]
+    elif command.output:
+        command.output = ""
+        command.left_out.append("--output")
+    return command
+
+
+def as_command(job_file: str) -> str:
+    """Return the command line of fio that does the same as a job file."""
+    words = ["fio"]
+    for section in split_sections(job_file, Problems(), []):
+        words.append(f"--name={section.name}")
+        words += [f"--{each.name}={each.value or 1}" for each in section.in_order()]
+    return shlex.join(words)
 
 
 class _CommandReader:
@@ -115,6 +129,7 @@ class _CommandReader:
 
     def __init__(self, words: list[str], table: OptionTable) -> None:
         self.command = FioCommand()
+        self.output_format = ""
         self._words = words
         self._table = table
         self._letters = {getopt[0]: name for name, getopt in table.own.items()}
@@ -207,7 +222,7 @@ class _CommandReader:
             case _ if name in self._table.own:
                 self.command.left_out.append(self._label)
                 if name == "output-format":
-                    self.command.output_format = value or ""
+                    self.output_format = value or ""
             case "name":
                 self._begin_job(value or "")
             case _:

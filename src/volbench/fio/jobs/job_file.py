@@ -212,6 +212,7 @@ class _Importer:
             )
         if section.place.filename is not None:
             section.options["filename"] = section.place.filename
+        self._note_repetition(section)
         section.note = section.options.pop("description", "")
         timed = section.options.get("time_based") == "1"
         if timed and section.options.get("runtime", "0s") == "0s":
@@ -224,6 +225,17 @@ class _Importer:
             self.problems.add(
                 conflict.message, line=section.lines[name], key=name, hint=conflict.hint
             )
+
+    def _note_repetition(self, section: _Section) -> None:
+        """Note jobs in parallel that each go through the same device."""
+        options, jobs = section.options, section.options.get("numjobs", "1")
+        pattern, device = options.get("rw", "read"), section.place.target
+        in_parts = {"offset_increment", "read_iolog"} & options.keys()
+        if jobs != "1" and pattern in {"read", "write"} and is_device(device) and not in_parts:
+            size = options.get("size")
+            part = f"the same {size} bytes" if size else "the whole device"
+            text = f"numjobs={jobs} each {pattern} {part}: {jobs} times"
+            self._section_note(section.lines["numjobs"], text)
 
     def _rename(self, sections: list[_Section]) -> None:
         """Give every section a name that is valid in a profile, and keep its file names."""

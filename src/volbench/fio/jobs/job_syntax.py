@@ -192,8 +192,11 @@ class SectionText:
     is_typed: bool = False  # on a command line, where fio reads each option in its place
 
     def in_order(self) -> list[Setting]:
-        """Return the settings as fio reads them: in a file kb_base first, and filename last."""
-        places = {"kb_base": 0, "filename": 2}
+        """Return the settings as fio reads them: in a file kb_base first, and filename last.
+
+        A command line needs the ioengine before its own options.
+        """
+        places = {"kb_base": 0, "ioengine": 0, "filename": 2}
         return sorted(
             self.settings, key=lambda each: 1 if self.is_typed else places.get(each.name, 1)
         )

@@ -409,27 +409,27 @@ def lacks_block_size(options: Mapping[str, str | None]) -> bool:
 
 
 def doubtful(options: Mapping[str, str], *, own: Container[str]) -> Iterator[str]:
-    """Yield effects of a section in fio that its author may not expect.
+    """Yield effects of a section in fio that its author may not expect, the largest first.
 
     Args:
         own: names of options that are not defaults, which may be meant for other jobs.
     """
-    if "read_iolog" not in options:
-        if lacks_pattern(options):
-            yield "rw is not set, so fio reads sequentially (its default, rw: read)"
-        if lacks_block_size(options):
-            yield "bs is not set, so fio uses its default of 4k"
     yield from _doubtful_depth(options)
-    yield from _doubtful_rate(options)
-    yield from _without_effect(options, own)
-    yield from _doubtful_time(options)
     yield from _doubtful_jobs(options)
+    yield from _doubtful_rate(options)
+    yield from _doubtful_time(options)
+    yield from _without_effect(options, own)
     is_buffered = options.get("direct", "0") == "0" and options.get("buffered") != "0"
     if options.get("invalidate") == "0" and is_buffered:
         yield "invalidate: 0 keeps the page cache, so reads may not reach the volume"
     for name in _OF_LATENCIES:
         if _is_on(options, name):
             yield f"{name} switches off the measurement of latency, which will be n/a"
+    if "read_iolog" not in options:
+        if lacks_pattern(options):
+            yield "rw is not set, so fio reads sequentially (its default, rw: read)"
+        if lacks_block_size(options):
+            yield "bs is not set, so fio uses its default of 4k"
 
 
 def _is_on(options: Mapping[str, str], name: str) -> bool:
