@@ -72,7 +72,7 @@ def test_show_takes_a_condition(tmp_path: Path) -> None:
     )
     assert "vm2" in table.stdout
     assert "vm3" not in table.stdout
-    refused = CliRunner().invoke(cli, ["show", str(folder), "--where", "host==vm1", "--all"])
+    refused = CliRunner().invoke(cli, ["show", str(folder), "--where", "host==vm1", "--rounds"])
     assert isinstance(refused.exception, InputError)
 
 

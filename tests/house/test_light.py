@@ -30,7 +30,6 @@ ALLOWED: dict[str, set[str]] = {
     "hosts --list --inventory {inventory}": MODEL,
     "run quick --dry-run --on {folder}": MODEL,
     "show {campaign}": ROWS,
-    "show --all {campaign}": ROWS,
     "show --runs {campaign}": ROWS,
     "check {campaign}": ROWS,
     "export {campaign}": ROWS,

@@ -406,12 +406,7 @@ class Dataset:
 
 
 def open_campaign(path: str | os.PathLike[str]) -> Dataset:
-    """Open a campaign folder, a folder with campaigns, or results of fio.
-
-    Raises:
-        InputError: there is neither a campaign nor a result.
-        ArchiveError: a campaign is damaged, or written by a newer volbench.
-    """
+    """Open a campaign folder, a folder with campaigns, or results of fio: see `open_campaigns`."""
     return open_campaigns(path)
 
 

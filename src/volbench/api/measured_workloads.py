@@ -17,6 +17,7 @@ from volbench.units import parse_duration, parse_size
 
 if TYPE_CHECKING:
     from volbench.api.many_campaigns import Dataset
+    from volbench.engine.hosts.connected_host import ConnectedHost
     from volbench.model.campaign.event import Listener
     from volbench.model.profile.profile_model import Profile
 
@@ -25,7 +26,7 @@ _FILL = {"rw": "write", "iodepth": 8, "runtime": None, "time_based": None}
 _FILL_BLOCK = "1m"  # or the whole of a smaller file
 # Where the loader found a problem, in the profile that stands for the options, and its key
 _PLACE = re.compile(r"^<options>:\d+:\d+: (?:jobs\.[^.\n]+\.|defaults\.|)(\w+)", re.MULTILINE)
-_LETTERS = "abcdefghijkl"
+_ROLE, _LETTERS = "data", "abcdefghijkl"
 
 
 @dataclass(frozen=True)
@@ -86,8 +87,10 @@ def measure(  # noqa: PLR0913 - the keywords are the options of `volbench measur
         CampaignError: runs failed; the results of the others are in the folder.
         StoppedError: it was stopped.
     """
+    from volbench.engine.hosts.connected_host import this_machine  # noqa: PLC0415 - slow to import
+
     targets = [on] if isinstance(on, str | os.PathLike) else on
-    roles = roles_of(tuple(os.fspath(target) for target in targets))
+    roles, directories = volumes_on([this_machine()], [os.fspath(target) for target in targets])
     workloads = Workloads(
         _texts(rw),
         _texts(bs),
@@ -99,7 +102,7 @@ def measure(  # noqa: PLR0913 - the keywords are the options of `volbench measur
         repeat,
     )
     return carry_out_profile(
-        measured_profile(roles, workloads),
+        measured_profile(roles, workloads, directories),
         roles,
         output=output,
         allow_destroy=allow_destroy,
@@ -117,7 +120,11 @@ def _texts(values: object) -> tuple[str, ...]:
 
 
 def measured_profile(
-    roles: Mapping[str, str], workloads: Workloads, *, settings: Sequence[str] = ()
+    roles: Mapping[str, str],
+    workloads: Workloads,
+    directories: Collection[str],
+    *,
+    settings: Sequence[str] = (),
 ) -> Profile:
     """Return the profile of workloads on some targets; see `profile_on`."""
     return profile_on(
@@ -133,10 +140,43 @@ def measured_profile(
         },
         size=workloads.size,
         settings=settings,
+        directories=directories,
     )
 
 
-def roles_of(targets: tuple[str, ...]) -> dict[str, str]:
+def volumes_on(
+    hosts: Sequence[ConnectedHost], targets: Sequence[str]
+) -> tuple[dict[str, str], set[str]]:
+    """Return role to target, and the roles whose target is a directory on each host.
+
+    Args:
+        targets: those of each host; none for the volume ``data`` of each host.
+    """
+    from volbench.engine.guard.volume_targets import find_volume  # noqa: PLC0415 - slow to import
+    from volbench.model.campaign.planned_run import VolumeKind  # noqa: PLC0415 - same
+
+    roles = _roles_of(targets)
+    kinds: dict[str, set[bool]] = {}
+    for host in hosts:
+        own = roles or {_ROLE: host.host.volumes.get(_ROLE, "")}
+        if not own.get(_ROLE, "/") or (len(hosts) > 1 and len(roles) > 1):
+            raise InputError(
+                f"{host.name} needs one volume {_ROLE}",
+                hint=f"write --on {host.name}:/dev/sdb, or in the inventory volumes: "
+                f"{{{_ROLE}: /dev/sdb}}",
+            )
+        for role, target in own.items():
+            volume = find_volume(host.executor, role=role, target=target)
+            kinds.setdefault(role, set()).add(volume.kind is VolumeKind.DIRECTORY)
+    if any(len(found) > 1 for found in kinds.values()):
+        raise InputError(
+            "some hosts have a directory and others a device or a file",
+            hint="measure them one after the other",
+        )
+    return roles or {_ROLE: _ROLE}, {role for role, found in kinds.items() if True in found}
+
+
+def _roles_of(targets: Sequence[str]) -> dict[str, str]:
     """Return role to target: ``data``, or ``a``, ``b``, ... for several."""
     for target in targets:
         role, sign, path = target.partition("=")
@@ -150,7 +190,7 @@ def roles_of(targets: tuple[str, ...]) -> dict[str, str]:
             f"{len(targets)} targets are too many",
             hint=f"measure up to {len(_LETTERS)}; for more write a profile and an inventory",
         )
-    return dict(zip(_LETTERS if len(targets) > 1 else ("data",), targets, strict=False))
+    return dict(zip(_LETTERS if len(targets) > 1 else (_ROLE,), targets, strict=False))
 
 
 def profile_on(  # noqa: PLR0913 - all that a profile without a file consists of
@@ -160,7 +200,7 @@ def profile_on(  # noqa: PLR0913 - all that a profile without a file consists of
     document: Mapping[str, Any],
     size: str,
     settings: Sequence[str],
-    directories: Collection[str] | None = None,
+    directories: Collection[str],
     scratch_name: str = "volbench-scratch",
     filled: Collection[str] = (),
     allow_exec: bool = False,
@@ -170,7 +210,7 @@ def profile_on(  # noqa: PLR0913 - all that a profile without a file consists of
 
     Args:
         roles: role to target.
-        directories: roles whose target is a directory; None to look at the targets here.
+        directories: roles whose target is a directory.
         workloads: name and options of each.
         document: more content of the profile, with its name.
         size: of the scratch file in a directory, or of the part of a device; may be empty.
@@ -179,19 +219,13 @@ def profile_on(  # noqa: PLR0913 - all that a profile without a file consists of
         allow_exec: accept options that access files outside the run's folder.
         typed: key to the option that stands for it, where that has another name.
     """
-    from volbench.engine.guard.volume_targets import find_volume  # noqa: PLC0415 - slow to import
-    from volbench.execute.local import LocalExecutor  # noqa: PLC0415 - same
-    from volbench.model.campaign.planned_run import VolumeKind  # noqa: PLC0415 - same
+    from volbench.execute.local import LocalExecutor  # noqa: PLC0415 - slow to import
     from volbench.model.document.yaml_text import yaml_text  # noqa: PLC0415 - same
     from volbench.plan.expansion.target_arms import target_names  # noqa: PLC0415 - same
 
-    executor = LocalExecutor()
     names = dict.fromkeys(roles, "")
     if len(roles) > 1:
         names = {role: f"-{name}" for role, name in target_names(roles).items()}
-    if directories is None:
-        volumes = (find_volume(executor, role=role, target=roles[role]) for role in roles)
-        directories = {each.role for each in volumes if each.kind is VolumeKind.DIRECTORY}
     scratch = {
         role: {"size": size or "1g", "filename": scratch_name}
         for role in roles
@@ -231,7 +265,7 @@ def profile_on(  # noqa: PLR0913 - all that a profile without a file consists of
         content["phases"] = {"precondition": fills}
     try:
         sources = [(yaml_text(content), "<options>")]
-        (profile,) = load_texts(executor, sources, settings=settings, allow_exec=allow_exec)
+        (profile,) = load_texts(LocalExecutor(), sources, settings=settings, allow_exec=allow_exec)
     except ProfileError as error:
         message = _PLACE.sub(lambda at: typed.get(at[1], f"--{at[1]}"), error.message)
         raise InputError(message, hint=error.hint) from error

@@ -19,7 +19,7 @@ from volbench.present.formatting import printable
 from volbench.store.archive import Archive, Provenance, is_held, read_campaign
 from volbench.store.atomic_files import read_text
 from volbench.store.journal import read_history
-from volbench.store.layout import Layout
+from volbench.store.layout import Layout, results_cache
 from volbench.store.parquet_tables import (
     StoredTables,
     columns_of,
@@ -86,7 +86,7 @@ class CampaignData:
     @property
     def is_cached(self) -> bool:
         """Whether these are results of fio in a cache, which is removed some day."""
-        return self._layout.is_cached
+        return results_cache() in self.path.absolute().parents
 
     @property
     def is_running(self) -> bool:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import click
 from click.core import ParameterSource
 
-from volbench.api.measured_workloads import profile_on, roles_of
+from volbench.api.measured_workloads import profile_on, volumes_on
 from volbench.cli.configuration import say_what_is_configured
 from volbench.cli.help_pages import VerbCommand
 from volbench.cli.hosts import POLICY, HostSelection, on_hosts
@@ -59,6 +59,7 @@ _WORKLOADS: tuple[tuple[str, str, tuple[int, ...], float], ...] = (
 _REPEATS = 3  # For an interval; at three times, so that other load on the volume differs
 _MIN_AUDIT_S = 60.0  # So that each run of a deep queue lasts 3 s or more
 _ROLE = "data"
+_LIMITS = "volbench.plan.profile.limit_sources"  # loaded when used
 
 
 def _parse_audit_s(content: str) -> float:
@@ -83,18 +84,6 @@ class _Promised:
     settings: tuple[str, ...]
 
 
-def _types_schema() -> object:
-    from volbench.plan.profile.limit_sources import types_schema
-
-    return types_schema()
-
-
-def _type_names() -> list[str]:
-    from volbench.plan.profile.limit_sources import type_names
-
-    return type_names()
-
-
 _PROMISED = option_group(
     "promised",
     _Promised,
@@ -103,7 +92,7 @@ _PROMISED = option_group(
         "volume_type",
         default="",
         metavar="TYPE",
-        shell_complete=completed_by(_type_names),
+        shell_complete=completed_by(f"{_LIMITS}:type_names"),
         help="Volume type that is promised, such as azure/P15 or 'aws/gp3 size=500g iops=6000'; or"
         " declare numbers: --set limits.iops=3000. Default: limits of the inventory, or of the"
         " storage class.",
@@ -137,6 +126,7 @@ _PROMISED = option_group(
         "volbench audit --on /dev/sdb --type azure/P15",
         "volbench audit --on /mnt/data --type 'aws/gp3 size=500g iops=6000' --for 1h",
         "volbench audit --on /mnt/data --set limits.iops=3000 --write",
+        "volbench audit --on 'vm[1-8]:/dev/sdb' --type azure/P15",
         "volbench audit --inventory fleet.yaml",
         "volbench audit --k8s --storage-class premium-v2 --size 250Gi",
         "volbench audit results/audit",
@@ -150,16 +140,16 @@ _PROMISED = option_group(
     is_flag=False,
     flag_value="",
     metavar="[TYPE]",
-    shell_complete=completed_by(_type_names),
+    shell_complete=completed_by(f"{_LIMITS}:type_names"),
     help="Show the limits of TYPE, such as azure/P15 or 'aws/gp3 size=500g'; without a value, all "
     "volume and machine types.",
 )
-@schema_option("a file of volume types", _types_schema)
+@schema_option("a file of volume types", f"{_LIMITS}:types_schema")
 @click.option(
     "--on",
     "targets",
     multiple=True,
-    metavar="TARGET",
+    metavar="[[USER@]HOST:]TARGET",
     help="Directory, device, file or NBD URI to measure, instead of campaigns in DIR. With an"
     " inventory: one target, the same on each host.",
 )
@@ -192,6 +182,7 @@ def audit(
         list_types(listed, table_output)
         return
     placement = start.added.placement
+    where, own_targets = where.on(targets, placement)
     is_new = bool(targets or where.inventory or placement)
     if bool(campaigns) == is_new:
         raise InputError(
@@ -207,9 +198,10 @@ def audit(
         say_what_is_configured()
         with ExitStack() as stack:
             hosts: Sequence[ConnectedHost] = ()
+            directories: Collection[str]
             if placement is None:
                 hosts = stack.enter_context(where.connected())
-                roles, directories = _looked_at(hosts, targets, is_fleet=bool(where.inventory))
+                roles, directories = volumes_on(hosts, own_targets)
             else:
                 roles = {_ROLE: _ROLE}
                 directories = roles if placement.has_directories else ()
@@ -217,9 +209,8 @@ def audit(
             start = replace(start, execution=policy.waiting(start.execution))
             terms = replace(request.terms, policy=policy.policy, quorum=policy.quorum)
             request = replace(request, terms=terms)
-            if placement is not None or where.inventory:
-                own = {role: target for role, target in request.targets.items() if targets}
-                request = replace(request, targets=own)
+            if not own_targets:
+                request = replace(request, targets={})
             if placement is not None and start.dry_run:
                 placement.show_plan(request, table_output)
                 return
@@ -240,37 +231,6 @@ def audit(
             return
         folders = (ended.layout.root,)
     _show(folders, table_output)
-
-
-def _looked_at(
-    hosts: Sequence[ConnectedHost], targets: tuple[str, ...], *, is_fleet: bool
-) -> tuple[dict[str, str], Collection[str]]:
-    """Return role to target, and the roles in directories, which are the same on each host."""
-    from volbench.engine.guard.volume_targets import find_volume
-    from volbench.model.campaign.planned_run import VolumeKind
-
-    roles = roles_of(targets)
-    if is_fleet and len(targets) > 1:
-        raise InputError(
-            "--inventory takes one --on",
-            hint=f"name the volume of each host: volumes: {{{_ROLE}: ...}}",
-        )
-    kinds: dict[str, set[bool]] = {}
-    for host in hosts:
-        for role, target in (roles or {_ROLE: host.host.volumes.get(_ROLE, "")}).items():
-            if not target:
-                raise InputError(
-                    f"{host.host.name} has no volume {_ROLE}",
-                    hint=f"write it in the inventory, volumes: {{{_ROLE}: /dev/sdb}}, or use --on",
-                )
-            volume = find_volume(host.executor, role=role, target=target)
-            kinds.setdefault(role, set()).add(volume.kind is VolumeKind.DIRECTORY)
-    if any(len(found) > 1 for found in kinds.values()):
-        raise InputError(
-            "some hosts have a directory and others a device or a file",
-            hint="audit them in turn with --limit",
-        )
-    return roles or {_ROLE: _ROLE}, [role for role, found in kinds.items() if True in found]
 
 
 def _request(

@@ -23,7 +23,7 @@ from volbench.cli.options import (
     parse_targets,
     schema_option,
 )
-from volbench.cli.output import TableOutput, table_options
+from volbench.cli.output import TableOutput, binary_output, table_options
 from volbench.cli.verb_groups import repeat_known_hosts
 from volbench.errors import CampaignError, InputError
 from volbench.units import counted_noun, format_capacity
@@ -141,33 +141,81 @@ HOST_KEYS = option_group(
 class HostSelection:
     """Hosts selected on the command line."""
 
-    inventory: Path | None  # inventory file; None for this machine only
-    limits: tuple[str, ...]  # selected groups and hosts of the inventory
     host_keys: HostKeyPolicy
+    inventory: Path | None = None  # inventory file; None for this machine only
+    limits: tuple[str, ...] = ()  # selected groups and hosts of the inventory
+    named: str = ""  # content of an inventory of hosts that targets name; empty for none
+    takes_turns: bool = False  # whether hosts run one after the other
+
+    @property
+    def is_fleet(self) -> bool:
+        """Whether hosts are selected instead of this machine."""
+        return bool(self.inventory or self.named)
 
     @contextmanager
     def connected(self) -> Iterator[list[ConnectedHost]]:
         """Yield the selected hosts with open connections, closed at the end of the block."""
-        if self.inventory is None and self.limits:
+        if not self.is_fleet and self.limits:
             raise InputError("--limit needs an inventory", hint="add --inventory FILE")
-        inventory = self.inventory and self.listed(self.inventory)
-        with connect(inventory.hosts if inventory else (), self.host_keys) as hosts:
+        listed = self.listed().hosts if self.is_fleet else ()
+        turns = enumerate(listed, start=1) if self.takes_turns and len(listed) > 1 else ()
+        in_turn = [host.model_copy(update={"turn": turn}) for turn, host in turns]
+        with connect(in_turn or listed, self.host_keys) as hosts:
             yield hosts
 
-    def listed(self, file: Path) -> Inventory:
-        """Return the selected hosts of an inventory, without connecting to them."""
-        return read_hosts(file, limits=self.limits)
+    def listed(self) -> Inventory:
+        """Return the selected hosts, without connecting to them; notes go to stderr."""
+        from volbench.plan.inventory import load_inventory, select
+
+        def note(text: str) -> None:
+            click.echo(f"note: {text}", err=True)
+
+        return select(
+            load_inventory(self.inventory or "--on", self.named, on_note=note), self.limits
+        )
+
+    def on(
+        self, targets: Sequence[str], placement: object = None
+    ) -> tuple[HostSelection, list[str]]:
+        """Return the hosts with those that targets name, and the targets that all hosts have."""
+        from volbench.plan.inventory import named_hosts
+
+        for text in targets:
+            _refuse_typo(text)
+        named, shared = named_hosts(targets)
+        if named and (self.inventory or placement is not None):
+            raise InputError(
+                "a target names a host, but the hosts are those of --inventory or --k8s",
+                hint="leave out the host: --on /data",
+            )
+        return replace(self, named=named), shared
+
+
+def _refuse_typo(text: str) -> None:
+    """Refuse a host that is a file here, and a file that is not there but is a host."""
+    from volbench.plan.inventory import named_volume
+
+    path = text.rpartition("=")[2]
+    first, _, rest = path.partition("/")
+    if named_volume(text) and Path(path).exists():
+        hint = f"write ./{path} for the file"
+    elif not named_volume(text) and first and not Path(first).exists() and _is_host(first):
+        hint = f"write {first}:/{rest} for the host, ./{path} for a new file"
+    else:
+        return
+    raise InputError(f"{path} may be a host or a file", hint=hint)
+
+
+def _is_host(name: str) -> bool:
+    from volbench.execute.ssh.ssh_config import SshConfig
+
+    return "@" in name or name in SshConfig().names
 
 
 # Options that select hosts, as the keyword `where`
 on_hosts = option_group("where", HostSelection, INVENTORY, LIMIT, HOST_KEYS, heading="Hosts")
-
-
-def _schema() -> object:
-    """Return the JSON Schema of inventories."""
-    from volbench.plan.inventory.host_document import json_schema
-
-    return json_schema()
+# The same, for verbs whose hosts are named in targets only
+on_named_hosts = option_group("where", HostSelection, HOST_KEYS, heading="Hosts")
 
 
 @contextmanager
@@ -183,28 +231,24 @@ def connect(hosts: Sequence[Host], host_keys: HostKeyPolicy) -> Iterator[list[Co
         yield [ConnectedHost(*pair) for pair in zip(hosts, executors, strict=True)]
 
 
-def read_hosts(file: Path, *, limits: Sequence[str] = ()) -> Inventory:
-    """Return the selected hosts of an inventory; notes go to stderr."""
-    from volbench.plan.inventory import load_inventory, select
-
-    inventory = load_inventory(file, on_note=lambda note: click.echo(f"note: {note}", err=True))
-    return select(inventory, limits)
-
-
 @click.command(
     "hosts",
     cls=VerbCommand,
     epilog=examples(
         "volbench hosts",
         "volbench hosts /dev/sdb --cold",
+        "volbench hosts root@vm1:/dev/sdb 'vm[2-9]:/data' --save fleet.yaml",
         "volbench hosts --inventory fleet.yaml",
         "volbench hosts --inventory fleet.yaml --list",
     ),
 )
-@click.argument("targets", nargs=-1, metavar="[[ROLE=]TARGET]...")
+@click.argument("targets", nargs=-1, metavar="[[ROLE=][[USER@]HOST:]TARGET]...")
 @flag("--cold", "Read a sample of each TARGET twice: is it cold, or was it never written?")
 @flag("--list", "Check the inventory and list its hosts; no connection is made.", "is_list")
-@schema_option("an inventory", _schema)
+@click.option(
+    "--save", type=PATH, metavar="FILE", help="Write the hosts of TARGETs as an inventory."
+)
+@schema_option("an inventory", "volbench.plan.inventory.host_document:json_schema")
 @table_options()
 @on_hosts
 def hosts(
@@ -212,16 +256,24 @@ def hosts(
     *,
     cold: bool,
     is_list: bool,
+    save: Path | None,
     table_output: TableOutput,
     where: HostSelection,
 ) -> None:
     """Show this machine and each TARGET: model, size, scheduler, filesystem, contents.
 
-    With an inventory, its hosts and their volumes instead: reachability, version of fio, clock
-    offset, contents of the disks. Each host rehearses a run without I/O; no volume is written to.
+    With an inventory, or TARGETs such as vm[1-3]:/data, these hosts and their volumes instead:
+    reachability, version of fio, clock offset, contents of the disks. Each host rehearses a run
+    without I/O; no volume is written to.
     """
-    if where.inventory is not None:
-        if targets or cold:
+    where, own = where.on(targets)
+    if save is not None:
+        if not where.named:
+            raise InputError("--save needs hosts", hint="name them like vm1:/data")
+        with binary_output(str(save), default_name="fleet.yaml") as sink:
+            sink.write(where.named.encode())
+    if where.is_fleet:
+        if (targets and where.inventory) or cold:
             raise InputError(
                 "--inventory surveys the volumes of its hosts, without TARGET and --cold",
                 hint="name volumes in the inventory; run volbench hosts --cold on the host itself",
@@ -229,7 +281,7 @@ def hosts(
         if is_list:
             from volbench.present.tables.hosts_tables import hosts_table
 
-            table_output.write(hosts_table(where.listed(where.inventory)))
+            table_output.write(hosts_table(where.listed()))
         else:
             _show_survey(where, table_output)
         return
@@ -237,10 +289,10 @@ def hosts(
         raise InputError("--list shows the hosts of an inventory", hint="add --inventory FILE")
     if cold and not targets:
         raise InputError("--cold probes volumes, but none is named", hint="add a TARGET")
-    _show_machine(targets, table_output, with_cold=cold)
+    _show_machine(own, table_output, with_cold=cold)
 
 
-def _show_machine(targets: tuple[str, ...], table_output: TableOutput, *, with_cold: bool) -> None:
+def _show_machine(targets: Sequence[str], table_output: TableOutput, *, with_cold: bool) -> None:
     """Show this machine and targets; with --cold, people get one line for each target."""
     from volbench.engine.hosts.host_facts import probe_host
     from volbench.execute.local import LocalExecutor
@@ -260,7 +312,7 @@ def _show_machine(targets: tuple[str, ...], table_output: TableOutput, *, with_c
 
 
 def _looks(
-    executor: Executor, targets: tuple[str, ...], *, with_cold: bool
+    executor: Executor, targets: Sequence[str], *, with_cold: bool
 ) -> Iterator[tuple[VolumeFacts, Probed | None]]:
     """Yield the facts of each target, and the result of the cold probe."""
     from volbench.engine.guard.volume_targets import find_volume, probe_volume

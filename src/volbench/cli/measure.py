@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -11,11 +12,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from volbench.api.measured_workloads import Workloads, measured_profile, roles_of
+from volbench.api.measured_workloads import Workloads, measured_profile, volumes_on
 from volbench.api.run_profiles import load_texts
 from volbench.cli.check import refuse_unmet
 from volbench.cli.configuration import say_what_is_configured
 from volbench.cli.fio_verb import FioVerb
+from volbench.cli.hosts import HostSelection, on_named_hosts
 from volbench.cli.options import (
     EXPECT,
     KEEP_FILES,
@@ -130,6 +132,7 @@ _WORKLOADS = option_group(
         "volbench measure --on /mnt/data",
         "volbench measure --on /mnt/data --rw randread,randwrite --iodepth 1,32",
         "volbench measure --on /mnt/a --on /mnt/b --repeat 5",
+        "volbench measure --on root@vm1:/data --on root@vm2:/data",
         "volbench measure --for etcd --on /var/lib/etcd",
         "volbench measure --on /dev/sdb --rw read --bs 1m --runtime 1m",
     ),
@@ -139,8 +142,9 @@ _WORKLOADS = option_group(
     "targets",
     multiple=True,
     required=True,
-    metavar="TARGET",
-    help="Directory, device, file or NBD URI; several are compared with the first.",
+    metavar="[[USER@]HOST:]TARGET",
+    help="Directory, device, file or NBD URI, of another host as for scp; several are compared "
+    "with the first.",
 )
 @click.option(
     "--for",
@@ -154,6 +158,7 @@ _WORKLOADS = option_group(
 @EXPECT
 @start_options("measure", execution=(KEEP_FILES,))
 @SETTINGS
+@on_named_hosts
 @table_options(has_output=False, has_events=True)
 def measure(
     targets: tuple[str, ...],
@@ -163,6 +168,7 @@ def measure(
     workloads: Workloads,
     start: StartOptions,
     settings: tuple[str, ...],
+    where: HostSelection,
     table_output: TableOutput,
 ) -> None:
     """Measure a workload on volumes, without a profile: a conclusion and a chart.
@@ -170,29 +176,34 @@ def measure(
     With several targets, their runs alternate in random order, and each is compared with the first.
     In a directory, a scratch file is written once before it is read. The defaults take about 20 s.
     """
-    roles = roles_of(targets)
+    where, own_targets = replace(where, takes_turns=True).on(targets)
     source = click.get_current_context().get_parameter_source("repeat")
     is_repeat_given = source is click.core.ParameterSource.COMMANDLINE
     changes = (f"repeat={workloads.repeat}", *settings) if is_repeat_given else settings
     click.echo(f"Checking {printable(mask_text(', '.join(targets)))}", err=True)
     from volbench.api.expectations import with_expected
     from volbench.engine.campaign.prepare import CampaignRequest
-    from volbench.engine.hosts.connected_host import this_machine
     from volbench.model.frames.expectation import parse_expectation
     from volbench.plan.expansion.expand import Terms
 
     say_what_is_configured()
-    if application is not None:
-        profile = _application_profile(application, roles, changes)
-    else:
-        profile = measured_profile(roles, workloads, settings=changes)
-    request = CampaignRequest(
-        profiles=with_expected((profile,), [*map(parse_expectation, expectations)]),
-        targets=roles,
-        into=start.output or default_campaign_folder("measure"),
-        terms=Terms(consent=start.consent, command=recorded_command(targets, start.output)),
-    )
-    ended = carry_out([this_machine()], request, start=start, table_output=table_output)
+    with where.connected() as hosts:
+        roles, directories = volumes_on(hosts, own_targets)
+        if application is not None:
+            profile = _application_profile(application, roles, changes)
+        else:
+            profile = measured_profile(roles, workloads, directories, settings=changes)
+        request = CampaignRequest(
+            profiles=with_expected((profile,), [*map(parse_expectation, expectations)]),
+            targets=roles if own_targets else {},
+            into=start.output or default_campaign_folder("measure"),
+            terms=Terms(
+                consent=start.consent, command=recorded_command(roles.values(), start.output)
+            ),
+        )
+        ended = carry_out(
+            hosts, request, start=start, table_output=table_output, host_keys=where.host_keys
+        )
     if ended is not None:
         from volbench.api.many_campaigns import open_campaigns
         from volbench.present.terminal.conclusion import conclusion

@@ -211,19 +211,20 @@ def split_names(text: str) -> tuple[str, ...]:
 
 
 def completed_by(
-    names: Callable[[], Iterable[str]], *, or_file: bool = False
+    names: Callable[[], Iterable[str]] | str, *, or_file: bool = False
 ) -> Callable[..., list[CompletionItem]]:
     """Return the completion of an argument that is one of some names, or also a file.
 
     Args:
-        names: called when a shell asks, since they may be slow to read.
+        names: called, or loaded and called, when a shell asks, since they may be slow to read.
     """
 
     def complete(
         context: click.Context, parameter: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         del context, parameter
-        items = [CompletionItem(name) for name in names() if name.startswith(incomplete)]
+        known: Iterable[str] = (load(names) if isinstance(names, str) else names)()
+        items = [CompletionItem(name) for name in known if name.startswith(incomplete)]
         # First: bash forgets the names that came before it, and offers files where no name fits
         return [CompletionItem(incomplete, type="file"), *items] if or_file else items
 
@@ -309,10 +310,11 @@ ALLOW_SHARED_FOLDER = flag(
 def _consent(**values: Any) -> object:  # noqa: ANN401 - click passes options by name
     from volbench.model.campaign.planned_run import Consent
 
-    # as targets are recorded; HOST:DEVICE and NBD URIs have a colon
+    # as targets are recorded; HOST:DEVICE, whose user is left out, and NBD URIs have a colon
     given = values["allow_destroy"]
     values["allow_destroy"] = tuple(
-        name if ":" in name or not name else str(Path(name).absolute()) for name in given
+        re.sub("^[^/:]*@", "", name) if ":" in name or not name else str(Path(name).absolute())
+        for name in given
     )
     return Consent(**values)
 
@@ -375,12 +377,16 @@ LIMITS_FROM = click.option(
 )
 
 
-def schema_option(of: str, read: Callable[[], object]) -> Decorator:
-    """Return the option that prints a JSON Schema and exits."""
+def schema_option(of: str, read: str) -> Decorator:
+    """Return the option that prints a JSON Schema and exits.
+
+    Args:
+        read: reference to the function that returns it.
+    """
 
     def print_schema(context: click.Context, _option: click.Parameter, value: object) -> None:
         if value and not context.resilient_parsing:
-            _print_schema(read)
+            _print_schema(load(read))
             context.exit()
 
     return click.option(

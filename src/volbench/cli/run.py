@@ -15,7 +15,7 @@ from volbench.cli.check import refuse_unmet
 from volbench.cli.configuration import say_what_is_configured, targets_are_given
 from volbench.cli.fio_verb import SECTION, FioVerb
 from volbench.cli.help_pages import VerbCommand
-from volbench.cli.hosts import POLICY, HostSelection, on_hosts
+from volbench.cli.hosts import POLICY, HostSelection, on_hosts, on_named_hosts
 from volbench.cli.options import (
     A_PROFILE,
     ALLOW_EXEC,
@@ -71,6 +71,7 @@ def _client_counts(text: str) -> tuple[int, ...]:
         "volbench run iodepth-sweep --on /dev/sdb --allow-destroy /dev/sdb",
         "volbench run database.fio --on /mnt/data --runtime 30s --section all",
         "volbench run -- fio --name=reads --rw=randread --size=1g --directory=/mnt",
+        "volbench run aks-disk --on 'root@vm[1-8]:/mnt/data'",
         "volbench run aks-disk --inventory fleet.yaml --limit fast",
         "volbench run aks-disk --k8s --storage-class managed-csi --claim-size 250Gi",
     ),
@@ -87,9 +88,10 @@ def _client_counts(text: str) -> tuple[int, ...]:
     "--on",
     "targets",
     multiple=True,
-    metavar="[ROLE=]TARGET",
+    metavar="[ROLE=][[USER@]HOST:]TARGET",
     help="Device, file, directory or NBD URI of a role; without a role: data. Several of one role "
-    "are compared: each job runs on each of them in turn, in blocks.",
+    "are compared: each job runs on each of them in turn, in blocks. Hosts are named as for scp "
+    "(vm1:/data, 'vm[01-30]:/data') and run together.",
 )
 @start_options("run", DETACH, ALLOW_EXEC, execution=(KEEP_FILES,))
 @SETTINGS
@@ -155,7 +157,8 @@ def run(
     loaded = with_expected(loaded, [*map(parse_expectation, expectations)])
     start = replace(start, execution=policy.waiting(start.execution))
     names = "+".join(profile.name for profile in loaded)
-    named = parse_several_targets(targets)
+    where, own_targets = where.on(targets, start.added.placement)
+    named = parse_several_targets(own_targets)
     arms = arms_of_targets(named)
     request = CampaignRequest(
         profiles=tuple(on_each_target(profile, arms) for profile in loaded),
@@ -279,7 +282,7 @@ def _as_before(request: CampaignRequest, like: Path) -> CampaignRequest:
     cls=VerbCommand,
     epilog=examples(
         "volbench warmup /dev/sdb --allow-destroy /dev/sdb",
-        "volbench warmup /dev/sdb --mode read",
+        "volbench warmup root@vm1:/dev/sdb --mode read",
     ),
 )
 @click.argument("volume")
@@ -328,6 +331,7 @@ def _as_before(request: CampaignRequest, like: Path) -> CampaignRequest:
     help="Volume size, if it cannot be detected, or size of the part to warm up.",
 )
 @start_options("warmup")
+@on_named_hosts
 @table_options(has_output=False, has_events=True)
 def warmup(
     volume: str,
@@ -339,12 +343,14 @@ def warmup(
     *,
     size_bytes: int | None,
     start: StartOptions,
+    where: HostSelection,
     table_output: TableOutput,
 ) -> None:
-    """Touch every block of VOLUME (device, file or NBD URI) exactly once, and verify it."""
+    """Touch every block of VOLUME exactly once, and verify it.
+
+    VOLUME is a device, a file or an NBD URI, of other hosts as for scp: root@vm1:/dev/sdb.
+    """
     from volbench.engine.campaign.prepare import CampaignRequest
-    from volbench.engine.hosts.connected_host import this_machine
-    from volbench.execute.local import LocalExecutor
     from volbench.model.campaign.planned_run import OnError
     from volbench.model.profile.profile_model import Job, Phase, Profile
     from volbench.model.profile.profile_settings import Warming, WarmingMode
@@ -357,7 +363,8 @@ def warmup(
         options=options | ({"size": str(size_bytes)} if size_bytes is not None else {}),
         warming=Warming(mode=WarmingMode(mode), extents=extents),
     )
-    _check(LocalExecutor(), job, volume)
+    where, own_targets = where.on([volume])
+    volume = next(iter(own_targets), "")
     request = CampaignRequest(
         profiles=(Profile(name="warmup", jobs=(job,)),),
         targets={job.role: volume},
@@ -368,12 +375,17 @@ def warmup(
             command=recorded_command((), start.output),
         ),
     )
-    carry_out([this_machine()], request, start=start, table_output=table_output)
+    with where.connected() as hosts:
+        for host in hosts:
+            _check(host.executor, job, volume)
+        carry_out(hosts, request, start=start, table_output=table_output, host_keys=where.host_keys)
 
 
 def _check(executor: Executor, job: Job, target: str) -> None:
     """Refuse invalid warm-up jobs, and files that volbench would create and then remove."""
     from volbench.engine.guard.volume_targets import find_volume
+    from volbench.engine.hosts.described_volumes import look_at_volume
+    from volbench.execute.agent.volumes import VolumeQuestion
     from volbench.model.campaign.planned_run import VolumeKind
     from volbench.plan.profile.profile_document import warming_conflict
 
@@ -381,7 +393,8 @@ def _check(executor: Executor, job: Job, target: str) -> None:
         raise InputError(conflict.message, hint=conflict.hint)
     volume = find_volume(executor, role=job.role, target=target)
     if volume.kind is VolumeKind.DIRECTORY or (
-        volume.kind is VolumeKind.FILE and not Path(volume.target).exists()
+        volume.kind is VolumeKind.FILE
+        and look_at_volume(executor, VolumeQuestion(volume.target)).stat is None
     ):
         raise InputError(
             f"{target} is not an existing device, file or NBD URI",

@@ -39,7 +39,6 @@ if TYPE_CHECKING:
 @flag("--processes", "Show the processes with the most I/O on the hosts of a watch.")
 @flag("--rounds", "Show how steady state was determined, round by round.")
 @names_option("--by", "by", text="One row for results that are equal in these columns.")
-@flag("--all", "Show one row for each campaign, with its progress.", "by_campaign")
 @WHERE
 @table_options(has_order=True)
 def show(
@@ -52,7 +51,6 @@ def show(
     processes: bool,
     rounds: bool,
     by: tuple[str, ...],
-    by_campaign: bool,
     table_output: TableOutput,
 ) -> None:
     """Show the results of the campaigns in DIR, and the state of runs without a result.
@@ -60,17 +58,14 @@ def show(
     DIR is a campaign folder, a folder with campaigns, or a file or folder with results of fio; - is
     standard input: fio --output-format=json job.fio | volbench show -
     """
-    if where and (by_campaign or rounds):
+    if where and rounds:
         raise InputError(
-            "--where selects runs, but --all and --rounds show whole campaigns",
-            hint="use only one of them",
+            "--where selects runs, but --rounds shows whole campaigns", hint="use only one of them"
         )
     from volbench.api.many_campaigns import open_campaigns
 
     opened = open_campaigns(*campaigns, where=where)
-    if by_campaign:
-        _show_campaigns(opened, table_output)
-    elif rounds:
+    if rounds:
         _show_rounds(opened, table_output)
     elif use:
         _show_use(opened, table_output)
@@ -129,16 +124,6 @@ def _show_design(opened: Dataset, table_output: TableOutput) -> None:
     from volbench.present.tables.design_table import design_table
 
     table_output.write(design_table(opened.design))
-
-
-def _show_campaigns(opened: Dataset, table_output: TableOutput) -> None:
-    from volbench.present.tables.plan_tables import campaign_record, campaigns_table
-
-    records = [
-        campaign_record(name, str(data.path), data.campaign, data.runs)
-        for name, data in opened.names.items()
-    ]
-    table_output.write(campaigns_table(records))
 
 
 def _show_rounds(opened: Dataset, table_output: TableOutput) -> None:

@@ -103,11 +103,6 @@ class Layout:
         object.__setattr__(self, "root", HeldPath(self.root))
 
     @property
-    def is_cached(self) -> bool:
-        """Whether the folder is a copy of results of other tools, which is removed some day."""
-        return results_cache() in self.root.absolute().parents
-
-    @property
     def campaign(self) -> Path:
         """Resolved plan and its provenance."""
         return self.root / "campaign.json"

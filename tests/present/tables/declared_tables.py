@@ -63,7 +63,6 @@ from volbench.present.tables.hosts_tables import (
     survey_table,
 )
 from volbench.present.tables.plan_tables import (
-    campaigns_table,
     profile_table,
     profiles_table,
     runs_table,
@@ -213,14 +212,6 @@ def hosts() -> Inventory:
     return Inventory(hosts=listed, groups=groups)
 
 
-def campaign_record(name: str) -> Row:
-    """Return what a campaign is, with a folder of many levels."""
-    row: dict[str, object] = {"campaign": name, "profiles": ["aks-disk", "iodepth-sweep"]}
-    row |= {"hosts": ["vm-01", "vm-02", "vm-03", "vm-04"], "volumes": ["/dev/sdb"]}
-    row |= {"runs": {"finished": 340, "failed": 10}, "volume_types": ["azure/P30"]}
-    return row | {"created_utc": "2026-01-02T03:04:05Z", "path": "results/2026/november/" + name}
-
-
 def delivery(host: str, direction: str) -> Delivery:
     """Return the audit of a volume that falls short of its type and of its machine."""
     return Delivery(
@@ -305,7 +296,6 @@ TABLES: dict[str, Callable[[], Table[Any]]] = {
     "profiles": lambda: profiles_table(profile_index()),
     "runs": lambda: runs_table(plan(), expected_s={}),
     "processes": lambda: processes_table(processes()),
-    "campaigns": lambda: campaigns_table([campaign_record("2026-premium-ssd-v2-west")]),
     "comparison": comparison,
     "trend": trends,
     "findings": lambda: findings_table([finding("001-randread-4k-iodepth-16-r1")]),

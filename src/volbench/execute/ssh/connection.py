@@ -210,7 +210,8 @@ def _open_socket(hop: Hop, within_s: float) -> socket.socket:
             raise _unreachable(hop, "temporary failure in name resolution") from error
         raise TransportError(
             f"{hop.name} has no address: {hop.address} cannot be resolved ({error.strerror})",
-            hint="correct `address` in the inventory, or HostName in ~/.ssh/config",
+            hint="correct `address` in the inventory, or HostName in ~/.ssh/config; a role is"
+            " written like data=PATH",
         ) from error
     except TimeoutError as error:
         raise _unreachable(hop, f"no answer in {within_s:.0f} s") from error

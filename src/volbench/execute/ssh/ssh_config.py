@@ -56,6 +56,11 @@ class SshConfig:
         except paramiko.SSHException as error:
             raise self._refused(str(error)) from error
 
+    @property
+    def names(self) -> frozenset[str]:
+        """Names and patterns of hosts."""
+        return frozenset(self._parsed.get_hostnames())
+
     def lookup(self, name: str) -> Entry:
         """Return the settings of a host name."""
         try:

@@ -23,7 +23,7 @@ from volbench.errors import InputError
 from volbench.units import parse_size
 
 
-def _prices_schema() -> object:
+def prices_schema() -> object:
     """Return the JSON Schema of price lists."""
     from volbench.extensions.catalogue.price_list import PricesFile
     from volbench.model.document.document_model import document_schema
@@ -59,7 +59,7 @@ def _prices_schema() -> object:
     shell_complete=A_PRICE_LIST,
     help="Check a price list and show its prices; without a value, the bundled lists.",
 )
-@schema_option("a price list", _prices_schema)
+@schema_option("a price list", "volbench.extensions.catalogue.catalogue_verbs:prices_schema")
 @names_option(
     "--by",
     "by",

@@ -31,16 +31,9 @@ _HASHED_BYTES = 16 << 20
 
 
 def cached_campaign(path: Path) -> Path:
-    """Return a campaign in the cache with the results of fio at and below a path.
+    """Return a campaign in the cache with the results of fio in a file or folder, or in ``-``.
 
     It is made anew when a file has changed. A line says so, and how to keep the results.
-
-    Args:
-        path: file or folder; ``-`` for standard input.
-
-    Raises:
-        InputError: there is no result, or there are too many files.
-        ArchiveError: the cache cannot be written.
     """
     if path != Path("-"):
         return _campaign_of(path, shown=str(path), source=quoted(path))

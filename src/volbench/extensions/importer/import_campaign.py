@@ -17,6 +17,7 @@ from datetime import UTC, datetime
 from hashlib import file_digest, sha256
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any
 
 from volbench import __version__
 from volbench.api.many_campaigns import Dataset, open_campaign, store_tables
@@ -265,27 +266,21 @@ class ImportReport:
 def import_results(
     *paths: str | os.PathLike[str],
     output: str | os.PathLike[str],
-    name: str = "",
     labels: str | Sequence[str] = (),
     label: Mapping[str, str] = MappingProxyType({}),
-    host: str = "",
-    fio_version: str = "",
-    strict: bool = False,
     on_note: Callable[[str], None] = _LOG.warning,
+    **options: Any,  # noqa: ANN401 - fields of `ImportRequest`
 ) -> Dataset:
     """Import fio results as ``volbench import`` does.
 
     Args:
         paths: files and folders with results.
         output: the new campaign folder.
-        name: of the campaign; empty for that of the folder.
         labels: one or several patterns, such as ``"{provider}/{host}"``; the first that matches a
             path applies.
         label: labels of all hosts.
-        host: of results that do not name their host.
-        fio_version: of logs that have no result, such as ``"3.33"``.
-        strict: import nothing if a file is malformed.
         on_note: is called with each file that is not imported, and each thing to know.
+        options: name, host, fio_version and strict, as of `ImportRequest`.
 
     Raises:
         InputError: a path, a pattern or a version is wrong.
@@ -295,12 +290,9 @@ def import_results(
     request = ImportRequest(
         paths=tuple(map(Path, paths)),
         into=Path(output),
-        name=name,
         labels=parse_labels(tuple(f"{key}={value}" for key, value in label.items())),
         patterns=(labels,) if isinstance(labels, str) else tuple(labels),
-        host=host,
-        fio_version=fio_version,
-        strict=strict,
+        **options,
     )
     with staged_import(request) as report:
         for problem in (*report.malformed, *report.remarks):

@@ -52,12 +52,15 @@ class WatchedHost:
     clock: Clock
 
 
-def find_disks(hosts: Sequence[ConnectedHost], targets: Sequence[str]) -> list[WatchedHost]:
-    """Return the disks of hosts: the disks of the targets, or all disks with a capacity."""
+def find_disks(
+    hosts: Sequence[ConnectedHost], targets: Sequence[str], *, is_named: bool = False
+) -> list[WatchedHost]:
+    """Return the disks of targets, else of the volumes if hosts are named with them, else all."""
 
     def find(host: ConnectedHost) -> WatchedHost:
         survey, clock = survey_machine(host.executor)
-        disks = _watched_disks(host, targets or _disks_of(host.executor))
+        own = targets or (is_named and [*host.host.volumes.values()])
+        disks = _watched_disks(host, own or _disks_of(host.executor))
         facts = probe_host(host.executor, survey=survey)
         return WatchedHost(host, facts, disks, clock or Clock())
 

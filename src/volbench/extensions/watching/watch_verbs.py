@@ -57,7 +57,7 @@ def _interval(text: str) -> float:
         'volbench watch --mark "backup begins" night',
     ),
 )
-@click.argument("targets", nargs=-1, metavar="[DEVICE|PATH]...")
+@click.argument("targets", nargs=-1, metavar="[[[USER@]HOST:]DEVICE|PATH]...")
 @click.option(
     "--for",
     "for_s",
@@ -106,8 +106,9 @@ def watch(
     if mark is not None:
         _mark(mark, targets)
         return
+    where, own_targets = where.on(targets)
     with where.connected() as connected:
-        hosts = find_disks(connected, targets)
+        hosts = find_disks(connected, own_targets, is_named=bool(where.named))
         folder = output or default_campaign_folder("watch")
         archive = plan_watch(
             hosts,

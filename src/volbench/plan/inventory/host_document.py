@@ -132,7 +132,8 @@ def hop_text(user_name: str | None, host: str, port_number: int | None) -> str:
     return f"{before}[{host}]:{port_number}" if ":" in host else f"{before}{host}:{port_number}"
 
 
-def _check_target(text: str) -> str:
+def check_target(text: str) -> str:
+    """Return the target of a volume on a host."""
     if not text.startswith((*NBD_SCHEMES, "/")):
         raise InputError(
             f"{text!r} is not an absolute path",
@@ -208,7 +209,7 @@ Label = Annotated[
     _valid(_check_label),
     WithJsonSchema({"type": ["string", "number", "boolean", "null"]}),
 ]
-Target = Annotated[Filled, _valid(_check_target), _schema(r"^(/|nbds?(\+unix)?://)", "null")]
+Target = Annotated[Filled, _valid(check_target), _schema(r"^(/|nbds?(\+unix)?://)", "null")]
 Disk = Annotated[Filled, _valid(_check_disk), _schema(r"^(serial:.*\S.*|/dev/disk/by-id/[^/]+)$")]
 Hop = Annotated[Filled, _valid(lambda text: hop_text(*parse_hop(text)))]
 

@@ -34,10 +34,16 @@ _NEEDS = "hosts"
 _MAX_VALUES = 500_000
 
 
-def load_inventory(path: Path | str, *, on_note: Callable[[str], None] = _LOG.warning) -> Inventory:
-    """Return an inventory from volbench's own YAML or JSON, or from a listing of Ansible."""
+def load_inventory(
+    path: Path | str, content: str = "", *, on_note: Callable[[str], None] = _LOG.warning
+) -> Inventory:
+    """Return an inventory from volbench's own YAML or JSON, or from a listing of Ansible.
+
+    Args:
+        content: of the file; empty to read it.
+    """
     path = Path(path)
-    draft = _read_draft(path)
+    draft = _read_draft(path, content or _read_text(path))
     hosts = {name: draft.host(host) for name, host in draft.hosts.items()}
     hosts = resolve_hops(draft, hosts)
     check_duplicates(draft, hosts)
@@ -144,10 +150,9 @@ def _refused(path: Path, reason: str, hint: str) -> InventoryError:
     return InventoryError(f"{path} {reason}", hint=hint)
 
 
-def _read_draft(path: Path) -> InventoryDraft:
+def _read_draft(path: Path, text: str) -> InventoryDraft:
     """Detect the format of an inventory and read it; problems are recorded."""
     draft = InventoryDraft(Problems(str(path)))
-    text = _read_text(path)
     top = None
     if _is_yaml(text, path):
         top = parse_document(

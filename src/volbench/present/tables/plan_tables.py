@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from volbench.present.formatting import MISSING, Row, first_sentence, text
+from volbench.present.formatting import Row, first_sentence, text
 from volbench.present.tables.table import IDENTITY, Column, Table, quantity
 from volbench.units import counted_noun, format_size
 
 if TYPE_CHECKING:
-    from volbench.model.campaign.planned_run import Campaign, RunNote
+    from volbench.model.campaign.planned_run import Campaign
     from volbench.model.profile.profile_model import Profile
 
 _BRIEF_OPTIONS = ("rw", "bs", "iodepth", "direct", "numjobs")
@@ -131,72 +130,3 @@ def _plan_note(campaign: Campaign) -> str:
     if measured < len(campaign.runs):
         runs += f", {measured} of them measured"
     return "; ".join(filter(None, [runs, campaign.design, f"seed {campaign.seed}"]))
-
-
-def campaign_record(
-    name: str, address: str, plan: Campaign, notes: Mapping[str, RunNote]
-) -> dict[str, object]:
-    """Return the facts and the progress of a campaign, without reading results.
-
-    Returns:
-        ``campaign, profiles, created_utc, hosts, runs`` (state to number), ``volume_types,
-        volumes`` and ``path``.
-    """
-    labels = [plan.labels_of(run).get(_VOLUME_TYPE) for run in plan.runs]
-    return {
-        "campaign": name,
-        "profiles": _each(run.profile for run in plan.runs),
-        "created_utc": plan.created_utc,
-        "hosts": _each(run.host for run in plan.runs),
-        "runs": dict(Counter(note.state.value for note in notes.values())),
-        "volume_types": _each(label for label in labels if label),
-        "volumes": _each(run.volume.target for run in plan.runs),
-        "path": address,
-    }
-
-
-_CAMPAIGN_COLUMNS: tuple[Column[Row], ...] = (
-    Column("campaign", priority=IDENTITY),
-    Column(
-        "profiles", lambda record: _first_names(record["profiles"]), header="profile", priority=3
-    ),
-    Column(
-        "created_utc",
-        lambda record: str(record["created_utc"])[:16].replace("T", " "),
-        header="created (UTC)",
-        priority=4,
-    ),
-    Column("hosts", lambda record: _first_names(record["hosts"]), priority=5),
-    Column("runs", lambda record: _state_counts(record["runs"]), priority=1),
-    Column(
-        "volumes",
-        lambda record: _first_names(record["volume_types"] or record["volumes"]),
-        priority=6,
-        is_folded=True,
-    ),
-    Column("path", header="folder", priority=2, is_folded=True),
-)
-
-
-def campaigns_table(campaigns: Sequence[Row]) -> Table[Row]:
-    """Return records of `campaign_record` as a table, the oldest first."""
-    return Table(
-        "campaigns", _CAMPAIGN_COLUMNS, sorted(campaigns, key=lambda row: str(row["created_utc"]))
-    )
-
-
-def _each(names: Iterable[str]) -> list[str]:
-    """Return the distinct names in their order."""
-    return list(dict.fromkeys(names))
-
-
-def _first_names(names: object) -> str:
-    """Return the first names and the number of the others."""
-    listed = [str(name) for name in names] if isinstance(names, list) else []
-    more = f" and {len(listed) - _NAMES_SHOWN} more" if len(listed) > _NAMES_SHOWN else ""
-    return ", ".join(listed[:_NAMES_SHOWN]) + more if listed else MISSING
-
-
-def _state_counts(states: object) -> str:
-    counts = states if isinstance(states, dict) else {}
-    return ", ".join(f"{count} {state}" for state, count in counts.items()) or "none"

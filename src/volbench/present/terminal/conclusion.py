@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 
 _TWO_LATENCIES = "two-latencies"  # Rule on I/Os of two kinds
 _NOT_JUDGED = "not judged"  # So short that the run has no verdict at all
-_COMPARED = frozenset({"arm", "volume"})
+_COMPARED = frozenset({"arm", "volume", "host"})
+# Facts by which hosts differ, so that they do not make their comparison invalid
+_OF_HOSTS = ("kernel", "cpu_model", "filesystem", "scheduler", "write_cache")
 
 
 class Frames(Results, Protocol):
@@ -135,7 +137,10 @@ def _warnings(rows: Sequence[Row], findings: Sequence[Row], folder: Path) -> str
 
 
 def _comparison(dataset: Frames, design: Design) -> Sequence[str]:
-    """Return whether the differences between volumes or arms are significant."""
+    """Return whether the differences between volumes, arms or hosts are significant.
+
+    What else differs between hosts follows.
+    """
     from volbench.analyse.compare.comparison import Question, compare, headlines  # noqa: PLC0415 - brings scipy
 
     between = design.compared
@@ -145,9 +150,9 @@ def _comparison(dataset: Frames, design: Design) -> Sequence[str]:
         comparison = compare(
             {"": facts},
             {"": dataset.frame("findings")},
-            Question(between=between, base=base),
+            Question(between=between, base=base, allowed=_OF_HOSTS if between == "host" else ()),
             bins=lambda _: dataset.frame("histogram"),
         )
-        return headlines(comparison)
+        return [*headlines(comparison), *map(printable, comparison.comparability.remarks)]
     except ComparisonError as error:
         return [printable(f"Not compared: {error.message}")]
