@@ -90,7 +90,7 @@ def test_the_exit_code_follows_the_verdict(
         (("out", "--on", "."), "campaigns cannot be combined with --on", "volbench audit --on"),
         (("--inventory", "fleet.yaml"), "vm1 needs one volume data", "volumes: {data: /dev/sdb}"),
         (
-            ("--inventory", "fleet.yaml", "--on", ".", "--on", "out"),
+            ("--on", "vm[1-2]:/a", "--on", "vm[1-2]:/b"),
             "vm1 needs one volume",
             "volumes:",
         ),
