@@ -198,13 +198,12 @@ def audit(
         say_what_is_configured()
         with ExitStack() as stack:
             hosts: Sequence[ConnectedHost] = ()
-            directories: Collection[str]
             if placement is None:
                 hosts = stack.enter_context(where.connected())
                 roles, directories = volumes_on(hosts, own_targets)
             else:
                 roles = {_ROLE: _ROLE}
-                directories = roles if placement.has_directories else ()
+                directories = {*roles} if placement.has_directories else set()
             request = _request(roles, directories, promised, start)
             start = replace(start, execution=policy.waiting(start.execution))
             terms = replace(request.terms, policy=policy.policy, quorum=policy.quorum)

@@ -378,11 +378,7 @@ LIMITS_FROM = click.option(
 
 
 def schema_option(of: str, read: str) -> Decorator:
-    """Return the option that prints a JSON Schema and exits.
-
-    Args:
-        read: reference to the function that returns it.
-    """
+    """Return the option that prints the JSON Schema that a function, by its reference, returns."""
 
     def print_schema(context: click.Context, _option: click.Parameter, value: object) -> None:
         if value and not context.resilient_parsing:

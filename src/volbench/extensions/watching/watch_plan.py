@@ -61,8 +61,7 @@ def find_disks(
         survey, clock = survey_machine(host.executor)
         own = targets or (is_named and [*host.host.volumes.values()])
         disks = _watched_disks(host, own or _disks_of(host.executor))
-        facts = probe_host(host.executor, survey=survey)
-        return WatchedHost(host, facts, disks, clock or Clock())
+        return WatchedHost(host, probe_host(host.executor, survey=survey), disks, clock or Clock())
 
     return on_every_host(hosts, find)
 
