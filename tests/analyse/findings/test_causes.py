@@ -18,6 +18,8 @@ from tests.analyse.findings.conftest import (
     summary_row,
 )
 from tests.analyse.noise import noisy, restless
+from volbench.analyse.bottleneck.campaign_context import Context
+from volbench.analyse.findings import find
 from volbench.model.results.finding import Severity
 from volbench.model.results.provenance import ColdProbe, HostFacts
 
@@ -181,3 +183,29 @@ def test_empty_blocks_found_by_the_probe_are_reported(
     fill = a_view(a_run({"rw": "write"}, name="fill", phase=Phase.PRECONDITION))
     assert found(fill, view, rule="never-written") == []
     assert found(a_view(cold=probe(zero_share=share)), rule="never-written") == []
+
+
+@pytest.mark.parametrize(
+    ("rates", "options", "count"),
+    [
+        ([1000.2, 999.4, 1001.0, 1000.0, 998.7], {}, 5),
+        ([2501.0, 2499.0, 2500.0, 1900.0], {}, 3),
+        ([1000.0, 1000.0], {}, 0),
+        ([80.0, 80.0, 80.0], {}, 0),
+        ([1043.0, 1042.0, 1044.0], {}, 0),
+        ([1000.0, 1030.0, 970.0], {}, 0),
+        ([1000.0, 1000.0, 1000.0], {"rate_iops": "1000"}, 0),
+    ],
+)
+def test_a_round_rate_that_repeats_is_a_limit(
+    rates: list[float], options: dict[str, str], count: int
+) -> None:
+    """Exactly 1,000 IOPS in five repeats is what somebody sells; 1,043 is what a disk does."""
+    views = []
+    for number, rate in enumerate(rates):
+        run = a_run(options, name=f"r{number}")
+        row = summary_row(run, iops=rate, total_ios=int(60 * rate))
+        views.append(a_view(run, summary=[row], series=[], device=[], volume=None))
+    entries = [entry for entry in find(Context(tuple(views))) if entry.rule == "throttled"]
+    assert len(entries) == count
+    assert all("of this round number" in entry.message for entry in entries)

@@ -15,6 +15,7 @@ from tests.analyse.findings.conftest import (
     a_run,
     a_view,
     found,
+    percentile_rows,
     summary_row,
 )
 from volbench.analyse.bottleneck.campaign_context import Context
@@ -137,9 +138,66 @@ def test_offset_increments_smaller_than_the_range_are_reported(
 
 
 def test_random_numjobs_are_a_note() -> None:
-    """Random I/O over a whole device meets itself rarely."""
-    (entry,) = found(a_view(a_run({"numjobs": "4"})), rule="overlapping-jobs")
+    """Random I/O over a whole device that covers it meets itself, if rarely."""
+    view = a_view(a_run({"numjobs": "4", "size": "1g", "direct": None}))
+    (entry,) = found(view, rule="overlapping-jobs")
     assert entry.severity is NOTE
+
+
+@pytest.mark.parametrize(("size", "count"), [("1073741824", 1), ("100%", 0)])
+def test_random_jobs_on_a_large_disk_do_not_meet(size: str, count: int) -> None:
+    """234 MiB at random offsets of 1 GiB, and of 64 GiB or of a disk of unknown size."""
+    run = a_run({"numjobs": "4", "size": size})
+    assert len(found(a_view(run), rule="overlapping-jobs")) == count
+    unknown = run.model_copy(update={"volume": run.volume.model_copy(update={"pin": None})})
+    assert len(found(a_view(unknown, volume=None), rule="overlapping-jobs")) == count
+
+
+@pytest.mark.parametrize(
+    ("options", "numjobs", "share"),
+    [
+        ({"rate_iops": "6000"}, 1, "(17 %)"),
+        ({"rate_iops": ",1250"}, 1, "(80 %)"),
+        ({"rate_iops": "500"}, 4, "(50 %)"),
+        ({"rate_iops": "1000"}, 1, ""),
+        ({"rate_iops": "5000,"}, 1, ""),
+        ({"rate_iops": "6000", "thinktime": "100"}, 1, ""),
+    ],
+)
+def test_a_rate_below_the_requested_rate_is_reported(
+    options: dict[str, str | None], numjobs: int, share: str
+) -> None:
+    """1,000 writes of the 6,000 requested; each of several jobs gets the rate of its direction."""
+    run = a_run({**options, "numjobs": str(numjobs)})
+    entries = found(a_view(run), rule="rate-not-reached")
+    assert [share in entry.message for entry in entries] == ([True] if share else [])
+
+
+def test_an_import_that_stopped_before_its_runtime_is_reported() -> None:
+    """8 s of 30 are another test, also where neither a size nor time_based is reported."""
+    imported = Imported(files=(), jobs=(), unreported_flags=("time_based",))
+    options = {"time_based": None, "runtime": "30s"}
+    run = a_run(options, imported=imported, kind=VolumeKind.DIRECTORY)
+    rows = [summary_row(run, runtime_s=8.0)]
+    (entry,) = found(a_view(run, summary=rows, volume=None), rule="ended-early")
+    assert "in 8s of the allowed 30s" in entry.message
+    ended = a_run({**options, "number_ios": "1000"}, imported=imported, kind=VolumeKind.DIRECTORY)
+    assert not found(a_view(ended, summary=rows, volume=None), rule="ended-early")
+
+
+def test_the_maximum_is_not_a_percentile_of_few_samples() -> None:
+    """p100 is the maximum of any number of samples."""
+    run = a_run()
+    (entry,) = found(
+        a_view(
+            run,
+            summary=[summary_row(run, total_ios=100)],
+            percentiles=percentile_rows(run, tail=100.0),
+        ),
+        rule="too-short",
+    )
+    assert "p99;" in entry.message
+    assert "p100" not in entry.message
 
 
 @pytest.mark.parametrize(

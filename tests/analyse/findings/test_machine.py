@@ -17,6 +17,7 @@ from tests.analyse.findings.conftest import (
     utc,
 )
 from volbench.analyse.frames.run_view import RunView
+from volbench.model.campaign.planned_run import Imported
 from volbench.model.profile.profile_model import Start
 from volbench.model.results.finding import Severity
 from volbench.model.results.provenance import HostFacts
@@ -316,6 +317,17 @@ def test_a_cpu_that_polls_is_not_the_limit() -> None:
         run = a_run(options)
         view = a_view(run, summary=[summary_row(run, cpu_usr=60.0, cpu_sys=40.0)])
         assert len(found(view, rule="cpu-bound")) == findings
+
+
+def test_a_cpu_that_may_have_polled_is_a_note() -> None:
+    """A bare hipri is not in the JSON of fio before 3.39, so a busy core of io_uring is open."""
+    imported = Imported(files=(), jobs=(), unreported_flags=("hipri",))
+    for engine, is_open in (("io_uring", True), ("libaio", False)):
+        run = a_run({"ioengine": engine}, imported=imported)
+        rows = [summary_row(run, cpu_usr=60.0, cpu_sys=40.0)]
+        (entry,) = found(a_view(run, summary=rows), rule="cpu-bound")
+        assert (entry.severity is Severity.NOTE) == is_open
+        assert ("does not say whether it polled" in entry.message) == is_open
 
 
 def test_a_long_io_alone_is_a_stall() -> None:

@@ -24,7 +24,7 @@ from tests.engine.machines import Server
 from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.findings import find
 from volbench.engine.guard.volume_targets import find_volume, probe_volume
-from volbench.model.campaign.planned_run import Imported, Run
+from volbench.model.campaign.planned_run import Imported, ImportedJob, Run, SourceFile
 from volbench.model.results.finding import Severity
 from volbench.model.results.provenance import BlockSample, VolumeFacts
 from volbench.present.terminal.campaign_text import memory_words
@@ -307,6 +307,42 @@ def test_imported_results_faster_than_any_disk_are_questioned(
     entries = found(view, rule="memory-volume")
     assert [entry.severity for entry in entries] == [Severity.WARNING] * count
     assert all(entry.message.startswith("Too fast for a disk") for entry in entries)
+
+
+@pytest.mark.parametrize(("disks", "count"), [(1, 1), (2, 1), (3, 0), (8, 0)])
+def test_disks_of_one_job_add_up(disks: int, count: int) -> None:
+    """40 GB/s of one or two drives are memory; of three and more they are not."""
+    names = ":".join(f"/dev/nvme{number}n1" for number in range(disks))
+    run = a_run({"filename": names}, imported=Imported(files=(), jobs=()))
+    rows = [summary_row(run, lat_mean_s=253e-6, bw_bytes_per_s=40e9)]
+    view = a_view(run, summary=rows, device=[], volume=None)
+    assert len(found(view, rule="memory-volume")) == count
+
+
+@pytest.mark.parametrize(
+    ("options", "rate", "count"),
+    [
+        ({}, 2.48e9, 1),
+        ({}, 1.2e9, 0),
+        ({"direct": "1"}, 2.48e9, 0),
+        ({"iodepth": "16"}, 2.48e9, 0),
+        ({"ioengine": "spdk"}, 2.48e9, 0),
+    ],
+)
+def test_fast_results_that_may_have_been_buffered_are_questioned(
+    options: dict[str, str], rate: float, count: int
+) -> None:
+    """2.48 GB/s at depth 1, where the output does not say whether direct=1 was set."""
+    given = {"direct": None, "iodepth": "1", "bs": "131072"}
+    imported = Imported(
+        files=(SourceFile(name="fio.txt", source="r.txt", sha256=""),),
+        jobs=(ImportedJob(name="a", groupid=0, section="a"),),
+        incomplete_sections=("a",),
+    )
+    run = a_run({**given, **options}, imported=imported)
+    view = a_view(run, summary=[summary_row(run, bw_bytes_per_s=rate)], device=[], volume=None)
+    entries = found(view, rule="page-cache")
+    assert ["does not say that direct=1" in entry.message for entry in entries] == [True] * count
 
 
 @pytest.mark.parametrize("engine", ["null", "cpuio"])

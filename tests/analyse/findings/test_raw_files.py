@@ -50,6 +50,18 @@ def test_bytes_and_blocks_must_agree() -> None:
     assert found(a_view(run, summary=[varying]), rule="inconsistent-result") == []
 
 
+@pytest.mark.parametrize(
+    ("version", "ramp", "count"),
+    [("fio-2.17", "10s", 0), ("fio-3.33", "10s", 1), ("fio-2.17", None, 1)],
+)
+def test_fio_2_counts_the_ios_of_the_ramp(version: str, ramp: str | None, count: int) -> None:
+    """A third more I/Os than bytes are those of a ramp, if there was one."""
+    run, ios = a_run({"ramp_time": ramp}), int(IOPS * SECONDS * 4 / 3)
+    blocks = {"block_min_bytes": BLOCK, "block_max_bytes": BLOCK, "fio_version": version}
+    row = summary_row(run, total_ios=ios, iops=ios / SECONDS, **blocks)
+    assert len(found(a_view(run, summary=[row], series=[]), rule="inconsistent-result")) == count
+
+
 @pytest.mark.parametrize(("factor", "count"), [(1.0, 0), (0.9, 0), (1.5, 1), (0.5, 1)])
 def test_the_log_adds_up_to_the_result(factor: float, count: int) -> None:
     """A lost last window is usual; half of the I/Os is not."""

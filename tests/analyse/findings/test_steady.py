@@ -31,7 +31,15 @@ def test_a_step_is_reported_with_its_levels() -> None:
     rates = [entry * (1 - 0.33 * t / 600) for t, entry in enumerate(restless(600, spread=0.01))]
     (entry,) = found(over_time(rates), rule="not-steady")
     assert entry.evidence["verdict"] == "drifting"
-    assert "drifted down" in entry.message
+    assert "drifted down by 26 %" in entry.message
+
+
+def test_a_drift_is_a_share_of_its_start() -> None:
+    """129k to 62k is down by half, although it is 74 % of the median."""
+    noise = restless(600, spread=0.01)
+    rates = [entry / 1000 * (129_000 - 67_000 * t / 600) for t, entry in enumerate(noise)]
+    (entry,) = found(over_time(rates), rule="not-steady")
+    assert "drifted down by 42 %, from 121k in the first quarter to 70.3k in" in entry.message
 
 
 @pytest.mark.parametrize("seconds", [30, 300])

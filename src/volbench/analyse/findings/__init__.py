@@ -42,6 +42,7 @@ RULES: tuple[Rule, ...] = (
     rate_rules.stall,
     job_rules.too_short,
     job_rules.ended_early,
+    job_rules.rate_not_reached,
     data_rules.compressible,
     job_rules.queue_depth,
     job_rules.overlapping_jobs,

@@ -283,13 +283,19 @@ def host_noise(view: RunView, _: Context) -> Iterator[Observation]:
         )
 
 
+_POLLING_UNKNOWN = (
+    " The result does not say whether it polled, as a bare hipri asks for: if so, a busy core is no"
+    " limit."
+)
+
+
 @rule(
     "the CPU was the limit",
     looks_at=(
         "fio's CPU time per job, from 95 % of a core on, unless it polls by design (`hipri`, "
-        "`sqthread_poll`, SPDK); below that, CPU time that reaches 95 % together with the "
-        "steal. A host whose CPUs are at least 95 % busy is a note. The thresholds are "
-        "volbench's own."
+        "`sqthread_poll`, SPDK), a note where a result does not tell; below that, CPU time that"
+        " reaches 95 % together with the steal. A host whose CPUs are at least 95 % busy is a note."
+        " The thresholds are volbench's own."
     ),
     why="The result is how fast the CPU submits I/O, not how fast the volume completes it.",
     advice=(
@@ -358,7 +364,8 @@ def cpu_throttled(view: RunView, _: Context) -> Iterator[Observation]:
 
 def _busy_cores(view: RunView) -> Iterator[Observation]:
     """Yield each section whose jobs kept a core busy each, other than by polling."""
-    seen = {workload.section for workload in view.workloads if workload.polls}
+    seen = {workload.section for workload in view.workloads if workload.surely_polls}
+    may_poll = {workload.section for workload in view.workloads if workload.polls}
     for result in results_of(view):
         user, system = result["cpu_usr"], result["cpu_sys"]
         is_long = result["runtime_s"] >= _MIN_RUNTIME_S
@@ -367,8 +374,10 @@ def _busy_cores(view: RunView) -> Iterator[Observation]:
         seen.add(result.section)
         yield Observation(
             f"fio used {user + system:.3g} % of a core per job ({user:.3g} % user,"
-            f" {system:.3g} % system).",
+            f" {system:.3g} % system)."
+            f"{_POLLING_UNKNOWN if result.section in may_poll else ''}",
             {"cpu_usr_percent": user, "cpu_sys_percent": system, "section": result.section},
+            severity=Severity.NOTE if result.section in may_poll else None,
         )
 
 

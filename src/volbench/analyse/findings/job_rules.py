@@ -24,6 +24,7 @@ from volbench.model.profile.profile_model import Phase
 from volbench.model.results.finding import Severity
 from volbench.units import (
     format_capacity,
+    format_count,
     format_duration,
     format_latency,
     format_percent,
@@ -58,6 +59,9 @@ _MIN_TIME_SHARE = 0.95
 # Share of the bytes: fio rounds sizes down to whole blocks.
 # Noticed by: test_jobs.py::test_fewer_bytes_than_size_are_reported
 _MIN_BYTES_SHARE = 0.99
+# Share of a range up to which jobs with random offsets hardly access the same blocks.
+# Noticed by: test_jobs.py::test_random_jobs_on_a_large_disk_do_not_meet
+_MAX_COVERED = 0.1
 _EARLY_ENDS = ("number_ios", "steadystate", "exitall")
 _OTHER_ENDS = (*_EARLY_ENDS, "fill_device", "read_iolog", "verify", "ramp_time")
 
@@ -144,7 +148,8 @@ def _shallow_queue(workload: WorkloadSpec, rows: list[Result]) -> Iterator[Obser
     looks_at=(
         "Sections with `numjobs` above 1 on one file or device without an `offset_increment` "
         "of at least `size`, and sections on the same range if one of them writes. Random "
-        "offsets are a note."
+        "offsets are a note; direct random I/O on a disk counts only if it covers more than 10 %"
+        " of the range."
     ),
     why=(
         "Blocks that are accessed several times are cached after the first time. A volume to be"
@@ -160,10 +165,13 @@ def overlapping_jobs(view: RunView, _: Context) -> Iterator[Observation]:
     sections = [a for a in view.workloads if a.reads or a.writes]
     sections = [each for each in sections if "read_iolog" not in each.options]
     for workload in sections:
-        if workload.numjobs > 1 and _jobs_overlap(workload, view.size_bytes):
+        overlap = workload.numjobs > 1 and _jobs_overlap(workload, view.size_bytes)
+        if overlap and _meet(view, workload):
             yield _shared_range(workload)
     for first, other in combinations(sections, 2):
         if _runs_after(first, other, sections) or not (first.writes or other.writes):
+            continue
+        if not _meet(view, first, other):
             continue
         if _ranges_meet(first, other, view.size_bytes):
             yield Observation(
@@ -172,6 +180,20 @@ def overlapping_jobs(view: RunView, _: Context) -> Iterator[Observation]:
                 {"sections": f"{first.section}, {other.section}"},
                 severity=_weight(first, other),
             )
+
+
+def _meet(view: RunView, *sections: WorkloadSpec) -> bool:
+    """Return whether jobs on one range meet so often that the result differs.
+
+    Random direct I/O on a disk does only where it covers a good part of the range.
+    """
+    kinds = {VolumeKind.DEVICE, VolumeKind.NBD}
+    is_free = all(each.is_random and not each.may_be_buffered for each in sections)
+    if not is_free or any(each.kind not in kinds for each in sections):
+        return True
+    moved = total(view, "io_bytes")
+    size = min(each.size_of("size", view.size_bytes) for each in sections)
+    return moved > _MAX_COVERED * size  # false where the size is unknown
 
 
 def _runs_after(first: WorkloadSpec, other: WorkloadSpec, sections: Sequence[WorkloadSpec]) -> bool:
@@ -381,14 +403,45 @@ def _search_end(workload: WorkloadSpec, ran_s: float) -> Observation:
     )
 
 
+@rule(
+    "the requested rate was not reached",
+    looks_at=(
+        "IOPS of each direction against `rate_iops` times `numjobs`, below 95 %, in runs of at"
+        " least 5 s. A job with `thinktime` is left out."
+    ),
+    why=(
+        "The volume or the host limited the run, not the requested rate, so the latency is that of"
+        " a full queue."
+    ),
+    advice="Ask for less, or read the result as the limit of the volume at this queue depth.",
+)
+def rate_not_reached(view: RunView, _: Context) -> Iterator[Observation]:
+    """Yield each direction that was slower than asked."""
+    for workload in view.workloads:
+        for row in results_of(view):
+            asked = workload.asked_iops.get(row.direction, 0.0)
+            is_judged = row.section == workload.section and row["runtime_s"] >= _MIN_IMPORTED_S
+            if not is_judged or workload.pauses or not row["iops"] < _MIN_TIME_SHARE * asked:
+                continue
+            yield Observation(
+                f"{format_count(row['iops'])} {row.direction} IOPS were done of"
+                f" {format_count(asked)} requested ({format_percent(row['iops'] / asked)}).",
+                {"iops": row["iops"], "asked_iops": asked, "section": workload.section},
+                row.direction,
+            )
+
+
 def _size_end(
     view: RunView, workload: WorkloadSpec, rows: list[Result], ran_s: float
 ) -> Iterator[Observation]:
     """Yield the observations of a section that ends with its size."""
     moved, wanted = math.fsum(row["io_bytes"] for row in rows), _wanted_bytes(view, workload)
-    if math.isnan(wanted):
-        return
     evidence: Evidence = {"moved_bytes": moved, "section": workload.section}
+    ends = (*_EARLY_ENDS, "fill_device", "read_iolog")
+    if math.isnan(wanted) and (
+        not workload.runtime_s or any(workload.is_on(name) for name in ends)
+    ):
+        return
     if moved < _MIN_BYTES_SHARE * wanted:
         yield Observation(
             f"The job moved {format_capacity(moved)} of the requested {format_capacity(wanted)}"
@@ -397,7 +450,9 @@ def _size_end(
         )
     elif workload.runtime_s:
         share = "all " if moved <= wanted / _MIN_BYTES_SHARE else ""
-        why = "" if "time_based" in workload.options else " (runtime without time_based)"
+        is_open = math.isnan(wanted) and "time_based" in workload.unreported_flags
+        is_known = is_open or "time_based" in workload.options
+        why = "" if is_known else " (runtime without time_based)"
         yield Observation(
             f"The job moved {share}{format_capacity(moved)} in {format_duration(ran_s)} of the"
             f" allowed {format_duration(workload.runtime_s)}{why}.",

@@ -299,11 +299,17 @@ def _change_words(judged: Steadiness, ends: tuple[float, float] | None = None) -
             ]
             more = len(judged.changes) - len(steps)
             sentence = f"IOPS stepped {', '.join(steps)}" + (f" and {more} more" if more else "")
-        case State.DRIFTING if abs(judged.drift) < _MAX_PERCENT:
-            sentence = f"IOPS drifted {way} by {format_percent(abs(judged.drift))} {around}"
-        case State.DRIFTING if ends is not None:
+        case State.DRIFTING if ends is not None and (ends[1] > ends[0]) == (judged.drift > 0):
             first, last = map(format_count, ends)
-            sentence = f"IOPS drifted {way} from {first} in the first quarter to {last} in the last"
+            change = abs(ends[1] / ends[0] - 1) if ends[0] else math.inf
+            by = f" by {format_percent(change)}" if change < _MAX_PERCENT else ""
+            sentence = f"IOPS drifted {way}{by}, from {first} in the first quarter to {last} in the"
+            sentence += " last"
+        case State.DRIFTING if abs(judged.drift) < _MAX_PERCENT:
+            # The line of the drift has the median in its middle.
+            change = abs(judged.drift / (1 - judged.drift / 2))
+            by = f" by {format_percent(change)}" if change < _MAX_PERCENT else ""
+            sentence = f"IOPS drifted {way}{by} {around}"
         case State.DRIFTING:
             sentence = f"IOPS drifted {way} {around}"
         case State.TOO_SHORT:

@@ -117,6 +117,9 @@ def _exact_number(value: float) -> str:
 def _stated_and_derived(result: Result, view: RunView) -> Iterator[tuple[str, float, float]]:
     """Yield unit, stated value and derived value of numbers; NaN, if unknown, is never unequal."""
     runtime_s, ios = result["runtime_s"], result["total_ios"]
+    if _counts_ramp(view, result.section):
+        yield "bytes/s", result["bw_bytes_per_s"], result["io_bytes"] / runtime_s
+        return
     whole = ("iops_overall", "bw_overall_bytes_per_s")
     names = ("iops", "bw_bytes_per_s") if math.isnan(result[whole[0]]) else whole
     yield "IOPS", result[names[0]], ios / runtime_s
@@ -124,6 +127,15 @@ def _stated_and_derived(result: Result, view: RunView) -> Iterator[tuple[str, fl
     if "num_range" not in view.run.options:  # a trim of several ranges is one I/O
         low, high = ios * result["block_min_bytes"], ios * result["block_max_bytes"]
         yield "bytes", result["io_bytes"], min(max(result["io_bytes"], low), high)
+
+
+def _counts_ramp(view: RunView, section: str) -> bool:
+    """Return whether I/Os of the ramp are counted without their bytes, as by fio 2."""
+    versions = [str(row.get("fio_version") or "") for row in view.results]
+    has_ramp = any(
+        workload.is_on("ramp_time") for workload in view.workloads if workload.section == section
+    )
+    return has_ramp and any(version.startswith("fio-2.") for version in versions)
 
 
 def _log_sums(view: RunView) -> Iterator[Observation]:

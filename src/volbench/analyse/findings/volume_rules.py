@@ -52,6 +52,18 @@ _BRIEFLY_S = 5.0
 # Share of the I/O that reaches the backing disk: metadata and merges do not halve it.
 # Noticed by: test_memory.py::test_a_caching_loop_device_is_reported
 _MIN_BACKING_SHARE = 0.5
+# Distance from a round number, and between runs, up to which a rate is a limit that providers sell.
+# Noticed by: test_causes.py::test_a_round_rate_that_repeats_is_a_limit
+_MAX_OFF_ROUND = 0.005
+# Runs at one round rate that are no chance.
+# Noticed by: test_causes.py::test_a_round_rate_that_repeats_is_a_limit
+_MIN_ALIKE = 3
+# First digits of limits that providers sell (Azure, AWS, Google and OpenStack price lists of 2026).
+# Noticed by: test_causes.py::test_a_round_rate_that_repeats_is_a_limit
+_SOLD = (1.0, 1.1, 1.2, 1.25, 1.5, 1.6, 1.8, 2.0, 2.3, 2.4, 2.5, 3.0, 4.0, 5.0, 6.0, 6.4, 7.5, 8.0)
+# Smallest limit of IOPS that is sold.
+# Noticed by: test_causes.py::test_a_round_rate_that_repeats_is_a_limit
+_MIN_SOLD_IOPS = 100.0
 _MAX_NAMED = 4  # Named in a finding, so that it is a sentence; all are among its values.
 # Latency of slow I/Os over that of fast ones that two mechanisms explain: a cache and a disk.
 # Noticed by: tests/analyse/findings/test_two_latencies.py
@@ -76,8 +88,9 @@ _MIN_KIND_IOS = 100
     "the volume was throttled at a limit",
     severity=Severity.NOTE,
     looks_at=(
-        "The bottleneck at the end of the run is a limit, declared or inferred. Below 95 % of"
-        " the declared limit it is a warning: the volume delivers less than promised, or "
+        "The bottleneck at the end of the run is a limit, declared or inferred; or three runs or"
+        " more on one volume have a rate within 0.5 % of a round number that providers sell. Below"
+        " 95 % of the declared limit it is a warning: the volume delivers less than promised, or "
         "another limit applies."
     ),
     why=(
@@ -91,6 +104,7 @@ _MIN_KIND_IOS = 100
 )
 def throttled(view: RunView, context: Context) -> Iterator[Observation]:
     """Yield each limit that throttled a run; all directions together, as providers count them."""
+    yield from _repeated_round_rate(view, context)
     is_mixed = len(directions(view)) > 1
     is_paced = any(workload.is_paced for workload in view.workloads)
     for cause, column in _COLUMNS.items():
@@ -106,6 +120,40 @@ def throttled(view: RunView, context: Context) -> Iterator[Observation]:
             continue
         for limit in limits[:1] if is_mixed else limits:
             yield _throttling(view, limit, level if is_mixed else limit.level)
+
+
+def _repeated_round_rate(view: RunView, context: Context) -> Iterator[Observation]:
+    """Yield that several runs kept the same round rate, as no disk does by itself."""
+    if any(workload.is_paced for workload in view.workloads) or max(declared(view.run, "iops")):
+        return
+    if explained(view, context, Cause.IOPS_LIMIT):
+        return
+    rate = total(view, "iops")
+    if not _is_round(rate):
+        return
+    place = view.run.host, view.run.volume
+    alike = [
+        other
+        for other in context.views
+        if (other.run.host, other.run.volume) == place
+        and other.is_finished
+        and not any(workload.is_paced for workload in other.workloads)
+        and abs(total(other, "iops") / rate - 1) <= _MAX_OFF_ROUND
+    ]
+    if len(alike) >= _MIN_ALIKE:
+        yield Observation(
+            f"Consistent with throttling at {format_count(rate)} IOPS: {len(alike)} runs are within"
+            f" {format_percent(_MAX_OFF_ROUND)} of this round number.",
+            {"level": rate, "of": "iops", "runs": float(len(alike))},
+        )
+
+
+def _is_round(rate: float) -> bool:
+    """Return whether a rate is one that providers sell."""
+    if not _MIN_SOLD_IOPS <= rate < math.inf:
+        return False
+    mantissa = rate / 10 ** math.floor(math.log10(rate) + _MAX_OFF_ROUND)
+    return any(abs(mantissa / sold - 1) <= _MAX_OFF_ROUND for sold in _SOLD)
 
 
 def _throttling(view: RunView, explanation: Explanation, level: float) -> Observation:
@@ -298,10 +346,13 @@ def credits_ran_out(view: RunView, context: Context) -> Iterator[Observation]:
     ),
     advice="Report percentiles or the histogram of latency, and the share of each kind.",
 )
-def two_latencies(view: RunView, _: Context) -> Iterator[Observation]:
+def two_latencies(view: RunView, context: Context) -> Iterator[Observation]:
     """Yield each direction whose I/Os are fast or slow, and nothing between."""
-    if len(view.run.sections) != 1:
+    beside = view.run.imported.beside if view.run.imported else 0
+    is_first = not beside or context.step(view)[0].id == view.run.id
+    if len(view.run.sections) != 1 or not is_first:
         return
+    cause = f" {beside + 1} processes at the same time wait for each other." if beside else ""
     for direction in directions(view):
         reported = percentiles_of(view, direction)
         kinds = [kind for kind in ("lat", "clat") if (reported.latency == kind).sum() > 2]
@@ -318,7 +369,7 @@ def two_latencies(view: RunView, _: Context) -> Iterator[Observation]:
         most, least = (100 - float(number) for number in numbers[low : low + 2])
         yield Observation(
             f"{least:.3g} to {most:.3g} % of the {direction}s took {format_latency(slow_s)} or"
-            f" longer, the others {format_latency(fast_s)} or less.",
+            f" longer, the others {format_latency(fast_s)} or less.{cause}",
             {"fast_s": fast_s, "slow_s": slow_s, "least_percent": least, "most_percent": most},
             direction,
         )

@@ -6,6 +6,7 @@ Defaults are fio's (HOWTO of 3.33): rw=read, bs=4k, ioengine=psync, direct=0, io
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
@@ -116,6 +117,26 @@ class WorkloadSpec:
         return not bypasses_page_cache(self.engine, self.options)
 
     @property
+    def may_be_buffered(self) -> bool:
+        """Whether it is not known to go past the page cache of the host."""
+        return self.is_buffered or not (
+            self.is_complete or "direct" in self.options or self.engine in _OUTSIDE_KERNEL
+        )
+
+    @property
+    def disks(self) -> int:
+        """Number of disks and files that it opens by name, at least 1."""
+        names = re.split(r"(?<!\\):", self.options.get("filename", ""))
+        return max(1, len({name for name in names if name}))
+
+    @property
+    def asked_iops(self) -> Mapping[str, float]:
+        """Rates of all jobs that ``rate_iops`` asks for, by direction; without unlimited ones."""
+        texts = self.options.get("rate_iops", "").split(",")
+        asked = zip(("read", "write", "trim"), [*texts, *texts[-1:] * 2], strict=False)
+        return {name: float(text) * self.numjobs for name, text in asked if text.isdecimal()}
+
+    @property
     def is_counted(self) -> bool:
         """Whether the block layer of the host counts its I/O."""
         return self.engine not in _OUTSIDE_KERNEL
@@ -149,10 +170,15 @@ class WorkloadSpec:
     @property
     def polls(self) -> bool:
         """Whether it may poll for completions, so that a busy CPU says nothing."""
+        may_be = self.engine in _MAY_POLL and not self.unreported_flags.isdisjoint(_POLLS)
+        return self.surely_polls or may_be
+
+    @property
+    def surely_polls(self) -> bool:
+        """Whether it polls by what is known of it."""
         is_asked = any(self.is_on(name) for name in _POLLS)
         is_asked = is_asked or self.options.get("iodepth_batch_complete_min") == "0"
-        may_be = self.engine in _MAY_POLL and not self.unreported_flags.isdisjoint(_POLLS)
-        return is_asked or may_be or self.engine in _POLLING_ENGINES
+        return is_asked or self.engine in _POLLING_ENGINES
 
     @property
     def is_time_based(self) -> bool:
