@@ -264,7 +264,7 @@ def host_noise(view: RunView, _: Context) -> Iterator[Observation]:
         without = f"without them {format_count(clean)} IOPS instead of {format_count(float(every))}"
         share = f"{flags.sum()} of {len(t_s)}" if not flags.all() else f"All {len(t_s)}"
         if math.isnan(off):
-            result = "the uncertainty of the result is unknown"
+            result = "none shows the rate on an idle host"
         elif off < _MIN_OFF:
             result = "they changed the result by less than 0.1 %"
         else:
