@@ -78,23 +78,28 @@ def answer_of(results: Results, rows: Sequence[Row] | None = None) -> list[str]:
     return answer(design_of(valid), invalid=invalid)
 
 
-def valid_results(results: Results, rows: Sequence[Row]) -> tuple[list[Row], int]:
-    """Return valid results with what sentences need beside them, and the number of the others."""
-    findings = results.rows("findings")
-    invalid = {row["run"] for row in findings if row["severity"] == Severity.INVALID.value}
-    valid = [row for row in rows if row["run"] not in invalid]
-    return _judged(results, valid), len({row["run"] for row in rows} & invalid)
+def valid_results(results: Results, rows: Sequence[Row]) -> tuple[list[Row], str]:
+    """Return valid results with what sentences need beside them, and the others in words."""
+    runs = {row["run"] for row in rows}
+    reasons: dict[object, set[object]] = {}
+    for finding in results.rows("findings"):
+        if finding["severity"] == Severity.INVALID.value and finding["run"] in runs:
+            reasons.setdefault(finding["run"], set()).add(finding["rule"])
+    valid = [row for row in rows if row["run"] not in reasons]
+    rules = ", ".join(sorted({str(rule) for named in reasons.values() for rule in named}))
+    words = f"{counted_noun(len(reasons), 'invalid result')} ({rules})" if reasons else ""
+    return _judged(results, valid), words
 
 
-def answer(design: Design, *, invalid: int = 0) -> list[str]:
+def answer(design: Design, *, invalid: str = "") -> list[str]:
     """Return what was measured and what follows, in two to four lines.
 
     Args:
         design: of valid results.
-        invalid: results that were left out.
+        invalid: results that were left out, such as ``5 invalid results (page-cache)``.
     """
     lines = [f"{subject(design)}.", *_findings(design)] if design.rows else []
-    return [*lines, *([f"Left out: {counted_noun(invalid, 'invalid result')}."] if invalid else [])]
+    return [*lines, *([f"Left out: {invalid}."] if invalid else [])]
 
 
 def subject(design: Design) -> str:
