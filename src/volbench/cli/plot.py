@@ -17,7 +17,6 @@ from volbench.cli.help_pages import VerbCommand
 from volbench.cli.options import (
     PATH,
     WHERE,
-    Quantity,
     examples,
     headed,
     names_option,
@@ -33,12 +32,9 @@ from volbench.present.plots.kinds import (
     RESPONSES,
     STATISTICS,
     VIEWS,
-    AxisEnd,
     Choice,
-    Picture,
 )
 from volbench.present.renderers import CHART_FORMATS, format_of
-from volbench.units import parse_duration
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -62,24 +58,10 @@ class ChartOutput:
     # file or folder; ``-`` for standard output; None for the campaign's report folder
     output: str | None
     numbers: str | None  # file or folder for its numbers; None for none
-    width_in: float | None  # as in `Picture`, like the others
+    width_in: float | None  # None leaves it to the chart, like the others
     height_in: float | None
-    dpi: float | None
-    font_size: float | None
-    y_max: AxisEnd | None
-    is_log: bool
-
-    @property
-    def picture(self) -> Picture:
-        """Size, letters and scales as chosen."""
-        return Picture(
-            width_in=self.width_in,
-            height_in=self.height_in,
-            dpi=self.dpi,
-            font_size=self.font_size,
-            y_max=self.y_max,
-            is_log=self.is_log,
-        )
+    dpi: float | None  # of PNG
+    font_size: float | None  # of most letters, in points; others stay in proportion
 
     @property
     def format(self) -> str:
@@ -88,6 +70,14 @@ class ChartOutput:
         if self.image or not file.suffix or file.is_dir():
             return self.image or "svg"
         return format_of(file)
+
+    def sized(self, plot: Plot) -> Plot:
+        """Return a plot with width and height as chosen."""
+        return replace(
+            plot,
+            width_in=self.width_in or plot.width_in,
+            height_in=self.height_in or plot.height_in,
+        )
 
     def make_folders(self) -> None:
         """Make the folders of all charts and their numbers, where they do not exist."""
@@ -275,12 +265,6 @@ def _complete_what(
         metavar="POINTS",
         help="Font size of the picture. Default: 9; titles and captions stay in proportion.",
     ),
-    click.option(
-        "--y-max",
-        type=Quantity("VALUE", AxisEnd.parse),
-        help="Upper limit of the value axes with that unit: 20k (IOPS), 500MB/s or 10ms.",
-    ),
-    click.option("--log", "is_log", is_flag=True, help="Logarithmic value axes."),
     heading="Picture",
 )
 @WHERE
@@ -296,13 +280,6 @@ def _complete_what(
     show_default=True,
     help="series: total, completion or submission latency, as fio names them.",
 )
-@click.option(
-    "--smooth",
-    "smooth_s",
-    type=Quantity("DURATION", parse_duration),
-    default="0s",
-    help="series: moving averages over this time.",
-)
 def plot(
     what: str,
     campaigns: tuple[Path, ...],
@@ -311,7 +288,6 @@ def plot(
     where: str,
     percentile: str | None,
     latency: str,
-    smooth_s: float,
 ) -> None:
     """Draw WHAT of the campaigns in DIR over the factors that vary.
 
@@ -341,12 +317,11 @@ def plot(
     options = chart_options(dataset, chart.choice)
     if percentile:
         options = replace(options, statistic=STATISTICS[percentile])
-    options = replace(options, latency=latency, smooth_s=smooth_s)
+    options = replace(options, latency=latency)
     is_campaign = [campaign.path for campaign in dataset.names.values()] == [campaigns[0]]
     folder = report_folder(dataset) if is_campaign and not chart.output else Path()
-    chosen = (latency, options.statistic, f"{smooth_s:g}s")
-    usual = ("lat", "mean", "0s")
-    of_time = "".join(f"-{own}" for own in chosen if own not in usual)
+    chosen = (latency, options.statistic)
+    of_time = "".join(f"-{own}" for own in chosen if own not in {"lat", "mean"})
     selected = "".join(f"-{own}" for own in (_choice_part(chart.choice), _file_part(where)) if own)
     plots = (
         replace(plot, name=plot.name + of_time * (plot.name == "series") + selected)
@@ -380,20 +355,10 @@ def _plots(
 ) -> Iterable[Plot]:
     """Return one chart, or every chart that applies for ``all``."""
     from volbench.present.plots.chart import build_plot, build_plots
-    from volbench.present.plots.picture import with_picture
 
     if what != "all":
         plot = build_plot(what, frames, title=chart.title, options=options)
-        return [with_picture(plot, chart.picture)]
-    if chart.y_max or chart.is_log:
-        raise InputError(
-            "plot all takes neither --y-max nor --log, because charts have different axes",
-            hint="name one chart: volbench plot --list has all",
-        )
+        return [chart.sized(plot)]
     chart.make_folders()
     plots = build_plots(frames, title=chart.title, options=options)
-    return (
-        with_picture(plot, chart.picture)
-        for plot in plots
-        if chart.format != "html" or not plot.has_towers
-    )
+    return (chart.sized(plot) for plot in plots if chart.format != "html" or not plot.has_towers)

@@ -64,17 +64,6 @@ def test_series_has_a_row_per_job_and_a_line_per_run() -> None:
     assert labels["write/1"] == ("write", "dashed")
 
 
-def test_moving_averages_keep_gaps_and_mean() -> None:
-    """Each value is the mean around it; a second without an I/O has still no latency."""
-    row = result("a")
-    given = frames([row], series=intervals(row, [100.0, 0.0, 200.0, 300.0]))
-    plot = build_plot("series", given, options=Options(smooth_s=3.0))
-    iops, latency = plot.panels[0], plot.panels[2]
-    assert column(the_mark(iops, Lines), "iops") == pytest.approx([50.0, 100.0, 500 / 3, 250.0])
-    assert np.isnan(the_mark(latency, Lines).data["lat_mean_s"].iloc[1])
-    assert "Moving averages over 3s" in plot.caption
-
-
 def test_a_percentile_over_time_needs_its_logs() -> None:
     """Logs of single I/Os have it, means do not; percentiles are never averaged."""
     row = result("a")
@@ -82,25 +71,24 @@ def test_a_percentile_over_time_needs_its_logs() -> None:
     with pytest.raises(InputError, match="no p99 latency over time: logs hold means only"):
         build_plot("series", frames([row], series=points), options=Options(statistic="p99"))
     known = [point | {"lat_p99_s": 0.5 / n} for n, point in enumerate(points, start=1)]
-    options = Options(statistic="p99", smooth_s=2.0)
+    options = Options(statistic="p99")
     plot = build_plot("series", frames([row], series=known), options=options)
     panel = plot.panels[2]
     assert panel.y.label == "p99 latency"
     assert column(the_mark(panel, Lines), "lat_p99_s") == [0.5, 0.25]
-    assert "Moving averages over 2s, but not of percentiles" in plot.caption
 
 
 def test_submission_latency_over_time_needs_its_logs() -> None:
-    """It takes the place of the total latency; moving averages include it."""
+    """It takes the place of the total latency."""
     row = result("a")
     points = intervals(row, [100.0, 200.0])
-    options = Options(latency="slat", smooth_s=2.0)
+    options = Options(latency="slat")
     with pytest.raises(InputError, match="no mean submission latency over time: the runs have no"):
         build_plot("series", frames([row], series=points), options=options)
     known = [point | {"slat_mean_s": 0.5 / n} for n, point in enumerate(points, start=1)]
     panel = build_plot("series", frames([row], series=known), options=options).panels[2]
     assert panel.y.label == "Mean submission latency"
-    assert column(the_mark(panel, Lines), "slat_mean_s") == pytest.approx([0.5, 0.375])
+    assert column(the_mark(panel, Lines), "slat_mean_s") == [0.5, 0.25]
 
 
 def test_a_single_sample_is_a_dot_inside_the_panel() -> None:

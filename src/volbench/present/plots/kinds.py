@@ -9,9 +9,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeVar
 
-from volbench.errors import InputError
 from volbench.extension import extensions, load
-from volbench.units import parse_count, parse_duration, parse_rate
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
 
 Frames = Mapping[str, "pd.DataFrame"]
 Data = TypeVar("Data")
-_COUNT_ENDS = frozenset("0123456789kMG")
 # Percentile that a reader asks for to the statistic of a column
 STATISTICS = {"50": "p50", "99": "p99", "99.9": "p999", "max": "max"}
 # Frames that title and caption need, whatever the kind reads
@@ -59,46 +56,8 @@ class Options:
     # statistic of the latencies over time: ``mean``, ``p50``, ``p99``, ``p999`` or ``max``
     statistic: str = "mean"
     latency: str = "lat"  # kind of the latencies over time, ``lat``, ``clat`` or ``slat``
-    smooth_s: float = 0.0  # over which rates and mean latencies over time are moving averages
     # campaign to its facts of hosts and volumes by name, read by the charts that show trends
     facts: Callable[[], Mapping[str, Mapping[str, str]]] = dict
-
-
-@dataclass(frozen=True)
-class AxisEnd:
-    """End of the axes that show one unit."""
-
-    value: float
-    unit: str  # of `Format`: ``s``, ``B/s``, or empty for counts and percent
-
-    @classmethod
-    def parse(cls, text: str) -> AxisEnd:
-        """Return the end that a text such as ``20k``, ``10ms`` or ``500MB/s`` names."""
-        if text[-1:] in _COUNT_ENDS:
-            end = cls(parse_count(text), "")
-        elif text.endswith("/s"):
-            end = cls(parse_rate(text), "B/s")
-        else:
-            try:
-                end = cls(parse_duration(text), "s")
-            except InputError as error:
-                hint = "write it like 20k (IOPS), 500MB/s or 10ms"
-                raise InputError(f"{text!r} is not the end of an axis", hint=hint) from error
-        if end.value <= 0:
-            raise InputError("an axis cannot end at zero", hint="write it like 20k or 10ms")
-        return end
-
-
-@dataclass(frozen=True)
-class Picture:
-    """Choices of a reader; None leaves one to the chart."""
-
-    width_in: float | None = None
-    height_in: float | None = None
-    dpi: float | None = None  # of PNG
-    font_size: float | None = None  # of most letters, in points; others stay in proportion
-    y_max: AxisEnd | None = None
-    is_log: bool = False  # axes of values are logarithmic
 
 
 @dataclass(frozen=True)

@@ -73,7 +73,6 @@ class Points(Mark):
     marker_of: str = ""
     size: float = 6.5
     is_hollow: bool = False
-    is_named_beyond: bool = False  # an axis that ends before a point has an arrow with its value
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

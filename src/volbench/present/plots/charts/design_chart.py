@@ -24,7 +24,6 @@ from volbench.present.plots.metrics import (
     log_limits,
     rows_axis,
 )
-from volbench.present.plots.picture import logarithmic
 from volbench.units import counted_noun
 
 PLAIN = "palette-0"  # Colour where nothing is compared
@@ -450,26 +449,35 @@ def _bars(drawing: Drawing, metric: Metric, points: Sequence[Point]) -> list[Pan
         panel = Panel(
             x=x,
             y=rows_axis(texts),
-            marks=(*_limits_beside(own, names), *_bar_marks(data)) if len(data) else (),
+            marks=(*_limits_beside(own, data), *_bar_marks(data)) if len(data) else (),
             title=_panel_title(drawing, key),
         )
         made.append(panel)
     if not _scale(drawing, points):
         return made
     axis = _value_axis(metric, points, is_log=True)
-    return [replace(logarithmic(panel), x=axis) for panel in made]
+    return [replace(panel, x=axis, marks=_as_dots(panel, axis)) for panel in made]
 
 
-def _limits_beside(
-    points: Sequence[Point], names: Sequence[object]
-) -> Iterator[marks.ReferenceLine]:
-    """Yield a line across the bars of each group that has one declared limit."""
-    limits = {(names.index(point.x), point.limit) for point in points if point.limit > 0}
+def _as_dots(panel: Panel, axis: Axis) -> tuple[marks.AnyMark, ...]:
+    """Return marks with dots at the ends of bars: a logarithmic axis has no zero to begin at."""
+    low = (axis.limits or (0.0, 1.0))[0]
+    return tuple(
+        marks.Points(mark.data, by=mark.by, x=mark.value, y="_middle")
+        if isinstance(mark, marks.Bars)
+        else replace(mark, data=mark.data.assign(_high=mark.data["_high"].clip(lower=low)))
+        if isinstance(mark, marks.Texts)
+        else mark
+        for mark in panel.marks
+    )
+
+
+def _limits_beside(points: Sequence[Point], data: pd.DataFrame) -> Iterator[marks.ReferenceLine]:
+    """Yield a line across each bar that has a declared limit near it."""
     top = max((point.middle for point in points), default=0.0)
-    for group, limit in sorted(limits):
-        if limit <= _FAR * top:
-            extent = (group - _GROUP / 2, group + _GROUP / 2)
-            yield marks.ReferenceLine(limit, "x", extent=extent)
+    for point, low, high in zip(points, data["_from"], data["_to"], strict=True):
+        if 0 < point.limit <= _FAR * top:
+            yield marks.ReferenceLine(point.limit, "x", extent=(float(low), float(high)))
 
 
 def _placed_bars(

@@ -5,7 +5,6 @@ What is compared has colours and is drawn over each other.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -33,7 +32,6 @@ from volbench.present.plots.metrics import (
 )
 from volbench.units import counted_noun, format_duration
 
-_IDENTITY = ("run", "repeat", "t_s")
 MISSING_SERIES = "no series: the campaign was run with sample 0"
 _PART_LOGS = (
     "the runs have no such log; fio writes one with write_lat_log, but for submission latency only"
@@ -45,40 +43,6 @@ PARTIAL = "Lighter: not all parallel jobs were running, so the sum is not the ra
 NOISY = "Lighter: the host disturbed the run (steal, waits for a CPU, other I/O)"
 _LIGHT = 0.35  # Opacity of disturbed intervals
 _FEW, _FEW_ROOM = 3, 1.15  # Samples that would be at the edge of the axis, and its longer end
-
-
-@dataclass(frozen=True)
-class _Shown:
-    """Quantities over time, and what was done to their values."""
-
-    metrics: Sequence[Metric]
-    notes: Sequence[str]
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The columns that are shown."""
-        return (*_IDENTITY, *(metric.column for metric in self.metrics))
-
-
-def _in_view(rows: pd.DataFrame, chosen: Options) -> tuple[pd.DataFrame, _Shown] | str:
-    """Return the rows as a reader wants to see them, or why that is not possible."""
-    latency = _latency(chosen.latency, chosen.statistic)
-    if (chosen.latency, chosen.statistic) != ("lat", "mean") and rows[latency.column].isna().all():
-        why = LATENCY_LOGS if chosen.latency == "lat" else _PART_LOGS
-        return f"no {latency.label.lower()} over time: {why}"
-    measures = _Shown((IOPS, BANDWIDTH, latency), ())
-    if not chosen.smooth_s:
-        return rows, measures
-    means = [metric.column for metric in (IOPS, BANDWIDTH, _latency(chosen.latency, "mean"))]
-    runs = rows.groupby(["run", "group", "direction"], sort=False, dropna=False)
-    interval_s = float(runs["t_s"].diff().median()) or math.inf
-    windows = max(1, round(chosen.smooth_s / interval_s)) if interval_s > 0 else 1
-    moving = runs[means].rolling(windows, center=True, min_periods=1).mean()
-    moving = moving.reset_index(level=[0, 1, 2], drop=True).reindex(rows.index)
-    note = f"Moving averages over {format_duration(chosen.smooth_s)}"
-    if chosen.statistic != "mean":
-        note += ", but not of percentiles"
-    return rows.assign(**moving.where(rows[means].notna())), replace(measures, notes=(note,))
 
 
 def _latency(kind: str, statistic: str) -> Metric:
@@ -96,8 +60,7 @@ def _latency(kind: str, statistic: str) -> Metric:
 class _Jobs:
     """Data of the chart."""
 
-    shown: _Shown
-
+    metrics: Sequence[Metric]
     series: Mapping[str, pd.DataFrame]  # label of a job to its intervals
     every: pd.DataFrame  # intervals of all jobs
     results: pd.DataFrame  # of the runs, for their limits
@@ -109,32 +72,33 @@ def read_series(frames: Frames, chosen: Options) -> _Jobs | str:
     rows = labels.labelled(frames["series"], frames["summary"])
     if rows.empty:
         return MISSING_SERIES
-    view = _in_view(rows, chosen)
-    if isinstance(view, str):
-        return view
-    rows, measures = view
+    latency = _latency(chosen.latency, chosen.statistic)
+    if (chosen.latency, chosen.statistic) != ("lat", "mean") and rows[latency.column].isna().all():
+        why = LATENCY_LOGS if chosen.latency == "lat" else _PART_LOGS
+        return f"no {latency.label.lower()} over time: {why}"
+    metrics = (IOPS, BANDWIDTH, latency)
     if COLOUR in rows:  # what differs in colour alone shares a row
         several = len(rows["direction"].unique()) > 1
         rows["label"] = rows["job"] + (", " + rows["direction"] if several else "")
-    every = labels.identified(rows.sort_values("line", kind="stable"), measures.columns)
+    every = labels.identified(rows.sort_values("line", kind="stable"), _columns(metrics))
     device = frames["device"]
     noisy = grey_rows(rows, device[device["run"].isin(rows["run"])], frames["summary"])
     jobs = rows.assign(_light=is_partial(rows) | noisy, _noisy=noisy).groupby("label", sort=False)
     series = {str(label): job for label, job in jobs}
     results = measured(frames["summary"])
-    return _Jobs(measures, series, every, results, events_of(frames))
+    return _Jobs(metrics, series, every, results, events_of(frames))
 
 
 def build_series(jobs: _Jobs) -> Plot:
     """Draw a row of panels per job; repeats are drawn over each other in other dashes."""
     series = jobs.series
     shown = pd.concat(series.values())
-    metrics = [each for each in jobs.shown.metrics if shown[each.column].notna().any()]
-    missing = [each.label for each in jobs.shown.metrics if each not in metrics]
-    jobs = replace(jobs, shown=replace(jobs.shown, metrics=metrics or jobs.shown.metrics))
+    metrics = [each for each in jobs.metrics if shown[each.column].notna().any()]
+    missing = [each.label for each in jobs.metrics if each not in metrics]
+    jobs = replace(jobs, metrics=metrics or jobs.metrics)
     repeats = max(int(job["repeat"].max()) for job in series.values())
     panels = [panel for label, job in series.items() for panel in _row(jobs, label, job)]
-    abreast = len(jobs.shown.metrics)
+    abreast = len(jobs.metrics)
     return replace(
         grid(only_last_named(panels, abreast=abreast), height_in=_SERIES_IN, abreast=abreast),
         width_in=12,
@@ -144,7 +108,6 @@ def build_series(jobs: _Jobs) -> Plot:
             for n, dash in enumerate(labels.DASHES)
         ),
         caption=(
-            *jobs.shown.notes,
             (f"Not logged, so not shown: {', '.join(missing)}" if missing else ""),
             ("Solid: repeat 1; dashed, dotted: further repeats" if repeats > 1 else ""),
             PARTIAL * any((job["_light"] & ~job["_noisy"]).any() for job in series.values()),
@@ -153,14 +116,18 @@ def build_series(jobs: _Jobs) -> Plot:
     )
 
 
+def _columns(metrics: Sequence[Metric]) -> tuple[str, ...]:
+    return ("run", "repeat", "t_s", *(metric.column for metric in metrics))
+
+
 def _row(jobs: _Jobs, label: str, job: pd.DataFrame) -> list[Panel]:
     """Return a panel for each metric of a job."""
     turns = (job["repeat"].astype(int) - 1) % len(labels.DASHES)
-    data = labels.identified(job, (*jobs.shown.columns, "_light"))
+    data = labels.identified(job, (*_columns(jobs.metrics), "_light"))
     coloured = job[labels.colour_column(job)].astype(str)
     data = data.assign(_series=coloured + "/" + turns.astype(str))
     events, end_s = jobs.events[jobs.events["run"].isin(job["run"])], float(job["t_s"].max())
-    panels = [_panel(data, metric, jobs.results) for metric in jobs.shown.metrics]
+    panels = [_panel(data, metric, jobs.results) for metric in jobs.metrics]
     first, *others = (
         replace(panel, marks=(*panel.marks, *event_lines(events, end_s=end_s, is_named=not index)))
         for index, panel in enumerate(panels)

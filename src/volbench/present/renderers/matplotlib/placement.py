@@ -55,13 +55,14 @@ def place(
     title_in, answer_in, note_in = (_size_in(figure, text)[1] for text in (title, answer, note))
     answer_in += _GAP_IN / 2 if plot.answer else 0.0
     legend = legend_above(figure, plot, looks) if plot.has_legend else None
-    legend_in = 0.0
+    legend_in = below_in = 0.0
     if legend is not None:
         width_in, legend_in = _size_in(figure, legend)
         if width_in + _size_in(figure, title)[0] + 4 * _EDGE_IN < plot.width_in:
             legend_in = max(0.0, legend_in - title_in)
         else:
             legend_in += _GAP_IN / 2
+            below_in = answer_in
     above_in = _EDGE_IN + title_in + answer_in + legend_in + _GAP_IN
     plot = _wide_enough(plot, margins)
     tops, height_in = _rows(plot, margins, above_in=above_in)
@@ -81,7 +82,7 @@ def place(
     )
     note.set(x=_EDGE_IN / plot.width_in, y=_EDGE_IN / height_in)
     if legend is not None:
-        top_in = _EDGE_IN + title_in + legend_in - _size_in(figure, legend)[1]
+        top_in = _EDGE_IN + title_in + below_in + legend_in - _size_in(figure, legend)[1]
         legend.set_bbox_to_anchor((1 - _EDGE_IN / plot.width_in, 1 - top_in / height_in))
 
 
