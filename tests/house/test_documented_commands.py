@@ -13,6 +13,7 @@ import volbench
 from tests.command_line import call
 from tests.finished_campaign import half_finished
 from tests.real import ROOT, measure
+from volbench.cli.fio_verb import FioVerb
 from volbench.cli.main import VERBS, cli
 from volbench.errors import quoted
 
@@ -29,7 +30,8 @@ INLINE = re.compile(r"`(volbench [^`]+)`")
 READING = {"show", "check", "export", "plot", "report", "profile", "lab", "price", "hosts"}
 ELSEWHERE = re.compile(
     r"mine|prices\.yaml|\bOUT\b|DATASET|nightly|curve|clouds|--rounds|lab up|before|slow|storm|"
-    r"profiles/|schema|campaign$|--strict|--expect|real|layers|p15$|--inventory|/dev/|results/"
+    r"profiles/|schema|campaign$|--strict|--expect|real|layers|p15$|--inventory|/dev/|results/|"
+    r"reads|qd-"
 )
 """Commands that need what another page makes; other tests of that page run them."""
 
@@ -99,6 +101,8 @@ def problem_of(words: tuple[str, ...]) -> str:
         command = below
         context = click.Context(below, parent=context, **below.context_settings)
     try:
+        if isinstance(command, FioVerb):
+            rest = command.plain_words(context, rest)
         command.make_parser(context).parse_args(rest)
     except click.BadOptionUsage:  # an option named in prose, without its value
         return ""

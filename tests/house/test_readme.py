@@ -4,6 +4,7 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import chdir
 from pathlib import Path
@@ -30,13 +31,18 @@ def blocks(text: str, kind: str) -> list[str]:
 def run_line(line: str, folder: Path) -> None:
     """Run a line of a shell block: volbench in this process, small, and anything else by bash."""
     if not line.startswith("volbench "):
-        subprocess.run(["bash", "-euc", line], check=True, cwd=folder)
+        path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
+        env = {**os.environ, "PATH": path}
+        subprocess.run(["bash", "-euc", line], check=True, cwd=folder, env=env)
         return
     _, *words = shlex.split(line.replace("=$HOME", f"={folder}/os"), comments=True)
     words, into = (words[: words.index(">")], words[-1]) if ">" in words else (words, "")
     small = SMALL.get(words[0], "").split()
     one_cpu = ["--set", "cpus_allowed=0"] if words[0] == "run" and os.cpu_count() == 1 else []
-    done = call(*words, *small, *one_cpu, cwd=folder)
+    expanded = ([*map(str, sorted(folder.glob(w)))] if "*" in w else [w] for w in words)
+    words = [word for some in expanded for word in some]
+    place = words.index("--") if "--" in words else len(words)
+    done = call(*words[:place], *small, *one_cpu, *words[place:], cwd=folder)
     assert done.returncode == 0, line + done.stdout + done.stderr
     if into:
         (folder / into).write_text(done.stdout, encoding="utf-8")
@@ -59,6 +65,14 @@ def test_every_command_runs(readme: str, tmp_path: Path) -> None:
         run_line(line, tmp_path)
     with chdir(tmp_path):
         exec(compile(python, "README.md", "exec"), {})  # noqa: S102 - what readers paste
+
+
+def test_the_page_for_fio_commands_is_short_and_runs(root: Path, tmp_path: Path) -> None:
+    """Its shell blocks run one after another in one folder."""
+    page = (root / "docs" / "how-to" / "i-have-a-fio-command.md").read_text(encoding="utf-8")
+    assert len(page.split()) < 400
+    for line in "".join(blocks(page, "sh")).splitlines():
+        run_line(line, tmp_path)
 
 
 def test_the_readme_is_short_and_hides_no_command(readme: str) -> None:

@@ -13,7 +13,7 @@ from volbench.cli.help_pages import VerbCommand
 if TYPE_CHECKING:
     from volbench.model.profile.fio_options import Option
 
-_OVERRIDES = "volbench.overrides"
+_OVERRIDES, _SET = "volbench.overrides", "--set="
 
 SECTION = click.option(
     "--section",
@@ -30,6 +30,12 @@ class FioVerb(VerbCommand):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Parse the command line, with each option of fio as a setting of all jobs."""
+        words = self.plain_words(ctx, args)
+        ctx.meta[_OVERRIDES] = [word[6:] for word in words if word not in args and word[:6] == _SET]
+        return super().parse_args(ctx, words)
+
+    def plain_words(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Return the command line with settings, and with a command of fio as one word."""
         options = [each for each in self.get_params(ctx) if isinstance(each, click.Option)]
         flags = {name for each in options if each.is_flag for name in each.opts}
         place = next(
@@ -41,11 +47,9 @@ class FioVerb(VerbCommand):
             len(args),
         )
         own = {name for each in options for name in each.opts}
-        given = [*_with_settings(args[:place], own)]
-        ctx.meta[_OVERRIDES] = [word[6:] for word in given if word not in args]
         command = args[place + (args[place : place + 1] == ["--"]) :]
         joined = command if len(command) < 2 else [shlex.join(command)]
-        return super().parse_args(ctx, [*given, *(["--", *joined] if joined else [])])
+        return [*_with_settings(args[:place], own), *(["--", *joined] if joined else [])]
 
 
 def say_overrides() -> None:
@@ -69,7 +73,7 @@ def _with_settings(words: list[str], own: set[str]) -> Iterator[str]:
         if option is None:
             yield word
             continue
-        yield f"--set={option.name}={value if equals else _value(option, rest)}"
+        yield f"{_SET}{option.name}={value if equals else _value(option, rest)}"
 
 
 def _value(option: Option, rest: list[str]) -> str:
