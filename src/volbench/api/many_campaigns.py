@@ -504,11 +504,7 @@ def _campaigns_below(path: str | os.PathLike[str]) -> list[CampaignData]:
 
 
 def campaign_folders(path: Path, *, with_results: bool = True) -> list[Path]:
-    """Return the campaigns at or below a path, in the order of their names.
-
-    Args:
-        with_results: import results of other tools where there is no campaign.
-    """
+    """Return the campaigns at or below a path by name, else results there as a campaign."""
     if path.is_dir() and Layout(path).campaign.exists():
         return [path]
     folders = []

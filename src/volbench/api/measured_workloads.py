@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 # Writes every block of the scratch file once, so that no read finds one never written
 _FILL = {"rw": "write", "iodepth": 8, "runtime": None, "time_based": None}
+_SCRATCH = "volbench-scratch"  # File in a directory
 _FILL_BLOCK = "1m"  # or the whole of a smaller file
 # Where the loader found a problem, in the profile that stands for the options, and its key
 _PLACE = re.compile(r"^<options>:\d+:\d+: (?:jobs\.[^.\n]+\.|defaults\.|)(\w+)", re.MULTILINE)
@@ -76,10 +77,6 @@ def measure(  # noqa: PLR0913 - the keywords are the options of `volbench measur
         ioengine: I/O engine of fio.
         repeat: runs of each combination.
         output: as for `volbench.run`, like all that follow.
-        allow_destroy: same.
-        wipe_signatures: same.
-        allow_shared_folder: same.
-        listener: same.
 
     Raises:
         InputError: an option is wrong, or a target does not exist.
@@ -149,8 +146,7 @@ def volumes_on(
 ) -> tuple[dict[str, str], set[str]]:
     """Return role to target, and the roles whose target is a directory on each host.
 
-    Args:
-        targets: those of each host; none for the volume ``data`` of each host.
+    Without targets, the volume ``data`` of each host is meant.
     """
     from volbench.engine.guard.volume_targets import find_volume  # noqa: PLC0415 - slow to import
     from volbench.model.campaign.planned_run import VolumeKind  # noqa: PLC0415 - same
@@ -201,9 +197,6 @@ def profile_on(  # noqa: PLR0913 - all that a profile without a file consists of
     size: str,
     settings: Sequence[str],
     directories: Collection[str],
-    scratch_name: str = "volbench-scratch",
-    filled: Collection[str] = (),
-    allow_exec: bool = False,
     typed: Mapping[str, str] = MappingProxyType({}),
 ) -> Profile:
     """Return the profile that options stand for: workloads on each target, in random order.
@@ -214,9 +207,6 @@ def profile_on(  # noqa: PLR0913 - all that a profile without a file consists of
         workloads: name and options of each.
         document: more content of the profile, with its name.
         size: of the scratch file in a directory, or of the part of a device; may be empty.
-        scratch_name: name of that file.
-        filled: roles that are written first, as all directories are.
-        allow_exec: accept options that access files outside the run's folder.
         typed: key to the option that stands for it, where that has another name.
     """
     from volbench.execute.local import LocalExecutor  # noqa: PLC0415 - slow to import
@@ -227,9 +217,7 @@ def profile_on(  # noqa: PLR0913 - all that a profile without a file consists of
     if len(roles) > 1:
         names = {role: f"-{name}" for role, name in target_names(roles).items()}
     scratch = {
-        role: {"size": size or "1g", "filename": scratch_name}
-        for role in roles
-        if role in directories
+        role: {"size": size or "1g", "filename": _SCRATCH} for role in roles if role in directories
     }
     content: dict[str, object] = {
         "order": "shuffled",
@@ -259,13 +247,13 @@ def profile_on(  # noqa: PLR0913 - all that a profile without a file consists of
     fills = {
         f"fill{names[role]}": {"role": role, **fill, **scratch.get(role, {})}
         for role in first_roles.values()
-        if role in scratch or role in filled
+        if role in scratch
     }
     if fills:
         content["phases"] = {"precondition": fills}
     try:
         sources = [(yaml_text(content), "<options>")]
-        (profile,) = load_texts(LocalExecutor(), sources, settings=settings, allow_exec=allow_exec)
+        (profile,) = load_texts(LocalExecutor(), sources, settings=settings, allow_exec=False)
     except ProfileError as error:
         message = _PLACE.sub(lambda at: typed.get(at[1], f"--{at[1]}"), error.message)
         raise InputError(message, hint=error.hint) from error

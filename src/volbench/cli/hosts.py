@@ -167,12 +167,12 @@ class HostSelection:
         """Return the selected hosts, without connecting to them; notes go to stderr."""
         from volbench.plan.inventory import load_inventory, select
 
-        def note(text: str) -> None:
-            click.echo(f"note: {text}", err=True)
-
-        return select(
-            load_inventory(self.inventory or "--on", self.named, on_note=note), self.limits
+        inventory = load_inventory(
+            self.inventory or "--on",
+            self.named,
+            on_note=lambda note: click.echo(f"note: {note}", err=True),
         )
+        return select(inventory, self.limits)
 
     def on(
         self, targets: Sequence[str], placement: object = None

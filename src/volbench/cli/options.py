@@ -215,8 +215,7 @@ def completed_by(
 ) -> Callable[..., list[CompletionItem]]:
     """Return the completion of an argument that is one of some names, or also a file.
 
-    Args:
-        names: called, or loaded and called, when a shell asks, since they may be slow to read.
+    The function of the names may be slow, or a reference: it is called when a shell asks.
     """
 
     def complete(

@@ -39,8 +39,7 @@ def load_inventory(
 ) -> Inventory:
     """Return an inventory from volbench's own YAML or JSON, or from a listing of Ansible.
 
-    Args:
-        content: of the file; empty to read it.
+    The file is read unless its content is given.
     """
     path = Path(path)
     draft = _read_draft(path, content or _read_text(path))

@@ -19,7 +19,6 @@ PROFILE_COLUMNS: tuple[Column[Row], ...] = (
     Column("jobs", is_right=True),
     Column("description", lambda row: first_sentence(text(row, "description")), is_folded=True),
 )
-_VOLUME_TYPE = "volume_type"
 _NAMES_SHOWN = 3  # Names that a cell lists before it counts the others
 
 
