@@ -10,8 +10,10 @@ import pytest
 
 from tests.fleet.desk import check_clean
 from tests.fleet.hosts import Fleet, call, fleet
+from volbench.api.many_campaigns import open_campaign
 from volbench.api.one_campaign import campaign_data
 from volbench.plan.inventory import load_inventory
+from volbench.present.terminal.conclusion import conclusion
 
 pytestmark = pytest.mark.root
 
@@ -71,7 +73,9 @@ def test_one_remote_machine(shell: Shell, machines: Fleet) -> None:
     check_clean(machines.hosts[:1])
 
 
-def test_two_machines_are_compared(shell: Shell, machines: Fleet) -> None:
+def test_two_machines_are_compared(
+    shell: Shell, machines: Fleet, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """They take turns, and the conclusion compares them and says what differs."""
     targets = ("--on", "root@vm1:/var/tmp", "--on", "root@vm2:/var/tmp")
     done = shell.volbench("measure", *targets, *QUICK, "-o", "out")
@@ -79,8 +83,14 @@ def test_two_machines_are_compared(shell: Shell, machines: Fleet) -> None:
     runs = [run for run in campaign_data(shell.folder / "out").campaign.runs if run.seed]
     assert {run.host for run in runs} == {"vm1", "vm2"}
     assert len({run.step for run in runs}) == len(runs)
-    assert "vm2" in done.stdout
+    assert "vm2 against vm1, iops: " in done.stdout
     check_clean(machines.hosts[:2])
+    dataset = open_campaign(shell.folder / "out")
+    facts = dataset.facts()
+    monkeypatch.setattr(dataset, "facts", lambda: facts.assign(kernel=facts["host"]))
+    lines = "\n".join(conclusion(dataset, folder=shell.folder))
+    assert "vm2 against vm1, iops: " in lines
+    assert "kernel: vm1 in vm1, vm2 in vm2" in lines
 
 
 def test_eight_machines_start_together(shell: Shell, machines: Fleet) -> None:

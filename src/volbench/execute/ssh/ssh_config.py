@@ -55,11 +55,7 @@ class SshConfig:
             self._parsed = paramiko.SSHConfig.from_text("\n".join(map(_protected, lines)))
         except paramiko.SSHException as error:
             raise self._refused(str(error)) from error
-
-    @property
-    def names(self) -> frozenset[str]:
-        """Names and patterns of hosts."""
-        return frozenset(self._parsed.get_hostnames())
+        self.names = frozenset(self._parsed.get_hostnames())  # and patterns
 
     def lookup(self, name: str) -> Entry:
         """Return the settings of a host name."""

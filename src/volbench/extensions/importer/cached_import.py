@@ -48,14 +48,17 @@ def _campaign_of(path: Path, *, shown: str, source: str) -> Path:
     entry = cache / _fingerprint(path)
     campaign, counts = entry / "campaign", entry / "counts"
     try:
-        entry.mkdir(mode=0o700, parents=True, exist_ok=True)
+        cache.mkdir(mode=0o700, parents=True, exist_ok=True)
         with (cache / ".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
+            entry.mkdir(mode=0o700, exist_ok=True)
             os.utime(entry)
             if not campaign.exists():
-                _remove_unused(cache)
+                for other in cache.glob("*/"):
+                    if time.time() - other.stat().st_mtime > _UNUSED_S:
+                        shutil.rmtree(other, ignore_errors=True)
                 counts.write_text(_import(path, campaign), encoding="utf-8")
-            found = counts.read_text(encoding="utf-8")
+        found = counts.read_text(encoding="utf-8")
     except OSError as error:
         raise unwritable(cache, error) from error
     _LOG.warning("%s: %s; to keep them: volbench import %s -o NAME", shown, found, source)
@@ -79,12 +82,6 @@ def _fingerprint(path: Path) -> str:
             else:
                 digest.update(f"{status.st_size} {status.st_mtime_ns}".encode())
     return digest.hexdigest()[:32]
-
-
-def _remove_unused(cache: Path) -> None:
-    for entry in cache.glob("*/"):
-        if time.time() - entry.stat().st_mtime > _UNUSED_S:
-            shutil.rmtree(entry, ignore_errors=True)
 
 
 def _import(path: Path, campaign: Path) -> str:

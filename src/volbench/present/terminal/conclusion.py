@@ -137,20 +137,18 @@ def _warnings(rows: Sequence[Row], findings: Sequence[Row], folder: Path) -> str
 
 
 def _comparison(dataset: Frames, design: Design) -> Sequence[str]:
-    """Return whether the differences between volumes, arms or hosts are significant.
-
-    What else differs between hosts follows.
-    """
+    """Return whether volumes, arms or hosts differ significantly, and what else of them does."""
     from volbench.analyse.compare.comparison import Question, compare, headlines  # noqa: PLC0415 - brings scipy
 
     between = design.compared
     facts = dataset.facts()
     base = str(design.by_column[between].known[0])
+    allowed = tuple({*_OF_HOSTS} & {*facts}) if between == "host" else ()
     try:
         comparison = compare(
             {"": facts},
             {"": dataset.frame("findings")},
-            Question(between=between, base=base, allowed=_OF_HOSTS if between == "host" else ()),
+            Question(between=between, base=base, allowed=allowed),
             bins=lambda _: dataset.frame("histogram"),
         )
         return [*headlines(comparison), *map(printable, comparison.comparability.remarks)]
