@@ -28,7 +28,7 @@ CEILINGS = {
     "src/volbench/extensions/watching": 1_200,
     "src/volbench/fio": 5_000,
     "src/volbench/ingest": 1_850,
-    "src/volbench/model": 4_750,
+    "src/volbench/model": 4_850,
     "src/volbench/plan": 4_300,
     "src/volbench/present": 14_300,
     "src/volbench/store": 2_350,
@@ -38,7 +38,7 @@ CEILINGS = {
     "options": 135,
     "options of run": 43,
     "chart kinds": 12,
-    "findings": 35,
+    "findings": 36,
     "keys of a profile": 21,
     "keys of a job": 9,
 }

@@ -41,7 +41,7 @@ def short_values(column: str, values: Sequence[object]) -> dict[object, str]:
     """Return the text of each value; volumes without the folders that all have in common."""
     texts = {value: shown_value(column, value) for value in values}
     whole = [str(value) for value in values if value is not None]
-    if column != "volume" or len({*whole}) < 2:
+    if column != "volume" or len({*whole}) < 2 or any(":/" in text for text in whole):
         return texts
     first, last = min(whole), max(whole)
     same = next((n for n, pair in enumerate(zip(first, last, strict=False)) if len({*pair}) > 1), 0)

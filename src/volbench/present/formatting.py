@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 MISSING = "n/a"
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_BETWEEN_PATHS = re.compile(r"(?<!\\):(?=/)")  # In `filename`, which names several files
+_MAX_TARGET = 40  # Characters of the name of a volume
 _NUMBER = re.compile(r"\d+(?:\.\d+)?", re.ASCII)
 _PLAIN_NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
@@ -192,10 +194,17 @@ def printable(value: str) -> str:
 
 
 def short_target(target: str) -> str:
-    """Return the target of a volume without the long path of a socket."""
+    """Return the target of a volume without the long path of a socket, and many disks by count."""
     if target.startswith("nbd"):
         return "an NBD volume"
-    return target if len(target) <= 40 else f"...{target[-37:]}"
+    if len(target) <= _MAX_TARGET:
+        return target
+    names = [name.rpartition("/")[2] for name in _BETWEEN_PATHS.split(target)]
+    if len(names) > 1:
+        ordered = [names[place] for place in in_numeric_order(names)]
+        kind = "devices" if target.startswith("/dev/") else "files"
+        return f"{len(names)} {kind}, {ordered[0]} to {ordered[-1]}"
+    return f"...{target[3 - _MAX_TARGET :]}"
 
 
 def in_numeric_order(names: Sequence[str]) -> list[int]:

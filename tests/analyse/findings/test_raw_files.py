@@ -146,3 +146,17 @@ def test_a_run_that_cannot_be_judged_says_why() -> None:
     assert (row["run"], row["severity"]) == (view.run.id, "invalid")
     assert "ZeroDivisionError: float division by zero" in str(row["message"])
     assert Context((view,)).finished
+
+
+@pytest.mark.parametrize(
+    ("version", "count"), [("fio-3.32", 1), ("fio-3.36-42-gabc", 0), (None, 0)]
+)
+def test_a_defect_of_the_version_is_named_with_its_void_numbers(
+    version: str | None, count: int
+) -> None:
+    """Completion latencies of a polling thread were wrong until 3.36."""
+    run = a_run({"ioengine": "io_uring", "sqthread_poll": "1"})
+    view = a_view(run, summary=[summary_row(run, fio_version=version)])
+    words = "fio 3.32 with ioengine=io_uring, sqthread_poll=1: void are completion latency (clat)"
+    found_words = [entry.message.startswith(words) for entry in found(view, rule="fio-defect")]
+    assert found_words == [True] * count

@@ -56,6 +56,7 @@ RULES: tuple[Rule, ...] = (
     raw_file_rules.inconsistent_result,
     number_rules.impossible_values,
     number_rules.contradicting_latency,
+    number_rules.fio_defect,
     host_rules.clock_jumped,
     host_rules.start_skew,
     host_rules.missing_clients,

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator
 
 from volbench.analyse.bottleneck.campaign_context import Context
 from volbench.analyse.findings.rule import Observation, rule
 from volbench.analyse.frames.run_view import RunView, results_of
-from volbench.analyse.frames.workload_spec import SYNCHRONOUS
+from volbench.analyse.frames.workload_spec import SYNCHRONOUS, WorkloadSpec
 from volbench.model.frames.columns import SUBMISSION
+from volbench.model.profile.fio_defects import defects_of
+from volbench.model.profile.profile_model import Phase
 from volbench.model.results.finding import Severity
 from volbench.units import format_count
 
@@ -19,6 +22,7 @@ _MAX_OVER_DEPTH = 0.1
 # Runtime from which filling and draining the queue does not count.
 # Noticed by: tests/analyse/findings/test_raw_files.py
 _MIN_RUNTIME_S = 2.0
+_VERSION = re.compile(r"fio-(\d+)\.(\d+)", re.ASCII)
 _LAST_BIN = "the last bin of fio"
 
 
@@ -90,6 +94,39 @@ def contradicting_latency(view: RunView, _: Context) -> Iterator[Observation]:
                     "section": workload.section,
                 },
             )
+
+
+@rule(
+    "this version of fio has a defect",
+    looks_at=(
+        "The version of fio and the options of each section against the known defects of fio, which"
+        " are rows of a table in volbench (fio's issues and commits up to 3.42)."
+    ),
+    why="Numbers that a defect falsifies look like any other.",
+    advice="Leave out the numbers named here, or measure again with a newer version of fio.",
+    phases=(Phase.PRECONDITION, Phase.WARMUP, Phase.MEASURED),
+)
+def fio_defect(view: RunView, _: Context) -> Iterator[Observation]:
+    """Yield each defect that the options of a section meet."""
+    versions = {str(row["group"]): str(row.get("fio_version") or "") for row in view.results}
+    for workload in view.workloads:
+        version = _VERSION.match(versions.get(workload.section, ""))
+        if version is None:
+            continue
+        options = {**workload.options, "blocks": _blocks_in_range(view, workload)}
+        for defect in defects_of((int(version[1]), int(version[2])), options):
+            mended = f"mended in {defect.before}" if defect.before else "not mended up to 3.42"
+            yield Observation(
+                f"fio {version[1]}.{version[2]} with {defect.trigger(options)}: void are"
+                f" {defect.void} ({mended}, fio {defect.upstream}). Instead, {defect.instead}.",
+                {"section": workload.section, "upstream": defect.upstream},
+            )
+
+
+def _blocks_in_range(view: RunView, workload: WorkloadSpec) -> str:
+    """Return the number of blocks in the range of a section; empty if it is not known."""
+    size = workload.size_of("size", view.size_bytes)
+    return "" if math.isnan(size) else str(int(size // workload.block_bytes))
 
 
 @rule(
