@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
+from tests.present.frames_for_plots import rates
 from volbench.model.campaign.planned_run import Campaign, Run, RunState, Section, Volume, VolumeKind
 from volbench.model.frames.columns import DERIVED, FRAMES
 from volbench.model.results.provenance import HostFacts
@@ -65,32 +66,11 @@ def rows_of_night(
         job = f"{prefix}{pattern}-{block // 1024}k"
         began = start + timedelta(minutes=place)
         rows.append(
-            {
-                "campaign": f"{start:%Y-%m-%d}",
-                "run": f"{place + 1:03}-{job}-r1",
-                "host": "local",
-                "profile": "nightly",
-                "job": job,
-                "group": job,
-                "role": "data",
-                "volume": "/dev/sdb",
-                "repeat": 1,
-                "phase": "measured",
-                "tool": "fio",
-                "direction": "write" if "write" in pattern else "read",
-                "rw": pattern,
-                "direct": True,
-                "block_bytes": block,
-                "iodepth": 4,
-                "numjobs": 1,
-                "ioengine": "libaio",
-                "iops": iops,
-                "bw_bytes_per_s": iops * block,
-                "lat_p99_s": 4.0 / iops,
-                "fio_version": "fio-3.36",
-                "started_utc": f"{began:%Y-%m-%dT%H:%M:%S}.000Z",
-                "status": "finished",
-            }
+            rates(job, iops, block_bytes=block, rw=pattern, iodepth=4, lat_p99_s=4.0 / iops)
+            | {"direction": "write" if "write" in pattern else "read", "fio_version": "fio-3.36"}
+            | {"campaign": f"{start:%Y-%m-%d}", "run": f"{place + 1:03}-{job}-r1"}
+            | {"profile": "nightly", "volume": "/dev/sdb"}
+            | {"started_utc": f"{began:%Y-%m-%dT%H:%M:%S}.000Z"}
         )
     return rows
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
+from tests.present.frames_for_plots import rates
 from volbench.analyse.compare.comparison import Comparison, Question, compare
 from volbench.analyse.frames.run_facts import STEP, VOLUME_KEY
 from volbench.model.frames.columns import FINDINGS, SUMMARY
@@ -40,33 +41,11 @@ def rows_of(
         for repeat in range(1, repeats + 1):
             iops = level * float(np.exp(rng.normal(0, noise)))
             rows.append(
-                {
-                    "campaign": "c",
-                    "run": f"{volume}-{job}-r{repeat}",
-                    "host": "local",
-                    "profile": "p",
-                    "job": job,
-                    "group": job,
-                    "volume": volume,
-                    "repeat": repeat,
-                    "phase": "measured",
-                    "status": "finished",
-                    "direction": "read",
-                    "rw": "randread",
-                    "block_bytes": 4096,
-                    "iodepth": 1,
-                    "direct": True,
-                    "fio_version": "fio-3.33",
-                    "iops": iops,
-                    "bw_bytes_per_s": iops * 4096,
-                    "lat_p99_s": 1 / iops,
-                    VOLUME_KEY: f"local||{volume}|",
-                    STEP: f"{volume}-{job}-r{repeat}",
-                    "options_known": True,
-                    "options_unreported": (),
-                    "kernel": "6.1",
-                    **columns,
-                }
+                rates(job, iops, direction="read", rw="randread", lat_p99_s=1 / iops)
+                | {"campaign": "c", "profile": "p", "volume": volume, "repeat": repeat}
+                | {"run": f"{volume}-{job}-r{repeat}", STEP: f"{volume}-{job}-r{repeat}"}
+                | {VOLUME_KEY: f"local||{volume}|", "fio_version": "fio-3.33", "kernel": "6.1"}
+                | {"options_known": True, "options_unreported": (), **columns}
             )
     frame = pd.DataFrame(rows)
     of_summary = frame.columns.intersection(_REPORTED)

@@ -32,12 +32,17 @@ def identity(job: str, *, repeat: int = 1) -> Row:
     return row | {"repeat": repeat, "phase": "measured"}
 
 
+def rates(job: str, iops: float, *, block_bytes: int = 4096, **columns: object) -> Row:
+    """Return a row of the summary without latencies: a direct randwrite unless told otherwise."""
+    row = identity(job) | {"tool": "fio", "status": "finished"}
+    row |= {"direction": "write", "rw": "randwrite", "direct": True, "block_bytes": block_bytes}
+    row |= {"iodepth": 1, "numjobs": 1, "ioengine": "libaio"}
+    return row | {"iops": iops, "bw_bytes_per_s": iops * block_bytes} | columns
+
+
 def result(job: str, *, iops: float = 1000.0, repeat: int = 1, **columns: object) -> Row:
     """Return a row of the summary: a direct 4k randwrite unless told otherwise."""
-    row = identity(job, repeat=repeat) | {"tool": "fio", "status": "finished"}
-    row |= {"direction": "write", "rw": "randwrite", "direct": True, "block_bytes": 4096}
-    row |= {"iodepth": 1, "numjobs": 1, "ioengine": "libaio"}
-    row |= {"iops": iops, "bw_bytes_per_s": iops * 4096}
+    row = rates(job, iops) | identity(job, repeat=repeat)
     for statistic, factor in SPREAD.items():
         row[f"lat_{statistic}_s"] = factor / iops
         row[f"clat_{statistic}_s"] = 0.9 * factor / iops

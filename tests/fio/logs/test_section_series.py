@@ -95,15 +95,17 @@ def test_averaged_logs_of_every_version_are_whole(version: str) -> None:
             assert point.utc_s is None
 
 
-def test_means_of_a_part_of_the_latency_are_weighted_by_the_ios_of_each_job() -> None:
+def test_means_are_weighted_by_the_ios_of_each_job() -> None:
     """Job 1 has three times the I/Os of job 2; a second without slat log rows is unknown."""
     logs = [
         *(log_of("iops", job, f"1000, {rate}, 0, 0\n2000, {rate}, 0, 0\n") for job, rate in RATES),
-        *(log_of("lat", job, "1000, 9000, 0, 0\n2000, 9000, 0, 0\n") for job, _ in RATES),
+        *(log_of("lat", job, f"1000, {rate}000, 0, 0\n2000, 9, 0, 0\n") for job, rate in RATES),
         *(log_of("slat", job, f"1000, {rate}000, 0, 0\n") for job, rate in RATES),
     ]
     first, second = read(logs, runtime_s=2.0)
-    assert first.slat_mean_s == pytest.approx((300 * 300e-6 + 100 * 100e-6) / 400)
+    assert (
+        first.lat_mean_s == first.slat_mean_s == pytest.approx((300 * 300e-6 + 100 * 100e-6) / 400)
+    )
     assert (second.slat_mean_s, second.clat_mean_s) == (None, None)
 
 
@@ -192,21 +194,6 @@ def test_the_last_window_is_kept_when_fio_wrote_it() -> None:
     points = read([log_of("iops", 1, rows)])
     assert iops(points) == [1, 2, 3, 4]
     assert {point.direction for point in points} == {Direction.WRITE}
-
-
-def test_latency_of_numjobs_is_weighted_by_their_iops() -> None:
-    """A busy job counts more in the mean than a slow one."""
-    points = read(
-        [
-            log_of("iops", 1, "1000, 300, 0, 0\n2000, 300, 0, 0\n"),
-            log_of("iops", 2, "1000, 100, 0, 0\n2000, 100, 0, 0\n"),
-            log_of("lat", 1, "1000, 1000, 0, 0\n2000, 1000, 0, 0\n"),
-            log_of("lat", 2, "1000, 5000, 0, 0\n2000, 5000, 0, 0\n"),
-        ],
-        runtime_s=2.0,
-    )
-    assert iops(points) == [400, 400]
-    assert points[0].lat_mean_s == pytest.approx(2e-6)
 
 
 def test_absolute_times_are_kept_and_made_relative() -> None:

@@ -171,20 +171,8 @@ def test_a_direction_of_some_numjobs_is_kept() -> None:
 
 def test_jobs_of_different_length_keep_their_own_rates() -> None:
     """100 IOPS for 10 s and 100 for 60 s are 200 while both ran, not 117 over the longest."""
-    parts = [
-        DirectionResult(
-            direction=Direction.READ,
-            io_bytes=0,
-            total_ios=round(100 * runtime_s),
-            runtime_s=runtime_s,
-            iops=100.0,
-            bw_bytes_per_s=0.0,
-        )
-        for runtime_s in (10.0, 60.0)
-    ]
-    jobs = [JobResult(name="a", groupid=0, error=0, directions=(part,)) for part in parts]
-    (merged,) = merge_jobs(jobs)
-    (direction,) = merged.directions
+    jobs = [clone([1] * round(100 * runtime_s), runtime_s=runtime_s) for runtime_s in (10.0, 60.0)]
+    direction = write_of(merge_jobs(jobs)[0])
     assert direction.iops == pytest.approx(7000 / 60)
     assert (direction.iops_parallel, direction.parallel_s) == (200.0, 10.0)
 

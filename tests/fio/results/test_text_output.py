@@ -77,14 +77,8 @@ def test_normal_output() -> None:
             assert (printed.total_ios, printed.io_bytes) == (exact.total_ios, exact.io_bytes)
             assert printed.iops_max == pytest.approx(exact.iops_max)
             assert_alike(exact, printed, rel=1e-6)
-    assert found.jobs[0].options == {
-        "rw": "randrw",
-        "bs": "4096",
-        "ioengine": "libaio",
-        "iodepth": "4",
-        "numjobs": "2",
-        "group_reporting": "1",
-    }
+    options = {"rw": "randrw", "bs": "4096", "ioengine": "libaio", "iodepth": "4"}
+    assert found.jobs[0].options == options | {"numjobs": "2", "group_reporting": "1"}
 
 
 @pytest.mark.parametrize(

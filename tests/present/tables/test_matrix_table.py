@@ -7,18 +7,9 @@ from volbench.present.tables.matrix_table import compared_page_table, shared_run
 
 def row(volume: str, depth: int, iops: float, repeat: int = 1) -> Row:
     """Return a result."""
-    run = f"{volume}-{depth}-{repeat}"
-    return {
-        "run": run,
-        "volume": volume,
-        "repeat": repeat,
-        "rw": "randread",
-        "direction": "read",
-        "block_bytes": 4096,
-        "iodepth": depth,
-        "iops": iops,
-        "lat_p99_s": 1 / iops,
-    }
+    known = {"run": f"{volume}-{depth}-{repeat}", "volume": volume, "repeat": repeat}
+    read = {"rw": "randread", "direction": "read", "block_bytes": 4096, "iodepth": depth}
+    return {**known, **read, "iops": iops, "lat_p99_s": 1 / iops}
 
 
 def test_a_matrix_has_workloads_by_what_is_compared() -> None:
