@@ -146,7 +146,7 @@ def test_a_disk_is_measured_for_an_application(
 ) -> None:
     """The test for etcd is IBM's, with the threshold of etcd's FAQ; its scratch file is removed."""
     out = tmp_path / "out"
-    arguments = ["measure", "--for", "etcd", "--on", scratch, "--yes", "--output", out]
+    arguments = ["run", "etcd", "--on", scratch, "--yes", "--output", out]
     done = volbench(*arguments, "--repeat", "1", "--set", "size=46000")
     assert done.returncode in {0, 10}, done.stderr
     assert "wal.fdatasync_p99 < 10ms" in done.stdout
@@ -154,22 +154,6 @@ def test_a_disk_is_measured_for_an_application(
     for line in ("rw=write", "ioengine=sync", "direct=0", "bs=2300", "fdatasync=1", "size=46000"):
         assert line in job.splitlines()
     assert not list(scratch.rglob("*wal*"))
-
-
-@pytest.mark.parametrize(
-    ("option", "message"),
-    [
-        ("--bs", "--bs cannot be used with --for: the profile etcd chooses it"),
-        ("--size", "hint: change the profile with --set size=VALUE;"),
-    ],
-)
-def test_an_application_chooses_its_workload(
-    option: str, message: str, scratch: Path, volbench: Volbench
-) -> None:
-    """Options of the workload are refused, not ignored."""
-    done = volbench("measure", "--for", "etcd", "--on", scratch, option, "4k")
-    assert done.returncode == 2
-    assert message in done.stderr
 
 
 @pytest.mark.slow

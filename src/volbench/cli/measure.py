@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 import click
 
 from volbench.api.measured_workloads import Workloads, measured_profile, volumes_on
-from volbench.api.run_profiles import load_texts
 from volbench.cli.check import refuse_unmet
 from volbench.cli.configuration import say_what_is_configured
 from volbench.cli.fio_verb import FioVerb
@@ -37,22 +36,13 @@ from volbench.cli.output import (
 )
 from volbench.cli.results import reported_errors
 from volbench.cli.start import StartOptions, carry_out, start_options
-from volbench.errors import InputError, quoted
+from volbench.errors import InputError
 from volbench.model.profile.secret_values import mask_text
 from volbench.present.formatting import printable
 from volbench.units import parse_duration, parse_size
 
 if TYPE_CHECKING:
     from volbench.api.many_campaigns import Dataset
-    from volbench.model.profile.profile_model import Profile
-
-
-# Parameters of the options that a bundled profile chooses instead
-_CHOSEN = frozenset(
-    {"patterns", "block_sizes", "iodepths", "numjobs", "size", "runtime_s", "ioengine", "repeat"}
-)
-# Bundled profiles of what an application does with its disk, for --for
-APPLICATIONS = ("elasticsearch", "etcd", "kafka", "postgresql", "prometheus", "vm-root-disk")
 
 
 def _parse_runtime(text: str) -> float:
@@ -133,7 +123,6 @@ _WORKLOADS = option_group(
         "volbench measure --on /mnt/data --rw randread,randwrite --iodepth 1,32",
         "volbench measure --on /mnt/a --on /mnt/b --repeat 5",
         "volbench measure --on root@vm1:/data --on root@vm2:/data",
-        "volbench measure --for etcd --on /var/lib/etcd",
         "volbench measure --on /dev/sdb --rw read --bs 1m --runtime 1m",
     ),
 )
@@ -146,14 +135,6 @@ _WORKLOADS = option_group(
     help="Directory, device, file or NBD URI, of another host as for scp; several are compared "
     "with the first.",
 )
-@click.option(
-    "--for",
-    "application",
-    type=click.Choice(APPLICATIONS),
-    metavar="APPLICATION",
-    help=f"Measure what an application does instead, and whether the volume is good enough for it, "
-    f"where a threshold is published: {', '.join(APPLICATIONS)}.",
-)
 @_WORKLOADS
 @EXPECT
 @start_options("measure", execution=(KEEP_FILES,))
@@ -162,7 +143,6 @@ _WORKLOADS = option_group(
 @table_options(has_output=False, has_events=True)
 def measure(
     targets: tuple[str, ...],
-    application: str | None,
     expectations: tuple[str, ...],
     *,
     workloads: Workloads,
@@ -177,9 +157,6 @@ def measure(
     In a directory, a scratch file is written once before it is read. The defaults take about 20 s.
     """
     where, own_targets = replace(where, takes_turns=True).on(targets)
-    source = click.get_current_context().get_parameter_source("repeat")
-    is_repeat_given = source is click.core.ParameterSource.COMMANDLINE
-    changes = (f"repeat={workloads.repeat}", *settings) if is_repeat_given else settings
     click.echo(f"Checking {printable(mask_text(', '.join(targets)))}", err=True)
     from volbench.api.expectations import with_expected
     from volbench.engine.campaign.prepare import CampaignRequest
@@ -189,10 +166,7 @@ def measure(
     say_what_is_configured()
     with where.connected() as hosts:
         roles, directories = volumes_on(hosts, own_targets)
-        if application is not None:
-            profile = _application_profile(application, roles, changes)
-        else:
-            profile = measured_profile(roles, workloads, directories, settings=changes)
+        profile = measured_profile(roles, workloads, directories, settings=settings)
         request = CampaignRequest(
             profiles=with_expected((profile,), [*map(parse_expectation, expectations)]),
             targets=roles if own_targets else {},
@@ -218,41 +192,6 @@ def measure(
             table_output.note(f"No chart: {error}")
         with reported_errors(table_output):
             refuse_unmet(ended.verdicts)
-
-
-def _application_profile(
-    application: str, roles: dict[str, str], settings: tuple[str, ...]
-) -> Profile:
-    """Return the bundled profile of an application, which --repeat and --set can change.
-
-    Of several targets each has all of its jobs, and its expectations.
-    """
-    from volbench.execute.local import LocalExecutor
-    from volbench.model.profile.profile_model import Order
-    from volbench.plan.bundled_files import read_profile
-    from volbench.plan.expansion.target_arms import on_each_target, target_names
-
-    context = click.get_current_context()
-    given = [
-        parameter.opts[0]
-        for parameter in context.command.params
-        if parameter.name in _CHOSEN
-        and context.get_parameter_source(parameter.name) is click.core.ParameterSource.COMMANDLINE
-    ]
-    others = [name for name in given if name != "--repeat"]
-    if others:
-        raise InputError(
-            f"{others[0]} cannot be used with --for: the profile {application} chooses it",
-            hint=f"change the profile with --set {others[0].removeprefix('--')}=VALUE; see: "
-            f"volbench profile show {quoted(application)}",
-        )
-    sources = [read_profile(application)]
-    profile = load_texts(LocalExecutor(), sources, settings=settings, allow_exec=False)[0]
-    if len(roles) == 1:
-        return profile
-    arms = {name: role for role, name in target_names(roles).items()}
-    every = on_each_target(profile, {job.role: arms for job in profile.jobs})
-    return every.model_copy(update={"order": Order.SHUFFLED})
 
 
 def _pictures(opened: Dataset) -> Iterator[Path]:
