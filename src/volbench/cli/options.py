@@ -213,10 +213,7 @@ def split_names(text: str) -> tuple[str, ...]:
 def completed_by(
     names: Callable[[], Iterable[str]] | str, *, or_file: bool = False
 ) -> Callable[..., list[CompletionItem]]:
-    """Return the completion of an argument that is one of some names, or also a file.
-
-    The function of the names may be slow, or a reference: it is called when a shell asks.
-    """
+    """Return the completion of one of some names, read when a shell asks, or also of a file."""
 
     def complete(
         context: click.Context, parameter: click.Parameter, incomplete: str

@@ -37,10 +37,7 @@ _MAX_VALUES = 500_000
 def load_inventory(
     path: Path | str, content: str = "", *, on_note: Callable[[str], None] = _LOG.warning
 ) -> Inventory:
-    """Return an inventory from volbench's own YAML or JSON, or from a listing of Ansible.
-
-    The file is read unless its content is given.
-    """
+    """Return the inventory of a file or its content: volbench's YAML or JSON, or Ansible's JSON."""
     path = Path(path)
     draft = _read_draft(path, content or _read_text(path))
     hosts = {name: draft.host(host) for name, host in draft.hosts.items()}
