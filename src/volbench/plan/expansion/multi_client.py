@@ -372,7 +372,8 @@ def _check(profiles: Sequence[Profile], clients: Sequence[Client]) -> None:
         if missing := sorted(roles - client.volumes.keys()):
             raise InputError(
                 f"host {client.host.name} has no volume for the role {missing[0]!r}",
-                hint=f"add --on {missing[0]}=PATH, or the volume to the host in the inventory",
+                hint=f"add --on {missing[0]}={client.host.name}:PATH; with an inventory"
+                f" --on {missing[0]}=PATH, or the volume to the host in it",
             )
     in_rounds = next((profile.name for profile in profiles if profile.rounds), None)
     if in_rounds is not None and len(clients) > 1:
