@@ -8,6 +8,7 @@ import pytest
 
 from tests.command_line import Volbench
 from tests.engine.conftest import Disks
+from volbench.api.many_campaigns import open_campaign
 from volbench.store.archive import read_campaign
 
 READS = ("--name=reads", "--rw=randread", "--bs=4k", "--size=1m")
@@ -79,6 +80,29 @@ def test_the_disk_of_a_command_is_refused_until_it_may_be_overwritten(
     assert f"--allow-destroy {loop_device}" in done.stderr
     allowed = volbench("run", "--dry-run", "--allow-destroy", loop_device, *command)
     assert allowed.returncode == 0, allowed.stderr
+
+
+@pytest.mark.root
+def test_sections_on_several_disks_are_one_run(
+    volbench: Volbench, tmp_path: Path, disks: Disks
+) -> None:
+    """Each disk needs consent and has a row of its own, and a total has all of them."""
+    both = [disks.attach(), disks.attach()]
+    names = [word for disk in both for word in (f"--name=on-{disk[5:]}", f"--filename={disk}")]
+    command = ("--", "fio", "--rw=write", "--bs=64k", "--size=4m", *names)
+    consent = [word for disk in both for word in ("--allow-destroy", disk)]
+    refused = volbench("run", *consent[:2], *command)
+    assert refused.returncode == 3
+    assert f"--allow-destroy {both[1]}" in refused.stderr
+    done = volbench("run", "-o", "out", *consent, *command)
+    assert done.returncode == 0, done.stderr
+    assert "2 sections run at the same time on 2 volumes" in done.stderr
+    runs = read_campaign(tmp_path / "out")[1].campaign.runs
+    assert [run.volume.target for run in runs] == both
+    assert len({run.step for run in runs}) == len({run.job for run in runs}) == 1
+    (total,) = open_campaign(tmp_path / "out").frame("aggregate").to_dict("records")
+    assert (total["clients"], total["clients_planned"]) == (2, 2)
+    assert all(Path(disk).read_bytes()[: 4 << 20].strip(b"\0") for disk in both)
 
 
 def test_options_of_fio_override_those_of_each_job(volbench: Volbench, scratch: Path) -> None:

@@ -29,7 +29,7 @@ CEILINGS = {
     "src/volbench/fio": 5_000,
     "src/volbench/ingest": 1_850,
     "src/volbench/model": 4_850,
-    "src/volbench/plan": 4_250,
+    "src/volbench/plan": 4_300,
     "src/volbench/present": 14_300,
     "src/volbench/store": 2_350,
     "tests": 60_750,
@@ -40,7 +40,7 @@ CEILINGS = {
     "chart kinds": 12,
     "findings": 36,
     "keys of a profile": 21,
-    "keys of a job": 9,
+    "keys of a job": 10,
 }
 """What a contributor has to read, and a user to know. Folders: lines of Python."""
 

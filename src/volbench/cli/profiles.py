@@ -87,7 +87,7 @@ def plan_profile(profile: Profile, *, targets: Sequence[str] = ()) -> Campaign:
     from volbench.model.profile.profile_settings import Repeat
     from volbench.plan.expansion.expand import Terms, expand
 
-    roles = {job.role for job in profile.jobs}
+    roles = profile.roles
     named = {**profile.volumes, **parse_targets(targets)}
     places = named or dict.fromkeys(roles, ".")
     missing = sorted(roles - set(places))
@@ -108,7 +108,8 @@ def render_profile(
     from volbench.fio.jobs.render_job import render
 
     for run in plan_profile(profile, targets=targets).runs:
-        yield f"{run.job}.fio", render(run, measuring=measuring)
+        place = f"-{run.volume.role}" if profile.lanes > 1 else ""
+        yield f"{run.job}{place}.fio", render(run, measuring=measuring)
 
 
 def _volume(role: str, target: str) -> Volume:

@@ -233,7 +233,7 @@ def _check_roles(request: CampaignRequest) -> None:
     from volbench.errors import InputError
     from volbench.model.document.located_errors import suggestion
 
-    used = sorted({job.role for profile in request.profiles for job in profile.jobs})
+    used = sorted(set().union(*(profile.roles for profile in request.profiles)))
     for role, target in request.targets.items():
         if role not in used:
             lacking = [wanted for wanted in used if wanted not in request.targets]

@@ -157,7 +157,7 @@ REFUSED = {
     "several directories": ("[j]\ndirectory=/a:/b\n", 2),
     "several devices": ("[j]\nfilename=/dev/sdy:/dev/sdz\n", 2),
     "several folders": ("[j]\nfilename=/a/x:/b/y\n", 2),
-    "volumes at once": ("[a]\nfilename=/a/x\n[b]\nfilename=/b/y\n", 3),
+    "volumes at once": ("[a]\nfilename=/a/x\n[b]\nfilename=/b/y\nwait_for=a\n", 5),
     "late startdelay": ("[a]\nsize=1m\n[b]\nstonewall\nstartdelay=5\n", 5),
     "wait_for nobody": ("[a]\nsize=1m\nwait_for=z\n", 3),
     "exit_what": ("[a]\nexitall\nexit_what=all\n[b]\nstonewall\nexit_what=all\n", 6),

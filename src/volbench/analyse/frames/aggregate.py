@@ -197,6 +197,10 @@ def _step_rows(
     done = summary[(summary["status"] == "finished").fillna(value=False)]
     rows: list[Row] = []
     labels = _common_labels(campaign, runs)
+    if len({tuple(section.name for section in run.sections) for run in runs}) > 1:
+        # sections of one job on several volumes, which are added up
+        done = done.assign(group=runs[0].job)
+        frames = {name: frame.assign(group=runs[0].job) for name, frame in frames.items()}
     for (group, direction), section in done.groupby(["group", "direction"], sort=False):
         step_frames = {
             name: frame[(frame["group"] == group) & (frame["direction"] == direction)]

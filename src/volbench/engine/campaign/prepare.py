@@ -67,6 +67,10 @@ class CampaignRequest:
         """Number of parallel processes over all hosts."""
         return max(profile.clients for profile in self.profiles)
 
+    def clients_on(self, hosts: int) -> int:
+        """Return the number of parallel processes over some hosts."""
+        return max(self.clients, hosts * max(profile.lanes for profile in self.profiles))
+
     @property
     def recorded_terms(self) -> Terms:
         """Terms of the expansion, without passwords, named after the folder."""
@@ -91,7 +95,7 @@ class CampaignRequest:
 
         The command line takes precedence over the host, and that over the profile.
         """
-        used = {job.role for profile in self.profiles for job in profile.jobs}
+        used = set().union(*(profile.roles for profile in self.profiles))
         profiles = {
             role: target for profile in self.profiles for role, target in profile.volumes.items()
         }
@@ -143,7 +147,7 @@ def prepare(hosts: Sequence[ConnectedHost], request: CampaignRequest) -> Prepare
             else Client(host.host, 0, {})
             for host, result in zip(hosts, results, strict=True)
         ],
-        request.clients,
+        request.clients_on(len(hosts)),
     )
     clients = [client for client in planned if client.host.name in probed]
     if not _may_start_partially(request, results, clients=len(clients)):

@@ -268,7 +268,7 @@ def render(
         names = " ".join(profile.name for profile in loaded)
         key = sha256(f"{names} {described}".encode()).hexdigest()[:10]
         spec = ClusterSpec(campaign=f"volbench-{key}", **described)
-        manifests = objects(spec.for_roles({job.role for own in loaded for job in own.jobs}))
+        manifests = objects(spec.for_roles(set().union(*(own.roles for own in loaded))))
     with binary_output(output, default_name="manifests.yaml") as sink:
         sink.write(yaml_documents(manifests).encode())
 

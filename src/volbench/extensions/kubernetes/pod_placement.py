@@ -119,7 +119,7 @@ class PodPlacement:
         for volumes in (classes, claims):
             random.Random(seed).shuffle(volumes)  # noqa: S311 - an order, no secret
         spec = replace(
-            self.spec.for_roles({job.role for profile in request.profiles for job in profile.jobs}),
+            self.spec.for_roles(set().union(*(profile.roles for profile in request.profiles))),
             namespace=cluster.namespace,
             storage_classes=tuple(classes),
             claims=tuple(claims),

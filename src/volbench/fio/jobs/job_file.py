@@ -35,6 +35,8 @@ _KEPT_APART = _PLACES | {"description", "stonewall", "allow_file_create"}
 _LOGS = frozenset(name for name in OWN if "log" in name) | {"bwavgtime", "iopsavgtime"}
 # Options that fio keeps in the same variable: the last one counts
 _EXCLUSIVE = ({"direct", "buffered"}, {"rwmixread", "rwmixwrite"})
+# Options by which sections act on each other
+_TOGETHER = ("exitall", "exitall_on_error", "flow")
 # Options that may override what earlier ones of the set did, so that their order matters
 _ORDERED = (
     {"gtod_reduce", "disable_lat", "disable_clat", "disable_slat", "disable_bw_measurement"},
@@ -315,10 +317,12 @@ class _Importer:
         for group in groups:
             if len(group) > 1:
                 otherwise = "--section all" if group[0].line else "--stonewall after each --name"
+                volumes = {section.place.target for section in group} - {""}
+                where = f" on {len(volumes)} volumes" if len(volumes) > 1 else ""
                 self.notices.insert(
                     0,
-                    f"{len(group)} sections run at the same time, as fio would run them; one "
-                    f"after the other: {otherwise}",
+                    f"{len(group)} sections run at the same time{where}, as fio would run them; "
+                    f"one after the other: {otherwise}",
                 )
         return groups
 
@@ -349,19 +353,34 @@ class _Importer:
         first = group[0]
         targets = {section.place.target for section in group} - {""}
         if len(targets) > 1:
-            self.problems.add(
-                f"{' and '.join(section.name for section in group)} run together on several "
-                "volumes; a run has one",
-                line=group[1].line,
-                hint="separate them with stonewall, or put their files into one folder",
-            )
+            self._check_apart(group)
         options_of = [_without(section.options, common) for section in group]
         note = "; ".join(section.note for section in group if section.note)
-        role = roles[targets.pop()] if targets else next(iter(roles.values()))
+        usual = roles[first.place.target or min(targets)] if targets else next(iter(roles.values()))
+        role_of = {each.name: roles.get(each.place.target, usual) for each in group}
+        role = role_of[first.name]
         if len(group) == 1:
             return Job(name=first.name, role=role, note=note, options=options_of[0])
         named = {section.name: options for section, options in zip(group, options_of, strict=True)}
-        return Job(name="_".join(named)[:90], role=role, note=note, sections=named)
+        apart = {name: other for name, other in role_of.items() if other != role}
+        return Job(name="_".join(named)[:90], role=role, roles=apart, note=note, sections=named)
+
+    def _check_apart(self, group: list[_Section]) -> None:
+        """Check options that a section on a volume of its own cannot keep, in another process."""
+        volume = {section.name: section.place.target for section in group}
+        for section in group:
+            names = [name for name in _TOGETHER if section.options.get(name, "0") != "0"]
+            if volume.get(section.options.get("wait_for", ""), section.place.target) != (
+                section.place.target
+            ):
+                names.append("wait_for")
+            for name in names:
+                self.problems.add(
+                    f"{name} cannot be kept for sections on several volumes at the same time",
+                    line=section.lines[name],
+                    key=name,
+                    hint="leave it out; each volume has a process of fio",
+                )
 
     def _section_note(self, line: int, text: str) -> None:
         place = f"{self.problems.path}:{line}" if line else self.problems.path

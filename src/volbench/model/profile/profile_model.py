@@ -82,6 +82,11 @@ class JobSettings(Document):
     """The keys of a job that are not options of fio."""
 
     role: Name = Field(default="data", description="Role of the volume the job works on.")
+    roles: dict[Name, Name] = Field(
+        default_factory=dict,
+        description="Section to the role of its volume, if it is another one: sections on several "
+        "volumes run at the same time, each volume in a process of its own.",
+    )
     note: Text = Field(default="", description="Remark for the report and the job file.")
     arm: Name | None = Field(
         default=None,
@@ -121,6 +126,25 @@ class Job(JobSettings):
         return self.name.removesuffix(f"-{self.arm}")
 
     always_dumped: ClassVar[tuple[str, ...]] = ("role",)
+
+    def by_volume(self) -> tuple[Job, ...]:
+        """Return the job for each volume that its sections work on at the same time."""
+        roles = {name: self.roles.get(name, self.role) for name in self.sections}
+        parts = tuple(
+            self.model_copy(
+                update={
+                    "role": role,
+                    "roles": {},
+                    "sections": {
+                        name: options
+                        for name, options in self.sections.items()
+                        if roles[name] == role
+                    },
+                }
+            )
+            for role in dict.fromkeys(roles.values())
+        )
+        return parts if self.roles else (self,)
 
     def document(self) -> dict[str, object]:
         """Return the content of the job in a profile file."""
@@ -211,6 +235,16 @@ class Profile(ProfileSettings):
     # role to declared limits; the key ``*`` applies to every role
     limits: dict[str, Limits] = Field(default_factory=dict)
     jobs: tuple[Job, ...]  # all jobs of all phases, in file order
+
+    @property
+    def roles(self) -> set[str]:
+        """Roles of the volumes that its jobs work on."""
+        return {part.role for job in self.jobs for part in job.by_volume()}
+
+    @property
+    def lanes(self) -> int:
+        """Most volumes that a job works on at the same time."""
+        return max(len(job.by_volume()) for job in self.jobs)
 
     always_dumped: ClassVar[tuple[str, ...]] = ("repeats", "order", "sample_s", "device_sample_s")
 

@@ -136,6 +136,7 @@ class Step:
     repeat: int  # 1-based
     touch: Touch | None  # its part of a warm-up; None for other jobs
     block: int = 0  # number of its block, from 1; 0 for preparation
+    lane: int = 0  # number of its volume among those of the job, from 1; 0 for the only one
 
     @property
     def label(self) -> str:
@@ -197,9 +198,11 @@ def steps_of(
         block += jobs[0].phase is Phase.MEASURED
         for job in jobs:
             own = block if job.phase is Phase.MEASURED else 0
+            parts = job.by_volume()
             steps += [
-                Step((ordinal, number_in_job), profile, job, number, touch, own)
-                for number_in_job, touch in enumerate(_touches(profile, job, volumes, terms))
+                Step((ordinal, place), profile, part, number, touch, own, lane if parts[1:] else 0)
+                for lane, part in enumerate(parts, start=1)
+                for place, touch in enumerate(_touches(profile, part, volumes, terms))
             ]
             ordinal += 1
     return steps

@@ -195,7 +195,7 @@ def expand_clients(
     _check(profiles, clients)
     check_length(profiles, terms, clients=len(clients) * max(1, len(terms.client_counts)))
     root = root_seed(profiles, terms)
-    fleet = _Fleet(clients, terms)
+    fleet = _Fleet(clients, terms, lanes=max(profile.lanes for profile in profiles))
     planned = [
         (part, number)
         for number, client in enumerate(clients)
@@ -236,8 +236,8 @@ def expand_clients(
 class _Fleet:
     """The clients of a campaign: their names, seeds, and shares of volumes."""
 
-    def __init__(self, clients: Sequence[Client], terms: Terms) -> None:
-        self._clients = clients
+    def __init__(self, clients: Sequence[Client], terms: Terms, *, lanes: int) -> None:
+        self._clients, self._lanes = clients, lanes
         self._counts, before = terms.client_counts, terms.clients_before
         self._hosts = len({client.host.name for client in clients})
         turns = Counter[int]()
@@ -253,7 +253,8 @@ class _Fleet:
             ranks[clients[number].host.turn] += 1
         # Files of clients that join later must not be laid out while the first ones are measured,
         # and whether a deeper queue is needed depends on the results of all clients.
-        self._takes_turns = len(turns) > 1 or bool(self._counts) or bool(terms.ladders)
+        # Sections behind a stonewall wait for those of all volumes.
+        self._takes_turns = len(turns) > 1 or bool(self._counts) or bool(terms.ladders) or lanes > 1
         most = max(client.number for client in clients)
         self._width = max(2, len(str(most)))
         self._shares: dict[str, list[Share]] = {}
@@ -293,8 +294,11 @@ class _Fleet:
     def _takes_part(self, number: int, step: Step) -> bool:
         """Return whether a client takes part in a step.
 
-        The first client of a volume warms a device, and writes a shared file, for all others.
+        The first client of a volume warms a device, and writes a shared file, for all others. Of a
+        job on several volumes each client of a host has one volume.
         """
+        if self._lanes > 1:
+            return self._clients[number].number == max(step.lane, 1)
         share = self._share(number, step)
         own_files = share.volume.kind is VolumeKind.DIRECTORY
         is_own = own_files if step.touch else not is_layout(step.job)
@@ -332,6 +336,8 @@ class _Fleet:
     def _share(self, number: int, step: Step) -> Share:
         """Return the client's share of its volume."""
         role = step.job.role
+        if self._lanes > 1:
+            return Share(self._clients[number].volumes[role], 0, 1, "")
         if role not in self._shares:
             self._shares[role] = self._shared_out(role)
         return self._shares[role][number]
@@ -367,7 +373,11 @@ def _check(profiles: Sequence[Profile], clients: Sequence[Client]) -> None:
         raise InputError(
             f"host {host} has two clients with the number {number}", hint="name each host once"
         )
-    roles = {job.role for profile in profiles for job in profile.jobs}
+    lanes = max(profile.lanes for profile in profiles)
+    if lanes > 1 and max(profile.clients for profile in profiles) > 1:
+        message = "a job on several volumes at the same time has a client for each of them"
+        raise InputError(message, hint="leave out clients")
+    roles = set().union(*(profile.roles for profile in profiles))
     for client in clients:
         if missing := sorted(roles - client.volumes.keys()):
             raise InputError(

@@ -468,7 +468,8 @@ def profile_warnings(profile: Profile) -> Iterator[str]:
 
 def _limit_faults(document: ProfileDocument) -> Iterator[Fault]:
     """Yield limits of roles that no job uses."""
-    roles = sorted({origin.job.role for origin in document.origins})
+    jobs = (part for origin in document.origins for part in origin.job.by_volume())
+    roles = sorted({job.role for job in jobs})
     for role in document.limits:
         if roles and role not in {"*", *roles}:
             yield Fault(
