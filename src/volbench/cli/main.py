@@ -121,7 +121,7 @@ VERBS = {name: verb for verbs in VERB_GROUPS.values() for name, verb in verbs.it
     groups=VERB_GROUPS,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Help on a command: volbench help run. Pages: volbench help PAGE, such as errors, "
+    epilog="A fio command: volbench run -- fio ... Help on a command: volbench help run. Pages: volbench help PAGE, such as errors, "
     "findings, frames, charts, python, shell, safety or statistics.",
 )
 @click.option("-V", "--version", "is_version", is_flag=True, help="Show the version and exit.")
