@@ -121,8 +121,9 @@ VERBS = {name: verb for verbs in VERB_GROUPS.values() for name, verb in verbs.it
     groups=VERB_GROUPS,
     invoke_without_command=True,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="A fio command: volbench run -- fio ... Help on a command: volbench help run. Pages: volbench help PAGE, such as errors, "
-    "findings, frames, charts, python, shell, safety or statistics.",
+    epilog="A fio command: volbench run -- fio ... Help on a command: volbench help run. Pages: "
+    "volbench help PAGE, such as errors, findings, frames, charts, python, shell, safety or "
+    "statistics.",
 )
 @click.option("-V", "--version", "is_version", is_flag=True, help="Show the version and exit.")
 @click.option(

@@ -155,7 +155,7 @@ def measure(
 
     With several targets, their runs alternate in random order, and each is compared with the first.
     In a directory, a scratch file is written once before it is read. The defaults take about 20 s.
-    Other options of fio, such as --direct 0, hold in each run; a whole command: volbench run -- fio.
+    Other options of fio, such as --direct 0, hold in each run. A command: volbench run -- fio.
     """
     where, own_targets = replace(where, takes_turns=True).on(targets)
     click.echo(f"Checking {printable(mask_text(', '.join(targets)))}", err=True)

@@ -84,8 +84,7 @@ class JobSettings(Document):
     role: Name = Field(default="data", description="Role of the volume the job works on.")
     roles: dict[Name, Name] = Field(
         default_factory=dict,
-        description="Section to the role of its volume, if it is another one: sections on several "
-        "volumes run at the same time, each volume in a process of its own.",
+        description="Section to the role of another volume; each volume has a process of its own.",
     )
     note: Text = Field(default="", description="Remark for the report and the job file.")
     arm: Name | None = Field(
