@@ -131,7 +131,7 @@ def test_workers_take_the_cluster_first_and_waits_among_the_rest(root: Path) -> 
         for path in (root / "tests").rglob("test_*.py")
         if "cluster: LocalCluster" in path.read_text(encoding="utf-8")
     ]
-    modules = {"tests/a.py": False, "tests/b.py": True, cluster[0]: True, "tests/c.py": False}
+    modules = {"tests/a.py": 1.0, "tests/b.py": 0.8, cluster[0]: 0.8, "tests/c.py": 1.0}
     assert arrange(modules) == [cluster[0], "tests/a.py", "tests/b.py", "tests/c.py"]
     names = [f"{cluster[0]}::test_a", f"{cluster[1]}::test_b", "tests/a.py::test_c[1]"]
     scopes = [ModuleScheduling._split_scope(Mock(), name) for name in names]  # noqa: SLF001 - what xdist asks for
