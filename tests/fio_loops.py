@@ -15,9 +15,7 @@ PATTERNS, SIZES, DEPTHS, REPEATS = ("randread", "randwrite"), (4096, 65536), (1,
 # Path of a result, and name of its job
 NAMINGS = {
     "counted": ("{v}/{rw}-{bs}-{qd}-{r}.json", "{rw}-{bs}-{qd}"),
-    "runs": ("{v}_{rw}_qd{qd}_bs{k}k_run{r}.json", "test"),
     "folders": ("run{r}/{v}/{rw}/{k}k/{qd}.json", "fio"),
-    "dated": ("2026112{r}-0{r}1500/{v}-{rw}-{k}k-iodepth{qd}.json", "{v}-{rw}-{k}k-iodepth{qd}"),
     "one-job": ("{v}/{rw}{k}k{qd}/result-{r}.json", "bench"),
     "sentences": ("{v} {rw} ({k}k, depth {qd}) repeat {r}.json", "Random IO on {v}"),
 }

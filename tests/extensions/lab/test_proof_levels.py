@@ -1,8 +1,6 @@
 """Levels on simulated volumes: profile, fio, frames and verdict against the truth."""
 
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -27,38 +25,27 @@ def _p15(tmp_path_factory: pytest.TempPathFactory) -> Proof:
     return measure_virtually("p15", folder, ONE_SMALL, SIXTEEN_SMALL, ONE_LARGE, LARGE)
 
 
-def verdicts(proof: Proof, workload: Workload) -> list[Mapping[str, Any]]:
-    """Return what is said of a workload without any declaration, and with the truth declared."""
-    return [proof.verdict(workload), proof.verdict_given(DECLARED, workload)]
-
-
-def test_one_small_write_at_a_time_is_limited_by_latency(p15: Proof) -> None:
-    """Test 3 of the article: about 400 IOPS, nothing is full."""
-    assert p15.iops(ONE_SMALL) == pytest.approx(400, rel=0.03)
-    for verdict in verdicts(p15, ONE_SMALL):
-        assert verdict["bottleneck"] == p15.truth(ONE_SMALL).bottleneck == "latency"
-
-
-def test_sixteen_small_writes_reach_the_iops_limit(p15: Proof) -> None:
-    """Test 4 of the article: 1,100 IOPS, the cap, whether it was declared or not."""
-    for verdict in verdicts(p15, SIXTEEN_SMALL):
-        assert verdict["bottleneck_level"] == pytest.approx(1100, rel=0.03)
-        assert verdict["bottleneck"] == p15.truth(SIXTEEN_SMALL).bottleneck == "iops-limit"
-        assert verdict["verdict"] == "steady"
-
-
-def test_one_large_write_at_a_time_is_limited_by_latency(p15: Proof) -> None:
-    """Test 5 of the article: about 200 IOPS of 128 KiB."""
-    assert p15.iops(ONE_LARGE) == pytest.approx(200, rel=0.03)
-    for verdict in verdicts(p15, ONE_LARGE):
-        assert verdict["bottleneck"] == "latency"
-
-
-def test_large_writes_reach_the_bandwidth_limit(p15: Proof) -> None:
-    """125 MB/s bind before 1,100 IOPS do."""
-    for verdict in verdicts(p15, LARGE):
-        assert verdict["bottleneck_level"] == pytest.approx(125e6, rel=0.03)
-        assert verdict["bottleneck"] == p15.truth(LARGE).bottleneck == "bandwidth-limit"
+@pytest.mark.parametrize(
+    ("workload", "reached", "bottleneck"),
+    [
+        (ONE_SMALL, 400, "latency"),
+        (SIXTEEN_SMALL, 1100, "iops-limit"),
+        (ONE_LARGE, 200, "latency"),
+        (LARGE, 125e6 / (256 << 10), "bandwidth-limit"),
+    ],
+)
+def test_levels_and_limits_are_those_of_the_article(
+    p15: Proof, workload: Workload, reached: float, bottleneck: str
+) -> None:
+    """Its tests 3, 4, 5 and 8, without any declaration, and with the truth declared."""
+    assert p15.truth(workload).bottleneck == bottleneck
+    assert p15.iops(workload) == pytest.approx(reached, rel=0.03)
+    for verdict in (p15.verdict(workload), p15.verdict_given(DECLARED, workload)):
+        assert verdict["bottleneck"] == bottleneck
+        if bottleneck != "latency":
+            factor = 256 << 10 if bottleneck == "bandwidth-limit" else 1
+            assert verdict["bottleneck_level"] == pytest.approx(reached * factor, rel=0.03)
+            assert verdict["verdict"] == "steady"
 
 
 def test_a_clean_volume_has_no_findings(tmp_path: Path) -> None:

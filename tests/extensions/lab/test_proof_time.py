@@ -27,14 +27,6 @@ burst: {iops: {baseline: 100, to: 500, credits: 4000}}
 """
 """Rates that the server reaches beside other load, which in real time cannot be excluded."""
 
-BYTES = """
-name: bytes
-size: 32m
-restored: true
-service: {read: 1ms, write: 1ms, slots: 16}
-burst: {bandwidth: {baseline: 12MB/s, to: 40MB/s, credits: 280000000}}
-"""
-
 OTHER_COLD = """
 name: other-cold
 size: 48m
@@ -91,23 +83,6 @@ def test_credits_run_out(
     for view in (proof.view(), proof.view(limits=declared)):
         (ran_out,) = (entry for entry in find(Context((view,))) if entry.rule == "credits-ran-out")
         assert ran_out.from_s == pytest.approx(truth.fast_for_s, rel=0.05, abs=SAMPLE_S)
-
-
-def test_credits_for_bytes_run_out(tmp_path: Path) -> None:
-    """A bucket of bytes is told by its declared baseline, and when it would be empty."""
-    proof = measure_virtually(
-        made(BYTES), tmp_path, Workload("write", bs="64k", iodepth=8, runtime_s=25)
-    )
-    limits = Limits(bandwidth_bytes_per_s=12e6, burst_bandwidth_bytes_per_s=40e6, burst_bytes=280e6)
-    assert proof.verdict()["bottleneck"] == "credits"
-    (ran_out,) = (
-        entry
-        for entry in find(Context((proof.view(limits=limits),)))
-        if entry.rule == "credits-ran-out"
-    )
-    assert ran_out.from_s == pytest.approx(proof.truth().fast_for_s, rel=0.05, abs=SAMPLE_S)
-    assert ran_out.evidence["predicted_s"] == pytest.approx(10, rel=0.05)
-    assert "the declared baseline of 12 MB/s" in ran_out.message
 
 
 @pytest.mark.slow
