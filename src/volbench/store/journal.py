@@ -52,6 +52,8 @@ class History:
     # host to path to identity of files that volbench created and has not removed; None for files
     # that a run was about to create
     scratch: dict[str, dict[str, FileIdentity | None]] = field(default_factory=dict)
+    # host to head to count of files that a run was about to create, numbered from 0
+    families: dict[str, dict[str, int]] = field(default_factory=dict)
     # host to target to path and identity of the private directory created there
     folders: dict[str, dict[str, tuple[str, FileIdentity]]] = field(default_factory=dict)
     inodes: dict[str, dict[str, int]] = field(default_factory=dict)  # of these targets
@@ -68,6 +70,13 @@ class History:
     # hosts on which the campaign may hold locks, files or a work folder
     in_use: set[str] = field(default_factory=set)
     imprecise: list[str] = field(default_factory=list)  # workloads that missed `repeat.until`
+
+    def forget_folder(self, host: str, target: str) -> None:
+        """Forget a private folder that was removed, with all that was in it."""
+        folder, _ = self.folders.get(host, {}).pop(target, ("", None))
+        for paths in (self.scratch.get(host, {}), self.families.get(host, {})) if folder else ():
+            for path in [path for path in paths if path.startswith(f"{folder}/")]:
+                paths.pop(path)
 
 
 class Journal:
@@ -266,8 +275,10 @@ def _apply_host_entry(history: History, kind: str, host: str, entry: Mapping[str
         case {"kind": "released"}:
             history.in_use.discard(host)
         case {"kind": "scratch", "files": dict(files)}:
-            made = {str(path): _identity_of(numbers) for path, numbers in files.items()}
-            history.scratch.setdefault(host, {}).update(made)
+            known = history.scratch.setdefault(host, {})
+            heads = entry.get("families")
+            history.families.setdefault(host, {}).update(heads if isinstance(heads, dict) else {})
+            known.update((str(path), _identity_of(numbers)) for path, numbers in files.items())
         case {"kind": "scratch-removed", "paths": list(paths)}:
             for path in paths:
                 history.scratch.get(host, {}).pop(str(path), None)
@@ -276,7 +287,7 @@ def _apply_host_entry(history: History, kind: str, host: str, entry: Mapping[str
                 history.folders.setdefault(host, {})[target] = path, identity
                 history.inodes.setdefault(host, {})[target] = int(str(entry.get("inode", 0)))
         case {"kind": "folder-removed", "target": str(target)}:
-            history.folders.get(host, {}).pop(target, None)
+            history.forget_folder(host, str(target))
         case {"kind": "edges", "target": str(target), "digest": str(digest)}:
             history.edges.setdefault(host, {})[target] = digest
         case {"kind": "pin", "target": str(target), "pin": dict(pin)}:

@@ -287,3 +287,22 @@ def test_a_folder_mounted_over_the_volume_is_refused(
     finally:
         call("umount", str(target))
     assert scratch_from(journal, tmp_path).place(run_in(target)) == placed
+
+
+def test_a_family_of_files_is_one_entry(tmp_path: Path, journal: Journal) -> None:
+    """A job may make 100,000 files, which are recorded before they are made, and removed."""
+    run = planned_run(a_folder(tmp_path), Section(name="w", options={"nrfiles": "2000"}))
+    scratch = scratch_from(journal, tmp_path)
+    placed = scratch.place(run)
+    assert placed is not None
+    files = planned_files(placed)
+    scratch.expect(files)
+    assert len((tmp_path / "journal.jsonl").read_text()) < 1000
+    assert scratch_from(journal, tmp_path).paths == tuple(sorted(files))
+    Path(files[7]).write_text("x")
+    scratch.settle(files)
+    later = scratch_from(journal, tmp_path)
+    assert later.owns(files[7])
+    assert later.remove() == ()
+    assert len((tmp_path / "journal.jsonl").read_text()) < 2000
+    assert scratch_from(journal, tmp_path).paths == ()

@@ -64,7 +64,9 @@ class Scratch:
         self._key = key
         self._allowed = allowed
         self._lock = RLock()
-        self._files = dict(history.scratch.get(executor.host, {}))
+        families = history.families.get(executor.host, {})
+        numbered = (f"{head}{n}" for head, count in families.items() for n in range(count))
+        self._files = {**dict.fromkeys(numbered), **history.scratch.get(executor.host, {})}
         self._folders = dict(history.folders.get(executor.host, {}))
         self._inodes = dict(history.inodes.get(executor.host, {}))
         self._abandoned: dict[str, FileIdentity] = {}
@@ -312,14 +314,16 @@ class Scratch:
             Paths that were kept because volbench did not create their content.
         """
         with self._lock:
-            certain = self._removable()
-            unknown = [(path, None) for path in self._files if path not in dict(certain)]
-            files = [NamedFile(*file) for file in (*unknown, *certain)]
+            certain = dict(self._removable())
+            unknown = dict.fromkeys(path for path in self._files if path not in certain)
+            files = [NamedFile(*file) for file in (unknown | certain).items()]
             removed = self._removed(files)
             listed = [file.path for file in files]
             free = {path for path, is_gone in zip(listed, removed, strict=True) if is_gone}
-            if gone := [path for path in self._files if path in free]:
-                self._log.write("scratch-removed", host=self._executor.host, paths=gone)
+            folders = {path for path, _ in self._folders.values() if path in free}
+            gone = (path for path in self._files if path in free)
+            if named := [path for path in gone if posixpath.dirname(path) not in folders]:
+                self._log.write("scratch-removed", host=self._executor.host, paths=named)
             for target, (path, _) in tuple(self._folders.items()):
                 if path in free:
                     self._log.write("folder-removed", host=self._executor.host, target=target)
@@ -344,8 +348,31 @@ class Scratch:
 
     def _record_file(self, files: _Identities) -> None:
         if files:
-            self._log.write("scratch", host=self._executor.host, files=dict(files))
+            counts = _families([path for path, mark in files.items() if mark is None])
+            listed = {p: mark for p, mark in files.items() if mark or _head(p) not in counts}
+            host = self._executor.host
+            self._log.write("scratch", host=host, files=listed, families=counts)
             self._files.update(files)
+
+
+def _families(paths: Sequence[str]) -> dict[str, int]:
+    """Return heads of paths that are numbered from 0, such as ``/data/job.0.``, with their counts.
+
+    fio names the files of a job so: 100,000 of them are one family.
+    """
+    numbers: dict[str, set[str]] = {}
+    for path in paths:
+        numbers.setdefault(_head(path), set()).add(path)
+    return {
+        head: len(known)
+        for head, known in numbers.items()
+        if len(known) > 1 and all(f"{head}{number}" in known for number in range(len(known)))
+    }
+
+
+def _head(path: str) -> str:
+    """Return a path up to the number at its end."""
+    return path.rstrip("0123456789")
 
 
 def _on_host(executor: Executor) -> str:
