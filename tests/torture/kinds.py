@@ -3,6 +3,7 @@
 from tests.torture.faulty_fleets import fleet_fault, fleet_kill
 from tests.torture.full_disks import full_disk
 from tests.torture.guard_situations import guard_situation
+from tests.torture.kept_files import attached_anew, kept_file
 from tests.torture.killed_campaigns import controller_kill
 from tests.torture.neighbours import neighbour_case
 from tests.torture.neighbours_on_hosts import host_neighbour_case
@@ -14,6 +15,8 @@ from tests.torture.stored_files import damaged_file
 KINDS = (
     Kind("guard", guard_situation, share=2, least=1000),
     Kind("kills", controller_kill, share=4, least=200),
+    Kind("files", kept_file, share=4, least=200),
+    Kind("loops", attached_anew, share=1, least=50),
     Kind("full", full_disk, share=2, least=50),
     Kind("profiles", random_profile, share=1, least=50),
     Kind("parsers", parser_case, share=2, least=500),
