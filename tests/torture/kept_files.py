@@ -5,7 +5,7 @@ import os
 import random
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.command_line import call
@@ -13,16 +13,21 @@ from tests.engine.conftest import HERE, Disks, refusal
 from tests.engine.conftest import call as succeed
 from volbench.engine.guard.run_guard import RESERVE_BYTES
 from volbench.engine.guard.volume_targets import find_volume
+from volbench.errors import InputError
 from volbench.fio.jobs.option_table import shipped_table
 from volbench.model.profile.fio_options import Option, OptionKind
+from volbench.model.profile.option_policy import DISPLACING, OWN, PLAIN_ENGINES, RISKY, check_option
 
 _MIB = 1 << 20
 _SLACK_BYTES = 4 * _MIB  # Metadata of the filesystem, and what is deleted but not yet freed.
 _ENDS = {0, 2, 3, 5, 9}  # Finished, bad input, refused, rejected by fio, or failed.
 _NUMBERS = (0, 1, 2, 3, 7, 64, 512, 4096)
-_SIZES = ("512", "4k", "1m", "3m", "4m", "5m", "64m", "170m", "1g", "1%", "50%", "90%", "100%")
+_SIZES = ("4k", "64k", "1m", "1m", "2m", "50%", "100%", "3m", "4m")
+_LARGE = ("512", "5m", "64m", "170m", "1g", "1%", "90%")
+_ENGINES = ("psync", "psync", "libaio", "io_uring", "mmap", "falloc", "sync", "pvsync2", "posixaio")
+_RANGES = {"offset", "filesize", "offset_increment", "fallocate", "io_size", "bs", "numjobs"}
 _PATTERNS = ("read", "write", "randread", "randwrite", "randrw", "trim", "randtrim", "trimwrite")
-_NAMES = {"exec_prerun", "exec_postrun", "ioengine", "rw", "runtime", "name", "filename", "numjobs"}
+_NAMES = {"ioengine", "rw", "runtime", "size", "filename", "read_iolog", "wait_for", "thinktime"}
 
 
 def kept_file(chance: random.Random, folder: Path) -> int:
@@ -117,19 +122,23 @@ def _least_free(point: Path) -> Iterator[list[int]]:
 def _options(chance: random.Random) -> str:
     """Return options of a job, one a line: a pattern, a second of time, and some of fio's table."""
     table = shipped_table()
-    engines = chance.choice((("psync",), ("libaio", "io_uring", "mmap"), table.engines))
-    chosen = {
-        "rw": chance.choice(_PATTERNS),
-        "runtime": "1s",
-        "ioengine": chance.choice(engines),
-        "numjobs": str(chance.choice((1, 1, 2))),
-    }
-    for name in ("size", "offset", "filesize", "offset_increment", "fallocate"):
-        if chance.random() < 0.4:
-            chosen[name] = _value(chance, table.options[name])
-    for option in chance.sample(sorted(table.options.values(), key=lambda o: o.name), 3):
-        if option.name not in _NAMES:
-            chosen[option.name] = _value(chance, option)
+    engine = chance.choice((*_ENGINES, chance.choice(table.engines)))
+    chosen = {"rw": chance.choice(_PATTERNS), "runtime": "1s", "size": chance.choice(_SIZES)}
+    options = [
+        option
+        for option in sorted(table.options.values(), key=lambda option: option.name)
+        if option.name not in (OWN.keys() | RISKY.keys() | _NAMES)
+        and (option.name not in DISPLACING or chance.random() < 0.1)
+        and (not option.engines or engine in option.engines)
+    ]
+    likely = [option for option in options if option.name in _RANGES and chance.random() < 0.3]
+    for option in (*likely, *chance.sample(options, 6)):
+        with suppress(InputError):
+            value = _value(chance, option)
+            check_option(table, option.name, value)
+            chosen[option.name] = value
+    if engine in PLAIN_ENGINES:
+        chosen["ioengine"] = engine
     return "".join(f"    {name}: '{value}'\n" for name, value in chosen.items())
 
 
@@ -139,6 +148,8 @@ def _value(chance: random.Random, option: Option) -> str:
         return chance.choice(option.choices)
     if option.kind in {OptionKind.FLAG, OptionKind.BOOLEAN}:
         return chance.choice(("0", "1", "1"))
-    if option.kind in {OptionKind.SIZE, OptionKind.SIZE_RANGE}:
-        return chance.choice(_SIZES)
+    if option.kind is OptionKind.SIZE:
+        return chance.choice((*_SIZES, *_LARGE))
+    if option.kind is OptionKind.SIZE_RANGE:
+        return chance.choice(("4k-16k", "512-1m"))
     return str(chance.choice(_NUMBERS))
