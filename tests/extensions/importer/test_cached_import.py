@@ -9,7 +9,8 @@ import pytest
 from tests.command_line import Volbench
 from tests.extensions.importer.sources import JSON, put
 from volbench.api.many_campaigns import open_campaign
-from volbench.errors import InputError
+from volbench.errors import ArchiveError, InputError
+from volbench.extensions.importer import cached_import
 from volbench.extensions.importer.import_campaign import import_results
 from volbench.store.layout import results_cache
 
@@ -93,6 +94,24 @@ def test_without_results_nothing_stays(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"no campaign in .*notes\.txt, and there is no"):
         open_campaign(tmp_path / "notes.txt")
     assert not [*results_cache().glob("*/")]
+
+
+def test_a_folder_of_anything_is_not_read(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A home folder would be read for minutes."""
+    monkeypatch.setattr(cached_import, "_MAX_FILES", 1)
+    put(results / "more.txt", "")
+    with pytest.raises(InputError, match="more than 1 files"):
+        open_campaign(results)
+
+
+def test_a_cache_that_cannot_be_written_has_a_hint(
+    results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The results can be imported into another folder."""
+    monkeypatch.setenv("XDG_CACHE_HOME", "/proc")
+    with pytest.raises(ArchiveError) as caught:
+        open_campaign(results)
+    assert "XDG_CACHE_HOME" in caught.value.hint
 
 
 def test_campaigns_in_a_folder_come_first(results: Path, tmp_path: Path) -> None:

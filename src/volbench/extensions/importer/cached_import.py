@@ -10,14 +10,14 @@ import sys
 import time
 from contextlib import suppress
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from volbench import __version__
-from volbench.errors import InputError, OutputError, quoted
+from volbench.errors import ArchiveError, InputError, OutputError, quoted, unwritten
 from volbench.extensions.importer.import_campaign import ImportRequest, staged_import
 from volbench.extensions.importer.scan_folders import ScanResult, sources_below
-from volbench.store.atomic_files import unwritable
 from volbench.store.layout import results_cache
 from volbench.store.log_files import MAX_BYTES
 from volbench.units import counted_noun
@@ -25,7 +25,7 @@ from volbench.units import counted_noun
 _LOG = logging.getLogger(__name__)
 _UNUSED_S = 30 * 86_400  # after which a copy is removed: it can be made again
 # More are probably not results: reading a home folder takes minutes. 3,500 runs with logs: 30,000.
-_MAX_FILES = 100_000
+_MAX_FILES = 50_000
 # Larger files, such as those that fio wrote to, are recognised by size and time of their change.
 _HASHED_BYTES = 16 << 20
 
@@ -60,7 +60,9 @@ def _campaign_of(path: Path, *, shown: str, source: str) -> Path:
                 counts.write_text(_import(path, campaign), encoding="utf-8")
         found = counts.read_text(encoding="utf-8")
     except OSError as error:
-        raise unwritable(cache, error) from error
+        hint = f"set XDG_CACHE_HOME, or keep them: volbench import {source} -o NAME"
+        message, hint = unwritten(cache, error, hint=hint)
+        raise ArchiveError(message, hint=hint) from error
     _LOG.warning("%s: %s; to keep them: volbench import %s -o NAME", shown, found, source)
     return campaign
 
@@ -68,12 +70,13 @@ def _campaign_of(path: Path, *, shown: str, source: str) -> Path:
 def _fingerprint(path: Path) -> str:
     """Return a digest of the names and contents of the files at and below a path."""
     digest = sha256(f"{__version__} {path.resolve().name}".encode())
-    for number, source in enumerate(sources_below(path, ScanResult())):
-        if number == _MAX_FILES:
-            raise InputError(
-                f"{path} has no campaign, and more than {_MAX_FILES:,} files",
-                hint="name the folder with the results",
-            )
+    sources = list(islice(sources_below(path, ScanResult()), _MAX_FILES + 1))
+    if len(sources) > _MAX_FILES:
+        raise InputError(
+            f"{path} has no campaign, and more than {_MAX_FILES:,} files",
+            hint="name the folder with the results",
+        )
+    for source in sources:
         digest.update(f"\0{source.inside}\0".encode())
         with suppress(OSError):  # the import says that it cannot be read
             status = source.path.stat()
