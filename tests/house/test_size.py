@@ -21,7 +21,7 @@ CEILINGS = {
     "src/volbench/execute": 9_350,
     "src/volbench/extensions": 1,
     "src/volbench/extensions/catalogue": 2_650,
-    "src/volbench/extensions/importer": 2_450,
+    "src/volbench/extensions/importer": 2_500,
     "src/volbench/extensions/kubernetes": 5_100,
     "src/volbench/extensions/lab": 1_900,
     "src/volbench/extensions/monitoring": 900,

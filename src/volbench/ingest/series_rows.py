@@ -318,8 +318,9 @@ def _width_s(series: DirectionSeries) -> float:
 
 def is_false(logs: SectionSeries, series: DirectionSeries, share: float) -> bool:
     """Return whether a series contradicts the result, although all its lines could be read."""
-    is_whole = not logs.bad_rows and len(series.t_s) >= _MIN_WINDOWS
-    return is_whole and abs(share - 1) > _MAX_MISSING_SHARE
+    is_long = len(series.t_s) >= _MIN_WINDOWS
+    is_too_much = len(series.t_s) > 1 and share - 1 > _MAX_MISSING_SHARE
+    return not logs.bad_rows and (is_too_much or (is_long and abs(share - 1) > _MAX_MISSING_SHARE))
 
 
 def without_impossible_latencies(

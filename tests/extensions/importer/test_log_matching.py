@@ -114,3 +114,43 @@ def test_a_result_without_a_version_has_no_logs(tmp_path: Path) -> None:
     assert intake.logs == 0
     assert len(intake.remarks) == 5
     assert opened.summary()["fio_version"].isna().all()
+
+
+def test_the_end_of_its_path_decides_to_which_repeat_a_log_belongs(tmp_path: Path) -> None:
+    """Both repeats name a log of the same name, relative to a folder that is not there."""
+    for rep in ("rep_0", "rep_1"):
+        text = result_of("fio-3.33/logs-averaged", write_iops_log=f"results/{rep}/iops_log/NAME")
+        put(tmp_path / "in" / rep / "output" / "mix.txt", text + " " * int(rep[-1]))
+        rate = 100 * (1 + int(rep[-1]))
+        lines = "".join(f"{100 * n}, {rate}, {way}, 0, 0\n" for n in range(1, 4) for way in (0, 1))
+        put(tmp_path / "in" / rep / "iops_log" / "NAME_iops.1.log", lines)
+    intake, opened = take(tmp_path / "in", into=tmp_path / "c")
+    assert len(intake.runs) == intake.logs == 2
+    folders = [run.run.imported for run in intake.runs]
+    assert all(
+        each.files[0].source.split("/")[1] == each.files[1].source.split("/")[1]
+        for each in folders
+        if each
+    )
+    assert len(opened.campaign.runs) == 2
+
+
+def test_a_log_of_equal_paths_belongs_to_the_nearest_result(tmp_path: Path) -> None:
+    """Where all results name one path, the folders that they share with the log decide."""
+    for rep in ("a", "b"):
+        text = result_of("fio-3.33/logs-averaged", write_iops_log="logs/NAME")
+        put(tmp_path / "in" / rep / "out" / "r.json", text + " " * (rep == "b"))
+        put(tmp_path / "in" / rep / "logs" / "NAME_iops.1.log", "100, 100, 0, 0, 0\n")
+    intake, _ = take(tmp_path / "in", into=tmp_path / "c")
+    assert (len(intake.runs), intake.logs) == (2, 2)
+
+
+def test_logs_with_twice_the_ios_of_a_short_result_are_left_out(tmp_path: Path) -> None:
+    """A lost window can only take I/Os away, however short the run."""
+    put(tmp_path / "in" / "r.json", result_of("fio-3.33/logs-averaged"))
+    text = (CASES / "fio-3.33/logs-averaged" / "l_iops.1.log").read_text()
+    rows = [line.split(", ") for line in text.splitlines()]
+    doubled = "".join(f"{t}, {2 * int(v)}, {', '.join(rest)}\n" for t, v, *rest in rows)
+    put(tmp_path / "in" / "l_iops.1.log", doubled)
+    _, opened = take(tmp_path / "in", into=tmp_path / "c")
+    assert opened.summary()["impossible"].str.contains("of the I/Os of the result").all()

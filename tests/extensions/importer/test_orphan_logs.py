@@ -79,3 +79,15 @@ def test_unusable_logs_are_listed(tmp_path: Path) -> None:
     for words in ("per_job_logs=0", "it is empty", "repair that file first"):
         assert words in raised.value.message
     assert not (tmp_path / "c").exists()
+
+
+def test_columns_of_new_versions_are_told_apart(tmp_path: Path) -> None:
+    """Eight columns have the maximum third; a priority in hexadecimal is one of fio 3."""
+    both = "".join(f"{n}000, 800, 900, {way}, 0, 0, 0, 0\n" for n in (1, 2, 3) for way in (0, 1))
+    put(tmp_path / "in" / "both_clat.1.log", both)
+    put(tmp_path / "in" / "issue_clat.1.log", "0, 81234, 0, 4096, 8192, 0x4004, 1002003004\n")
+    intake, opened = take(tmp_path / "in", into=tmp_path / "c")
+    assert {run.run.job: run.run.sample_s for run in intake.runs} == {"both": 1.0, "issue": 0.1}
+    series = opened.series()
+    reads = series[(series["job"] == "both") & (series["direction"] == "read")]
+    assert reads["clat_mean_s"].tolist() == [800e-9] * 3

@@ -26,7 +26,7 @@ from volbench.fio.logs.log_rows import (
     read_tables,
 )
 from volbench.fio.logs.log_windows import BIN_COUNT, BinStore, SeenWindows, bin_mids, bin_of
-from volbench.fio.logs.section_logs import MAX_INTERVALS, read_latency_map
+from volbench.fio.logs.section_logs import MAX_INTERVALS, read_latency_map, read_series
 from volbench.fio.results.merge_jobs import BINS, bin_mid_ns, bin_range_ns, percentile_ns
 from volbench.model.results.result import Direction
 
@@ -292,3 +292,14 @@ def test_windows_in_any_order_keep_their_counts(seed: int) -> None:
         ]
         assert store.percentiles(window) == tuple(expected)
     assert store.percentiles(601) is None
+
+
+def test_a_log_whose_time_restarts_loses_its_ramp() -> None:
+    """Fio 2 logs the ramp too, and starts at 0 after it; lines out of order are no restart."""
+    ramp = "".join(f"{1000 * second}, 900, 0, 0\n" for second in range(1, 6))
+    log = log_of("iops", 1, f"{ramp}1000, 500, 0, 0\n990, 400, 1, 0\n2000, 510, 0, 0\n")
+    points = points_of(read_series([log], Recording(1.0, (2, 21))))
+    reads = [point.iops for point in points if point.direction is Direction.READ]
+    assert reads == [500, 510]
+    writes = [point.iops for point in points if point.direction is Direction.WRITE]
+    assert writes[0] == 400

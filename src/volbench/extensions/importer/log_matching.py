@@ -31,6 +31,10 @@ _SINGLE_S, _SHORT_SINGLE_S = 1.0, 0.1
 _SHORT_S = 10.0
 
 
+# Columns of rows with log_window_value=both, log_offset, log_prio and log_issue_time
+_BOTH_COLUMNS = 8
+
+
 @dataclass
 class FioProcess:
     """Process of fio that may have written logs."""
@@ -38,6 +42,7 @@ class FioProcess:
     source: Source  # file of its result
     hostname: str  # of the client; empty for none
     prefixes: frozenset[str]  # of logs that its options name; empty if these are not reported
+    paths: frozenset[PurePosixPath]  # the same with their folders, as its options name them
     ranges: tuple[tuple[int, int], ...]  # number of the first log of each section, and their count
     runtime_s: float  # of its longest I/O
     fio_version: str  # as reported
@@ -51,11 +56,11 @@ class FioProcess:
         return sum(count for _, count in self.ranges)
 
 
-def prefixes_of(texts: Mapping[str, str], *, jobname: str) -> frozenset[str]:
-    """Return the prefixes of logs that an entry's options name, without folders."""
+def log_paths(texts: Mapping[str, str], *, jobname: str) -> frozenset[PurePosixPath]:
+    """Return the paths of logs that an entry's options name, without kind and number."""
     prefixes = {name: texts[name] for name in _OPTIONS if name in texts}
     return frozenset(
-        jobname if text in _VALUELESS else PurePosixPath(text.replace("\\", "/")).name
+        PurePosixPath(jobname if text in _VALUELESS else text.replace("\\", "/"))
         for text in prefixes.values()
     )
 
@@ -109,7 +114,7 @@ def _owner(
         named = [process for process in without_options if process.source.stem == log.prefix]
         named = named or (without_options if len(without_options) == 1 else [])
     if not named and not beside:
-        named = list(away) if len({process.source for process in away}) == 1 else []
+        named = _nearest(log, away)
     if not named:
         return None, UNCLAIMED
     fitting = [process for process in named if process.hostname == log.hostname]
@@ -118,6 +123,30 @@ def _owner(
     if len(fitting) > 1:
         return None, f"{len(fitting)} results may have overwritten this log"
     return fitting[0], ""
+
+
+def _nearest(log: LogFile, away: Sequence[FioProcess]) -> list[FioProcess]:
+    """Return the processes of the one result whose options and place fit a log's path best.
+
+    The path in an option is relative to a folder that is not known, so its end decides; then the
+    folders that result and log have in common.
+    """
+    path = (*log.source.path.parent.parts, log.prefix)
+    ranks = {
+        id(process): (
+            max(_shared(path[::-1], named.parts[::-1]) for named in process.paths),
+            _shared(path, process.source.path.parts),
+        )
+        for process in away
+    }
+    best = [process for process in away if ranks[id(process)] == max(ranks.values())]
+    return best if len({process.source for process in best}) == 1 else []
+
+
+def _shared(first: Sequence[str], second: Sequence[str]) -> int:
+    """Return the number of equal parts at the begin of two paths."""
+    pairs = zip(first, second, strict=False)
+    return len(list(itertools.takewhile(lambda pair: pair[0] == pair[1], pairs)))
 
 
 def _unusable_reason(log: LogFile, owner: FioProcess) -> str:
@@ -169,7 +198,9 @@ def _step_s(log: LogFile) -> float | None:
         rows = read_head(opened_log(log))
     except (OutputError, ArchiveError):
         return None
-    if log.kind != "clat_hist" and any(row[3] > 0 for row in rows if len(row) > 3):
+    # With 8 columns the maximum of a window is third, so that direction and block size follow it.
+    size_at = 4 if all(len(row) >= _BOTH_COLUMNS for row in rows) else 3
+    if log.kind != "clat_hist" and any(row[size_at] > 0 for row in rows if len(row) > size_at):
         return None
     times = sorted({row[0] for row in rows})
     steps = [later - earlier for earlier, later in itertools.pairwise(times)]

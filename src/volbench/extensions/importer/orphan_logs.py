@@ -28,6 +28,7 @@ _RATES = frozenset({"bw", "iops"})
 # Columns of rows with offset and priority, which fio writes since 3.18 at the earliest. Noticed by:
 # tests/extensions/importer/test_orphan_logs.py::test_latencies_without_a_version_have_no_unit
 _FIO3_COLUMNS = 6
+_HEAD_BYTES = 4096
 _NO_NUMBER = (
     "a log without a number may contain several jobs (per_job_logs=0); if it is of one, name a copy"
     " of it like NAME_iops.1.log"
@@ -105,7 +106,7 @@ def _version_and_faults(logs: Sequence[LogFile], known: str) -> tuple[str, dict[
             message = error.message.replace(str(log.source.path), log.source.inside.name)
             faults[log.source.shown] = message
     version = known
-    if any(len(row) >= _FIO3_COLUMNS for row in rows[""]):
+    if any(len(row) >= _FIO3_COLUMNS for row in rows[""]) or any(map(_has_priority, logs)):
         version = known or _NEWEST
     elif any(histogram_columns(len(row), fio2=True) for row in rows["clat_hist"]):
         version = known or _FIO2
@@ -113,6 +114,12 @@ def _version_and_faults(logs: Sequence[LogFile], known: str) -> tuple[str, dict[
         if log.kind not in _RATES:
             faults[log.source.shown] = faults[log.source.shown] or _NO_UNIT
     return version or _NEWEST, faults
+
+
+def _has_priority(log: LogFile) -> bool:
+    """Return whether a log has priorities in hexadecimal, as fio writes them since 3.28."""
+    with opened_log(log).open() as stream:
+        return b", 0x" in stream.read(_HEAD_BYTES)
 
 
 def _draft(logs: Sequence[LogFile], *, read_as: str, name: str) -> Draft:
@@ -123,6 +130,7 @@ def _draft(logs: Sequence[LogFile], *, read_as: str, name: str) -> Draft:
         source=source,
         hostname=first.hostname,
         prefixes=frozenset({first.prefix}),
+        paths=frozenset({PurePosixPath(first.prefix)}),
         ranges=((first.job_number, 1),),
         runtime_s=0.0,
         fio_version=read_as,

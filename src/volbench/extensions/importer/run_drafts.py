@@ -15,7 +15,7 @@ from hashlib import sha256
 from pathlib import PurePosixPath
 
 from volbench.errors import InputError, OutputError
-from volbench.extensions.importer.log_matching import FioProcess, prefixes_of
+from volbench.extensions.importer.log_matching import FioProcess, log_paths
 from volbench.extensions.importer.run_names import (
     HOST,
     JOB,
@@ -324,14 +324,15 @@ def _process_of(
         other for other in parts if (other.hostname, other.port) == (part.hostname, part.port)
     ]
     jobs = [job for other in of_client for job in other.jobs]
-    prefixes = [
-        prefixes_of({**output.shared_options(job), **job.options}, jobname=plain_name(job))
+    paths = [
+        log_paths({**output.shared_options(job), **job.options}, jobname=plain_name(job))
         for job in jobs
     ]
     return FioProcess(
         source=file.source,
         hostname=part.hostname,
-        prefixes=frozenset().union(*prefixes),
+        prefixes=frozenset(path.name for path in frozenset().union(*paths)),
+        paths=frozenset().union(*paths),
         ranges=_log_ranges(of_client),
         runtime_s=max((done.runtime_s for job in jobs for done in job.directions), default=0.0),
         fio_version=output.tool_version,

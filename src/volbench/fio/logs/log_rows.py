@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from io import BytesIO
@@ -47,6 +47,9 @@ _HEAD_ROWS = 64  # Rows that show the format of a log; some may be invalid
 MAX_LINE_BYTES = 128 << 10  # Longer than a histogram row of 1856 bins with 20 digits each
 NO_ROW = b"\0"
 
+# Time from which a fall back to the start is the end of a ramp, not lines out of order.
+# Noticed by: tests/fio/logs/test_log_rows.py::test_a_log_whose_time_restarts_loses_its_ramp
+_MIN_RAMP_MS = 1000
 _OLD_WINDOW_S = 0.5  # Minimum window of bw and iops logs before 2.21, the default of bwavgtime
 
 
@@ -131,6 +134,27 @@ def held(log: Log) -> Log:
     with log.open() as stream:
         content = stream.read(_HEAD_BYTES)
     return log if len(content) == _HEAD_BYTES else replace(log, open=lambda: BytesIO(content))
+
+
+def without_ramp(log: Log) -> Log:
+    """Return a log of fio 2 from where its time restarts: what is before belongs to the ramp."""
+    start = offset = latest_ms = 0
+    with log.open() as stream:
+        for line in stream:
+            digits = line.partition(b",")[0].strip()
+            time_ms = int(digits) if digits.isdigit() and len(digits) <= _MAX_DIGITS else latest_ms
+            if time_ms < latest_ms // 2 and latest_ms >= _MIN_RAMP_MS:
+                start, latest_ms = offset, time_ms
+            latest_ms = max(latest_ms, time_ms)
+            offset += len(line)
+
+    @contextmanager
+    def rest() -> Iterator[BinaryIO]:
+        with log.open() as stream:
+            stream.read(start)
+            yield stream
+
+    return replace(log, open=rest) if start else log
 
 
 def read_head(log: Log) -> list[list[int]]:

@@ -26,6 +26,7 @@ from volbench.fio.logs.log_rows import (
     held,
     read_head,
     read_tables,
+    without_ramp,
 )
 from volbench.fio.logs.log_windows import (
     LATENCIES,
@@ -305,7 +306,9 @@ def read_series(logs: Sequence[Log], recording: Recording) -> SeriesReading:
 def _sound(logs: Sequence[Log], recording: Recording) -> list[Log]:
     """Return the logs that this version of fio writes right."""
     is_wrong = are_histograms_wrong(recording)
-    return [held(log) for log in logs if log.kind != "clat_hist" or not is_wrong]
+    is_fio2 = recording.fio_version[0] < 3
+    sound = [held(log) for log in logs if log.kind != "clat_hist" or not is_wrong]
+    return [without_ramp(log) for log in sound] if is_fio2 else sound
 
 
 def are_histograms_wrong(recording: Recording) -> bool:
