@@ -47,6 +47,7 @@ _TOP = 1.01
 # Noticed by: tests/ingest/test_field_results.py
 _MIN_COMPLETION = 0.5
 _LATENCIES = ("lat", "clat", "slat")
+_NO_RATES: Row = dict.fromkeys(("iops", "iops_overall", "bw_bytes_per_s", "bw_overall_bytes_per_s"))
 _POSITION = {Direction.READ: 0, Direction.WRITE: 1, Direction.TRIM: 2}
 _ALONE = frozenset(map(str, _POSITION))
 
@@ -128,7 +129,18 @@ def measured_columns(section: Section, run: Run, job: JobResult, direction: Dire
         "cpu_sys": job.cpu_sys,
         "error": job.error,
         **_latency_columns(direction),
+        **(_NO_RATES if _only_verifies(options, direction.direction) else {}),
     }
+
+
+def _only_verifies(options: Mapping[str, str], direction: Direction) -> bool:
+    """Return whether I/Os of a direction only read back what was written.
+
+    Their time is not that of the writes, and fio reads many blocks at once, so they have no rate.
+    """
+    pattern = options.get("rw", "").partition(":")[0]
+    is_verified = options.get("verify", "0") not in {"0", "", "none"}
+    return direction is Direction.READ and is_verified and pattern in {"write", "randwrite"}
 
 
 def _windows(direction: DirectionResult, *, jobs: int) -> Row:

@@ -180,6 +180,28 @@ def test_what_makes_a_result_doubtful_decides_nothing() -> None:
     assert found.outcome is Outcome.FALLS_SHORT
 
 
+@pytest.mark.parametrize(
+    ("rule", "rate", "outcome"),
+    [
+        ("never-written", 500, Outcome.FALLS_SHORT),
+        ("never-written", 1000, Outcome.UNDECIDED),
+        ("host-cache", 500, Outcome.FALLS_SHORT),
+        ("host-cache", 1500, Outcome.UNDECIDED),
+        ("cold-blocks", 500, Outcome.UNDECIDED),
+        ("cold-blocks", 1000, Outcome.DELIVERS),
+        ("cpu-bound", 500, Outcome.UNDECIDED),
+        ("cpu-bound", 1000, Outcome.DELIVERS),
+    ],
+)
+def test_a_disturbance_leaves_what_it_can_not_have_made(
+    rule: str, rate: float, outcome: Outcome
+) -> None:
+    """Blocks that were never written only read faster, and cold blocks only slower."""
+    finding: Row = {"rule": rule, "severity": "warning", "message": "m"}
+    (found,) = audited(*both(level(rate, 60)), finding=finding)
+    assert found.outcome is outcome
+
+
 def test_what_the_host_took_decides_nothing() -> None:
     """Disturbed seconds are left out; if they are the majority, the verdict is open."""
     rates = [1000.0] * 60

@@ -181,3 +181,16 @@ def test_logs_without_a_time_of_day_get_it_from_the_result(tmp_path: Path) -> No
         assert series["utc"].notna().all() == known
         assert series["utc"].isna().all() != known
     assert series["utc"].min() == "2026-11-21T03:18:51.540Z"
+
+
+@pytest.mark.parametrize(("options", "has_rate"), [({"verify": "md5"}, False), ({}, True)])
+def test_reads_of_verification_have_no_rate(
+    tmp_path: Path, options: dict[str, str], *, has_rate: bool
+) -> None:
+    """A job that writes and then verifies does not read at 35 GB/s; its latencies are known."""
+    text = result_of("fio-3.33/randrw-jsonplus", rw="randwrite", **options)
+    _, opened = take(put(tmp_path / "r.json", text), into=tmp_path / "c")
+    rows = {str(row["direction"]): row for row in opened.rows("summary")}
+    assert rows["write"]["iops"] is not None
+    assert (rows["read"]["iops"] is not None) == has_rate
+    assert rows["read"]["clat_mean_s"] is not None

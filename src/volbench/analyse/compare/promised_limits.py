@@ -71,6 +71,12 @@ _NOT_THE_VOLUME = {
     **dict.fromkeys(("cpu-bound", "cpu-throttled", "shared-limit"), ""),
     _OTHER_LOAD: "other load on the device or the machine: audit without it",
 }
+# What only adds to a rate leaves a shortfall, and what only takes away leaves a delivery
+_ONLY_FASTER = frozenset(
+    {"host-cache", "never-written", "page-cache", "smaller-than-memory", "memory-volume"}
+    | {"compressible"}
+)
+_ONLY_SLOWER = frozenset({"cold-blocks", "cpu-bound", "cpu-throttled", "shared-limit", _OTHER_LOAD})
 # Causes of a level that more I/Os in flight would not change
 _LIMITS = frozenset({Cause.IOPS_LIMIT, Cause.BANDWIDTH_LIMIT})
 _KINDS = ("IOPS", "bandwidth")
@@ -418,21 +424,22 @@ class _Audit:
         if math.isnan(found.promise.rate):
             return ""
         gain = found.gain
-        is_kept = found.outcome is Outcome.DELIVERS  # in spite of other load
+        is_delivered = found.outcome is Outcome.DELIVERS
+        is_short = found.outcome is Outcome.FALLS_SHORT
+        harmless = _ONLY_SLOWER if is_delivered else _ONLY_FASTER if is_short else frozenset()
         rules = [
             rule
             for measure in measures
             for rule in self._findings.get(measure.run, ())
-            if not (is_kept and rule == _OTHER_LOAD)
+            if rule not in harmless
         ]
         disturbed = float(np.mean([measure.disturbed for measure in measures]))
         cpu_percent = float(np.mean([self._cpu_percent[measure.run] for measure in measures]))
-        is_short = found.outcome is Outcome.FALLS_SHORT
         is_unsure = math.isnan(gain) and not _LIMITS & set(causes)
         reasons = (
             (rules, _finding_words(*rules[:1])),
             (
-                disturbed > _MAX_DISTURBED,
+                disturbed > _MAX_DISTURBED and not is_delivered,
                 f"the host disturbed {percent(disturbed)} % of the time: audit while it is idle",
             ),
             (is_short and Cause.CPU in causes, "the CPU of the host was the limit"),
