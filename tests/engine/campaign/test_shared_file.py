@@ -48,7 +48,9 @@ def a_storm(data: Path) -> Campaign:
     profile = load_profile(STORM, path="p.yaml", table=shipped_table())
     volume = find_volume(LocalExecutor(), role="data", target=str(data))
     clients = clients_of([Client(Host(name=LOCAL), 0, {"data": volume})], 3)
-    return expand_clients([profile], clients, Terms(name="c", seed=1))
+    return expand_clients(
+        [profile], clients, Terms(name="c", created_utc="2026-01-01T00:00:00Z", seed=1)
+    )
 
 
 def bytes_of(layout: Layout, run_id: str) -> list[tuple[int, int]]:
