@@ -55,8 +55,7 @@ def show(
 ) -> None:
     """Show the results of the campaigns in DIR, and the state of runs without a result.
 
-    DIR is a campaign folder, a folder with campaigns, or a file or folder with results of fio; - is
-    standard input: fio --output-format=json job.fio | volbench show -
+    DIR is a campaign folder, a folder of campaigns, or results of fio: a file, a folder, or -.
     """
     if where and rounds:
         raise InputError(
