@@ -137,6 +137,7 @@ def test_sections_of_a_job_file_run_one_after_the_other(volbench: Volbench, tmp_
     missing = volbench("run", "j.fio", "--section", "d", "--dry-run")
     assert missing.returncode == 2
     assert "there is no section 'd'" in missing.stderr
+    assert volbench("run", "quick", "--section", "a", "--dry-run").returncode == 2
 
 
 def test_a_job_file_of_a_command_has_its_defaults(volbench: Volbench, tmp_path: Path) -> None:

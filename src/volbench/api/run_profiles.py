@@ -218,7 +218,11 @@ def profile_texts(
 
     texts: list[tuple[str, str]] = []
     for name in names:
-        if is_command(name) or Path(name).suffix in JOB_FILES or name == "-":
+        is_file = Path(name).suffix in JOB_FILES or name == "-"
+        if sections and not is_file:
+            message = f"--section {sections[0]}: {name} is not a job file"
+            raise InputError(message, hint="a command has --section after the word fio")
+        if is_file or is_command(name):
             texts += _imported_texts(
                 executor, name, allow_exec=allow_exec, sections=sections, note=note
             )

@@ -128,7 +128,7 @@ _PROMISED = option_group(
         "volbench audit --on /mnt/data --set limits.iops=3000 --write",
         "volbench audit --on 'vm[1-8]:/dev/sdb' --type azure/P15",
         "volbench audit --inventory fleet.yaml",
-        "volbench audit --k8s --storage-class premium-v2 --size 250Gi",
+        "volbench audit --k8s --storage-class premium-v2 --claim-size 250Gi",
         "volbench audit results/audit",
         "volbench audit --list",
     ),

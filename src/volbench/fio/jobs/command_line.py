@@ -18,15 +18,14 @@ from volbench.fio.jobs.job_syntax import SectionText, Setting, split_sections
 from volbench.model.profile.fio_options import OptionKind, OptionTable
 from volbench.model.profile.option_policy import unknown_option
 
-_TRIGGERS = ("trigger", "trigger-file", "trigger-remote", "trigger-timeout")
-_OTHERS = ("version", "help", "cmdhelp", "enghelp", "debug", "cpuclock-test", "crctest")
-_MORE_OTHERS = ("memcpytest", "inflate-log", "merge-blktrace-only")
+_OTHERS = "version help cmdhelp enghelp debug cpuclock-test crctest memcpytest inflate-log"
+_TRIGGERS = "trigger trigger-file trigger-remote trigger-timeout"
 
 # fio's own option to what volbench has instead
 _REFUSED = {
-    **dict.fromkeys(("client", "server", "remote-config"), "name the hosts: --inventory FILE"),
-    **dict.fromkeys(_TRIGGERS, "use --detach, and volbench status DIR --follow in a script"),
-    **dict.fromkeys((*_OTHERS, *_MORE_OTHERS), "run fio itself for it, without volbench"),
+    **dict.fromkeys(("client", "server", "remote-config"), "name the hosts: --on HOST:PATH"),
+    **dict.fromkeys(_TRIGGERS.split(), "use --detach, and volbench status DIR in a script"),
+    **dict.fromkeys((*_OTHERS.split(), "merge-blktrace-only"), "run fio itself, without volbench"),
     "daemonize": "volbench runs in the background with --detach",
     "aux-path": "fio's state is kept in the campaign folder: -o DIR",
     "idle-prof": "volbench records the CPU time of each run: usr_cpu and sys_cpu",
