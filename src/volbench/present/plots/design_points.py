@@ -322,7 +322,7 @@ def _notes(drawing: Drawing) -> Iterator[str]:
     for name, kept in layout.held.items():
         yield held_words(name, kept, design.by_column[name].values)
     remarks = Counter(point.remark for point in drawing.points[0] if point.remark)
-    if remarks and layout.view not in {"grid", "towers"}:
+    if remarks and layout.view not in {"grid", "towers", "bars"}:  # bars have it beside them
         counts = (f"{remark} ({count})" for remark, count in remarks.most_common(_MAX_REMARKS))
         yield f"Hollow: {', '.join(counts)}"
     left_out = [

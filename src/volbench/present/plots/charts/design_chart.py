@@ -512,7 +512,7 @@ def _bar_marks(data: pd.DataFrame) -> tuple[marks.AnyMark, ...]:
     return (
         marks.Bars(data, by="_colour", at="_from", at_end="_to", value="_value"),
         marks.Whiskers(data, at="_middle", has_caps=False, width=1.2),
-        marks.Texts(data, x="_high", y="_middle", offset_pt=(5, 0), size=7.5),
+        marks.Texts(data, x="_high", y="_middle", offset_pt=(5, 0), size=7.5, is_boxed=True),
     )
 
 
