@@ -46,18 +46,12 @@ class _Captured(io.TextIOWrapper):
 
 @contextmanager
 def _input(stdin: TextIO | None) -> Iterator[None]:
-    with (
-        Path(os.devnull).open(encoding="utf-8") as empty,
-        mock.patch("sys.stdin", stdin or empty),
-    ):
+    with Path(os.devnull).open(encoding="utf-8") as empty, mock.patch("sys.stdin", stdin or empty):
         yield
 
 
 def call(
-    *arguments: str | Path,
-    cwd: Path | None = None,
-    columns: int = 200,
-    stdin: TextIO | None = None,
+    *arguments: str | Path, cwd: Path | None = None, columns: int = 200, stdin: TextIO | None = None
 ) -> CompletedProcess[str]:
     """Call volbench with arguments and return its exit status and what it printed.
 

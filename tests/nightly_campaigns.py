@@ -111,11 +111,7 @@ def make_nights(
 
 
 def _write(
-    root: Path,
-    rows: Sequence[Mapping[str, object]],
-    *,
-    kernel: str,
-    extra: Mapping[str, str],
+    root: Path, rows: Sequence[Mapping[str, object]], *, kernel: str, extra: Mapping[str, str]
 ) -> None:
     name = str(rows[0]["campaign"])
     volume = Volume(role="data", kind=VolumeKind.DEVICE, target="/dev/sdb")

@@ -4,14 +4,7 @@ import pytest
 
 from volbench import errors
 from volbench.analyse.compare.comparability import IncomparableError
-from volbench.errors import (
-    InputError,
-    Problem,
-    Problems,
-    ProfileError,
-    VolbenchError,
-    nearest,
-)
+from volbench.errors import InputError, Problem, Problems, ProfileError, VolbenchError, nearest
 from volbench.execute.client import PythonError
 from volbench.execute.protocol import OperationError
 

@@ -89,11 +89,7 @@ def test_the_exit_code_follows_the_verdict(
         ((), "name campaigns, or volumes with --on", "--type azure/P15"),
         (("out", "--on", "."), "campaigns cannot be combined with --on", "volbench audit --on"),
         (("--inventory", "fleet.yaml"), "vm1 needs one volume data", "volumes: {data: /dev/sdb}"),
-        (
-            ("--on", "vm[1-2]:/a", "--on", "vm[1-2]:/b"),
-            "vm1 needs one volume",
-            "volumes:",
-        ),
+        (("--on", "vm[1-2]:/a", "--on", "vm[1-2]:/b"), "vm1 needs one volume", "volumes:"),
         (("--on", ".", "--limits-from", "clod"), "'clod' is unknown", "--limits-from cloud"),
         (("--on", ".", "--limits-from", "cloud=http://127.0.0.1:9"), "no metadata", "leave out"),
         (("--on", ".", "--scratch-size", "0"), "0 is not a size", "1g"),

@@ -132,10 +132,7 @@ def test_wrong_expectations_end_before_anything_runs(
     """A job of no profile, and a bound without a unit."""
     (tmp_path / "wal.yaml").write_text(PROFILE + EXPECT)
     run = ["run", tmp_path / "wal.yaml", "--on", scratch, "--output", tmp_path / "out", "--yes"]
-    for text, message in (
-        ("wla.iops > 1", "there is no job 'wla'"),
-        ("p99 < 5", "has no unit"),
-    ):
+    for text, message in (("wla.iops > 1", "there is no job 'wla'"), ("p99 < 5", "has no unit")):
         done = volbench(*run, "--expect", text)
         assert done.returncode == 2
         assert message in done.stderr

@@ -147,10 +147,7 @@ def test_a_job_file_of_a_command_has_its_defaults(volbench: Volbench, tmp_path: 
     done = volbench("run", "--dry-run", "--json", "--", *words)
     assert done.returncode == 0, done.stderr
     (row,) = json.loads(done.stdout)
-    assert (row["job"], row["options"]) == (
-        "b",
-        {"rw": "write", "bs": "16384", "size": "1048576"},
-    )
+    assert (row["job"], row["options"]) == ("b", {"rw": "write", "bs": "16384", "size": "1048576"})
     with (tmp_path / "j.fio").open() as stream:
         piped = volbench("profile", "import", "--", "fio", "--size=1m", "-", stdin=stream)
     assert piped.returncode == 0, piped.stderr

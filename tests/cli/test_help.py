@@ -78,8 +78,7 @@ def option(verb: str, name: str) -> click.ParamType[Any]:
 
 
 @pytest.mark.parametrize(
-    ("verb", "name", "choices"),
-    [("run", "on_error", OnError), ("warmup", "mode", WarmingMode)],
+    ("verb", "name", "choices"), [("run", "on_error", OnError), ("warmup", "mode", WarmingMode)]
 )
 def test_choices_equal_those_of_the_model(verb: str, name: str, choices: type[StrEnum]) -> None:
     """Help spells choices out, because the model is slow to import; they are the same."""
@@ -89,8 +88,7 @@ def test_choices_equal_those_of_the_model(verb: str, name: str, choices: type[St
 
 
 @pytest.mark.parametrize(
-    ("verb", "name", "most"),
-    [("run", "repeat", MAX_REPEATS), ("warmup", "extents", MAX_EXTENTS)],
+    ("verb", "name", "most"), [("run", "repeat", MAX_REPEATS), ("warmup", "extents", MAX_EXTENTS)]
 )
 def test_ranges_equal_those_of_the_plan(verb: str, name: str, most: int) -> None:
     """The same for the largest numbers."""

@@ -124,9 +124,7 @@ def test_complete_campaign_that_holds_files_is_cleaned_up(fleet: LoopbackFleet) 
     assert not fleet.work("vm1").exists()
 
 
-def test_copy_whose_results_were_fetched_to_the_original_fails_no_run(
-    fleet: LoopbackFleet,
-) -> None:
+def test_copy_whose_results_were_fetched_to_the_original_fails_no_run(fleet: LoopbackFleet) -> None:
     """A copy that was made while runs went on: they did not fail, they are in another folder."""
     out, copy = fleet.folder / "out", fleet.folder / "copy"
     done = call("run", fleet.profile(), "--inventory", fleet.inventory, "-o", out)

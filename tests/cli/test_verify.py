@@ -166,8 +166,5 @@ def test_a_damaged_status_is_reported_once_by_every_command(out: Path, volbench:
         assert "status.json is damaged" in said
     done = volbench("check", "--files", out, "--json")
     (difference,) = json.loads(done.stdout)[0]["differences"]
-    assert (difference["file"], difference["change"]) == (
-        str(status.relative_to(out)),
-        "damaged",
-    )
+    assert (difference["file"], difference["change"]) == (str(status.relative_to(out)), "damaged")
     assert "not valid JSON from line 1, column" in difference["reason"]

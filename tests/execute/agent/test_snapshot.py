@@ -202,9 +202,7 @@ def test_holes_of_an_export_are_those_that_its_server_reports(tmp_path: Path) ->
 def test_processes_are_known_by_their_start(tmp_path: Path) -> None:
     """A process is ended once, by its identity; a reused number is another process."""
     with Started(
-        ["sleep", "60"],
-        cwd=tmp_path,
-        env={"TMPDIR": "/proc/self/cwd", "PATH": os.environ["PATH"]},
+        ["sleep", "60"], cwd=tmp_path, env={"TMPDIR": "/proc/self/cwd", "PATH": os.environ["PATH"]}
     ) as child:
         until(lambda: processes.find_strays([str(tmp_path)]))  # once sleep has replaced its parent
         identity = processes.identify_process(child.pid)

@@ -65,11 +65,7 @@ def test_processes_at_the_same_time_are_one_result_with_their_sum(tmp_path: Path
 
 @pytest.mark.parametrize(
     "other",
-    [
-        {"filename": "/dev/nvme0n1p2"},
-        {"filename": "/dev/nvme1n1:/dev/nvme0n1"},
-        {"rw": "read"},
-    ],
+    [{"filename": "/dev/nvme0n1p2"}, {"filename": "/dev/nvme1n1:/dev/nvme0n1"}, {"rw": "read"}],
 )
 def test_parts_of_a_volume_are_that_volume(tmp_path: Path, other: dict[str, str]) -> None:
     """A partition, or one disk of several, is measured beside the whole; also by another load."""

@@ -17,13 +17,7 @@ from volbench.fio.results.merge_jobs import (
     percentile_ns,
     split_result,
 )
-from volbench.model.results.result import (
-    Direction,
-    DirectionResult,
-    JobResult,
-    Latency,
-    RunOutput,
-)
+from volbench.model.results.result import Direction, DirectionResult, JobResult, Latency, RunOutput
 
 CASES = Path(__file__).parents[2] / "cases"
 VERSIONS = sorted(path.name for path in CASES.glob("fio-*"))

@@ -7,11 +7,7 @@ from volbench.errors import ProfileError
 from volbench.model.campaign.planned_run import VolumeKind
 from volbench.model.profile.profile_model import Job, Phase
 from volbench.model.profile.profile_settings import Warming, WarmingMode
-from volbench.plan.expansion.extents import (
-    cut,
-    touches,
-    usual_count,
-)
+from volbench.plan.expansion.extents import cut, touches, usual_count
 from volbench.plan.profile.load_profile import dump_profile
 
 MIB = 1 << 20

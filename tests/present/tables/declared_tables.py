@@ -62,11 +62,7 @@ from volbench.present.tables.hosts_tables import (
     status_table,
     survey_table,
 )
-from volbench.present.tables.plan_tables import (
-    profile_table,
-    profiles_table,
-    runs_table,
-)
+from volbench.present.tables.plan_tables import profile_table, profiles_table, runs_table
 from volbench.present.tables.processes_table import processes_table
 from volbench.present.tables.rounds_table import rounds_tables
 from volbench.present.tables.summary_table import summary_table
