@@ -151,6 +151,10 @@ def test_random_jobs_on_a_large_disk_do_not_meet(size: str, count: int) -> None:
     assert len(found(a_view(run), rule="overlapping-jobs")) == count
     unknown = run.model_copy(update={"volume": run.volume.model_copy(update={"pin": None})})
     assert len(found(a_view(unknown, volume=None), rule="overlapping-jobs")) == count
+    disks = a_run(
+        {"numjobs": "4", "filename": "/dev/nvme0n1:/dev/nvme1n1"}, kind=VolumeKind.UNKNOWN
+    )
+    assert not found(a_view(disks, volume=None), rule="overlapping-jobs")
 
 
 @pytest.mark.parametrize(

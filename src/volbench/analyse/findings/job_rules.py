@@ -189,7 +189,11 @@ def _meet(view: RunView, *sections: WorkloadSpec) -> bool:
     """
     kinds = {VolumeKind.DEVICE, VolumeKind.NBD}
     is_free = all(each.is_random and not each.may_be_buffered for each in sections)
-    if not is_free or any(each.kind not in kinds for each in sections):
+    on_disks = all(
+        each.kind in kinds or each.options.get("filename", "").startswith("/dev/")
+        for each in sections
+    )
+    if not (is_free and on_disks):
         return True
     moved = total(view, "io_bytes")
     size = min(each.size_of("size", view.size_bytes) for each in sections)
