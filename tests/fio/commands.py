@@ -43,7 +43,8 @@ def planned(profile: Profile, folder: Path) -> list[ParsedJob] | None:
         if found is None:
             return None
         jobs += found
-    return jobs
+    order = [name for job in profile.jobs for name in (job.sections or [job.name])]
+    return sorted(jobs, key=lambda job: order.index(job.name))  # runs are by volume
 
 
 def meant(job: ParsedJob) -> dict[str, object]:
