@@ -16,7 +16,7 @@ CEILINGS = {
     "src/volbench/": 850,
     "src/volbench/analyse": 14_450,
     "src/volbench/api": 2_500,
-    "src/volbench/cli": 6_400,
+    "src/volbench/cli": 6_350,
     "src/volbench/engine": 7_650,
     "src/volbench/execute": 9_350,
     "src/volbench/extensions": 1,
