@@ -89,6 +89,10 @@ _MIN_JUMP_S = 1.0
 # Noticed by: test_clients.py::test_a_slow_client_is_compared_with_the_others
 _MAX_LATE_S = 0.5
 _MAX_NAMED = 5
+_POLLING_UNKNOWN = (
+    " The result does not say whether it polled, as a bare hipri asks for: if so, a busy core is no"
+    " limit."
+)
 
 
 @rule(
@@ -281,12 +285,6 @@ def host_noise(view: RunView, _: Context) -> Iterator[Observation]:
             direction,
             severity=Severity.NOTE if off <= _MAX_NOTE_OFF else None,
         )
-
-
-_POLLING_UNKNOWN = (
-    " The result does not say whether it polled, as a bare hipri asks for: if so, a busy core is no"
-    " limit."
-)
 
 
 @rule(

@@ -99,7 +99,7 @@ def describe(probe: ColdProbe) -> str:
         return f"{verdict}: {times}."
     zeros = f"{probe.zero_share * 100:.3g} % of sampled blocks hold only zeros"
     never = (
-        ": never written, or filled with zeros. Reads cannot tell how slow first writes are: "
+        ": never written, or filled with zeros. Reads do not show how slow first writes are: "
         "fill the volume with volbench warmup, which shows it"
         if probe.never_written and not probe.cold
         else ""

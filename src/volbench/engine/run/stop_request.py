@@ -56,19 +56,19 @@ class StopRequest:
         """Say what a stop waits for."""
         names = ", ".join(tuple(self._awaited))
         what = f"{names} to finish its I/O" if names else "files and locks to be removed"
-        _write(f"stopping: waiting for {what}; press Ctrl-C again to leave it")
+        _write_error(f"stopping: waiting for {what}; press Ctrl-C again to leave it")
 
     def leave(self) -> None:
         """End this program at once; its supervisors end what is left when the volume answers."""
         names = ", ".join(tuple(self._awaited)) or "files and locks"
-        _write(
+        _write_error(
             f"stopped, leaving behind: {names}; once the volume answers, remove what stays: "
             "volbench status --clean"
         )
         os._exit(StoppedError.exit_code)
 
 
-def _write(text: str) -> None:
+def _write_error(text: str) -> None:
     """Write a message, whatever the other threads hold."""
     with suppress(OSError):
         os.write(2, f"volbench: {text}\n".encode())
