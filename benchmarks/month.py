@@ -226,9 +226,9 @@ def main() -> None:
         print(f"{(time.monotonic() - begun) / 60:.0f} min, {size_of(results) / 1e6:.1f} MB")
         wrong = ask(results)
         begun = time.monotonic()
-        volbench("report", results, "--site", "--output", Path(temporary) / "site")
-        size = size_of(Path(temporary) / "site")
-        print(f"site: {time.monotonic() - begun:.0f} s, {size / 1e6:.1f} MB")
+        page = Path(temporary) / "report.html"
+        volbench("report", results, "--output", page)
+        print(f"report: {time.monotonic() - begun:.0f} s, {page.stat().st_size / 1e6:.1f} MB")
     print("\n".join(wrong) or "nothing wrong")
     sys.exit(bool(wrong))
 
