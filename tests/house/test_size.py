@@ -14,7 +14,7 @@ from volbench.present.plots.kinds import KINDS
 
 CEILINGS = {
     "src/volbench/": 850,
-    "src/volbench/analyse": 14_450,
+    "src/volbench/analyse": 14_400,
     "src/volbench/api": 2_500,
     "src/volbench/cli": 6_350,
     "src/volbench/engine": 7_650,
@@ -33,7 +33,7 @@ CEILINGS = {
     "src/volbench/present": 13_150,
     "src/volbench/store": 2_350,
     "tests": 60_700,
-    "words of docs and README": 45_000,
+    "words of docs and README": 45_050,
     "verbs": 20,
     "options": 130,
     "options of run": 43,
