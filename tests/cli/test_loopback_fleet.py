@@ -54,7 +54,9 @@ def other_campaign(folder: Path) -> Campaign:
 @pytest.mark.smoke
 def test_campaign_on_two_hosts(fleet: LoopbackFleet) -> None:
     """Results are plain JSON, events and logs name their host, and the hosts are as before."""
-    other = other_campaign(fleet.data("vm0"))
+    beside = fleet.folder / "beside"  # on the same filesystem
+    beside.mkdir()
+    other = other_campaign(beside)
     reserve_host(LocalExecutor(), other)
     out = fleet.folder / "out"
     try:
