@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from volbench.engine.guard.run_guard import check_room
 from volbench.engine.hosts.described_volumes import describe_files
 from volbench.errors import CampaignError, InputError, RefusedError
 from volbench.execute.agent.block_reads import nbd_size
@@ -231,7 +230,6 @@ def make_room(executor: Executor, run: Run, files: Mapping[str, DescribedFile]) 
                 f"{path} is shorter than the {format_size(size_bytes)} to read",
                 hint="write it first (mode write-read), or give a smaller size",
             )
-        check_room(executor, path, needed_bytes=size_bytes)
         done = executor.run(["truncate", "-s", str(size_bytes), "--", path])
         if done.exit_status:
             raise RefusedError(

@@ -50,9 +50,11 @@ def reserve_host(executor: Executor, campaign: Campaign) -> Mapping[str, list[st
     if reserved.holder:
         release_locks(executor, campaign)
         target = devices.get(reserved.device, reserved.device)
+        lock = reserved.holder.partition("; ")[2].partition(" belongs to ")[0]
+        removal = f"root may remove {lock}" if lock else "see volbench status --clean"
         raise RefusedError(
             f"{target} on {executor.host} is used by another campaign ({reserved.holder})",
-            hint="wait until it has ended; if it was abandoned, see volbench status --clean",
+            hint=f"wait until it has ended; if it was abandoned, {removal}",
         )
     return reserved.shared
 
