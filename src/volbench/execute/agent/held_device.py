@@ -1,9 +1,9 @@
 """Block devices that are held open, and identified by their first and last MiB."""
 
+import _signal as signal  # type: ignore[import-not-found]  # as in `supervisor`
 import fcntl
 import hashlib
 import os
-import signal
 import stat
 import struct
 import time
