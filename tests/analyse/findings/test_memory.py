@@ -359,6 +359,7 @@ def test_the_file_of_a_loop_device_may_be_in_memory(mounted: str) -> None:
     server = Server()
     server.disk("loop3", (7, 3), loop__backing_file="/dev/shm/image")
     server.machine.files["/dev/shm/image"] = ""
+    server.machine.links["/sys/block/loop3"] = "/sys/devices/loop3"
     server.mount(f"30 1 0:26 / /dev/shm rw - {mounted} none rw")
     volume = find_volume(server.machine, role="d", target="/dev/loop3")
     facts = probe_volume(server.machine, volume)
