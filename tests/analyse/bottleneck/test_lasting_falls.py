@@ -14,6 +14,19 @@ from volbench.model.results.finding import Cause, Explanation
 from volbench.model.results.provenance import HostFacts
 
 
+def test_a_stall_between_two_seconds_is_found() -> None:
+    """1.6 s without completions leave no second empty; the slowest I/O and both seconds say it."""
+    rates = [1000.0] * 20 + [300.0, 100.0] + [1000.0] * 20
+    view = ran(rates)
+    view.summary["lat_max_s"] = 1.6
+    stall = next(found for found in explain(view, "write") if found.cause is Cause.STALL)
+    assert stall.from_s == pytest.approx(20.3, abs=0.01)
+    assert stall.to_s - stall.from_s == pytest.approx(1.6)
+    view = ran(rates)
+    view.summary["lat_max_s"] = 0.2
+    assert Cause.STALL not in {found.cause for found in explain(view, "write")}
+
+
 def test_the_two_most_likely_causes_are_named() -> None:
     """An unknown cause names both, a hedged one says so."""
     found = Explanation(Cause.UNKNOWN, "write", 0, 1, 1.0, candidates=("one", "another"))

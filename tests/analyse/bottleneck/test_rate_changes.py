@@ -43,13 +43,22 @@ def spans_of(view: RunView) -> list[tuple[float, float]]:
     return stall_spans(view, t_s, iops, direction="write")
 
 
-@pytest.mark.parametrize("for_s", [1.9, 2.4])
+@pytest.mark.parametrize("for_s", [1.2, 1.6, 1.9, 2.4])
 def test_each_of_several_equal_stalls_has_its_length(for_s: float) -> None:
     """Whether a second is empty depends on the fraction of a second at which a stall begins."""
     begins = (8.0, 17.3, 26.5, 35.7, 44.9)
     found = spans_of(stalled(begins, for_s=for_s))
     assert [begin for begin, _ in found] == pytest.approx(begins, abs=0.16)
     assert [end - begin for begin, end in found] == pytest.approx([for_s] * 5, abs=0.26)
+
+
+def test_a_slow_second_beside_a_stall_is_not_a_stall() -> None:
+    """Seconds at half the rate do not lack as many completions as the slowest I/O took."""
+    view = stalled((20.0,), for_s=1.5)
+    slow = view.series["iops"].mask(view.series["t_s"].isin([40.0, 41.0]), 600.0)
+    ((begin, end),) = spans_of(replace(view, series=view.series.assign(iops=slow)))
+    assert begin == pytest.approx(20.0)
+    assert end == pytest.approx(21.5)
 
 
 def test_many_stalls_are_one_explanation() -> None:

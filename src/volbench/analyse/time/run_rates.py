@@ -49,6 +49,16 @@ _MIN_BUSY_SHARE = 0.5
 # Noticed by: test_explain.py::test_larger_requests_are_not_a_drop
 _MIN_BANDWIDTH_SHARE = 0.5
 _PERCENTILES = {"low": 1.0, "p10": 10.0, "p30": 30.0, "p70": 70.0}
+# Intervals on either side of two that lack completions: their median withstands one outlier.
+# Noticed by: test_rate_changes.py::test_a_slow_second_beside_a_stall_is_not_a_stall
+_SIDE_INTERVALS = 3
+# Fewer intervals cannot distinguish a stall shorter than two from noise.
+# Noticed by: test_lasting_falls.py::test_a_stall_between_two_seconds_is_found
+_MIN_STALL_INTERVALS = 8
+# Share of the longest latency that two intervals have to lack for it to be a stall of all I/Os;
+# chosen on the even seeds of the truth benchmark.
+# Noticed by: test_lasting_falls.py::test_a_stall_between_two_seconds_is_found
+_MIN_LACKING = 0.75
 # Share of its completions that an interval beside a stall lacks before noise explains it; chosen on
 # the even seeds of the truth benchmark.
 # Noticed by: test_rate_changes.py::test_each_of_several_equal_stalls_has_its_length
@@ -244,7 +254,7 @@ def stall_spans(view: RunView, t_s: Floats, iops: Floats, *, direction: str | No
     right before the last completion, and is itself the next one. So the longest span is as long as
     the maximum latency, where that adds at most one interval at either end. The completions that
     these two intervals lack say where the span begins, and how long another one is. A span of less
-    than two intervals may leave none empty, and is not among them.
+    than two intervals may leave none empty: it is in two that lack as many completions.
 
     Args:
         direction: of the rates; None for all of them together.
@@ -264,7 +274,7 @@ def stall_spans(view: RunView, t_s: Floats, iops: Floats, *, direction: str | No
     lacks = np.clip(1 - iops / median(iops[iops > 0]), 0, 1)
     beside = [_lacks_beside(span, t_s, lacks, interval_s=interval_s) for span in spans]
     lengths = [end - begin + sum(sides) for (begin, end), sides in zip(spans, beside, strict=True)]
-    return [
+    spans = [
         _widen_span(
             span,
             sides,
@@ -274,6 +284,7 @@ def stall_spans(view: RunView, t_s: Floats, iops: Floats, *, direction: str | No
         )
         for index, (span, sides) in enumerate(zip(spans, beside, strict=True))
     ]
+    return sorted([*spans, *_hidden_spans(t_s, iops, lacks, slowest_s, known=spans)])
 
 
 def least_stall_s(view: RunView, *, direction: str | None = None) -> float:
@@ -319,6 +330,45 @@ def _widen_span(
 def _only_clear(sides: Span, interval_s: float) -> Span:
     before, after = (side if side >= _MIN_CLEARLY_LACKING * interval_s else 0.0 for side in sides)
     return before, after
+
+
+def _hidden_spans(
+    t_s: Floats, iops: Floats, lacks: Floats, slowest_s: float, *, known: Sequence[Span]
+) -> list[Span]:
+    """Return the times of slow I/Os in two intervals that lack as many completions.
+
+    They lack them beside the intervals on both sides: a rate that climbs has low intervals too.
+    """
+    if len(t_s) < _MIN_STALL_INTERVALS:
+        return []
+    interval_s = median_step(t_s)
+    if not interval_s <= slowest_s <= 2 * interval_s:
+        return []
+    pairs_s = (lacks[:-1] + lacks[1:]) * interval_s
+    hidden: list[Span] = []
+    for index in np.argsort(-pairs_s, kind="stable"):
+        if pairs_s[index] < _MIN_LACKING * slowest_s:
+            break
+        begin = float(t_s[index]) - float(lacks[index]) * interval_s
+        end = begin + (min(slowest_s, float(pairs_s[index])) if hidden else slowest_s)
+        is_apart = all(end <= other[0] or begin >= other[1] for other in (*known, *hidden))
+        is_next = t_s[index + 1] - t_s[index] <= 1.5 * interval_s
+        lacking = _lacking_beside(iops, int(index)) * interval_s >= _MIN_LACKING * slowest_s
+        if is_apart and is_next and lacking:
+            hidden.append((begin, end))
+    return hidden
+
+
+def _lacking_beside(iops: Floats, index: int) -> float:
+    """Return what two intervals lack of the rate beside them, in intervals."""
+    sides = (
+        iops[max(0, index - _SIDE_INTERVALS) : index],
+        iops[index + 2 : index + 2 + _SIDE_INTERVALS],
+    )
+    usual = min(median(side) for side in sides if len(side))
+    if not usual > 0:
+        return 0.0
+    return float(np.clip(1 - iops[index : index + 2] / usual, 0, 1).sum())
 
 
 def _empty_spans(t_s: Floats, iops: Floats, *, interval_s: float) -> list[Span]:
