@@ -31,7 +31,7 @@ READING = {"show", "check", "export", "plot", "report", "profile", "lab", "price
 ELSEWHERE = re.compile(
     r"mine|prices\.yaml|\bOUT\b|DATASET|nightly|curve|clouds|--rounds|lab up|before|slow|storm|"
     r"profiles/|schema|campaign$|--strict|--expect|real|layers|p15$|--inventory|/dev/|results/|"
-    r"reads|qd-"
+    r"reads|qd-|:/data"
 )
 """Commands that need what another page makes; other tests of that page run them."""
 

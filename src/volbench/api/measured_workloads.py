@@ -151,7 +151,7 @@ def volumes_on(
     from volbench.engine.guard.volume_targets import find_volume  # noqa: PLC0415 - slow to import
     from volbench.model.campaign.planned_run import VolumeKind  # noqa: PLC0415 - same
 
-    roles = _roles_of(targets)
+    roles = roles_of(targets)
     kinds: dict[str, set[bool]] = {}
     for host in hosts:
         own = roles or {_ROLE: host.host.volumes.get(_ROLE, "")}
@@ -172,8 +172,12 @@ def volumes_on(
     return roles or {_ROLE: _ROLE}, {role for role, found in kinds.items() if True in found}
 
 
-def _roles_of(targets: Sequence[str]) -> dict[str, str]:
-    """Return role to target: ``data``, or ``a``, ``b``, ... for several."""
+def roles_of(targets: Sequence[str]) -> dict[str, str]:
+    """Return role to target: ``data``, or ``a``, ``b``, ... for several.
+
+    Raises:
+        InputError: a target names a role, or there are too many.
+    """
     for target in targets:
         role, sign, path = target.partition("=")
         if sign and role.isidentifier() and not Path(target).exists():

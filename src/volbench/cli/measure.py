@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from volbench.api.measured_workloads import Workloads, measured_profile, volumes_on
+from volbench.api.measured_workloads import Workloads, measured_profile, roles_of, volumes_on
 from volbench.cli.check import refuse_unmet
 from volbench.cli.configuration import say_what_is_configured
 from volbench.cli.fio_verb import FioVerb
@@ -158,6 +158,7 @@ def measure(
     Other options of fio, such as --direct 0, hold in each run. A command: volbench run -- fio.
     """
     where, own_targets = replace(where, takes_turns=True).on(targets)
+    roles_of(own_targets)  # refuses a role before anything is said
     click.echo(f"Checking {printable(mask_text(', '.join(targets)))}", err=True)
     from volbench.api.expectations import with_expected
     from volbench.engine.campaign.prepare import CampaignRequest

@@ -103,11 +103,17 @@ def show_results(
 
 def _in_one_line(opened: Dataset, verdicts: Sequence[Verdict]) -> str:
     """Return the answer of a campaign, and what its expectations or warnings say of it."""
+    from volbench.model.campaign.planned_run import RunState
+    from volbench.model.results.finding import Severity
     from volbench.present.answer import answer_of
 
     said = " ".join(answer_of(opened)[1:]) or "no result."
+    failed = [note.reason for note in opened.runs.values() if note.state is RunState.FAILED]
+    if failed:
+        said += f" {counted_noun(len(failed), 'run')} failed: {failed[0]}."
     found = Counter(verdict.answer.value for verdict in verdicts)
-    warnings = counted_noun(len(opened.rows("findings")), "warning")
+    warned = [row for row in opened.rows("findings") if row["severity"] != Severity.NOTE.value]
+    warnings = counted_noun(len(warned), "warning")
     return f"{said} {', '.join(f'{count} {answer}' for answer, count in found.items()) or warnings}"
 
 

@@ -36,7 +36,7 @@ def cached_campaign(path: Path) -> Path:
     It is made anew when a file has changed. A line says so, and how to keep the results.
     """
     if path != Path("-"):
-        return _campaign_of(path, shown=str(path), source=quoted(path))
+        return _campaign_of(path, shown=str(path), source=str(path))
     with TemporaryDirectory() as folder:
         file = Path(folder, "stdin.json")
         file.write_bytes(sys.stdin.buffer.read(MAX_BYTES + 1))
@@ -60,10 +60,10 @@ def _campaign_of(path: Path, *, shown: str, source: str) -> Path:
                 counts.write_text(_import(path, campaign), encoding="utf-8")
         found = counts.read_text(encoding="utf-8")
     except OSError as error:
-        hint = f"set XDG_CACHE_HOME, or keep them: volbench import {source} -o NAME"
+        hint = f"set XDG_CACHE_HOME, or keep them: volbench import {quoted(source)} -o NAME"
         message, hint = unwritten(cache, error, hint=hint)
         raise ArchiveError(message, hint=hint) from error
-    _LOG.warning("%s: %s; to keep them: volbench import %s -o NAME", shown, found, source)
+    _LOG.warning("%s: %s; to keep them: volbench import %s -o NAME", shown, found, quoted(source))
     return campaign
 
 
