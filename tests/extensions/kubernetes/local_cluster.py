@@ -18,7 +18,7 @@ _ANSWER_S = 300.0  # longer than its own waits: it starts in 10 s, in 30 s on a 
 _BUILD_S = 3000.0  # longer than a build on one core
 _PORTS = 4
 # Where the cluster was built, whatever cache a test gives to volbench
-_CACHE = {"XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME", "")}
+CACHE = {"XDG_CACHE_HOME": os.environ.get("XDG_CACHE_HOME", "")}
 NODE, SECOND_NODE = "127.0.0.1", "127.0.0.2"
 
 
@@ -86,7 +86,7 @@ def missing_cluster() -> str:
     done = subprocess.run(
         [str(ROOT / "scripts" / "cluster-build"), *wanted],
         check=bool(os.environ.get("CI")),
-        env=os.environ | _CACHE,
+        env=os.environ | CACHE,
         capture_output=True,
         text=True,
         timeout=_BUILD_S,
@@ -106,7 +106,7 @@ def running_cluster(state: Path) -> Iterator[LocalCluster]:
         (state / "messages").open("w") as messages,
         subprocess.Popen(
             argv,
-            env=os.environ | _CACHE,
+            env=os.environ | CACHE,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=messages,

@@ -16,7 +16,7 @@ from tests.extensions.kubernetes.followed_controllers import (
     reach_the_api,
     status,
 )
-from tests.extensions.kubernetes.local_cluster import ROOT, LocalCluster
+from tests.extensions.kubernetes.local_cluster import CACHE, ROOT, LocalCluster
 from tests.waiting import until
 from volbench.api.one_campaign import campaign_data
 from volbench.extensions.kubernetes import controllers
@@ -52,7 +52,9 @@ def build(target: str, *options: str) -> None:
 @pytest.fixture(name="images")
 def _images(cluster: LocalCluster, tmp_path: Path) -> None:
     """Build the images of the pods and of the controller, and give them to the node."""
-    place = subprocess.check_output([ROOT / "scripts" / "cluster-build", "--where"], text=True)
+    place = subprocess.check_output(
+        [ROOT / "scripts" / "cluster-build", "--where"], env=os.environ | CACHE, text=True
+    )
     socket = cluster.state / "run" / "containerd.sock"
     for target, most in MAX_BYTES.items():
         archive = tmp_path / f"{target}.tar"

@@ -97,6 +97,7 @@ def scratch_of(
         key=campaign.key,
         allowed=lambda run: allowed_for(run, campaign),
         history=history,
+        is_own_machine=not host.host.connection,
     )
 
 

@@ -48,6 +48,7 @@ class Scratch:
 
     Args:
         history: of an earlier controller.
+        is_own_machine: whether folders stay what they are; a new pod may have new ones.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class Scratch:
         key: str,
         allowed: Callable[[Run], Sequence[str]],
         history: History,
+        is_own_machine: bool = True,
     ) -> None:
         self._executor = executor
         self._log = log
@@ -68,7 +70,8 @@ class Scratch:
         numbered = (f"{head}{n}" for head, count in families.items() for n in range(count))
         self._files = {**dict.fromkeys(numbered), **history.scratch.get(executor.host, {})}
         self._folders = dict(history.folders.get(executor.host, {}))
-        self._inodes = dict(history.inodes.get(executor.host, {}))
+        self._inodes = dict(history.inodes.get(executor.host, {}) if is_own_machine else {})
+        self._is_own_machine = is_own_machine
         self._abandoned: dict[str, FileIdentity] = {}
         self._made: set[str] = set()
         self._awaited: set[str] = set()
@@ -184,7 +187,8 @@ class Scratch:
                 f"{target}/{name} cannot be created{_on_host(self._executor)}: {error.reason}",
                 hint="check permissions and free space",
             ) from error
-        self._inodes[target] = volume.stat.inode if volume.stat else 0
+        if volume.stat and self._is_own_machine:
+            self._inodes[target] = volume.stat.inode
         self._record_folder(target, path, identity)
         self._made.add(path)
         return path
