@@ -267,15 +267,22 @@ def check_consent(spec: ClusterSpec, campaign: Campaign, consent: Consent) -> bo
 def ended_by_sigterm(message: str) -> Iterator[None]:
     """Let SIGTERM end the block by an error, so that what was made is removed.
 
-    Once a campaign runs, it has a handler of its own.
+    Once a campaign runs, it has a handler of its own. What the handler raises passes every
+    ``except Exception``, such as that of a request that is tried again.
     """
+    came: list[int] = []
 
-    def stop(_number: int, _frame: object) -> None:
-        raise StoppedError(message)
+    def stop(number: int, _frame: object) -> None:
+        came.append(number)
+        raise KeyboardInterrupt
 
     before = signal.signal(signal.SIGTERM, stop)
     try:
         yield
+    except KeyboardInterrupt:
+        if came:
+            raise StoppedError(message) from None
+        raise
     finally:
         signal.signal(signal.SIGTERM, before)
 
