@@ -40,13 +40,10 @@ def test_what_is_shown_follows_from_the_design_alone(kind: str) -> None:
     titles = [[panel.title or panel.heading for panel in plot.panels] for plot in plots]
     assert titles[0] == titles[1]
     shown = {"histogram": "12 of 36 results", "ecdf": "12 of 18 jobs", "series": "9 of 18 jobs"}
-    held = {"series": "queue depth 2, 4, 8", "ecdf": "queue depth 2, 4, 8, 16"}.get(
-        kind, "queue depth 4, 8"
-    )
+    held = {"series": "2, 4, 8 (3", "ecdf": "2, 4, 8, 16 (4"}.get(kind, "4, 8 (2")
     caption = caption_of(plots[1])
-    assert (
-        f"Showing {shown[kind]}, {held} of 6 values: --where 'iodepth==1' draws another" in caption
-    )
+    words = f"queue depth {held} of 6 values): --where 'iodepth==1' draws another"
+    assert f"Showing {shown[kind]}, {words}" in caption
 
 
 def test_what_is_compared_stays_together() -> None:
@@ -72,9 +69,8 @@ def test_of_runs_the_repeats_are_left_out_first() -> None:
     caption = caption_of(build_plot("series", rows))
     assert "repeat" not in caption.partition("Showing")[2].partition("draws")[0]
     fitted, [sentence] = fit(rows, Room(18, "runs"), None)
-    assert (
-        sentence == "Showing 18 of 54 runs, repeat 2 of 3 values: --where 'repeat==1' draws another"
-    )
+    words = "repeat 2 (1 of 3 values): --where 'repeat==1' draws another"
+    assert sentence == f"Showing 18 of 54 runs, {words}"
     assert len(fitted["summary"]) == 18
     assert set(fitted["series"]["run"]) == set(fitted["summary"]["run"])
 

@@ -139,7 +139,7 @@ def test_too_many_panels_are_held_around_the_median() -> None:
     factors = {**LOOP, "numjobs": (1, 2, 4, 8)}
     plot = drawn("iops", measured(factors, repeats=1))
     assert len(plot.panels) <= 12
-    assert any("of 4 values: --where" in sentence for sentence in plot.caption)
+    assert any("of 4 values): --where" in sentence for sentence in plot.caption)
 
 
 def test_hosts_of_one_type_are_pooled() -> None:

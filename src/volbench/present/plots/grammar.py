@@ -216,8 +216,9 @@ def held_words(column: str, kept: Sequence[object], every: Sequence[object]) -> 
     """Return which values of a factor are drawn, and how to see the others."""
     other = next(value for value in every if value not in kept)
     shown = ", ".join(shown_value(column, value) for value in kept)
-    few = shown if len(kept) <= MAX_COLOURS else f"{len(kept)}"
+    count = f"{len(kept)} of {len(every)} values"
+    few = f"{shown} ({count})" if len(kept) <= MAX_COLOURS else f"({count})"
     return (
-        f"{factor_name(column)} {few} of {len(every)} values: --where"
+        f"{factor_name(column)} {few}: --where"
         f" '{column.removeprefix(LABEL_PREFIX)}=={shown_value(column, other)}' draws another"
     )
