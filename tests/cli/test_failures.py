@@ -191,7 +191,7 @@ def test_full_disk_on_the_controller_keeps_what_is_finished(
         (("measure", "--on", ".", "--size", "1.5"), "not a whole number", "like 1.5g or 1536"),
         (("check", "not-there"), "there is no file or folder 'not-there'", "volbench status"),
         (("run", "disk.fio", "--on", "."), "disk.fio: No such file", "profile list"),
-        (("warmup", "x", "--size", "5q"), "--size: '5q'", "use k, m, g"),
+        (("warmup", "--on", "x", "--size", "5q"), "--size: '5q'", "use k, m, g"),
         (("price", ".", "--prices", "x", "--by", ","), "--by has no value", "--by COLUMN"),
     ],
 )

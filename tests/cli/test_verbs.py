@@ -39,7 +39,7 @@ def test_every_bundled_profile_is_listed(volbench: Volbench) -> None:
 
 @pytest.mark.parametrize(
     ("verb", "part"),
-    [(("profile", "schema"), '"iodepth"'), (("hosts", "--schema"), '"volbench inventory"')],
+    [(("profile", "--schema"), '"iodepth"'), (("hosts", "--schema"), '"volbench inventory"')],
 )
 def test_schema_is_json(volbench: Volbench, verb: tuple[str, ...], part: str) -> None:
     """An editor can read what a document may hold."""
@@ -83,7 +83,7 @@ def test_a_closed_pipe_ends_a_command_as_sigpipe_does(arguments: str) -> None:
 
 def test_hosts_shows_machine_and_volume(scratch: Path, volbench: Volbench) -> None:
     """`hosts` names kernel, fio and the filesystem of a folder."""
-    done = volbench("hosts", scratch)
+    done = volbench("hosts", "--on", scratch)
     assert done.returncode == 0, done.stderr
     assert os.uname().release in done.stdout
     assert "fio-" in done.stdout
@@ -95,19 +95,23 @@ def test_hosts_shows_what_a_file_holds(tmp_path: Path, volbench: Volbench) -> No
     sparse = tmp_path / "sparse"
     with sparse.open("wb") as file:
         file.truncate(8 << 20)
-    reported = volbench("hosts", "--cold", sparse)
+    reported = volbench("hosts", "--cold", "--on", sparse)
     assert reported.returncode == 0, reported.stderr
     (line,) = reported.stdout.splitlines()
     assert line.startswith(f"{sparse}: ")
     assert "sampled blocks hold only zeros: never written" in line
-    records = json.loads(volbench("hosts", "--cold", "--json", sparse, tmp_path).stdout)
+    records = json.loads(
+        volbench("hosts", "--cold", "--json", "--on", sparse, "--on", tmp_path).stdout
+    )
     assert records["host"]["kernel"] == os.uname().release
     first, second = records["volumes"]
     assert first["cold"]["zero_share"] == 1
     assert first["cold"]["cold"] is False
     assert second["cold"] is None
     assert "directory" in second["cold_reason"]
-    assert "cold" not in json.loads(volbench("hosts", "--json", sparse).stdout)["volumes"][0]
+    assert (
+        "cold" not in json.loads(volbench("hosts", "--json", "--on", sparse).stdout)["volumes"][0]
+    )
 
 
 FLEET = """\

@@ -36,7 +36,7 @@ def test_every_block_of_a_file_is_written_once(
 ) -> None:
     """No hole is left, the file keeps its length, and fio counted exactly its bytes."""
     file = hole(tmp_path / "f", size)
-    done = volbench("warmup", file, "--allow-destroy", file, "--jobs", 3, "--output", "c")
+    done = volbench("warmup", "--on", file, "--allow-destroy", file, "--jobs", 3, "--output", "c")
     assert done.returncode == 0, done.stderr
     assert f"write: {size} of {size} bytes" in done.stdout
     assert f"read: {size} of {size} bytes" in done.stdout
@@ -51,7 +51,7 @@ def test_every_block_of_a_file_is_written_once(
 def test_a_file_is_not_overwritten_without_consent(tmp_path: Path, volbench: Volbench) -> None:
     """A refusal leaves the file as it was."""
     file = hole(tmp_path / "f", MIB)
-    done = volbench("warmup", file, "--output", "c")
+    done = volbench("warmup", "--on", file, "--output", "c")
     assert done.returncode == 3
     assert "--allow-destroy" in done.stderr
     assert file.stat().st_blocks == 0
@@ -62,11 +62,11 @@ def test_reading_needs_no_consent_and_never_writes(tmp_path: Path, volbench: Vol
     """The mode read changes nothing; a file that is too short is refused, not laid out."""
     file = tmp_path / "f"
     file.write_bytes(b"mine" * (MIB // 2))
-    done = volbench("warmup", file, "--mode", "read", "--output", "c")
+    done = volbench("warmup", "--on", file, "--mode", "read", "--output", "c")
     assert done.returncode == 0, done.stderr
     assert "write" not in done.stdout.partition("warm:")[2]
     assert file.read_bytes() == b"mine" * (MIB // 2)
-    short = volbench("warmup", file, "--mode", "read", "--output", "s", "--size", "4m")
+    short = volbench("warmup", "--on", file, "--mode", "read", "--output", "s", "--size", "4m")
     assert short.returncode == 3, short.stderr
     assert "shorter than" in short.stderr
     assert file.read_bytes() == b"mine" * (MIB // 2)
@@ -135,7 +135,7 @@ def test_impossible_warm_ups_are_refused_at_once(
 ) -> None:
     """A mistake is told before the first block is touched."""
     file = hole(tmp_path / "f", 8 * MIB)
-    done = volbench("warmup", file, "--allow-destroy", file, *options, "--output", "c")
+    done = volbench("warmup", "--on", file, "--allow-destroy", file, *options, "--output", "c")
     assert done.returncode == 2, done.stderr
     assert file.stat().st_blocks == 0
     assert not (tmp_path / "c").exists()
@@ -144,7 +144,7 @@ def test_impossible_warm_ups_are_refused_at_once(
 def test_a_missing_volume_is_not_created_by_a_warm_up(tmp_path: Path, volbench: Volbench) -> None:
     """No file is made to warm: volbench would remove what it made when a campaign ends."""
     for target in (tmp_path / "nothing", tmp_path):
-        done = volbench("warmup", target, "--size", "1m", "--output", "c")
+        done = volbench("warmup", "--on", target, "--size", "1m", "--output", "c")
         assert done.returncode == 2, done.stderr
         assert "is not an existing device, file" in done.stderr
     assert list(tmp_path.iterdir()) == []
@@ -154,7 +154,7 @@ def test_a_partial_warm_up_is_not_reported_as_complete(tmp_path: Path, volbench:
     """Whoever warms less than the volume reads so in the proof; the rest stays as it was."""
     file = hole(tmp_path / "f", 8 * MIB)
     arguments = ("--mode", "write", "--size", "2m", "--allow-destroy", file, "--output", "c")
-    done = volbench("warmup", file, *arguments)
+    done = volbench("warmup", "--on", file, *arguments)
     assert done.returncode == 0, done.stderr
     assert f"warm: the first {2 * MIB} of {8 * MIB} bytes of {file}." in done.stdout
     assert 2 * MIB <= file.stat().st_blocks * 512 < 8 * MIB
@@ -171,17 +171,19 @@ def test_every_sector_of_a_device_is_written_once(
     try:
         statistics = Path("/sys/block", Path(device).name, "stat")
         before = int(statistics.read_text().split()[6])
-        refused = volbench("warmup", device, "--output", "no")
+        refused = volbench("warmup", "--on", device, "--output", "no")
         assert refused.returncode == 3
         allowed = ("--allow-destroy", device, "--size", str(size + 512), "--output", "no")
-        larger = volbench("warmup", device, *allowed)
+        larger = volbench("warmup", "--on", device, *allowed)
         assert larger.returncode == 2
         assert f"has only {size}" in larger.stderr
-        done = volbench("warmup", device, "--allow-destroy", device, "--jobs", 4, "--output", "c")
+        done = volbench(
+            "warmup", "--on", device, "--allow-destroy", device, "--jobs", 4, "--output", "c"
+        )
         assert done.returncode == 0, done.stderr
         assert (int(statistics.read_text().split()[6]) - before) * 512 == size
         assert file.stat().st_blocks * 512 >= size
-        again = volbench("warmup", device, "--mode", "read", "--jobs", 4, "--output", "r")
+        again = volbench("warmup", "--on", device, "--mode", "read", "--jobs", 4, "--output", "r")
         assert again.returncode == 0, again.stderr
         assert (int(statistics.read_text().split()[6]) - before) * 512 == size
     finally:

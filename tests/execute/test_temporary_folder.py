@@ -84,7 +84,9 @@ def test_a_run_is_refused_before_it_leaves_anything(tmp_path: Path) -> None:
     assert list(scratch.iterdir()) == []
 
 
-@pytest.mark.parametrize("arguments", [["lab", "up", "clean"], ["hosts", "."], ["show", "none"]])
+@pytest.mark.parametrize(
+    "arguments", [["lab", "up", "clean"], ["hosts", "--on", "."], ["show", "none"]]
+)
 def test_no_verb_uses_a_folder_of_another_user(tmp_path: Path, arguments: list[str]) -> None:
     """Also those that make temporary files themselves, or leave it to a library."""
     tmp_path.chmod(0o755)

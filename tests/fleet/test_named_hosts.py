@@ -104,7 +104,7 @@ def test_eight_machines_start_together(shell: Shell, machines: Fleet) -> None:
     campaign = campaign_data(shell.folder / "out")
     assert {run.step for run in campaign.campaign.runs} == {1}
     assert campaign.frame("aggregate")["clients"].tolist() == [8]
-    listed = shell.volbench("hosts", "root@vm[1-8]:/var/tmp", "--save", "fleet.yaml")
+    listed = shell.volbench("hosts", "--on", "root@vm[1-8]:/var/tmp", "--save", "fleet.yaml")
     assert listed.returncode == 0, listed.stderr
     saved = load_inventory(shell.folder / "fleet.yaml")
     assert [host.name for host in saved.hosts] == [f"vm{number}" for number in range(1, 9)]
@@ -113,18 +113,18 @@ def test_eight_machines_start_together(shell: Shell, machines: Fleet) -> None:
 
 def test_a_device_of_another_machine(shell: Shell, loop: str) -> None:
     """It needs the same consent as with an inventory, in the words of --on."""
-    refused = shell.volbench("warmup", f"root@vm1:{loop}", "--size", "4m")
+    refused = shell.volbench("warmup", "--on", f"root@vm1:{loop}", "--size", "4m")
     assert refused.returncode == 3, refused.stderr
     assert f"--allow-destroy vm1:{loop}" in refused.stderr
     allowed = ("--allow-destroy", f"root@vm1:{loop}")
-    warmed = shell.volbench("warmup", f"root@vm1:{loop}", "--size", "4m", *allowed, "--yes")
+    warmed = shell.volbench("warmup", "--on", f"root@vm1:{loop}", "--size", "4m", *allowed, "--yes")
     assert warmed.returncode == 0, warmed.stderr
     call("blockdev", "--getsize64", loop)
 
 
 def test_disks_of_two_machines_are_watched(shell: Shell, loop: str) -> None:
     """Each host has its own targets."""
-    disks = (f"root@vm1:{loop}", f"root@vm2:{loop}")
+    disks = ("--on", f"root@vm1:{loop}", "--on", f"root@vm2:{loop}")
     done = shell.volbench("watch", *disks, "--for", "2s", "-o", "out")
     assert done.returncode == 0, done.stderr
     assert "vm2" in done.stdout

@@ -33,7 +33,7 @@ def test_a_broken_link_is_said_at_once(hosts: Fleet, loop: str, tmp_path: Path) 
         f"defaults: {{user: root, key: {hosts.key}}}\nhosts:\n{''.join(lines)}", encoding="utf-8"
     )
     options = ("--inventory", inventory, "--known-hosts", hosts.known_hosts, "-o", tmp_path / "w")
-    command = [*COMMAND, "watch", loop, "--every", "500ms", *map(str, options)]
+    command = [*COMMAND, "watch", "--on", loop, "--every", "500ms", *map(str, options)]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as watch:
         assert watch.stderr is not None
         heard(watch.stderr, "1 disk")  # a second sample of one of them
@@ -66,7 +66,7 @@ def test_the_bytes_of_processes_on_a_real_host(hosts: Fleet, loop: str, tmp_path
         f"hosts:\n  vm0: {{address: {host.address}, user: root, key: {hosts.key}}}\n"
     )
     options = ("--inventory", inventory, "--known-hosts", hosts.known_hosts, "-o", into)
-    command = [*COMMAND, "watch", loop, "--every", "200ms", *map(str, options)]
+    command = [*COMMAND, "watch", "--on", loop, "--every", "200ms", *map(str, options)]
     with Started(command, stderr=subprocess.PIPE, text=True) as watch:
         assert watch.stderr is not None
         assert "Press Ctrl-C" in watch.stderr.readline()

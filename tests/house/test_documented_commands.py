@@ -94,7 +94,7 @@ def problem_of(words: tuple[str, ...]) -> str:
     """Return why the command line does not understand a command; empty if it does."""
     command: click.Command = cli
     context, rest = click.Context(cli), list(words)
-    while isinstance(command, click.Group) and rest:
+    while isinstance(command, click.Group) and rest and not rest[0].startswith("-"):
         below = command.get_command(context, rest.pop(0))
         if below is None:
             return "unknown command"

@@ -59,7 +59,7 @@ def test_another_system_measures_nothing(folder: Path) -> None:
     """It says why, and what works there, before anything is written."""
     before = {path.name for path in folder.iterdir()}
     program = (f"{Path(__file__).parent}/other_system.py",)
-    for verb in (("measure", "--on", "."), ("run", "quick", "--on", "."), ("hosts", ".")):
+    for verb in (("measure", "--on", "."), ("run", "quick", "--on", "."), ("hosts", "--on", ".")):
         code, printed = called(folder, program, verb)
         assert code == 3, printed
         assert "Traceback" not in printed

@@ -96,8 +96,8 @@ WITH_ORDER = {"show", "export"}
 WITHOUT_TABLE = {
     # They print no table: a schema, a file, a folder, a sentence, or what a controller says.
     "import",
-    *("k8s fetch", "k8s reap", "k8s render", "k8s submit", "lab schema", "lab up"),
-    *("profile check", "profile import", "profile render", "profile schema", "report"),
+    *("k8s fetch", "k8s reap", "k8s render", "k8s submit", "lab up"),
+    *("profile check", "profile import", "profile render", "report"),
 }
 WITH_SOME = {
     "export": {"--wide"},  # every column has its full width in a file

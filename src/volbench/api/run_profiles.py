@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from volbench.api.many_campaigns import Dataset
     from volbench.engine.run.stop_request import StopRequest
     from volbench.execute.protocol import Executor
+    from volbench.fio.jobs.command_line import FioCommand
     from volbench.model.campaign.event import Listener
     from volbench.model.profile.profile_model import Profile
 
@@ -201,6 +202,7 @@ def profile_texts(
     *,
     allow_exec: bool,
     sections: Sequence[str] = (),
+    is_placed: bool = False,
     note: Callable[[str], None] = _ignore,
 ) -> list[tuple[str, str]]:
     """Return the text of each profile, and where it is from.
@@ -211,6 +213,7 @@ def profile_texts(
             in one text.
         allow_exec: accept options that run programs or access files outside the run's folder.
         sections: sections of job files that run one after the other; ``all`` for each of a file.
+        is_placed: a volume replaces all volumes of job files and commands.
         note: called with what a profile cannot express of a job file or a command.
     """
     from volbench.fio.jobs.command_line import is_command  # noqa: PLC0415 - slow to import
@@ -223,20 +226,30 @@ def profile_texts(
             message = f"--section {sections[0]}: {name} is not a job file"
             raise InputError(message, hint="a command has --section after the word fio")
         if is_file or is_command(name):
-            texts += _imported_texts(
-                executor, name, allow_exec=allow_exec, sections=sections, note=note
-            )
+            command = _command_of(executor, name, sections)
+            command.is_placed = is_placed
+            texts += _imported_texts(executor, command, allow_exec=allow_exec, note=note)
         else:
             texts.append(read_profile(name))
     return texts
 
 
+def _command_of(executor: Executor, name: str, sections: Sequence[str]) -> FioCommand:
+    """Return a command line of fio, or the command that runs sections of a job file."""
+    from volbench.engine.hosts.host_facts import options_on  # noqa: PLC0415 - slow to import
+    from volbench.fio.jobs.command_line import FioCommand, parse_command  # noqa: PLC0415 - same
+
+    if name != "-" and Path(name).suffix not in JOB_FILES:
+        return parse_command(name, options_on(executor))
+    chosen = [section for section in sections if section != "all"]
+    return FioCommand(files=[name], chosen=chosen, is_in_turn=bool(sections))
+
+
 def _imported_texts(
     executor: Executor,
-    name: str,
+    command: FioCommand,
     *,
     allow_exec: bool,
-    sections: Sequence[str],
     note: Callable[[str], None],
 ) -> Iterator[tuple[str, str]]:
     """Yield the profiles of a job file or a command, one for each job file of a command.
@@ -244,16 +257,10 @@ def _imported_texts(
     fio runs job files one after the other, and gives options of the command to the first alone.
     """
     from volbench.engine.hosts.host_facts import options_on  # noqa: PLC0415 - slow to import
-    from volbench.fio.jobs.command_line import FioCommand, parse_command  # noqa: PLC0415 - same
     from volbench.fio.jobs.job_file import parse_jobfile  # noqa: PLC0415 - same
     from volbench.plan.profile.load_profile import dump_profile  # noqa: PLC0415 - same
 
     table = options_on(executor)
-    if name == "-" or Path(name).suffix in JOB_FILES:
-        chosen = [section for section in sections if section != "all"]
-        command = FioCommand(files=[name], chosen=chosen, is_in_turn=bool(sections))
-    else:
-        command = parse_command(name, table)
     if command.left_out:
         options = ", ".join(dict.fromkeys(command.left_out))
         note(f"left out: {options}: volbench records fio's JSON, logs and progress itself")

@@ -26,6 +26,7 @@ from volbench.cli.options import (
     completed_by,
     examples,
     flag,
+    on_option,
     option_group,
     schema_option,
 )
@@ -145,13 +146,9 @@ _PROMISED = option_group(
     "volume and machine types.",
 )
 @schema_option("a file of volume types", f"{_LIMITS}:types_schema")
-@click.option(
-    "--on",
-    "targets",
-    multiple=True,
-    metavar="[[USER@]HOST:]TARGET",
-    help="Directory, device, file or NBD URI to measure, instead of campaigns in DIR. With an"
-    " inventory: one target, the same on each host.",
+@on_option(
+    "Directory, device, file or NBD URI to measure, instead of campaigns in DIR. With an inventory:"
+    " one target, the same on each host."
 )
 @_PROMISED
 @start_options("audit", execution=(KEEP_FILES,))

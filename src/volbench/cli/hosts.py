@@ -19,6 +19,7 @@ from volbench.cli.options import (
     examples,
     flag,
     headed,
+    on_option,
     option_group,
     parse_targets,
     schema_option,
@@ -236,18 +237,16 @@ def connect(hosts: Sequence[Host], host_keys: HostKeyPolicy) -> Iterator[list[Co
     cls=VerbCommand,
     epilog=examples(
         "volbench hosts",
-        "volbench hosts /dev/sdb --cold",
-        "volbench hosts root@vm1:/dev/sdb 'vm[2-9]:/data' --save fleet.yaml",
+        "volbench hosts --on /dev/sdb --cold",
+        "volbench hosts --on root@vm1:/dev/sdb --on 'vm[2-9]:/data' --save fleet.yaml",
         "volbench hosts --inventory fleet.yaml",
         "volbench hosts --inventory fleet.yaml --list",
     ),
 )
-@click.argument("targets", nargs=-1, metavar="[[ROLE=][[USER@]HOST:]TARGET]...")
-@flag("--cold", "Read a sample of each TARGET twice: is it cold, or was it never written?")
+@on_option("Volume to describe, of other hosts as for scp.")
+@flag("--cold", "Read a sample of each volume twice: is it cold, or was it never written?")
 @flag("--list", "Check the inventory and list its hosts; no connection is made.", "is_list")
-@click.option(
-    "--save", type=PATH, metavar="FILE", help="Write the hosts of TARGETs as an inventory."
-)
+@click.option("--save", type=PATH, metavar="FILE", help="Write the hosts of --on as an inventory.")
 @schema_option("an inventory", "volbench.plan.inventory.host_document:json_schema")
 @table_options()
 @on_hosts
@@ -260,22 +259,22 @@ def hosts(
     table_output: TableOutput,
     where: HostSelection,
 ) -> None:
-    """Show this machine and each TARGET: model, size, scheduler, filesystem, contents.
+    """Show this machine and each volume: model, size, scheduler, filesystem, contents.
 
-    With an inventory, or TARGETs such as vm[1-3]:/data, these hosts and their volumes instead:
+    With an inventory, or hosts in --on such as vm[1-3]:/data, these and their volumes instead:
     reachability, version of fio, clock offset, contents of the disks. Each host rehearses a run
     without I/O; no volume is written to.
     """
     where, own = where.on(targets)
     if save is not None:
         if not where.named:
-            raise InputError("--save needs hosts", hint="name them like vm1:/data")
+            raise InputError("--save needs hosts", hint="name them like --on vm1:/data")
         with binary_output(str(save), default_name="fleet.yaml") as sink:
             sink.write(where.named.encode())
     if where.is_fleet:
         if (targets and where.inventory) or cold:
             raise InputError(
-                "--inventory surveys the volumes of its hosts, without TARGET and --cold",
+                "--inventory surveys the volumes of its hosts, without --on and --cold",
                 hint="name volumes in the inventory; run volbench hosts --cold on the host itself",
             )
         if is_list:
@@ -288,7 +287,7 @@ def hosts(
     if is_list:
         raise InputError("--list shows the hosts of an inventory", hint="add --inventory FILE")
     if cold and not targets:
-        raise InputError("--cold probes volumes, but none is named", hint="add a TARGET")
+        raise InputError("--cold probes volumes, but none is named", hint="add --on TARGET")
     _show_machine(own, table_output, with_cold=cold)
 
 

@@ -310,6 +310,8 @@ def _hint(error: click.ClickException, arguments: Sequence[str]) -> str:
         otherwise = "check its name; volbench status shows the campaigns of a folder"
     if context is None:
         return otherwise
+    if "unexpected extra argument" in error.message:
+        otherwise = target_hint(context.command_path, arguments[1:]) or otherwise
     match error:
         case NoSuchOption():
             return _option_hint(error.option_name, context, otherwise)

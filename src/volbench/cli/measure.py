@@ -25,6 +25,7 @@ from volbench.cli.options import (
     Quantity,
     examples,
     names_option,
+    on_option,
     option_group,
 )
 from volbench.cli.output import (
@@ -126,14 +127,10 @@ _WORKLOADS = option_group(
         "volbench measure --on /dev/sdb --rw read --bs 1m --runtime 1m",
     ),
 )
-@click.option(
-    "--on",
-    "targets",
-    multiple=True,
-    required=True,
-    metavar="[[USER@]HOST:]TARGET",
-    help="Directory, device, file or NBD URI, of another host as for scp; several are compared "
-    "with the first.",
+@on_option(
+    "Directory, device, file or NBD URI, of another host as for scp; several are compared with the "
+    "first.",
+    is_required=True,
 )
 @_WORKLOADS
 @EXPECT

@@ -30,7 +30,7 @@ ListenersOf = Callable[["Layout"], "list[Listener]"]
 
 # Of AWS, Azure and Google Cloud: link-local, so that it never leaves the machine
 _METADATA_ENDPOINT = "http://169.254.169.254"
-_ROLE = re.compile(r"([A-Za-z0-9_-]+)=(.+)", re.DOTALL)
+ROLE = re.compile(r"([A-Za-z0-9_-]+)=(.+)", re.DOTALL)
 
 PATH = click.Path(path_type=Path)
 _CAMPAIGN_OR_RESULTS = click.Path(exists=True, allow_dash=True, path_type=Path)
@@ -177,6 +177,15 @@ def given_option(*parameters: str) -> str:
 def output_option(**attributes: Any) -> Decorator:  # noqa: ANN401 - passed on to click as they are
     """Return the option ``-o/--output``."""
     return click.option("-o", "--output", "output", **attributes)
+
+
+def on_option(
+    text: str, *, metavar: str = "[[USER@]HOST:]TARGET", is_required: bool = False
+) -> Decorator:
+    """Return the option ``--on``, as the keyword `targets`."""
+    return click.option(
+        "--on", "targets", multiple=True, required=is_required, metavar=metavar, help=text
+    )
 
 
 def flag(name: str, text: str, keyword: str = "") -> Decorator:
@@ -377,8 +386,10 @@ def schema_option(of: str, read: str) -> Decorator:
     """Return the option that prints the JSON Schema that a function, by its reference, returns."""
 
     def print_schema(context: click.Context, _option: click.Parameter, value: object) -> None:
+        import json
+
         if value and not context.resilient_parsing:
-            _print_schema(load(read))
+            click.echo(json.dumps(load(read)(), indent=2, ensure_ascii=False))
             context.exit()
 
     return click.option(
@@ -389,24 +400,6 @@ def schema_option(of: str, read: str) -> Decorator:
         callback=print_schema,
         help=f"Print the JSON Schema of {of}, for editors, and exit.",
     )
-
-
-def schema_command(group: click.Group, of: str) -> Callable[[Callable[[], object]], click.Command]:
-    """Return a decorator that makes a function the command ``schema`` of a group."""
-
-    def add(read: Callable[[], object]) -> click.Command:
-        text = f"Print the JSON Schema of {of}, for editors."
-        example = f"volbench {group.name} schema > {group.name}.schema.json"
-        command = group.command("schema", help=text, epilog=examples(example))
-        return command(lambda: _print_schema(read))
-
-    return add
-
-
-def _print_schema(read: Callable[[], object]) -> None:
-    import json
-
-    click.echo(json.dumps(read(), indent=2, ensure_ascii=False))
 
 
 def parse_targets(texts: Sequence[str]) -> dict[str, str]:
@@ -425,7 +418,7 @@ def parse_several_targets(texts: Sequence[str]) -> dict[str, list[str]]:
     """Return role to the targets of ``--on`` values; a bare target is the role ``data``."""
     targets: dict[str, list[str]] = {}
     for text in texts:
-        match = _ROLE.fullmatch(text)
+        match = ROLE.fullmatch(text)
         role, target = match.groups() if match else ("data", text)
         if not target or (target.endswith("=") and not match):
             raise InputError(

@@ -17,9 +17,10 @@ from volbench.cli.options import (
     SETTINGS,
     examples,
     flag,
+    on_option,
     output_option,
     parse_targets,
-    schema_command,
+    schema_option,
 )
 from volbench.cli.output import TableOutput, note_owner, table_options
 from volbench.cli.verb_groups import VerbGroup
@@ -51,6 +52,7 @@ def texts_of(
     allow_exec: bool,
     like: Path | None = None,
     sections: Sequence[str] = (),
+    is_placed: bool = False,
 ) -> list[tuple[str, str]]:
     """Return the text of each profile, and where it is from; notices go to stderr."""
     from volbench.store.archive import read_campaign
@@ -62,7 +64,12 @@ def texts_of(
         )
     if like is None:
         return profile_texts(
-            executor, names, allow_exec=allow_exec, sections=sections, note=say_note
+            executor,
+            names,
+            allow_exec=allow_exec,
+            sections=sections,
+            is_placed=is_placed,
+            note=say_note,
         )
     layout, archive = read_campaign(like)
     if not archive.profiles:
@@ -129,7 +136,17 @@ def _volume(role: str, target: str) -> Volume:
     return Volume(role=role, kind=kind, target=str(path.absolute()) if target != "." else ".")
 
 
+def profile_schema() -> object:
+    """Return the JSON Schema of profiles, with the options of the installed fio."""
+    from volbench.engine.hosts.host_facts import options_on
+    from volbench.execute.local import LocalExecutor
+    from volbench.plan.profile.load_profile import json_schema
+
+    return json_schema(options_on(LocalExecutor()))
+
+
 @click.group("profile", cls=VerbGroup)
+@schema_option("a profile", "volbench.cli.profiles:profile_schema")
 def profile() -> None:
     """List, show, check, render and import profiles."""
 
@@ -207,13 +224,7 @@ def check(files: tuple[str, ...], *, allow_exec: bool) -> None:
     help="Folder for the job files; created if it is missing.",
 )
 @flag("--as-commands", "Print a command of fio for each job instead.")
-@click.option(
-    "--on",
-    "targets",
-    multiple=True,
-    metavar="[ROLE=]TARGET",
-    help="Target of a role, as for volbench run.",
-)
+@on_option("Target of a role, as for volbench run.", metavar="[ROLE=]TARGET")
 @flag("--measuring", "Include what volbench adds to measure: logs, percentiles, seeds.")
 @SETTINGS
 @ALLOW_EXEC
@@ -281,13 +292,3 @@ def import_job_file(job_file: str, output: Path | None, *, allow_exec: bool) -> 
         write_output(output, dumped.encode())
         click.echo(f"written: {output}", err=True)
         note_owner(output)
-
-
-@schema_command(profile, "a profile")
-def schema() -> object:
-    """Return the JSON Schema of profiles, with the options of the installed fio."""
-    from volbench.engine.hosts.host_facts import options_on
-    from volbench.execute.local import LocalExecutor
-    from volbench.plan.profile.load_profile import json_schema
-
-    return json_schema(options_on(LocalExecutor()))

@@ -22,10 +22,13 @@ from volbench.cli.options import (
     DETACH,
     EXPECT,
     KEEP_FILES,
+    ROLE,
     SETTINGS,
     Quantity,
     examples,
+    on_option,
     parse_several_targets,
+    parse_targets,
 )
 from volbench.cli.output import (
     TableOutput,
@@ -84,14 +87,11 @@ def _client_counts(text: str) -> tuple[int, ...]:
     help="Repeat the campaign in DIR: profiles, seed, order, repeats and --client-counts. Targets, "
     "hosts and overwrite permissions are not copied.",
 )
-@click.option(
-    "--on",
-    "targets",
-    multiple=True,
-    metavar="[ROLE=][[USER@]HOST:]TARGET",
-    help="Device, file, directory or NBD URI of a role; without a role: data. Several of one role "
-    "are compared: each job runs on each of them in turn, in blocks. Hosts are named as for scp "
+@on_option(
+    "Device, file, directory or NBD URI of a role; without a role: data. Several of one role are "
+    "compared: each job runs on each of them in turn, in blocks. Hosts are named as for scp "
     "(vm1:/data, 'vm[01-30]:/data') and run together.",
+    metavar="[ROLE=][[USER@]HOST:]TARGET",
 )
 @start_options("run", DETACH, ALLOW_EXEC, execution=(KEEP_FILES,))
 @SETTINGS
@@ -152,7 +152,14 @@ def run(
 
     say_what_is_configured()
     executor, allow_exec = LocalExecutor(), start.allow_exec
-    sources = texts_of(executor, profiles, like=like, allow_exec=allow_exec, sections=sections)
+    sources = texts_of(
+        executor,
+        profiles,
+        like=like,
+        allow_exec=allow_exec,
+        sections=sections,
+        is_placed=bool(targets) and not any(map(ROLE.match, targets)),
+    )
     loaded = load_texts(executor, sources, settings=settings, allow_exec=allow_exec)
     loaded = with_expected(loaded, [*map(parse_expectation, expectations)])
     start = replace(start, execution=policy.waiting(start.execution))
@@ -281,11 +288,11 @@ def _as_before(request: CampaignRequest, like: Path) -> CampaignRequest:
     "warmup",
     cls=VerbCommand,
     epilog=examples(
-        "volbench warmup /dev/sdb --allow-destroy /dev/sdb",
-        "volbench warmup root@vm1:/dev/sdb --mode read",
+        "volbench warmup --on /dev/sdb --allow-destroy /dev/sdb",
+        "volbench warmup --on root@vm1:/dev/sdb --mode read",
     ),
 )
-@click.argument("volume")
+@on_option("Device, file or NBD URI.", is_required=True)
 @click.option(
     "--mode",
     type=click.Choice(["write", "read", "write-read"]),
@@ -334,7 +341,7 @@ def _as_before(request: CampaignRequest, like: Path) -> CampaignRequest:
 @on_named_hosts
 @table_options(has_output=False, has_events=True)
 def warmup(
-    volume: str,
+    targets: tuple[str, ...],
     mode: str,
     jobs: int,
     iodepth: int,
@@ -346,10 +353,7 @@ def warmup(
     where: HostSelection,
     table_output: TableOutput,
 ) -> None:
-    """Touch every block of VOLUME exactly once, and verify it.
-
-    VOLUME is a device, a file or an NBD URI, of other hosts as for scp: root@vm1:/dev/sdb.
-    """
+    """Touch every block of a volume exactly once, and verify it."""
     from volbench.engine.campaign.prepare import CampaignRequest
     from volbench.model.campaign.planned_run import OnError
     from volbench.model.profile.profile_model import Job, Phase, Profile
@@ -363,11 +367,11 @@ def warmup(
         options=options | ({"size": str(size_bytes)} if size_bytes is not None else {}),
         warming=Warming(mode=WarmingMode(mode), extents=extents),
     )
-    where, own_targets = where.on([volume])
-    volume = next(iter(own_targets), "")
+    where, own_targets = where.on(targets)
+    named = parse_targets(own_targets)
     request = CampaignRequest(
         profiles=(Profile(name="warmup", jobs=(job,)),),
-        targets={job.role: volume},
+        targets=named,
         into=start.output or default_campaign_folder("warmup"),
         terms=Terms(
             on_error=OnError.STOP,
@@ -377,7 +381,7 @@ def warmup(
     )
     with where.connected() as hosts:
         for host in hosts:
-            _check(host.executor, job, volume)
+            _check(host.executor, job, request.targets_of(host.host).get(job.role, ""))
         carry_out(hosts, request, start=start, table_output=table_output, host_keys=where.host_keys)
 
 

@@ -63,7 +63,7 @@ def intervals(count: int) -> list[Interval]:
 def test_a_process_has_the_bytes_that_it_read(loop: str, tmp_path: Path) -> None:
     """Under its whole name, once, in frame, table and export; the name cannot forge a line."""
     with Started(reader(loop, after_s=3, stays_s=4)):
-        done = call("watch", loop, "--for", "8s", "--every", "200ms", "-o", tmp_path / "w")
+        done = call("watch", "--on", loop, "--for", "8s", "--every", "200ms", "-o", tmp_path / "w")
     assert done.returncode == 0, done.stderr
     frame = volbench.open_campaign(tmp_path / "w").frame("processes")
     mine = frame[frame["process"] == NAME]
@@ -124,7 +124,9 @@ def test_only_root_is_told() -> None:
 def test_a_watch_without_processes_says_how_to_get_them(loop: str, tmp_path: Path) -> None:
     """A short one has none."""
     into = tmp_path / "w"
-    assert call("watch", loop, "--for", "1s", "--every", "300ms", "-o", into).returncode == 0
+    assert (
+        call("watch", "--on", loop, "--for", "1s", "--every", "300ms", "-o", into).returncode == 0
+    )
     done = call("show", into, "--processes")
     assert done.returncode == 0
     assert "volbench watch records it as root" in done.stdout

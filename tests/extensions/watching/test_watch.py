@@ -46,7 +46,7 @@ def log_of(loop: str, into: Path, *, samples: int) -> Path:
 def watched(loop: str, into: Path, *options: str) -> str:
     """Watch a device while it is read and written; return what was printed."""
     with loaded(into, lambda: load(loop), before=4, after=4):
-        done = call("watch", loop, *LONGEST, "--every", "200ms", "-o", into, *options)
+        done = call("watch", "--on", loop, *LONGEST, "--every", "200ms", "-o", into, *options)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -98,7 +98,7 @@ def test_ctrl_c_saves_everything(loop: str, tmp_path: Path) -> None:
     """A mark of another terminal is on the time axis, and its text cannot forge a line."""
     into, state = tmp_path / "w", tmp_path / "state"
     environment = {**os.environ, "XDG_STATE_HOME": str(state)}
-    process = start("watch", loop, "--every", "200ms", "-o", into, env=environment)
+    process = start("watch", "--on", loop, "--every", "200ms", "-o", into, env=environment)
     log = log_of(loop, into, samples=4)
     text = "vm 7 started\n! ended\nT 1 1"
     marked = start("watch", "--mark", text, into, env=environment)
@@ -122,7 +122,7 @@ def test_ctrl_c_saves_everything(loop: str, tmp_path: Path) -> None:
 def test_a_killed_watch_keeps_its_samples(loop: str, tmp_path: Path) -> None:
     """Once resume has recorded its end; what still runs, and what has ended, is refused."""
     into = tmp_path / "w"
-    process = subprocess.Popen([*COMMAND, "watch", loop, "--every", "200ms", "-o", into])
+    process = subprocess.Popen([*COMMAND, "watch", "--on", loop, "--every", "200ms", "-o", into])
     log = log_of(loop, into, samples=3)
     running = call("resume", into)
     assert running.returncode == 7
@@ -148,7 +148,7 @@ def test_a_killed_watch_keeps_its_samples(loop: str, tmp_path: Path) -> None:
 def test_a_watch_without_two_samples_recorded_nothing(loop: str, tmp_path: Path) -> None:
     """If it was killed, it ends like a campaign with failed runs."""
     into = tmp_path / "killed"
-    process = subprocess.Popen([*COMMAND, "watch", loop, "--every", "1m", "-o", into])
+    process = subprocess.Popen([*COMMAND, "watch", "--on", loop, "--every", "1m", "-o", into])
     log_of(loop, into, samples=1)
     process.kill()
     process.wait(PATIENCE_S)
@@ -161,7 +161,18 @@ def test_a_watch_is_scraped_while_it_runs(loop: str, tmp_path: Path) -> None:
     """Counters of its disk are served until it ends."""
     port = free_port()
     process = subprocess.Popen(
-        [*COMMAND, "watch", loop, "--every", "200ms", "-o", tmp_path / "w", "--metrics", str(port)]
+        [
+            *COMMAND,
+            "watch",
+            "--on",
+            loop,
+            "--every",
+            "200ms",
+            "-o",
+            tmp_path / "w",
+            "--metrics",
+            str(port),
+        ]
     )
 
     def is_served() -> bool:
@@ -194,7 +205,7 @@ def test_hosts_of_an_inventory_are_watched(loop: str, tmp_path: Path) -> None:
     with loopback_fleet(tmp_path, "vm0", "vm1") as fleet:
         options = (*LONGEST, "--every", "300ms", "-o", tmp_path / "w", "--json")
         with loaded(tmp_path / "w", lambda: load(loop), logs=2):
-            done = call("watch", loop, "--inventory", fleet.inventory, *options)
+            done = call("watch", "--on", loop, "--inventory", fleet.inventory, *options)
         assert done.returncode == 0, done.stderr
         rows = json.loads(done.stdout)
         assert {row["host"] for row in rows} == {"vm0", "vm1"}
@@ -212,8 +223,8 @@ def test_hosts_of_an_inventory_are_watched(loop: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("/proc",), "is not on a block device"),
-        (("/nowhere/at/all",), "does not exist"),
+        (("--on", "/proc"), "is not on a block device"),
+        (("--on", "/nowhere/at/all"), "does not exist"),
         (("--every", "10ms"), "is not between 100ms and 1m"),
     ],
 )

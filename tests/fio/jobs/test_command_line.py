@@ -1,16 +1,18 @@
 """Commands of fio are planned as fio itself reads them, or refused with what to write."""
 
 import json
+import re
 import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.fio.commands import differences, imported, planned, runs
+from tests.fio.commands import TABLE, differences, imported, planned, runs
 from tests.fio.plain import parsed_jobs
 from volbench.errors import InputError
-from volbench.fio.jobs.command_line import as_command, is_command
+from volbench.fio.jobs.command_line import as_command, is_command, parse_command
+from volbench.fio.jobs.job_file import parse_jobfile
 from volbench.fio.jobs.render_job import render
 
 COMMANDS: list[dict[str, Any]] = json.loads(
@@ -34,9 +36,9 @@ def test_commands_of_manuals_and_issues_are_planned_as_fio_reads_them(
     options = [*job.profile.defaults.items(), *job.profile.jobs[0].options.items()]
     assert dict(options).get("filename", "") == case.get("files", "")
     assert parsed.left_out == case.get("left_out", [])
-    words = shlex.split(case["command"].replace("\\\n", " "))
+    words = shlex.split(re.sub(r"\\ *\n", " ", case["command"]))
     start = next(number for number, word in enumerate(words) if Path(word).name == "fio")
-    end = next((n for n, word in enumerate(words) if word[0] in ">|2" and n), len(words))
+    end = next((n for n, word in enumerate(words) if word[0] in "#&>|2" and n), len(words))
     assert differences(words[start + 1 : end], job.profile, tmp_path) == []
 
 
@@ -55,3 +57,31 @@ def test_json_is_written_where_a_command_wants_it() -> None:
     assert (json_too.output, json_too.left_out) == ("x", [])
     text = imported("fio --output=x --name=a --size=1m")[0]
     assert (text.output, text.left_out) == ("", ["--output"])
+
+
+def test_jobs_in_several_directories_are_those_of_fio() -> None:
+    """Jobs go to the directories one after the other: three to /a, two to /b."""
+    _, job = imported("fio --name=x --directory=/a:/b --numjobs=5 --size=1m --rw=read --stonewall")
+    (both,) = job.profile.jobs
+    assert job.profile.volumes == {"data": "/a/", "data2": "/b/"}
+    assert (both.role, both.roles) == ("data", {"x-2": "data2"})
+    assert [each["numjobs"] for each in both.sections.values()] == ["3", "2"]
+    assert job.notices == ()
+
+
+@pytest.mark.parametrize(
+    "places",
+    [
+        "--name=a --filename=/dev/a --name=b --filename=/dev/b",
+        "--name=a --filename=/dev/a:/dev/b",
+        "--name=a --directory=/a:/b --numjobs=2",
+        "--name=a --filename=/mnt/a/x:/mnt/b/y",
+    ],
+)
+def test_another_volume_replaces_all_volumes_of_a_command(places: str) -> None:
+    """A volume of --on, however many the command names."""
+    command = parse_command(f"fio --size=1m --rw=read {places}", TABLE)
+    command.is_placed = True
+    job = parse_jobfile("", path="j.fio", table=TABLE, command=command)
+    assert job.profile.roles == {"data"}
+    assert job.profile.volumes == {"data": "."}

@@ -154,7 +154,7 @@ REFUSED = {
     "no value": ("[j]\nsize\n", 2),
     "comment in a header": ("[job #1]\nsize=1m\n", 1),
     "long line": ("[j]\nsize=1m\ndescription=" + "x" * 8200 + "\n", 3),
-    "several directories": ("[j]\ndirectory=/a:/b\n", 2),
+    "a file in several directories": ("[j]\ndirectory=/a:/b\nfilename=x\n", 3),
     "several devices": ("[j]\nfilename=/dev/sdy:/dev/sdz\n", 2),
     "several folders": ("[j]\nfilename=/a/x:/b/y\n", 2),
     "volumes at once": ("[a]\nfilename=/a/x\n[b]\nfilename=/b/y\nwait_for=a\n", 5),

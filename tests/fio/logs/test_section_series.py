@@ -13,7 +13,7 @@ from tests.fio.logs.logtexts import SeriesPoint, iops, log_of, points_of, readin
 from volbench.fio.logs.log_rows import Log, Recording
 from volbench.fio.logs.section_logs import parse_log_name, read_series
 from volbench.fio.results.json_output import parse_version
-from volbench.fio.results.merge_jobs import BINS, bin_mid_ns
+from volbench.fio.results.merge_jobs import BINS, bin_range_ns
 from volbench.model.results.result import Direction
 
 CASES = Path(__file__).parents[2] / "cases"
@@ -230,8 +230,8 @@ def test_coarse_histograms_are_read(coarseness: int) -> None:
     counts[1000 // width] = 7
     row = ", ".join(map(str, [1000, 0, 4096, *counts]))
     (point,) = read([log_of("clat_hist", 1, f"{row}\n")], runtime_s=1.0)
-    low = bin_mid_ns(1000 // width * width) / 1e9
-    high = bin_mid_ns(1000 // width * width + width - 1) / 1e9
+    low = bin_range_ns(1000 // width * width)[0] / 1e9
+    high = bin_range_ns(1000 // width * width + width - 1)[1] / 1e9
     assert point.lat_p50_s is not None
     assert low <= point.lat_p50_s <= high
 

@@ -132,7 +132,9 @@ def test_hosts_are_named_once(volbench: Volbench, tmp_path: Path) -> None:
 
 def test_hosts_are_listed_and_saved(volbench: Volbench, tmp_path: Path) -> None:
     """The inventory that is saved has the hosts that were named."""
-    done = volbench("hosts", "root@vm[1-2]:/data", "[::1]:/x", "--list", "--save", "fleet.yaml")
+    done = volbench(
+        "hosts", "--on", "root@vm[1-2]:/data", "--on", "[::1]:/x", "--list", "--save", "fleet.yaml"
+    )
     assert done.returncode == 0, done.stderr
     assert "vm2" in done.stdout
     saved = load_inventory(tmp_path / "fleet.yaml")

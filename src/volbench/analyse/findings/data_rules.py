@@ -92,7 +92,7 @@ _NO_DISK = frozenset({"null", "cpuio"})
         " fetches them at the first read. Both are up to 95 % slower than later I/O. The mean"
         " mixes the two speeds."
     ),
-    advice="Warm it up first: volbench warmup VOLUME, or a warmup phase in the profile.",
+    advice="Warm it up first: volbench warmup --on VOLUME, or a warmup phase in the profile.",
 )
 def cold_blocks(view: RunView, context: Context) -> Iterator[Observation]:
     """Yield that a probe found the volume cold, or that its rate rose from the start."""

@@ -105,7 +105,7 @@ def check_identity(
     if pin is not None and not problems:
         problems = _mismatches(pin, now, seen, edges=edges)
     if problems or seen.device is None:
-        examine = f"examine it: volbench hosts {quoted(target)}; " if host == LOCAL else ""
+        examine = f"examine it: volbench hosts --on {quoted(target)}; " if host == LOCAL else ""
         raise RefusedError(
             f"{target} {verdict} the device that was planned: {', '.join(problems)}",
             hint=examine

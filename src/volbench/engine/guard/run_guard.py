@@ -170,7 +170,9 @@ def _is_agreed(content: Content, run: Run, opened: OpenDevice) -> bool:
 def _needs_consent(run: Run) -> RefusedError:
     target = run.volume.target
     if run.host == LOCAL:
-        hint = f"examine it with volbench hosts {quoted(target)}; to allow the loss of its data: "
+        hint = (
+            f"examine it with volbench hosts --on {quoted(target)}; to allow the loss of its data: "
+        )
     else:
         serial = run.volume.pin.serial if run.volume.pin is not None else ""
         inventory = f"allow_destroy: [serial:{serial}] in the inventory, or " if serial else ""

@@ -18,7 +18,7 @@ from volbench.cli.options import (
     examples,
     flag,
     output_option,
-    schema_command,
+    schema_option,
 )
 from volbench.cli.output import TableOutput, table_options
 from volbench.cli.verb_groups import VerbGroup
@@ -37,7 +37,16 @@ _LOOK_S = 0.2
 _QUICK_BYTES = 64 * 1024**2  # Size of the bundled profile quick
 
 
+def scenario_schema() -> object:
+    """Return the JSON Schema of scenarios."""
+    from volbench.extensions.lab.scenario import Scenario
+    from volbench.model.document.document_model import document_schema
+
+    return document_schema(Scenario, title="volbench lab scenario")
+
+
 @click.group("lab", cls=VerbGroup)
+@schema_option("a scenario", "volbench.extensions.lab.lab_verbs:scenario_schema")
 def lab() -> None:
     """Simulate volumes with known behaviour: cold, throttled, with credits, caches, stalls."""
 
@@ -71,15 +80,6 @@ def show(scenario: str, *, as_yaml: bool, table_output: TableOutput) -> None:
         click.echo(scenario_text(scenario)[0], nl=False)
         return
     table_output.write(truth_table(read_scenario(scenario)))
-
-
-@schema_command(lab, "scenarios")
-def schema() -> object:
-    """Return the JSON Schema of scenarios."""
-    from volbench.extensions.lab.scenario import Scenario
-    from volbench.model.document.document_model import document_schema
-
-    return document_schema(Scenario, title="volbench lab scenario")
 
 
 @lab.command(

@@ -82,7 +82,7 @@ def _disks_of(executor: Executor) -> list[str]:
     if not found:
         raise InputError(
             f"{executor.host} has no disk of its own to watch",
-            hint="name a device or a path: volbench watch /dev/loop0",
+            hint="name a device or a path: volbench watch --on /dev/loop0",
         )
     return found
 

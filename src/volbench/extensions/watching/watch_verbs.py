@@ -11,11 +11,7 @@ import click
 from volbench.cli.additions import Additions, additions
 from volbench.cli.help_pages import VerbCommand
 from volbench.cli.hosts import HostSelection, on_hosts
-from volbench.cli.options import (
-    NEW_CAMPAIGN,
-    Quantity,
-    examples,
-)
+from volbench.cli.options import NEW_CAMPAIGN, Quantity, examples, on_option
 from volbench.cli.output import (
     TableOutput,
     default_campaign_folder,
@@ -23,7 +19,7 @@ from volbench.cli.output import (
     table_options,
 )
 from volbench.cli.verb_groups import name_campaign
-from volbench.errors import InputError
+from volbench.errors import InputError, quoted
 from volbench.units import counted_noun, parse_duration
 
 if TYPE_CHECKING:
@@ -52,12 +48,13 @@ def _interval(text: str) -> float:
     cls=VerbCommand,
     epilog=examples(
         "volbench watch",
-        "volbench watch /dev/sdb /var/lib/libvirt --for 10m",
+        "volbench watch --on /dev/sdb --on /var/lib/libvirt --for 10m",
         "volbench watch --inventory fleet.yaml --every 10s -o night",
         'volbench watch --mark "backup begins" night',
     ),
 )
-@click.argument("targets", nargs=-1, metavar="[[[USER@]HOST:]DEVICE|PATH]...")
+@click.argument("folders", nargs=-1, metavar="[DIR]...")
+@on_option("Device, or path on a disk. Default: all disks.")
 @click.option(
     "--for",
     "for_s",
@@ -76,14 +73,15 @@ def _interval(text: str) -> float:
 @click.option(
     "--mark",
     metavar="TEXT",
-    help="Only mark an event on the time axis of the running watch in the folder that is named "
-    "instead of devices; without a folder, of all running watches of this user.",
+    help="Only mark an event on the time axis of the running watch in DIR; without DIR, of all "
+    "running watches of this user.",
 )
 @NEW_CAMPAIGN
 @additions("watch")
 @on_hosts
 @table_options(has_output=False)
 def watch(
+    folders: tuple[str, ...],
     targets: tuple[str, ...],
     for_s: float | None,
     interval_s: float,
@@ -96,16 +94,19 @@ def watch(
 ) -> None:
     """Record the activity of disks under any load, as a campaign, until Ctrl-C.
 
-    Without DEVICE or PATH, all disks are watched: those of this machine, or of each host of an
-    inventory. volbench reads the kernel's counters only, and never writes to the disks. As root,
+    Without --on, all disks are watched: those of this machine, or of each host of an inventory.
+    volbench reads the kernel's counters only, and never writes to the disks. As root,
     the processes with the most I/O are recorded too.
     """
     from volbench.extensions.watching.watch_plan import find_disks, plan_watch
     from volbench.store.archive import create_campaign
 
     if mark is not None:
-        _mark(mark, targets)
+        _mark(mark, folders)
         return
+    if folders:
+        hint = f"to watch it: --on {quoted(folders[0])}"
+        raise InputError(f"{folders[0]} is only a place for a mark", hint=hint)
     where, own_targets = where.on(targets)
     with where.connected() as connected:
         hosts = find_disks(connected, own_targets, is_named=bool(where.named))
@@ -119,13 +120,7 @@ def watch(
         with added.served() as listeners_of:
             layout = create_campaign(folder, archive)
             name_campaign(layout.root)
-            _carry_out(
-                layout,
-                archive.campaign,
-                hosts,
-                listeners=listeners_of(layout),
-                for_s=for_s,
-            )
+            _carry_out(layout, archive.campaign, hosts, listeners=listeners_of(layout), for_s=for_s)
     _show(layout, table_output)
 
 

@@ -43,10 +43,26 @@ _WRAPPERS = {
     "ionice": "use --prioclass and --prio",
     "nice": "use --nice",
     "timeout": "use --runtime",
+    "ssh": "name the host: --on HOST:PATH",
+    "kubectl": "volbench makes the pod: --k8s",
+    **dict.fromkeys(("docker", "podman"), "run volbench in the container"),
 }
-_REDIRECTION = re.compile(r"(\d?>|&>|\|(?!\|)).*")  # Begin of what a shell does with the output
-_NEXT_COMMAND = re.compile(r"&&?|\|\||;|.*;")
-_DASHES = "\N{EN DASH}\N{EM DASH}"  # That web pages have in place of two hyphens
+# Comment, or begin of what a shell does with the output
+_REST = re.compile(r"#.*|(\d?>|&>|\|(?!\|)).*", re.DOTALL)
+_NEXT_LINE = re.compile(r"\n\s*(sudo\s+)?(\S*/)?fio\s")
+_CONTINUED = re.compile(r"\\[ \t\r]*\n|\N{NO-BREAK SPACE}")
+# Words that web pages and shells make of others, what they are, and what to do. Names such as
+# $jobname are fio's, as is all of a program that it runs.
+_PASTED = (
+    (re.compile("(&&?|[|][|]|.*;)$"), "ends the command", "give one command at a time"),
+    (re.compile("[\u2010-\u2015\u2212]"), "begins with a typographic dash", "write two hyphens"),
+    (re.compile(".*[\u2018-\u201f]"), "has typographic quotes", "write plain quotes, or none"),
+    (
+        re.compile(r"(?!-*exec_)[^`$]*(`|\$(?!(jobname|jobnum|filenum|clientuid)\b)[({A-Za-z_])"),
+        "has what only a shell replaces",
+        "write the value, or leave out the quotes around the command",
+    ),
+)
 
 
 @dataclass
@@ -58,6 +74,7 @@ class FioCommand:
     chosen: list[str] = field(default_factory=list)  # names of sections; empty for all
     is_in_turn: bool = False  # each section by itself, as one ``fio --section=NAME`` each
     is_readonly: bool = False  # sections that write are refused
+    is_placed: bool = False  # its volumes are replaced by one
     output: str = ""  # file for fio's JSON
     left_out: list[str] = field(default_factory=list)  # options without effect in volbench
 
@@ -70,13 +87,16 @@ class FioCommand:
 
 def is_command(text: str) -> bool:
     """Return whether a text is a command line of fio."""
-    return " " in text.strip() and any(PurePosixPath(word).name == "fio" for word in text.split())
+    return any(PurePosixPath(word).name == "fio" for word in text.split())
 
 
 def _words_of(text: str) -> list[str]:
     """Return the arguments of fio in a command, without words that people paste with it."""
+    text = _CONTINUED.sub(" ", text)
+    if _NEXT_LINE.search(text):
+        raise InputError("there are several commands", hint="give one command at a time")
     try:
-        words = shlex.split(text.replace("\\\n", " "))
+        words = shlex.split(text)
     except ValueError as error:
         message = f"the command cannot be split into words: {error}"
         raise InputError(message, hint="check its quotes") from error
@@ -85,15 +105,16 @@ def _words_of(text: str) -> list[str]:
         if not _BEFORE.fullmatch(word):
             instead = _WRAPPERS.get(PurePosixPath(word).name, "write the command of fio alone")
             raise InputError(f"{word!r} before fio: volbench starts fio itself", hint=instead)
-    for number, word in enumerate(words):
-        if _REDIRECTION.fullmatch(word):
-            return words[1:number]
-        if _NEXT_COMMAND.fullmatch(word):
-            raise InputError(f"{word!r} ends the command", hint="give one command at a time")
-        if word[:1] and word[0] in _DASHES:
-            plain = f"--{word.lstrip(_DASHES)}"
-            raise InputError(f"{word} begins with a typographic dash", hint=f"write {plain}")
-    return words[1:]
+    number = next((n for n, word in enumerate(words) if _REST.fullmatch(word)), len(words))
+    for word in words[1:number]:
+        for pattern, meaning, hint in _PASTED:
+            if pattern.match(word):
+                raise InputError(f"{word!r} {meaning}", hint=hint)
+    if number < 2:
+        message = "a command of fio needs a job: --name=NAME with its options, or a job file"
+        hint = "for example: volbench run -- fio --name=reads --rw=randread --bs=4k --size=1g"
+        raise InputError(message, hint=hint)
+    return words[1:number]
 
 
 def parse_command(text: str, table: OptionTable) -> FioCommand:
@@ -154,8 +175,11 @@ class _CommandReader:
                 yield name, self._value(name, value if equals else None)
             elif is_letter:
                 yield from self._short_options(word[1:])
+            elif option := self._table.find(text):
+                message = f"fio knows {word} only after the ioengine that has it"
+                raise InputError(message, hint=f"write --ioengine={option.engines[0]} before it")
             else:
-                self._refuse_unknown(word, text)
+                raise unknown_option(self._table, text, self._table.own)
 
     def _short_options(self, letters: str) -> Iterator[tuple[str, str | None]]:
         """Yield short options; the letters after an option with an argument are its argument."""
@@ -186,13 +210,6 @@ class _CommandReader:
             for name in (option.name, *option.aliases)
         }
         return {*named, *self._table.own, *self._table.withdrawn}
-
-    def _refuse_unknown(self, word: str, text: str) -> None:
-        option = self._table.find(text)
-        if option is None:
-            raise unknown_option(self._table, text, self._table.own)
-        message = f"fio knows {word} only after the ioengine that has it"
-        raise InputError(message, hint=f"write --ioengine={option.engines[0]} before it")
 
     def _value(self, name: str, value: str | None) -> str | None:
         """Return the value of an option, from the next word where it needs one."""

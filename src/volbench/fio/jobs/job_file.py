@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
 
 from volbench.errors import InputError, Problems, did_you_mean
@@ -17,6 +17,7 @@ from volbench.fio.jobs.job_syntax import (
     find_place,
     is_device,
     read_value,
+    split_colons,
     split_sections,
 )
 from volbench.model.profile.fio_options import OptionTable, check_text
@@ -26,7 +27,7 @@ from volbench.model.profile.option_policy import (
     check_option,
     fio_conflicts,
 )
-from volbench.model.profile.profile_model import Job, Options, Profile
+from volbench.model.profile.profile_model import Job, Profile
 from volbench.model.profile.profile_settings import Source
 
 _PLACES = frozenset({"filename", "directory", "uri"})
@@ -85,16 +86,14 @@ def parse_jobfile(
         command: that runs the file; its own sections come before those of the file.
     """
     command = command or FioCommand()
-    importer = _Importer(Problems(path), table, allow_exec=allow_exec)
+    importer = _Importer(Problems(path), table, command, allow_exec=allow_exec)
     of_file = split_sections(text, importer.problems, importer.notices)
-    chosen = importer.chosen(of_file, command) if of_file else []
+    chosen = importer.chosen(of_file) if of_file else []
     sections = importer.sections([*command.sections, *chosen])
     if command.is_readonly:
         importer.refuse_writing(sections)
     importer.problems.raise_if_any()
-    profile = importer.profile(
-        sections, path if text else command.name, is_in_turn=command.is_in_turn
-    )
+    profile = importer.profile(sections, path if text else command.name)
     importer.problems.raise_if_any()
     return ImportedJob(profile, tuple(dict.fromkeys(importer.notices)))
 
@@ -102,10 +101,13 @@ def parse_jobfile(
 class _Importer:
     """Collects problems and notices while the parts of a job file become a profile."""
 
-    def __init__(self, problems: Problems, table: OptionTable, *, allow_exec: bool) -> None:
+    def __init__(
+        self, problems: Problems, table: OptionTable, command: FioCommand, *, allow_exec: bool
+    ) -> None:
         self.problems = problems
         self.notices: list[str] = []
         self._table = table
+        self._command = command
         self._allow_exec = allow_exec
 
     def sections(self, texts: list[SectionText]) -> list[_Section]:
@@ -126,7 +128,8 @@ class _Importer:
                 continue
             options = {name: value for name, (value, _) in merged.items()}
             lines = {name: line for name, (_, line) in merged.items()}
-            parsed.append(_Section(text.name, text.name, text.line, options, lines))
+            section = _Section(text.name, text.name, text.line, options, lines)
+            parsed += [section] if self._command.is_placed else _by_folder(section)
         if not parsed and not self.problems.found:
             self.problems.add("there is no job section", hint="fio would run nothing either")
         for section in parsed:
@@ -134,11 +137,11 @@ class _Importer:
         self._rename(parsed)
         return parsed
 
-    def chosen(self, texts: list[SectionText], command: FioCommand) -> list[SectionText]:
+    def chosen(self, texts: list[SectionText]) -> list[SectionText]:
         """Return the sections of a file that a command runs, with the global sections."""
-        names, known = command.chosen, [each.name for each in texts if not each.is_global]
+        names, known = self._command.chosen, [each.name for each in texts if not each.is_global]
         for name in names:
-            if name not in {*known, *(section.name for section in command.sections)}:
+            if name not in {*known, *(section.name for section in self._command.sections)}:
                 hint = did_you_mean(name, known, f"it has {', '.join(known)}")
                 self.problems.add(f"there is no section {name!r}", hint=hint)
         return [each for each in texts if not names or each.is_global or each.name in names]
@@ -148,9 +151,7 @@ class _Importer:
         for section in sections:
             if option := changing_option(section.options):
                 message = f"{section.name} may write, which --readonly forbids"
-                hint = "leave out --readonly, or make it read"
-                line = section.lines.get(option, section.line)
-                self.problems.add(message, line=line, key=option, hint=hint)
+                self._add(section, option, message, "leave out --readonly, or make it read")
 
     def _merge(self, setting: Setting, merged: dict[str, tuple[str, int]]) -> None:
         """Add an option to those of a section, as fio reads it after them."""
@@ -172,7 +173,8 @@ class _Importer:
         elif option.name not in _PLACES:
             check_option(self._table, option.name, read.value, allow_exec=self._allow_exec)
         value = self._with_places(option.name, read.value, setting.line, merged)
-        for rival in _rivals(option.name):
+        families = [family for family in _EXCLUSIVE if option.name in family]
+        for rival in set().union(*families) - {option.name}:
             if merged.pop(rival, None):
                 text = f"{option.name} replaces {rival}: fio keeps the last of them"
                 self._section_note(setting.line, text)
@@ -197,21 +199,18 @@ class _Importer:
     def _settle(self, section: _Section) -> None:
         """Find a section's volume and remove options that the profile expresses otherwise."""
         try:
-            section.place = find_place(section.options)
+            section.place = find_place(section.options, is_placed=self._command.is_placed)
         except InputError as error:
-            line = section.lines.get("filename", section.lines.get("directory", section.line))
-            self.problems.add(error.message, line=line, key=section.name, hint=error.hint)
+            name = "filename" if "filename" in section.options else "directory"
+            self._add(section, name, error.message, error.hint)
         on_file = section.place.filename is not None or "uri" not in section.options
         for name in _PLACES:
             section.options.pop(name, None)
         creates = section.options.pop("allow_file_create", "1") == "1"
         if not creates and on_file and not is_device(section.place.target):
-            self.problems.add(
-                "allow_file_create=0 cannot be kept for files",
-                line=section.lines["allow_file_create"],
-                key="allow_file_create",
-                hint="leave it out; volbench sets it for devices",
-            )
+            message = "allow_file_create=0 cannot be kept for files"
+            hint = "leave it out; volbench sets it for devices"
+            self._add(section, "allow_file_create", message, hint)
         if section.place.filename is not None:
             section.options["filename"] = section.place.filename
         self._note_repetition(section)
@@ -223,10 +222,7 @@ class _Importer:
             )
             del section.options["time_based"]
         for conflict in fio_conflicts(section.options):
-            name = conflict.option
-            self.problems.add(
-                conflict.message, line=section.lines[name], key=name, hint=conflict.hint
-            )
+            self._add(section, conflict.option, conflict.message, conflict.hint)
 
     def _note_repetition(self, section: _Section) -> None:
         """Note jobs in parallel that each go through the same device."""
@@ -269,16 +265,13 @@ class _Importer:
         if wanted is None:
             return
         if wanted not in known:
-            self.problems.add(
-                f"there is no section {wanted!r} above this one",
-                line=section.lines["wait_for"],
-                key="wait_for",
-                hint="fio rejects it too",
-            )
+            message = f"there is no section {wanted!r} above this one"
+            self._add(section, "wait_for", message, "fio rejects it too")
         section.options["wait_for"] = known.get(wanted, wanted)
 
-    def profile(self, sections: list[_Section], path: str, *, is_in_turn: bool) -> Profile:
+    def profile(self, sections: list[_Section], path: str) -> Profile:
         """Return the profile of settled sections."""
+        is_in_turn = self._command.is_in_turn
         groups = _by_name(sections) if is_in_turn else self._simultaneous_sections(sections)
         touched = (section.place.target for section in sections if section.place.target)
         targets = list(dict.fromkeys(touched)) or ["."]
@@ -315,7 +308,7 @@ class _Importer:
             if len(groups) > 1:
                 self._check_late(section, groups)
         for group in groups:
-            if len(group) > 1:
+            if len({section.header for section in group}) > 1:
                 otherwise = "--section all" if group[0].line else "--stonewall after each --name"
                 volumes = {section.place.target for section in group} - {""}
                 where = f" on {len(volumes)} volumes" if len(volumes) > 1 else ""
@@ -329,19 +322,11 @@ class _Importer:
     def _check_late(self, section: _Section, groups: list[list[_Section]]) -> None:
         """Check options whose meaning changes when a section has a process of its own."""
         if section.options.get("exit_what") == "all":
-            self.problems.add(
-                "exit_what=all ends jobs after a stonewall too, which cannot be kept",
-                line=section.lines["exit_what"],
-                key="exit_what",
-                hint="leave it out",
-            )
+            message = "exit_what=all ends jobs after a stonewall too, which cannot be kept"
+            self._add(section, "exit_what", message, "leave it out")
         if section.options.get("startdelay", "0s") != "0s":
-            self.problems.add(
-                "startdelay after a stonewall counts from the start of the whole job file",
-                line=section.lines["startdelay"],
-                key="startdelay",
-                hint="leave it out",
-            )
+            message = "startdelay after a stonewall counts from the start of the whole job file"
+            self._add(section, "startdelay", message, "leave it out")
         earlier = {other.name for group in groups[:-1] for other in group}
         if section.options.get("wait_for") in earlier:
             self._section_note(
@@ -354,7 +339,10 @@ class _Importer:
         targets = {section.place.target for section in group} - {""}
         if len(targets) > 1:
             self._check_apart(group)
-        options_of = [_without(section.options, common) for section in group]
+        options_of = [
+            {name: value for name, value in section.options.items() if name not in common}
+            for section in group
+        ]
         note = "; ".join(section.note for section in group if section.note)
         usual = roles[first.place.target or min(targets)] if targets else next(iter(roles.values()))
         role_of = {each.name: roles.get(each.place.target, usual) for each in group}
@@ -375,16 +363,35 @@ class _Importer:
             ):
                 names.append("wait_for")
             for name in names:
-                self.problems.add(
-                    f"{name} cannot be kept for sections on several volumes at the same time",
-                    line=section.lines[name],
-                    key=name,
-                    hint="leave it out; each volume has a process of fio",
-                )
+                message = f"{name} cannot be kept for sections on several volumes at the same time"
+                hint = "leave it out; each volume has a process of fio"
+                self._add(section, name, message, hint)
+
+    def _add(self, section: _Section, name: str, message: str, hint: str) -> None:
+        """Add a problem of an option of a section."""
+        line = section.lines.get(name, section.line)
+        self.problems.add(message, line=line, key=name, hint=hint)
 
     def _section_note(self, line: int, text: str) -> None:
         place = f"{self.problems.path}:{line}" if line else self.problems.path
         self.notices.append(f"{place}: {text}")
+
+
+def _by_folder(section: _Section) -> list[_Section]:
+    """Return a section for each of its directories: fio gives its jobs one after the other."""
+    folders = split_colons(section.options.get("directory", ""))
+    jobs = int(section.options.get("numjobs", "1"))
+    if len(folders) < 2 or jobs < 1 or {"filename", "offset_increment"} & section.options.keys():
+        return [section]
+    parts = []
+    for number, folder in enumerate(folders[:jobs]):
+        count = -((number - jobs) // len(folders))
+        own = {"directory": folder.replace(":", r"\:"), "numjobs": str(count)}
+        if number:
+            own["stonewall"] = "0"
+        name = f"{section.name}-{number + 1}" if number else section.name
+        parts.append(replace(section, name=name, options={**section.options, **own}))
+    return parts
 
 
 def _by_name(sections: list[_Section]) -> list[list[_Section]]:
@@ -408,15 +415,6 @@ def _distinct(jobs: list[Job]) -> tuple[Job, ...]:
         taken.add(name)
         renamed.append(job.model_copy(update={"name": name}))
     return tuple(renamed)
-
-
-def _without(options: dict[str, str], common: dict[str, str]) -> Options:
-    return {name: value for name, value in options.items() if name not in common}
-
-
-def _rivals(name: str) -> set[str]:
-    """Return the other options whose earlier values an option overrides."""
-    return {rival for family in _EXCLUSIVE if name in family for rival in family - {name}}
 
 
 def _order_counts(name: str, options: dict[str, str]) -> bool:

@@ -283,36 +283,36 @@ class Place:
     filename: str | None = None
 
 
-def find_place(options: dict[str, str]) -> Place:
+def find_place(options: dict[str, str], *, is_placed: bool = False) -> Place:
     """Return the volume of a section.
 
     Args:
         options: as fio reads them; ``filename``, ``directory`` and ``uri`` are used.
+        is_placed: whether another volume replaces it; only names of files are kept.
     """
     if options.get("ioengine") == "nbd" and "uri" in options:
         return Place(options["uri"])
     if options.get("ioengine") in _ENGINES_WITHOUT_FILES:
         return Place("")
-    folders = _split_colons(options.get("directory", ""))
-    if len(folders) > 1:
-        raise InputError("several directories are several volumes", hint="make a job for each")
-    folder = folders[0] if folders else ""
-    if "filename" not in options:
-        return Place(_as_folder(folder or "."))
-    paths = _split_colons(options["filename"])
-    if any(is_device(path) for path in paths):
-        if len(paths) > 1:
-            raise InputError("several devices are several volumes", hint="make a job for each")
+    paths = split_colons(options.get("filename", ""))
+    has_device = any(map(is_device, paths))
+    if is_placed and (has_device or not paths):
+        return Place("")
+    folders = split_colons(options.get("directory", ""))
+    if not paths and len(folders) < 2:
+        return Place(_as_folder(folders[0] if folders else "."))
+    parents = {path if has_device else str(PurePosixPath(path).parent) for path in paths}
+    if (len(parents) > 1 and not is_placed) or len(folders) > 1:
+        hint = "give each a job of its own, with its share of iodepth: they run at the same time"
+        raise InputError("a job has one volume, and this one spreads over several", hint=hint)
+    if has_device:
         return Place(paths[0])
-    parents = {str(PurePosixPath(path).parent) for path in paths}
-    if len(parents) > 1:
-        raise InputError("files in several folders are several volumes", hint="use one folder")
     names = [PurePosixPath(path).name for path in paths]
     if any(":" in name for name in names):
         raise InputError("a file name with a colon cannot be kept", hint="rename the file")
     if {"..", "-"} & {*names}:  # fio takes - as standard input or output
         raise InputError("a file cannot be called .. or -", hint="name a file")
-    return Place(_as_folder(parents.pop()), ":".join(names))
+    return Place("" if is_placed else _as_folder(parents.pop()), ":".join(names))
 
 
 def added_files(before: str, names: str, directory: str) -> str:
@@ -330,7 +330,7 @@ def _as_folder(path: str) -> str:
     return path if path == "." else f"{path.rstrip('/')}/"
 
 
-def _split_colons(text: str) -> list[str]:
+def split_colons(text: str) -> list[str]:
     r"""Split at colons as fio does: ``\:`` stands for a colon itself."""
     return [part.replace("\\:", ":") for part in re.split(r"(?<!\\):", text) if part]
 

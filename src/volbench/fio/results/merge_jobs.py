@@ -25,12 +25,6 @@ _MAX_ROUNDING_S = 3.0
 BINS_FIO2 = 1216  # How many bins fio 2 has; it counts microseconds
 
 
-def bin_mid_ns(index: int) -> int:
-    """Return the midpoint of one of fio 3's bins, exact below 128 ns."""
-    low, high = bin_range_ns(index)
-    return low + (high - low) // 2
-
-
 def bin_range_ns(index: int) -> tuple[int, int]:
     """Return the lower bounds of a bin of fio 3 and of the next one."""
     if not 0 <= index < BINS:
