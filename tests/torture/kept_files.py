@@ -34,7 +34,7 @@ def kept_file(chance: random.Random, folder: Path) -> int:
     """Measure a user's file, or a new one, with random options beside files that must stay."""
     disks = Disks(folder)
     try:
-        device = disks.attach(disks.image(200 * _MIB))
+        device = disks.attach(disks.image(chance.choice((120, 200)) * _MIB))  # 100 MiB free, or 170
         disks.format(device)
         point = disks.mount(device)
         mine, twin, beside = (point / name for name in ("mine", "twin", "beside"))
