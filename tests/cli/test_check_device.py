@@ -13,7 +13,7 @@ from tests.engine.conftest import Disks
 pytestmark = [pytest.mark.root, pytest.mark.slow]
 
 MIB = 1024**2
-MACHINE = {"cpu-bound", "stall", "neighbour", "host-noise"}
+MACHINE = {"cpu-bound", "other-load", "stall", "neighbour", "host-noise"}
 """Rules that fire when others use this machine."""
 
 PROFILE = """\

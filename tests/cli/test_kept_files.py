@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.command_line import Volbench
+from tests.command_line import Volbench, settings, start
 from tests.engine.conftest import Disks
+from tests.waiting import until
 from volbench.engine.guard.run_guard import RESERVE_BYTES
 
 MIB = 1024**2
@@ -116,3 +117,23 @@ def test_an_option_that_displaces_a_file_is_allowed_by_name(
     done = volbench(*named, tmp_path / "two", "--allow-destroy", "fio:file_append")
     assert done.returncode == 0, done.stderr
     assert file.stat().st_size == 2 * MIB
+
+
+def test_campaigns_on_one_disk_at_once_have_a_finding_each(
+    volbench: Volbench, tmp_path: Path
+) -> None:
+    """In the results of both, whichever began first; the second says so as it begins."""
+    slow = profile(
+        tmp_path, "rw: randread, bs: 4k, size: 1m, rate_iops: 20, runtime: 1s, time_based: 1"
+    )
+    outs, procs = [tmp_path / name for name in ("out1", "out2")], []
+    for out, runtime in zip(outs, ("4s", "8s"), strict=True):
+        volume = out.with_suffix(".volume")
+        volume.mkdir()
+        procs.append(start("run", slow, "--on", volume, "-o", out, *settings(f"runtime={runtime}")))
+        until(lambda: len(list(tmp_path.glob("out?/runs/*/facts.json"))) == len(procs))
+    texts = [process.communicate(timeout=60)[1] for process in procs]
+    assert "is also used by 1 other campaign" in texts[1]
+    for out in outs:
+        checked = volbench("check", out)
+        assert "Other campaigns used the same disk: 2" in checked.stdout

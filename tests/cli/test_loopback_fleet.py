@@ -67,7 +67,7 @@ def test_campaign_on_two_hosts(fleet: LoopbackFleet) -> None:
     assert done.returncode == 0, done.stderr
     (note,) = (line for line in done.stderr.splitlines() if "is also used by" in line)
     first, *more = fleet.names
-    assert f"the file system of {fleet.data(first)} on {first} and {len(more)} more" in note
+    assert f"the disk of {fleet.data(first)} on {first} and {len(more)} more" in note
     for name in fleet.names:
         run = out / "runs" / f"001-a-r1-{name}"
         assert json.loads((run / "fio.json").read_bytes())["jobs"]

@@ -19,7 +19,7 @@ _NEIGHBOUR_ID = 4799
 _HUNG_S = 300.0
 _NAMES = (
     "job.fio fio.json stderr .stderr gate start state end out samples news door ready go k check.0 "
-    "volbench-fs-0:1.k .volbench"
+    "volbench-disk-0:1.k .volbench"
 )
 _WORK = ("", "/tmp/work", "/tmp/shared", "/tmp/shared/work", "/tmp/shared/deep/work")
 

@@ -7,16 +7,16 @@ from pathlib import Path
 import pytest
 
 from tests.engine.conftest import Disks, call
-from tests.planned import a_folder, planned_campaign, planned_run
+from tests.planned import planned_campaign, planned_run
 from volbench.engine.hosts.device_lock import (
     device_holder,
+    other_campaigns,
     release_locks,
     reserve_host,
     shared_note,
 )
 from volbench.errors import RefusedError
 from volbench.execute.local import LocalExecutor
-from volbench.model.campaign.host import Host
 from volbench.model.campaign.planned_run import Campaign, DevicePin, Volume, VolumeKind
 
 EXECUTOR = LocalExecutor()
@@ -64,7 +64,7 @@ def test_the_second_campaign_is_refused() -> None:
 def test_a_shared_file_system_is_reported_once() -> None:
     """In one sentence, however many hosts and campaigns share it."""
     words, host = shared_note({f"vm{n}": {"/data": ["b", "a"]} for n in range(4)})
-    assert words.startswith("the file system of /data on vm0 and 3 more is also used by 2 other")
+    assert words.startswith("the disk of /data on vm0 and 3 more is also used by 2 other")
     assert "(a): " in words
     assert host == ""
     words, host = shared_note({"vm0": {"/data": ["b"]}, "vm1": {}})
@@ -125,33 +125,69 @@ def test_holder_of_a_device_is_shown() -> None:
     assert device_holder(EXECUTOR, (MAJOR, 1)) == ""
 
 
-def test_campaigns_on_one_file_system_see_each_other(tmp_path: Path) -> None:
-    """Each hears of those that came before it, and of none that has left."""
+def on_target(seed: int, target: Path, kind: VolumeKind = VolumeKind.DIRECTORY) -> Campaign:
+    """Return a plan on a folder or file."""
+    target.parent.mkdir(exist_ok=True)
+    volume = Volume(role="data", kind=kind, target=str(target))
+    return planned_campaign(planned_run(volume), seed=seed)
 
-    def on_folder(seed: int) -> Campaign:
-        target = tmp_path / str(seed)
-        target.mkdir(exist_ok=True)
-        hosts = (Host(name="local", address="192.0.2.1"),)
-        return planned_campaign(planned_run(a_folder(target)), seed=seed, hosts=hosts)
 
-    first, second = on_folder(901), on_folder(902)
+def test_campaigns_on_one_disk_see_each_other(tmp_path: Path) -> None:
+    """The second as it begins, both during their runs, and neither what has left."""
+    first, second = on_target(901, tmp_path / "a" / "x"), on_target(902, tmp_path / "b" / "x")
     reserve_host(EXECUTOR, first)
-    assert first.key in reserve_host(EXECUTOR, second)[str(tmp_path / "902")]
+    assert first.key in reserve_host(EXECUTOR, second)[str(tmp_path / "b" / "x")]
+    assert first.key in other_campaigns(EXECUTOR, second)
+    assert second.key in other_campaigns(EXECUTOR, first)
     release_locks(EXECUTOR, first)
-    others = reserve_host(EXECUTOR, second).get(str(tmp_path / "902"), [])
+    assert first.key not in other_campaigns(EXECUTOR, second)
     release_locks(EXECUTOR, second)
-    assert first.key not in others
-    assert second.key not in others
+
+
+@pytest.mark.root
+def test_a_partition_and_a_file_below_it_are_on_one_disk(disks: Disks) -> None:
+    """A disk, its partition, and the folder that holds the file of both."""
+    disk = disks.attach()
+    first, second = _campaign_on(disk, 1), _campaign_on(disks.partition(disk), 2)
+    folder = on_target(3, disks.folder / "x")
+    reserve_host(EXECUTOR, first)
+    assert first.key in reserve_host(EXECUTOR, second)[f"{disk}p1"]
+    assert second.key in reserve_host(EXECUTOR, folder)[str(disks.folder / "x")]
+    for campaign in (first, second, folder):
+        release_locks(EXECUTOR, campaign)
+
+
+class PodExecutor(LocalExecutor):
+    """Executor whose locks are kept by the cluster."""
+
+    def __init__(self, held: dict[str, str]) -> None:
+        super().__init__()
+        self._held, self.shared_locks = held, self
+
+    def answer(self, verb: str, name: str, key: str) -> str:
+        """Take or free a lock, or ignore disks."""
+        if verb == "take":
+            return "" if self._held.setdefault(name, key) == key else self._held[name]
+        if verb == "free" and self._held.get(name) == key:
+            del self._held[name]
+        return ""
+
+
+def test_a_folder_of_a_pod_is_used_by_one_campaign(tmp_path: Path) -> None:
+    """Pods of one node may mount the same volume."""
+    held: dict[str, str] = {}
+    first, second = on_target(1, tmp_path), on_target(2, tmp_path)
+    reserve_host(PodExecutor(held), first)
+    with pytest.raises(RefusedError, match=f"{tmp_path} on local is used by another campaign"):
+        reserve_host(PodExecutor(held), second)
+    release_locks(PodExecutor(held), first)
+    assert not held
+    reserve_host(PodExecutor(held), second)
 
 
 def test_a_folder_or_new_file_is_used_by_one_campaign(tmp_path: Path) -> None:
     """Another is refused on this machine too, until the first ends or its process is gone."""
-
-    def on(seed: int, target: Path, kind: VolumeKind) -> Campaign:
-        volume = Volume(role="data", kind=kind, target=str(target))
-        return planned_campaign(planned_run(volume), seed=seed)
-
-    new = tmp_path / "new"
+    on, new = on_target, tmp_path / "new"
     for target, kind in ((tmp_path, VolumeKind.DIRECTORY), (new, VolumeKind.FILE)):
         first, second = on(1, target, kind), on(2, target, kind)
         reserve_host(EXECUTOR, first)

@@ -28,9 +28,9 @@ def test_only_one_campaign_holds_a_device(folder: Path) -> None:
     assert locks.take_lock(DEVICE, "a") == ""
     assert locks.take_lock(DEVICE, "a") == ""
     assert locks.take_lock(DEVICE, "b") == "a"
-    locks.free_lock(DEVICE, "b")
+    locks.release("b")
     assert locks.lock_holder(DEVICE) == "a"
-    locks.free_lock(DEVICE, "a")
+    locks.release("a")
     assert locks.lock_holder(DEVICE) == ""
     assert list(folder.iterdir()) == []
 
@@ -51,7 +51,7 @@ def test_lock_that_another_campaign_took_meanwhile_stays(folder: Path) -> None:
     assert [path.read_text() for path in folder.iterdir()] == ["new\n"]
 
 
-@pytest.mark.parametrize("name", ["volbench-4094:7", "volbench-fs-8:1", "volbench-fs-8:1.key"])
+@pytest.mark.parametrize("name", ["volbench-4094:7", "volbench-disk-8:1", "volbench-disk-8:1.key"])
 @pytest.mark.parametrize("kind", ["symlink", "pipe", "folder of symlinks"])
 def test_planted_links_are_not_followed(folder: Path, name: str, kind: str) -> None:
     """A file outside is neither shown nor overwritten, and nothing waits for a pipe."""
@@ -70,8 +70,8 @@ def test_planted_links_are_not_followed(folder: Path, name: str, kind: str) -> N
     asked: list[Callable[[], object]] = [
         lambda: locks.lock_holder(DEVICE),
         lambda: locks.take_lock(DEVICE, "key"),
-        lambda: locks.join_filesystem("fs-8:1", "key"),
-        lambda: locks.leave_filesystems("key"),
+        lambda: locks.join_disk("disk-8:1", "key"),
+        lambda: locks.release("key"),
     ]
     answers: list[object] = []
     for ask in asked:
@@ -99,16 +99,16 @@ def test_folder_that_others_can_reorder_is_not_used(folder: Path) -> None:
         locks.take_lock(DEVICE, "a")
 
 
-def test_campaigns_on_a_file_system_see_each_other(folder: Path) -> None:
+def test_campaigns_on_a_disk_see_each_other(folder: Path) -> None:
     """Each hears of those that are there, and of none that has left or is from before a restart."""
-    assert locks.join_filesystem("fs-8:1", "a") == []
-    assert locks.join_filesystem("fs-8:1", "b") == ["a"]
-    (folder / "volbench-fs-8:1.old").write_text("0000-another-boot:\n")
-    assert locks.join_filesystem("fs-8:1", "a") == ["b"]
-    assert locks.join_filesystem("fs-8:11", "c") == []
-    locks.leave_filesystems("c")
-    locks.leave_filesystems("b")
-    assert locks.join_filesystem("fs-8:1", "a") == []
+    assert locks.join_disk("disk-8:1", "a") == []
+    assert locks.join_disk("disk-8:1", "b") == ["a"]
+    (folder / "volbench-disk-8:1.old").write_text("0000-another-boot:\n")
+    assert locks.join_disk("disk-8:1", "a") == ["b"]
+    assert locks.join_disk("disk-8:11", "c") == []
+    locks.release("c")
+    locks.release("b")
+    assert locks.join_disk("disk-8:1", "a") == []
 
 
 @pytest.mark.root
@@ -144,13 +144,13 @@ def test_files_that_are_not_locks_do_not_block_a_device(folder: Path, kind: str,
 @pytest.mark.root
 def test_planted_folders_are_refused_by_name(folder: Path) -> None:
     """Nothing is written into them."""
-    for name in (f"volbench-{DEVICE}", "volbench-fs-8:1.ours"):
+    for name in (f"volbench-{DEVICE}", "volbench-disk-8:1.ours"):
         (folder / name).mkdir()
         os.chown(folder / name, 65534, 65534)
     with pytest.raises(AgentError, match=f"{folder}/volbench-{DEVICE} belongs to user nobody"):
         locks.take_lock(DEVICE, "ours")
-    with pytest.raises(AgentError, match=f"{folder}/volbench-fs-8:1.ours belongs to user nobody"):
-        locks.join_filesystem("fs-8:1", "ours")
+    with pytest.raises(AgentError, match=f"{folder}/volbench-disk-8:1.ours belongs to user nobody"):
+        locks.join_disk("disk-8:1", "ours")
     assert [path for path in folder.rglob("*") if path.is_file()] == []
 
 
@@ -162,10 +162,10 @@ def test_the_end_of_the_agent_waits_for_a_reservation_under_way(
     monkeypatch.setattr(locks, "_reserving", threading.Lock())
     begun, take_lock = threading.Event(), locks.take_lock
 
-    def take_slowly(device: str, key: str) -> str:
+    def take_slowly(device: str, key: str, owner: str) -> str:
         begun.set()
         time.sleep(0.2)
-        return take_lock(device, key)
+        return take_lock(device, key, owner)
 
     monkeypatch.setattr(locks, "take_lock", take_slowly)
     work = str(folder / "work")

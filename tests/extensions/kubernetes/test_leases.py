@@ -69,7 +69,7 @@ def test_campaigns_on_a_filesystem_see_each_other() -> None:
     """A file system may be shared, and each campaign sees the others."""
     objects = Objects("a", "b")
     first, second = locks(objects, "a"), locks(objects, "b")
-    assert first.answer("join", "fs-8:1", "ka") == ""
-    assert second.answer("join", "fs-8:1", "kb") == "ka"
-    first.answer("leave", "fs-8:1", "ka")
-    assert second.answer("join", "fs-8:1", "kb") == ""
+    assert first.answer("join", "disk-8:1", "ka") == ""
+    assert second.answer("join", "disk-8:1", "kb") == "ka"
+    first.answer("leave", "disk-8:1", "ka")
+    assert second.answer("join", "disk-8:1", "kb") == ""

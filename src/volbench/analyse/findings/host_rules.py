@@ -125,7 +125,8 @@ def neighbour(view: RunView, context: Context) -> Iterator[Observation]:
         " same step is expected. With a declared machine type also I/O of the machine's other"
         " disks, except backing devices of the volume and local disks of the machine: at least 5 %"
         " of the machine's limit, which it reaches to 95 % together with the run's own. The"
-        " thresholds are volbench's own."
+        " thresholds are volbench's own. And any other campaign on the disk as the run began or"
+        " ended."
     ),
     why=(
         "The run got only part of the device's performance, or of the limits that the disks of a"
@@ -140,6 +141,9 @@ def other_load(view: RunView, context: Context) -> Iterator[Observation]:
     """Yield I/O on the run's device that is not the tool's, and load on other disks."""
     yield from _load_on_device(view, context)
     yield from _load_on_other_disks(view)
+    if view.volume is not None and view.volume.other_campaigns:
+        keys = ", ".join(view.volume.other_campaigns)
+        yield Observation(f"Other campaigns used the same disk: {keys}.", {"campaigns": keys})
 
 
 def _load_on_device(view: RunView, context: Context) -> Iterator[Observation]:

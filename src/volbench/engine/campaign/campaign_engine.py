@@ -13,7 +13,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from threading import Lock
 
 from volbench.engine.campaign.campaign_state import (
     UNFINISHED,
@@ -375,17 +374,26 @@ def run_together(
     announce: Callable[[Sequence[Run]], None],
 ) -> None:
     """Execute the pending runs of all clients in parallel."""
-    problems = _Problems(states)
+    problems: list[VolbenchError] = []
     recovered: set[Worker] = set()
     pending: dict[Worker, Sequence[Run]] = dict.fromkeys(workers, ())
 
+    @contextmanager
+    def ending(worker: Worker) -> Iterator[None]:
+        """Catch a `VolbenchError`, which ends this client only."""
+        try:
+            yield
+        except VolbenchError as error:
+            problems.append(error)
+            states.notify(f"{worker.name}: {error.message}", host=worker.host.name)
+
     def recover(worker: Worker) -> None:
-        with problems.of(worker):
+        with ending(worker):
             worker.recover()
             recovered.add(worker)
 
     def plan(worker: Worker) -> None:
-        with problems.of(worker):
+        with ending(worker):
             pending[worker] = worker.pending()
 
     on_each(workers, recover)
@@ -396,7 +404,7 @@ def run_together(
     steps = Steps(campaign, pending, states)
 
     def work(worker: Worker, runs: Sequence[Run]) -> None:
-        with problems.of(worker):
+        with ending(worker):
             try:
                 worker.run_all(runs, steps)
                 worker.owe_removal()
@@ -407,28 +415,5 @@ def run_together(
     for worker in workers:
         worker.context.attendance.enter(worker)
     side_by_side([partial(work, worker, runs) for worker, runs in pending.items()])
-    problems.raise_first()
-
-
-class _Problems:
-    """Errors that ended individual clients."""
-
-    def __init__(self, states: RunStates) -> None:
-        self._states = states
-        self._found: list[VolbenchError] = []
-        self._lock = Lock()
-
-    @contextmanager
-    def of(self, worker: Worker) -> Iterator[None]:
-        """Catch a `VolbenchError`, which ends this client only."""
-        try:
-            yield
-        except VolbenchError as error:
-            with self._lock:
-                self._found.append(error)
-            self._states.notify(f"{worker.name}: {error.message}", host=worker.host.name)
-
-    def raise_first(self) -> None:
-        """Raise the first error, if any."""
-        if self._found:
-            raise self._found[0]
+    if problems:
+        raise problems[0]

@@ -24,6 +24,7 @@ from volbench.engine.guard.scratch_files import Scratch
 from volbench.engine.guard.volume_targets import probe_volume, volume_facts
 from volbench.engine.hosts.connected_host import ConnectedHost
 from volbench.engine.hosts.described_volumes import HostState
+from volbench.engine.hosts.device_lock import other_campaigns
 from volbench.engine.hosts.orphans import intent_record, start_record
 from volbench.engine.run.barrier import Barrier, WaitPolicy
 from volbench.engine.run.run_directory import RunDirectory
@@ -39,7 +40,7 @@ from volbench.errors import (
     quoted,
 )
 from volbench.execute.agent.processes import lifetime
-from volbench.execute.protocol import Executor, Process
+from volbench.execute.protocol import Executor
 from volbench.ingest.run_files import read_facts, read_status
 from volbench.model.campaign.event import RunEnded, RunStarted
 from volbench.model.campaign.host import Policy
@@ -297,6 +298,7 @@ class Worker:
             check_space(path, free_bytes=free_bytes, needed_bytes=RESULT_BYTES)
         seen = state.volumes.get(run.volume.target)
         facts = self._blocks.added_to(volume_facts(run.volume, seen), run, state.files)
+        facts = facts.model_copy(update={"other_campaigns": tuple(self._other_campaigns())})
         directory.keep(directory.folder.facts, facts.model_dump_json(indent=1) + "\n")
         files = planned_files(run)
         is_missing = any(state.files[path].identity is None for path in files)
@@ -356,12 +358,6 @@ class Worker:
     def _attempt(
         self, run: Run, directory: RunDirectory, facts: VolumeFacts, gate: Gate | None
     ) -> Attempt:
-        def record_intent(handle: str) -> None:
-            self._states.started(run, intent_record(handle))
-
-        def record_start(process: Process) -> None:
-            self._states.started(run, start_record(self._executor, process))
-
         files = planned_files(run)
         watch_files = self._scratch.watcher(files)
 
@@ -378,12 +374,16 @@ class Worker:
             listener=self._states.listener,
             stop=self.context.stop,
             devices=(facts.device, *facts.backing) if facts.device else (),
-            on_intent=record_intent,
-            on_start=record_start,
+            on_intent=lambda handle: self._states.started(run, intent_record(handle)),
+            on_start=lambda each: self._states.started(run, start_record(self._executor, each)),
             on_poll=on_poll,
+            others=self._other_campaigns,
             gate=gate,
             secrets=self.context.settings.secrets,
         )
+
+    def _other_campaigns(self) -> list[str]:
+        return other_campaigns(self._executor, self.context.campaign)
 
     def _directory(self, run: Run, folder: RunFolder) -> RunDirectory:
         name = f"{self.context.campaign.key}/{run.id}-{attempts_before(folder)}"

@@ -66,7 +66,7 @@ def check_campaign(
         check_memory(run, memory_bytes=facts.usable_memory_bytes)
         if run.volume.kind is VolumeKind.FILE and run.volume.target not in made:
             _check_file_size(run, state)
-        guard.check_access(run, state, ours=made.__contains__)
+        guard.check(run, state, ours=made.__contains__, rooms=False)
         made.update(path for path in planned_files(run) if _is_missing(path, state))
     check_rooms(runs, state)
     if parsing is not None:
@@ -172,23 +172,14 @@ class RunGuard:
         *,
         ours: Callable[[str], bool],
         opened: OpenDevice | None = None,
+        rooms: bool = True,
     ) -> None:
-        """Check one run, and the free space for its files; see `check_run`."""
-        self.check_access(run, state, ours=ours, opened=opened)
-        check_rooms([run], state)
-
-    def check_access(
-        self,
-        run: Run,
-        state: HostState,
-        *,
-        ours: Callable[[str], bool],
-        opened: OpenDevice | None = None,
-    ) -> None:
-        """Check one run without the free space; see `check_run`."""
-        files = planned_files(run)
+        """Check one run, and unless other runs follow the free space for its files."""
         consent = self._consent(run)
+        files = planned_files(run)
         check_run(run, state, files=files, consent=consent, ours=ours, opened=opened)
+        if rooms:
+            check_rooms([run], state)
 
     def files_to_keep(
         self, run: Run, state: HostState, *, ours: Callable[[str], bool]

@@ -358,7 +358,7 @@ def check_overwrite(
 
 def _check_kept(run: Run, path: str, consent: RunConsent, *, size_bytes: int) -> None:
     """Check that a run keeps a file that volbench did not create, though it may overwrite it."""
-    if (name := displaces(run)) and not _is_allowed(name, consent):
+    if (name := displaces(run)) and f"{OPTION_CONSENT}{name}" not in consent.allow_destroy:
         raise RefusedError(
             f"{path} was not created by volbench, and {name} may remove it, or change its length",
             hint=f"leave out {name}, or measure a new file; if the file may be lost: "
@@ -383,14 +383,10 @@ def displaces(run: Run) -> str:
 def _check_bounds(run: Run, consent: RunConsent) -> None:
     """Check that the sizes of a run bound what it writes to a filesystem."""
     for name in map(filling_option, map(run.effective, run.sections)):
-        if name and not _is_allowed(name, consent):
+        if name and f"{OPTION_CONSENT}{name}" not in consent.allow_destroy:
             raise RefusedError(
                 f"job {run.job} would fill the filesystem of {run.volume.target}: {name} has no "
                 "limit",
                 hint="give a size instead; if the filesystem may be filled: "
                 f"--allow-destroy {OPTION_CONSENT}{name}",
             )
-
-
-def _is_allowed(name: str, consent: RunConsent) -> bool:
-    return f"{OPTION_CONSENT}{name}" in consent.allow_destroy

@@ -1,21 +1,28 @@
-"""Locks on the block devices of a campaign and notes on its file systems, stored on their machine.
+"""Locks on what a campaign measures and notes on its disks, stored on their machine.
 
 Those of pods are stored in the cluster, as the pods of one node share its devices.
 
 Controllers see each other's locks. A lock outlives its controller while runs continue without one;
 a resume of the same campaign takes over its lock. Where there is no run, the agent of a host takes
-its locks back as soon as it finds its controller gone, which may have given the host up. File
-systems may be shared: each campaign there prints a note about the others.
+its locks back as soon as it finds its controller gone, which may have given the host up. Disks
+may be shared: each campaign there prints a note about the others, and records them with its runs.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 
-from volbench.engine.hosts.described_volumes import identities_of
 from volbench.errors import RefusedError
-from volbench.execute.agent.locks import Reservation, lock_holder, release, reserve
+from volbench.execute.agent.locks import (
+    Places,
+    Reservation,
+    campaigns_beside,
+    lock_holder,
+    places,
+    release,
+    reserve,
+)
 from volbench.execute.protocol import Executor, OperationError, SharedLocks
 from volbench.model.campaign.planned_run import Campaign, VolumeKind
 from volbench.units import counted_noun
@@ -31,10 +38,10 @@ def devices_of(campaign: Campaign, host: str) -> dict[str, str]:
 
 
 def reserve_host(executor: Executor, campaign: Campaign) -> Mapping[str, list[str]]:
-    """Lock all volumes that a campaign uses on a machine, and note its file systems.
+    """Lock all volumes that a campaign uses on a machine, and note its disks.
 
     Returns:
-        Target to the keys of other campaigns on its file system, which may have been abandoned.
+        Target to the keys of other campaigns on its disk, which may have been abandoned.
     """
     devices, key = devices_of(campaign, executor.host), campaign.key
     targets, is_remote = _file_targets(executor, campaign), executor.is_remote
@@ -45,8 +52,7 @@ def reserve_host(executor: Executor, campaign: Campaign) -> Mapping[str, list[st
                 reserve, key, list(devices), targets, folder, is_attached=not is_remote
             )
     else:
-        shared = executor.shared_locks
-        reserved = _reserve_shared(executor, shared, campaign, list(devices), targets)
+        reserved = _reserve_shared(executor, executor.shared_locks, campaign)
     if reserved.holder:
         release_locks(executor, campaign)
         target = devices.get(reserved.device, reserved.device)
@@ -56,11 +62,20 @@ def reserve_host(executor: Executor, campaign: Campaign) -> Mapping[str, list[st
             f"{target} on {executor.host} is used by another campaign ({reserved.holder})",
             hint=f"wait until it has ended; if it was abandoned, {removal}",
         )
-    return reserved.shared
+    return {devices.get(target, target): keys for target, keys in reserved.shared.items()}
+
+
+def other_campaigns(executor: Executor, campaign: Campaign) -> list[str]:
+    """Return the keys of other campaigns that use the disks of a campaign on a machine now."""
+    if executor.shared_locks is None:
+        with suppress(OperationError):
+            return executor.ask(campaigns_beside, campaign.key)
+        return []
+    return sorted(set().union(*_joined(executor, executor.shared_locks, campaign).values()))
 
 
 def shared_note(shared: Mapping[str, Mapping[str, list[str]]]) -> tuple[str, str]:
-    """Return a sentence on other campaigns on the same file systems, and its only host, or ""."""
+    """Return a sentence on other campaigns on the same disks, and its only host, or ""."""
     places = [(host, target) for host, targets in sorted(shared.items()) for target in targets]
     keys = sorted({key for targets in shared.values() for own in targets.values() for key in own})
     if not keys:
@@ -68,7 +83,7 @@ def shared_note(shared: Mapping[str, Mapping[str, list[str]]]) -> tuple[str, str
     host, target = places[0]
     more = f" and {len(places) - 1} more" if places[1:] else ""
     words = (
-        f"the file system of {target} on {host}{more} is also used by "
+        f"the disk of {target} on {host}{more} is also used by "
         f"{counted_noun(len(keys), 'other campaign')} ({keys[0]}): results may be disturbed; wait "
         "for its end, or end what was abandoned: volbench status --clean"
     )
@@ -77,32 +92,31 @@ def shared_note(shared: Mapping[str, Mapping[str, list[str]]]) -> tuple[str, str
 
 def release_locks(executor: Executor, campaign: Campaign) -> None:
     """Release the locks and notes of `reserve_host`; locks of other campaigns are kept."""
-    devices = list(devices_of(campaign, executor.host))
     if executor.shared_locks is None:
         with _refusing(executor):
-            executor.ask(release, campaign.key, devices)
+            executor.ask(release, campaign.key)
         return
-    for number in devices:
-        executor.shared_locks.answer("free", number, campaign.key)
-    for name in _filesystems(executor, _file_targets(executor, campaign)):
+    names = _places(executor, campaign)
+    for name in names.locks:
+        executor.shared_locks.answer("free", name, campaign.key)
+    for name in names.disks:
         executor.shared_locks.answer("leave", name, campaign.key)
 
 
-def _reserve_shared(
-    executor: Executor,
-    locks: SharedLocks,
-    campaign: Campaign,
-    devices: Sequence[str],
-    targets: Sequence[str],
-) -> Reservation:
-    for device in devices:
-        if holder := locks.answer("take", device, campaign.key):
-            return Reservation(device, holder, {})
+def _reserve_shared(executor: Executor, locks: SharedLocks, campaign: Campaign) -> Reservation:
+    for name, target in _places(executor, campaign).locks.items():
+        if holder := locks.answer("take", name, campaign.key):
+            return Reservation(target, holder, {})
+    return Reservation("", "", _joined(executor, locks, campaign))
+
+
+def _joined(executor: Executor, locks: SharedLocks, campaign: Campaign) -> dict[str, list[str]]:
+    """Record the disks of a campaign; return target to the keys of the others on its disk."""
     others = {
         target: locks.answer("join", name, campaign.key).split()
-        for name, target in _filesystems(executor, targets).items()
+        for name, target in _places(executor, campaign).disks.items()
     }
-    return Reservation("", "", {target: keys for target, keys in others.items() if keys})
+    return {target: keys for target, keys in others.items() if keys}
 
 
 def device_holder(executor: Executor, number: tuple[int, int]) -> str:
@@ -114,10 +128,10 @@ def device_holder(executor: Executor, number: tuple[int, int]) -> str:
         return executor.ask(lock_holder, name)
 
 
-def _filesystems(executor: Executor, targets: Sequence[str]) -> dict[str, str]:
-    """Return name of the record to target, for each file system of a campaign on a machine."""
-    identities = zip(targets, identities_of(executor, targets), strict=True)
-    return {f"fs-{mark[0]}:{mark[1]}": target for target, mark in identities if mark is not None}
+def _places(executor: Executor, campaign: Campaign) -> Places:
+    devices = list(devices_of(campaign, executor.host))
+    with _refusing(executor):
+        return executor.ask(places, devices, _file_targets(executor, campaign))
 
 
 def _file_targets(executor: Executor, campaign: Campaign) -> list[str]:

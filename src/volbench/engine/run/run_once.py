@@ -32,7 +32,7 @@ from volbench.execute.protocol import FOREVER_S, Process, Supervision
 from volbench.fio.jobs.render_job import planned_logs, with_sent_logs
 from volbench.fio.results.json_output import parse_output
 from volbench.fio.results.validation import problems_of
-from volbench.ingest.run_files import STATUS_FORMAT
+from volbench.ingest.run_files import STATUS_FORMAT, read_facts
 from volbench.model.campaign.event import Listener
 from volbench.model.campaign.planned_run import Run, RunState
 from volbench.store.atomic_files import read_text, write_atomic, write_bytes_atomic
@@ -183,6 +183,8 @@ class Attempt:
     on_start: Callable[[Process], None] = _ignore  # called with the process right after the start
     # called several times a second with the seconds since the start; returns whether more often
     on_poll: Callable[[float], object] = _ignore
+    # returns the keys of other campaigns on the disk of the volume
+    others: Callable[[], list[str]] = list
     # start gate shared with the other runs of its step; None to start immediately
     gate: Gate | None = None
     # attachment of its device that the guard accepted, to be verified and held on another machine;
@@ -336,6 +338,15 @@ class _Execution:
         kept = list(self._attempt.kept)
         return self._attempt.host.executor.ask(changed_files, kept) if kept else ()
 
+    def _note_others(self) -> None:
+        """Record the campaigns that use the disk of the volume now, beside those at the start."""
+        directory = self._attempt.directory
+        others, facts = self._attempt.others(), read_facts(directory.folder)
+        if facts is not None and others:
+            keys = tuple(sorted({*facts.other_campaigns, *others}))
+            facts = facts.model_copy(update={"other_campaigns": keys})
+            directory.keep(directory.folder.facts, facts.model_dump_json(indent=1) + "\n")
+
     def conclude(self, watched: Watched, *, started_utc: str) -> RunOutcome:
         """Fetch the run's files, judge it, and write status.json."""
         attempt, gate, directory = self._attempt, self._attempt.gate, self._attempt.directory
@@ -344,6 +355,7 @@ class _Execution:
             gate.wait_until_quiet(attempt.stop)
         directory.fetch()
         scrub(directory.folder.path, attempt.run)
+        self._note_others()
         try:
             check_start(attempt.run, directory.folder, watched.exit_status)
         except RefusedError:

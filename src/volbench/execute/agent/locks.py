@@ -1,4 +1,4 @@
-"""Locks on the block devices of a machine, and records of the campaigns on its file systems.
+"""Locks on what campaigns of a machine measure, and records of the campaigns on each disk.
 
 Both are files in a folder that every user of the machine can write to, but where only the owner of
 a file can remove or rename it. Nothing there is trusted: no name is followed or written through,
@@ -18,11 +18,13 @@ import typing
 import zlib
 
 from volbench.execute.agent.agent_error import AgentError, of_os_error
+from volbench.execute.agent.block_devices import BlockDevice, Devices
 from volbench.execute.agent.files import first_line
+from volbench.execute.agent.snapshot import Snapshot
 from volbench.execute.agent.supervisor import ticks_of
 
 _FOLDERS = ("/run/lock", "/tmp")  # noqa: S108 - only guarded folders, and no file is followed
-_NAME = re.compile(r"(?:fs-|dir-)?[0-9]{1,8}:[0-9]{1,8}(?:-[0-9a-f]{1,16}){0,2}\Z")
+_NAME = re.compile(r"(?:disk-|dir-)?[0-9]{1,8}:[0-9]{1,8}(?:-[0-9a-f]{1,16}){0,2}\Z")
 _KEY = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,199}\Z")
 _MAX_BYTES = 512  # Twice the longest lock: boot id, attachment and key.
 _TRIES = 3  # Of taking a void lock that other campaigns want too.
@@ -41,7 +43,38 @@ class Reservation(typing.NamedTuple):
 
     device: str  # or target that another campaign holds; empty if all are reserved
     holder: str  # of that device, see `take_lock`; nothing after it is locked or recorded
-    shared: "dict[str, list[str]]"  # target to the keys of other campaigns on its file system
+    shared: "dict[str, list[str]]"  # target to the keys of other campaigns on its disk
+
+
+class Places(typing.NamedTuple):
+    """Names under which what a campaign measures is locked and recorded."""
+
+    locks: "dict[str, str]"  # name of a lock to the device or target
+    disks: "dict[str, str]"  # name of a record to the device or target
+
+
+def places(devices: "list[str]", targets: "list[str]") -> Places:
+    """Return the names of locks and disks of devices, by number, and of files and folders."""
+    snapshot = Snapshot()
+    known = Devices(snapshot)
+    locks, disks = {number: number for number in devices}, {}  # type: dict[str, str], dict[str, str]
+    for number in devices:
+        major, _, minor = number.partition(":")
+        device = known.with_number((int(major), int(minor)))
+        stack = [] if device is None else [device, *known.below(device, through_files=True)]
+        disks.update((disk, number) for disk in _lowest(known, stack) or ["disk-" + number])
+    for target in targets:
+        locks.update((name, target) for name in _target_names(target))
+        near = snapshot.nearest(snapshot.real_path(target))
+        unknown = [_numbered("disk", os.stat(near))]  # of tmpfs, NFS and similar
+        disks.update((disk, target) for disk in _lowest(known, known.of_path(near)) or unknown)
+    return Places(locks, disks)
+
+
+def _lowest(known: Devices, stack: "list[BlockDevice]") -> "list[str]":
+    """Return the names of the disks at the bottom of a stack of devices."""
+    lowest = [device for device in stack if not known.below(device, through_files=True)]
+    return ["disk-{}:{}".format(*device.number) for device in lowest]
 
 
 def reserve(
@@ -52,7 +85,7 @@ def reserve(
     *,
     is_attached: bool = False,
 ) -> Reservation:
-    """Lock devices and targets for a campaign, and record that it uses their file systems.
+    """Lock devices and targets for a campaign, and record that it uses their disks.
 
     Args:
         devices: major and minor of each device, such as ``8:0``.
@@ -61,23 +94,16 @@ def reserve(
         is_attached: whether its runs end with this process, and so do its locks on targets.
     """
     owner = "~{}.{}".format(os.getpid(), ticks_of(os.getpid())) if is_attached else ""
-    filesystems = {_filesystem(target): target for target in targets}
-    others = {}  # type: dict[str, list[str]]
+    names, others = places(devices, targets), {}  # type: Places, dict[str, list[str]]
     with _reserving:
-        for device in devices:
-            with _noted("volbench-" + device, key, folder):
-                holder = take_lock(device, key)
-            if holder:
-                return Reservation(device, holder, {})
-        for target in targets:
-            name = _target_name(target)
+        for name, target in names.locks.items():
             with _noted("volbench-" + name, key, folder):
-                holder = take_lock(name, key, owner)
+                holder = take_lock(name, key, "" if name in devices else owner)
             if holder:
                 return Reservation(target, holder, {})
-        for name, target in filesystems.items():
+        for name, target in names.disks.items():
             with _noted("volbench-{}.{}".format(name, key), key, folder):
-                others[target] = join_filesystem(name, key, owner)
+                others[target] = join_disk(name, key, owner)
     return Reservation("", "", {target: keys for target, keys in others.items() if keys})
 
 
@@ -123,35 +149,32 @@ def release_unused() -> bool:
     return is_released
 
 
-def release(key: str, devices: "list[str]") -> None:
-    """Release the devices that a campaign holds, and remove its records on file systems."""
-    for device in devices:
-        free_lock(device, key)
-    leave_filesystems(key)
+def release(key: str) -> None:
+    """Release all that a campaign holds, and remove its records on disks."""
+    with _Folder(_base()) as folder:
+        for name in folder.names():
+            file, _, holder = name.partition(".")
+            if file.startswith("volbench-"):
+                holder = holder or folder.read(name).rpartition(" ")[2]
+                if holder == key:
+                    with contextlib.suppress(AgentError):  # planted by another user
+                        folder.remove(name)
 
 
-def _filesystem(path: str) -> str:
-    """Return the name of the file system of a path, or of its nearest parent that can be seen."""
-    while True:
-        try:
-            number = os.stat(path).st_dev
-        except OSError:
-            if path in ("", "/"):
-                raise
-            path = os.path.dirname(path)
-        else:
-            return "fs-{}:{}".format(os.major(number), os.minor(number))
-
-
-def _target_name(path: str) -> str:
-    """Return the name of the lock of a file or folder; of a new file, by its folder."""
+def _target_names(path: str) -> "list[str]":
+    """Return the names of the lock of a file or folder: by its place, and itself if it exists."""
+    folder, _, name = path.rpartition("/")
+    place = _numbered("dir", os.stat(folder or "/"), inode=True)
+    names = ["{}-{:x}".format(place, zlib.crc32(os.fsencode(name)))]
     try:
-        status, rest = os.stat(path), ""
+        return [*names, _numbered("dir", os.stat(path), inode=True)]
     except OSError:
-        folder, _, name = path.rpartition("/")
-        status, rest = os.stat(folder or "/"), "-{:x}".format(zlib.crc32(os.fsencode(name)))
+        return names
+
+
+def _numbered(kind: str, status: os.stat_result, *, inode: bool = False) -> str:
     number = os.major(status.st_dev), os.minor(status.st_dev)
-    return "dir-{}:{}-{:x}{}".format(*number, status.st_ino, rest)
+    return "{}-{}:{}".format(kind, *number) + ("-{:x}".format(status.st_ino) if inode else "")
 
 
 def take_lock(name: str, key: str, owner: str = "") -> str:
@@ -189,14 +212,6 @@ def take_lock(name: str, key: str, owner: str = "") -> str:
         raise AgentError("refused", owner or "{}/{} is not a lock".format(folder.path, file))
 
 
-def free_lock(name: str, key: str) -> None:
-    """Release a device, if the campaign holds it."""
-    file = "volbench-" + _matching(_NAME, name)
-    with _Folder(_base()) as folder:
-        if folder.read(file) == _boot(name) + " " + key:
-            folder.remove(file)
-
-
 def lock_holder(name: str) -> str:
     """Return the key of the campaign that holds a device; empty if none does."""
     with _Folder(_base()) as folder:
@@ -204,11 +219,11 @@ def lock_holder(name: str) -> str:
     return holder if _is_valid(boot, name) and _KEY.match(holder) else ""
 
 
-def join_filesystem(name: str, key: str, owner: str = "") -> "list[str]":
-    """Record that a campaign uses a file system, and return the keys of all others that do.
+def join_disk(name: str, key: str, owner: str = "") -> "list[str]":
+    """Record that a campaign uses a disk, and return the keys of all others that do.
 
     Args:
-        name: ``fs-`` with major and minor of the file system.
+        name: ``disk-`` with major and minor of the disk, or of a file system without a device.
     """
     boot, prefix = _boot(_matching(_NAME, name)) + owner, "volbench-{}.".format(name)
     mine = prefix + _matching(_KEY, key)
@@ -218,23 +233,26 @@ def join_filesystem(name: str, key: str, owner: str = "") -> "list[str]":
         except AgentError as error:
             owner = folder.foreign_owner(mine)
             raise AgentError("refused", owner or "{}: {}".format(mine, error.message)) from error
-        others = [other for other in folder.names() if other.startswith(prefix) and other != mine]
-        valid = [other for other in others if _is_valid(folder.read(other), name)]
-        return sorted(other[len(prefix) :] for other in valid)
+        return _users(folder, [name], key)
 
 
-def leave_filesystems(key: str) -> None:
-    """Remove the records of a campaign on all file systems, and its locks of files and folders."""
+def campaigns_beside(key: str) -> "list[str]":
+    """Return the keys of other campaigns on the disks of a campaign."""
     with _Folder(_base()) as folder:
-        for name in folder.names():
-            prefix, _, holder = name.partition(".")
-            if prefix.startswith("volbench-dir-"):
-                holder = folder.read(name).rpartition(" ")[2]
-            if prefix.startswith(("volbench-fs-", "volbench-dir-")) and holder == key:
-                try:
-                    folder.remove(name)
-                except AgentError:  # planted by another user
-                    pass
+        records = (name.partition(".") for name in folder.names())
+        mine = [name[len("volbench-") :] for name, _, holder in records if holder == key]
+        return _users(folder, mine, key)
+
+
+def _users(folder: "_Folder", disks: "list[str]", key: str) -> "list[str]":
+    """Return the keys of the campaigns on some disks, without one of them."""
+    found = set()
+    for name in folder.names():
+        disk, _, holder = name.partition(".")
+        disk = disk[len("volbench-") :] if disk.startswith("volbench-disk-") else ""
+        if disk in disks and holder != key and _is_valid(folder.read(name), disk):
+            found.add(holder)
+    return sorted(found)
 
 
 def _matching(pattern: "typing.Pattern[str]", text: str) -> str:

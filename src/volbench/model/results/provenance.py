@@ -84,6 +84,8 @@ class VolumeFacts(Frozen):
     blocks: BlockSample | None = None
     # filesystem in memory that holds the file of a loop device; empty for none
     memory_below: str = ""
+    # keys of other campaigns that used the disk when the run began or ended
+    other_campaigns: tuple[str, ...] = ()
 
     @property
     def in_memory(self) -> str:
