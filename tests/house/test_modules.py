@@ -152,8 +152,11 @@ def test_every_documented_profile_is_valid(root: Path, tmp_path: Path) -> None:
 
 
 def test_every_test_of_a_promise_exists(root: Path) -> None:
-    """SECURITY.md names files below tests/, and functions in them or anywhere."""
-    page = (root / "SECURITY.md").read_text(encoding="utf-8")
+    """SECURITY.md and the rules of safety name files below tests/, and functions anywhere."""
+    safety = (root / "docs" / "explanation" / "safety.md").read_text(encoding="utf-8")
+    page = (root / "SECURITY.md").read_text(encoding="utf-8") + safety
+    rules = safety.partition("| situation")[2].partition("\n\n")[0].splitlines()[2:]
+    assert [rule for rule in rules if "`test_" not in rule] == []
     paths = set(re.findall(r"`(tests/[\w/.-]+)`", page))
     functions = set(re.findall(r"`(test_\w+)`", page))
     assert paths

@@ -125,8 +125,7 @@ def neighbour(view: RunView, context: Context) -> Iterator[Observation]:
         " same step is expected. With a declared machine type also I/O of the machine's other"
         " disks, except backing devices of the volume and local disks of the machine: at least 5 %"
         " of the machine's limit, which it reaches to 95 % together with the run's own. The"
-        " thresholds are volbench's own. And any other campaign on the disk as the run began or"
-        " ended."
+        " thresholds are volbench's own. And other campaigns on the disk."
     ),
     why=(
         "The run got only part of the device's performance, or of the limits that the disks of a"

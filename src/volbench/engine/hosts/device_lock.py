@@ -71,7 +71,9 @@ def other_campaigns(executor: Executor, campaign: Campaign) -> list[str]:
         with suppress(OperationError):
             return executor.ask(campaigns_beside, campaign.key)
         return []
-    return sorted(set().union(*_joined(executor, executor.shared_locks, campaign).values()))
+    return sorted(
+        set().union(*_campaigns_on_disks(executor, executor.shared_locks, campaign).values())
+    )
 
 
 def shared_note(shared: Mapping[str, Mapping[str, list[str]]]) -> tuple[str, str]:
@@ -96,7 +98,7 @@ def release_locks(executor: Executor, campaign: Campaign) -> None:
         with _refusing(executor):
             executor.ask(release, campaign.key)
         return
-    names = _places(executor, campaign)
+    names = _places_of(executor, campaign)
     for name in names.locks:
         executor.shared_locks.answer("free", name, campaign.key)
     for name in names.disks:
@@ -104,17 +106,19 @@ def release_locks(executor: Executor, campaign: Campaign) -> None:
 
 
 def _reserve_shared(executor: Executor, locks: SharedLocks, campaign: Campaign) -> Reservation:
-    for name, target in _places(executor, campaign).locks.items():
+    for name, target in _places_of(executor, campaign).locks.items():
         if holder := locks.answer("take", name, campaign.key):
             return Reservation(target, holder, {})
-    return Reservation("", "", _joined(executor, locks, campaign))
+    return Reservation("", "", _campaigns_on_disks(executor, locks, campaign))
 
 
-def _joined(executor: Executor, locks: SharedLocks, campaign: Campaign) -> dict[str, list[str]]:
+def _campaigns_on_disks(
+    executor: Executor, locks: SharedLocks, campaign: Campaign
+) -> dict[str, list[str]]:
     """Record the disks of a campaign; return target to the keys of the others on its disk."""
     others = {
         target: locks.answer("join", name, campaign.key).split()
-        for name, target in _places(executor, campaign).disks.items()
+        for name, target in _places_of(executor, campaign).disks.items()
     }
     return {target: keys for target, keys in others.items() if keys}
 
@@ -128,7 +132,7 @@ def device_holder(executor: Executor, number: tuple[int, int]) -> str:
         return executor.ask(lock_holder, name)
 
 
-def _places(executor: Executor, campaign: Campaign) -> Places:
+def _places_of(executor: Executor, campaign: Campaign) -> Places:
     devices = list(devices_of(campaign, executor.host))
     with _refusing(executor):
         return executor.ask(places, devices, _file_targets(executor, campaign))
