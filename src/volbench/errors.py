@@ -301,7 +301,9 @@ def quoted(value: object) -> str:
     return shlex.quote(str(value))
 
 
-def did_you_mean(name: str, known: Iterable[str], otherwise: str = "") -> str:
+def did_you_mean(
+    name: str, known: Iterable[str], otherwise: str = "", *, alike: float = 0.6
+) -> str:
     """Return the hint for a misspelt name: the nearest known one, or else `otherwise`."""
-    near = nearest(name, known)
+    near = nearest(name, known, alike=alike)
     return f"did you mean `{near}`?" if near else otherwise

@@ -100,6 +100,14 @@ def test_a_foreign_file_needs_permission(folder: Path) -> None:
         assert refusal(HERE, str(folder), files=[str(path)], allow=allow) == ""
     assert refusal(HERE, str(path), files=[str(path)], allow=[]) == expected
     assert refusal(HERE, str(path), files=[str(path)]) == ""
+    for size, problem in (("1", ""), ("2", "is shorter than")):
+        options = {"filename": path.name, "rw": "randread", "size": size}
+        found = refusal(HERE, str(folder), files=[str(path)], allow=[], options=options)
+        assert problem in found
+        assert bool(problem) is bool(found)  # a file that is only read needs no permission
+    options = {"filename": "none", "rw": "read"}
+    found = refusal(HERE, str(folder), files=[f"{folder}/none"], options=options)
+    assert found.endswith("none does not exist")
 
 
 def test_the_second_of_two_files_is_checked(folder: Path) -> None:

@@ -1,11 +1,9 @@
 """Results are read as people keep them: wrapped, compressed, in other encodings, cut off."""
 
-import errno
 import gzip
 import json
 import os
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import cast
@@ -196,22 +194,6 @@ def test_a_volbench_campaign_is_not_imported_again(tmp_path: Path) -> None:
     intake, _ = take(tmp_path / "in", into=tmp_path / "second")
     assert len(intake.runs) == 1
     assert "already" in intake.malformed[0].message
-
-
-def test_a_partial_import_is_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a file can't be copied, no folder is left that looks like all of it."""
-    put(tmp_path / "in" / "1.json", JSON)
-    put(tmp_path / "in" / "2.json", result_of("fio-3.33/fsync-latency"))
-
-    def vanishing(source: Path, target: Path) -> None:
-        if source.name == "1.json":
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        Path(target).write_bytes(Path(source).read_bytes())
-
-    monkeypatch.setattr(shutil, "copyfile", vanishing)
-    with pytest.raises(InputError, match="No space left"):
-        take(tmp_path / "in", into=tmp_path / "campaign")
-    assert not (tmp_path / "campaign").exists()
 
 
 def test_a_copy_that_is_gone_is_reported_without_the_path_of_an_open_folder(tmp_path: Path) -> None:

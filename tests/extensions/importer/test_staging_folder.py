@@ -58,16 +58,6 @@ def test_a_killed_import_leaves_no_campaign(tmp_path: Path) -> None:
         assert [path.name for path in into.parent.iterdir()] == ["c"]
 
 
-@pytest.mark.slow
-def test_after_the_rename_the_campaign_is_complete(tmp_path: Path) -> None:
-    """A kill right after the rename leaves a campaign with every run."""
-    put(tmp_path / "in" / "a.json", JSON)
-    into = tmp_path / "c"
-    argv = [sys.executable, "-c", KILLED, "renamed", str(tmp_path / "in"), str(into)]
-    assert subprocess.run(argv, check=False).returncode == -signal.SIGKILL
-    assert len(open_campaigns(into).summary()["run"].unique()) == 1
-
-
 def test_an_empty_folder_is_accepted_and_a_used_one_refused(tmp_path: Path) -> None:
     """What stands in a folder stays."""
     put(tmp_path / "in" / "a.json", JSON)

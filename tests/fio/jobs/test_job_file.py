@@ -149,7 +149,7 @@ REFUSED = {
     "external engine": ("[j]\nioengine=external:/tmp/evil.so\n", 2),
     "remote engine": ("[j]\nioengine=rbd\n", 2),
     "unknown option": ("[j]\niodeptj=4\n", 2),
-    "log path": ("[j]\nwrite_bw_log=/tmp/x\n", 2),
+    "engine that this fio lacks": ("[j]\nioengine=http\nhttp_host=a\nhttp_mode=s3\n", 2),
     "blank before a word": ("[j]\nrw = write\n", 2),
     "no value": ("[j]\nsize\n", 2),
     "comment in a header": ("[job #1]\nsize=1m\n", 1),
@@ -161,7 +161,7 @@ REFUSED = {
     "late startdelay": ("[a]\nsize=1m\n[b]\nstonewall\nstartdelay=5\n", 5),
     "wait_for nobody": ("[a]\nsize=1m\nwait_for=z\n", 3),
     "exit_what": ("[a]\nexitall\nexit_what=all\n[b]\nstonewall\nexit_what=all\n", 6),
-    "name": ("[a]\nname=b\n", 2),
+    "file in a new folder": ("[a/b]\nsize=1m\n", 1),
     "file must exist": ("[a]\nfilename=/srv/x\nallow_file_create=0\n", 3),
     "no statistics": ("[a]\nstats=0\n", 2),
     "out of range": ("[a]\niodepth=0\n", 2),
@@ -186,6 +186,10 @@ def test_all_problems_are_reported_at_once() -> None:
         _import("[a]\niodeptj=4\nsize=big\n[b]\nrw = read\n")
     assert [problem.line for problem in caught.value.problems] == [2, 3, 5]
     assert "iodepth" in caught.value.problems[0].hint
+    with pytest.raises(ProfileError, match=r"no ioengine 'ime_psync' \(it has "):
+        _import("[a]\nioengine=ime_psync\n")
+    with pytest.raises(ProfileError, match=r"sprandom.*3\.41 on"):
+        _import("[a]\nsprandom=1\n")
 
 
 def test_options_that_run_programs_are_kept_with_consent() -> None:
@@ -199,14 +203,42 @@ def test_options_that_run_programs_are_kept_with_consent() -> None:
     [
         ("[j]\nsize=8KiB\n", "mine.fio:2: fio reads size=8KiB as 8000"),
         ("[j]\nfilename=x#y\n", "mine.fio:2: fio ends the line at '#'"),
-        ("[j]\nwrite_bw_log=bw\n", "mine.fio:2: write_bw_log is left out"),
-        ("[j]\nlog_avg_msec=500\n", "mine.fio:2: log_avg_msec is left out"),
+        ("[j]\nthreads=1\n", "mine.fio:2: threads is left out"),
+        ("[j]\nrwmixcycle=1\n", "mine.fio:2: rwmixcycle is left out"),
         ("[j k]\nsize=1m\n", "mine.fio:1: section 'j k' is renamed to j_k"),
     ],
 )
 def test_changed_values_are_reported(text: str, words: str) -> None:
     """Each change comes with a notice that names its line."""
     assert any(notice.startswith(words) for notice in _import(text).notices)
+
+
+def test_options_of_logs_are_left_out_in_one_line() -> None:
+    """A user of a job file has no profile, and logs of many sections need no line each."""
+    log = "size=1m\nwrite_bw_log=/tmp/x\nlog_avg_msec=500\n"
+    (notice,) = _import(f"[a]\n{log}[b]\nstonewall\n{log}").notices
+    assert notice.startswith("write_bw_log, log_avg_msec: left out")
+    assert "sample" in notice
+
+
+def test_name_names_the_job_and_not_its_files() -> None:
+    """As in fio, files are named after the section, and wait_for means the name."""
+    text = "[a]\nname=x y\nsize=1m\n[b/c]\nfilename=f\nwait_for=x y\nsize=1m\n"
+    (job,) = _import(text).profile.jobs
+    assert job.sections["x_y"]["filename_format"] == "a.$jobnum.$filenum"
+    assert job.sections["b_c"] == {"filename": "f", "wait_for": "x_y"}
+    shared = "[global]\nname=all\nsize=1m\n"
+    assert [job.name for job in _import(f"{shared}[a]\n").profile.jobs] == ["all"]
+    (several,) = _import(f"{shared}[a]\n[b]\n").profile.jobs
+    assert [*several.sections] == ["a", "b"]
+    assert _import("[2x50%_sort]\nioengine=cpuio\ncpuload=50\n").profile.jobs[0].name
+
+
+def test_values_that_fio_reads_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An empty direction of bssplit is inherited; variables are those of the environment."""
+    monkeypatch.setenv("DEPTH", "8")
+    options = _import("[j]\nbssplit=8k/90:16k/10,,\niodepth=${DEPTH}\n").profile.jobs[0].options
+    assert options == {"bssplit": "8192/90:16384/10,,", "iodepth": "8"}
 
 
 @pytest.mark.parametrize("text", ["[j]\nsize=64k ; why\n", "[j]\nsize=64k\t# why\n"])

@@ -59,6 +59,9 @@ def test_the_expected_time_is_estimated(job: str, seconds: float | None) -> None
 @pytest.mark.parametrize(
     ("job", "kind", "written"),
     [
+        ("rw: randwrite, bs: 4k, nrfiles: 10, filesize: 10m", VolumeKind.DIRECTORY, 100 << 20),
+        ("rw: randread, bs: 4k, nrfiles: 10, filesize: 10m", VolumeKind.DIRECTORY, 100 << 20),
+        ("rw: randrw, size: 1t, ioengine: 'null'", VolumeKind.DIRECTORY, 0),
         ("rw: write, size: 1g, numjobs: 2, loops: 3", VolumeKind.DEVICE, 6 * GIB),
         ("rw: randread, size: 1g", VolumeKind.DIRECTORY, GIB),
         ("rw: 'randread:8', size: 1g", VolumeKind.DEVICE, 0),

@@ -453,9 +453,8 @@ def smaller_than_memory(view: RunView, _: Context) -> Iterator[Observation]:
     looks_at=(
         "Filesystem and block device of the volume, and the devices below it: tmpfs, ramfs, "
         "ram (brd) and zram. Imported results of the engines null and cpuio; a mean or median"
-        " latency below 4 us, or a rate above 16 GB/s for each disk that `filename` names, which"
-        " no known disk reaches, is a warning (volbench's own bounds: the fastest NVMe drives take"
-        " 7 us, four lanes of PCIe 5.0 carry 16 GB/s)."
+        " latency below 4 us, or a rate above 16 GB/s for each disk that `filename` names, is a"
+        " warning (the fastest NVMe drives take 7 us, four lanes of PCIe 5.0 carry 16 GB/s)."
     ),
     why="Rates of memory say nothing about a disk, with or without `direct`.",
     advice="Name a directory, a file or a device on the disk to be measured.",

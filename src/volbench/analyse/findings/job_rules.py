@@ -62,6 +62,7 @@ _MIN_BYTES_SHARE = 0.99
 # Share of a range up to which jobs with random offsets hardly access the same blocks.
 # Noticed by: test_jobs.py::test_random_jobs_on_a_large_disk_do_not_meet
 _MAX_COVERED = 0.1
+_MAX_NAMED = 4  # Sections that a message names before it counts the rest
 _EARLY_ENDS = ("number_ios", "steadystate", "exitall")
 _OTHER_ENDS = (*_EARLY_ENDS, "fill_device", "read_iolog", "verify", "ramp_time")
 
@@ -147,7 +148,8 @@ def _shallow_queue(workload: WorkloadSpec, rows: list[Result]) -> Iterator[Obser
     "several jobs access the same blocks",
     looks_at=(
         "Sections with `numjobs` above 1 on one file or device without an `offset_increment` "
-        "of at least `size`, and sections on the same range if one of them writes. Random "
+        "of at least `size`, and sections on the same range if one of them writes. Sections at the"
+        " same time are a note. Random "
         "offsets are a note; direct random I/O on a disk counts only if it covers more than 10 %"
         " of the range."
     ),
@@ -168,8 +170,22 @@ def overlapping_jobs(view: RunView, _: Context) -> Iterator[Observation]:
         overlap = workload.numjobs > 1 and _jobs_overlap(workload, view.size_bytes)
         if overlap and _meet(view, workload):
             yield _shared_range(workload)
-    for first, other in combinations(sections, 2):
-        if _runs_after(first, other, sections) or not (first.writes or other.writes):
+    pairs = [
+        (first, other)
+        for first, other in combinations(sections, 2)
+        if not _runs_after(first, other, sections)
+    ]
+    if pairs:
+        names = [*dict.fromkeys(each.section for pair in pairs for each in pair)]
+        more = [f"{len(names) - _MAX_NAMED} more"] if len(names) > _MAX_NAMED else []
+        yield Observation(
+            f"{len(names)} sections ran at the same time ({several(names[:_MAX_NAMED] + more)}):"
+            " each has a share of what the volume does.",
+            {"at_once": float(len(names))},
+            severity=Severity.NOTE,
+        )
+    for first, other in pairs:
+        if not (first.writes or other.writes):
             continue
         if not _meet(view, first, other):
             continue

@@ -34,6 +34,7 @@ from volbench.model.campaign.planned_files import file_ranges
 from volbench.model.campaign.planned_run import Consent, Run, Volume, VolumeKind
 from volbench.model.profile.option_policy import displacing_option, filling_option
 from volbench.model.results.provenance import VolumeFacts
+from volbench.plan.expansion.expand import missing_size
 from volbench.units import format_capacity, format_size
 
 _MIB = 1024**2
@@ -327,6 +328,11 @@ def check_overwrite(
             f"{path} is a symlink to {file.real}", hint=f"name the file itself: {file.real}"
         )
     if file.stat is None:
+        if run.volume.kind is VolumeKind.DIRECTORY and not writes(run) and missing_size(run):
+            raise RefusedError(
+                f"job {run.job} has no size, and {path} does not exist",
+                hint="check its path, or write its size: --set size=1g",
+            )
         return
     kind, _, user = file.user.partition(" ")
     if kind == "swap":
@@ -348,7 +354,7 @@ def check_overwrite(
         )
     if is_ours:
         return
-    if not file.named:
+    if not file.named and writes(run):
         raise RefusedError(
             f"{path} exists and was not created by volbench: it would be overwritten",
             hint=f"move it away, or allow it: {consent_option(run.host, path)}",

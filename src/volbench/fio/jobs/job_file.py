@@ -20,7 +20,7 @@ from volbench.fio.jobs.job_syntax import (
     split_colons,
     split_sections,
 )
-from volbench.model.profile.fio_options import OptionTable, check_text
+from volbench.model.profile.fio_options import Option, OptionTable, check_text
 from volbench.model.profile.option_policy import (
     OWN,
     changing_option,
@@ -32,10 +32,16 @@ from volbench.model.profile.profile_settings import Source
 
 _PLACES = frozenset({"filename", "directory", "uri"})
 # Options set by volbench that a profile expresses in another way
-_KEPT_APART = _PLACES | {"description", "stonewall", "allow_file_create"}
+_KEPT_APART = _PLACES | {"name", "description", "stonewall", "allow_file_create"}
 _LOGS = frozenset(name for name in OWN if "log" in name) | {"bwavgtime", "iopsavgtime"}
 # Options that fio keeps in the same variable: the last one counts
 _EXCLUSIVE = ({"direct", "buffered"}, {"rwmixread", "rwmixwrite"})
+# Options that fio takes and ignores, with the reason (options.c and profiles/ of 3.33)
+_WITHOUT_EFFECT: Mapping[str, str] = {
+    **dict.fromkeys(("rwmixcycle", "percentage_sequential", "flow_watermark"), "deprecated"),
+    **dict.fromkeys(("verifysort", "verifysort_nr"), "deprecated"),
+    **dict.fromkeys(("threads", "numruns"), "an option of fio's profile tiobench alone"),
+}
 # Options by which sections act on each other
 _TOGETHER = ("exitall", "exitall_on_error", "flow")
 # Options that may override what earlier ones of the set did, so that their order matters
@@ -95,6 +101,11 @@ def parse_jobfile(
     importer.problems.raise_if_any()
     profile = importer.profile(sections, path if text else command.name)
     importer.problems.raise_if_any()
+    if importer.logs:
+        importer.notices.append(
+            f"{', '.join(importer.logs)}: left out, since volbench records logs itself; --set"
+            " sample=1s sets their interval"
+        )
     return ImportedJob(profile, tuple(dict.fromkeys(importer.notices)))
 
 
@@ -106,8 +117,10 @@ class _Importer:
     ) -> None:
         self.problems = problems
         self.notices: list[str] = []
+        self.logs: dict[str, None] = {}  # names of options of logs, which are left out
         self._table = table
         self._command = command
+        self._lacks_engine = False
         self._allow_exec = allow_exec
 
     def sections(self, texts: list[SectionText]) -> list[_Section]:
@@ -128,8 +141,12 @@ class _Importer:
                 continue
             options = {name: value for name, (value, _) in merged.items()}
             lines = {name: line for name, (_, line) in merged.items()}
-            section = _Section(text.name, text.name, text.line, options, lines)
+            name = options.pop("name", text.name)
+            section = _Section(text.name, name, text.line, options, lines)
             parsed += [section] if self._command.is_placed else _by_folder(section)
+        if len({section.name for section in parsed}) == 1 and "name" in shared:
+            for section in parsed if len(parsed) > 1 else ():  # all have the name of [global]
+                section.name = section.header
         if not parsed and not self.problems.found:
             self.problems.add("there is no job section", hint="fio would run nothing either")
         for section in parsed:
@@ -155,12 +172,8 @@ class _Importer:
 
     def _merge(self, setting: Setting, merged: dict[str, tuple[str, int]]) -> None:
         """Add an option to those of a section, as fio reads it after them."""
-        option = self._table.find(setting.name)
+        option = self._option_of(setting)
         if option is None:
-            check_option(self._table, setting.name, "1")
-            return
-        if option.name in _LOGS:
-            self._leave_out_log(option.name, setting)
             return
         is_decimal = merged.get("kb_base", ("", 0))[0] == "1000"
         read = read_value(option, setting.value, kb_base=1000 if is_decimal else 1024)
@@ -180,6 +193,23 @@ class _Importer:
                 self._section_note(setting.line, text)
         merged[option.name] = value, setting.line
 
+    def _option_of(self, setting: Setting) -> Option | None:
+        """Return the option of a line; None if a profile needs no such line."""
+        option = self._table.find(setting.name)
+        if option is None:
+            if reason := _WITHOUT_EFFECT.get(setting.name):
+                self._section_note(setting.line, f"{setting.name} is left out: {reason}")
+            elif not self._lacks_engine:  # whose option it probably is
+                check_option(self._table, setting.name, "1")
+            return None
+        if option.name in _LOGS:
+            self.logs[option.name] = None
+            return None
+        if option.name == "ioengine":
+            engine = (setting.value or "").partition(":")[0].strip()
+            self._lacks_engine |= engine not in {*self._table.engines, "external"}
+        return option
+
     def _with_places(
         self, name: str, value: str, line: int, merged: Mapping[str, tuple[str, int]]
     ) -> str:
@@ -189,12 +219,6 @@ class _Importer:
             text = "filename stands before directory, so that fio does not put the file in it"
             self._section_note(line, text)
         return added_files(before, value, folder) if name == "filename" else value
-
-    def _leave_out_log(self, name: str, setting: Setting) -> None:
-        """Note that volbench sets the logs; a path outside the run's folder is an error."""
-        if "/" in (setting.value or "") and not self._allow_exec:
-            raise InputError("a log path leaves the run's folder", hint="leave the option out")
-        self._section_note(setting.line, f"{name} is left out: {OWN[name]}")
 
     def _settle(self, section: _Section) -> None:
         """Find a section's volume and remove options that the profile expresses otherwise."""
@@ -246,18 +270,19 @@ class _Importer:
                 name += "_2"
             taken.add(name)
             known[section.name] = name
-            if name == section.name:
-                continue
-            self._section_note(section.line, f"section {section.name!r} is renamed to {name}")
-            if "filename" not in section.options and "filename_format" not in section.options:
-                if not re.fullmatch(r"[\w .,+-]+", section.name):
-                    self.problems.add(
-                        f"fio would name files after {section.name!r}",
-                        line=section.line,
-                        hint="rename the section, or give it a filename",
-                    )
-                section.options["filename_format"] = f"{section.name}.$jobnum.$filenum"
+            if name != section.name:
+                self._section_note(section.line, f"section {section.name!r} is renamed to {name}")
             section.name = name
+            is_named = {"filename", "filename_format"} & section.options.keys()
+            if name == section.header or is_named or not section.place.target:
+                continue
+            if re.search(r"[/\\:$]|\.\.", section.header):
+                self.problems.add(
+                    f"fio would name files after {section.header!r}",
+                    line=section.line,
+                    hint="rename the section, or give it a filename",
+                )
+            section.options["filename_format"] = f"{section.header}.$jobnum.$filenum"
 
     def _rename_waits(self, section: _Section, known: dict[str, str]) -> None:
         """Let wait_for name the section by its new name; it must be above this one."""

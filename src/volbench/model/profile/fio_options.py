@@ -168,14 +168,14 @@ def _size_ranges(option: Option, text: str) -> str:
 
 def _block_split(text: str) -> str:
     entries, total, open_shares = [], 0, 0
-    for entry in text.split(":"):
+    for entry in text.split(":") if text else ():
         size, slash, share = entry.partition("/")
         if share and not share.isdecimal():
             raise InputError(f"{entry!r} needs a whole percentage", hint="write it like 4k/60")
         entries.append(f"{parse_size(size)}{slash}{share}")
         total += int(share or 0)
         open_shares += not share
-    if total > 100 or (total < 100 and not open_shares):
+    if text and (total > 100 or (total < 100 and not open_shares)):
         raise InputError(f"{text!r} adds up to {total} %", hint="the shares must add up to 100")
     return ":".join(entries)
 

@@ -154,6 +154,9 @@ BOUNDS: Mapping[str, tuple[int, str]] = {
 PLANNED_LOG = re.compile(r"\.\./\.\./inputs/([0-9a-f]{64})")
 # Folder of such logs beside the job file on other hosts; it is hidden, so that it is not fetched
 SENT_LOGS = ".inputs"
+# Similarity of a misspelt name to the one that was meant; others mean something else. Noticed by:
+# tests/model/profile/test_option_policy.py
+_MISSPELT = 0.8
 _CONSENT = "if you trust this profile, allow it with --allow-exec"
 _FORMAT_VARIABLES = re.compile(r"\$(jobname|jobnum|filenum)")
 # Start of a path or a quoted name; percentages such as 4k/60 have digits before the slash
@@ -197,11 +200,11 @@ def check_option(
     if not allow_exec and (reason := _reach(option)):
         raise InputError(f"{name} is refused: {reason}", hint=_CONSENT)
     value = canonical(option, raw)
+    if option.name in _CHECKS:
+        _CHECKS[option.name](option.name, value, table)
     if not allow_exec and (reason := _value_reach(table, option, value)):
         raise InputError(f"{option.name} {value!r} is refused: {reason}", hint=_CONSENT)
     _check_bound(option, value)
-    if option.name in _CHECKS:
-        _CHECKS[option.name](option.name, value, table)
     return option.name, value
 
 
@@ -211,7 +214,8 @@ def unknown_option(table: OptionTable, name: str, more: Iterable[str] = ()) -> I
     Args:
         more: names that are right in this place, beside those of the table.
     """
-    near = did_you_mean(name, [*table.names(), *more], "see `fio --cmdhelp=all`")
+    names = [*table.names(), *more]
+    near = did_you_mean(name, names, "see `fio --cmdhelp=all`", alike=_MISSPELT)
     release = table.releases.get(name)
     hint = f"fio has it from {release} on" if release else near
     return InputError(f"fio {table.fio_version} has no option {name!r}", hint=hint)
@@ -271,7 +275,9 @@ def _check_engine(_name: str, value: str, table: OptionTable) -> None:
     if not value.startswith("external:") and value not in table.engines:
         raise InputError(
             f"this fio has no ioengine {value!r}",
-            hint=did_you_mean(value, table.engines, f"it has {', '.join(table.engines)}"),
+            hint=did_you_mean(
+                value, table.engines, f"it has {', '.join(table.engines)}", alike=_MISSPELT
+            ),
         )
 
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from volbench.model.campaign.planned_files import bytes_of, file_ranges
+from volbench.model.campaign.planned_files import MEMORY_ENGINES, bytes_of, file_ranges
 from volbench.model.campaign.planned_run import Campaign, Run, Section, VolumeKind
 from volbench.model.profile.profile_model import Start
 from volbench.model.profile.profile_settings import MIN_ROUNDS
@@ -311,7 +311,9 @@ def _transfer_bytes(run: Run, section: Section) -> int | None:
     if any(options.get(name, "0") != "0" for name in ("fill_device", "fill_fs", "read_iolog")):
         return None
     whole = run.volume.pin.size_bytes if run.volume.pin else None
-    size = bytes_of(options.get("size", "100%"), whole=whole)
+    lengths = [int(length) for length in re.findall(r"\d+", options.get("filesize", ""))]
+    files = max(lengths, default=0) * int(options.get("nrfiles", "1"))
+    size = bytes_of(options.get("size", str(files) if files else "100%"), whole=whole)
     moved = bytes_of(options["io_size"], whole=size) if "io_size" in options else size
     if moved is None:
         return None
@@ -352,7 +354,8 @@ def _moved_bytes(run: Run) -> int | None:
         only_reads = access in {"read", "randread"} or (
             access in _MIXED and options.get("rwmixread") == "100"
         )
-        if only_reads and "read_iolog" not in options:
+        is_in_memory = options.get("ioengine") in MEMORY_ENGINES
+        if is_in_memory or (only_reads and "read_iolog" not in options):
             continue
         moved = _transfer_bytes(run, section)
         repeats = options.get("time_based", "0") != "0" and _seconds(options.get("runtime"))

@@ -20,6 +20,7 @@ from volbench.model.campaign.planned_run import (
     Volume,
     VolumeKind,
 )
+from volbench.model.profile.option_policy import changing_option
 from volbench.model.profile.profile_model import Job, Order, Phase, Profile
 from volbench.model.profile.profile_settings import MIN_REPEATS, Limits
 from volbench.plan.expansion.extents import Touch, touches
@@ -68,14 +69,24 @@ def check_known_limits(runs: tuple[Run, ...]) -> None:
 
 
 def check_sizes(runs: tuple[Run, ...]) -> None:
-    """Refuse jobs without a size in a directory: their files are new, so they have none."""
+    """Refuse jobs without a size in a directory: their files are new, so they have none.
+
+    Named files that are only read may exist: the guard sees whether they do.
+    """
     for run in runs:
-        if run.volume.kind is VolumeKind.DIRECTORY and (has_none := missing_size(run)):
+        if run.volume.kind is not VolumeKind.DIRECTORY or _may_read_files_there(run):
+            continue
+        if has_none := missing_size(run):
             raise InputError(
                 f"job {run.job} {has_none}, and its files in {run.volume.target} are new",
                 hint="write size: 1g, or --set size=1g; only a device or a file has a size "
                 "of its own",
             )
+
+
+def _may_read_files_there(run: Run) -> bool:
+    sections = map(run.effective, run.sections)
+    return all("filename" in each and not changing_option(each) for each in sections)
 
 
 def missing_size(run: Run) -> str:

@@ -48,6 +48,7 @@ from volbench.plan.profile.option_values import (
 from volbench.plan.profile.shared_conflicts import shared_conflicts
 from volbench.units import SECTOR_BYTES, parse_duration
 
+_MAX_NAMED = 3  # Jobs that a warning names before it counts the others
 _SET_BY_WARMING = (
     "rw",
     "offset",
@@ -450,20 +451,22 @@ def _matrix_fault(document: ProfileDocument) -> Iterator[Fault]:
 
 
 def profile_warnings(profile: Profile) -> Iterator[str]:
-    """Yield settings of a profile that fio accepts, but that measure something else."""
+    """Yield settings of a profile that fio accepts, but that measure something else, each once."""
+    jobs: dict[str, list[str]] = {}
     for job in profile.jobs:
         if job.warming is not None:
             continue
         sections = effective_options(job, profile.defaults)
         for section, options in sections.items():
-            name = f"{job.name}.sections.{section}" if section else job.name
             given = {*job.options, *job.sections.get(section, {})}
-            yield from (f"job {name}: {text}" for text in doubtful(options, own=given))
+            for text in doubtful(options, own=given):
+                jobs.setdefault(text, []).append(section or job.name)
         if len(sections) > 1 and any("group_reporting" in given for given in sections.values()):
-            yield (
-                f"job {job.name}: group_reporting is left out, so that each of its sections is a "
-                f"row of its own"
-            )
+            text = "group_reporting is left out, so that each of its sections is a row of its own"
+            jobs.setdefault(text, []).append(job.name)
+    for text, names in jobs.items():
+        more = f" and {len(names) - _MAX_NAMED} more" if len(names) > _MAX_NAMED else ""
+        yield f"{'jobs' if names[1:] else 'job'} {', '.join(names[:_MAX_NAMED])}{more}: {text}"
 
 
 def _limit_faults(document: ProfileDocument) -> Iterator[Fault]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from volbench.analyse.frames.design import design_of
 from volbench.model.campaign.planned_run import RunNote
@@ -19,6 +19,7 @@ from volbench.present.tables.design_table import (
 from volbench.present.tables.findings_table import warning_marks
 from volbench.present.tables.summary_table import state_notes, summary_table
 from volbench.present.tables.table import Table
+from volbench.units import counted_noun
 
 
 def result_tables(
@@ -53,7 +54,7 @@ def result_tables(
         {(row["run"], row["group"]): row for row in summary if row["direction"] == "sync"},
     )
     design = design_of(rows)
-    notes = state_notes(summary, states)
+    notes = [*state_notes(summary, states), *_at_once(results.rows("findings"))]
     if by:
         return [groups_table(design, judgements, by=by, notes=notes)]
     title = "\n".join(answer_of(results, rows)) if has_answer else ""
@@ -63,6 +64,13 @@ def result_tables(
     )
     aggregate = results.rows("aggregate")
     return [table, *([aggregate_table(aggregate)] if aggregate else [])]
+
+
+def _at_once(findings: Sequence[Row]) -> Iterator[str]:
+    """Yield which sections ran at the same time, with the number of other runs that had some."""
+    found = [str(row["message"]) for row in findings if '"at_once"' in str(row["evidence"])]
+    more = f" The same holds for {counted_noun(len(found) - 1, 'other run')}." if found[1:] else ""
+    yield from (f"{message}{more}" for message in found[:1])
 
 
 def runs_table(results: Results, states: Mapping[str, RunNote]) -> Table[Row]:
