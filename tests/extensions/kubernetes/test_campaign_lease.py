@@ -34,7 +34,9 @@ class Server:
         self.version = 0
         self.on_sleep: Callable[[], object] = lambda: None
 
-    options = "--namespace n"
+    def command(self, verb: str, *names: str) -> str:
+        """Return a command for this server."""
+        return " ".join(("volbench", "k8s", verb, *names))
 
     def server_time(self) -> datetime:
         """Return the time of this server."""

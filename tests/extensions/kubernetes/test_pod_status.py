@@ -1,10 +1,12 @@
 """Why pods are not ready, or have ended, in the cluster's words."""
 
+from collections.abc import Iterator
+from itertools import repeat
 from unittest import mock
 
 import pytest
 
-from volbench.errors import DeadlineError
+from volbench.errors import DeadlineError, TransportError
 from volbench.extensions.kubernetes.cluster import Cluster, Manifest
 from volbench.extensions.kubernetes.pod_status import Pending, ready_pods, why_ended, why_pending
 
@@ -82,7 +84,7 @@ def test_a_set_that_may_not_create_pods_is_reported() -> None:
     assert found == Pending('FailedCreate: pods "x" is forbidden: exceeded quota: q', is_final=True)
 
 
-def test_conflicts_of_components_are_no_reasons(capsys: pytest.CaptureFixture[str]) -> None:
+def test_conflicts_of_components_are_no_reasons() -> None:
     """The later one tries again at once: nobody has to do anything."""
     conflict = 'cannot update claim "c": the object has been modified; please apply your changes'
     cluster = mock.create_autospec(Cluster, instance=True)
@@ -90,9 +92,8 @@ def test_conflicts_of_components_are_no_reasons(capsys: pytest.CaptureFixture[st
     unscheduled = {"type": "PodScheduled", "status": "False", "message": conflict}
     cluster.read.return_value = pod({"phase": "Pending", "conditions": [unscheduled]})
     cluster.list.return_value = [warning("FailedUpdate", conflict)]
-    with pytest.raises(DeadlineError):
+    with pytest.raises(DeadlineError, match=r"is not ready: the container is being created$"):
         ready_pods(cluster, {"h": ("set-0", "claim")}, timeout_s=-1)
-    assert capsys.readouterr().err == "h: Pending: the container is being created\n"
 
 
 @pytest.mark.parametrize(
@@ -109,9 +110,7 @@ def test_conflicts_of_components_are_no_reasons(capsys: pytest.CaptureFixture[st
         ),
     ],
 )
-def test_the_newest_warning_is_told(
-    times: tuple[Manifest, Manifest], newest: int, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_the_newest_warning_is_told(times: tuple[Manifest, Manifest], newest: int) -> None:
     """The scheduler's events carry other times than the kubelet's; an old reason is none.
 
     Nor is one about an object without a name, as the API allows.
@@ -128,29 +127,101 @@ def test_the_newest_warning_is_told(
     cluster.list.return_value = [*found, warning("OfNoObject", "") | {"involvedObject": {}}]
     with pytest.raises(DeadlineError, match=f"is not ready: Reason{newest}$"):
         ready_pods(cluster, {"h": ("set-0", "claim")}, timeout_s=-1)
-    assert capsys.readouterr().err == f"h: Pending: Reason{newest}\n"
 
 
-def test_many_pods_are_awaited_with_two_requests_a_look(
+class Clock:
+    """A clock that only sleeping moves on."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now_s = 7.0
+        monkeypatch.setattr("time.sleep", self._sleep)
+        monkeypatch.setattr("time.monotonic", lambda: self.now_s)
+
+    def _sleep(self, pause_s: float) -> None:
+        self.now_s += pause_s
+
+
+def scripted(looks: Iterator[list[Manifest]], *events: Manifest) -> mock.Mock:
+    """Return a cluster whose pods are those of one look after the other."""
+    cluster: mock.Mock = mock.create_autospec(Cluster, instance=True)
+    cluster.list.side_effect = lambda kind, *_, fields="", **__: (
+        next(looks)
+        if kind == "Pod"
+        else [each for each in events if f"type={each['type']}" in fields]
+    )
+    return cluster
+
+
+def test_many_pods_are_awaited_with_three_requests_a_look(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """However many there are; those that have a reason in common share a line."""
+    """However many there are; those that have a lasting reason in common share a line."""
+    Clock(monkeypatch)
     ready = {"conditions": [{"type": "Ready", "status": "True"}]}
     names = [f"set-{number}" for number in range(100)]
-    states: list[Manifest] = [{"phase": "Pending"}, ready]
+    states: list[Manifest] = [*[{"phase": "Pending"}] * 6, ready]
     looks = iter([pod(state, name=name) for name in names] for state in states)
     mount = warning("FailedMount", "timed out") | {"involvedObject": {"name": "set-7"}}
-    cluster = mock.create_autospec(Cluster, instance=True)
-    cluster.namespace = "disktest"
-    cluster.list.side_effect = lambda kind, *_, **__: next(looks) if kind == "Pod" else [mount]
-    monkeypatch.setattr("time.sleep", lambda _pause_s: None)
+    cluster = scripted(looks, mount)
     wanted = {f"h{name[4:]}": (name, f"data-{name}") for name in names}
     assert [*ready_pods(cluster, wanted, timeout_s=90)] == [*wanted]
-    assert len(cluster.method_calls) == 4
+    assert len(cluster.method_calls) == 3 * len(states)
+    left = "(waiting up to 1m 25s more)"
     assert capsys.readouterr().err.splitlines() == [
-        "h0, h1, h2 and 96 more: Pending: the container is being created",
-        "h7: Pending: FailedMount: timed out",
+        f"h0, h1, h2 and 96 more: Pending: the container is being created {left}",
+        f"h7: Pending: FailedMount: timed out {left}",
     ]
+
+
+@pytest.mark.parametrize(
+    ("name", "reason", "message"),
+    [
+        ("claim", "FailedBinding", "no persistent volumes available and no storage class is set"),
+        ("set", "FailedCreate", "pods is forbidden: violates PodSecurity"),
+    ],
+)
+def test_what_nothing_ends_is_not_awaited(
+    monkeypatch: pytest.MonkeyPatch, name: str, reason: str, message: str
+) -> None:
+    """A cluster without a default class tells it in an event of a claim that is no warning."""
+    clock = Clock(monkeypatch)
+    event = warning(reason, message) | {"involvedObject": {"name": name}}
+    event["type"] = "Normal" if name == "claim" else "Warning"
+    pods = [pod({"conditions": [UNSCHEDULABLE]}, name="set-0")] if name == "claim" else []
+    cluster = scripted(repeat([*pods, pod(name="other")]), event)
+    wanted = {"h": ("set-0", "claim"), "i": ("other", "other")}
+    with pytest.raises(TransportError, match=f"pod of h cannot start: {reason}: {message}"):
+        ready_pods(cluster, wanted, timeout_s=600)
+    assert clock.now_s < 20
+
+
+def test_a_pod_that_is_deleted_while_it_is_pending_is_not_awaited(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nothing makes it again."""
+    Clock(monkeypatch)
+    both = [pod(name="a"), pod(name="b")]
+    with pytest.raises(TransportError, match="pod of a cannot start: it was deleted"):
+        ready_pods(
+            scripted(iter([both, both[1:]])), {"a": ("a", "a"), "b": ("b", "b")}, timeout_s=600
+        )
+
+
+def test_a_lasting_reason_is_repeated(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Ten minutes are never silent."""
+    Clock(monkeypatch)
+    event = warning("ExternalProvisioning", "waiting for the external provisioner")
+    event |= {"type": "Normal", "involvedObject": {"name": "claim"}}
+    pods = [pod({"conditions": [UNSCHEDULABLE]}, name=name) for name in ("set-0", "other")]
+    wanted = {"h": ("set-0", "claim"), "i": ("other", "claim")}
+    with pytest.raises(DeadlineError):
+        ready_pods(scripted(repeat(pods), event), wanted, timeout_s=600)
+    lines = capsys.readouterr().err.splitlines()
+    reason = "h, i: Pending: ExternalProvisioning: waiting for the external provisioner"
+    assert lines[0] == f"{reason} (waiting up to 9m 55s more)"
+    assert len(lines) == 5
 
 
 def test_a_stateful_set_replaces_its_ended_pods() -> None:

@@ -359,6 +359,7 @@ def _first_rejected(host: ConnectedHost, texts: Sequence[str]) -> tuple[str, str
         return None
     if len(texts) == 1:
         message = done.stderr.strip() or done.stdout.strip()
+        message = message or f"it ended with status {done.exit_status} and printed nothing"
         return texts[0], message.replace(done.argv[-1], "job file")
     middle = len(texts) // 2
     return _first_rejected(host, texts[:middle]) or _first_rejected(host, texts[middle:])

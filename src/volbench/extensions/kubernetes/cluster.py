@@ -88,6 +88,9 @@ KINDS = {
     "StorageClass": Kind("apis/storage.k8s.io/v1", "storageclasses", False),
     "VolumeSnapshot": Kind("apis/snapshot.storage.k8s.io/v1", "volumesnapshots"),
     "VolumeSnapshotClass": Kind("apis/snapshot.storage.k8s.io/v1", "volumesnapshotclasses", False),
+    "VolumeSnapshotContent": Kind(
+        "apis/snapshot.storage.k8s.io/v1", "volumesnapshotcontents", False
+    ),
     "VolumeAttachment": Kind("apis/storage.k8s.io/v1", "volumeattachments", False),
 }
 
@@ -131,8 +134,32 @@ class Cluster:
     @property
     def options(self) -> str:
         """Options that name this cluster and namespace on the command line."""
-        arguments = ["--namespace", self.namespace]
-        return shlex.join([*arguments, "--context", self.context] if self.context else arguments)
+        return shlex.join(["--namespace", self.namespace, *self._context_option])
+
+    @property
+    def _context_option(self) -> tuple[str, ...]:
+        return ("--context", self.context) if self.context else ()
+
+    def command(self, verb: str, *names: str) -> str:
+        """Return the command ``volbench k8s VERB NAME...`` for this cluster, in any shell."""
+        files = os.environ.get("KUBECONFIG", "")
+        where = f"KUBECONFIG={shlex.quote(files)} " if files else ""
+        return f"{where}{shlex.join(['volbench', 'k8s', verb, *names])} {self.options}"
+
+    def kubectl(self, *words: str, is_namespaced: bool = True) -> str:
+        """Return a command of kubectl for this cluster."""
+        files = os.environ.get("KUBECONFIG", "")
+        file = ("--kubeconfig", files) if files and os.pathsep not in files else ()
+        space = ("-n", self.namespace) if is_namespaced else ()
+        return shlex.join(["kubectl", *file, *self._context_option, *space, *words])
+
+    def require_namespace(self) -> None:
+        """Refuse a namespace that does not exist."""
+        if self.read_if_allowed("Namespace", self.namespace) is None:
+            raise InputError(
+                f"there is no namespace {self.namespace}",
+                hint=f"list them: {self.kubectl('get', 'namespaces', is_namespaced=False)}",
+            )
 
     def server_time(self) -> datetime:
         """Return the time by the API server's clock, whatever the clock of this machine says."""
@@ -397,9 +424,9 @@ class Cluster:
             hint = "give the pods what the quota counts, such as --pod limit.cpu=4 --pod "
             hint += "limit.memory=8Gi --pod request.cpu=4; a limit that throttles fio is reported"
         elif status == 409 and "already exists" in reason:
-            hint = f"choose another name; see what is there: volbench k8s status {self.options}"
+            hint = f"choose another name; see what is there: {self.command('status')}"
         elif "exceeded quota" in reason:
-            hint = f"see what is left: kubectl -n {self.namespace} describe resourcequota"
+            hint = f"see what is left: {self.kubectl('describe', 'resourcequota')}"
         elif status == 403:
             hint = "this is a policy of the cluster, not a missing permission: change the options"
             hint += " that it names, or ask the cluster administrators"
@@ -495,16 +522,21 @@ def _message_of(data: bytes) -> str:
     return str(status.get("message", "")) if isinstance(status, Mapping) else text[:500]
 
 
+def missing_client(error: ImportError) -> InputError:
+    """Return the error of an installation without the extra for clusters."""
+    return InputError(
+        f"clusters need the Python client of Kubernetes: {error}",
+        hint=f"install it: {install_command('kubernetes')}",
+    )
+
+
 def open_cluster(*, context: str = "", namespace: str = "") -> Cluster:
     """Connect as kubectl does: by KUBECONFIG, ~/.kube/config or, in a pod, its service account."""
     try:
         from kubernetes import client, config
         from yaml import YAMLError
     except ImportError as error:
-        raise InputError(
-            f"clusters need the Python client of Kubernetes: {error}",
-            hint=f"install it: {install_command('kubernetes')}",
-        ) from error
+        raise missing_client(error) from error
     settings = client.Configuration()
     files = os.environ.get("KUBECONFIG") or str(Path.home() / ".kube" / "config")
     has_file = any(Path(file).is_file() for file in files.split(os.pathsep))

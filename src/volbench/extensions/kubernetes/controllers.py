@@ -18,7 +18,6 @@ from volbench.errors import (
     CampaignError,
     ConnectError,
     InputError,
-    quoted,
 )
 from volbench.extensions.kubernetes.api_values import require_label, require_quantity
 from volbench.extensions.kubernetes.cluster import Cluster, Manifest
@@ -247,7 +246,7 @@ def submit_controller(cluster: Cluster, spec: ControllerSpec) -> None:
             for manifest in controller_objects(spec, owner_uid=uid)[1:]:
                 cluster.create(manifest)
         except ConnectError as error:
-            remove = f"kubectl -n {cluster.namespace} delete configmap {quoted(spec.name)}"
+            remove = cluster.kubectl("delete", "configmap", spec.name)
             error.hint += f"; once it answers, remove what was created: {remove}"
             stack.pop_all()
             raise
@@ -333,13 +332,13 @@ def fetch_campaign(cluster: Cluster, name: str, folder: Path) -> None:
     if state.state not in _ENDED.values() or job is None:
         raise CampaignError(
             f"the controller {name} is {state.state}",
-            hint=f"wait until it has ended: volbench k8s status {quoted(name)} {cluster.options}",
+            hint=f"wait until it has ended: {cluster.command('status', name)}",
         )
     claim = cluster.read("PersistentVolumeClaim", name) or {}
     if claim.get("status", {}).get("phase") != "Bound":
         raise ArchiveError(
             f"the controller {name} has no results: it never had a volume",
-            hint=f"remove it: kubectl -n {cluster.namespace} delete configmap {name}",
+            hint=f"remove it: {cluster.kubectl('delete', 'configmap', name)}",
         )
     reader = f"{name}-fetch"
     cluster.create(reader_pod(job, owner["metadata"]["uid"]))
@@ -363,7 +362,7 @@ def _owner_of(cluster: Cluster, name: str) -> Manifest:
     if owner is None or not _is_controller(owner):
         raise InputError(
             f"there is no controller {name} in the namespace {cluster.namespace}",
-            hint=f"list them: volbench k8s status {cluster.options}",
+            hint=f"list them: {cluster.command('status')}",
         )
     return owner
 
@@ -395,7 +394,7 @@ def _fetch(cluster: Cluster, name: str, pod: Manifest, folder: Path) -> None:
         if identities_of(executor, [path]) == (None,):
             raise ArchiveError(
                 f"the controller {name} left no campaign folder",
-                hint=f"see its output: volbench k8s status {quoted(name)} {cluster.options}",
+                hint=f"see its output: {cluster.command('status', name)}",
             )
         partial.mkdir(parents=True)
         executor.fetch_work_folder(path, str(partial))

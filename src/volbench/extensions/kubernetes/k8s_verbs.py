@@ -22,7 +22,7 @@ from volbench.cli.options import (
 )
 from volbench.cli.output import TableOutput, binary_output, table_options
 from volbench.cli.verb_groups import LazyGroup
-from volbench.errors import InputError, quoted
+from volbench.errors import InputError, VolbenchError
 from volbench.extension import Verb
 from volbench.extensions.kubernetes.cluster import ClusterAddress
 from volbench.extensions.kubernetes.cluster_spec import ClusterSpec, spec_options
@@ -32,6 +32,7 @@ from volbench.extensions.kubernetes.pod_options import ADDRESS, CONTEXT, DESCRIP
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from volbench.extensions.kubernetes.cluster import Cluster
     from volbench.extensions.kubernetes.lifecycle import VolumeLife
     from volbench.present.formatting import Row
     from volbench.present.tables.table import Table
@@ -114,8 +115,8 @@ def submit(
         submit_controller(cluster, spec)
     click.echo(spec.name)
     click.echo(
-        f"follow it: volbench k8s status {quoted(spec.name)} {cluster.options}; when it has ended: "
-        f"volbench k8s fetch {quoted(spec.name)} {cluster.options} -o DIR",
+        f"follow it: {cluster.command('status', spec.name)}; when it has ended: "
+        f"{cluster.command('fetch', spec.name)} -o DIR",
         err=True,
     )
 
@@ -150,6 +151,7 @@ def status(name: str, *, address: ClusterAddress, table_output: TableOutput) -> 
     )
 
     with address.opened() as cluster:
+        cluster.require_namespace()
         controllers = [find_controller(cluster, name)] if name else controllers_on(cluster)
         lines = last_lines(cluster, controllers[0], count=_LINES) if name else []
     table_output.write(controllers_table([vars(controller) for controller in controllers]))
@@ -193,27 +195,41 @@ def reap(names: tuple[str, ...], *, volumes: bool, dry_run: bool, address: Clust
     refused if they are named, and else skipped. A controller that was killed counts as live for up
     to two minutes, unless it ran on this machine. Volumes that --keep left are skipped.
     """
+    from volbench.extensions.kubernetes.removal import campaigns_on
+
+    errors: list[VolbenchError] = []
+    with address.opened() as cluster:
+        cluster.require_namespace()
+        for name in names or campaigns_on(cluster):
+            try:
+                _reap(cluster, name, volumes=volumes, dry_run=dry_run, is_named=bool(names))
+            except VolbenchError as error:
+                errors.append(error)
+    for other in errors[1:]:
+        click.echo(f"error: {other.message}; {other.hint}", err=True)
+    if errors:
+        raise errors[0]
+
+
+def _reap(cluster: Cluster, name: str, *, volumes: bool, dry_run: bool, is_named: bool) -> None:
+    """Remove a campaign; skip one that is held unless it is named."""
     from volbench.extensions.kubernetes.leases import current_holder
     from volbench.extensions.kubernetes.removal import (
-        campaigns_on,
         has_volumes_only,
         lease_of_remains,
         remove_campaign,
     )
 
-    with address.opened() as cluster:
-        for name in names or campaigns_on(cluster):
-            holder = current_holder(cluster, name)
-            if holder is not None and holder.is_live and not names:
-                click.echo(f"{name}: skipped: it is held by {holder}", err=True)
-                continue
-            if has_volumes_only(cluster, name) and not volumes:
-                click.echo(f"{name}: its volumes were kept; to remove them: --volumes", err=True)
-            elif dry_run:
-                click.echo(name)
-            else:
-                with lease_of_remains(cluster, name):
-                    remove_campaign(cluster, name, volumes=volumes)
+    holder = current_holder(cluster, name)
+    if holder is not None and holder.is_live and not is_named:
+        click.echo(f"{name}: skipped: it is held by {holder}", err=True)
+    elif has_volumes_only(cluster, name) and not volumes:
+        click.echo(f"{name}: its volumes were kept; to remove them: --volumes", err=True)
+    elif dry_run:
+        click.echo(name)
+    else:
+        with lease_of_remains(cluster, name):
+            remove_campaign(cluster, name, volumes=volumes)
 
 
 @click.command(

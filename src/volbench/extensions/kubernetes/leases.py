@@ -269,8 +269,7 @@ class CampaignLease:
                 f"{self._campaign} was continued from {folder} on {machine} after this folder was "
                 "copied: its runs and their results are there",
                 hint=f"continue there: volbench resume {quoted(folder)}; to remove what is left "
-                "on the cluster: volbench k8s reap "
-                f"{quoted(self._campaign)} {self._cluster.options}",
+                f"on the cluster: {self._cluster.command('reap', self._campaign)}",
             )
         mark = known if self._is_parent(lease) else self._mark_folder(known)
         notes = {_HOLDER: json.dumps(self.described), **({_MARK: mark} if mark else {})}

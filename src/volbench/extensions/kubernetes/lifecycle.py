@@ -112,7 +112,7 @@ class VolumeLife:
         if reason and "stopped" not in self.at_s:
             raise TransportError(
                 f"the pod of {self.storage_class} has ended: {reason}",
-                hint=f"see: kubectl -n {cluster.namespace} get events --field-selector "
+                hint=f"see: {cluster.kubectl('get', 'events')} --field-selector "
                 f"involvedObject.name={_name(self.pod)}",
             )
 
@@ -251,7 +251,7 @@ def follow_lives(
                 why = "".join(f": {each['message']}" for each in conditions if "message" in each)
                 raise DeadlineError(
                     f"the step {step} of {name} has not ended within {timeout_s:g} s{why}",
-                    hint=f"see: kubectl -n {cluster.namespace} get events; or wait longer: "
+                    hint=f"see: {cluster.kubectl('get', 'events')}; or wait longer: "
                     "--pod timeout=30m",
                 )
             time.sleep(LOOK_S if waiting else 0)

@@ -56,6 +56,7 @@ _NAMESPACED = (
     ("", ("pods/exec",), ("get", "create")),
     ("", ("pods/log",), ("get",)),
     ("", ("events",), ("list",)),
+    ("", ("namespaces",), ("get",)),  # a Role applies to the namespace that it belongs to
     ("apps", ("statefulsets",), ("list", "create", "delete")),
     ("coordination.k8s.io", ("leases",), (*_MADE, "patch")),
     ("snapshot.storage.k8s.io", ("volumesnapshots",), ("get",)),
@@ -65,6 +66,7 @@ _NAMESPACED = (
 _CLUSTER = (
     ("", ("nodes", "persistentvolumes"), ("get",)),
     ("storage.k8s.io", ("storageclasses", "volumeattachments"), ("get",)),
+    ("snapshot.storage.k8s.io", ("volumesnapshotcontents",), ("get",)),
 )
 
 
@@ -231,6 +233,11 @@ def role_paths(spec: ClusterSpec) -> dict[str, str]:
 def campaign_labels(campaign: str) -> dict[str, str]:
     """Return the labels by which everything of a campaign is found."""
     return {MANAGED_BY: "volbench", CAMPAIGN_LABEL: campaign}
+
+
+def campaign_selector(campaign: str) -> str:
+    """Return the label selector of everything of a campaign."""
+    return ",".join(f"{label}={text}" for label, text in campaign_labels(campaign).items())
 
 
 def workload_name(spec: ClusterSpec, index: int) -> str:

@@ -23,8 +23,6 @@ from selectors import EVENT_READ, DefaultSelector
 from socket import SHUT_RDWR, socket, socketpair
 from typing import TYPE_CHECKING, Any, Self
 
-from websocket import ABNF, WebSocketException
-
 from volbench.errors import ConnectError, InputError, TransportError, VolbenchError, quoted
 from volbench.execute.agent.facts import Survey
 from volbench.execute.agent_executor import AgentExecutor
@@ -36,13 +34,22 @@ from volbench.execute.channels import (
     connection_lost,
 )
 from volbench.execute.protocol import ClockReading
-from volbench.extensions.kubernetes.cluster import DENIAL_S, Cluster, open_cluster
+from volbench.extensions.kubernetes.cluster import (
+    DENIAL_S,
+    Cluster,
+    missing_client,
+    open_cluster,
+)
 from volbench.extensions.kubernetes.leases import LeaseLocks
 from volbench.extensions.kubernetes.manifests import ENDING_STATUS, START, WORK_MOUNT
 from volbench.extensions.kubernetes.pod import Pod, require_pod
 from volbench.extensions.kubernetes.pod_status import why_ended
 from volbench.model.campaign.host import Host
 
+try:
+    from websocket import ABNF, WebSocketException
+except ImportError as error:
+    raise missing_client(error) from error
 if TYPE_CHECKING:
     from websocket import WebSocket
 

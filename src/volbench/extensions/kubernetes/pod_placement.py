@@ -32,6 +32,7 @@ from volbench.execute.scheduler import on_each
 from volbench.extensions.kubernetes.api_values import quantity_bytes
 from volbench.extensions.kubernetes.cluster import PATIENCE_S
 from volbench.extensions.kubernetes.cluster_spec import ClusterSpec
+from volbench.extensions.kubernetes.disks import record_disks
 from volbench.extensions.kubernetes.leases import held_lease
 from volbench.extensions.kubernetes.manifests import (
     CONTAINER,
@@ -53,13 +54,16 @@ from volbench.model.campaign.planned_run import Campaign, Consent, Volume, Volum
 from volbench.plan.expansion.estimate import estimate
 from volbench.plan.expansion.expand import root_seed
 from volbench.plan.expansion.multi_client import Client, clients_of, expand_clients
-from volbench.store.archive import Archive, Provenance
+from volbench.store.archive import Archive, Provenance, refuse_used
 
 if TYPE_CHECKING:
     from volbench.cli.output import TableOutput
     from volbench.engine.hosts.connected_host import ConnectedHost
     from volbench.execute.protocol import Executor
-    from volbench.extensions.kubernetes.cluster import Cluster, ClusterAddress
+    from volbench.extensions.kubernetes.cluster import Cluster, ClusterAddress, Manifest
+
+# Annotation of a VolumeSnapshotContent that lets restored volumes have another mode
+_MODE_CHANGE = "snapshot.storage.kubernetes.io/allow-volume-mode-change"
 
 
 @dataclass(frozen=True)
@@ -80,6 +84,7 @@ class PodPlacement:
     ) -> Iterator[tuple[CampaignRequest, list[ConnectedHost]]]:
         """Yield a campaign and its hosts; what is made for it is removed at the end."""
         with ExitStack() as stack:
+            refuse_used(request.into)
             cluster = stack.enter_context(self.address.opened())
             spec = self._checked_spec(request, cluster)
             request = _on_pods(request, spec)
@@ -88,12 +93,13 @@ class PodPlacement:
                 confirm_length(prepared, yes=False)
             require_consent(spec, prepared.campaign, request.terms.consent)
             name, cluster.patience_s = spec.campaign, PATIENCE_S
+            stack.enter_context(ended_by_sigterm("stopped outside the campaign's runs"))
             stack.enter_context(held_lease(cluster, name, request.into, is_handed_on=stays))
             stack.enter_context(removed_at_end(cluster, name, request.into, stays=stays))
-            stack.enter_context(ended_by_sigterm("stopped before the campaign began"))
             create_objects(cluster, spec)
             click.echo(f"created {name} in the namespace {cluster.namespace}", err=True)
             hosts = wait_for_hosts(cluster, spec)
+            record_disks(cluster, name)
             with connect(hosts, HostKeyPolicy()) as connected:
                 on_every_host(connected, lambda host: check_mounts(host.executor, host.host))
                 yield request, connected
@@ -141,7 +147,7 @@ def check_source(cluster: Cluster, spec: ClusterSpec) -> None:
         return
     (what, name), kind = spec.origin, spec.data_source["kind"]
     found = cluster.read(kind, name)
-    listed = f"kubectl -n {cluster.namespace} get {kind.lower()}"
+    listed = cluster.kubectl("get", kind.lower())
     if found is None:
         raise InputError(
             f"there is no {what} {name} in the namespace {cluster.namespace}",
@@ -160,6 +166,28 @@ def check_source(cluster: Cluster, spec: ClusterSpec) -> None:
             f"--claim-size {spec.size} is smaller than the {what} {name}",
             hint=f"--claim-size {size}",
         )
+    mode = _source_mode(cluster, found)
+    if mode not in ("", spec.volume_mode):
+        raise InputError(
+            f"no volume of the mode {spec.volume_mode} can be made from the {what} {name}, whose "
+            f"volume has the mode {mode}",
+            hint=f"--volume-mode {mode}",
+        )
+
+
+def _source_mode(cluster: Cluster, source: Manifest) -> str:
+    """Return the volume mode that a snapshot or claim dictates; empty if it is free or unknown."""
+    claim: Manifest | None = source
+    if source["kind"] == "VolumeSnapshot":
+        status = source.get("status", {})
+        bound = cluster.read_if_allowed(
+            "VolumeSnapshotContent", status.get("boundVolumeSnapshotContentName", "")
+        )
+        if _MODE_CHANGE in (bound or {}).get("metadata", {}).get("annotations", {}):
+            return ""
+        name = source["spec"].get("source", {}).get("persistentVolumeClaimName", "")
+        claim = cluster.read("PersistentVolumeClaim", name) if name else None
+    return str(claim["spec"].get("volumeMode", "Filesystem")) if claim else ""
 
 
 def _check_claim(cluster: Cluster, name: str, *, mode: str) -> None:
@@ -168,13 +196,13 @@ def _check_claim(cluster: Cluster, name: str, *, mode: str) -> None:
     if claim is None:
         raise InputError(
             f"there is no claim {name} in the namespace {cluster.namespace}",
-            hint=f"list them: kubectl -n {cluster.namespace} get pvc",
+            hint=f"list them: {cluster.kubectl('get', 'pvc')}",
         )
     if claim.get("status", {}).get("phase") == "Lost" or "deletionTimestamp" in claim["metadata"]:
         trouble = "being deleted" if "deletionTimestamp" in claim["metadata"] else "Lost"
         raise InputError(
             f"the claim {name} is {trouble}",
-            hint=f"see why: kubectl -n {cluster.namespace} describe pvc {name}",
+            hint=f"see why: {cluster.kubectl('describe', 'pvc', name)}",
         )
     if claim["spec"]["accessModes"] == ["ReadOnlyMany"] and mode == "Filesystem":
         raise InputError(

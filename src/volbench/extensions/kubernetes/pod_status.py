@@ -5,15 +5,16 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import click
 
 from volbench.errors import DeadlineError, TransportError
 from volbench.extensions.kubernetes.cluster import Cluster, Manifest
 from volbench.extensions.kubernetes.manifests import MANAGED_BY
+from volbench.units import format_duration
 
-# Two requests, however many pods there are: a reason appears at once, and an API server takes
+# Three requests, however many pods there are: a reason appears at once, and an API server takes
 # hundreds of requests a second. No verdict depends on it.
 POLL_S = 1.0
 
@@ -32,7 +33,14 @@ _HOPELESS = frozenset(
 
 _PROGRESS = frozenset({"ContainerCreating", "PodInitializing"})
 
+# Nothing ends these but a change of the cluster; the last one is no warning
+_HOPELESS_TEXTS = ("exceeded quota", "violates PodSecurity", "no storage class is set")
+_CLAIM_REASONS = frozenset({"ProvisioningFailed", "FailedBinding", "ExternalProvisioning"})
+
 _SHOWN = 3  # hosts whose pods are pending for the same reason
+# A pod that is placed and started soon needs no explanation. No verdict depends on it.
+_SETTLE_S = 5.0
+_REPEAT_S = 120.0  # between lines about the same reason
 
 
 @dataclass(frozen=True)
@@ -52,11 +60,10 @@ def why_pending(pod: Manifest | None, events: Sequence[Manifest]) -> Pending | N
     """Return the reason why a pod is missing or not ready; None if it is ready."""
     latest = _latest_warning(events)
     if pod is None:
-        return Pending(latest or "not created yet", "exceeded quota" in latest)
+        return Pending(latest or "not created yet", _is_hopeless(latest))
     status = pod.get("status", {})
     if has_ended(pod):
-        owners = pod["metadata"].get("ownerReferences", ())  # a StatefulSet replaces its pods
-        return Pending(_end_reason(pod), all(owner["kind"] != "StatefulSet" for owner in owners))
+        return Pending(_end_reason(pod), not _is_remade(pod))
     for container in status.get("containerStatuses", ()):
         waiting = container.get("state", {}).get("waiting", {})
         reason = waiting.get("reason", "")
@@ -68,9 +75,14 @@ def why_pending(pod: Manifest | None, events: Sequence[Manifest]) -> Pending | N
     scheduled = conditions.get("PodScheduled", {})
     if scheduled.get("status") == "False" and not _is_conflict(scheduled):
         delay = _reason_words("FailedScheduling", scheduled.get("message", ""))
-        claims = [event for event in events if event["reason"] == "ProvisioningFailed"]
-        return Pending(_latest_warning(claims) or delay)
+        claims = [event for event in events if event["reason"] in _CLAIM_REASONS]
+        reason = _words_of_last(claims) or delay
+        return Pending(reason, _is_hopeless(reason))
     return Pending(latest or "the container is being created")
+
+
+def _is_hopeless(reason: str) -> bool:
+    return any(text in reason for text in _HOPELESS_TEXTS)
 
 
 def ready_pods(
@@ -80,46 +92,93 @@ def ready_pods(
     timeout_s: float,
     more_time: str = "; or wait longer: --pod timeout=30m",
 ) -> dict[str, Manifest]:
-    """Wait until the pods of hosts are ready; print why they are not.
+    """Wait until the pods of hosts are ready; print why they are not, with the time that is left.
 
     Args:
         wanted: each host with the names of its pod and its claim.
     """
-    end_s = time.monotonic() + timeout_s
-    ready: dict[str, Manifest] = {}
-    printed: dict[str, str] = {}
-    while len(ready) < len(wanted):
-        pods, warnings = _pods(cluster, [name for name, _ in wanted.values()]), _warnings(cluster)
-        new: defaultdict[str, list[str]] = defaultdict(list)  # reason to hosts
-        try:
-            for host, (name, claim) in wanted.items():
-                if host in ready:
-                    continue
-                pod = pods.get(name)
-                pending = why_pending(pod, _about(warnings, name, claim))
-                if pending is None and pod is not None:
-                    ready[host] = pod
-                    continue
-                if pending is not None and printed.get(host) != pending.reason:
-                    new[pending.reason].append(host)
-                    printed[host] = pending.reason
-                what = f"describe pod {name}" if pod else "get events"
-                hint = f"see: kubectl -n {cluster.namespace} {what}"
-                if pending is not None and pending.is_final:
-                    raise TransportError(
-                        f"the pod of {host} cannot start: {pending.reason}", hint=hint
-                    )
-                if time.monotonic() > end_s:
-                    raise DeadlineError(
-                        f"the pod of {host} is not ready: {printed.get(host, 'it was deleted')}",
-                        hint=hint + more_time,
-                    )
-        finally:
-            for reason, hosts in new.items():
-                more = f" and {len(hosts) - _SHOWN} more" if len(hosts) > _SHOWN else ""
-                click.echo(f"{', '.join(hosts[:_SHOWN])}{more}: Pending: {reason}", err=True)
-        time.sleep(POLL_S if len(ready) < len(wanted) else 0)
-    return ready
+    wait = _Wait(cluster, wanted, time.monotonic() + timeout_s, more_time)
+    while True:
+        pods = _pods(cluster, [name for name, _ in wanted.values()])
+        wait.look(pods, _events(cluster))
+        if len(wait.ready) == len(wanted):
+            return wait.ready
+        time.sleep(POLL_S)
+
+
+@dataclass
+class _Reason:
+    """Why a pod is not ready, since when, and when that is printed next."""
+
+    text: str
+    due_s: float  # monotonic
+
+
+@dataclass
+class _Wait:
+    """Wait for the pods of hosts."""
+
+    cluster: Cluster
+    wanted: Mapping[str, tuple[str, str]]  # as of `ready_pods`
+    end_s: float  # monotonic
+    more_time: str
+    ready: dict[str, Manifest] = field(default_factory=dict)
+    reasons: dict[str, _Reason] = field(default_factory=dict)
+    seen: set[str] = field(default_factory=set)  # hosts whose pods existed, and are not made again
+
+    def look(self, pods: Mapping[str, Manifest], events: Mapping[str, list[Manifest]]) -> None:
+        """Note which pods are ready, and why others are not; raise if waiting does not help."""
+        for host, (name, claim) in self.wanted.items():
+            if host in self.ready:
+                continue
+            pod = pods.get(name)
+            pending = why_pending(pod, _about(events, name, claim))
+            if pod is not None:
+                self.seen |= set() if _is_remade(pod) else {host}
+            elif host in self.seen:
+                pending = Pending("it was deleted", is_final=True)
+            if pending is None and pod is not None:
+                self.ready[host] = pod
+                self.reasons.pop(host, None)
+            elif pending is not None:
+                self._require_hope(host, pending, pod)
+        self._print_reasons()
+
+    def _require_hope(self, host: str, pending: Pending, pod: Manifest | None) -> None:
+        """Note why a pod is not ready; raise if that does not pass, or has lasted too long."""
+        now_s = time.monotonic()
+        if host not in self.reasons or self.reasons[host].text != pending.reason:
+            self.reasons[host] = _Reason(pending.reason, now_s + _SETTLE_S)
+        if not pending.is_final and now_s <= self.end_s:
+            return
+        name, _ = self.wanted[host]
+        what = ("describe", "pod", name) if pod else ("get", "events")
+        hint = f"see: {self.cluster.kubectl(*what)}"
+        if pending.is_final:
+            raise TransportError(f"the pod of {host} cannot start: {pending.reason}", hint=hint)
+        raise DeadlineError(
+            f"the pod of {host} is not ready: {pending.reason}", hint=hint + self.more_time
+        )
+
+    def _print_reasons(self) -> None:
+        """Print reasons that have lasted for a while, once for all hosts that have them."""
+        now_s = time.monotonic()
+        due: defaultdict[str, list[str]] = defaultdict(list)  # reason to hosts
+        for host, reason in self.reasons.items():
+            if now_s >= reason.due_s:
+                reason.due_s = now_s + _REPEAT_S
+                due[reason.text].append(host)
+        left = format_duration(self.end_s - now_s)
+        for text, hosts in due.items():
+            more = f" and {len(hosts) - _SHOWN} more" if len(hosts) > _SHOWN else ""
+            names = ", ".join(hosts[:_SHOWN])
+            click.echo(f"{names}{more}: Pending: {text} (waiting up to {left} more)", err=True)
+
+
+def _is_remade(pod: Manifest) -> bool:
+    """Return whether a StatefulSet makes a pod again that has ended."""
+    owners = pod["metadata"].get("ownerReferences", ())
+    return any(owner["kind"] == "StatefulSet" for owner in owners)
 
 
 def _pods(cluster: Cluster, names: Sequence[str]) -> dict[str, Manifest]:
@@ -131,19 +190,20 @@ def _pods(cluster: Cluster, names: Sequence[str]) -> dict[str, Manifest]:
     return {} if pod is None else {names[0]: pod}
 
 
-def _warnings(cluster: Cluster) -> dict[str, list[Manifest]]:
-    """Return the warnings about each object of the namespace, by its name, in one request."""
+def _events(cluster: Cluster) -> dict[str, list[Manifest]]:
+    """Return warnings, and all events about claims, by the name of what they are about."""
     about: defaultdict[str, list[Manifest]] = defaultdict(list)
-    for event in cluster.list("Event", fields="type=Warning"):
+    claims = cluster.list("Event", fields="type=Normal,involvedObject.kind=PersistentVolumeClaim")
+    for event in (*cluster.list("Event", fields="type=Warning"), *claims):
         if not _is_conflict(event):
             about[event["involvedObject"].get("name", "")].append(event)  # some are about no object
     return about
 
 
-def _about(warnings: Mapping[str, list[Manifest]], pod: str, claim: str) -> list[Manifest]:
-    """Return the warnings about a pod, its claim and the set that creates it, oldest first."""
+def _about(events: Mapping[str, list[Manifest]], pod: str, claim: str) -> list[Manifest]:
+    """Return the events about a pod, its claim and the set that creates it, oldest first."""
     names = dict.fromkeys((pod, claim, pod.rpartition("-")[0]))
-    return sorted((event for name in names for event in warnings.get(name, ())), key=_last_seen)
+    return sorted((event for name in names for event in events.get(name, ())), key=_last_seen)
 
 
 def _is_conflict(event: Manifest) -> bool:
@@ -209,10 +269,13 @@ def _end_reason(pod: Manifest) -> str:
 
 
 def _latest_warning(events: Iterable[Manifest]) -> str:
-    warnings = [event for event in events if event.get("type") == "Warning"]
-    if not warnings:
-        return ""
-    return _reason_words(warnings[-1].get("reason", ""), warnings[-1].get("message", ""))
+    return _words_of_last([event for event in events if event.get("type") == "Warning"])
+
+
+def _words_of_last(events: Sequence[Manifest]) -> str:
+    """Return reason and message of the last event; empty if there is none."""
+    last = events[-1] if events else {}
+    return _reason_words(last.get("reason", ""), last.get("message", ""))
 
 
 def _reason_words(reason: str, message: str) -> str:

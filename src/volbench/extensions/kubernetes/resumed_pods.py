@@ -82,30 +82,37 @@ def removed_at_end(
     cluster: Cluster, campaign: str, root: Path | None = None, *, stays: bool = False
 ) -> Iterator[None]:
     """Remove what a campaign made on a cluster, unless runs of it are left to do, or it `stays`."""
-    reap = f"volbench k8s reap {quoted(campaign)} {cluster.options}"
     try:
         yield
     except BaseException as error:
         if isinstance(error, ConnectError):  # it was waited for long enough
             cluster.patience_s = 0
         if root is not None and _is_resumable(root, campaign):
-            click.echo(
-                f"{campaign} remains on the cluster; continue: volbench resume {quoted(root)}; "
-                f"or remove it: {reap}",
-                err=True,
-            )
+            _print_remains(cluster, campaign, root)
             raise
         try:
             remove_campaign(cluster, campaign)
-        except VolbenchError as problem:  # the first error is what the user must see
-            click.echo(
-                f"pods and volumes of {campaign} may be left and cost money: {problem.message}\n"
-                f"remove them once the cluster answers: {reap}",
-                err=True,
-            )
+        except VolbenchError as problem:  # the first error ends the program
+            click.echo(f"{problem.message}; {problem.hint}", err=True)
         raise
     if not (stays or (root is not None and _is_resumable(root, campaign))):
         remove_campaign(cluster, campaign)
+
+
+def _print_remains(cluster: Cluster, campaign: str, root: Path) -> None:
+    """Print how a campaign is continued, or that nothing of it is left."""
+    try:
+        _require_objects(cluster, campaign, root)
+    except ConnectError:  # unknown
+        pass
+    except TransportError as error:
+        click.echo(f"{error.message}; {error.hint}", err=True)
+        return
+    click.echo(
+        f"{campaign} remains on the cluster; continue: volbench resume {quoted(root)}; "
+        f"or remove it: {cluster.command('reap', campaign)}",
+        err=True,
+    )
 
 
 def _is_resumable(root: Path, owner: str) -> bool:

@@ -1,0 +1,85 @@
+"""Volumes of a campaign on a cluster, recorded in its lease: each may be a disk that is billed.
+
+A claim that is gone does not tell which volume it had. The lease is the last object of a campaign
+that is removed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
+
+from volbench.extensions.kubernetes.cluster import Cluster, Manifest
+from volbench.extensions.kubernetes.manifests import campaign_selector
+
+_RECORD = "volbench.io/volumes"  # Annotation of the lease
+_RETAIN = '{"spec":{"persistentVolumeReclaimPolicy":"Delete"}}'
+
+
+@dataclass(frozen=True)
+class Disk:
+    """A volume that a campaign has claimed."""
+
+    name: str  # of the PersistentVolume
+    storage_class: str
+    size: str  # its capacity, as a quantity
+    claim: str
+    handle: str = ""  # name of the disk at the provider; empty if unknown
+    policy: str = ""  # reclaim policy; empty if the volume does not exist yet or may not be read
+
+    def __str__(self) -> str:
+        """Name the volume, its class and its disk."""
+        disk = f", disk {self.handle}" if self.handle else ""
+        return f"PV {self.name}: {self.size} of {self.storage_class or 'no class'}{disk}"
+
+    def removal(self, cluster: Cluster) -> str:
+        """Return the command that removes a retained volume with its disk."""
+        return f"{cluster.kubectl('patch', 'pv', self.name)} -p '{_RETAIN}'"
+
+
+def record_disks(cluster: Cluster, campaign: str) -> tuple[Disk, ...]:
+    """Return the volumes that a campaign has claimed, after recording them in its lease."""
+    lease = cluster.read("Lease", campaign)
+    known = {disk.name: disk for disk in _recorded(lease)}
+    claims = map(_claimed, cluster.list("PersistentVolumeClaim", campaign_selector(campaign)))
+    disks = known | {disk.name: _looked_up(cluster, disk) or disk for disk in claims}
+    if lease is not None and disks != known:
+        text = json.dumps([asdict(disk) for disk in disks.values()])
+        cluster.patch("Lease", campaign, {"metadata": {"annotations": {_RECORD: text}}})
+    return tuple(disks.values())
+
+
+def remaining_disks(cluster: Cluster, disks: Iterable[Disk]) -> list[Disk]:
+    """Return the volumes that exist, and those that the account may not see, without a policy."""
+    return [found for disk in disks if (found := _looked_up(cluster, disk))]
+
+
+def _looked_up(cluster: Cluster, disk: Disk) -> Disk | None:
+    """Return a volume as it is now; None if it does not exist, no policy if it may not be read."""
+    volume = cluster.read_if_allowed("PersistentVolume", disk.name)
+    if not volume:
+        return None if volume is None else replace(disk, policy="")
+    spec = volume["spec"]
+    return replace(
+        disk,
+        size=spec.get("capacity", {}).get("storage", disk.size),
+        handle=spec.get("csi", {}).get("volumeHandle", ""),
+        policy=spec.get("persistentVolumeReclaimPolicy", "Retain"),
+    )
+
+
+def _recorded(lease: Manifest | None) -> Iterator[Disk]:
+    """Yield the volumes that a lease records."""
+    text = (lease or {}).get("metadata", {}).get("annotations", {}).get(_RECORD, "[]")
+    yield from (Disk(**each) for each in json.loads(text))
+
+
+def _claimed(claim: Manifest) -> Disk:
+    """Return the volume of a claim; a provisioner names one that is being made by the claim."""
+    return Disk(
+        claim["spec"].get("volumeName") or f"pvc-{claim['metadata']['uid']}",
+        claim["spec"].get("storageClassName", ""),
+        claim["spec"]["resources"]["requests"]["storage"],
+        claim["metadata"]["name"],
+    )
