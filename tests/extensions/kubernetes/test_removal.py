@@ -116,7 +116,7 @@ def test_everything_of_a_campaign_is_removed(capsys: pytest.CaptureFixture[str])
     ("more", "command"),
     [
         ({"keep": True}, "kubectl -n n delete pvc volbench-1-0"),
-        ({"policy": "Retain"}, "kubectl -n n patch pv pv-1 -p '"),
+        ({"policy": "Retain"}, "kubectl patch pv pv-1 -p "),
     ],
 )
 def test_volumes_that_remain_are_listed(

@@ -35,7 +35,7 @@ class Disk:
 
     def removal(self, cluster: Cluster) -> str:
         """Return the command that removes a retained volume with its disk."""
-        return f"{cluster.kubectl('patch', 'pv', self.name)} -p '{_RETAIN}'"
+        return cluster.kubectl("patch", "pv", self.name, "-p", _RETAIN, is_namespaced=False)
 
 
 def record_disks(cluster: Cluster, campaign: str) -> tuple[Disk, ...]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import click
 
-from volbench.errors import CampaignError, DeadlineError
+from volbench.errors import CampaignError, DeadlineError, VolbenchError
 from volbench.extensions.kubernetes.cluster import Cluster, Manifest
 from volbench.extensions.kubernetes.disks import Disk, record_disks, remaining_disks
 from volbench.extensions.kubernetes.leases import held_lease
@@ -90,7 +90,13 @@ def remove_campaign(cluster: Cluster, campaign: str, *, volumes: bool = False) -
         left = disks if keep else _await_deletion(cluster, campaign, disks)
         count += sum(_delete_all(cluster, kind, campaign) for kind in _LAST_KINDS)
     except BaseException:
-        _print_interruption(cluster, campaign, disks)
+        cluster.patience_s = 0
+        click.echo(
+            f"the removal of {campaign} has not ended: its pods, claims and volumes may be left and "
+            f"cost money; to remove them:\n  {cluster.command('reap', campaign)}",
+            err=True,
+        )
+        print_disks(cluster, campaign, disks)
         raise
     action = f"removed {campaign} from" if count else f"nothing of {campaign} is in"
     click.echo(f"{action} the namespace {cluster.namespace}", err=True)
@@ -101,16 +107,11 @@ def remove_campaign(cluster: Cluster, campaign: str, *, volumes: bool = False) -
         _require_deletion(cluster, left)
 
 
-def _print_interruption(cluster: Cluster, campaign: str, disks: Sequence[Disk]) -> None:
-    """Print what may be left of a campaign whose removal has not ended."""
-    click.echo(
-        f"the removal of {campaign} from the namespace {cluster.namespace} has not ended: pods, "
-        "claims and volumes may be left and cost money; to remove them:\n"
-        f"  {cluster.command('reap', campaign)}",
-        err=True,
-    )
-    for disk in disks:
-        click.echo(f"  # {disk}", err=True)
+def print_disks(cluster: Cluster, campaign: str, disks: Sequence[Disk] = ()) -> None:
+    """Print volumes of a campaign that is left; without any, those that the cluster knows."""
+    with suppress(VolbenchError):  # unknown: the campaign is named
+        for disk in disks or record_disks(cluster, campaign):
+            click.echo(f"  # {disk}", err=True)
 
 
 def _print_kept(disks: Sequence[Disk], cluster: Cluster, *, is_claimed: bool) -> None:

@@ -27,7 +27,7 @@ from volbench.extensions.kubernetes.pod import Pod, pod_of
 from volbench.extensions.kubernetes.pod_executor import PodConnections, PodEndedError, PodExecutor
 from volbench.extensions.kubernetes.pod_facts import PodFacts
 from volbench.extensions.kubernetes.pod_status import POLL_S, node_trouble, ready_pods, why_ended
-from volbench.extensions.kubernetes.removal import remove_campaign
+from volbench.extensions.kubernetes.removal import print_disks, remove_campaign
 from volbench.model.campaign.host import Host
 from volbench.model.campaign.planned_run import RunState
 from volbench.store.archive import hold_campaign, read_campaign
@@ -113,6 +113,7 @@ def _print_remains(cluster: Cluster, campaign: str, root: Path) -> None:
         f"or remove it: {cluster.command('reap', campaign)}",
         err=True,
     )
+    print_disks(cluster, campaign)
 
 
 def _is_resumable(root: Path, owner: str) -> bool:
