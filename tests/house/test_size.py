@@ -22,7 +22,7 @@ CEILINGS = {
     "src/volbench/extensions": 1,
     "src/volbench/extensions/catalogue": 2_650,
     "src/volbench/extensions/importer": 2_500,
-    "src/volbench/extensions/kubernetes": 5_100,
+    "src/volbench/extensions/kubernetes": 5_400,
     "src/volbench/extensions/lab": 1_900,
     "src/volbench/extensions/monitoring": 900,
     "src/volbench/extensions/watching": 1_200,

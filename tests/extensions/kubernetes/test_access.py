@@ -1,5 +1,6 @@
 """Access rights on a real cluster: the shipped role is enough, and pods have no privileges."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,7 @@ from tests.command_line import call
 from tests.extensions.kubernetes.conftest import IMAGE, Desk, credentials
 from tests.waiting import until
 from volbench.api.one_campaign import campaign_data
-from volbench.errors import AuthError
+from volbench.errors import AuthError, CampaignError
 from volbench.extensions.kubernetes.cluster import open_cluster
 from volbench.extensions.kubernetes.manifests import access_manifests
 
@@ -62,6 +63,21 @@ def test_a_missing_right_is_named(
     assert done.returncode == AuthError.exit_code, done.stderr
     assert resource in done.stderr
     assert "cannot" in done.stderr
+
+
+def test_a_disk_that_a_tenant_cannot_look_for_is_named(
+    desk: Desk, job: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The Role alone shows no PersistentVolume: nobody knows whether it stays."""
+    own = grant(desk, "tenant", without="persistentvolumes")
+    monkeypatch.setenv("KUBECONFIG", str(own))
+    done = desk.run("c", str(job), "--storage-class", "fast")
+    assert done.returncode == CampaignError.exit_code, done.stderr
+    assert re.search(r"could not check .* PV pvc-\S+: 64Mi of fast", done.stderr)
+    place = ("--namespace", desk.api.namespace, *IMAGE, "--claim-size", "64Mi", "--count", "2")
+    timed = call("k8s", "lifecycle", *place, "--storage-class", "fast")
+    assert timed.returncode == CampaignError.exit_code, timed.stderr
+    assert timed.stderr.count("PV pvc-") == 2
 
 
 @pytest.fixture

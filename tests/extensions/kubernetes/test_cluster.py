@@ -9,11 +9,9 @@ from unittest.mock import Mock
 
 import pytest
 import urllib3
-import websocket
 
 from volbench.errors import AuthError, ConnectError, InputError, VolbenchError
 from volbench.extensions.kubernetes.cluster import (
-    DENIAL_S,
     PATIENCE_S,
     Cluster,
     ForbiddenError,
@@ -109,24 +107,6 @@ def test_failed_requests_are_retried_for_a_while(
     assert capsys.readouterr().err.count("trying again for") == 1
 
 
-def test_denied_sessions_are_retried_for_a_while(
-    elapsed_s: list[float], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A server that denies a session for a moment must not fail the run that needs it."""
-    denied = websocket.WebSocketBadStatusException(
-        "%s %s", 403, "Forbidden", {}, json.dumps({"message": FORBIDDEN}).encode()
-    )
-    socket = Mock(connect=Mock(side_effect=[denied, denied, None, denied]))
-    monkeypatch.setattr("websocket.WebSocket", Mock(return_value=socket))
-    api = cluster_with(Mock(), tls_server_name=None, proxy=None, **TLS)
-    api.denial_patience_s = DENIAL_S
-    assert api.open_exec("p", ["true"], container="fio", timeout_s=1) is socket
-    assert elapsed_s[0] == 2
-    api.denial_patience_s = 0
-    with pytest.raises(ForbiddenError):
-        api.open_exec("p", ["true"], container="fio", timeout_s=1)
-
-
 @pytest.mark.parametrize(
     ("trouble", "error", "within_s"),
     [(DENIAL, ForbiddenError, 30), (LATER, ConnectError, PATIENCE_S + 1)],
@@ -156,16 +136,6 @@ def test_an_object_whose_answer_was_lost_was_made(elapsed_s: list[float]) -> Non
     with pytest.raises(InputError, match="already exists"):
         api.create(pod)
     assert elapsed_s[0] == 1
-
-
-def test_the_cause_of_a_failed_connection_is_in_the_words_of_the_system() -> None:
-    """Not in those of the libraries that wrap it."""
-    reset = urllib3.exceptions.ProtocolError("Connection aborted.", ConnectionResetError(104, "no"))
-    refused = urllib3.exceptions.NewConnectionError(Mock(), "Failed to establish")
-    refused.__cause__ = ConnectionRefusedError(111, "Connection refused")
-    for error, words in ((reset, "no"), (refused, "Connection refused"), (LOST, "aborted")):
-        with pytest.raises(ConnectError, match=f"cannot be reached: .*{words}$"):
-            cluster_with(Mock(side_effect=error)).list("Pod")
 
 
 def test_times_are_those_of_the_api_server(elapsed_s: list[float]) -> None:

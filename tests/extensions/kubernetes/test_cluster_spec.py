@@ -8,7 +8,7 @@ import pytest
 
 from tests.extensions.kubernetes.local_cluster import ROOT
 from volbench.errors import InputError
-from volbench.extensions.kubernetes.api_values import Toleration, parse_toleration, quantity_bytes
+from volbench.extensions.kubernetes.api_values import Toleration, parse_toleration
 from volbench.extensions.kubernetes.cluster_spec import ClusterSpec, parse_source, spec_options
 from volbench.extensions.kubernetes.pod_settings import (
     configured_texts,
@@ -62,23 +62,11 @@ def test_contradictions_are_refused(more: dict[str, object]) -> None:
         spec(**more)
 
 
-def test_a_block_volume_needs_a_pod_that_runs_as_root() -> None:
-    """Device nodes in a container belong to root; folders are opened without privileges."""
-    assert spec().user > 0
-    assert spec(volume_mode="Block").user == 0
-    assert spec(volume_mode="Block", run_as_user=1000).user == 1000
-
-
 @pytest.mark.parametrize("text", ["nightly", "snapshot:", "pod:a"])
 def test_unknown_sources_are_refused(text: str) -> None:
     """A volume is made from a snapshot or a claim."""
     with pytest.raises(InputError):
         parse_source(text)
-
-
-def test_the_node_disk_needs_no_size() -> None:
-    """A limit of an emptyDir is optional."""
-    assert spec(os_disk=True, size="").size == ""
 
 
 @pytest.mark.parametrize(
@@ -123,13 +111,6 @@ def test_invalid_settings_are_refused(texts: list[str], words: str) -> None:
         parse_settings(ClusterSpec, texts)
 
 
-def test_a_misspelt_setting_is_corrected() -> None:
-    """The hint names the nearest key."""
-    with pytest.raises(InputError) as caught:
-        parse_settings(ClusterSpec, ["tolerations=gpu"])
-    assert caught.value.hint == "did you mean `toleration`?"
-
-
 def test_settings_become_fields() -> None:
     """Some can be given several times, or for several resources; a switch needs no value."""
     texts = ["image-pull-secret=a", "image-pull-secret=b", "limit.cpu=2", "limit.memory=1Gi"]
@@ -170,11 +151,3 @@ def test_every_field_is_an_option_or_a_setting() -> None:
     assert all(parameter.help for parameter in verb.params if isinstance(parameter, click.Option))
     page = (ROOT / "docs/reference/kubernetes.md").read_text(encoding="utf-8")
     assert all(f"| `{key.name}" in page for key in keys.values())
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"), [("250Gi", 250 * 1024**3), ("1.5G", 1_500_000_000), ("7", 7), ("500m", 0)]
-)
-def test_quantities_become_bytes(text: str, expected: int) -> None:
-    """With i the base is 1024, without it 1000; less than a byte is nothing."""
-    assert quantity_bytes(text) == expected

@@ -28,23 +28,6 @@ def test_manifests_are_valid(version: str, user: int) -> None:
         assert manifest["metadata"]["labels"][CONTROLLER_LABEL] == "nightly"
 
 
-def test_a_controller_reserves_what_it_needs() -> None:
-    """Quotas and linters ask for requests; a limit would throttle its clock."""
-    *_, job = controller_objects(controller_spec())
-    (program,) = job["spec"]["template"]["spec"]["containers"]
-    assert {*program["resources"]} == {"requests"}
-    assert {*program["resources"]["requests"]} == {"cpu", "memory"}
-
-
-def test_the_owner_owns_the_others() -> None:
-    """Deleting it deletes them; it holds the profiles."""
-    owner, *others = controller_objects(controller_spec(), owner_uid="1-2")
-    assert owner["data"]["quick.yaml"] == "name: quick\n"
-    for manifest in others:
-        (reference,) = manifest["metadata"]["ownerReferences"]
-        assert (reference["kind"], reference["uid"]) == ("ConfigMap", "1-2")
-
-
 @pytest.mark.parametrize(
     ("field", "value"),
     [

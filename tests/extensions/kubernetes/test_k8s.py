@@ -1,7 +1,6 @@
 """volbench k8s: manifests of a profile, access rights, storage classes, and what is submitted."""
 
 import json
-import re
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -56,18 +55,6 @@ def test_the_image_can_be_configured(tmp_path: Path) -> None:
     assert "image" in done.stderr
 
 
-@pytest.mark.parametrize("name", ["A_very-long_Name-" * 3, "x", "-9_"])
-def test_names_of_profiles_stay_out_of_the_manifests(name: str, tmp_path: Path) -> None:
-    """Whatever a profile is called, the names of objects are DNS labels."""
-    profile = tmp_path / "p.yaml"
-    profile.write_text(
-        f"name: {name}\ndefaults: {{size: 1m, ioengine: psync}}\njobs: {{first: {{rw: write}}}}\n"
-    )
-    found = documents("render", str(profile), "--pod", "os-disk", *IMAGE)
-    names = [each["metadata"]["name"] for each in found]
-    assert all(re.fullmatch(r"volbench-[0-9a-f]{10}(-0)?", each) for each in names)
-
-
 def test_a_role_without_a_volume_is_refused(tmp_path: Path) -> None:
     """Pods have the roles data and os."""
     profile = tmp_path / "p.yaml"
@@ -101,13 +88,6 @@ def test_every_storage_class_is_valid_and_keeps_its_volumes() -> None:
         assert each["reclaimPolicy"] == "Retain"
         assert [found for version in NEWEST for found in problems(each, version)] == []
         assert all(isinstance(value, str) for value in each["parameters"].values())
-
-
-def test_the_published_storage_class_has_no_cache() -> None:
-    """Premium SSD through the CSI driver, without host cache."""
-    (article,) = documents("storageclass", "managed-premium-retain-nocache")
-    assert article["provisioner"] == "disk.csi.azure.com"
-    assert article["parameters"] == {"skuName": "Premium_LRS", "cachingMode": "None"}
 
 
 @pytest.mark.parametrize("arguments", [(), ("--list", "ebs-gp3-retain"), ("ebs-gp3",)])

@@ -85,12 +85,6 @@ def test_manifests_pass_strict_schemas(version: str) -> None:
     assert {text for item in manifests for text in problems(item, version)} == set()
 
 
-def test_a_misspelt_field_is_found() -> None:
-    """The schemas are the strict ones."""
-    manifest = objects(spec())[0] | {"immutible": True}
-    assert problems(manifest, NEWEST[-1])
-
-
 def test_the_manifests_of_the_article_are_as_reviewed() -> None:
     """One class on a labelled node, and three pods of another on raw block volumes."""
     article = objects(spec(needs_os=True))
@@ -187,23 +181,6 @@ def test_names_of_pods_and_claims_are_predictable(
     """
     usual = {"campaign": "c", "storage_classes": ("a", "b")}
     assert planned_pods(spec(**{**usual, **more})) == names
-
-
-def test_pods_share_a_volume_that_many_may_write() -> None:
-    """One claim for all replicas, on which each has a folder of its own."""
-    shared = spec(replicas=3, access_mode="ReadWriteMany", storage_classes=("nfs",))
-    _, claim, stateful_set = objects(shared)
-    assert claim["spec"]["accessModes"] == ["ReadWriteMany"]
-    assert "volumeClaimTemplates" not in stateful_set["spec"]
-    pod = stateful_set["spec"]["template"]["spec"]
-    assert {"name": "data", "persistentVolumeClaim": {"claimName": claim["metadata"]["name"]}} in (
-        pod["volumes"]
-    )
-    (mount,) = [each for each in pod["containers"][0]["volumeMounts"] if each["name"] == "data"]
-    assert mount["subPathExpr"] == "$(POD_NAME)"
-    assert {pod.claim for pod in planned_pods(shared)} == {claim["metadata"]["name"]}
-    alone = objects(spec(access_mode="ReadWriteOncePod"))[1]
-    assert alone["spec"]["accessModes"] == ["ReadWriteOncePod"]
 
 
 @pytest.mark.parametrize("replicas", [1, 3])

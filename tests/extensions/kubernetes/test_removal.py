@@ -43,7 +43,7 @@ class Objects:
         self.kinds: dict[str, list[Manifest]] = {
             "ConfigMap": [item(CAMPAIGN, data={KEEP: "true" if keep else "false"})],
             "Pod": [item("volbench-1-0", spec={"nodeName": "n1"})],
-            "PersistentVolumeClaim": [CLAIM],
+            "PersistentVolumeClaim": [{**CLAIM}],
             "Lease": [item(CAMPAIGN)],
             "PersistentVolume": [item("pv-1", spec=volume)],
             "Node": [item("n1", status={"conditions": [{"type": "Ready", "status": "Unknown"}]})],
@@ -155,7 +155,7 @@ def test_objects_that_stay_are_named(
     ("more", "message"),
     [
         ({"hidden": True}, "could not check whether disks of removed claims stay .* PV pv-1: 1Gi"),
-        ({"stuck": "PersistentVolume"}, "not deleted within 120 s .*: PV pv-1: 2Gi of fast"),
+        ({"stuck": "PersistentVolume"}, "not deleted with their claims.*: PV pv-1: 2Gi of fast"),
     ],
 )
 def test_disks_that_may_remain_fail_the_removal(
@@ -212,7 +212,6 @@ def test_claims_that_are_being_deleted_are_not_kept() -> None:
     objects = Objects()
     objects.kinds["ConfigMap"].clear()
     assert removal.has_volumes_only(cast("Cluster", objects), CAMPAIGN)
-    going = item("volbench-1-0", spec=CLAIM["spec"])
-    going["metadata"]["deletionTimestamp"] = "2026-11-29T12:00:00Z"
-    objects.kinds["PersistentVolumeClaim"] = [going]
+    (claim,) = objects.kinds["PersistentVolumeClaim"]
+    claim["metadata"] = {**claim["metadata"], "deletionTimestamp": "2026-11-29T12:00:00Z"}
     assert not removal.has_volumes_only(cast("Cluster", objects), CAMPAIGN)

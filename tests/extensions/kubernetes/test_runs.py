@@ -3,6 +3,8 @@
 import io
 import json
 import os
+import re
+import signal
 import time
 from collections.abc import Iterator
 from datetime import datetime
@@ -19,6 +21,7 @@ from tests.extensions.kubernetes.image import NAME
 from tests.fleet.hosts import call as call_program
 from tests.waiting import until
 from volbench.api.one_campaign import CampaignData, campaign_data
+from volbench.errors import CampaignError
 from volbench.extensions.kubernetes.cluster import Cluster
 from volbench.extensions.kubernetes.manifests import DATA_DEVICE, claim_spec, make_object
 from volbench.model.frames.columns import LABEL_PREFIX
@@ -129,8 +132,12 @@ def test_a_block_volume_needs_consent(desk: Desk, job: Path, tmp_path: Path) -> 
             assert volume["status"]["phase"] == "Available"
             assert "claimRef" not in volume["spec"]
         with block_volume(desk.api, device):
+            policy = {"spec": {"persistentVolumeReclaimPolicy": "Delete"}}  # which nothing does
+            desk.api.patch("PersistentVolume", "block", policy)
             done = desk.run("d", str(job), *block, "--allow-destroy", DATA_DEVICE)
-            assert done.returncode == 0, done.stderr
+            assert done.returncode == CampaignError.exit_code, done.stderr
+            named = r"not deleted with their claims.*: PV block: 32Mi of block \(.*delet"
+            assert re.search(named, done.stderr), done.stderr
     finally:
         call_program("losetup", "-d", device)
     assert any(image.read_bytes())
@@ -265,7 +272,7 @@ def test_kept_and_retained_volumes_are_listed(desk: Desk, job: Path) -> None:
         for volume in volumes
         if volume["spec"]["storageClassName"] == "retained"
     ]
-    assert f"kubectl patch pv {name} -p '" in done.stderr
+    assert f" patch pv {name} -p '" in done.stderr
     patch = json.loads(done.stderr.partition("-p '")[2].partition("'")[0])
     desk.api.patch("PersistentVolume", name, patch)
     until(lambda: desk.api.read("PersistentVolume", name) is None)
@@ -275,6 +282,26 @@ def test_kept_and_retained_volumes_are_listed(desk: Desk, job: Path) -> None:
     name = claim.partition(" ")[2].rpartition("-")[0]
     assert "--volumes" in call("k8s", "reap", "--namespace", desk.api.namespace).stderr
     call("k8s", "reap", name, "--volumes", "--namespace", desk.api.namespace)
+
+
+def test_an_interrupted_removal_names_its_disks(desk: Desk, job: Path) -> None:
+    """Ctrl-C after the campaign: so does the reap that ends the removal, without the claim."""
+    with desk.start("c", str(job), "--storage-class", "retained") as process:
+        assert process.stderr is not None
+        lines = iter(process.stderr.readline, "")
+        assert any(line.startswith("campaign folder:") for line in lines)
+        until(lambda: "deletionTimestamp" in desk.pod()["metadata"])
+        process.send_signal(signal.SIGINT)
+        last = "".join(lines)
+    assert process.returncode == 130
+    (name,) = re.findall(r"# PV (pvc-\S+): 64Mi of retained", last)
+    for claim in desk.api.list("PersistentVolumeClaim"):
+        desk.api.delete("PersistentVolumeClaim", claim["metadata"]["name"])
+    until(lambda: not desk.api.list("PersistentVolumeClaim"))
+    reaped = call("k8s", "reap", "--namespace", desk.api.namespace)
+    assert reaped.returncode == 0, reaped.stderr
+    assert f"# PV {name}: 64Mi of retained" in reaped.stderr
+    desk.api.delete("PersistentVolume", name)
 
 
 def test_a_dry_run_creates_nothing(desk: Desk) -> None:

@@ -27,24 +27,31 @@ class Disk:
     claim: str
     handle: str = ""  # name of the disk at the provider; empty if unknown
     policy: str = ""  # reclaim policy; empty if the volume does not exist yet or may not be read
+    failure: str = ""  # why the cluster could not delete it
 
     def __str__(self) -> str:
-        """Name the volume, its class and its disk."""
+        """Name the volume, its class and its disk, and why it could not be deleted."""
         disk = f", disk {self.handle}" if self.handle else ""
-        return f"PV {self.name}: {self.size} of {self.storage_class or 'no class'}{disk}"
+        failure = f" ({self.failure})" if self.failure else ""
+        return f"PV {self.name}: {self.size} of {self.storage_class or 'no class'}{disk}{failure}"
 
     def removal(self, cluster: Cluster) -> str:
         """Return the command that removes a retained volume with its disk."""
         return cluster.kubectl("patch", "pv", self.name, "-p", _RETAIN, is_namespaced=False)
 
 
-def record_disks(cluster: Cluster, campaign: str) -> tuple[Disk, ...]:
-    """Return the volumes that a campaign has claimed, after recording them in its lease."""
+def record_disks(cluster: Cluster, campaign: str, *, replaces: bool = False) -> tuple[Disk, ...]:
+    """Return the volumes that a campaign has claimed, after recording them in its lease.
+
+    Args:
+        replaces: whether volumes that were recorded before are known to be gone.
+    """
     lease = cluster.read("Lease", campaign)
-    known = {disk.name: disk for disk in _recorded(lease)}
+    recorded = {disk.name: disk for disk in _recorded(lease)}
+    known = {} if replaces else recorded
     claims = map(_claimed, cluster.list("PersistentVolumeClaim", campaign_selector(campaign)))
     disks = known | {disk.name: _looked_up(cluster, disk) or disk for disk in claims}
-    if lease is not None and disks != known:
+    if lease is not None and disks != recorded:
         text = json.dumps([asdict(disk) for disk in disks.values()])
         cluster.patch("Lease", campaign, {"metadata": {"annotations": {_RECORD: text}}})
     return tuple(disks.values())
@@ -60,12 +67,13 @@ def _looked_up(cluster: Cluster, disk: Disk) -> Disk | None:
     volume = cluster.read_if_allowed("PersistentVolume", disk.name)
     if not volume:
         return None if volume is None else replace(disk, policy="")
-    spec = volume["spec"]
+    spec, status = volume["spec"], volume.get("status", {})
     return replace(
         disk,
         size=spec.get("capacity", {}).get("storage", disk.size),
         handle=spec.get("csi", {}).get("volumeHandle", ""),
         policy=spec.get("persistentVolumeReclaimPolicy", "Retain"),
+        failure=status.get("message", "failed") if status.get("phase") == "Failed" else "",
     )
 
 

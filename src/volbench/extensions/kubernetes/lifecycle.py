@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
@@ -19,6 +19,7 @@ import click
 from volbench.errors import DeadlineError, RefusedError, TransportError
 from volbench.extensions.kubernetes.cluster import PATIENCE_S, Cluster, Manifest
 from volbench.extensions.kubernetes.cluster_spec import ClusterSpec
+from volbench.extensions.kubernetes.disks import Disk, record_disks, remaining_disks
 from volbench.extensions.kubernetes.leases import held_lease
 from volbench.extensions.kubernetes.manifests import (
     CAMPAIGN_LABEL,
@@ -31,6 +32,7 @@ from volbench.extensions.kubernetes.pod_placement import (
     ended_by_sigterm,
 )
 from volbench.extensions.kubernetes.pod_status import ready_pods, why_ended
+from volbench.extensions.kubernetes.removal import require_deletion
 from volbench.extensions.kubernetes.resumed_pods import removed_at_end
 from volbench.units import counted_noun
 
@@ -187,7 +189,7 @@ def measure_lives(
             )
     check_source(cluster, spec)
     rounds = [min(at_once, count - first) for first in range(0, count, at_once)]
-    made = 0
+    made, disks = 0, list[Disk]()
     with ExitStack() as stack:
         stack.enter_context(ended_by_sigterm("stopped before all volumes were timed"))
         cluster.patience_s = PATIENCE_S
@@ -200,8 +202,9 @@ def measure_lives(
                 click.echo(f"[{number}/{len(rounds)}] {name}: {what}", err=True)
                 planned = _planned(spec, name, owner_uid, range(made, made + volumes))
                 made += volumes
-                follow_lives(cluster, spec.campaign, planned, timeout_s=spec.timeout_s)
+                disks += follow_lives(cluster, spec.campaign, planned, timeout_s=spec.timeout_s)
                 yield from planned
+    require_deletion(cluster, remaining_disks(cluster, disks))
 
 
 def _planned(
@@ -224,8 +227,9 @@ def _planned(
 
 def follow_lives(
     cluster: Cluster, campaign: str, lives: list[VolumeLife], *, timeout_s: float
-) -> None:
-    """Let volumes live at the same time, step by step."""
+) -> Sequence[Disk]:
+    """Let volumes live at the same time, step by step, and return them."""
+    disks: Sequence[Disk] = ()
     steps: tuple[tuple[str, Callable[..., None], Callable[..., bool]], ...] = (
         ("first I/O", VolumeLife.create, VolumeLife.has_worked),
         ("detach", VolumeLife.stop, VolumeLife.is_detached),
@@ -255,3 +259,7 @@ def follow_lives(
                     "--pod timeout=30m",
                 )
             time.sleep(LOOK_S if waiting else 0)
+        if begin is VolumeLife.create:
+            disks = record_disks(cluster, campaign, replaces=True)
+    record_disks(cluster, campaign, replaces=True)  # none: all are deleted, or cannot be seen
+    return disks

@@ -141,19 +141,18 @@ class _Wait:
                 self.ready[host] = pod
                 self.reasons.pop(host, None)
             elif pending is not None:
-                self._require_hope(host, pending, pod)
+                self._require_hope(host, pending)
         self._print_reasons()
 
-    def _require_hope(self, host: str, pending: Pending, pod: Manifest | None) -> None:
+    def _require_hope(self, host: str, pending: Pending) -> None:
         """Note why a pod is not ready; raise if that does not pass, or has lasted too long."""
         now_s = time.monotonic()
         if host not in self.reasons or self.reasons[host].text != pending.reason:
             self.reasons[host] = _Reason(pending.reason, now_s + _SETTLE_S)
         if not pending.is_final and now_s <= self.end_s:
             return
-        name, _ = self.wanted[host]
-        what = ("describe", "pod", name) if pod else ("get", "events")
-        hint = f"see: {self.cluster.kubectl(*what)}"
+        # the pod is removed by the time that somebody looks
+        hint = f"see: {self.cluster.kubectl('get', 'events')}"
         if pending.is_final:
             raise TransportError(f"the pod of {host} cannot start: {pending.reason}", hint=hint)
         raise DeadlineError(

@@ -92,8 +92,8 @@ def remove_campaign(cluster: Cluster, campaign: str, *, volumes: bool = False) -
     except BaseException:
         cluster.patience_s = 0
         click.echo(
-            f"the removal of {campaign} has not ended: its pods, claims and volumes may be left and "
-            f"cost money; to remove them:\n  {cluster.command('reap', campaign)}",
+            f"the removal of {campaign} has not ended: its pods, claims and volumes may be left "
+            f"and cost money; to remove them:\n  {cluster.command('reap', campaign)}",
             err=True,
         )
         print_disks(cluster, campaign, disks)
@@ -104,7 +104,7 @@ def remove_campaign(cluster: Cluster, campaign: str, *, volumes: bool = False) -
         [disk for disk in left if keep or disk.policy == "Retain"], cluster, is_claimed=keep
     )
     if not keep:
-        _require_deletion(cluster, left)
+        require_deletion(cluster, left)
 
 
 def print_disks(cluster: Cluster, campaign: str, disks: Sequence[Disk] = ()) -> None:
@@ -124,7 +124,7 @@ def _print_kept(disks: Sequence[Disk], cluster: Cluster, *, is_claimed: bool) ->
         click.echo(f"  {removal if is_claimed else disk.removal(cluster)}", err=True)
 
 
-def _require_deletion(cluster: Cluster, left: Sequence[Disk]) -> None:
+def require_deletion(cluster: Cluster, left: Sequence[Disk]) -> None:
     """Raise if volumes were not deleted with their claims, or if this account cannot see it."""
     hidden = [disk for disk in left if not disk.policy]
     if hidden:
@@ -140,8 +140,7 @@ def _require_deletion(cluster: Cluster, left: Sequence[Disk]) -> None:
     if stuck:
         look = cluster.kubectl("describe", "pv", stuck[0].name, is_namespaced=False)
         raise CampaignError(
-            f"not deleted within {_DELETE_S:g} s after their claims, and may cost money: "
-            + "; ".join(map(str, stuck)),
+            "not deleted with their claims, and may cost money: " + "; ".join(map(str, stuck)),
             hint=f"see why the driver does not delete them: {look}",
         )
 
@@ -194,7 +193,7 @@ def _await_deletion(cluster: Cluster, campaign: str, disks: Sequence[Disk]) -> S
     is_new = any(not disk.policy for disk in disks)  # one may have been asked for just now
     while True:
         left = remaining_disks(cluster, disks)
-        awaited = [disk.name for disk in left if disk.policy == "Delete"]
+        awaited = [disk.name for disk in left if disk.policy == "Delete" and not disk.failure]
         waited_s = time.monotonic() - begun_s
         is_late = is_new and not left and waited_s < _LATE_S
         if waited_s > _DELETE_S or not (awaited or is_late):
