@@ -6,7 +6,7 @@ from jsonschema import Draft202012Validator
 from ruamel.yaml import YAML
 
 from tests.extensions.lab.clients import KIB, MIB, keep_busy, rate
-from volbench.errors import InputError, ProfileError
+from volbench.errors import ProfileError
 from volbench.extensions.lab.disk_model import BurstNoise, DiskParameters, NoiseParameters
 from volbench.extensions.lab.expected_results import Direction, truth
 from volbench.extensions.lab.scenario import (
@@ -75,16 +75,6 @@ def test_every_key_is_read_in_base_units() -> None:
     assert DiskParameters.from_json(reported.to_json()) == reported
 
 
-def test_missing_keys_have_no_effect() -> None:
-    """A scenario of three keys is an even, warm volume without limits."""
-    reported = load_scenario(SMALL, path="s.yaml").parameters()
-    assert (reported.request_buckets, reported.byte_buckets, reported.slots) == ((), (), 0)
-    assert (reported.first_write_s, reported.first_read_s, reported.cache) == (0, 0, None)
-    assert (reported.slower_after_bytes, reported.noise) == (0, None)
-    assert not reported.restored
-    assert not reported.instant_unwritten
-
-
 @pytest.mark.parametrize(
     ("line", "place", "words"),
     [
@@ -110,14 +100,6 @@ def test_a_mistake_is_reported_with_its_position(line: str, place: str, words: s
     assert words in found
 
 
-def test_data_in_memory_has_a_maximum_size() -> None:
-    """A host has the memory for 16 GiB, hardly for more."""
-    largest = load_scenario(SMALL.replace("4m", "16g"), path="s.yaml")
-    assert largest.size_bytes == 16 * 1024 * MIB
-    (found,) = problems(SMALL.replace("4m", "17g"))
-    assert "at most" in found
-
-
 def test_the_schema_knows_every_bundled_scenario() -> None:
     """Editors accept what the loader accepts."""
     schema = document_schema(Scenario)
@@ -126,34 +108,6 @@ def test_the_schema_knows_every_bundled_scenario() -> None:
         content = YAML(typ="safe", pure=True).load(scenario_text(name)[0])
         errors = [error.message for error in Draft202012Validator(schema).iter_errors(content)]
         assert errors == []
-
-
-def test_the_nearest_name_is_suggested_for_an_unknown_scenario() -> None:
-    """A misspelt name shows the one that was meant."""
-    with pytest.raises(InputError, match="no scenario 'cold-wirte'") as caught:
-        read_scenario("cold-wirte")
-    assert caught.value.hint == "did you mean `cold-write`?"
-
-
-def test_a_scenario_can_be_read_from_a_file(tmp_path: Path) -> None:
-    """A path is read where no bundled scenario has that name."""
-    (tmp_path / "mine.yaml").write_text(SMALL, encoding="utf-8")
-    assert read_scenario(str(tmp_path / "mine.yaml")).name == "small"
-    (tmp_path / "odd.yaml").write_bytes(b"\xff\xfe")
-    with pytest.raises(InputError, match="cannot be read"):
-        read_scenario(str(tmp_path / "odd.yaml"))
-
-
-def test_another_size_keeps_everything_else() -> None:
-    """A resized volume differs in its size alone, and an impossible size is refused."""
-    scenario = read_scenario("gp2")
-    larger = scenario.resized(256 * MIB)
-    assert larger.size_bytes == 256 * MIB
-    assert larger.model_copy(update={"size_bytes": scenario.size_bytes, "truth": ()}) == (
-        scenario.model_copy(update={"truth": ()})
-    )
-    with pytest.raises(InputError, match="cannot have 1000 bytes"):
-        scenario.resized(1000)
 
 
 def test_the_promised_scenarios_are_bundled() -> None:
@@ -220,9 +174,3 @@ def test_the_declared_truth_equals_the_behaviour_of_the_disk(
         assert rate(answers, begin_s, begin_s + length_s) == pytest.approx(found.iops, rel=0.02)
     if 1 < found.fast_for_s < inf:
         assert rate(answers, 0, 0.95 * found.fast_for_s) == pytest.approx(found.fast_iops, rel=0.02)
-
-
-def test_steps_are_reported_as_levels() -> None:
-    """A step to 60 % of 2,000 IOPS is 1,200 from its second on."""
-    found = truth(read_scenario("step-down"), direction="write", block_bytes=4096, iodepth=8)
-    assert found.levels == ((0.0, 2000.0), (12.0, 1200.0))

@@ -14,14 +14,6 @@ from volbench.extensions.lab.disk_model import (
 from volbench.extensions.lab.simulated_disk import Disk
 
 
-def test_large_requests_take_longer() -> None:
-    """Bytes cost time by the speed of the stream: 2.42 ms and 128 KiB at 50.8 MB/s are 5 ms."""
-    service = ServiceParameters(0.00242, stream_bytes_per_s=50.8e6)
-    disk = Disk(parameters(write=service))
-    assert disk.write(0.0, 0, 4 * KIB) == pytest.approx(0.0025, rel=0.001)
-    assert disk.write(1.0, 0, 128 * KIB) == pytest.approx(1.005, rel=0.0001)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("depth", [1, 16])
 def test_jitter_keeps_the_mean(depth: int) -> None:
@@ -43,15 +35,6 @@ def test_iops_limit_is_exact(cap: float, depth: int) -> None:
     for second in range(6):
         assert rate(answers, second, second + 1) == pytest.approx(cap, rel=0.005, abs=3)
     assert rate(answers, 0, 6) == pytest.approx(cap, rel=0.005)
-
-
-def test_a_limit_gives_no_credit_for_idle_time() -> None:
-    """After an hour without requests the next second is capped like any other."""
-    disk = Disk(parameters(request_buckets=(BucketParameters(1000.0),)))
-    disk.write(0.0, 0, 4 * KIB)
-    done = [disk.write(3600.0, 0, 4 * KIB) for _ in range(1000)]
-    assert done[-1] == pytest.approx(3601, abs=0.005)
-    assert sum(at < 3600.005 for at in done) < 10
 
 
 def test_credits_come_back() -> None:
@@ -125,14 +108,6 @@ def test_trim_makes_blocks_cold_and_empty() -> None:
     assert disk.write(4.0, 128 * KIB, 4 * KIB) == pytest.approx(4.001)
 
 
-def test_trim_reaches_a_short_last_block() -> None:
-    """A volume that ends within a block can be trimmed as a whole."""
-    disk = Disk(parameters(size_bytes=MIB + 4 * KIB, first_write_s=0.04))
-    disk.write(0.0, MIB, 4 * KIB)
-    disk.trim(0, MIB + 4 * KIB)
-    assert disk.write(1.0, MIB, 4 * KIB) == pytest.approx(1.041)
-
-
 def test_extents_list_the_written_blocks() -> None:
     """Runs of blocks come in order, without gaps, cut to the range."""
     disk = Disk(parameters())
@@ -158,30 +133,11 @@ def test_a_stalled_cache_accepts_no_writes_until_it_has_room() -> None:
     assert rate(answers, full_s + stall_s + 0.05, full_s + stall_s + 3) == pytest.approx(3000, 0.01)
 
 
-@pytest.mark.slow
-def test_drift_is_linear() -> None:
-    """Minus 40 % a minute: 90 % of the speed around second 15, 70 % around 45, 10 % in the end."""
-    answers = keep_busy(Disk(parameters(drift_per_s=-0.4 / 60)), until_s=160)
-    assert rate(answers, 10, 20) == pytest.approx(900, rel=0.005)
-    assert rate(answers, 40, 50) == pytest.approx(700, rel=0.005)
-    assert rate(answers, 140, 160) == pytest.approx(100, rel=0.01)
-
-
 def test_clock_starts_at_the_first_request() -> None:
     """A volume that was served for a while stalls 8 s after its first request, not after start."""
     disk = Disk(parameters(stalls=((8.0, 4.0),)))
     assert disk.read(1000.0, 0, 4 * KIB) == pytest.approx(1000.001)
     assert disk.read(1007.9995, 0, 4 * KIB) == pytest.approx(1012.0005)
-
-
-def test_clock_can_start_at_the_first_write() -> None:
-    """Reads before the first write, such as those of a probe, start nothing."""
-    disk = Disk(parameters(stalls=((8.0, 4.0),), clock_starts_at_write=True))
-    for second in range(20):
-        assert disk.read(float(second), 0, 4 * KIB) == pytest.approx(second + 0.001)
-    disk.write(20.0, 0, 4 * KIB)
-    assert disk.read(27.0, 0, 4 * KIB) == pytest.approx(27.001)
-    assert disk.read(29.0, 0, 4 * KIB) == pytest.approx(32.001)
 
 
 @pytest.mark.parametrize("depth", [1, 8])
