@@ -100,6 +100,14 @@ def test_a_mistake_is_reported_with_its_position(line: str, place: str, words: s
     assert words in found
 
 
+def test_data_in_memory_has_a_maximum_size() -> None:
+    """A host has the memory for 16 GiB, hardly for more."""
+    largest = load_scenario(SMALL.replace("4m", "16g"), path="s.yaml")
+    assert largest.size_bytes == 16 * 1024 * MIB
+    (found,) = problems(SMALL.replace("4m", "17g"))
+    assert "at most" in found
+
+
 def test_the_schema_knows_every_bundled_scenario() -> None:
     """Editors accept what the loader accepts."""
     schema = document_schema(Scenario)

@@ -133,6 +133,15 @@ def test_a_stalled_cache_accepts_no_writes_until_it_has_room() -> None:
     assert rate(answers, full_s + stall_s + 0.05, full_s + stall_s + 3) == pytest.approx(3000, 0.01)
 
 
+@pytest.mark.slow
+def test_drift_is_linear() -> None:
+    """Minus 40 % a minute: 90 % of the speed around second 15, 70 % around 45, 10 % in the end."""
+    answers = keep_busy(Disk(parameters(drift_per_s=-0.4 / 60)), until_s=160)
+    assert rate(answers, 10, 20) == pytest.approx(900, rel=0.005)
+    assert rate(answers, 40, 50) == pytest.approx(700, rel=0.005)
+    assert rate(answers, 140, 160) == pytest.approx(100, rel=0.01)
+
+
 def test_clock_starts_at_the_first_request() -> None:
     """A volume that was served for a while stalls 8 s after its first request, not after start."""
     disk = Disk(parameters(stalls=((8.0, 4.0),)))

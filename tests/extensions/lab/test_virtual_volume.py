@@ -1,11 +1,13 @@
 """Virtual time: tick by tick it finds what the disk does request by request."""
 
+from math import log
+
 import pytest
 from benchmarks.virtual_volume import Load, Sampled, VirtualVolume, sampled
 
 from tests.extensions.lab.clients import keep_busy
 from tests.extensions.lab.proof import made
-from volbench.extensions.lab.disk_model import BurstNoise, Noise, NoiseParameters
+from volbench.extensions.lab.disk_model import CELL_S, BurstNoise, Noise, NoiseParameters
 from volbench.extensions.lab.scenario import Scenario, read_scenario
 from volbench.extensions.lab.simulated_disk import Disk
 
@@ -77,6 +79,25 @@ def test_stolen_time_delays_a_shallow_queue_most() -> None:
     deep = ticked(made(text + "limits: {iops: 600}\n" + steal), depth=16, seconds=20)
     assert sum(deep.iops) / 20 == pytest.approx(600, rel=0.01)
     assert deep.latency_s["p1"] < 0.6 * deep.latency_s["mean"]
+
+
+def test_jitter_is_autocorrelated_and_has_its_size() -> None:
+    """Neighbouring cells are alike, distant ones are not, and the median is 1."""
+    noise = Noise(NoiseParameters(jitter=0.1, jitter_memory_s=1.0), seed=3)
+    factors = sorted(noise.jitter(CELL_S * number) for number in range(20_000))
+    assert factors[10_000] == pytest.approx(1, abs=0.02)
+    middle = (factors[16_827] - factors[3_173]) / 2
+    assert 0.06 < middle < 0.12
+    assert factors[-1] > 1.4, "a heavy tail"
+    steps = [noise.jitter(CELL_S * n) - noise.jitter(CELL_S * (n + 1)) for n in range(20_000)]
+    assert sum(step**2 for step in steps) / 20_000 < 0.5 * 0.1**2
+
+
+def test_noise_has_a_heavy_tail() -> None:
+    """One cell in 200 is beyond four deviations, as of Student's t with four degrees of freedom."""
+    noise = Noise(NoiseParameters(jitter=0.1, jitter_memory_s=0.01), seed=3)
+    beyond = sum(abs(log(noise.jitter(CELL_S * number))) > 0.4 for number in range(20_000))
+    assert beyond / 20_000 == pytest.approx(0.0048, abs=0.0015)
 
 
 @pytest.mark.parametrize("at_s", [1.0, 1.234])
