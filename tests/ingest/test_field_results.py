@@ -12,7 +12,6 @@ from tests.extensions.importer.sources import take
 from tests.ingest.block_rows import block_rows
 from tests.planned import a_folder, planned_campaign, planned_run
 from volbench.fio.logs.direction_series import DirectionSeries
-from volbench.fio.results.json_output import parse_output
 from volbench.ingest import campaign_tables
 from volbench.ingest.campaign_tables import RunRows, read_run, read_tables
 from volbench.ingest.run_files import read_run_output
@@ -221,16 +220,6 @@ def test_an_invalid_run_does_not_affect_others(
     assert "ZeroDivisionError: float division by zero" in str(broken["damage"])
     assert (whole["status"], whole["damage"]) == ("finished", None)
     assert whole["iops"] == pytest.approx(3.81, abs=0.01)
-
-
-def test_unused_counters_are_not_validated() -> None:
-    """A disk_util without its counters, or of another type, leaves the result as it is."""
-    text = (FIELD / "zns-contradiction" / "zns-five_zone_iodepth-1028.json").read_text()
-    expected = parse_output(text)
-    for value in ([{"name": "sda"}], "none", [{"name": "sda", "util": "12%"}]):
-        document = {**json.loads(text), "disk_util": value}
-        found = parse_output(json.dumps(document, indent=2))
-        assert replace(found, diagnostics="") == replace(expected, diagnostics="")
 
 
 @pytest.mark.parametrize(

@@ -197,13 +197,6 @@ def test_errors_of_fio_and_device_are_reported() -> None:
     assert (device.from_s, device.to_s) == (17, 18)
 
 
-@pytest.mark.parametrize("counted", [0, None])
-def test_a_run_without_errors_has_no_finding(counted: int | None) -> None:
-    """Zero, or nobody counting, is no error."""
-    run = a_run()
-    assert found(a_view(run, device=device_samples(run, io_errors=counted)), rule="io-errors") == []
-
-
 @pytest.mark.parametrize(("jump_s", "count"), [(-3600.0, 1), (2.0, 1), (0.2, 0), (0.0, 0)])
 def test_a_clock_change_during_a_run_is_reported(jump_s: float, count: int) -> None:
     """An hour back at second 30 is found where it was; a gentle slew is not."""

@@ -304,7 +304,7 @@ def test_imported_results_faster_than_any_disk_are_questioned(
     """1.5 us or 40 GB/s are memory; 7.6 us of a drive and 32 GB/s of a cluster were published."""
     run = a_run(imported=Imported(files=(), jobs=()))
     view = a_view(run, summary=[summary_row(run, **columns)], device=[], volume=None)
-    entries = found(view, rule="memory-volume")
+    entries = found(view, rule="host-cache")
     assert [entry.severity for entry in entries] == [Severity.WARNING] * count
     assert all(entry.message.startswith("Too fast for a disk") for entry in entries)
 
@@ -316,7 +316,46 @@ def test_disks_of_one_job_add_up(disks: int, count: int) -> None:
     run = a_run({"filename": names}, imported=Imported(files=(), jobs=()))
     rows = [summary_row(run, lat_mean_s=253e-6, bw_bytes_per_s=40e9)]
     view = a_view(run, summary=rows, device=[], volume=None)
-    assert len(found(view, rule="memory-volume")) == count
+    assert len(found(view, rule="host-cache")) == count
+
+
+@pytest.mark.parametrize(
+    ("facts", "iops", "words"),
+    [
+        ({"rotational": True}, 1500.0, "1.5k random IOPS are more than the 1k of a spinning disk"),
+        ({"rotational": True, "backing": ("sdb", "sdc")}, 1500.0, ""),
+        ({"rotational": True}, 400.0, ""),
+        ({"rotational": False}, 1500.0, ""),
+        ({"filesystem": "zfs"}, IOPS, "direct=1 on zfs"),
+        ({"filesystem": "fuse.sshfs"}, IOPS, "direct=1 on fuse.sshfs"),
+        ({"filesystem": "xfs"}, IOPS, ""),
+        ({"mount_options": "rw,compress=zstd:3,ssd"}, IOPS, "is mounted with compress=zstd:3"),
+        ({"mount_options": "rw,compress=no"}, IOPS, ""),
+    ],
+)
+def test_rates_that_no_such_disk_has(facts: dict[str, object], iops: float, words: str) -> None:
+    """Each bound is named with the number that exceeds it and where it comes from."""
+    run = a_run()
+    view = a_view(run, summary=[summary_row(run, iops=iops)], series=[])
+    assert view.volume is not None
+    view = replace(view, volume=view.volume.model_copy(update=facts))
+    entries = found(view, rule="host-cache")
+    assert len(entries) == bool(words)
+    assert all(words in entry.message for entry in entries)
+    buffered = replace(view, run=a_run({"direct": "0"}))
+    assert found(buffered, rule="host-cache") == []
+
+
+@pytest.mark.parametrize(("share", "count"), [(2.0, 1), (1.05, 0), (0.5, 0)])
+def test_an_upper_layer_that_is_faster_than_its_device_is_questioned(
+    share: float, count: int
+) -> None:
+    """A file twice as fast as its disk is in a cache; another workload proves nothing."""
+    disk, file = a_run(), a_run(name="b", kind=VolumeKind.DIRECTORY)
+    upper = a_view(file, summary=[summary_row(file, iops=share * IOPS)], series=[])
+    assert len(found(a_view(disk), upper, rule="host-cache")) == count
+    assert found(a_view(a_run({"iodepth": "1"})), upper, rule="host-cache") == []
+    assert found(upper, a_view(disk), rule="host-cache") == []
 
 
 @pytest.mark.parametrize(

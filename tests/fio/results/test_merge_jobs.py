@@ -226,25 +226,6 @@ def test_bins_of_fio_3_are_the_midpoints() -> None:
         assert edges[0] <= mid_ns < edges[1]
 
 
-def test_bins_of_fio_2_have_edges_in_microseconds() -> None:
-    """Microseconds are what fio 2 counts, so its bins are a thousand times as wide."""
-    assert bin_edges_ns(5_000, unit_ns=1000) == (5_000, 6_000)
-    assert bin_edges_ns(1004_000, unit_ns=1000) == (1000_000, 1008_000)
-
-
-def test_merged_bins_hold_every_sample() -> None:
-    """Counts of the same bin are added, and the bins are in order."""
-    assert list(merge_bins([{5: 1, 3: 2}, {}, {5: 4, 1: 1}]).items()) == [(1, 1), (3, 2), (5, 5)]
-
-
-@pytest.mark.parametrize(
-    ("percentile", "expected"), [(0, 10), (50, 10), (50.1, 20), (75, 20), (100, 30)]
-)
-def test_percentile_is_the_first_bin_that_reaches_it(percentile: float, expected: int) -> None:
-    """The running count has to reach the share; empty bins are never the answer."""
-    assert percentile_ns({5: 0, 10: 2, 20: 1, 30: 1, 40: 0}, percentile) == expected
-
-
 def test_invalid_bins_are_refused() -> None:
     """There is no bin -1, no percentile 101 and no percentile of nothing."""
     with pytest.raises(ValueError, match="bin"):

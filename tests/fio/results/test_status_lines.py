@@ -96,14 +96,6 @@ def test_lines_may_arrive_in_pieces() -> None:
     assert glances[-1] == whole
 
 
-@pytest.mark.parametrize(
-    "text", ["", "Jobs: 1 (f=1): [R(1)][10", "fio: error\r", "\r\n\r\n", RATED]
-)
-def test_no_complete_line_gives_nothing(text: str) -> None:
-    """Unfinished lines and other text are no glance."""
-    assert ProgressReader(total_s=None).feed(text, elapsed_s=5.0) is None
-
-
 def test_real_fio_is_understood(tmp_path: Path) -> None:
     """Every line that the installed fio prints is read, with the rates it was limited to."""
     fio = shutil.which("fio")

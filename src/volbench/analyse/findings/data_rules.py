@@ -16,7 +16,6 @@ from volbench.analyse.findings.rule import (
     rule,
 )
 from volbench.analyse.frames.run_view import (
-    Result,
     RunView,
     bytes_until_end,
     declared,
@@ -62,15 +61,6 @@ _MIN_DEVICE_SHARE = 0.5
 # Noticed by: test_threshold_edges.py::test_dirty_pages_are_named_from_one_megabyte
 _MIN_REPORTED_BYTES = 1e6
 _VERBS = {"read": "read", "write": "wrote"}
-# Latency that no disk undercuts (2026: the fastest NVMe drives take 7 us).
-# Noticed by: test_memory.py::test_imported_results_faster_than_any_disk_are_questioned
-_MIN_DISK_LATENCY_S = 4e-6
-# Bandwidth that no disk exceeds: four lanes of PCIe 5.0.
-# Noticed by: test_memory.py::test_imported_results_faster_than_any_disk_are_questioned
-_MAX_DISK_BYTES_PER_S = 16e9
-# Mean latency above which such a bandwidth is that of many disks, not of memory.
-# Noticed by: test_memory.py::test_imported_results_faster_than_any_disk_are_questioned
-_MAX_MEMORY_LATENCY_S = 1e-3
 # Bandwidth that single I/Os hardly reach on a disk, whatever their size: a fast NVMe drive of 2026
 # reads 1.5 GB/s at depth 1 in blocks of 128k. Noticed by:
 # test_memory.py::test_fast_results_that_may_have_been_buffered_are_questioned
@@ -452,9 +442,7 @@ def smaller_than_memory(view: RunView, _: Context) -> Iterator[Observation]:
     severity=Severity.INVALID,
     looks_at=(
         "Filesystem and block device of the volume, and the devices below it: tmpfs, ramfs, "
-        "ram (brd) and zram. Imported results of the engines null and cpuio; a mean or median"
-        " latency below 4 us, or a rate above 16 GB/s for each disk that `filename` names, is a"
-        " warning (the fastest NVMe drives take 7 us, four lanes of PCIe 5.0 carry 16 GB/s)."
+        "ram (brd) and zram. Imported results of the engines null and cpuio."
     ),
     why="Rates of memory say nothing about a disk, with or without `direct`.",
     advice="Name a directory, a file or a device on the disk to be measured.",
@@ -471,11 +459,11 @@ def memory_volume(view: RunView, _: Context) -> Iterator[Observation]:
             {"backed_by": where},
         )
     elif view.run.imported is not None and not view.is_buffered:
-        yield from _beyond_disks(view)
+        yield from _without_io(view)
 
 
-def _beyond_disks(view: RunView) -> Iterator[Observation]:
-    """Ask whether an imported result can be that of a disk."""
+def _without_io(view: RunView) -> Iterator[Observation]:
+    """Yield that the engine of an imported result does no I/O."""
     engines = {load.engine for load in view.workloads}.intersection(_NO_DISK)
     if engines:
         engine = min(engines)
@@ -483,29 +471,3 @@ def _beyond_disks(view: RunView) -> Iterator[Observation]:
             f"The engine {engine} does no I/O: the rates are those of fio alone.",
             {"ioengine": engine},
         )
-        return
-    fastest_s = min((_typical_s(row) for row in results_of(view)), default=math.nan)
-    rate = total(view, "bw_bytes_per_s")
-    disks = max((load.disks for load in view.workloads), default=1)
-    is_fast = rate > disks * _MAX_DISK_BYTES_PER_S and fastest_s <= _MAX_MEMORY_LATENCY_S
-    if fastest_s < _MIN_DISK_LATENCY_S or is_fast:
-        yield Observation(
-            f"Too fast for a disk: {format_latency(fastest_s)} for a typical I/O and"
-            f" {format_rate(rate)}. Either {_volume_name(view)} is in memory, or a cache was"
-            " measured.",
-            {"lat_mean_s": fastest_s, "bw_bytes_per_s": rate},
-            severity=Severity.WARNING,
-        )
-
-
-def _typical_s(result: Result) -> float:
-    """Return the mean latency, or a lower median; completion is the whole of a synchronous I/O."""
-    medians = [result["lat_p50_s"]]
-    if math.isnan(result["slat_mean_s"]):
-        medians.append(result["clat_p50_s"])
-    return min([result["lat_mean_s"], *(value for value in medians if not math.isnan(value))])
-
-
-def _volume_name(view: RunView) -> str:
-    target = view.run.volume.target
-    return "the volume" if target == "unknown" else target
