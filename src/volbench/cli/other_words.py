@@ -38,6 +38,7 @@ _OPTIONS = {
     "--output chart.svg": ("--svg",),
     "--repeat": ("--repeats", "--runs", "-n"),
     "--runtime 10s": ("--duration", "--time", "-t"),
+    "--set repeat.until=5%": ("--until", "--within"),
 }
 # Similarity from which an option is taken for a misspelt one: --detach is not --iodepth.
 # Noticed by: tests/cli/test_failures.py::test_every_mistake_on_the_command_line_has_a_hint

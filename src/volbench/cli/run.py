@@ -151,20 +151,20 @@ def run(
     from volbench.plan.expansion.target_arms import arms_of_targets, on_each_target
 
     say_what_is_configured()
-    executor, allow_exec = LocalExecutor(), start.allow_exec
+    executor, allow_exec, placement = LocalExecutor(), start.allow_exec, start.added.placement
     sources = texts_of(
         executor,
         profiles,
         like=like,
         allow_exec=allow_exec,
         sections=sections,
-        is_placed=bool(targets) and not any(map(ROLE.match, targets)),
+        is_placed=bool(placement or targets) and not any(map(ROLE.match, targets)),
     )
     loaded = load_texts(executor, sources, settings=settings, allow_exec=allow_exec)
     loaded = with_expected(loaded, [*map(parse_expectation, expectations)])
     start = replace(start, execution=policy.waiting(start.execution))
     names = "+".join(profile.name for profile in loaded)
-    where, own_targets = where.on(targets, start.added.placement)
+    where, own_targets = where.on(targets, placement)
     named = parse_several_targets(own_targets)
     arms = arms_of_targets(named)
     request = CampaignRequest(
@@ -186,7 +186,6 @@ def run(
     if like is not None:
         request = _as_before(request, like)
     with ExitStack() as stack:
-        placement = start.added.placement
         if placement is None:
             hosts = stack.enter_context(where.connected())
         elif start.dry_run:
