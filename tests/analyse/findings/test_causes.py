@@ -150,6 +150,7 @@ def probe(*, cold: bool = False, zero_share: float | None = None) -> ColdProbe:
         median_ratio=ratio,
         p99_ratio=ratio,
         p_value=1e-9 if cold else 0.4,
+        slower_share=1.0,
         cold=cold,
         first_median_s=0.0025 * ratio,
         second_median_s=0.0025,

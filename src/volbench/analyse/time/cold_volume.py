@@ -73,6 +73,7 @@ def judge_cold(
         cold=slower and p_value < MAX_COLD_P_VALUE and len(first) >= MIN_COLD_PAIRS,
         first_median_s=medians[0],
         second_median_s=medians[1],
+        slower_share=float((first > second).mean()),
         zero_share=zero_share,
     )
 
@@ -92,8 +93,8 @@ def describe(probe: ColdProbe) -> str:
     times = (
         f"first reads of {probe.pairs} sampled blocks took {probe.median_ratio:.3g} times as long"
         f" as second reads (median {format_latency(probe.first_median_s)} against"
-        f" {format_latency(probe.second_median_s)}; p99 {probe.p99_ratio:.3g} times;"
-        f" p = {probe.p_value:.2g})"
+        f" {format_latency(probe.second_median_s)}; p99 {probe.p99_ratio:.3g} times; slower for"
+        f" {probe.slower_share * 100:.3g} % of the blocks, p = {probe.p_value:.2g})"
     )
     if probe.zero_share is None:
         return f"{verdict}: {times}."

@@ -1,7 +1,7 @@
 """Read-only cold-volume probe.
 
-Two fio processes read the same blocks in sequence at queue depth 1: the first read of a block is
-slow if the provider has to fetch it, the second is not. A third process compares blocks with zeros.
+Pairs of fio processes read the same blocks in sequence at queue depth 1: the first read of a block
+is slow if the provider has to fetch it, the second is not. A last one compares blocks with zeros.
 """
 
 from __future__ import annotations
@@ -9,7 +9,13 @@ from __future__ import annotations
 import secrets
 
 from volbench.analyse.time.cold_volume import judge_cold, pair_by_offset
-from volbench.engine.conditioning.cold_reads import READ_BYTES, SPREAD_BYTES, Reader, make_folder
+from volbench.engine.conditioning.cold_reads import (
+    READ_BYTES,
+    ROUNDS,
+    SPREAD_BYTES,
+    Reader,
+    make_folder,
+)
 from volbench.engine.guard.device_guard import check_identity
 from volbench.engine.hosts.described_volumes import look_at_volume
 from volbench.engine.run.stop_request import StopRequest
@@ -71,7 +77,12 @@ def _readable(executor: Executor, volume: Volume) -> tuple[int | None, str]:
 
 
 def _judge_reads(reader: Reader) -> ColdProbe:
-    first, second = reader.latencies_s("first"), reader.latencies_s("second")
+    first: dict[int, float] = {}
+    second: dict[int, float] = {}
+    for part in range(ROUNDS):
+        # Blocks of earlier parts are warm.
+        first = reader.latencies_s("first", part) | first
+        second = reader.latencies_s("second", part) | second
     before, after = pair_by_offset(first, second)
     if not before:
         raise OutputError(

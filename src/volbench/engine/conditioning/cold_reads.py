@@ -31,7 +31,10 @@ from volbench.plan.expansion.estimate import PROBE_READ_S
 from volbench.store.atomic_files import read_text
 from volbench.store.layout import FIO_OUTPUT, JOB_FILE, ProbeFolder, RunFolder
 
-RUNTIME_S = round(PROBE_READ_S)  # Time limit of each pass
+RUNTIME_S = round(PROBE_READ_S)  # Time limit of all first reads, or of all second reads
+# Parts of the sample, each read twice before the next, so that a load that changes meets both.
+# Noticed by: test_cold_probe.py::test_reads_take_turns
+ROUNDS = 8
 LATE_S = 600.0  # Grace period of a pass beyond its time limit; the same as for a run
 
 # Reads per pass: ten lie above the 99th percentile. Noticed by: benchmarks/truth.py
@@ -61,13 +64,13 @@ class Reader:
     size_bytes: int | None  # of the volume; None if only fio can detect it
     folder: ProbeFolder  # of the probe; created when missing
     fio: str  # path of the binary
-    seed: int  # of the offsets, above 0
+    seed: int  # of the offsets of the first part, above 0
     stop: StopRequest  # the user's stop request
 
-    def latencies_s(self, name: str) -> dict[int, float]:
-        """Read blocks sequentially and return offset to latency.
+    def latencies_s(self, name: str, part: int) -> dict[int, float]:
+        """Read the blocks of a part of the sample sequentially and return offset to latency.
 
-        Every pass has its own name and reads the same offsets.
+        Every pass over a part has its own name and reads the same offsets.
         """
         spread = spread_bytes(self.size_bytes)
         # fio draws offsets with replacement: twice as many draws as offsets hit 86 % of them.
@@ -75,12 +78,14 @@ class Reader:
         options = {
             "ioengine": "psync",
             "bs": str(READ_BYTES),
-            "number_ios": str(min(MAX_READS, 2 * offsets)),
+            "number_ios": str(max(1, min(MAX_READS, 2 * offsets) // ROUNDS)),
+            "runtime": f"{RUNTIME_S * 1000 // ROUNDS}ms",
+            "randseed": str(self.seed + part),
             "write_lat_log": _LOG,
             "log_avg_msec": "0",
             "log_offset": "1",
         }
-        step = self._step(name)
+        step = self._step(f"{name}-{part + 1}")
         self._read_blocks(step, name, {**options, "blockalign": str(spread)})
         return read_offset_log(step.path / _LATENCY_LOG)
 
@@ -147,6 +152,7 @@ class Reader:
             # fio ignores randseed unless randrepeat is off.
             "randrepeat": "0",
             "randseed": str(self.seed),
+            **options,
         }
         if self.volume.kind is not VolumeKind.NBD:
             shared |= {"direct": "1"}
@@ -157,7 +163,7 @@ class Reader:
             profile="cold-probe",
             job=name,
             volume=self.volume,
-            sections=(Section(name=name, options={**options, **shared}),),
+            sections=(Section(name=name, options=shared),),
             sample_s=0,
             device_sample_s=0,
         )

@@ -112,6 +112,7 @@ class ColdProbe:
     cold: bool  # whether first reads were clearly slower
     first_median_s: float  # median latency of first reads
     second_median_s: float  # median latency of second reads
+    slower_share: float  # of the blocks, those whose first read was slower; by chance half of them
     # share of sampled blocks that hold only zeros; None if it was not recorded
     zero_share: float | None = None
 
