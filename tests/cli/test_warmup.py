@@ -40,6 +40,7 @@ def test_every_block_of_a_file_is_written_once(
     assert done.returncode == 0, done.stderr
     assert f"write: {size} of {size} bytes" in done.stdout
     assert f"read: {size} of {size} bytes" in done.stdout
+    assert "bandwidth" not in done.stdout  # that of a table is of the jobs while all of them run
     content = file.read_bytes()
     assert len(content) == size
     assert file.stat().st_blocks * 512 >= size

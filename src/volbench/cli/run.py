@@ -381,7 +381,14 @@ def warmup(
     with where.connected() as hosts:
         for host in hosts:
             _check(host.executor, job, request.targets_of(host.host).get(job.role, ""))
-        carry_out(hosts, request, start=start, table_output=table_output, host_keys=where.host_keys)
+        carry_out(
+            hosts,
+            request,
+            start=start,
+            table_output=table_output,
+            host_keys=where.host_keys,
+            has_answer=table_output.is_for_people,
+        )
 
 
 def _check(executor: Executor, job: Job, target: str) -> None:
