@@ -177,6 +177,7 @@ def test_full_disk_on_the_controller_keeps_what_is_finished(
         (("run", "quick", "--device", "."), "'--device'", "did you mean `--on`?"),
         (("run", "quick", "-n", "3"), "'-n'", "did you mean `--repeat`?"),
         (("run", "quick", "--until", "5%"), "'--until'", "`--set repeat.until=5%`"),
+        (("run", "--", "fio"), "a command of fio needs a job: --name=NAME", "run -- fio --name="),
         (("hosts", "."), "extra argument", "did you mean `volbench hosts --on .`?"),
         (("show", "--csv"), "'--csv'", "did you mean `--format csv`?"),
         (("plot", "iops", ".", "--png"), "'--png'", "did you mean `--output chart.png`?"),

@@ -62,17 +62,6 @@ def test_a_command_is_taken_as_it_is_pasted(volbench: Volbench, words: tuple[str
     assert json.loads(done.stdout)[0]["job"] == "reads"
 
 
-@pytest.mark.parametrize("words", [("--", "fio"), ("fio",), ("sudo fio",)])
-def test_a_command_without_a_job_says_what_it_needs(
-    volbench: Volbench, words: tuple[str, ...]
-) -> None:
-    """With an example, instead of the names of profiles."""
-    done = volbench("run", *words)
-    assert done.returncode == 2
-    assert "a command of fio needs a job: --name=NAME" in done.stderr
-    assert "volbench run -- fio --name=reads" in done.stderr
-
-
 def test_the_folder_is_named_after_the_job(volbench: Volbench, tmp_path: Path) -> None:
     """The first --name of a command names the campaign folder."""
     assert volbench("run", "--", "fio", *READS).returncode == 0
@@ -163,10 +152,3 @@ def test_a_job_file_of_a_command_has_its_defaults(volbench: Volbench, tmp_path: 
         piped = volbench("profile", "import", "--", "fio", "--size=1m", "-", stdin=stream)
     assert piped.returncode == 0, piped.stderr
     assert "size: 1048576" in piped.stdout
-
-
-def test_readonly_of_a_command_is_obeyed(volbench: Volbench) -> None:
-    """A job that writes is refused, as fio refuses it."""
-    done = volbench("run", "--", "fio", "--readonly", "--name=w", "--rw=write", "--size=1m")
-    assert done.returncode == 2
-    assert "--readonly forbids" in done.stderr

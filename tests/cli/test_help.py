@@ -72,9 +72,7 @@ def test_output_has_one_name_everywhere() -> None:
 
 def option(verb: str, name: str) -> click.ParamType[Any]:
     """Return the type of an option of a verb."""
-    command = cli.get_command(click.Context(cli), verb)
-    assert command is not None
-    return next(param.type for param in command.params if param.name == name)
+    return next(param.type for param in command_of((verb,)).params if param.name == name)
 
 
 @pytest.mark.parametrize(

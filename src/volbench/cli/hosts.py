@@ -259,11 +259,11 @@ def hosts(
     table_output: TableOutput,
     where: HostSelection,
 ) -> None:
-    """Show this machine and each volume: model, size, scheduler, filesystem, contents.
+    """Show this machine, or volumes: model, size, scheduler, filesystem, contents.
 
-    With an inventory, or hosts in --on such as vm[1-3]:/data, these and their volumes instead:
-    reachability, version of fio, clock offset, contents of the disks. Each host rehearses a run
-    without I/O; no volume is written to.
+    Facts that are unknown are shown with --wide. With an inventory, or hosts in --on such as
+    vm[1-3]:/data, these and their volumes instead: reachability, version of fio, clock offset,
+    contents of the disks. Each host rehearses a run without I/O; no volume is written to.
     """
     where, own = where.on(targets)
     if save is not None:
@@ -292,7 +292,7 @@ def hosts(
 
 
 def _show_machine(targets: Sequence[str], table_output: TableOutput, *, with_cold: bool) -> None:
-    """Show this machine and targets; with --cold, people get one line for each target."""
+    """Show this machine, or targets; with --cold, people get one line for each target."""
     from volbench.engine.hosts.host_facts import probe_host
     from volbench.execute.local import LocalExecutor
     from volbench.present.tables.hosts_tables import facts_table
@@ -304,10 +304,12 @@ def _show_machine(targets: Sequence[str], table_output: TableOutput, *, with_col
         "host": host.model_dump(mode="json"),
         "volumes": [_host_record(facts, probed) for facts, probed in looks],
     }
-    tables = [facts_table(facts.target, facts.model_dump()) for facts, _ in looks]
-    machine = replace(facts_table("this machine", host.model_dump()), document=document)
+    shown = {facts.target: facts.model_dump() for facts, _ in looks}
+    shown = shown or {"this machine": host.model_dump()}
+    first, *more = (facts_table(*each, is_whole=table_output.is_wide) for each in shown.items())
     answers = "".join(f"{facts.target}: {probed.words}\n" for facts, probed in looks if probed)
-    table_output.write(machine, *tables, text=(lambda *_: answers) if with_cold else None)
+    text = (lambda *_: answers) if with_cold else None
+    table_output.write(replace(first, document=document), *more, text=text)
 
 
 def _looks(

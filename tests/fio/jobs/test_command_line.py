@@ -69,19 +69,12 @@ def test_jobs_in_several_directories_are_those_of_fio() -> None:
     assert job.notices == ()
 
 
-@pytest.mark.parametrize(
-    "places",
-    [
-        "--name=a --filename=/dev/a --name=b --filename=/dev/b",
-        "--name=a --filename=/dev/a:/dev/b",
-        "--name=a --directory=/a:/b --numjobs=2",
-        "--name=a --filename=/mnt/a/x:/mnt/b/y",
-    ],
-)
-def test_another_volume_replaces_all_volumes_of_a_command(places: str) -> None:
+def test_another_volume_replaces_all_volumes_of_a_command() -> None:
     """A volume of --on, however many the command names."""
-    command = parse_command(f"fio --size=1m --rw=read {places}", TABLE)
-    command.is_placed = True
-    job = parse_jobfile("", path="j.fio", table=TABLE, command=command)
-    assert job.profile.roles == {"data"}
-    assert job.profile.volumes == {"data": "."}
+    devices = "--name=a --filename=/dev/a --name=b --filename=/dev/b"
+    folders = "--name=a --directory=/a:/b --numjobs=2", "--name=a --filename=/mnt/a/x:/mnt/b/y"
+    for places in (devices, *folders, "--name=a --filename=/dev/a:/dev/b"):
+        command = parse_command(f"fio --size=1m --rw=read {places}", TABLE)
+        command.is_placed = True
+        job = parse_jobfile("", path="j.fio", table=TABLE, command=command)
+        assert job.profile.volumes == {"data": "."}

@@ -215,6 +215,9 @@ def _number_words(name: str, value: float) -> str:
     return format_duration(value) if name.endswith("_s") else str(value)
 
 
-def facts_table(title: str, facts: Mapping[str, object]) -> Table[tuple[str, str]]:
-    """Return facts about a host or a volume, a row each."""
-    return Table("facts", FACT_COLUMNS, list(facts_text(facts).items()), title=title)
+def facts_table(
+    title: str, facts: Mapping[str, object], *, is_whole: bool = True
+) -> Table[tuple[str, str]]:
+    """Return facts about a host or a volume, a row each; unknown ones only if it is whole."""
+    rows = [row for row in facts_text(facts).items() if is_whole or row[1] not in {MISSING, "none"}]
+    return Table("facts", FACT_COLUMNS, rows, title=title)
