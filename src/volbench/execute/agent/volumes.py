@@ -428,6 +428,9 @@ class _Describer:
         for lower in devices:
             loop = self._devices.loops().get(lower.name)
             if loop is not None and loop.stat.kind == "file":
+                mount = mount_of(self._snapshot, loop.path)
+                if mount is not None and mount.mount_point == loop.path:
+                    break  # a file that is a mount, as of nbdfuse, shares no space
                 holes = loop.stat.size_bytes - loop.stat.allocated_bytes
                 free = self._snapshot.free_bytes(self._snapshot.nearest(loop.path))
                 return max(0, holes), free
