@@ -61,7 +61,11 @@ _HARMLESS = frozenset(
     }
 )
 _HARMLESS_BEGINNINGS = ("write_bw_log", "write_lat_log", "write_iops_log", "write_hist_log", "log_")
-_ON_UNLESS_SET = frozenset({"fadvise_hint", "invalidate", "scramble_buffers"})
+# Defaults of options whose zero is not the same as not set, or is a value like others
+_DEFAULTS = {
+    **dict.fromkeys(("fadvise_hint", "invalidate", "scramble_buffers"), "1"),
+    **dict.fromkeys(("offset", "ramp_time", "startdelay", "thinktime", "thinktime_spin"), "0"),
+}
 NOT_SET = "not set"
 
 
@@ -208,9 +212,10 @@ def option_value(name: str, text: str | None) -> str:
     Args:
         text: canonical value; None where the job does not set it.
     """
-    if text is None:
-        return "1" if name in _ON_UNLESS_SET else NOT_SET
-    return NOT_SET if text in {"", "0", "0s"} and name not in _ON_UNLESS_SET else text
+    if text in {None, "", "0", "0s"}:
+        default = _DEFAULTS.get(name, NOT_SET)
+        return "0" if text and default == "1" else default
+    return str(text)
 
 
 def option_matters(name: str) -> bool:
